@@ -1,0 +1,1 @@
+//! Frames in: pcap and pcapng files, plain or compressed.

@@ -1,0 +1,2 @@
+//! The `dwell` command.
+fn main() {}

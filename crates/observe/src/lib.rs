@@ -1,0 +1,1 @@
+//! Frames to observations: header parsing and pairing of requests with responses.

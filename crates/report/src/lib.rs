@@ -1,0 +1,4 @@
+//! Answers to output: tables, JSON, CSV, OpenMetrics, plots.
+
+// What is answered.
+pub mod rtt;

@@ -1,0 +1,207 @@
+//! What `dwell rtt` answers, before it takes a form: the schema `dwell.rtt/1` of `docs/formats/dwell.rtt.md`.
+
+use dwell_sketch::estimate::Estimate;
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+
+/// The name and version of this schema.
+pub const SCHEMA: &str = "dwell.rtt/1";
+
+/// The answer of one run, or of one interval of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct RttReport {
+    /// Always [`SCHEMA`].
+    pub schema: &'static str,
+    /// Where the packets or events came from, as given on the command line.
+    pub sources: Vec<String>,
+    /// What the reader must know: cut files, absurd timestamps.
+    pub warnings: Vec<String>,
+    /// First and last timestamp that the answer covers; `null` if nothing had one.
+    pub span_ns: Option<Span>,
+    /// What became of the frames; `null` without packets (`--events`).
+    pub frames: Option<Frames>,
+    /// What was promised, and what was used.
+    pub memory: Memory,
+    /// How the answer was found.
+    pub method: Method,
+    /// One line per match, leg and group that was seen.
+    pub results: Vec<ResultLine>,
+}
+
+/// A stretch of time, in nanoseconds since the epoch, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Span {
+    /// First moment.
+    pub start: i64,
+    /// Last moment.
+    pub end: i64,
+}
+
+/// `total = decoded + Σ rejected`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Frames {
+    /// Frames read from the captures.
+    pub total: u64,
+    /// Frames whose headers were understood down to the transport.
+    pub decoded: u64,
+    /// The others, by reason.
+    pub rejected: BTreeMap<&'static str, u64>,
+}
+
+/// Memory, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Memory {
+    /// What `--memory` allows; `null` for a method without a bound.
+    pub budget_bytes: Option<u64>,
+    /// What the data structures held at most.
+    pub state_bytes: u64,
+}
+
+/// The method and everything that it was run with.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Method {
+    /// `auto`, `exact`, `fridge`, …
+    pub name: &'static str,
+    /// Whether every answer rests on every exchange: nothing was sampled or lost for want of memory.
+    pub exact: bool,
+    /// The parameters by name.
+    #[serde(flatten)]
+    pub parameters: BTreeMap<&'static str, Parameter>,
+}
+
+/// A parameter's value.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Parameter {
+    /// A count or a time in nanoseconds.
+    Integer(u64),
+    /// A probability or ratio.
+    Real(f64),
+    /// A choice.
+    Text(String),
+    /// One set of parameters per match.
+    Map(BTreeMap<&'static str, Parameter>),
+}
+
+/// One line of the answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct ResultLine {
+    /// The pairing rule, as on the command line.
+    #[serde(rename = "match")]
+    pub matching: &'static str,
+    /// Which part of the way.
+    pub leg: &'static str,
+    /// The group's name; `all` without grouping, `other` for what did not get a group of its own.
+    pub group: String,
+    /// What became of the requests.
+    pub requests: Requests,
+    /// What became of the responses.
+    pub responses: Responses,
+    /// Weighted samples that the estimates rest on.
+    pub samples: u64,
+    /// Samples whose request was repeated before the response, and could not be resolved.
+    pub ambiguous_samples: u64,
+    /// Estimated number of answered requests; `null` without samples.
+    #[serde(serialize_with = "optional_estimate")]
+    pub exchanges: Option<Estimate<f64>>,
+    /// The delays; every member `null` without samples.
+    pub delay_ns: Delays,
+    /// Logarithmic histogram, in rising order, without gaps; empty without samples.
+    pub histogram: Vec<Bin>,
+    /// The distribution function at rising delays, for plots; empty without samples. Not in the JSON.
+    #[serde(skip)]
+    pub cdf: Vec<CdfPoint>,
+}
+
+/// Requests by fate: `seen` is the sum of the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Requests {
+    /// Requests observed.
+    pub seen: u64,
+    /// Left out by sampling, at once or when sampling became sparser.
+    pub not_admitted: u64,
+    /// Answered, and the answer was recognised.
+    pub matched: u64,
+    /// Overwritten by other requests before an answer came.
+    pub evicted: u64,
+    /// Given up after the expiry.
+    pub expired: u64,
+    /// Repetitions of a request that was still open.
+    pub ambiguous: u64,
+    /// Still open at the end.
+    pub pending: u64,
+}
+
+/// Responses by fate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Responses {
+    /// Packets observed that may be a response.
+    pub seen: u64,
+    /// Those that no request in the table fits.
+    pub unmatched: u64,
+}
+
+/// Statistics of the delay, in nanoseconds, each with its 95% interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Delays {
+    /// Arithmetic mean.
+    #[serde(serialize_with = "optional_estimate")]
+    pub mean: Option<Estimate<i64>>,
+    /// Median.
+    #[serde(serialize_with = "optional_estimate")]
+    pub p50: Option<Estimate<i64>>,
+    /// 90th percentile.
+    #[serde(serialize_with = "optional_estimate")]
+    pub p90: Option<Estimate<i64>>,
+    /// 95th percentile.
+    #[serde(serialize_with = "optional_estimate")]
+    pub p95: Option<Estimate<i64>>,
+    /// 99th percentile.
+    #[serde(serialize_with = "optional_estimate")]
+    pub p99: Option<Estimate<i64>>,
+    /// Smallest delay among the samples.
+    #[serde(serialize_with = "optional_estimate")]
+    pub min: Option<Estimate<i64>>,
+    /// Largest delay among the samples.
+    #[serde(serialize_with = "optional_estimate")]
+    pub max: Option<Estimate<i64>>,
+}
+
+/// One bin of the histogram: `from_ns ≤ delay < to_ns`.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Bin {
+    /// Lower edge, in the bin.
+    pub from_ns: i64,
+    /// Upper edge, not in the bin.
+    pub to_ns: i64,
+    /// Estimated number of exchanges in the bin.
+    #[serde(serialize_with = "estimate")]
+    pub exchanges: Estimate<f64>,
+}
+
+/// One point of the distribution function.
+#[derive(Clone, Copy, Debug)]
+pub struct CdfPoint {
+    /// A delay.
+    pub delay_ns: i64,
+    /// The share of exchanges that took no longer, in `0..=1`.
+    pub share: Estimate<f64>,
+}
+
+#[derive(Serialize)]
+struct Ends<T> {
+    value: T,
+    low: T,
+    high: T,
+}
+
+fn estimate<S: Serializer, T: Copy + Serialize>(estimate: &Estimate<T>, to: S) -> Result<S::Ok, S::Error> {
+    Ends { value: estimate.value, low: estimate.low, high: estimate.high }.serialize(to)
+}
+
+fn optional_estimate<S: Serializer, T: Copy + Serialize>(
+    estimate: &Option<Estimate<T>>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    estimate.map(|e| Ends { value: e.value, low: e.low, high: e.high }).serialize(to)
+}

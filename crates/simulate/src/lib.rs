@@ -1,0 +1,1 @@
+//! Streams with known truth.

@@ -1,0 +1,20 @@
+//! Values with their 95% confidence intervals.
+
+/// A number and the interval that holds the truth in 95 of 100 runs. `low ≤ value ≤ high`; the three are equal where
+/// nothing was estimated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate<T> {
+    /// The estimate.
+    pub value: T,
+    /// Lower end of the interval.
+    pub low: T,
+    /// Upper end of the interval.
+    pub high: T,
+}
+
+impl<T: Copy> Estimate<T> {
+    /// A value that is known, not estimated.
+    pub const fn exact(value: T) -> Self {
+        Self { value, low: value, high: value }
+    }
+}

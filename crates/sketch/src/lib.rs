@@ -1,0 +1,3 @@
+//! Observations to answers: streaming delay sketches in bounded memory.
+
+pub mod estimate;

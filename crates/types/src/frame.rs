@@ -1,0 +1,70 @@
+use crate::Timestamp;
+use core::fmt;
+
+/// One captured frame, borrowed from the reader's buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// When the frame was captured; `None` where the format stores no time (pcapng simple packet blocks).
+    pub at: Option<Timestamp>,
+    /// What the bytes begin with.
+    pub link: LinkType,
+    /// The captured bytes, cut at the snap length of the capture.
+    pub bytes: &'a [u8],
+    /// The frame's length on the wire, in bytes; at least `bytes.len()` in a sane capture.
+    pub wire_length: u32,
+}
+
+/// A link-layer header type, numbered as in the LINKTYPE registry of the pcap format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LinkType(pub u16);
+
+impl LinkType {
+    /// BSD loopback: a 4-byte address family in the byte order of the capturing host.
+    pub const NULL: Self = Self(0);
+    /// Ethernet II and IEEE 802.3.
+    pub const ETHERNET: Self = Self(1);
+    /// PPP in HDLC-like framing or bare.
+    pub const PPP: Self = Self(9);
+    /// Raw IPv4 or IPv6, as some BSDs wrote it into files.
+    pub const RAW_BSD: Self = Self(12);
+    /// Raw IP as OpenBSD numbers it.
+    pub const RAW_OPENBSD: Self = Self(14);
+    /// PPP in HDLC-like framing (RFC 1662).
+    pub const PPP_HDLC: Self = Self(50);
+    /// PPP over Ethernet session packets, without the Ethernet header.
+    pub const PPP_ETHER: Self = Self(51);
+    /// Raw IPv4 or IPv6; the first nibble tells which.
+    pub const RAW: Self = Self(101);
+    /// OpenBSD loopback: a 4-byte address family in network byte order.
+    pub const LOOP: Self = Self(108);
+    /// Linux cooked capture, version 1.
+    pub const LINUX_SLL: Self = Self(113);
+    /// PPP with a direction byte in front.
+    pub const PPP_WITH_DIRECTION: Self = Self(204);
+    /// Raw IPv4.
+    pub const IPV4: Self = Self(228);
+    /// Raw IPv6.
+    pub const IPV6: Self = Self(229);
+    /// Linux cooked capture, version 2.
+    pub const LINUX_SLL2: Self = Self(276);
+}
+
+impl fmt::Display for LinkType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match *self {
+            Self::NULL => "null",
+            Self::ETHERNET => "ethernet",
+            Self::PPP | Self::PPP_HDLC => "ppp",
+            Self::PPP_ETHER => "pppoe",
+            Self::RAW | Self::RAW_BSD | Self::RAW_OPENBSD => "raw",
+            Self::LOOP => "loop",
+            Self::LINUX_SLL => "linux-sll",
+            Self::PPP_WITH_DIRECTION => "ppp-with-direction",
+            Self::IPV4 => "ipv4",
+            Self::IPV6 => "ipv6",
+            Self::LINUX_SLL2 => "linux-sll2",
+            Self(number) => return write!(f, "linktype {number}"),
+        };
+        f.write_str(name)
+    }
+}

@@ -1,0 +1,203 @@
+use crate::Timestamp;
+use core::fmt;
+
+/// A seeded 64-bit hash that a request and its response share, whatever the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExchangeId(pub u64);
+
+/// One packet, or one line of a log, as pairing sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Observation {
+    /// Something that may be answered.
+    Request(Sighting),
+    /// Something that may be an answer.
+    Response(Sighting),
+}
+
+/// What is known of a request or response when it is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sighting {
+    /// Shared by a request and its response.
+    pub id: ExchangeId,
+    /// When it was seen.
+    pub at: Timestamp,
+    /// Tells repeated requests apart: a response carrying the token of one of them answers that one. Zero where the
+    /// protocol has none. Filled for TCP handshakes from the timestamp option (RFC 7323): TSval of the SYN, TSecr of the
+    /// SYN-ACK.
+    pub token: u32,
+    /// Which line of the report it counts for.
+    pub series: Series,
+}
+
+/// Which line of the report a sighting counts for: a response counts its exchange in the series of the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Series {
+    /// The rule that pairs.
+    pub matching: Match,
+    /// Which part of the way.
+    pub leg: Leg,
+    /// Index of the group, `0..Series::GROUPS`; zero is "all", or with grouping "other".
+    pub group: u16,
+}
+
+impl Series {
+    /// How many groups a series can tell apart: 13 bits.
+    pub const GROUPS: u16 = 1 << 13;
+
+    /// Leg and group in 16 bits, for the entry of a sketch that serves one [`Match`].
+    #[inline]
+    pub const fn tag(self) -> u16 {
+        (self.leg as u16) << 13 | self.group & (Self::GROUPS - 1)
+    }
+
+    /// The series of a tag.
+    #[inline]
+    pub const fn from_tag(matching: Match, tag: u16) -> Self {
+        Self { matching, leg: Leg::ALL[(tag >> 13) as usize], group: tag & (Self::GROUPS - 1) }
+    }
+}
+
+/// A rule that pairs requests with responses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Match {
+    /// SYN → SYN-ACK, SYN-ACK → ACK, and SYN → ACK as their sum.
+    TcpHandshake,
+    /// A segment that takes sequence space → the first segment that acknowledges exactly its end.
+    TcpAck,
+    /// First segment with a TSval → first segment that echoes it.
+    TcpTs,
+    /// SYN → first FIN or RST of either side.
+    TcpFlow,
+    /// Query → response, over UDP or TCP.
+    Dns,
+    /// Client or symmetric-active packet → the packet whose originate timestamp names it.
+    Ntp,
+    /// Echo request → echo reply.
+    IcmpEcho,
+    /// One edge of the QUIC spin bit → the next edge in the same direction.
+    QuicSpin,
+    /// Requests and responses from a log, not from packets.
+    Events,
+}
+
+/// What a request means that repeats the id of an open one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// A retransmission: the response may answer either.
+    Ambiguous,
+    /// Nothing: only the first of equal requests counts, even after it was answered.
+    Ignored,
+}
+
+impl Match {
+    /// Every rule, in the order of reports; `Match::ALL[m as usize] == m`.
+    pub const ALL: [Self; 9] = [
+        Self::TcpHandshake,
+        Self::TcpAck,
+        Self::TcpTs,
+        Self::TcpFlow,
+        Self::Dns,
+        Self::Ntp,
+        Self::IcmpEcho,
+        Self::QuicSpin,
+        Self::Events,
+    ];
+
+    /// The name on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TcpHandshake => "tcp-handshake",
+            Self::TcpAck => "tcp-ack",
+            Self::TcpTs => "tcp-ts",
+            Self::TcpFlow => "tcp-flow",
+            Self::Dns => "dns",
+            Self::Ntp => "ntp",
+            Self::IcmpEcho => "icmp-echo",
+            Self::QuicSpin => "quic-spin",
+            Self::Events => "events",
+        }
+    }
+
+    /// What a repeated request means under this rule.
+    pub const fn repeat(self) -> Repeat {
+        match self {
+            // Many segments carry the same TSval, and every edge of a spin bit has its own number.
+            Self::TcpTs | Self::QuicSpin => Repeat::Ignored,
+            _ => Repeat::Ambiguous,
+        }
+    }
+}
+
+impl fmt::Display for Match {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Which part of the way an exchange measures, as seen from the point of observation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Leg {
+    /// Requests of both directions together: which side is which is not known.
+    Both,
+    /// Handshakes: from the point to the server and back.
+    Beyond,
+    /// Handshakes: from the point to the client and back.
+    Before,
+    /// Handshakes: both of these, as the client waits.
+    Sum,
+    /// `--inside`: the request went from inside to outside.
+    Outward,
+    /// `--inside`: the request came from outside to inside.
+    Inward,
+    /// `--inside`: both ends are inside.
+    Inside,
+    /// `--inside`: both ends are outside.
+    Outside,
+}
+
+impl Leg {
+    /// Every leg; `Leg::ALL[l as usize] == l`.
+    pub const ALL: [Self; 8] =
+        [Self::Both, Self::Beyond, Self::Before, Self::Sum, Self::Outward, Self::Inward, Self::Inside, Self::Outside];
+
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Both => "both",
+            Self::Beyond => "beyond",
+            Self::Before => "before",
+            Self::Sum => "sum",
+            Self::Outward => "outward",
+            Self::Inward => "inward",
+            Self::Inside => "inside",
+            Self::Outside => "outside",
+        }
+    }
+}
+
+impl fmt::Display for Leg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_round_trip() {
+        for (i, &leg) in Leg::ALL.iter().enumerate() {
+            assert_eq!(leg as usize, i);
+            for group in [0, 1, Series::GROUPS - 1] {
+                let series = Series { matching: Match::Dns, leg, group };
+                assert_eq!(Series::from_tag(Match::Dns, series.tag()), series);
+            }
+        }
+        for (i, &matching) in Match::ALL.iter().enumerate() {
+            assert_eq!(matching as usize, i);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+use core::fmt;
+use core::ops::{Add, Sub};
+
+/// A moment in integer nanoseconds since 1970-01-01 00:00 UTC, as the capturing clock told it.
+///
+/// Range: the years 1677 to 2262. Arithmetic saturates: a nonsense timestamp in a capture gives a nonsense delay, never
+/// a panic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+/// A signed span of time in integer nanoseconds. Negative where two clocks, or two records of one capture, disagree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nanos(i64);
+
+impl Timestamp {
+    /// The moment `nanos` nanoseconds after the epoch.
+    pub const fn from_nanos(nanos: i64) -> Self {
+        Self(nanos)
+    }
+
+    /// The moment `seconds` and `nanos` after the epoch, saturating at the ends of the range.
+    pub const fn from_parts(seconds: i64, nanos: i64) -> Self {
+        Self(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
+    }
+
+    /// Nanoseconds since the epoch.
+    pub const fn as_nanos(self) -> i64 {
+        self.0
+    }
+}
+
+impl Nanos {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+
+    /// A span of `nanos` nanoseconds.
+    pub const fn new(nanos: i64) -> Self {
+        Self(nanos)
+    }
+
+    /// A span of whole seconds, saturating.
+    pub const fn from_secs(seconds: i64) -> Self {
+        Self(seconds.saturating_mul(1_000_000_000))
+    }
+
+    /// The span in nanoseconds.
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+}
+
+impl Sub for Timestamp {
+    type Output = Nanos;
+
+    #[inline]
+    fn sub(self, earlier: Self) -> Nanos {
+        Nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Nanos> for Timestamp {
+    type Output = Self;
+
+    #[inline]
+    fn add(self, span: Nanos) -> Self {
+        Self(self.0.saturating_add(span.0))
+    }
+}
+
+impl Sub<Nanos> for Timestamp {
+    type Output = Self;
+
+    #[inline]
+    fn sub(self, span: Nanos) -> Self {
+        Self(self.0.saturating_sub(span.0))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Self;
+
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+/// Three significant digits and the unit that suits: `850 ns`, `1.23 ms`, `-4.50 µs`, `75.0 s`.
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let magnitude = self.0.unsigned_abs();
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let (unit, scale) = match magnitude {
+            0..=999 => return write!(f, "{sign}{magnitude} ns"),
+            1_000..=999_499 => ("µs", 1e3),
+            999_500..=999_499_999 => ("ms", 1e6),
+            _ => ("s", 1e9),
+        };
+        let value = magnitude as f64 / scale;
+        let digits = match value {
+            v if v < 9.995 => 2,
+            v if v < 99.95 => 1,
+            _ => 0,
+        };
+        write!(f, "{sign}{value:.digits$} {unit}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::string::ToString;
+
+    #[test]
+    fn spans_print_with_three_digits_and_a_unit() {
+        let cases = [
+            (0, "0 ns"),
+            (850, "850 ns"),
+            (1_234, "1.23 µs"),
+            (-4_500, "-4.50 µs"),
+            (999_499, "999 µs"),
+            (999_500, "1.00 ms"),
+            (12_345_678, "12.3 ms"),
+            (99_960_000, "100 ms"),
+            (75_000_000_000, "75.0 s"),
+            (123_456_000_000_000, "123456 s"),
+        ];
+        for (nanos, text) in cases {
+            assert_eq!(Nanos::new(nanos).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn absurd_times_saturate() {
+        let first = Timestamp::from_parts(i64::MIN, 0);
+        let last = Timestamp::from_parts(i64::MAX, 999_999_999);
+        assert_eq!((last - first).get(), i64::MAX);
+        assert_eq!((first - last).get(), i64::MIN);
+        assert_eq!((last + Nanos::from_secs(1)).as_nanos(), i64::MAX);
+    }
+}
