@@ -1,1 +1,8 @@
 //! Frames to observations: header parsing and pairing of requests with responses.
+
+// The headers of one packet.
+pub mod packet;
+// Bytes to headers.
+pub mod parse;
+// Headers to requests and responses that share an id.
+pub mod pair;

@@ -1,0 +1,68 @@
+//! What the parser hands to pairing: the headers of one packet, borrowed from the frame.
+
+use dwell_types::FlowKey;
+
+/// The headers of one packet, down to the transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// Addresses, ports and protocol, as sent. Ports are zero for ICMP.
+    pub flow: FlowKey,
+    /// The outermost VLAN id, if the frame was tagged.
+    pub vlan: Option<u16>,
+    /// Differentiated services code point, `0..64`.
+    pub dscp: u8,
+    /// What IP carries.
+    pub transport: Transport<'a>,
+}
+
+/// A transport header that pairing knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport<'a> {
+    /// A TCP segment.
+    Tcp(Tcp<'a>),
+    /// A UDP datagram: the captured part of its payload.
+    Udp(&'a [u8]),
+    /// An ICMP or ICMPv6 message from its type byte on, as far as captured.
+    Icmp(&'a [u8]),
+}
+
+/// A TCP segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tcp<'a> {
+    /// Sequence number of the first payload byte, or of the SYN.
+    pub sequence: u32,
+    /// Acknowledgement number; means something only with [`Tcp::ACK`].
+    pub acknowledgement: u32,
+    /// The flag bits of byte 13 of the header.
+    pub flags: u8,
+    /// Payload length on the wire in bytes, by the IP length; more than `payload.len()` where the capture is cut.
+    pub payload_length: u32,
+    /// TSval and TSecr of the timestamp option (RFC 7323), if the header has one.
+    pub timestamps: Option<(u32, u32)>,
+    /// The captured part of the payload.
+    pub payload: &'a [u8],
+}
+
+impl Tcp<'_> {
+    /// No more data from the sender.
+    pub const FIN: u8 = 0x01;
+    /// Synchronise sequence numbers.
+    pub const SYN: u8 = 0x02;
+    /// Reset the connection.
+    pub const RST: u8 = 0x04;
+    /// The acknowledgement number is valid.
+    pub const ACK: u8 = 0x10;
+
+    /// Whether any of the given flags is set.
+    #[inline]
+    pub const fn has(&self, flags: u8) -> bool {
+        self.flags & flags != 0
+    }
+
+    /// The sequence number after this segment: payload, SYN and FIN each take space. Wraps.
+    #[inline]
+    pub const fn end(&self) -> u32 {
+        let syn_and_fin = (self.flags & Self::SYN != 0) as u32 + (self.flags & Self::FIN != 0) as u32;
+        self.sequence.wrapping_add(self.payload_length).wrapping_add(syn_and_fin)
+    }
+}

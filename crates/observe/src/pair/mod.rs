@@ -1,0 +1,1 @@
+//! Headers to requests and responses that share an id.
