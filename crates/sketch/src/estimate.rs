@@ -1,5 +1,8 @@
 //! Values with their 95% confidence intervals.
 
+/// The standard normal quantile at .975: a 95% interval reaches this many standard errors to either side.
+pub const Z95: f64 = 1.959_963_984_540_054;
+
 /// A number and the interval that holds the truth in 95 of 100 runs. `low ≤ value ≤ high`; the three are equal where
 /// nothing was estimated.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,3 +1,25 @@
 //! Observations to answers: streaming delay sketches in bounded memory.
+//!
+//! Nothing here sees a packet, a clock or a file: meters take requests and responses and give weighted delays, a store
+//! of distributions takes weighted delays and gives quantiles with confidence intervals. All of it is deterministic for a
+//! given seed.
 
+// A value and its 95% interval.
 pub mod estimate;
+// One weighted delay; what became of the requests.
+mod sample;
+pub use sample::{Fates, Sample};
+// What takes requests and responses and gives weighted delays: the interface, then the methods.
+mod meter;
+pub use meter::{Exchanges, Meter};
+pub mod auto;
+pub mod exact;
+pub mod fridge;
+// Weighted delays to quantiles with intervals.
+pub mod distribution;
+// Pieces that the methods share.
+mod repeats;
+mod table;
+
+#[cfg(test)]
+mod test_support;

@@ -1,0 +1,29 @@
+//! Many weighted distributions of delays in one bounded store, and what can be asked of them.
+//!
+//! **Answers**: number, mean, quantiles, distribution function and histogram of the delays of each series, each with its
+//! 95% interval.
+//!
+//! **Model**: samples are independent, each with weight 1/*q* where *q* was its chance to be sampled.
+//!
+//! **State**: one hash table of 24-byte bins for all series: key (series and delay, 64 bits), Σ weight and Σ (weight² −
+//! weight) as 64-bit floats. Beside it 64 bytes per series. A bin is a log-linear class of delays: the exponent and the
+//! first *k* bits of the mantissa. Every series starts with *k* = 35, where each nanosecond up to 68 s has its own bin:
+//! while it fits, the store is exact. When it is full, the series with the most bins gives up one bit, which merges its
+//! bins in pairs, until a quarter is free.
+//!
+//! **Cost**: one table access per sample.
+//!
+//! **Estimate**: a quantile is found to within its bin, whose relative width is 2^−*k*; the interval includes the bin. Its
+//! sampling part is Woodruff's: the distribution function's standard error at the estimate is turned into two ranks, and
+//! the delays at these ranks are the ends.
+//!
+//! **Merge**: bins of equal series are added; the coarser resolution of the two wins. Any order gives the same bins.
+//!
+//! **Source**: the bins are those of `HdrHistogram` with a resolution that adapts, as `UDDSketch`'s does (Epicoco et al.
+//! 2020, uniform collapse); intervals: Woodruff 1952, Särndal et al. 1992 §5.11.
+
+mod bins;
+mod query;
+mod store;
+pub use query::{Bin, Distribution};
+pub use store::{Ambiguous, DelayStore};

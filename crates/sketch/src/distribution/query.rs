@@ -1,0 +1,231 @@
+use crate::estimate::{Estimate, Z95};
+
+/// Delays from `low` to `high` nanoseconds, both included, and the exchanges in between.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bin {
+    /// Smallest delay.
+    pub low: i64,
+    /// Largest delay.
+    pub high: i64,
+    /// Estimated number of exchanges: Σ 1/*q*.
+    pub weight: f64,
+    /// Its estimated variance: Σ (1/*q*² − 1/*q*).
+    pub excess: f64,
+}
+
+/// A distribution of delays as weighted samples tell it.
+#[derive(Clone, Debug)]
+pub struct Distribution {
+    value: Curve,
+    /// Where ambiguous samples leave room: every one of them at its shorter delay, and at its longer one.
+    low: Option<Curve>,
+    high: Option<Curve>,
+    samples: u64,
+    ambiguous: u64,
+}
+
+/// Bins in rising order with running sums.
+#[derive(Clone, Debug)]
+struct Curve {
+    bins: Vec<Bin>,
+    /// Running sums of weight and excess up to and including each bin.
+    sums: Vec<(f64, f64)>,
+}
+
+impl Curve {
+    fn new(bins: Vec<Bin>) -> Self {
+        let mut total = (0.0, 0.0);
+        let sums = bins
+            .iter()
+            .map(|bin| {
+                total = (total.0 + bin.weight, total.1 + bin.excess);
+                total
+            })
+            .collect();
+        Self { bins, sums }
+    }
+
+    fn total(&self) -> (f64, f64) {
+        self.sums.last().copied().unwrap_or_default()
+    }
+
+    /// Index of the first bin at which the distribution function reaches `share`.
+    fn rank(&self, share: f64) -> usize {
+        let (weight, _) = self.total();
+        let wanted = share * weight * (1.0 - 1e-12);
+        self.sums.partition_point(|&(w, _)| w < wanted).min(self.bins.len() - 1)
+    }
+
+    /// Standard error of the estimated distribution function after the bin at `rank`:
+    /// √((1 − *F*)² *V*≤ + *F*² *V*>) / Σ*w*.
+    fn standard_error(&self, rank: usize) -> f64 {
+        let (weight, excess) = self.total();
+        let (below, excess_below) = self.sums[rank];
+        let share = below / weight;
+        ((1.0 - share).powi(2) * excess_below + share * share * (excess - excess_below)).max(0.0).sqrt() / weight
+    }
+
+    /// A quantile, interpolated in its bin, and the ends of its interval.
+    fn quantile(&self, q: f64) -> Estimate<i64> {
+        let rank = self.rank(q);
+        let error = Z95 * self.standard_error(rank);
+        let bin = self.bins[rank];
+        let (up_to, _) = self.sums[rank];
+        let inside = 1.0 - ((up_to - q * self.total().0) / bin.weight).clamp(0.0, 1.0);
+        Estimate {
+            value: bin.low + ((bin.high - bin.low) as f64 * inside).round() as i64,
+            low: self.bins[self.rank(q - error)].low,
+            high: self.bins[self.rank(q + error)].high,
+        }
+    }
+
+    fn mean(&self) -> Estimate<f64> {
+        let (weight, _) = self.total();
+        let middle = |b: &Bin| 0.5 * (b.low as f64 + b.high as f64);
+        let mean = self.bins.iter().map(|b| b.weight * middle(b)).sum::<f64>() / weight;
+        let variance = self.bins.iter().map(|b| b.excess * (middle(b) - mean).powi(2)).sum::<f64>() / (weight * weight);
+        let width = self.bins.iter().map(|b| b.weight * 0.5 * (b.high as f64 - b.low as f64)).sum::<f64>() / weight;
+        let error = Z95 * variance.max(0.0).sqrt() + width;
+        Estimate { value: mean, low: mean - error, high: mean + error }
+    }
+}
+
+impl Distribution {
+    pub(super) fn new(
+        value: Vec<Bin>,
+        low: Option<Vec<Bin>>,
+        high: Option<Vec<Bin>>,
+        samples: u64,
+        ambiguous: u64,
+    ) -> Self {
+        Self { value: Curve::new(value), low: low.map(Curve::new), high: high.map(Curve::new), samples, ambiguous }
+    }
+
+    /// Samples that the estimates rest on.
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// Those of which it is not known which of several requests was answered.
+    pub fn ambiguous_samples(&self) -> u64 {
+        self.ambiguous
+    }
+
+    /// The bins in rising order; their delays may overlap where ambiguous samples are kept at another resolution.
+    pub fn bins(&self) -> &[Bin] {
+        &self.value.bins
+    }
+
+    fn low(&self) -> &Curve {
+        self.low.as_ref().unwrap_or(&self.value)
+    }
+
+    fn high(&self) -> &Curve {
+        self.high.as_ref().unwrap_or(&self.value)
+    }
+
+    /// Estimated number of answered exchanges; `None` without samples.
+    pub fn exchanges(&self) -> Option<Estimate<f64>> {
+        if self.samples == 0 {
+            return None;
+        }
+        let (value, variance) = self.value.total();
+        let error = Z95 * variance.max(0.0).sqrt();
+        Some(Estimate { value, low: (value - error).max(self.samples as f64), high: value + error })
+    }
+
+    /// The delay that a share `q` of the exchanges did not exceed, in nanoseconds; `None` without samples.
+    pub fn quantile(&self, q: f64) -> Option<Estimate<i64>> {
+        if self.samples == 0 {
+            return None;
+        }
+        let estimate = self.value.quantile(q);
+        let low = self.low.as_ref().map_or(estimate.low, |curve| curve.quantile(q).low);
+        let high = self.high.as_ref().map_or(estimate.high, |curve| curve.quantile(q).high);
+        Some(Estimate { value: estimate.value, low: low.min(estimate.value), high: high.max(estimate.value) })
+    }
+
+    /// The mean delay in nanoseconds; `None` without samples.
+    pub fn mean(&self) -> Option<Estimate<i64>> {
+        if self.samples == 0 {
+            return None;
+        }
+        let (value, low, high) = (self.value.mean().value, self.low().mean().low, self.high().mean().high);
+        Some(Estimate {
+            value: value.round() as i64,
+            low: low.min(value).round() as i64,
+            high: high.max(value).round() as i64,
+        })
+    }
+
+    /// Smallest and largest delay among the samples, in nanoseconds; `None` without samples.
+    pub fn extremes(&self) -> Option<(Estimate<i64>, Estimate<i64>)> {
+        let (first, last) = (self.value.bins.first()?, self.value.bins.last()?);
+        let largest = |curve: &Curve| curve.bins.iter().map(|b| b.high).max().unwrap_or(last.high);
+        let (low, high) = (largest(self.low()), largest(self.high()));
+        let smallest = self.low().bins.first()?.low;
+        let next = self.high().bins.first()?.low;
+        Some((
+            Estimate { value: first.low, low: smallest, high: next.max(first.low) },
+            Estimate { value: largest(&self.value), low, high },
+        ))
+    }
+
+    /// The share of exchanges that took no longer than each bin's upper end, in rising order: at most `points` points,
+    /// evenly spaced in rank where there are more bins.
+    pub fn cdf(&self, points: usize) -> Vec<(i64, Estimate<f64>)> {
+        let (total, _) = self.value.total();
+        if self.samples == 0 || points == 0 {
+            return Vec::new();
+        }
+        let mut next_share = 0.0;
+        let mut cdf = Vec::new();
+        for (rank, bin) in self.value.bins.iter().enumerate() {
+            let share = self.value.sums[rank].0 / total;
+            let is_last = rank + 1 == self.value.bins.len();
+            if share < next_share && !is_last {
+                continue;
+            }
+            next_share = share + 1.0 / points as f64;
+            let error = Z95 * self.value.standard_error(rank);
+            // Delays are longer where every ambiguous sample takes its longer bound, so shares are smaller.
+            let low = self.high.as_ref().map_or(share, |c| c.share_up_to(bin.high));
+            let high = self.low.as_ref().map_or(share, |c| c.share_up_to(bin.high));
+            cdf.push((
+                bin.high,
+                Estimate {
+                    value: share,
+                    low: (low.min(share) - error).max(0.0),
+                    high: (high.max(share) + error).min(1.0),
+                },
+            ));
+        }
+        cdf
+    }
+
+    /// Number of exchanges between rising edges: `edges[i] ≤ delay < edges[i + 1]`, each with its interval. A bin that an
+    /// edge cuts counts where its middle lies.
+    pub fn histogram(&self, edges: &[i64]) -> Vec<Estimate<f64>> {
+        let mut sums = vec![(0.0, 0.0); edges.len().saturating_sub(1)];
+        for bin in &self.value.bins {
+            let middle = bin.low + (bin.high - bin.low) / 2;
+            let after = edges.partition_point(|&e| e <= middle);
+            if let Some(sum) = after.checked_sub(1).and_then(|i| sums.get_mut(i)) {
+                *sum = (sum.0 + bin.weight, sum.1 + bin.excess);
+            }
+        }
+        sums.into_iter()
+            .map(|(value, variance)| {
+                let error = Z95 * variance.max(0.0).sqrt();
+                Estimate { value, low: (value - error).max(0.0), high: value + error }
+            })
+            .collect()
+    }
+}
+
+impl Curve {
+    fn share_up_to(&self, delay: i64) -> f64 {
+        let after = self.bins.partition_point(|b| b.high <= delay);
+        after.checked_sub(1).map_or(0.0, |rank| self.sums[rank].0 / self.total().0)
+    }
+}

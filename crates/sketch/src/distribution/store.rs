@@ -1,0 +1,367 @@
+use super::bins::{self, CODE_BITS, FINEST};
+use super::query::{Bin, Distribution};
+use crate::Sample;
+use crate::table::{Entry, Place, Table};
+
+/// How a sample counts whose request was repeated, when it is not known which one was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ambiguous {
+    /// Half at the delay since the last request and half at the delay since the first; intervals reach from the lower
+    /// end of "all since the last" to the upper end of "all since the first".
+    Bounds,
+    /// As the delay since the first request.
+    First,
+    /// As the delay since the last request.
+    Last,
+    /// Not at all (Karn's rule). Biased: what is slower than the retransmission timer is lost.
+    Drop,
+}
+
+/// Distributions of weighted delays, one for each of a fixed number of series.
+#[derive(Clone, Debug)]
+pub struct DelayStore {
+    bins: Table<Cell>,
+    series: Vec<[Part; PARTS]>,
+}
+
+/// Each series has three parts: unambiguous samples; ambiguous ones since the last request; the same since the first.
+const PARTS: usize = 3;
+const CLEAR: usize = 0;
+const SINCE_LAST: usize = 1;
+const SINCE_FIRST: usize = 2;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Cell {
+    /// Zero if empty; else the part's number plus one above [`CODE_BITS`] bits of code.
+    key: u64,
+    weight: f64,
+    /// Σ (weight² − weight): the part of the total's variance that falls into this bin.
+    excess: f64,
+}
+
+impl Entry for Cell {
+    #[inline]
+    fn key(&self) -> u64 {
+        self.key
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    samples: u64,
+    bins: u32,
+    /// Mantissa bits.
+    bits: u8,
+    min: i64,
+    max: i64,
+}
+
+const EMPTY: Part = Part { samples: 0, bins: 0, bits: FINEST, min: i64::MAX, max: i64::MIN };
+
+/// No series gives up bits below this: classes of relative width 1/4.
+const COARSEST: u8 = 2;
+/// Classes of relative width 2⁻²⁰ are as good as exact.
+const INDISTINGUISHABLE: u8 = 20;
+const FIRST_BINS: usize = 1 << 8;
+
+impl DelayStore {
+    /// A store for `series` distributions that grows as needed and stays exact.
+    pub fn unbounded(series: usize) -> Self {
+        Self { bins: Table::new(FIRST_BINS, usize::MAX), series: vec![[EMPTY; PARTS]; series] }
+    }
+
+    /// A store of at most `bytes` for `series` distributions; `None` if that is too little for 32 bins each.
+    pub fn bounded(series: usize, bytes: usize) -> Option<Self> {
+        let left = bytes.checked_sub(series * size_of::<[Part; PARTS]>())?;
+        let most = left / size_of::<Cell>();
+        (most >= 32 * series.max(1))
+            .then(|| Self { bins: Table::new(FIRST_BINS, most), series: vec![[EMPTY; PARTS]; series] })
+    }
+
+    /// Number of distributions.
+    pub fn series(&self) -> usize {
+        self.series.len()
+    }
+
+    /// Bytes that the store holds.
+    pub fn state_bytes(&self) -> usize {
+        self.bins.bytes() + self.series.capacity() * size_of::<[Part; PARTS]>()
+    }
+
+    /// The finest relative width of the bins that hold a series' samples: 2^−*k*.
+    pub fn resolution(&self, series: usize) -> f64 {
+        let bits = self.series[series].iter().filter(|p| p.samples > 0).map(|p| p.bits).min().unwrap_or(FINEST);
+        0.5f64.powi(i32::from(bits))
+    }
+
+    /// Adds a sample to a series.
+    #[inline]
+    pub fn update(&mut self, series: usize, sample: &Sample) {
+        if sample.is_ambiguous() {
+            self.add(series, SINCE_LAST, sample.since_last.get(), sample.weight);
+            self.add(series, SINCE_FIRST, sample.since_first.get(), sample.weight);
+        } else {
+            self.add(series, CLEAR, sample.since_first.get(), sample.weight);
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, series: usize, part: usize, delay: i64, weight: f64) {
+        let state = &mut self.series[series][part];
+        state.samples += 1;
+        state.min = state.min.min(delay);
+        state.max = state.max.max(delay);
+        let number = (series * PARTS + part) as u64 + 1;
+        let key = number << CODE_BITS | bins::code(delay, state.bits);
+        self.add_cell(series, part, Cell { key, weight, excess: weight * weight - weight });
+    }
+
+    #[inline]
+    fn add_cell(&mut self, series: usize, part: usize, cell: Cell) {
+        match self.bins.find(cell.key) {
+            Place::Found(at) => {
+                let there = self.bins.get_mut(at);
+                there.weight += cell.weight;
+                there.excess += cell.excess;
+            }
+            Place::Vacant(at) => {
+                self.bins.put(at, cell);
+                self.series[series][part].bins += 1;
+                if self.bins.is_full() && !self.bins.grow() {
+                    self.collapse();
+                }
+            }
+        }
+    }
+
+    /// Merges bins until a quarter of those in use is free.
+    #[cold]
+    fn collapse(&mut self) {
+        let enough = self.bins.len() - self.bins.len() / 4;
+        while self.bins.len() > enough {
+            let largest = self
+                .series
+                .iter()
+                .enumerate()
+                .flat_map(|(s, parts)| parts.iter().enumerate().map(move |(p, part)| (part.bins, part.bits, s, p)))
+                .filter(|&(_, bits, _, _)| bits > COARSEST)
+                .max();
+            // With 32 bins for each series even the coarsest classes of all parts rarely fill the table; if they do,
+            // there is nothing left to merge and the table stays at its bound.
+            let Some((_, bits, series, part)) = largest else { return };
+            // Far below what anybody can tell apart, several bits go at once: each step visits the whole table.
+            let bits = if bits > INDISTINGUISHABLE { (bits - 5).max(INDISTINGUISHABLE) } else { bits - 1 };
+            self.coarsen(series, part, bits);
+        }
+    }
+
+    fn coarsen(&mut self, series: usize, part: usize, to: u8) {
+        let from = std::mem::replace(&mut self.series[series][part].bits, to);
+        let number = (series * PARTS + part) as u64 + 1;
+        self.bins.rebuild(
+            |mut cell| {
+                if cell.key >> CODE_BITS == number {
+                    let (low, _) = bins::range(cell.key & ((1 << CODE_BITS) - 1), from);
+                    cell.key = number << CODE_BITS | bins::code(low, to);
+                }
+                Some(cell)
+            },
+            |there, cell| {
+                there.weight += cell.weight;
+                there.excess += cell.excess;
+            },
+        );
+        self.series[series][part].bins = self.bins.iter().filter(|c| c.key >> CODE_BITS == number).count() as u32;
+    }
+
+    /// Adds everything that another store of as many series has seen.
+    ///
+    /// # Panics
+    /// If the numbers of series differ.
+    pub fn merge(&mut self, other: &Self) {
+        assert_eq!(self.series.len(), other.series.len(), "stores of different series");
+        for series in 0..self.series.len() {
+            for part in 0..PARTS {
+                let theirs = other.series[series][part];
+                if theirs.bits < self.series[series][part].bits {
+                    self.coarsen(series, part, theirs.bits);
+                }
+                let ours = &mut self.series[series][part];
+                ours.samples += theirs.samples;
+                ours.min = ours.min.min(theirs.min);
+                ours.max = ours.max.max(theirs.max);
+            }
+        }
+        let mut cells: Vec<Cell> = other.bins.iter().copied().collect();
+        cells.sort_unstable_by_key(|c| c.key);
+        for cell in cells {
+            let number = (cell.key >> CODE_BITS) as usize - 1;
+            let (series, part) = (number / PARTS, number % PARTS);
+            let (low, _) = bins::range(cell.key & ((1 << CODE_BITS) - 1), other.series[series][part].bits);
+            let key = (number as u64 + 1) << CODE_BITS | bins::code(low, self.series[series][part].bits);
+            self.add_cell(series, part, Cell { key, ..cell });
+        }
+    }
+
+    /// Forgets all samples, keeps the memory.
+    pub fn reset(&mut self) {
+        self.bins.clear();
+        self.series.fill([EMPTY; PARTS]);
+    }
+
+    /// The distribution of a series as its samples tell it.
+    pub fn distribution(&self, series: usize, ambiguous: Ambiguous) -> Distribution {
+        let parts = &self.series[series];
+        let collect = |shares: [f64; PARTS]| {
+            let mut bins: Vec<Bin> = self
+                .bins
+                .iter()
+                .filter_map(|cell| {
+                    let part = ((cell.key >> CODE_BITS) as usize - 1).checked_sub(series * PARTS)?;
+                    let share = *shares.get(part)?;
+                    let code = cell.key & ((1 << CODE_BITS) - 1);
+                    let (low, high) = bins::range(code, parts[part].bits);
+                    // What lies outside the smallest and largest delay is known to be empty.
+                    let (low, high) = (low.max(parts[part].min), high.min(parts[part].max));
+                    (share > 0.0).then_some(Bin { low, high, weight: share * cell.weight, excess: share * cell.excess })
+                })
+                .collect();
+            bins.sort_unstable_by_key(|b| (b.low, b.high));
+            bins
+        };
+        let samples = parts[CLEAR].samples;
+        let unresolved = parts[SINCE_LAST].samples;
+        let (value, low, high) = match ambiguous {
+            Ambiguous::Drop => ([1.0, 0.0, 0.0], None, None),
+            Ambiguous::Last => ([1.0, 1.0, 0.0], None, None),
+            Ambiguous::First => ([1.0, 0.0, 1.0], None, None),
+            Ambiguous::Bounds if unresolved == 0 => ([1.0, 0.0, 0.0], None, None),
+            Ambiguous::Bounds => ([1.0, 0.5, 0.5], Some(collect([1.0, 1.0, 0.0])), Some(collect([1.0, 0.0, 1.0]))),
+        };
+        let used = if ambiguous == Ambiguous::Drop { samples } else { samples + unresolved };
+        Distribution::new(collect(value), low, high, used, unresolved)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dwell_types::{Nanos, Timestamp};
+    use proptest::prelude::*;
+
+    fn sample(delay: i64, weight: f64) -> Sample {
+        Sample {
+            at: Timestamp::from_nanos(0),
+            since_first: Nanos::new(delay),
+            since_last: Nanos::new(delay),
+            weight,
+            inserted_since: 0,
+            tag: 0,
+        }
+    }
+
+    fn nearest_rank(delays: &[i64], q: f64) -> i64 {
+        let mut sorted = delays.to_vec();
+        sorted.sort_unstable();
+        sorted[((q * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len()) - 1]
+    }
+
+    proptest! {
+        /// While it fits, the store's quantiles are those of the sorted samples and have no width; afterwards the truth
+        /// lies in the interval, whose width is that of the bins.
+        #[test]
+        fn quantiles_are_exact_while_it_fits_and_bracketed_after(
+            delays in prop::collection::vec(-1_000i64..50_000_000_000, 1..2_000),
+            bytes in 4_000usize..80_000,
+        ) {
+            let mut store = DelayStore::bounded(2, bytes).unwrap();
+            for &delay in &delays {
+                store.update(1, &sample(delay, 1.0));
+            }
+            prop_assert!(store.state_bytes() <= bytes);
+            let distribution = store.distribution(1, Ambiguous::Bounds);
+            prop_assert_eq!(distribution.exchanges().unwrap().value, delays.len() as f64);
+            for q in [0.01, 0.5, 0.9, 0.95, 0.99, 1.0] {
+                let truth = nearest_rank(&delays, q);
+                let estimate = distribution.quantile(q).unwrap();
+                prop_assert!(estimate.low <= truth && truth <= estimate.high, "{:?} {}", estimate, truth);
+                if store.resolution(1) < 1e-10 {
+                    prop_assert_eq!((estimate.low, estimate.high), (truth, truth));
+                }
+                let width = (estimate.high - estimate.low) as f64;
+                prop_assert!(width <= store.resolution(1) * truth.abs() as f64 + 1.0);
+            }
+            prop_assert!(store.distribution(0, Ambiguous::Bounds).quantile(0.5).is_none());
+        }
+
+        /// Two stores fed halves and merged hold what one store fed both holds, up to the order of additions.
+        #[test]
+        fn merging_equals_one_store_fed_both(
+            delays in prop::collection::vec((0i64..5_000_000_000, 1.0f64..20.0), 1..1_500),
+            bytes in 8_000usize..60_000,
+        ) {
+            let mut one = DelayStore::unbounded(1);
+            let mut halves = [DelayStore::bounded(1, bytes).unwrap(), DelayStore::bounded(1, 8_000).unwrap()];
+            for (i, &(delay, weight)) in delays.iter().enumerate() {
+                one.update(0, &sample(delay, weight));
+                halves[i % 2].update(0, &sample(delay, weight));
+            }
+            let [mut left, right] = halves;
+            left.merge(&right);
+            let (merged, fed) = (left.distribution(0, Ambiguous::Drop), one.distribution(0, Ambiguous::Drop));
+            let close = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b.abs().max(1.0);
+            prop_assert!(close(merged.exchanges().unwrap().value, fed.exchanges().unwrap().value));
+            for q in [0.05, 0.5, 0.99] {
+                let (a, b) = (merged.quantile(q).unwrap(), fed.quantile(q).unwrap());
+                let slack = 2.0 * left.resolution(0) * b.value as f64 + 2.0;
+                prop_assert!((a.value - b.value).abs() as f64 <= slack, "{:?} {:?}", a, b);
+            }
+        }
+
+        /// Doubling all delays doubles mean and quantiles.
+        #[test]
+        fn doubling_delays_doubles_the_answer(delays in prop::collection::vec(1i64..1_000_000_000, 1..300)) {
+            let mut stores = [DelayStore::unbounded(1), DelayStore::unbounded(1)];
+            for &delay in &delays {
+                stores[0].update(0, &sample(delay, 2.0));
+                stores[1].update(0, &sample(2 * delay, 2.0));
+            }
+            let [a, b] = stores.map(|s| s.distribution(0, Ambiguous::Drop));
+            prop_assert_eq!(2 * a.quantile(0.9).unwrap().value, b.quantile(0.9).unwrap().value);
+            prop_assert!((2 * a.mean().unwrap().value - b.mean().unwrap().value).abs() <= 2);
+        }
+    }
+
+    #[test]
+    fn ambiguous_samples_move_between_their_bounds() {
+        let mut store = DelayStore::unbounded(1);
+        for delay in 1..=98 {
+            store.update(0, &sample(delay * 1_000_000, 1.0));
+        }
+        for _ in 0..2 {
+            let ambiguous = Sample { since_last: Nanos::new(5_000_000), ..sample(1_005_000_000, 1.0) };
+            store.update(0, &ambiguous);
+        }
+        let p99 = |rule| store.distribution(0, rule).quantile(0.99).unwrap();
+        assert_eq!(p99(Ambiguous::First).value, 1_005_000_000);
+        assert_eq!(p99(Ambiguous::Last).value, 97_000_000);
+        assert_eq!(p99(Ambiguous::Drop).value, 98_000_000);
+        let bounds = p99(Ambiguous::Bounds);
+        assert_eq!((bounds.low, bounds.high), (97_000_000, 1_005_000_000));
+        assert_eq!(store.distribution(0, Ambiguous::Bounds).exchanges().unwrap().value, 100.0);
+        assert_eq!(store.distribution(0, Ambiguous::Drop).exchanges().unwrap().value, 98.0);
+    }
+
+    #[test]
+    fn one_series_with_many_delays_leaves_the_others_exact() {
+        let mut store = DelayStore::bounded(2, 6_000).unwrap();
+        for i in 0..20 {
+            store.update(0, &sample(1_000_003 * i, 1.0));
+        }
+        for i in 0..5_000 {
+            store.update(1, &sample(1_000_003 * i, 1.0));
+        }
+        assert!(store.resolution(0) < 1e-10 && store.resolution(1) > 1e-4);
+        assert_eq!(store.distribution(0, Ambiguous::Drop).quantile(0.5).unwrap().value, 1_000_003 * 9);
+    }
+}

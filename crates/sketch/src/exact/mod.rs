@@ -1,0 +1,354 @@
+//! Every exchange remembered until it is answered or given up: the exact twin of the delay sketches.
+//!
+//! **Answers**: the delay of every exchange, weight 1.
+//!
+//! **Model**: ids differ between exchanges that are open at the same time. A request older than the expiry is given up,
+//! so a delay above the expiry is not measured; it is counted as `expired`.
+//!
+//! **State**: an open-addressing table of 32-byte entries (id 64 bits, first and last time 64 each, tag 16, tokens 2 × 8,
+//! repeats 8, state 8), at most ¾ full. It grows by doubling without bound ([`Exact::new`]) or up to a bound
+//! ([`Exact::bounded`]); before it grows, what has expired is dropped.
+//!
+//! **Cost**: one probe sequence per request or response, about two slots.
+//!
+//! **Estimate**: none needed. A request that repeats an open id is counted as ambiguous; its exchange gives a sample with
+//! both bounds, unless the response's token names the request that it answers.
+
+use crate::repeats::{Answered, Tokens, byte};
+use crate::table::{Entry, Place, Table};
+use crate::{Exchanges, Fates, Meter, Sample};
+use dwell_types::{ExchangeId, Nanos, Repeat, Sighting, Timestamp};
+
+/// A table of all open requests.
+#[derive(Clone, Debug)]
+pub struct Exact {
+    exchanges: Exchanges,
+    open: Table<Open>,
+    fates: Vec<Fates>,
+    latest: Timestamp,
+    swept: Timestamp,
+}
+
+/// One request that waits, or waited, for its response.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Open {
+    pub(crate) id: u64,
+    pub(crate) first: Timestamp,
+    pub(crate) last: Timestamp,
+    pub(crate) tag: u16,
+    pub(crate) tokens: Tokens,
+    /// How often the request was repeated, up to 255.
+    pub(crate) repeats: u8,
+    /// Kept only to recognise later equal requests (see [`Repeat::Ignored`]).
+    answered: bool,
+}
+
+impl Entry for Open {
+    #[inline]
+    fn key(&self) -> u64 {
+        self.id
+    }
+}
+
+/// Zero marks an empty slot, so the id zero goes by another name.
+#[inline]
+fn key(id: ExchangeId) -> u64 {
+    id.0.max(1)
+}
+
+const FIRST_SLOTS: usize = 1 << 10;
+
+impl Exact {
+    /// A table that grows as needed.
+    pub fn new(exchanges: Exchanges) -> Self {
+        Self::with_slots(exchanges, usize::MAX)
+    }
+
+    /// A table of at most `bytes`.
+    pub fn bounded(exchanges: Exchanges, bytes: usize) -> Self {
+        Self::with_slots(exchanges, bytes / size_of::<Open>())
+    }
+
+    fn with_slots(exchanges: Exchanges, most: usize) -> Self {
+        Self {
+            exchanges,
+            open: Table::new(FIRST_SLOTS, most),
+            fates: vec![Fates::default(); usize::from(exchanges.tags)],
+            latest: Timestamp::from_nanos(i64::MIN),
+            swept: Timestamp::from_nanos(i64::MIN),
+        }
+    }
+
+    fn is_expired(&self, open: &Open) -> bool {
+        self.latest - open.last > self.exchanges.expiry
+    }
+
+    /// Takes a request; false if there is no room for it within the bound. Then nothing has changed.
+    pub(crate) fn try_request(&mut self, request: &Sighting, tag: u16) -> bool {
+        self.latest = self.latest.max(request.at);
+        let key = key(request.id);
+        let mut vacant = match self.open.find(key) {
+            Place::Found(at) => {
+                self.repeat(at, request, tag);
+                return true;
+            }
+            Place::Vacant(at) => at,
+        };
+        if self.open.is_full() {
+            if !self.make_room() {
+                return false;
+            }
+            let Place::Vacant(at) = self.open.find(key) else { return false };
+            vacant = at;
+        }
+        self.open.put(
+            vacant,
+            Open {
+                id: key,
+                first: request.at,
+                last: request.at,
+                tag,
+                tokens: Tokens::new(request.token),
+                repeats: 0,
+                answered: false,
+            },
+        );
+        self.fates[usize::from(tag)].seen += 1;
+        true
+    }
+
+    /// A request with the id of one that is in the table.
+    fn repeat(&mut self, at: usize, request: &Sighting, tag: u16) {
+        let is_expired = self.is_expired(self.open.get(at));
+        let open = self.open.get_mut(at);
+        if is_expired || (open.answered && self.exchanges.repeat == Repeat::Ambiguous) {
+            if !open.answered {
+                self.fates[usize::from(open.tag)].expired += 1;
+            }
+            *open = Open {
+                first: request.at,
+                last: request.at,
+                tag,
+                tokens: Tokens::new(request.token),
+                repeats: 0,
+                answered: false,
+                ..*open
+            };
+            self.fates[usize::from(tag)].seen += 1;
+            return;
+        }
+        match self.exchanges.repeat {
+            Repeat::Ignored => (),
+            Repeat::Ambiguous => {
+                open.last = request.at;
+                open.tokens.last = byte(request.token);
+                open.repeats = open.repeats.saturating_add(1);
+                let fates = &mut self.fates[usize::from(open.tag)];
+                fates.seen += 1;
+                fates.ambiguous += 1;
+            }
+        }
+    }
+
+    /// Drops what has expired, then grows if that freed little. False if the table is still full.
+    #[cold]
+    fn make_room(&mut self) -> bool {
+        if self.latest - self.swept > Nanos::new(self.exchanges.expiry.get() / 4) {
+            self.sweep();
+        }
+        let is_half_empty = self.open.len() * 2 < self.open.bytes() / size_of::<Open>();
+        if is_half_empty || self.open.grow() {
+            return true;
+        }
+        self.sweep();
+        !self.open.is_full()
+    }
+
+    fn sweep(&mut self) {
+        self.swept = self.latest;
+        let (latest, expiry) = (self.latest, self.exchanges.expiry);
+        let fates = &mut self.fates;
+        self.open.rebuild(
+            |open| {
+                let is_expired = latest - open.last > expiry;
+                if is_expired && !open.answered {
+                    fates[usize::from(open.tag)].expired += 1;
+                }
+                (!is_expired).then_some(open)
+            },
+            |_, _| (),
+        );
+    }
+
+    /// Ends the table: the open requests that `keep` wants, in the order in which they were last seen. The others are
+    /// counted as not admitted.
+    pub(crate) fn into_open(mut self, keep: impl Fn(ExchangeId) -> bool) -> (Vec<Fates>, Vec<Open>) {
+        self.sweep();
+        let mut kept = Vec::with_capacity(self.open.iter().filter(|o| !o.answered && keep(ExchangeId(o.id))).count());
+        for open in self.open.iter().filter(|o| !o.answered) {
+            if keep(ExchangeId(open.id)) {
+                kept.push(*open);
+            } else {
+                self.fates[usize::from(open.tag)].not_admitted += 1;
+            }
+        }
+        kept.sort_unstable_by_key(|o| (o.last, o.id));
+        (self.fates, kept)
+    }
+}
+
+impl Meter for Exact {
+    fn request(&mut self, request: &Sighting, tag: u16) {
+        let taken = self.try_request(request, tag);
+        debug_assert!(taken, "an unbounded table always has room");
+    }
+
+    #[inline]
+    fn response(&mut self, response: &Sighting, tag: u16) -> Option<Sample> {
+        self.latest = self.latest.max(response.at);
+        let fates = &mut self.fates[usize::from(tag)];
+        fates.responses += 1;
+        let Place::Found(at) = self.open.find(key(response.id)) else {
+            fates.unmatched += 1;
+            return None;
+        };
+        let open = *self.open.get(at);
+        if open.answered || response.at - open.last > self.exchanges.expiry {
+            fates.unmatched += 1;
+            return None;
+        }
+        match self.exchanges.repeat {
+            Repeat::Ambiguous => _ = self.open.remove(at),
+            Repeat::Ignored => self.open.get_mut(at).answered = true,
+        }
+        let fates = &mut self.fates[usize::from(open.tag)];
+        fates.matched += 1;
+        let mut sample = Sample {
+            at: response.at,
+            since_first: response.at - open.first,
+            since_last: response.at - open.last,
+            weight: 1.0,
+            inserted_since: 0,
+            tag: open.tag,
+        };
+        if open.repeats > 0 {
+            fates.resolved += u64::from(sample.resolve(open.tokens.answered(response.token)));
+        }
+        Some(sample)
+    }
+
+    fn fates(&self) -> Vec<Fates> {
+        let mut fates = self.fates.clone();
+        for open in self.open.iter().filter(|o| !o.answered) {
+            let fates = &mut fates[usize::from(open.tag)];
+            let fate = if self.is_expired(open) { &mut fates.expired } else { &mut fates.pending };
+            *fate += 1;
+        }
+        fates
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.open.bytes() + self.fates.capacity() * size_of::<Fates>()
+    }
+}
+
+impl Sample {
+    /// Makes both bounds the delay since the request that was answered, if that is known; says whether it is.
+    pub(crate) fn resolve(&mut self, answered: Answered) -> bool {
+        match answered {
+            Answered::First => self.since_last = self.since_first,
+            Answered::Last => self.since_first = self.since_last,
+            Answered::Unknown => return false,
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_support::{exchanges, sighting};
+    use dwell_types::Match;
+
+    fn exact(matching: Match, expiry_s: i64) -> Exact {
+        Exact::new(exchanges(matching, Nanos::from_secs(expiry_s)))
+    }
+
+    #[test]
+    fn a_response_gives_the_delay_of_its_request_once() {
+        let mut exact = exact(Match::TcpAck, 10);
+        exact.request(&sighting(1, 100), 0);
+        exact.request(&sighting(2, 150), 1);
+        let sample = exact.response(&sighting(1, 350), 0).unwrap();
+        assert_eq!((sample.since_first.get(), sample.weight, sample.tag), (250, 1.0, 0));
+        assert_eq!(exact.response(&sighting(1, 400), 0), None);
+        let fates = exact.fates();
+        assert_eq!((fates[0].seen, fates[0].matched, fates[0].pending), (1, 1, 0));
+        assert_eq!((fates[0].responses, fates[0].unmatched), (2, 1));
+        assert_eq!((fates[1].seen, fates[1].pending), (1, 1));
+        assert!(fates.iter().all(Fates::is_conserved));
+    }
+
+    /// A handshake answered after its SYN was repeated: the token tells which SYN, else both bounds are kept. Dropping
+    /// it, as Karn's rule does, would lose every handshake that is slower than the retransmission timer.
+    #[test]
+    fn repeated_requests_keep_both_bounds_unless_the_response_names_one() {
+        let second = 1_000_000_000;
+        for (token, since_first, since_last) in [(0, 3_700, 700), (11, 3_700, 3_700), (13, 700, 700), (12, 3_700, 700)]
+        {
+            let mut exact = exact(Match::TcpHandshake, 60);
+            for (at, token) in [(0, 11), (1, 12), (3, 13)] {
+                exact.request(&Sighting { token, ..sighting(5, at * second) }, 0);
+            }
+            let sample = exact.response(&Sighting { token, ..sighting(5, 3_700_000_000) }, 0).unwrap();
+            assert_eq!(
+                (sample.since_first.get() / 1_000_000, sample.since_last.get() / 1_000_000),
+                (since_first, since_last),
+                "token {token}"
+            );
+            let fates = exact.fates()[0];
+            assert_eq!((fates.seen, fates.ambiguous, fates.matched), (3, 2, 1));
+            assert_eq!(fates.resolved, u64::from(since_first == since_last));
+            assert!(fates.is_conserved());
+        }
+    }
+
+    #[test]
+    fn equal_requests_are_ignored_where_the_rule_says_so_even_after_the_answer() {
+        let mut exact = exact(Match::TcpTs, 10);
+        exact.request(&sighting(5, 0), 0);
+        exact.request(&sighting(5, 10), 0);
+        assert_eq!(exact.response(&sighting(5, 100), 0).unwrap().since_first.get(), 100);
+        exact.request(&sighting(5, 110), 0);
+        assert_eq!(exact.response(&sighting(5, 120), 0), None);
+        let fates = exact.fates()[0];
+        assert_eq!((fates.seen, fates.matched, fates.ambiguous), (1, 1, 0));
+        assert!(fates.is_conserved());
+    }
+
+    #[test]
+    fn old_requests_expire_and_their_ids_may_come_again() {
+        let mut exact = exact(Match::Dns, 1);
+        exact.request(&sighting(5, 0), 0);
+        assert_eq!(exact.response(&sighting(5, 1_000_000_001), 0), None);
+        exact.request(&sighting(5, 2_000_000_000), 0);
+        assert_eq!(exact.response(&sighting(5, 2_000_000_007), 0).unwrap().since_first.get(), 7);
+        let fates = exact.fates()[0];
+        assert_eq!((fates.seen, fates.expired, fates.matched, fates.ambiguous), (2, 1, 1, 0));
+        assert!(fates.is_conserved());
+    }
+
+    #[test]
+    fn a_bounded_table_takes_what_fits_and_says_when_it_does_not() {
+        let mut exact = Exact::bounded(exchanges(Match::Dns, Nanos::from_secs(1)), 32 * 4096);
+        let mut taken = 0;
+        while exact.try_request(&sighting(taken + 1, 1_000), 0) {
+            taken += 1;
+        }
+        assert_eq!(taken, 4096 * 3 / 4);
+        assert!(exact.state_bytes() <= 32 * 4096 + 2 * size_of::<Fates>());
+        assert!(exact.try_request(&sighting(1 << 40, 2_000_000_000), 0), "expired requests make room");
+        assert!(exact.fates()[0].is_conserved());
+        assert_eq!(exact.fates()[0].expired, taken);
+    }
+}

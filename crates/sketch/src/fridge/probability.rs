@@ -1,0 +1,247 @@
+//! The entry probability *p*, and how it is found.
+
+use dwell_types::{Nanos, Timestamp};
+
+/// An entry probability: `base · 2^(−step/8)`. The base is 1 unless the user fixed another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EntryProbability {
+    base: f64,
+    step: u8,
+}
+
+impl EntryProbability {
+    /// Every request enters.
+    pub const ONE: Self = Self { base: 1.0, step: 0 };
+
+    /// 2^(−5/4) = .42: at a hand-over, at most so many of the open requests are kept.
+    pub(crate) const HAND_OVER: Self = Self { base: 1.0, step: 10 };
+
+    /// A fixed probability, in `(0, 1]`.
+    pub fn fixed(probability: f64) -> Option<Self> {
+        (probability > 0.0 && probability <= 1.0).then_some(Self { base: probability, step: 0 })
+    }
+
+    /// The probability.
+    #[inline]
+    pub fn value(self) -> f64 {
+        self.at_step(self.step)
+    }
+
+    /// The probability of another step from the same base.
+    #[inline]
+    pub(super) fn at_step(self, step: u8) -> f64 {
+        // Exact: the eight fractions of an octave, then a power of two.
+        const EIGHTHS: [f64; 8] = [
+            1.0,
+            0.917_004_043_204_671_2,
+            0.840_896_415_253_714_5,
+            0.771_105_412_703_970_4,
+            0.707_106_781_186_547_5,
+            0.648_419_777_325_504_8,
+            0.594_603_557_501_360_5,
+            0.545_253_866_332_628_8,
+        ];
+        self.base * EIGHTHS[usize::from(step % 8)] / (1u64 << (step / 8)) as f64
+    }
+
+    /// The step below the base.
+    #[inline]
+    pub(super) fn step(self) -> u8 {
+        self.step
+    }
+
+    /// A uniform 64-bit hash admits a request if it does not exceed this.
+    #[inline]
+    pub(super) fn threshold(self) -> u64 {
+        // Saturates to the largest value for p = 1.
+        (self.value() * 2f64.powi(64)) as u64
+    }
+}
+
+/// What is known of rate and delays, from which the best entry probability is predicted.
+///
+/// With *λ* requests offered per second, an exchange of delay *d* is sampled with probability
+/// *q*(*d*) = *p* e^(−*pλd*/*M*). The variance of the estimated distribution function at quantile *F* is proportional to
+/// (1 − *F*)² *V*≤ + *F*² *V*>, where *V*≤ and *V*> sum 1/*q* − 1 over the exchanges below and above it
+/// (`docs/papers/zheng22-fridge.md`). *p* minimises the sum of its square roots, relative to *F*(1 − *F*), at
+/// *F* = .5, .95, .99.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// Weight of exchanges by delay: two bins per octave from 1 ns to 2⁴⁸ ns.
+    delays: [f64; Self::BINS],
+    /// Samples since the last choice.
+    samples: u32,
+    /// Requests offered since the window began.
+    offered: u64,
+    began: Option<Timestamp>,
+    latest: Timestamp,
+    /// Requests per nanosecond, smoothed over windows; zero while unknown.
+    rate: f64,
+}
+
+impl Profile {
+    const BINS: usize = 96;
+    /// Quantiles whose predicted variance is minimised.
+    const TARGETS: [f64; 3] = [0.5, 0.95, 0.99];
+
+    /// Nothing known yet.
+    pub fn new() -> Self {
+        Self {
+            delays: [0.0; Self::BINS],
+            samples: 0,
+            offered: 0,
+            began: None,
+            latest: Timestamp::from_nanos(i64::MIN),
+            rate: 0.0,
+        }
+    }
+
+    /// Counts a request; says how many were offered in this window.
+    #[inline]
+    pub(crate) fn offer(&mut self, at: Timestamp) -> u64 {
+        if self.began.is_none() {
+            self.began = Some(at);
+        }
+        self.latest = self.latest.max(at);
+        self.offered += 1;
+        self.offered
+    }
+
+    /// Takes a weighted delay.
+    #[inline]
+    pub(crate) fn sample(&mut self, delay: Nanos, weight: f64) {
+        self.samples += 1;
+        self.delays[Self::bin(delay)] += weight;
+    }
+
+    fn bin(delay: Nanos) -> usize {
+        let nanos = delay.get().max(1) as u64;
+        let octave = nanos.ilog2();
+        let half = if octave == 0 { 0 } else { nanos >> (octave - 1) & 1 };
+        (2 * octave as usize + half as usize).min(Self::BINS - 1)
+    }
+
+    /// The geometric middle of a bin, in nanoseconds.
+    fn middle(bin: usize) -> f64 {
+        let low = 2f64.powi(bin as i32 / 2) * if bin % 2 == 0 { 1.0 } else { 1.5 };
+        low * if bin % 2 == 0 { 1.5f64.sqrt() } else { (4.0f64 / 3.0).sqrt() }
+    }
+
+    /// Ends the window and chooses the entry probability for `slots` slots: the one with the least predicted variance; or,
+    /// while there are too few samples to predict from, a sparser one, since nothing survived under the present.
+    ///
+    /// No probability is chosen that keeps entries longer than the expiry.
+    pub(crate) fn choose(&mut self, slots: u32, present: EntryProbability, expiry: Nanos) -> EntryProbability {
+        /// Fewer samples than this say nothing about the tail.
+        const ENOUGH: u32 = 64;
+        let span = self.began.map_or(0, |began| (self.latest - began).get()).max(1);
+        let rate = self.offered as f64 / span as f64;
+        self.rate = if self.rate == 0.0 { rate } else { 0.5 * (self.rate + rate) };
+        let sparsest = f64::from(slots) / (self.rate * expiry.get().max(1) as f64);
+        let (samples, offered) = (self.samples, self.offered);
+        self.began = Some(self.latest);
+        self.offered = 0;
+
+        let known: f64 = self.delays.iter().sum();
+        let step = if known == 0.0 || (samples < ENOUGH && offered as f64 * present.value() > f64::from(slots)) {
+            present.step().saturating_add(16)
+        } else if samples < ENOUGH {
+            return present;
+        } else {
+            let step = self.least_variance(slots, present);
+            // Older delays count half as much from one choice to the next.
+            self.samples = 0;
+            self.delays.iter_mut().for_each(|w| *w *= 0.5);
+            step
+        };
+        let mut chosen = EntryProbability { step, ..present };
+        while chosen.step > 0 && chosen.value() < sparsest {
+            chosen.step -= 1;
+        }
+        chosen
+    }
+
+    fn least_variance(&self, slots: u32, present: EntryProbability) -> u8 {
+        let coarse = (0..=248u8).step_by(8).min_by(|&a, &b| self.compare(slots, present, a, b)).unwrap_or(0);
+        (coarse.saturating_sub(7)..=coarse.saturating_add(7))
+            .min_by(|&a, &b| self.compare(slots, present, a, b))
+            .unwrap_or(coarse)
+    }
+
+    fn compare(&self, slots: u32, present: EntryProbability, a: u8, b: u8) -> std::cmp::Ordering {
+        self.predicted(slots, present.at_step(a)).total_cmp(&self.predicted(slots, present.at_step(b)))
+    }
+
+    /// Predicted standard deviation of the estimated distribution function, relative, summed over the targets.
+    fn predicted(&self, slots: u32, p: f64) -> f64 {
+        /// Beyond this the weight is so large that its sample will not be seen.
+        const LARGEST_EXPONENT: f64 = 12.0;
+        let total: f64 = self.delays.iter().sum();
+        let mut below = [(0.0, 0.0); Self::TARGETS.len()];
+        let mut all = (0.0, 0.0);
+        for (bin, &weight) in self.delays.iter().enumerate().filter(|(_, w)| **w > 0.0) {
+            let survived = (p * self.rate * Self::middle(bin) / f64::from(slots)).min(LARGEST_EXPONENT);
+            all.0 += weight;
+            all.1 += weight * (survived.exp() / p - 1.0);
+            for (sums, target) in below.iter_mut().zip(Self::TARGETS) {
+                if all.0 <= target * total {
+                    *sums = all;
+                }
+            }
+        }
+        let mut sum = 0.0;
+        for (share, variance) in below {
+            let f = (share / total).clamp(0.01, 0.99);
+            sum += (variance / (f * f) + (all.1 - variance) / ((1.0 - f) * (1.0 - f))).sqrt();
+        }
+        sum
+    }
+}
+
+impl Default for Profile {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thresholds_admit_the_stated_share() {
+        assert_eq!(EntryProbability::ONE.threshold(), u64::MAX);
+        let half = EntryProbability::fixed(0.5).unwrap();
+        assert_eq!(half.threshold(), 1 << 63);
+        let steps = EntryProbability { base: 1.0, step: 20 };
+        assert!((steps.value() - 2f64.powf(-2.5)).abs() < 1e-15);
+        assert!(EntryProbability::fixed(0.0).is_none() && EntryProbability::fixed(1.1).is_none());
+        assert!(EntryProbability::fixed(f64::NAN).is_none());
+    }
+
+    #[test]
+    fn bins_are_half_octaves() {
+        for (nanos, bin) in [(-5, 0), (0, 0), (1, 0), (2, 2), (3, 3), (4, 4), (6, 5), (1 << 47, 94), (i64::MAX, 95)] {
+            assert_eq!(Profile::bin(Nanos::new(nanos)), bin, "{nanos}");
+        }
+    }
+
+    /// Delays log-uniform between 1 ms and T at 10⁶ requests/s: the best lifetime M/p lies near .35–.75 of the largest
+    /// number of requests offered meanwhile (`ERRATA`-checked in `docs/papers/zheng22-fridge.md`).
+    #[test]
+    fn the_choice_follows_the_longest_delays() {
+        for log_t in [6, 9, 12] {
+            let mut profile = Profile::new();
+            let longest = 1e6 * 2f64.powi(log_t);
+            for i in 0..10_000 {
+                let delay = 1e6 * (longest / 1e6).powf((f64::from(i) + 0.5) / 10_000.0);
+                profile.sample(Nanos::new(delay as i64), 1.0);
+                profile.offer(Timestamp::from_nanos(i64::from(i) * 1_000));
+            }
+            let p = profile.choose(1 << 12, EntryProbability::ONE, Nanos::from_secs(120)).value();
+            let lifetime = 4096.0 / p;
+            let offered = longest / 1e3;
+            assert!((0.25..1.2).contains(&(lifetime / offered)), "T = 2^{log_t} ms: {}", lifetime / offered);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Which of several equal requests a response answers, as far as one byte each can tell.
+
+/// One byte of the first and of the last request's token; zero where there was none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tokens {
+    pub(crate) first: u8,
+    pub(crate) last: u8,
+}
+
+/// What a response answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answered {
+    First,
+    Last,
+    Unknown,
+}
+
+/// A token in one byte; different tokens agree with probability 1/255. No token is zero, a token never is.
+#[inline]
+pub(crate) fn byte(token: u32) -> u8 {
+    if token == 0 {
+        return 0;
+    }
+    1 + (u64::from(dwell_types::hash::finish(u64::from(token)) as u32) * 255 >> 32) as u8
+}
+
+impl Tokens {
+    pub(crate) fn new(token: u32) -> Self {
+        let byte = byte(token);
+        Self { first: byte, last: byte }
+    }
+
+    /// Which request the response with this token answers: the one whose token it carries. With a request between the
+    /// first and the last, its token fits neither, and the answer is unknown.
+    pub(crate) fn answered(self, response: u32) -> Answered {
+        let token = byte(response);
+        match (token != 0 && token == self.first, token != 0 && token == self.last) {
+            (true, false) => Answered::First,
+            (false, true) => Answered::Last,
+            _ => Answered::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_name_the_request() {
+        let mut tokens = Tokens::new(1_000);
+        tokens.last = byte(2_003);
+        assert_eq!(tokens.answered(1_000), Answered::First);
+        assert_eq!(tokens.answered(2_003), Answered::Last);
+        assert_eq!(tokens.answered(1_500), Answered::Unknown);
+        assert_eq!(tokens.answered(0), Answered::Unknown);
+        assert_eq!(Tokens::new(0).answered(0), Answered::Unknown);
+        assert_eq!(Tokens::new(7).answered(7), Answered::Unknown, "both carry the same token");
+    }
+
+    #[test]
+    fn bytes_use_the_whole_range_but_zero() {
+        let mut seen = [false; 256];
+        for token in 1..100_000 {
+            seen[usize::from(byte(token))] = true;
+        }
+        assert!(!seen[0] && seen[1..].iter().all(|&s| s));
+    }
+}

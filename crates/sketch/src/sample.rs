@@ -1,0 +1,61 @@
+use dwell_types::{Nanos, Timestamp};
+
+/// A response that found its request: one delay, and how many exchanges it stands for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// When the response was seen.
+    pub at: Timestamp,
+    /// Time from the first request with this id to the response.
+    pub since_first: Nanos,
+    /// Time from the last request with this id to the response. Less than `since_first` where the request was repeated
+    /// and nothing told which one was answered.
+    pub since_last: Nanos,
+    /// One over the chance that this exchange was sampled; at least 1.
+    pub weight: f64,
+    /// Requests inserted between the request and the response; zero for methods that do not count them.
+    pub inserted_since: u64,
+    /// The series of the request, as the caller numbered it.
+    pub tag: u16,
+}
+
+impl Sample {
+    /// Whether it is not known which of several requests was answered.
+    #[inline]
+    pub fn is_ambiguous(&self) -> bool {
+        self.since_first != self.since_last
+    }
+}
+
+/// What became of the requests and responses of one series.
+///
+/// `seen = not_admitted + matched + evicted + expired + ambiguous + pending`, always.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fates {
+    /// Requests observed.
+    pub seen: u64,
+    /// Left out by sampling: at once, or when sampling became sparser.
+    pub not_admitted: u64,
+    /// Answered by a response that found them.
+    pub matched: u64,
+    /// Overwritten before an answer came.
+    pub evicted: u64,
+    /// Given up after the expiry.
+    pub expired: u64,
+    /// Repeated a request that was open.
+    pub ambiguous: u64,
+    /// Open.
+    pub pending: u64,
+    /// Responses observed.
+    pub responses: u64,
+    /// Responses that found no request.
+    pub unmatched: u64,
+    /// Matched although repeated, because the response named the request that it answers.
+    pub resolved: u64,
+}
+
+impl Fates {
+    /// Whether every request has exactly one fate.
+    pub fn is_conserved(&self) -> bool {
+        self.seen == self.not_admitted + self.matched + self.evicted + self.expired + self.ambiguous + self.pending
+    }
+}
