@@ -6,3 +6,8 @@ pub mod packet;
 pub mod parse;
 // Headers to requests and responses that share an id.
 pub mod pair;
+// Which requests are reported together.
+pub mod group;
+// All of it: frames to observations.
+mod observer;
+pub use observer::{Frames, Observer, Settings};

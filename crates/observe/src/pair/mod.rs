@@ -1,1 +1,336 @@
 //! Headers to requests and responses that share an id.
+//!
+//! Every rule looks at one packet at a time and keeps no state (but `quic-spin`, whose state is a table of fixed size):
+//! it says what in the packet asks, what answers, and which fields make both carry the same id. Whether a request was
+//! answered is found by whoever holds the requests.
+//!
+//! | rule | request | response | id: the flow, who asked, and |
+//! |---|---|---|---|
+//! | `tcp-handshake` beyond | SYN | SYN-ACK | the sequence number after the SYN |
+//! | `tcp-handshake` before | SYN-ACK | ACK of the client | the sequence numbers after both SYNs |
+//! | `tcp-handshake` sum | SYN | ACK of the client | the sequence number after the SYN |
+//! | `tcp-ack` | segment that takes sequence space | ACK of exactly its end | its end |
+//! | `tcp-ts` | segment that takes sequence space | echo of its TSval | TSval |
+//! | `tcp-flow` | SYN | FIN or RST of either side | nothing; not even who asked |
+//! | `dns` | query | response | transaction id, opcode, question |
+//! | `ntp` | client packet | server packet | transmit = originate timestamp |
+//! | `icmp-echo` | echo request | echo reply | identifier, sequence |
+//! | `quic-spin` | edge of the spin bit | next edge, same direction | number of the edge |
+
+// The flow of a packet as a hash, and the ids made from it.
+mod ids;
+// The observations of one packet.
+mod seen;
+// SYN, SYN-ACK, ACK.
+mod handshake;
+// Acknowledgements.
+mod ack;
+// The TCP timestamp option.
+mod timestamps;
+// From the first SYN to the first FIN or RST.
+mod lifetime;
+// Questions and answers.
+mod dns;
+// Network time.
+mod ntp;
+// Ping.
+mod echo;
+// The spin bit of QUIC.
+mod spin;
+pub use spin::Quic;
+// Which part of the way.
+mod leg;
+pub(crate) use leg::request_key;
+// Lines of a log.
+mod event;
+pub use event::event_id;
+
+use crate::group::Groups;
+use crate::packet::{Packet, Tcp, Transport};
+use dwell_types::{FlowKey, Match, Observation, Prefix, Timestamp};
+use ids::Ids;
+use seen::{Gather, Seen};
+use spin::Spin;
+
+/// Gives the requests and responses that a packet is.
+#[derive(Debug)]
+pub struct Pairing {
+    rules: Rules,
+    ids: Ids,
+    inside: Vec<Prefix>,
+    groups: Option<Groups>,
+    spin: Option<Spin>,
+    seen: Seen,
+}
+
+/// Which rules are asked for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rules {
+    handshake: bool,
+    ack: bool,
+    timestamps: bool,
+    lifetime: bool,
+    dns: bool,
+    ntp: bool,
+    echo: bool,
+}
+
+impl Pairing {
+    /// Pairs by the given rules, with legs named after `inside` if it is not empty. Ids depend on the seed.
+    /// [`Match::Events`] is no rule for packets and has no effect here.
+    pub fn new(matches: &[Match], inside: Vec<Prefix>, groups: Option<Groups>, seed: u64) -> Self {
+        let wanted = |matching| matches.contains(&matching);
+        Self {
+            rules: Rules {
+                handshake: wanted(Match::TcpHandshake),
+                ack: wanted(Match::TcpAck),
+                timestamps: wanted(Match::TcpTs),
+                lifetime: wanted(Match::TcpFlow),
+                dns: wanted(Match::Dns),
+                ntp: wanted(Match::Ntp),
+                echo: wanted(Match::IcmpEcho),
+            },
+            ids: Ids::new(seed),
+            inside,
+            groups,
+            spin: wanted(Match::QuicSpin).then(Spin::new),
+            seen: Seen::new(),
+        }
+    }
+
+    /// The requests and responses that the packet is, responses first; at most [`Pairing::MOST`].
+    #[inline]
+    pub fn observe(&mut self, packet: &Packet<'_>, at: Timestamp) -> &[Observation] {
+        self.seen.clear();
+        let mut to = Gather { ids: &self.ids, flow: self.ids.flow(&packet.flow), at, seen: &mut self.seen };
+        match &packet.transport {
+            Transport::Tcp(segment) => tcp(self.rules, &packet.flow, segment, &mut to),
+            Transport::Udp(payload) => udp(self.rules, self.spin.as_mut(), &packet.flow, payload, &mut to),
+            Transport::Icmp(message) => {
+                if self.rules.echo {
+                    echo::observe(packet.flow.protocol, message, &mut to);
+                }
+            }
+        }
+        if !self.inside.is_empty() {
+            leg::name(&self.inside, &packet.flow, self.seen.as_mut_slice());
+        }
+        if let Some(groups) = &mut self.groups {
+            groups.assign(packet, self.seen.as_mut_slice());
+        }
+        self.seen.as_slice()
+    }
+
+    /// The most observations that one packet gives.
+    pub const MOST: usize = seen::MOST;
+
+    /// The groups that requests were counted in, if there is grouping.
+    pub const fn groups(&self) -> Option<&Groups> {
+        self.groups.as_ref()
+    }
+
+    /// How many QUIC connections spin, if `quic-spin` is asked for.
+    pub fn quic(&self) -> Option<Quic> {
+        self.spin.as_ref().map(Spin::quic)
+    }
+
+    /// Bytes that the data structures hold; they do not grow.
+    pub fn state_bytes(&self) -> usize {
+        size_of::<Self>()
+            + size_of_val(self.inside.as_slice())
+            + self.groups.as_ref().map_or(0, Groups::state_bytes)
+            + self.spin.as_ref().map_or(0, Spin::state_bytes)
+    }
+}
+
+#[inline]
+fn tcp(rules: Rules, key: &FlowKey, segment: &Tcp<'_>, to: &mut Gather<'_>) {
+    let dns = rules.dns && dns::is_tcp(key) && !segment.payload.is_empty();
+    if rules.handshake {
+        handshake::responses(segment, to);
+    }
+    if rules.ack {
+        ack::response(segment, to);
+    }
+    if rules.timestamps {
+        timestamps::response(segment, to);
+    }
+    if rules.lifetime {
+        lifetime::response(segment, to);
+    }
+    if dns {
+        dns::segment(segment, dns::Kind::Response, to);
+    }
+    if rules.handshake {
+        handshake::requests(segment, to);
+    }
+    if rules.ack {
+        ack::request(segment, to);
+    }
+    if rules.timestamps {
+        timestamps::request(segment, to);
+    }
+    if rules.lifetime {
+        lifetime::request(segment, to);
+    }
+    if dns {
+        dns::segment(segment, dns::Kind::Request, to);
+    }
+}
+
+#[inline]
+fn udp(rules: Rules, spin: Option<&mut Spin>, key: &FlowKey, payload: &[u8], to: &mut Gather<'_>) {
+    if rules.dns && dns::is_udp(key) {
+        dns::datagram(payload, to);
+    }
+    if rules.ntp && ntp::is_ntp(key) {
+        ntp::observe(payload, to);
+    }
+    if let Some(spin) = spin {
+        spin.observe(payload, to);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dwell_types::{Address, Leg, Sighting, protocol};
+
+    /// From 10.0.0.1, port 50,000, to 192.0.2.7, port 443.
+    pub(super) fn flow(protocol: u8) -> FlowKey {
+        FlowKey {
+            source: Address::v4(0x0a00_0001),
+            destination: Address::v4(0xc000_0207),
+            source_port: 50_000,
+            destination_port: 443,
+            protocol,
+        }
+    }
+
+    /// A segment without payload or options.
+    pub(super) fn segment(flags: u8, sequence: u32, acknowledgement: u32) -> Tcp<'static> {
+        Tcp { sequence, acknowledgement, flags, payload_length: 0, timestamps: None, payload: &[] }
+    }
+
+    /// What one packet was.
+    pub(super) struct Said {
+        pub(super) seen: Vec<Observation>,
+    }
+
+    impl Said {
+        /// The legs of its requests.
+        pub(super) fn requests(&self) -> Vec<Leg> {
+            self.seen
+                .iter()
+                .filter_map(|o| matches!(o, Observation::Request(_)).then_some(sighting(o).series.leg))
+                .collect()
+        }
+
+        pub(super) fn request(&self, leg: Leg) -> Sighting {
+            self.find(|o| matches!(o, Observation::Request(s) if s.series.leg == leg)).unwrap()
+        }
+
+        pub(super) fn response(&self, leg: Leg) -> Sighting {
+            self.find(|o| matches!(o, Observation::Response(s) if s.series.leg == leg)).unwrap()
+        }
+
+        /// Whether this answers the first request that the other packet makes on that leg.
+        pub(super) fn answers(&self, other: &Self, leg: Leg) -> bool {
+            let request = other.request(leg);
+            self.find(|o| matches!(o, Observation::Response(s) if s.id == request.id && s.series == request.series))
+                .is_some()
+        }
+
+        fn find(&self, wanted: impl Fn(&Observation) -> bool) -> Option<Sighting> {
+            self.seen.iter().find(|o| wanted(o)).map(sighting)
+        }
+    }
+
+    fn sighting(observation: &Observation) -> Sighting {
+        let (Observation::Request(s) | Observation::Response(s)) = observation;
+        *s
+    }
+
+    /// Two ends of a flow, and the pairing between them. Each packet comes 1 ms after the one before.
+    pub(super) struct Pair {
+        pairing: Pairing,
+        key: FlowKey,
+        now: i64,
+    }
+
+    impl Pair {
+        pub(super) fn new(matches: &[Match]) -> Self {
+            Self::between(matches, flow(protocol::TCP))
+        }
+
+        pub(super) fn between(matches: &[Match], key: FlowKey) -> Self {
+            Self { pairing: Pairing::new(matches, Vec::new(), None, 7), key, now: 0 }
+        }
+
+        pub(super) fn inside(matches: &[Match], inside: &[&str]) -> Self {
+            let inside = inside.iter().map(|prefix| prefix.parse().unwrap()).collect();
+            Self { pairing: Pairing::new(matches, inside, None, 7), key: flow(protocol::TCP), now: 0 }
+        }
+
+        pub(super) fn client(&mut self, segment: &Tcp<'_>) -> Said {
+            self.packet(self.key, Transport::Tcp(*segment))
+        }
+
+        pub(super) fn server(&mut self, segment: &Tcp<'_>) -> Said {
+            self.packet(self.key.reversed(), Transport::Tcp(*segment))
+        }
+
+        pub(super) fn client_udp(&mut self, payload: &[u8]) -> Said {
+            self.packet(self.key, Transport::Udp(payload))
+        }
+
+        pub(super) fn server_udp(&mut self, payload: &[u8]) -> Said {
+            self.packet(self.key.reversed(), Transport::Udp(payload))
+        }
+
+        pub(super) fn client_icmp(&mut self, message: &[u8]) -> Said {
+            self.packet(self.key, Transport::Icmp(message))
+        }
+
+        pub(super) fn server_icmp(&mut self, message: &[u8]) -> Said {
+            self.packet(self.key.reversed(), Transport::Icmp(message))
+        }
+
+        pub(super) fn quic(&self) -> Quic {
+            self.pairing.quic().unwrap()
+        }
+
+        /// Lets time pass until the next packet, in nanoseconds.
+        pub(super) fn wait(&mut self, nanos: i64) {
+            self.now += nanos;
+        }
+
+        fn packet(&mut self, flow: FlowKey, transport: Transport<'_>) -> Said {
+            self.now += 1_000_000;
+            let packet = Packet { flow, vlan: None, dscp: 0, transport };
+            Said { seen: self.pairing.observe(&packet, Timestamp::from_nanos(self.now)).to_vec() }
+        }
+    }
+
+    /// Every rule at once: no packet gives more than fits but for DNS messages, and responses come first.
+    #[test]
+    fn responses_come_first() {
+        let payload = [&[0, 17][..], &[0, 9, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1]].concat();
+        let key = FlowKey { destination_port: 53, ..flow(protocol::TCP) };
+        for flags in 0..=0x1f {
+            let mut pair = Pair::between(&Match::ALL, key);
+            let payload_length = payload.len() as u32;
+            let all = Tcp { payload: &payload, payload_length, timestamps: Some((5, 6)), ..segment(flags, 1, 2) };
+            let seen = pair.client(&all).seen;
+            assert!(seen.len() <= 8, "{} of {flags:#x}", seen.len());
+            assert!(seen.is_sorted_by_key(|o| matches!(o, Observation::Request(_))), "{flags:#x}");
+        }
+    }
+
+    #[test]
+    fn no_rule_no_observation() {
+        let mut pair = Pair::new(&[Match::Events]);
+        assert!(pair.client(&segment(Tcp::SYN, 1, 0)).seen.is_empty());
+        assert!(pair.pairing.quic().is_none() && pair.pairing.groups().is_none());
+    }
+}

@@ -1,0 +1,161 @@
+use crate::group::{Grouping, Groups};
+use crate::pair::{Pairing, Quic};
+use crate::parse::{self, Key, Reject};
+use dwell_types::{Frame, Match, Observation, Prefix};
+
+/// What to look for.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The rules that pair.
+    pub matches: Vec<Match>,
+    /// Which IP header of a tunnelled packet gives it its flow.
+    pub key: Key,
+    /// What is "inside", to name the legs; empty for no such names.
+    pub inside: Vec<Prefix>,
+    /// What is reported together.
+    pub group: Option<Grouping>,
+    /// The most groups besides "other", `1..=8191`.
+    pub max_groups: usize,
+    /// Seed of the ids.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            matches: vec![Match::TcpHandshake, Match::TcpAck, Match::Dns],
+            key: Key::Inner,
+            inside: Vec::new(),
+            group: None,
+            max_groups: 1000,
+            seed: 0,
+        }
+    }
+}
+
+/// Counts of frames: `total = decoded + Σ rejected`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Frames {
+    /// Frames seen.
+    pub total: u64,
+    rejected: [u64; Reject::ALL.len()],
+}
+
+impl Frames {
+    /// Frames whose headers were understood down to the transport.
+    pub fn decoded(&self) -> u64 {
+        self.total - self.rejected.iter().sum::<u64>()
+    }
+
+    /// The other frames by reason, every reason in the order of [`Reject::ALL`].
+    pub fn rejected(&self) -> impl Iterator<Item = (Reject, u64)> {
+        Reject::ALL.into_iter().zip(self.rejected)
+    }
+}
+
+/// Turns frames into requests and responses.
+#[derive(Debug)]
+pub struct Observer {
+    key: Key,
+    pairing: Pairing,
+    frames: Frames,
+}
+
+impl Observer {
+    /// Allocates all that it will ever hold.
+    pub fn new(settings: Settings) -> Self {
+        let Settings { matches, key, inside, group, max_groups, seed } = settings;
+        let groups = group.map(|grouping| Groups::new(grouping, max_groups, seed));
+        Self { key, pairing: Pairing::new(&matches, inside, groups, seed), frames: Frames::default() }
+    }
+
+    /// The requests and responses that the frame is, responses first; at most [`Pairing::MOST`].
+    #[inline]
+    pub fn observe(&mut self, frame: &Frame<'_>) -> &[Observation] {
+        self.frames.total += 1;
+        let rejected = match frame.at {
+            None => Reject::NoTimestamp,
+            Some(at) => match parse::parse(frame.link, frame.bytes, frame.wire_length, self.key) {
+                Ok(packet) => return self.pairing.observe(&packet, at),
+                Err(reject) => reject,
+            },
+        };
+        self.frames.rejected[rejected as usize] += 1;
+        &[]
+    }
+
+    /// What became of the frames so far.
+    pub const fn frames(&self) -> &Frames {
+        &self.frames
+    }
+
+    /// How many groups there are so far, with that of number 0.
+    pub fn groups(&self) -> usize {
+        self.pairing.groups().map_or(1, Groups::len)
+    }
+
+    /// The name of a group in reports: `all` for number 0 without grouping, `other` with it.
+    pub fn group_name(&self, number: u16) -> String {
+        self.pairing.groups().map_or_else(|| "all".to_owned(), |groups| groups.name(number))
+    }
+
+    /// How many QUIC connections spin, if `quic-spin` is asked for.
+    pub fn quic(&self) -> Option<Quic> {
+        self.pairing.quic()
+    }
+
+    /// Bytes that the data structures hold; they do not grow.
+    pub fn state_bytes(&self) -> usize {
+        size_of::<Self>() - size_of::<Pairing>() + self.pairing.state_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dwell_types::{Leg, LinkType, Timestamp};
+
+    /// IPv4 and UDP from port 50,000 to 53 with a query for the root.
+    const QUERY: [u8; 45] = [
+        0x45, 0, 0, 45, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0xc3, 0x50, 0, 53, 0, 25, 0, 0, //
+        0, 9, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1,
+    ];
+
+    fn frame(bytes: &[u8]) -> Frame<'_> {
+        let at = Some(Timestamp::from_nanos(5));
+        Frame { at, link: LinkType::RAW, bytes, wire_length: bytes.len() as u32 }
+    }
+
+    #[test]
+    fn frames_are_counted_by_fate() {
+        let mut observer = Observer::new(Settings::default());
+        let seen = observer.observe(&frame(&QUERY));
+        let [Observation::Request(request)] = seen else { panic!("{seen:?}") };
+        assert_eq!((request.at, request.series.matching), (Timestamp::from_nanos(5), Match::Dns));
+        assert_eq!((request.series.leg, request.series.group, request.token), (Leg::Both, 0, 0));
+
+        assert!(observer.observe(&Frame { at: None, ..frame(&QUERY) }).is_empty());
+        assert!(observer.observe(&Frame { link: LinkType(9999), ..frame(&QUERY) }).is_empty());
+        assert!(observer.observe(&Frame { wire_length: 45, ..frame(&QUERY[..10]) }).is_empty());
+        let frames = observer.frames();
+        assert_eq!((frames.total, frames.decoded()), (4, 1));
+        let rejected: Vec<_> = frames.rejected().filter(|&(_, count)| count > 0).collect();
+        assert_eq!(rejected, [(Reject::NoTimestamp, 1), (Reject::LinkType, 1), (Reject::TruncatedIp, 1)]);
+    }
+
+    #[test]
+    fn names_and_sizes() {
+        let all = Observer::new(Settings::default());
+        assert_eq!((all.groups(), all.group_name(0)), (1, "all".to_owned()));
+        assert_eq!(all.quic(), None);
+        assert!(all.state_bytes() < 2048, "{}", all.state_bytes());
+
+        let group = Some("src".parse().unwrap());
+        let mut grouped =
+            Observer::new(Settings { group, matches: vec![Match::QuicSpin, Match::Dns], ..Settings::default() });
+        grouped.observe(&frame(&QUERY));
+        assert_eq!((grouped.groups(), grouped.group_name(0)), (2, "other".to_owned()));
+        assert_eq!(grouped.group_name(1), "src=10.0.0.1");
+        assert_eq!(grouped.quic(), Some(Quic::default()));
+    }
+}

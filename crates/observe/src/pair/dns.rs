@@ -1,0 +1,247 @@
+//! `dns`: query → response (RFC 1035), over UDP or TCP port 53.
+//!
+//! Hashed: the flow, the client's side, transaction id, opcode, the question's name in lower case (a server may answer in
+//! another case than it was asked), type and class. Of a message that the capture cuts, what is there of the question is
+//! hashed: the question stands at the same place in query and response, so both are cut alike if their headers below are
+//! of equal length. A response without a question (some servers report errors so) answers nothing.
+//!
+//! Every opcode counts (query, notify, update) but stateful operations (RFC 8490), which send without being asked.
+//!
+//! Over TCP (RFC 7766 §8) messages are read where a segment begins with one, one after the other as long as they are
+//! whole and fit the observations of one packet. Missed are messages that begin in the middle of another segment, or whose
+//! length of two bytes came in a segment of its own. A segment that begins within a message is read as rubbish, which is
+//! recognised if it asks anything but one question; what passes is unmatched.
+//!
+//! Multicast DNS and its port 5353 are left alone: there the id is 0 and several answer.
+//!
+//! A query sent again over UDP with the same id and ports repeats the request; resolvers use fresh ids.
+
+use super::ids::Exchange;
+use super::seen::{Gather, MOST};
+use crate::packet::Tcp;
+use dwell_types::{FlowKey, hash};
+
+const PORT: u16 = 53;
+const MULTICAST_PORT: u16 = 5353;
+/// DNS stateful operations.
+const STATEFUL: u8 = 6;
+
+/// What a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Request,
+    Response,
+}
+
+#[inline]
+pub(super) fn is_udp(key: &FlowKey) -> bool {
+    let (a, b) = (key.source_port, key.destination_port);
+    (a == PORT || b == PORT) && a != MULTICAST_PORT && b != MULTICAST_PORT && !is_multicast(key)
+}
+
+#[inline]
+pub(super) fn is_tcp(key: &FlowKey) -> bool {
+    key.source_port == PORT || key.destination_port == PORT
+}
+
+fn is_multicast(key: &FlowKey) -> bool {
+    let (high, low) = key.destination.halves();
+    if key.destination.is_v4() { low >> 28 & 0xf == 0xe } else { high >> 56 == 0xff }
+}
+
+/// The message in a datagram.
+pub(super) fn datagram(payload: &[u8], to: &mut Gather<'_>) {
+    if let Some((kind, word)) = message(payload) {
+        give(kind, word, to);
+    }
+}
+
+/// The messages of one kind at the start of a segment's payload.
+pub(super) fn segment(segment: &Tcp<'_>, wanted: Kind, to: &mut Gather<'_>) {
+    let mut rest = segment.payload;
+    for _ in 0..MOST {
+        let Some((length, bytes)) = rest.split_first_chunk() else { return };
+        let length = usize::from(u16::from_be_bytes(*length));
+        let (bytes, next) = bytes.split_at(length.min(bytes.len()));
+        match message(bytes) {
+            Some((kind, word)) if one_question(bytes) => {
+                if kind == wanted {
+                    give(kind, word, to);
+                }
+            }
+            _ => return,
+        }
+        rest = next;
+    }
+}
+
+fn give(kind: Kind, word: u64, to: &mut Gather<'_>) {
+    match kind {
+        Kind::Request => to.request(Exchange::Dns, word, 0),
+        Kind::Response => to.response(Exchange::Dns, word, 0),
+    }
+}
+
+fn one_question(message: &[u8]) -> bool {
+    message.get(4..6) == Some(&[0, 1])
+}
+
+/// What the message is, and what its other half has too; `None` where the header is cut or no exchange is meant.
+fn message(bytes: &[u8]) -> Option<(Kind, u64)> {
+    let (header, question) = bytes.split_first_chunk::<12>()?;
+    let kind = if header[2] & 0x80 == 0 { Kind::Request } else { Kind::Response };
+    let opcode = header[2] >> 3 & 0xf;
+    if opcode == STATEFUL {
+        return None;
+    }
+    let id = u64::from(u16::from_be_bytes([header[0], header[1]])) | u64::from(opcode) << 16;
+    // Counts other than one question do not occur in use; what stands there is hashed all the same.
+    let has_question = header[4] | header[5] != 0;
+    let word = if has_question { question_hash(id, question) } else { hash::finish(id) };
+    Some((kind, word))
+}
+
+/// The hash of an id and the question that `bytes` begin with, as far as they reach.
+fn question_hash(id: u64, bytes: &[u8]) -> u64 {
+    let (name, rest) = bytes.split_at(name_length(bytes));
+    let mut state = hash::absorb(id, name.len() as u64);
+    for chunk in name.chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        // Lengths of labels are below 64, so they are no letters.
+        word.make_ascii_lowercase();
+        state = hash::absorb(state, u64::from_le_bytes(word));
+    }
+    let mut kind = [0; 8];
+    let captured = rest.len().min(4);
+    kind[..captured].copy_from_slice(&rest[..captured]);
+    hash::finish(hash::absorb(state, u64::from_le_bytes(kind)))
+}
+
+/// The length of the name that `bytes` begin with, or of what there is of it. A label that is no label (a compression
+/// pointer) ends it.
+fn name_length(bytes: &[u8]) -> usize {
+    /// The longest name (RFC 1035 §2.3.4).
+    const LONGEST: usize = 255;
+    let mut at = 0;
+    while at < LONGEST {
+        match bytes.get(at) {
+            None => break,
+            Some(0) => return at + 1,
+            Some(&length @ 1..64) => at += 1 + usize::from(length),
+            Some(_) => return at.min(bytes.len()),
+        }
+    }
+    at.min(bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pair::tests::{Pair, flow, segment};
+    use dwell_types::{Leg, Match, protocol};
+    use proptest::prelude::*;
+
+    const QUERY: u8 = 0x01;
+    const RESPONSE: u8 = 0x81;
+
+    fn message(flags: u8, id: u16, name: &str, kind: u16, more: &[u8]) -> Vec<u8> {
+        let mut bytes = id.to_be_bytes().to_vec();
+        bytes.extend([flags, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
+        for label in name.split('.').filter(|label| !label.is_empty()) {
+            bytes.push(label.len() as u8);
+            bytes.extend(label.as_bytes());
+        }
+        bytes.push(0);
+        bytes.extend(kind.to_be_bytes());
+        bytes.extend([0, 1]);
+        bytes.extend(more);
+        bytes
+    }
+
+    fn pair(port: u16) -> Pair {
+        let key = FlowKey { destination_port: port, ..flow(protocol::UDP) };
+        Pair::between(&[Match::Dns], key)
+    }
+
+    fn framed(messages: &[Vec<u8>]) -> Vec<u8> {
+        messages.iter().flat_map(|m| [&(m.len() as u16).to_be_bytes()[..], m].concat()).collect()
+    }
+
+    #[test]
+    fn the_same_question_with_the_same_id() {
+        let mut pair = pair(PORT);
+        let query = pair.client_udp(&message(QUERY, 7, "wWw.example.org", 65, &[]));
+        assert_eq!(query.requests(), [Leg::Both]);
+        let mut server = |m: &[u8]| pair.server_udp(m).answers(&query, Leg::Both);
+        assert!(server(&message(RESPONSE, 7, "www.EXAMPLE.org", 65, b"answers")));
+        assert!(!server(&message(RESPONSE, 8, "www.example.org", 65, &[])));
+        assert!(!server(&message(RESPONSE, 7, "www.example.com", 65, &[])));
+        assert!(!server(&message(RESPONSE, 7, "www.example", 65, &[])));
+        assert!(!server(&message(RESPONSE, 7, "www.example.org", 97, &[])), "65 is A, 97 is a");
+        assert!(!server(&message(RESPONSE | 4 << 3, 7, "www.example.org", 65, &[])), "notify");
+        assert!(!server(&message(QUERY, 7, "www.example.org", 65, &[])), "a query of the other side");
+        let mut none = message(RESPONSE, 7, "www.example.org", 65, &[]);
+        none[5] = 0;
+        assert!(!server(&none));
+    }
+
+    #[test]
+    fn not_dns() {
+        let query = message(QUERY, 0, "printer.local", 12, &[]);
+        assert!(pair(MULTICAST_PORT).client_udp(&query).seen.is_empty());
+        assert!(pair(54).client_udp(&query).seen.is_empty());
+        for group in ["224.0.0.251", "ff02::fb"] {
+            let destination = group.parse::<std::net::IpAddr>().unwrap().into();
+            let key = FlowKey { destination, destination_port: PORT, ..flow(protocol::UDP) };
+            assert!(Pair::between(&[Match::Dns], key).client_udp(&query).seen.is_empty());
+        }
+        assert!(pair(PORT).client_udp(&message(STATEFUL << 3, 0, "", 1, &[])).seen.is_empty());
+        assert!(pair(PORT).client_udp(&query[..11]).seen.is_empty());
+    }
+
+    proptest! {
+        /// Query and response cut at the same byte are still halves of one exchange.
+        #[test]
+        fn cut_alike(name in "([a-zA-Z]{1,20}\\.){0,8}", cut in 12usize..200) {
+            let mut pair = pair(PORT);
+            let cut = |m: Vec<u8>| m[..cut.min(m.len())].to_vec();
+            let query = pair.client_udp(&cut(message(QUERY, 9, &name, 1, &[])));
+            let answer = cut(message(RESPONSE, 9, &name.to_ascii_uppercase(), 1, &[]));
+            prop_assert!(pair.server_udp(&answer).answers(&query, Leg::Both));
+        }
+
+        #[test]
+        fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+            prop_assert!(name_length(&bytes) <= bytes.len());
+            let mut pair = pair(PORT);
+            prop_assert!(pair.client_udp(&bytes).seen.len() <= 1);
+            let key = FlowKey { destination_port: PORT, ..flow(protocol::TCP) };
+            let mut pair = Pair::between(&[Match::Dns], key);
+            let segment = Tcp { payload: &bytes, payload_length: bytes.len() as u32, ..segment(Tcp::ACK, 1, 1) };
+            prop_assert!(pair.client(&segment).seen.len() <= MOST);
+        }
+    }
+
+    #[test]
+    fn messages_over_tcp() {
+        let key = FlowKey { destination_port: PORT, ..flow(protocol::TCP) };
+        let mut pair = Pair::between(&[Match::Dns], key);
+        let names = ["a.example", "b.example"];
+        let queries = framed(&names.map(|name| message(QUERY, 1, name, 1, &[])));
+        let answers = framed(&names.map(|name| message(RESPONSE, 1, name, 1, b"addresses")));
+        let with = |payload| Tcp { payload, payload_length: 1, ..segment(Tcp::ACK, 1, 1) };
+        let (asked, answered) = (pair.client(&with(&queries)), pair.server(&with(&answers)));
+        assert_eq!((asked.requests().len(), answered.seen.len()), (2, 2));
+        assert!(answered.answers(&asked, Leg::Both));
+
+        // The second message is cut within its question: what is there of it does not match, the first does.
+        let cut = pair.server(&with(&answers[..answers.len() - 18]));
+        assert!(cut.answers(&asked, Leg::Both));
+        // A segment from the middle of a message.
+        assert!(pair.server(&with(&answers[5..])).seen.is_empty());
+        // Many messages in one segment: as many as fit.
+        let many = framed(&vec![message(QUERY, 1, "", 1, &[]); 40]);
+        assert_eq!(pair.client(&with(&many)).seen.len(), MOST);
+    }
+}

@@ -1,0 +1,63 @@
+//! `icmp-echo`: echo request → echo reply, ICMP (RFC 792) and ICMPv6 (RFC 4443 §4).
+//!
+//! Hashed: both addresses, the asking side, identifier and sequence number. Where an identifier is used for more than
+//! 65,536 requests, sequence numbers come again.
+//!
+//! Broken by: requests to a multicast or broadcast address (the replies come from other addresses), and messages of which
+//! less than 8 bytes are captured.
+
+use super::ids::Exchange;
+use super::seen::Gather;
+use dwell_types::protocol;
+
+pub(super) fn observe(ip_protocol: u8, message: &[u8], to: &mut Gather<'_>) {
+    let Some(&[kind, code, _, _, numbers @ ..]) = message.first_chunk::<8>() else { return };
+    if code != 0 {
+        return;
+    }
+    let word = u64::from(u32::from_be_bytes(numbers));
+    match (ip_protocol, kind) {
+        (protocol::ICMP, 8) | (protocol::ICMPV6, 128) => to.request(Exchange::Echo, word, 0),
+        (protocol::ICMP, 0) | (protocol::ICMPV6, 129) => to.response(Exchange::Echo, word, 0),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pair::tests::{Pair, flow};
+    use dwell_types::{FlowKey, Leg, Match};
+
+    fn message(kind: u8, identifier: u16, sequence: u16) -> Vec<u8> {
+        let [a, b] = identifier.to_be_bytes();
+        let [c, d] = sequence.to_be_bytes();
+        vec![kind, 0, 0, 0, a, b, c, d, 1, 2, 3]
+    }
+
+    fn key(protocol: u8) -> FlowKey {
+        FlowKey { source_port: 0, destination_port: 0, ..flow(protocol) }
+    }
+
+    #[test]
+    fn both_versions() {
+        for (protocol, ask, answer) in [(protocol::ICMP, 8, 0), (protocol::ICMPV6, 128, 129)] {
+            let mut pair = Pair::between(&[Match::IcmpEcho], key(protocol));
+            let request = pair.client_icmp(&message(ask, 77, 3));
+            assert!(pair.server_icmp(&message(answer, 77, 3)).answers(&request, Leg::Both));
+            assert!(!pair.server_icmp(&message(answer, 77, 4)).answers(&request, Leg::Both));
+            assert!(!pair.server_icmp(&message(answer, 3, 77)).answers(&request, Leg::Both));
+            assert!(!pair.client_icmp(&message(answer, 77, 3)).answers(&request, Leg::Both));
+            assert!(pair.client_icmp(&message(3, 77, 3)).seen.is_empty());
+            assert!(pair.client_icmp(&message(ask, 77, 3)[..7]).seen.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_host_that_pings_itself() {
+        let own = key(protocol::ICMP);
+        let mut pair = Pair::between(&[Match::IcmpEcho], FlowKey { destination: own.source, ..own });
+        let request = pair.client_icmp(&message(8, 1, 1));
+        assert!(pair.client_icmp(&message(0, 1, 1)).answers(&request, Leg::Both));
+    }
+}

@@ -1,0 +1,173 @@
+//! `tcp-handshake`: three exchanges with ids of their own.
+//!
+//! - *beyond* the point: SYN → SYN-ACK. Hashed: the flow, the client's side, the sequence number after the SYN, which is
+//!   the acknowledgement number of the SYN-ACK. Tokens: TSval of the SYN, TSecr of the SYN-ACK.
+//! - *before* the point: SYN-ACK → the client's ACK. Hashed: the flow, the server's side, the sequence numbers after both
+//!   SYNs. Tokens: TSval of the SYN-ACK, TSecr of the ACK.
+//! - the *sum*: SYN → the client's ACK. Hashed: the flow, the client's side, the sequence number after the SYN. No
+//!   tokens: the ACK does not name the SYN.
+//!
+//! A retransmitted SYN or SYN-ACK has the id of the first. The token tells which of them was answered: hosts let TSval
+//! advance between retransmissions (every millisecond with Linux). A TSval of 0 is taken for none.
+//!
+//! The ACK is not marked as the third segment of a handshake: any segment of the client may be it, also one with data
+//! where the bare ACK was lost. So every segment with ACK and neither SYN nor RST, of either side, is a response of both
+//! legs, and `responses.seen` of *before* and *sum* counts these candidates.
+//!
+//! Answers to nothing: RST (a refused connection is no handshake), SYN-ACK that acknowledges another number than the one
+//! after the SYN (an old duplicate), segments with both SYN and FIN.
+//!
+//! Broken by: SYN with data of which the server takes only a part (TCP Fast Open with a refused cookie: *beyond* and
+//! *sum* are missed); middleboxes that shift sequence numbers or that answer in the server's place; a client whose first
+//! segments after the handshake were all lost before the point (*before* and *sum* are missed: the next segment has
+//! another sequence number). In a simultaneous open each SYN-ACK answers the SYN of the other side: *beyond* is measured
+//! twice, *before* and *sum* take the first segment after it. The two halves need not pass the same point: *sum* is
+//! measured also where the SYN-ACK took another way.
+
+use super::ids::Exchange;
+use super::seen::Gather;
+use crate::packet::Tcp;
+
+const KIND: u8 = Tcp::SYN | Tcp::ACK | Tcp::FIN | Tcp::RST;
+const SYN_ACK: u8 = Tcp::SYN | Tcp::ACK;
+
+/// SYN alone: the first segment of a connection.
+#[inline]
+pub(super) const fn opens(segment: &Tcp<'_>) -> bool {
+    segment.flags & KIND == Tcp::SYN
+}
+
+#[inline]
+pub(super) fn responses(segment: &Tcp<'_>, to: &mut Gather<'_>) {
+    if segment.flags & (Tcp::SYN | Tcp::ACK | Tcp::RST) == Tcp::ACK {
+        let ends = u64::from(segment.sequence) << 32 | u64::from(segment.acknowledgement);
+        to.response(Exchange::Before, ends, echo(segment));
+        to.own_response(Exchange::Sum, segment.sequence.into());
+    } else if segment.flags & KIND == SYN_ACK {
+        to.response(Exchange::Beyond, segment.acknowledgement.into(), echo(segment));
+    }
+}
+
+#[inline]
+pub(super) fn requests(segment: &Tcp<'_>, to: &mut Gather<'_>) {
+    if !segment.has(Tcp::SYN) {
+        return;
+    }
+    let value = segment.timestamps.map_or(0, |(value, _)| value);
+    if opens(segment) {
+        to.request(Exchange::Beyond, segment.end().into(), value);
+        to.request(Exchange::Sum, segment.end().into(), 0);
+    } else if segment.flags & KIND == SYN_ACK {
+        let ends = u64::from(segment.acknowledgement) << 32 | u64::from(segment.end());
+        to.request(Exchange::Before, ends, value);
+    }
+}
+
+#[inline]
+fn echo(segment: &Tcp<'_>) -> u32 {
+    segment.timestamps.map_or(0, |(_, echo)| echo)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::packet::Tcp;
+    use crate::pair::tests::{Pair, segment};
+    use dwell_types::{Leg, Match};
+
+    const SYN: u8 = Tcp::SYN;
+    const SYN_ACK: u8 = Tcp::SYN | Tcp::ACK;
+
+    /// Sequence numbers that wrap within the handshake.
+    #[test]
+    fn three_legs_across_the_wrap() {
+        let mut pair = Pair::new(&[Match::TcpHandshake]);
+        let syn = pair.client(&segment(SYN, u32::MAX, 0));
+        let answer = pair.server(&segment(SYN_ACK, u32::MAX, 0));
+        let ack = pair.client(&segment(Tcp::ACK, 0, 0));
+        assert_eq!(syn.requests(), [Leg::Beyond, Leg::Sum]);
+        assert!(answer.answers(&syn, Leg::Beyond) && ack.answers(&answer, Leg::Before) && ack.answers(&syn, Leg::Sum));
+        assert!(!answer.answers(&syn, Leg::Sum) && !ack.answers(&syn, Leg::Beyond));
+    }
+
+    #[test]
+    fn the_client_ends_the_handshake_and_nobody_else() {
+        let mut pair = Pair::new(&[Match::TcpHandshake]);
+        let syn = pair.client(&segment(SYN, 100, 0));
+        let answer = pair.server(&segment(SYN_ACK, 100, 101));
+        let from_server = pair.server(&segment(Tcp::ACK, 101, 101));
+        assert!(!from_server.answers(&answer, Leg::Before) && !from_server.answers(&syn, Leg::Sum));
+        let reset = pair.client(&segment(Tcp::ACK | Tcp::RST, 101, 101));
+        assert!(reset.seen.is_empty());
+        let late = pair.client(&segment(Tcp::ACK, 102, 101));
+        assert!(!late.answers(&answer, Leg::Before) && !late.answers(&syn, Leg::Sum));
+        let data = pair.client(&Tcp { payload_length: 10, ..segment(Tcp::ACK, 101, 101) });
+        assert!(data.answers(&answer, Leg::Before) && data.answers(&syn, Leg::Sum), "data on the third segment");
+    }
+
+    #[test]
+    fn refusals_and_old_duplicates_are_no_answers() {
+        let mut pair = Pair::new(&[Match::TcpHandshake]);
+        let syn = pair.client(&segment(SYN, 100, 0));
+        assert!(pair.server(&segment(Tcp::RST | Tcp::ACK, 0, 101)).seen.is_empty());
+        assert!(!pair.server(&segment(SYN_ACK, 7, 100)).answers(&syn, Leg::Beyond));
+        assert!(pair.client(&segment(SYN | Tcp::FIN, 100, 0)).seen.is_empty());
+        assert!(pair.client(&segment(SYN | Tcp::RST, 100, 0)).seen.is_empty());
+    }
+
+    /// A handshake slower than the first retransmission timeout: two SYNs with the same ids and different tokens, and
+    /// the SYN-ACK names the one that it answers.
+    #[test]
+    fn retransmitted_segments_share_the_id_and_tokens_tell_them_apart() {
+        let mut pair = Pair::new(&[Match::TcpHandshake]);
+        let stamped = |segment: Tcp<'static>, value, echo| Tcp { timestamps: Some((value, echo)), ..segment };
+        let first = pair.client(&stamped(segment(SYN, 100, 0), 5_000, 0));
+        let second = pair.client(&stamped(segment(SYN, 100, 0), 6_024, 0));
+        assert_eq!(first.request(Leg::Beyond).id, second.request(Leg::Beyond).id);
+        assert_eq!(first.request(Leg::Sum).id, second.request(Leg::Sum).id);
+        assert_eq!(first.request(Leg::Beyond).token, 5_000);
+        assert_eq!(second.request(Leg::Beyond).token, 6_024);
+
+        let answer = pair.server(&stamped(segment(SYN_ACK, 100, 101), 9_000, 5_000));
+        let again = pair.server(&stamped(segment(SYN_ACK, 100, 101), 10_001, 6_024));
+        assert!(answer.answers(&first, Leg::Beyond) && again.answers(&second, Leg::Beyond));
+        assert_eq!(answer.response(Leg::Beyond).token, 5_000);
+        assert_eq!(again.response(Leg::Beyond).token, 6_024);
+        assert_eq!(answer.request(Leg::Before).id, again.request(Leg::Before).id);
+        assert_eq!(answer.request(Leg::Before).token, 9_000);
+
+        let ack = pair.client(&stamped(segment(Tcp::ACK, 101, 101), 6_100, 10_001));
+        assert!(ack.answers(&again, Leg::Before));
+        assert_eq!(ack.response(Leg::Before).token, 10_001);
+        assert_eq!(ack.response(Leg::Sum).token, 0);
+    }
+
+    #[test]
+    fn a_port_used_again_is_another_handshake() {
+        let mut pair = Pair::new(&[Match::TcpHandshake]);
+        let old = pair.client(&segment(SYN, 100, 0));
+        let new = pair.client(&segment(SYN, 70_000, 0));
+        assert_ne!(old.request(Leg::Beyond).id, new.request(Leg::Beyond).id);
+        let answer = pair.server(&segment(SYN_ACK, 5, 70_001));
+        assert!(answer.answers(&new, Leg::Beyond) && !answer.answers(&old, Leg::Beyond));
+    }
+
+    #[test]
+    fn both_sides_may_open_at_once() {
+        let mut pair = Pair::new(&[Match::TcpHandshake]);
+        let (a, b) = (pair.client(&segment(SYN, 100, 0)), pair.server(&segment(SYN, 100, 0)));
+        assert_ne!(a.request(Leg::Beyond).id, b.request(Leg::Beyond).id);
+        let (to_b, to_a) = (pair.client(&segment(SYN_ACK, 100, 101)), pair.server(&segment(SYN_ACK, 100, 101)));
+        assert!(to_b.answers(&b, Leg::Beyond) && !to_b.answers(&a, Leg::Beyond));
+        assert!(to_a.answers(&a, Leg::Beyond) && !to_a.answers(&b, Leg::Beyond));
+    }
+
+    /// TCP Fast Open: the server takes the data of the SYN.
+    #[test]
+    fn a_syn_with_data_is_answered_after_its_data() {
+        let mut pair = Pair::new(&[Match::TcpHandshake]);
+        let syn = pair.client(&Tcp { payload_length: 20, ..segment(SYN, 100, 0) });
+        assert!(pair.server(&segment(SYN_ACK, 7, 121)).answers(&syn, Leg::Beyond));
+        assert!(pair.client(&segment(Tcp::ACK, 121, 8)).answers(&syn, Leg::Sum));
+        assert!(!pair.server(&segment(SYN_ACK, 7, 101)).answers(&syn, Leg::Beyond));
+    }
+}

@@ -1,0 +1,91 @@
+use dwell_types::{FlowKey, Leg, Match, Observation, Prefix, Series};
+
+/// Which key the request of an observation had, as far as the packet tells: its own for a request, the reversed one for
+/// most responses.
+///
+/// The *sum* of a handshake ends with a packet of the side that asked, and an edge of the spin bit follows another in the
+/// same direction. The end of a `tcp-flow` may come from either side: the higher port is taken for the client's, which
+/// is a guess and decides only under which name a response is counted that no request fits.
+#[inline]
+pub(crate) fn request_key(seen: &Observation, packet: &FlowKey) -> FlowKey {
+    let Observation::Response(sighting) = seen else { return *packet };
+    match sighting.series {
+        Series { matching: Match::QuicSpin, .. } | Series { leg: Leg::Sum, .. } => *packet,
+        Series { matching: Match::TcpFlow, .. } if packet.source_port > packet.destination_port => *packet,
+        _ => packet.reversed(),
+    }
+}
+
+/// Names the legs after the way of the request: outward, inward, inside, outside. The sum of a handshake stays the sum.
+pub(super) fn name(inside: &[Prefix], packet: &FlowKey, seen: &mut [Observation]) {
+    if seen.is_empty() {
+        return;
+    }
+    let is_inside = |address| inside.iter().any(|prefix| prefix.contains(address));
+    let there = way(is_inside(packet.source), is_inside(packet.destination));
+    let back = match there {
+        Leg::Outward => Leg::Inward,
+        Leg::Inward => Leg::Outward,
+        same => same,
+    };
+    for observation in seen {
+        let own = request_key(observation, packet) == *packet;
+        let (Observation::Request(sighting) | Observation::Response(sighting)) = observation;
+        if sighting.series.leg != Leg::Sum {
+            sighting.series.leg = if own { there } else { back };
+        }
+    }
+}
+
+const fn way(source_inside: bool, destination_inside: bool) -> Leg {
+    match (source_inside, destination_inside) {
+        (true, false) => Leg::Outward,
+        (false, true) => Leg::Inward,
+        (true, true) => Leg::Inside,
+        (false, false) => Leg::Outside,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::packet::Tcp;
+    use crate::pair::tests::{Pair, segment};
+    use dwell_types::{Leg, Match, Observation};
+
+    fn legs(pair: &mut Pair, client: bool, segment: &Tcp<'_>) -> Vec<(char, Match, Leg)> {
+        let seen = if client { pair.client(segment) } else { pair.server(segment) };
+        let leg = |observation: &Observation| match observation {
+            Observation::Request(s) => ('?', s.series.matching, s.series.leg),
+            Observation::Response(s) => ('!', s.series.matching, s.series.leg),
+        };
+        seen.seen.iter().map(leg).collect()
+    }
+
+    /// The client of the tests is 10.0.0.1, the server 192.0.2.7.
+    #[test]
+    fn legs_take_the_way_of_the_request() {
+        use Leg::*;
+        let cases = [
+            (&["10.0.0.0/8"][..], Outward, Inward),
+            (&["192.0.2.0/24", "2001:db8::/32"][..], Inward, Outward),
+            (&["10.0.0.0/8", "192.0.2.7"][..], Inside, Inside),
+            (&["172.16.0.0/12"][..], Outside, Outside),
+        ];
+        let (hs, ack) = (Match::TcpHandshake, Match::TcpAck);
+        for (inside, there, back) in cases {
+            let mut pair = Pair::inside(&[hs, ack], inside);
+            let syn = legs(&mut pair, true, &segment(Tcp::SYN, 1, 0));
+            assert_eq!(syn, [('?', hs, there), ('?', hs, Sum), ('?', ack, there)], "{inside:?}");
+            let answer = legs(&mut pair, false, &segment(Tcp::SYN | Tcp::ACK, 1, 2));
+            assert_eq!(answer, [('!', hs, there), ('!', ack, there), ('?', hs, back), ('?', ack, back)], "{inside:?}");
+            let third = legs(&mut pair, true, &segment(Tcp::ACK, 2, 2));
+            assert_eq!(third, [('!', hs, back), ('!', hs, Sum), ('!', ack, back)], "{inside:?}");
+        }
+    }
+
+    #[test]
+    fn without_prefixes_nothing_is_named() {
+        let mut pair = Pair::new(&[Match::TcpAck]);
+        assert_eq!(legs(&mut pair, true, &segment(Tcp::SYN, 1, 0)), [('?', Match::TcpAck, Leg::Both)]);
+    }
+}

@@ -1,0 +1,475 @@
+//! `quic-spin`: an edge of the spin bit → the next edge in the same direction (RFC 9000 §17.4, RFC 9312 §3.8.2).
+//!
+//! The client inverts the value that it last saw, the server repeats it: the bit changes once per round trip in each
+//! direction, and the time between two edges that pass the point in one direction is the whole round trip, plus what
+//! both ends wait before they send. Each edge answers the one before it and asks for the one after it. Hashed: the flow,
+//! the direction, when the connection was learnt, the number of the edge.
+//!
+//! A connection is learnt from a packet with a long header (fixed bit set, version not 0) of a UDP flow on any port.
+//! Whatever follows in that flow with a short header carries the bit, as first packet of its datagram. One long-header
+//! packet more than 30 s after the last packet of a flow begins a new connection.
+//!
+//! **False edges.** At one point edges alternate: after an edge in one direction, the next one anywhere is in the other
+//! direction. So an edge counts only if the other direction had one since the last in this direction; until then a packet
+//! with the old value is *late* (reordered) and changes nothing. Where only one direction is seen, the four packets after
+//! an edge and all within an eighth of the last period are late instead if they have the old value.
+//!
+//! **Connections that do not spin** keep one value (no edge), or set the bit at random in each packet, as RFC 9000 allows
+//! to who does not take part. Then half of the packets in which no edge is due are late. A connection
+//! is measured while at least four edges were accepted and, in each direction, at most a quarter of these packets are
+//! late: the first two round trips only prove that it spins. With one direction and fewer than four packets per round
+//! trip, spinning cannot be told from chance, and counts as not spinning. Ends that set the bit at random may pass this by chance for some
+//! edges: of 1,000 simulated ones about 2% count as spinning after 100 packets.
+//!
+//! **Limits.** Pauses of the application lengthen a period, as no packet carries the edge. A lost edge (all packets of
+//! half a round trip) makes two periods one. Edges that overtake those of the other direction are possible only where
+//! reordering exceeds the round trip between the point and the nearer end. A change of the flow (migration, NAT) ends the
+//! measurement.
+//!
+//! **State.** 1,024 sets of 4 connections, allocated once; a new connection takes the place of the one in its set that
+//! has been silent longest. Connections that lost their place are counted as `evicted`.
+
+use super::ids::Exchange;
+use super::seen::Gather;
+use dwell_types::hash;
+
+/// What became of the QUIC connections that were seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quic {
+    /// Connections learnt: `spinning + not_spinning + undecided`.
+    pub connections: u64,
+    /// Those that were measured.
+    pub spinning: u64,
+    /// Those whose bit stood still or changed at random.
+    pub not_spinning: u64,
+    /// Those with too few packets to tell.
+    pub undecided: u64,
+    /// Those, of all these, that had to make room for others while packets might still have come.
+    pub evicted: u64,
+}
+
+const SETS: u32 = 1024;
+const WAYS: usize = 4;
+/// A flow that was silent for longer begins a new connection; the usual idle timeout.
+const IDLE_NS: i64 = 30_000_000_000;
+/// Edges before a connection is measured.
+const PROOF: u32 = 4;
+/// Short-header packets after which a connection that does not spin is said not to.
+const ENOUGH: u32 = 16;
+/// Counts of due and late packets are halved beyond, so that old ones weigh less.
+const MEMORY: u16 = 256;
+/// Packets after an edge in which no other is due where only one direction is seen.
+const RUN: u32 = 4;
+
+/// The connections.
+#[derive(Debug)]
+pub(super) struct Spin {
+    sets: Box<[[Connection; WAYS]]>,
+    /// Connections that are not in the table any more, by what they were.
+    gone: Quic,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Connection {
+    used: bool,
+    /// Hash of the flow.
+    flow: u64,
+    /// When it was learnt, in nanoseconds.
+    born: i64,
+    /// When the last packet was seen, in nanoseconds.
+    last: i64,
+    sides: [Side; 2],
+    /// Edges accepted in both directions; stops at the largest number.
+    edges: u32,
+    /// Packets with a short header in both directions; stops at the largest number.
+    packets: u32,
+    measured: bool,
+}
+
+/// One direction of a connection.
+#[derive(Clone, Copy, Debug, Default)]
+struct Side {
+    seen: bool,
+    value: bool,
+    /// An edge was accepted and the other direction has had none since.
+    waits: bool,
+    /// The edge before was given as a request.
+    asked: bool,
+    /// Packets since the last edge; stops at the largest number.
+    run: u32,
+    /// Packets that came while no edge was due, and how many of them had the old value; below `MEMORY`.
+    settled: u16,
+    late: u16,
+    /// Number of the last edge.
+    number: u32,
+    /// When the last edge was, and how long after the one before, in nanoseconds.
+    edge: i64,
+    period: i64,
+}
+
+/// An accepted edge: what it answers and what it asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Edge {
+    answers: Option<u64>,
+    asks: Option<u64>,
+}
+
+impl Spin {
+    pub(super) fn new() -> Self {
+        Self { sets: vec![[Connection::default(); WAYS]; SETS as usize].into_boxed_slice(), gone: Quic::default() }
+    }
+
+    pub(super) fn observe(&mut self, payload: &[u8], to: &mut Gather<'_>) {
+        const FORM_AND_FIXED: u8 = 0xc0;
+        const SPIN: u8 = 0x20;
+        let Some(&first) = payload.first() else { return };
+        let (flow, side, at) = (to.flow.hash, to.flow.sender & 1, to.at.as_nanos());
+        match first & FORM_AND_FIXED {
+            0xc0 if payload.get(1..5).is_some_and(|version| version != [0; 4]) => self.learn(flow, at),
+            0x40 => {
+                let Some(connection) = self.set(flow).iter_mut().find(|c| c.used && c.flow == flow) else { return };
+                let Some(edge) = connection.short(side, first & SPIN != 0, at) else { return };
+                if let Some(word) = edge.answers {
+                    to.own_response(Exchange::Spin, word);
+                }
+                if let Some(word) = edge.asks {
+                    to.request(Exchange::Spin, word, 0);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What became of the connections so far.
+    pub(super) fn quic(&self) -> Quic {
+        let mut all = self.gone;
+        for connection in self.sets.iter().flatten().filter(|c| c.used) {
+            all.add(connection);
+        }
+        all
+    }
+
+    pub(super) fn state_bytes(&self) -> usize {
+        size_of_val(&*self.sets)
+    }
+
+    fn set(&mut self, flow: u64) -> &mut [Connection; WAYS] {
+        &mut self.sets[hash::index((flow >> 32) as u32, SETS) as usize]
+    }
+
+    fn learn(&mut self, flow: u64, at: i64) {
+        let set = self.set(flow);
+        let known = set.iter().position(|c| c.used && c.flow == flow);
+        let way = known.unwrap_or_else(|| oldest(set));
+        let connection = &mut set[way];
+        let silent = at.saturating_sub(connection.last);
+        if known.is_some() && silent <= IDLE_NS {
+            connection.last = at;
+            return;
+        }
+        let before = core::mem::replace(
+            connection,
+            Connection { used: true, flow, born: at, last: at, ..Connection::default() },
+        );
+        if before.used {
+            self.gone.add(&before);
+            self.gone.evicted += u64::from(silent <= IDLE_NS);
+        }
+    }
+}
+
+/// The place in a set that is free or has been silent longest.
+fn oldest(set: &[Connection; WAYS]) -> usize {
+    let rank = |connection: &Connection| (connection.used, connection.last);
+    (1..WAYS).fold(0, |oldest, way| if rank(&set[way]) < rank(&set[oldest]) { way } else { oldest })
+}
+
+impl Quic {
+    fn add(&mut self, connection: &Connection) {
+        self.connections += 1;
+        if connection.measured && connection.believable() {
+            self.spinning += 1;
+        } else if connection.packets >= ENOUGH {
+            self.not_spinning += 1;
+        } else {
+            self.undecided += 1;
+        }
+    }
+}
+
+impl Connection {
+    /// Whether late packets are as rare as with a connection that spins.
+    fn believable(&self) -> bool {
+        self.sides.iter().all(|side| side.late * 4 <= side.settled)
+    }
+
+    /// Takes a packet with a short header.
+    fn short(&mut self, way: usize, value: bool, at: i64) -> Option<Edge> {
+        self.last = at;
+        self.packets = self.packets.saturating_add(1);
+        let both_seen = self.sides[way ^ 1].seen;
+        let side = &mut self.sides[way];
+        if !side.seen {
+            *side = Side { seen: true, value, edge: at, ..Side::default() };
+            return None;
+        }
+        let since = at.saturating_sub(side.edge);
+        let early = side.number > 0 && (side.run < RUN || since < side.period / 8);
+        let settled = if both_seen { side.waits } else { early };
+        let changed = value != side.value;
+        side.run = side.run.saturating_add(1);
+        if settled {
+            side.settle(changed);
+            return None;
+        }
+        if !changed {
+            return None;
+        }
+        // The time from the first packet seen to the first edge is no period.
+        side.period = if side.number == 0 { 0 } else { since };
+        side.number = side.number.wrapping_add(1);
+        (side.value, side.edge, side.run, side.waits) = (value, at, 0, true);
+        let (answers, number) = (core::mem::take(&mut side.asked), side.number);
+        self.sides[way ^ 1].waits = false;
+        self.edges = self.edges.saturating_add(1);
+        let asks = self.edges >= PROOF && self.believable();
+        self.sides[way].asked = asks;
+        self.measured |= answers;
+        let word = |number: u32| (self.born as u64).wrapping_add(number.into());
+        Some(Edge { answers: answers.then(|| word(number)), asks: asks.then(|| word(number.wrapping_add(1))) })
+    }
+}
+
+impl Side {
+    /// Counts a packet that came while no edge was due.
+    fn settle(&mut self, late: bool) {
+        self.settled += 1;
+        self.late += u16::from(late);
+        if self.settled >= MEMORY {
+            self.settled /= 2;
+            self.late /= 2;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pair::tests::{Pair, flow};
+    use dwell_types::{Address, FlowKey, Leg, Match, Observation, protocol};
+    use std::collections::HashMap;
+
+    const LONG: [u8; 6] = [0xc3, 0, 0, 0, 1, 8];
+    const MS: i64 = 1_000_000;
+
+    fn short(spin: bool) -> [u8; 2] {
+        [0x40 | u8::from(spin) << 5 | 0x03, 0x77]
+    }
+
+    fn pair() -> Pair {
+        Pair::between(&[Match::QuicSpin], flow(protocol::UDP))
+    }
+
+    /// What the ends of a simulated connection do with the bit.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Ends {
+        Spin,
+        Still,
+        RandomBoth,
+        RandomServer,
+    }
+
+    /// A small deterministic generator: hashes of a counter.
+    struct Random(u64, u64);
+
+    impl Random {
+        fn below(&mut self, n: u64) -> u64 {
+            self.1 += 1;
+            hash::word(hash::start(self.0), self.1) % n
+        }
+    }
+
+    /// Packets of both ends, as they pass a point 4 ms from the client and 16 ms from the server: a round trip of 40 ms.
+    /// Each end sends after 0 to `2 · gap` ms, again and again. Packets are held back by up to `jitter` ms on the first
+    /// part of their way. Gives the delays between edges.
+    fn connection(pair: &mut Pair, ends: Ends, gap: i64, jitter: u64, packets: usize, seed: u64) -> Vec<i64> {
+        pair.client_udp(&LONG);
+        let mut random = Random(seed, 0);
+        let mut next = [random.below(20) as i64 * MS, random.below(20) as i64 * MS];
+        // What each end saw last, and what is on the way: (passes the point, arrives, from, spin).
+        let mut values = [false; 2];
+        let mut flying: Vec<(i64, i64, usize, bool)> = Vec::new();
+        let mut passing = Vec::new();
+        let mut sent_by = [0i64; 2];
+        for _ in 0..packets {
+            let from = usize::from(next[1] < next[0]);
+            let now = next[from];
+            next[from] += 1 + random.below(2 * (gap * MS) as u64) as i64;
+            flying.sort_unstable();
+            for &(_, arrives, sender, spin) in flying.iter().filter(|f| f.1 <= now) {
+                // The packet with the highest number counts: later arrivals of earlier packets do not.
+                if arrives >= sent_by[sender] {
+                    sent_by[sender] = arrives;
+                    values[sender ^ 1] = if sender == 1 { !spin } else { spin };
+                }
+            }
+            flying.retain(|f| f.1 > now);
+            let spin = match ends {
+                Ends::Spin => values[from],
+                Ends::Still => false,
+                Ends::RandomBoth => random.below(2) == 1,
+                Ends::RandomServer if from == 1 => random.below(2) == 1,
+                Ends::RandomServer => values[0],
+            };
+            let held = random.below(jitter * MS as u64 + 1) as i64;
+            let (to_point, after) = if from == 0 { (4 * MS, 16 * MS) } else { (16 * MS, 4 * MS) };
+            flying.push((now + to_point + held, now + to_point + after + held, from, spin));
+            passing.push((now + to_point + held, from, spin));
+        }
+        passing.sort_unstable();
+        let (mut open, mut delays, mut now) = (HashMap::new(), Vec::new(), 0);
+        for (at, from, spin) in passing {
+            pair.wait(at - now - MS);
+            now = at;
+            let said = if from == 0 { pair.client_udp(&short(spin)) } else { pair.server_udp(&short(spin)) };
+            for seen in &said.seen {
+                match seen {
+                    Observation::Response(s) => delays.extend(open.remove(&s.id).map(|asked: i64| at - asked)),
+                    Observation::Request(s) => assert!(open.insert(s.id, at).is_none()),
+                }
+            }
+        }
+        delays
+    }
+
+    #[test]
+    fn edges_are_a_round_trip_apart() {
+        let mut pair = pair();
+        let delays = connection(&mut pair, Ends::Spin, 1, 0, 4000, 1);
+        // 4,000 packets of two ends, 1 ms apart each: 2 s, 50 round trips of 40 ms and what both ends wait to send.
+        assert!((85..=100).contains(&delays.len()), "{}", delays.len());
+        assert!(delays.iter().all(|d| (40 * MS..=46 * MS).contains(d)), "{delays:?}");
+        let quic = pair.quic();
+        assert_eq!((quic.connections, quic.spinning), (1, 1));
+    }
+
+    #[test]
+    fn late_packets_make_no_edges() {
+        let mut pair = pair();
+        // Packets 0.1 ms apart, held back by up to 3 ms: dozens of late ones around each edge.
+        let delays = connection(&mut pair, Ends::Spin, 1, 3, 4000, 2);
+        assert!(delays.len() > 80, "{}", delays.len());
+        assert!(delays.iter().all(|d| (36 * MS..=56 * MS).contains(d)), "{delays:?}");
+        assert_eq!(pair.quic().spinning, 1);
+    }
+
+    #[test]
+    fn ends_that_do_not_spin() {
+        let mut pair = pair();
+        assert_eq!(connection(&mut pair, Ends::Still, 1, 0, 200, 3), []);
+        assert_eq!(pair.quic(), Quic { connections: 1, not_spinning: 1, ..Quic::default() });
+    }
+
+    /// A thousand connections of 100 packets each that set the bit at random: at most 2% pass for spinning, and those
+    /// yield few delays. All of a thousand that do spin are recognised.
+    #[test]
+    fn random_bits_are_recognised() {
+        for (ends, spinning, delays_each) in [
+            (Ends::RandomBoth, 0..=20, 0.0..3.0),
+            (Ends::RandomServer, 0..=20, 0.0..3.0),
+            (Ends::Spin, 990..=1000, 10.0..30.0),
+        ] {
+            let (mut found, mut delays) = (0, 0);
+            for seed in 0..1000 {
+                let mut pair = pair();
+                delays += connection(&mut pair, ends, 10, 1, 100, seed).len();
+                found += pair.quic().spinning;
+            }
+            println!("{found} spinning, {delays} delays");
+            assert!(spinning.contains(&found), "{found}");
+            assert!(delays_each.contains(&(f64::from(delays as u32) / 1000.0)), "{delays}");
+        }
+    }
+
+    #[test]
+    fn one_direction_is_enough() {
+        let mut pair = pair();
+        pair.server_udp(&LONG);
+        let mut delays = Vec::new();
+        let (mut open, mut now) = (HashMap::new(), 0);
+        // Ten packets per round trip of 10 ms; around each edge two packets change places.
+        for n in 0..400usize {
+            let value = |n: usize| n / 10 % 2 == 1;
+            let place = match n % 10 {
+                0 if n > 0 => n - 1,
+                9 => n + 1,
+                _ => n,
+            };
+            now += MS;
+            for seen in &pair.server_udp(&short(value(place))).seen {
+                match seen {
+                    Observation::Response(s) => delays.extend(open.remove(&s.id).map(|asked: i64| now - asked)),
+                    Observation::Request(s) => assert!(open.insert(s.id, now).is_none()),
+                }
+            }
+        }
+        assert!(delays.len() > 20, "{delays:?}");
+        assert!(delays.iter().all(|d| (8 * MS..=12 * MS).contains(d)), "{delays:?}");
+    }
+
+    #[test]
+    fn only_flows_that_began_with_a_long_header_count() {
+        let mut pair = pair();
+        for n in 0..100 {
+            assert!(pair.client_udp(&short(n % 2 == 0)).seen.is_empty());
+        }
+        pair.client_udp(&[0xc3, 0, 0, 0, 0, 8]);
+        pair.client_udp(&LONG[..4]);
+        pair.client_udp(&[]);
+        assert_eq!(pair.quic(), Quic::default());
+        pair.client_udp(&LONG);
+        pair.server_udp(&LONG);
+        assert_eq!(pair.quic(), Quic { connections: 1, undecided: 1, ..Quic::default() });
+    }
+
+    #[test]
+    fn requests_and_responses_are_in_the_series_of_their_direction() {
+        let mut pair = Pair::inside(&[Match::QuicSpin], &["10.0.0.0/8"]);
+        pair.client_udp(&LONG);
+        let mut legs = HashMap::new();
+        for round in 0..20 {
+            for said in [pair.client_udp(&short(round % 2 == 0)), pair.server_udp(&short(round % 2 == 0))] {
+                for observation in said.seen {
+                    let (Observation::Request(s) | Observation::Response(s)) = observation;
+                    *legs.entry(s.series.leg).or_insert(0) += 1;
+                }
+            }
+        }
+        assert_eq!(legs.len(), 2, "{legs:?}");
+        assert!(legs[&Leg::Outward] > 20 && legs[&Leg::Inward] > 20);
+    }
+
+    #[test]
+    fn the_table_is_bounded_and_counts_what_it_loses() {
+        let mut spin = Spin::new();
+        let before = spin.state_bytes();
+        let ids = crate::pair::ids::Ids::new(3);
+        let mut seen = crate::pair::seen::Seen::new();
+        let connections = u64::from(SETS) * WAYS as u64 * 3;
+        let mut take = |n: u64, at: i64| {
+            let key = FlowKey { source: Address::v4(n as u32), ..flow(protocol::UDP) };
+            let at = dwell_types::Timestamp::from_nanos(at);
+            spin.observe(&LONG, &mut Gather { ids: &ids, flow: ids.flow(&key), at, seen: &mut seen });
+        };
+        for n in 0..connections {
+            take(n, n as i64);
+        }
+        // The last one is in the table: seen again within the idle time it is the same connection, later another.
+        take(connections - 1, 1_000_000);
+        take(connections - 1, 1_000_001 + IDLE_NS);
+        let quic = spin.quic();
+        assert_eq!((quic.connections, quic.undecided), (connections + 1, connections + 1));
+        assert!((connections - 4096..connections - 3900).contains(&quic.evicted), "{quic:?}");
+        assert_eq!(spin.state_bytes(), before);
+    }
+}
