@@ -1,1 +1,84 @@
-//! Bytes to headers.
+//! Bytes to headers: from a frame of any supported link type down to TCP, UDP or ICMP.
+//!
+//! No allocation, no copy of payload, and every frame becomes either a [`Packet`] or exactly one [`Reject`].
+//!
+//! **Layers.** Ethernet II, 802.3 with LLC or SNAP, Linux cooked v1 and v2, raw IP, BSD loopback, PPP, Cisco HDLC inside
+//! PPP link types, PPPoE sessions; below IP any mix of VLAN tags, MPLS labels (IP, or an Ethernet pseudowire with a
+//! control word) and PPPoE; between IP headers GRE version 0 (also with Ethernet, MPLS or ERSPAN inside) and version 1
+//! (PPTP), IP in IP in all four combinations, MPLS in IP, VXLAN, Geneve and GTP-U. At most [`LAYERS`] headers are
+//! followed, in a loop.
+//!
+//! **Tunnels.** [`Key`] says which IP header gives a packet its flow. With [`Key::Inner`] that is the innermost one. A
+//! UDP datagram to the port of a tunnel is followed only if an IP header stands where the tunnel says; otherwise (ARP in
+//! VXLAN, a GTP echo, another protocol on that port) the innermost IP header is the outer one, and the packet is plain
+//! UDP. If the capture is cut before that can be told, the frame is rejected as truncated: the flow of a packet must not
+//! depend on the snap length. Tunnels directly above IP (GRE, IP in IP) have no ports to fall back to and are rejected by
+//! the reason found inside.
+//!
+//! **Lengths.** The IP length decides what is payload: link padding is not, and what the snap length cut off still counts
+//! in [`Tcp::payload_length`](crate::packet::Tcp::payload_length). An IP length of zero (segmentation offload, BIG TCP,
+//! jumbograms) means all that was left of the frame on the wire. Slices hold captured bytes only.
+//!
+//! **Minimum.** IP headers and UDP headers must be captured completely, of TCP the first 14 bytes (ports, sequence and
+//! acknowledgement numbers, header length, flags), of ICMP the first 4. A timestamp option that is not captured
+//! completely is not reported.
+//!
+//! **Fragments.** Later fragments have no transport header and are rejected. A first fragment yields its UDP or ICMP
+//! header and the part of the message that it has; the first fragment of a TCP segment is rejected too, because the
+//! segment's length, and so what will acknowledge it, is unknown. A tunnel is followed into a first fragment: the inner
+//! IP header has its own length.
+
+use crate::packet::Packet;
+use dwell_types::LinkType;
+
+// Why a frame yields no packet.
+mod reject;
+pub use reject::Reject;
+// The bytes not parsed yet.
+mod rest;
+// The layout that nearly all packets have, inline.
+mod common;
+// All layouts, one header after another.
+mod walk;
+pub use walk::LAYERS;
+// Headers below IP.
+mod link;
+// IPv4 and IPv6.
+mod ip;
+// Headers between IP and IP.
+mod tunnel;
+// TCP, UDP, ICMP.
+mod transport;
+
+/// Which IP header of a tunnelled packet gives it its flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Key {
+    /// The innermost: the hosts that talk through the tunnel.
+    #[default]
+    Inner,
+    /// The outermost: the tunnel's own ends. GRE and IP in IP have no transport of their own there, so that their packets
+    /// are rejected as [`Reject::Transport`].
+    Outer,
+}
+
+/// Parses the headers of one frame. `wire_length` is its length before it was cut at the snap length, in bytes; a value
+/// below `bytes.len()` is taken for that.
+///
+/// ```
+/// use dwell_observe::parse::{Key, Reject, parse};
+/// use dwell_types::LinkType;
+/// let ipv4 = [0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0xc3, 0x50, 0, 53, 0, 8, 0, 0];
+/// let packet = parse(LinkType::RAW, &ipv4, 28, Key::Inner)?;
+/// assert_eq!(packet.flow.to_string(), "10.0.0.1:50000 → 10.0.0.2:53 udp");
+/// assert_eq!(parse(LinkType::RAW, &ipv4[..27], 28, Key::Inner), Err(Reject::TruncatedTransport));
+/// # Ok::<(), Reject>(())
+/// ```
+#[inline]
+pub fn parse<'a>(link: LinkType, bytes: &'a [u8], wire_length: u32, key: Key) -> Result<Packet<'a>, Reject> {
+    if link == LinkType::ETHERNET
+        && let Some(packet) = common::parse(bytes, key)
+    {
+        return Ok(packet);
+    }
+    walk::parse(link, bytes, wire_length, key)
+}

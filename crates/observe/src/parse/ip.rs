@@ -1,0 +1,160 @@
+use super::Reject;
+use super::rest::{Layer, Rest, long, number};
+use dwell_types::{Address, protocol};
+
+/// Numbers of IPv6 extension headers (RFC 7045), and of what IP can carry besides a transport.
+pub(super) mod next_header {
+    pub(crate) const HOP_BY_HOP: u8 = 0;
+    pub(crate) const IPV4: u8 = 4;
+    pub(crate) const IPV6: u8 = 41;
+    pub(crate) const ROUTING: u8 = 43;
+    pub(crate) const FRAGMENT: u8 = 44;
+    pub(crate) const GRE: u8 = 47;
+    pub(crate) const AUTHENTICATION: u8 = 51;
+    pub(crate) const DESTINATION_OPTIONS: u8 = 60;
+    pub(crate) const MOBILITY: u8 = 135;
+    pub(crate) const MPLS: u8 = 137;
+    pub(crate) const HOST_IDENTITY: u8 = 139;
+    pub(crate) const SHIM6: u8 = 140;
+}
+
+/// An IP header with its extension headers, and what it carries.
+pub(super) struct Ip<'a> {
+    pub(super) source: Address,
+    pub(super) destination: Address,
+    /// `0..64`.
+    pub(super) dscp: u8,
+    /// Protocol number of what follows the last extension header.
+    pub(super) protocol: u8,
+    pub(super) fragment: Fragment,
+    pub(super) payload: Rest<'a>,
+}
+
+/// Which part of its packet an IP packet has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fragment {
+    /// All of it.
+    Whole,
+    /// The first part.
+    First,
+    /// A part that does not begin with the transport header.
+    Later,
+}
+
+impl Fragment {
+    const fn new(offset: u16, more: bool) -> Self {
+        match (offset, more) {
+            (0, false) => Self::Whole,
+            (0, true) => Self::First,
+            _ => Self::Later,
+        }
+    }
+}
+
+impl Ip<'_> {
+    /// Whether the protocol is the ICMP of this version of IP.
+    pub(super) const fn has_icmp(&self) -> bool {
+        self.protocol == if self.source.is_v4() { protocol::ICMP } else { protocol::ICMPV6 }
+    }
+}
+
+/// The version in the first nibble.
+#[inline(always)]
+pub(super) fn version(rest: Rest<'_>) -> Result<u8, Reject> {
+    Ok(rest.peek::<1>(Layer::Ip)?[0] >> 4)
+}
+
+/// IPv4 with options; also with an authentication header.
+#[inline(always)]
+pub(super) fn v4(rest: Rest<'_>) -> Result<Ip<'_>, Reject> {
+    if version(rest)? != 4 {
+        return Err(Reject::IpVersion);
+    }
+    let (header, after) = rest.take::<20>(Layer::Ip)?;
+    let header_length = usize::from(header[0] & 0xf) * 4;
+    let total_length = match usize::from(number(header, 2)) {
+        0 => rest.wire,
+        length => length,
+    };
+    if header_length < 20 || header_length > total_length {
+        return Err(Reject::IpHeader);
+    }
+    let payload = after.exactly(total_length - 20).skip(header_length - 20, Layer::Ip)?;
+    let place = number(header, 6);
+    let mut ip = Ip {
+        source: Address::v4(long(header, 12)),
+        destination: Address::v4(long(header, 16)),
+        dscp: header[1] >> 2,
+        protocol: header[9],
+        fragment: Fragment::new(place & 0x1fff, place & 0x2000 != 0),
+        payload,
+    };
+    if ip.fragment != Fragment::Later {
+        while ip.protocol == next_header::AUTHENTICATION {
+            ip.skip_extension()?;
+        }
+    }
+    Ok(ip)
+}
+
+/// IPv6 with any number of extension headers.
+#[inline(always)]
+pub(super) fn v6(rest: Rest<'_>) -> Result<Ip<'_>, Reject> {
+    if version(rest)? != 6 {
+        return Err(Reject::IpVersion);
+    }
+    let (header, after) = rest.take::<40>(Layer::Ip)?;
+    let payload = match usize::from(number(header, 4)) {
+        0 => after,
+        length => after.exactly(length),
+    };
+    let (addresses, _) = header[8..].as_chunks::<16>();
+    let mut ip = Ip {
+        source: Address::v6(addresses[0]),
+        destination: Address::v6(addresses[1]),
+        dscp: (number(header, 0) >> 6 & 0x3f) as u8,
+        protocol: header[6],
+        fragment: Fragment::Whole,
+        payload,
+    };
+    loop {
+        match ip.protocol {
+            next_header::FRAGMENT => {
+                let (header, after) = ip.payload.take::<8>(Layer::Ip)?;
+                let place = number(header, 2);
+                let fragment = Fragment::new(place >> 3, place & 1 != 0);
+                // A first fragment may hold another fragment header, whose word is then not the last.
+                if fragment != Fragment::Whole {
+                    ip.fragment = fragment;
+                }
+                (ip.protocol, ip.payload) = (header[0], after);
+                if fragment == Fragment::Later {
+                    return Ok(ip);
+                }
+            }
+            next_header::HOP_BY_HOP
+            | next_header::ROUTING
+            | next_header::AUTHENTICATION
+            | next_header::DESTINATION_OPTIONS
+            | next_header::MOBILITY
+            | next_header::HOST_IDENTITY
+            | next_header::SHIM6 => ip.skip_extension()?,
+            _ => return Ok(ip),
+        }
+    }
+}
+
+impl Ip<'_> {
+    /// Passes an extension header that begins with the next protocol and its own length (RFC 8200 §4, RFC 4302 §2.2).
+    #[inline(always)]
+    fn skip_extension(&mut self) -> Result<(), Reject> {
+        let [next, length] = *self.payload.peek::<2>(Layer::Ip)?;
+        let length = match self.protocol {
+            next_header::AUTHENTICATION => usize::from(length) * 4 + 8,
+            _ => usize::from(length) * 8 + 8,
+        };
+        self.payload = self.payload.skip(length, Layer::Ip)?;
+        self.protocol = next;
+        Ok(())
+    }
+}

@@ -1,0 +1,98 @@
+use super::Reject;
+
+/// The bytes not parsed yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rest<'a> {
+    /// The captured ones.
+    pub(super) bytes: &'a [u8],
+    /// How many there were on the wire, in bytes; at least `bytes.len()`.
+    pub(super) wire: usize,
+}
+
+/// Where a header stands, for the reason why it cannot be read.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Layer {
+    /// Below IP, or between two IP headers.
+    Link,
+    /// IP and its extension headers.
+    Ip,
+    /// Above IP.
+    Transport,
+}
+
+impl Layer {
+    /// The capture ends inside the header.
+    const fn truncated(self) -> Reject {
+        match self {
+            Self::Link => Reject::TruncatedLink,
+            Self::Ip => Reject::TruncatedIp,
+            Self::Transport => Reject::TruncatedTransport,
+        }
+    }
+
+    /// The packet ends inside the header, or the header contradicts itself.
+    pub(super) const fn malformed(self) -> Reject {
+        match self {
+            Self::Link => Reject::LinkHeader,
+            Self::Ip => Reject::IpHeader,
+            Self::Transport => Reject::TransportHeader,
+        }
+    }
+}
+
+impl<'a> Rest<'a> {
+    /// The next `N` bytes, left in place.
+    #[inline(always)]
+    pub(super) fn peek<const N: usize>(self, layer: Layer) -> Result<&'a [u8; N], Reject> {
+        self.bytes.first_chunk().ok_or_else(|| self.missing(N, layer))
+    }
+
+    /// The next `N` bytes, and what follows them.
+    #[inline(always)]
+    pub(super) fn take<const N: usize>(self, layer: Layer) -> Result<(&'a [u8; N], Self), Reject> {
+        match self.bytes.split_first_chunk() {
+            Some((header, bytes)) => Ok((header, Self { bytes, wire: self.wire - N })),
+            None => Err(self.missing(N, layer)),
+        }
+    }
+
+    /// What follows the next `length` bytes.
+    #[inline(always)]
+    pub(super) fn skip(self, length: usize, layer: Layer) -> Result<Self, Reject> {
+        match self.bytes.get(length..) {
+            Some(bytes) => Ok(Self { bytes, wire: self.wire - length }),
+            None => Err(self.missing(length, layer)),
+        }
+    }
+
+    /// Not more than the next `length` bytes: what follows them is padding or another's trailer.
+    #[inline(always)]
+    pub(super) fn limit(self, length: usize) -> Self {
+        Self { bytes: self.bytes.get(..length).unwrap_or(self.bytes), wire: self.wire.min(length) }
+    }
+
+    /// Exactly the next `length` bytes by the word of an IP header, of which more may have been cut off, or sent in other
+    /// fragments, than the wire length tells.
+    #[inline(always)]
+    pub(super) fn exactly(self, length: usize) -> Self {
+        Self { bytes: self.bytes.get(..length).unwrap_or(self.bytes), wire: length }
+    }
+
+    /// Why `length` bytes cannot be read.
+    #[cold]
+    fn missing(self, length: usize, layer: Layer) -> Reject {
+        if self.wire < length { layer.malformed() } else { layer.truncated() }
+    }
+}
+
+/// The 16-bit number at byte `at` of a header.
+#[inline(always)]
+pub(super) const fn number<const N: usize>(header: &[u8; N], at: usize) -> u16 {
+    u16::from_be_bytes([header[at], header[at + 1]])
+}
+
+/// The 32-bit number at byte `at` of a header.
+#[inline(always)]
+pub(super) const fn long<const N: usize>(header: &[u8; N], at: usize) -> u32 {
+    u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+}

@@ -1,0 +1,152 @@
+use super::Reject;
+use super::rest::{Layer, Rest, long, number};
+use crate::packet::Tcp;
+
+/// TCP header without options, in bytes.
+const TCP_HEADER: usize = 20;
+
+/// TCP options that end a list, fill it, and hold timestamps (RFC 9293 §3.1, RFC 7323 §3.2).
+const END: u8 = 0;
+const NO_OPERATION: u8 = 1;
+const TIMESTAMPS: u8 = 8;
+
+/// Source and destination port, and the segment.
+#[inline(always)]
+pub(super) fn tcp(rest: Rest<'_>) -> Result<([u16; 2], Tcp<'_>), Reject> {
+    let header = rest.peek::<14>(Layer::Transport)?;
+    let length = usize::from(header[12] >> 4) * 4;
+    if length < TCP_HEADER || length > rest.wire {
+        return Err(Reject::TransportHeader);
+    }
+    let tcp = Tcp {
+        sequence: long(header, 4),
+        acknowledgement: long(header, 8),
+        flags: header[13],
+        payload_length: (rest.wire - length) as u32,
+        timestamps: timestamps(rest.bytes, length),
+        payload: rest.bytes.get(length..).unwrap_or_default(),
+    };
+    Ok(([number(header, 0), number(header, 2)], tcp))
+}
+
+/// TSval and TSecr of a segment with `length` bytes of header.
+///
+/// Nearly every segment after the handshake has two fillers and this option first, and nothing before it.
+#[inline(always)]
+fn timestamps(segment: &[u8], length: usize) -> Option<(u32, u32)> {
+    const COMMON: u32 = u32::from_be_bytes([NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10]);
+    match segment.first_chunk::<32>() {
+        Some(header) if length >= 32 && long(header, TCP_HEADER) == COMMON => {
+            Some((long(header, 24), long(header, 28)))
+        }
+        _ if length == TCP_HEADER => None,
+        _ => search(segment, length).map(|both| ((both >> 32) as u32, both as u32)),
+    }
+}
+
+/// The first complete timestamp option in a list that may be cut or broken: TSval above TSecr, in one word so that they
+/// come back in registers.
+#[inline(never)]
+fn search(segment: &[u8], length: usize) -> Option<u64> {
+    let mut options = segment.get(TCP_HEADER..length.min(segment.len()))?;
+    loop {
+        options = match *options {
+            [NO_OPERATION, ref rest @ ..] => rest,
+            [TIMESTAMPS, 10, ref rest @ ..] => return rest.first_chunk().map(|both| u64::from_be_bytes(*both)),
+            [END, ..] | [_, 0 | 1, ..] => return None,
+            [_, length, ..] => options.get(usize::from(length)..)?,
+            [] | [_] => return None,
+        }
+    }
+}
+
+/// Source and destination port, and the payload.
+///
+/// The datagram ends where its own length says; zero (jumbograms, RFC 2675 §4) and more than IP carries (first fragments)
+/// mean the end of the IP packet.
+#[inline(always)]
+pub(super) fn udp(rest: Rest<'_>) -> Result<([u16; 2], Rest<'_>), Reject> {
+    let (header, rest) = rest.take::<8>(Layer::Transport)?;
+    let payload = match usize::from(number(header, 4)) {
+        0 => rest,
+        1..8 => return Err(Reject::TransportHeader),
+        length => rest.limit(length - 8),
+    };
+    Ok(([number(header, 0), number(header, 2)], payload))
+}
+
+/// The message from its type on.
+pub(super) fn icmp(rest: Rest<'_>) -> Result<&[u8], Reject> {
+    rest.peek::<4>(Layer::Transport)?;
+    Ok(rest.bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timestamp_options_in_every_place() {
+        // The options, and as much of the whole segment captured as `cut` says.
+        fn read(options: &[u8], cut: usize) -> Option<(u32, u32)> {
+            let mut segment = [0; 80];
+            segment[TCP_HEADER..][..options.len()].copy_from_slice(options);
+            timestamps(&segment[..cut], TCP_HEADER + options.len())
+        }
+        let common = [1, 1, 8, 10, 0, 0, 0, 7, 0, 0, 0, 9];
+        assert_eq!(read(&common, 80), Some((7, 9)));
+        // As in a SYN of Linux: segment size, SACK permitted, timestamps, filler, window scale.
+        let syn = [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 7, 0, 0, 0, 0, 1, 3, 3, 7];
+        assert_eq!(read(&syn, 80), Some((7, 0)));
+        for cut in 14..32 {
+            assert_eq!(read(&common, cut), None, "cut after {cut} bytes");
+            assert_eq!(read(&syn, cut), None, "cut after {cut} bytes");
+        }
+        assert_eq!(read(&common, 32), Some((7, 9)));
+        assert_eq!((read(&syn, 35), read(&syn, 36)), (None, Some((7, 0))));
+        // After a SACK block, and after the end of the list, and beyond the header.
+        let late = [1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2, 8, 10, 0, 0, 0, 7, 0, 0, 0, 9, 0, 0];
+        assert_eq!(read(&late, 80), Some((7, 9)));
+        assert_eq!(read(&[0, 1, 8, 10, 0, 0, 0, 7, 0, 0, 0, 9], 80), None);
+        assert_eq!(read(&common[..8], 80), None);
+        // Broken lengths: of the option itself, of another, beyond the end.
+        assert_eq!(read(&[1, 1, 8, 9, 0, 0, 0, 7, 0, 0, 0, 9], 80), None);
+        assert_eq!(read(&[2, 0, 8, 10, 0, 0, 0, 7, 0, 0, 0, 9], 80), None);
+        assert_eq!(read(&[2, 200, 8, 10, 0, 0, 0, 7, 0, 0, 0, 9], 80), None);
+        assert_eq!(read(&[3, 1, 8, 10, 0, 0, 0, 7, 0, 0, 0, 9], 80), None);
+    }
+
+    #[test]
+    fn a_tcp_header_that_lies_about_its_length() {
+        fn segment(bytes: &[u8], wire: usize) -> Result<u32, Reject> {
+            tcp(Rest { bytes, wire }).map(|(_, tcp)| tcp.payload_length)
+        }
+        let mut bytes = [0; 60];
+        for words in 0..16u8 {
+            bytes[12] = words << 4;
+            let expected = if words < 5 { Err(Reject::TransportHeader) } else { Ok(60 - 4 * u32::from(words)) };
+            assert_eq!(segment(&bytes, 60), expected, "{words} words");
+        }
+        assert_eq!(segment(&bytes, 59), Err(Reject::TransportHeader), "60 bytes of header in 59 of payload");
+        assert_eq!(segment(&bytes[..14], 1060), Ok(1000));
+        assert_eq!(segment(&bytes[..13], 1060), Err(Reject::TruncatedTransport));
+        assert_eq!(segment(&bytes[..13], 13), Err(Reject::TransportHeader));
+    }
+
+    #[test]
+    fn where_a_datagram_ends() {
+        let payload = |length: u16, captured: usize, wire: usize| {
+            let mut bytes = [0; 20];
+            bytes[4..6].copy_from_slice(&length.to_be_bytes());
+            udp(Rest { bytes: &bytes[..captured], wire }).map(|(_, rest)| (rest.bytes.len(), rest.wire))
+        };
+        assert_eq!(payload(20, 20, 20), Ok((12, 12)));
+        assert_eq!(payload(12, 20, 20), Ok((4, 4)), "what follows the datagram is not its payload");
+        assert_eq!(payload(0, 20, 20), Ok((12, 12)));
+        assert_eq!(payload(60, 20, 20), Ok((12, 12)));
+        assert_eq!(payload(60, 20, 60), Ok((12, 52)));
+        assert_eq!(payload(7, 20, 20), Err(Reject::TransportHeader));
+        assert_eq!(payload(20, 7, 20), Err(Reject::TruncatedTransport));
+        assert_eq!(payload(20, 7, 7), Err(Reject::TransportHeader));
+    }
+}

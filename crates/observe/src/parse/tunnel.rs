@@ -1,0 +1,132 @@
+use super::Reject;
+use super::link::{self, Step, ether_type};
+use super::rest::{Layer, Rest, number};
+use super::walk::Next;
+
+/// A tunnel over UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UdpTunnel {
+    Vxlan,
+    Geneve,
+    GtpU,
+}
+
+impl UdpTunnel {
+    /// The tunnel that datagrams to a port belong to: IANA's numbers, and the one that Linux gives VXLAN by default.
+    #[inline]
+    pub(super) const fn of_port(destination: u16) -> Option<Self> {
+        match destination {
+            4789 | 8472 => Some(Self::Vxlan),
+            6081 => Some(Self::Geneve),
+            2152 => Some(Self::GtpU),
+            _ => None,
+        }
+    }
+
+    /// Reads the tunnel's header at the front of a datagram's payload.
+    pub(super) fn open(self, payload: Rest<'_>) -> Step<'_> {
+        match self {
+            Self::Vxlan => vxlan(payload),
+            Self::Geneve => geneve(payload),
+            Self::GtpU => gtp_u(payload),
+        }
+    }
+}
+
+/// VXLAN (RFC 7348 §5), with group policy bits or without: the flag *I* must be set.
+fn vxlan(rest: Rest<'_>) -> Step<'_> {
+    let (header, rest) = rest.take::<8>(Layer::Link)?;
+    if header[0] & 0x08 == 0 { Err(Reject::LinkHeader) } else { Ok((Next::Ethernet, rest)) }
+}
+
+/// Geneve (RFC 8926 §3.4), version 0.
+fn geneve(rest: Rest<'_>) -> Step<'_> {
+    let (header, rest) = rest.take::<8>(Layer::Link)?;
+    if header[0] >> 6 != 0 {
+        return Err(Reject::LinkHeader);
+    }
+    let next = link::next(number(header, 2))?;
+    Ok((next, rest.skip(usize::from(header[0] & 0x3f) * 4, Layer::Link)?))
+}
+
+/// GTP-U version 1 (3GPP TS 29.281 §5): message type 255 carries a user's packet, the others are control.
+fn gtp_u(rest: Rest<'_>) -> Step<'_> {
+    const EXTENDED: u8 = 0x04;
+    const SEQUENCED: u8 = 0x02;
+    const NUMBERED: u8 = 0x01;
+    let (header, rest) = rest.take::<8>(Layer::Link)?;
+    if header[0] & 0xf0 != 0x30 {
+        return Err(Reject::LinkHeader);
+    }
+    if header[1] != 255 {
+        return Err(Reject::NotIp);
+    }
+    let mut rest = rest.limit(number(header, 2).into());
+    if header[0] & (EXTENDED | SEQUENCED | NUMBERED) != 0 {
+        let (options, after) = rest.take::<4>(Layer::Link)?;
+        rest = after;
+        // Extension headers: a length in units of four bytes, contents, and the type of the next one.
+        let mut extension = if header[0] & EXTENDED != 0 { options[3] } else { 0 };
+        while extension != 0 {
+            let length = usize::from(rest.peek::<1>(Layer::Link)?[0]) * 4;
+            if length == 0 {
+                return Err(Reject::LinkHeader);
+            }
+            let last = rest.skip(length - 1, Layer::Link)?;
+            let (&[next], after) = last.take::<1>(Layer::Link)?;
+            (extension, rest) = (next, after);
+        }
+    }
+    Ok((Next::Ip, rest))
+}
+
+/// Generic routing encapsulation: version 0 (RFC 2784, 2890), version 1 as PPTP uses it (RFC 2637 §4.1).
+pub(super) fn gre(rest: Rest<'_>) -> Step<'_> {
+    const CHECKSUM: u16 = 0x8000;
+    const ROUTING: u16 = 0x4000;
+    const KEY: u16 = 0x2000;
+    const SEQUENCE: u16 = 0x1000;
+    const ACKNOWLEDGEMENT: u16 = 0x0080;
+    const VERSION: u16 = 0x0007;
+    /// Mirrored Ethernet frames: ERSPAN types I and II, and III.
+    const ERSPAN: u16 = 0x88be;
+    const ERSPAN_3: u16 = 0x22eb;
+
+    let (header, rest) = rest.take::<4>(Layer::Link)?;
+    let (flags, kind) = (number(header, 0), number(header, 2));
+    let words = |bits: u16| (flags & bits).count_ones() as usize * 4;
+    match flags & VERSION {
+        // The routing field of RFC 1701 has no defined use any more.
+        0 if flags & ROUTING != 0 => Err(Reject::LinkHeader),
+        0 => {
+            let rest = rest.skip(words(CHECKSUM | KEY | SEQUENCE), Layer::Link)?;
+            match kind {
+                ERSPAN if flags & SEQUENCE == 0 => Ok((Next::Ethernet, rest)),
+                ERSPAN => Ok((Next::Ethernet, rest.skip(8, Layer::Link)?)),
+                ERSPAN_3 => erspan_3(rest),
+                _ => Ok((link::next(kind)?, rest)),
+            }
+        }
+        1 if kind == ether_type::PPP => {
+            let (payload, rest) = rest.take::<4>(Layer::Link)?;
+            let rest = rest.skip(words(SEQUENCE | ACKNOWLEDGEMENT), Layer::Link)?;
+            // Only packets with a sequence number have a payload.
+            if flags & SEQUENCE == 0 {
+                return Err(Reject::NotIp);
+            }
+            Ok((Next::Ppp, rest.limit(number(payload, 0).into())))
+        }
+        _ => Err(Reject::LinkHeader),
+    }
+}
+
+/// ERSPAN type III (draft-foschiano-erspan-03 §4.3): 12 bytes, 8 more with the last bit set.
+fn erspan_3(rest: Rest<'_>) -> Step<'_> {
+    let (header, rest) = rest.take::<12>(Layer::Link)?;
+    let rest = if header[11] & 1 != 0 { rest.skip(8, Layer::Link)? } else { rest };
+    match header[10] >> 2 & 0x1f {
+        0 => Ok((Next::Ethernet, rest)),
+        2 => Ok((Next::Ip, rest)),
+        _ => Err(Reject::NotIp),
+    }
+}
