@@ -12,8 +12,8 @@
 
 use crate::exact::Exact;
 use crate::fridge::{EntryProbability, Fridge, FridgeError, Params, Profile};
-use crate::{Exchanges, Fates, Meter, Sample};
-use dwell_types::{Sighting, Timestamp};
+use crate::{Event, Exchanges, Fates, Meter, Sample};
+use dwell_types::Timestamp;
 
 /// A table of all open requests that becomes a fridge when it is full.
 #[derive(Clone, Debug)]
@@ -83,29 +83,27 @@ impl Auto {
 }
 
 impl Meter for Auto {
-    #[inline]
-    fn request(&mut self, request: &Sighting, tag: u16) {
+    fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
+        let mut rest = events;
         if let Phase::Exact(exact, profile) = &mut self.phase {
-            profile.offer(request.at);
-            if exact.try_request(request, tag) {
-                return;
+            exact.touch(events);
+            while let Some((event, after)) = rest.split_first() {
+                if event.is_request {
+                    if !exact.try_request(event) {
+                        break;
+                    }
+                    profile.offer(event.at, 1);
+                } else if let Some(sample) = exact.response(event) {
+                    profile.sample(sample.since_first, 1.0);
+                    samples.push(sample);
+                }
+                rest = after;
             }
-            self.hand_over(request.at);
         }
+        let Some(event) = rest.first() else { return };
+        self.hand_over(event.at);
         if let Phase::Fridge(fridge) = &mut self.phase {
-            fridge.request(request, tag);
-        }
-    }
-
-    #[inline]
-    fn response(&mut self, response: &Sighting, tag: u16) -> Option<Sample> {
-        match &mut self.phase {
-            Phase::Exact(exact, profile) => {
-                let sample = exact.response(response, tag)?;
-                profile.sample(sample.since_first, 1.0);
-                Some(sample)
-            }
-            Phase::Fridge(fridge) => fridge.response(response, tag),
+            fridge.update(rest, samples);
         }
     }
 
@@ -127,7 +125,7 @@ impl Meter for Auto {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{exchanges, sighting};
+    use crate::test_support::{exchanges, request, response};
     use dwell_types::{Match, Nanos, hash};
 
     /// Requests every microsecond; `answered` of them after `delay`, in time order.
@@ -136,10 +134,10 @@ mod tests {
         for i in 0..requests + delay {
             let at = i as i64 * 1_000;
             if i < requests {
-                auto.request(&sighting(hash::finish(i), at), 0);
+                auto.update(&[request(hash::finish(i), at)], &mut samples);
             }
             if i >= delay && answered(i - delay) {
-                samples.extend(auto.response(&sighting(hash::finish(i - delay), at), 0));
+                auto.update(&[response(hash::finish(i - delay), at)], &mut samples);
             }
         }
         samples

@@ -11,12 +11,14 @@ mod sample;
 pub use sample::{Fates, Sample};
 // What takes requests and responses and gives weighted delays: the interface, then the methods.
 mod meter;
-pub use meter::{Exchanges, Meter};
+pub use meter::{Event, Exchanges, Meter};
 pub mod auto;
 pub mod exact;
 pub mod fridge;
 // Weighted delays to quantiles with intervals.
 pub mod distribution;
+// All of it together.
+pub mod rtt;
 // Pieces that the methods share.
 mod repeats;
 mod table;

@@ -1,22 +1,35 @@
 use crate::{Fates, Sample};
-use dwell_types::{Nanos, Repeat, Sighting};
+use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp};
 
 /// Everything that takes requests and responses and gives weighted delays.
 ///
-/// A meter serves one [`dwell_types::Match`]: ids of different rules do not meet in it. Tags are the caller's numbers for
-/// the series, `0..tags`; a response counts for the series of the request that it finds.
+/// A meter serves one [`dwell_types::Match`]: ids of different rules do not meet in it. It takes events in batches, in the
+/// order in which they were seen, so that independent memory accesses can overlap; how a stream is cut into batches
+/// changes no sample, except that a meter may adapt its parameters only between batches.
 pub trait Meter {
-    /// Takes a request.
-    fn request(&mut self, request: &Sighting, tag: u16);
-
-    /// Takes a response; gives a delay if its request is known.
-    fn response(&mut self, response: &Sighting, tag: u16) -> Option<Sample>;
+    /// Takes the next events; appends a sample for each response whose request is known, in order.
+    fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>);
 
     /// What became of the requests and responses of every series so far; the index is the tag.
     fn fates(&self) -> Vec<Fates>;
 
     /// Bytes that the data structure holds.
     fn state_bytes(&self) -> usize;
+}
+
+/// A request or a response, as a meter sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Shared by a request and its response.
+    pub id: ExchangeId,
+    /// When it was seen.
+    pub at: Timestamp,
+    /// Tells equal requests apart (see [`dwell_types::Sighting::token`]).
+    pub token: u32,
+    /// The caller's number for the series, `0..Exchanges::tags`. A sample carries that of the request.
+    pub tag: u16,
+    /// Request or response.
+    pub is_request: bool,
 }
 
 /// What all meters are told about the exchanges that they serve.

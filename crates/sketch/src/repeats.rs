@@ -1,5 +1,7 @@
 //! Which of several equal requests a response answers, as far as one byte each can tell.
 
+use dwell_types::hash;
+
 /// One byte of the first and of the last request's token; zero where there was none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tokens {
@@ -21,7 +23,7 @@ pub(crate) fn byte(token: u32) -> u8 {
     if token == 0 {
         return 0;
     }
-    1 + (u64::from(dwell_types::hash::finish(u64::from(token)) as u32) * 255 >> 32) as u8
+    1 + hash::index(hash::finish(u64::from(token)) as u32, 255) as u8
 }
 
 impl Tokens {

@@ -37,7 +37,7 @@ pub struct Fates {
     pub not_admitted: u64,
     /// Answered by a response that found them.
     pub matched: u64,
-    /// Overwritten before an answer came.
+    /// Overwritten before an answer came, expired or not.
     pub evicted: u64,
     /// Given up after the expiry.
     pub expired: u64,
@@ -57,5 +57,22 @@ impl Fates {
     /// Whether every request has exactly one fate.
     pub fn is_conserved(&self) -> bool {
         self.seen == self.not_admitted + self.matched + self.evicted + self.expired + self.ambiguous + self.pending
+    }
+
+    /// What came since an earlier count; `pending` stays what is open now, so that
+    /// `then.pending + seen = not_admitted + matched + evicted + expired + ambiguous + pending`.
+    pub fn since(&self, then: &Self) -> Self {
+        Self {
+            seen: self.seen - then.seen,
+            not_admitted: self.not_admitted - then.not_admitted,
+            matched: self.matched - then.matched,
+            evicted: self.evicted - then.evicted,
+            expired: self.expired - then.expired,
+            ambiguous: self.ambiguous - then.ambiguous,
+            pending: self.pending,
+            responses: self.responses - then.responses,
+            unmatched: self.unmatched - then.unmatched,
+            resolved: self.resolved - then.resolved,
+        }
     }
 }

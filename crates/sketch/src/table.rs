@@ -72,6 +72,12 @@ impl<E: Entry> Table<E> {
         if at + 1 == self.slots.len() { 0 } else { at + 1 }
     }
 
+    /// Reads the slot where a key is at home; what it gives means nothing.
+    #[inline]
+    pub(crate) fn touch(&self, key: u64) -> u64 {
+        self.slots[self.home(key)].key()
+    }
+
     /// Finds a key, or the vacant slot where it belongs: the table is never entirely occupied.
     #[inline]
     pub(crate) fn find(&self, key: u64) -> Place {

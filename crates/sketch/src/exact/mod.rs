@@ -16,8 +16,8 @@
 
 use crate::repeats::{Answered, Tokens, byte};
 use crate::table::{Entry, Place, Table};
-use crate::{Exchanges, Fates, Meter, Sample};
-use dwell_types::{ExchangeId, Nanos, Repeat, Sighting, Timestamp};
+use crate::{Event, Exchanges, Fates, Meter, Sample};
+use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp};
 
 /// A table of all open requests.
 #[derive(Clone, Debug)]
@@ -57,6 +57,8 @@ fn key(id: ExchangeId) -> u64 {
 }
 
 const FIRST_SLOTS: usize = 1 << 10;
+/// So many cache misses overlap.
+const BATCH: usize = 64;
 
 impl Exact {
     /// A table that grows as needed.
@@ -84,12 +86,13 @@ impl Exact {
     }
 
     /// Takes a request; false if there is no room for it within the bound. Then nothing has changed.
-    pub(crate) fn try_request(&mut self, request: &Sighting, tag: u16) -> bool {
+    pub(crate) fn try_request(&mut self, request: &Event) -> bool {
+        let tag = request.tag;
         self.latest = self.latest.max(request.at);
         let key = key(request.id);
         let mut vacant = match self.open.find(key) {
             Place::Found(at) => {
-                self.repeat(at, request, tag);
+                self.repeat(at, request);
                 return true;
             }
             Place::Vacant(at) => at,
@@ -118,7 +121,8 @@ impl Exact {
     }
 
     /// A request with the id of one that is in the table.
-    fn repeat(&mut self, at: usize, request: &Sighting, tag: u16) {
+    fn repeat(&mut self, at: usize, request: &Event) {
+        let tag = request.tag;
         let is_expired = self.is_expired(self.open.get(at));
         let open = self.open.get_mut(at);
         if is_expired || (open.answered && self.exchanges.repeat == Repeat::Ambiguous) {
@@ -195,18 +199,21 @@ impl Exact {
         kept.sort_unstable_by_key(|o| (o.last, o.id));
         (self.fates, kept)
     }
-}
 
-impl Meter for Exact {
-    fn request(&mut self, request: &Sighting, tag: u16) {
-        let taken = self.try_request(request, tag);
-        debug_assert!(taken, "an unbounded table always has room");
+    /// Touches the slots where the events' ids are at home, so that the cache misses of a batch overlap.
+    pub(crate) fn touch(&self, events: &[Event]) {
+        let mut touched = 0;
+        for event in events {
+            touched ^= self.open.touch(key(event.id));
+        }
+        std::hint::black_box(touched);
     }
 
+    /// Takes a response; gives a delay if its request is known.
     #[inline]
-    fn response(&mut self, response: &Sighting, tag: u16) -> Option<Sample> {
+    pub(crate) fn response(&mut self, response: &Event) -> Option<Sample> {
         self.latest = self.latest.max(response.at);
-        let fates = &mut self.fates[usize::from(tag)];
+        let fates = &mut self.fates[usize::from(response.tag)];
         fates.responses += 1;
         let Place::Found(at) = self.open.find(key(response.id)) else {
             fates.unmatched += 1;
@@ -235,6 +242,22 @@ impl Meter for Exact {
             fates.resolved += u64::from(sample.resolve(open.tokens.answered(response.token)));
         }
         Some(sample)
+    }
+}
+
+impl Meter for Exact {
+    fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
+        for batch in events.chunks(BATCH) {
+            self.touch(batch);
+            for event in batch {
+                if event.is_request {
+                    let taken = self.try_request(event);
+                    debug_assert!(taken, "an unbounded table always has room");
+                } else {
+                    samples.extend(self.response(event));
+                }
+            }
+        }
     }
 
     fn fates(&self) -> Vec<Fates> {
@@ -267,7 +290,7 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{exchanges, sighting};
+    use crate::test_support::{exchanges, request, response};
     use dwell_types::Match;
 
     fn exact(matching: Match, expiry_s: i64) -> Exact {
@@ -277,11 +300,11 @@ mod tests {
     #[test]
     fn a_response_gives_the_delay_of_its_request_once() {
         let mut exact = exact(Match::TcpAck, 10);
-        exact.request(&sighting(1, 100), 0);
-        exact.request(&sighting(2, 150), 1);
-        let sample = exact.response(&sighting(1, 350), 0).unwrap();
+        exact.update(&[Event { tag: 0, ..request(1, 100) }], &mut Vec::new());
+        exact.update(&[Event { tag: 1, ..request(2, 150) }], &mut Vec::new());
+        let sample = exact.response(&response(1, 350)).unwrap();
         assert_eq!((sample.since_first.get(), sample.weight, sample.tag), (250, 1.0, 0));
-        assert_eq!(exact.response(&sighting(1, 400), 0), None);
+        assert_eq!(exact.response(&response(1, 400)), None);
         let fates = exact.fates();
         assert_eq!((fates[0].seen, fates[0].matched, fates[0].pending), (1, 1, 0));
         assert_eq!((fates[0].responses, fates[0].unmatched), (2, 1));
@@ -298,9 +321,9 @@ mod tests {
         {
             let mut exact = exact(Match::TcpHandshake, 60);
             for (at, token) in [(0, 11), (1, 12), (3, 13)] {
-                exact.request(&Sighting { token, ..sighting(5, at * second) }, 0);
+                exact.try_request(&Event { token, ..request(5, at * second) });
             }
-            let sample = exact.response(&Sighting { token, ..sighting(5, 3_700_000_000) }, 0).unwrap();
+            let sample = exact.response(&Event { token, ..response(5, 3_700_000_000) }).unwrap();
             assert_eq!(
                 (sample.since_first.get() / 1_000_000, sample.since_last.get() / 1_000_000),
                 (since_first, since_last),
@@ -316,11 +339,11 @@ mod tests {
     #[test]
     fn equal_requests_are_ignored_where_the_rule_says_so_even_after_the_answer() {
         let mut exact = exact(Match::TcpTs, 10);
-        exact.request(&sighting(5, 0), 0);
-        exact.request(&sighting(5, 10), 0);
-        assert_eq!(exact.response(&sighting(5, 100), 0).unwrap().since_first.get(), 100);
-        exact.request(&sighting(5, 110), 0);
-        assert_eq!(exact.response(&sighting(5, 120), 0), None);
+        exact.update(&[Event { tag: 0, ..request(5, 0) }], &mut Vec::new());
+        exact.update(&[Event { tag: 0, ..request(5, 10) }], &mut Vec::new());
+        assert_eq!(exact.response(&response(5, 100)).unwrap().since_first.get(), 100);
+        exact.update(&[Event { tag: 0, ..request(5, 110) }], &mut Vec::new());
+        assert_eq!(exact.response(&response(5, 120)), None);
         let fates = exact.fates()[0];
         assert_eq!((fates.seen, fates.matched, fates.ambiguous), (1, 1, 0));
         assert!(fates.is_conserved());
@@ -329,10 +352,10 @@ mod tests {
     #[test]
     fn old_requests_expire_and_their_ids_may_come_again() {
         let mut exact = exact(Match::Dns, 1);
-        exact.request(&sighting(5, 0), 0);
-        assert_eq!(exact.response(&sighting(5, 1_000_000_001), 0), None);
-        exact.request(&sighting(5, 2_000_000_000), 0);
-        assert_eq!(exact.response(&sighting(5, 2_000_000_007), 0).unwrap().since_first.get(), 7);
+        exact.update(&[Event { tag: 0, ..request(5, 0) }], &mut Vec::new());
+        assert_eq!(exact.response(&response(5, 1_000_000_001)), None);
+        exact.update(&[Event { tag: 0, ..request(5, 2_000_000_000) }], &mut Vec::new());
+        assert_eq!(exact.response(&response(5, 2_000_000_007)).unwrap().since_first.get(), 7);
         let fates = exact.fates()[0];
         assert_eq!((fates.seen, fates.expired, fates.matched, fates.ambiguous), (2, 1, 1, 0));
         assert!(fates.is_conserved());
@@ -342,12 +365,12 @@ mod tests {
     fn a_bounded_table_takes_what_fits_and_says_when_it_does_not() {
         let mut exact = Exact::bounded(exchanges(Match::Dns, Nanos::from_secs(1)), 32 * 4096);
         let mut taken = 0;
-        while exact.try_request(&sighting(taken + 1, 1_000), 0) {
+        while exact.try_request(&request(taken + 1, 1_000)) {
             taken += 1;
         }
         assert_eq!(taken, 4096 * 3 / 4);
         assert!(exact.state_bytes() <= 32 * 4096 + 2 * size_of::<Fates>());
-        assert!(exact.try_request(&sighting(1 << 40, 2_000_000_000), 0), "expired requests make room");
+        assert!(exact.try_request(&request(1 << 40, 2_000_000_000)), "expired requests make room");
         assert!(exact.fates()[0].is_conserved());
         assert_eq!(exact.fates()[0].expired, taken);
     }

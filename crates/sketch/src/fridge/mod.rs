@@ -35,5 +35,6 @@
 
 mod probability;
 mod sketch;
+mod slot;
 pub use probability::{EntryProbability, Profile};
 pub use sketch::{Fridge, FridgeError, Params};

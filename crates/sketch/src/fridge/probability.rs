@@ -96,14 +96,19 @@ impl Profile {
         }
     }
 
-    /// Counts a request; says how many were offered in this window.
+    /// Counts requests, the last of them seen at `at`.
     #[inline]
-    pub(crate) fn offer(&mut self, at: Timestamp) -> u64 {
+    pub(crate) fn offer(&mut self, at: Timestamp, requests: u64) {
         if self.began.is_none() {
             self.began = Some(at);
         }
         self.latest = self.latest.max(at);
-        self.offered += 1;
+        self.offered += requests;
+    }
+
+    /// Requests counted since the last choice.
+    #[inline]
+    pub(crate) fn offered(&self) -> u64 {
         self.offered
     }
 
@@ -123,8 +128,8 @@ impl Profile {
 
     /// The geometric middle of a bin, in nanoseconds.
     fn middle(bin: usize) -> f64 {
-        let low = 2f64.powi(bin as i32 / 2) * if bin % 2 == 0 { 1.0 } else { 1.5 };
-        low * if bin % 2 == 0 { 1.5f64.sqrt() } else { (4.0f64 / 3.0).sqrt() }
+        let low = 2f64.powi(bin as i32 / 2) * if bin.is_multiple_of(2) { 1.0 } else { 1.5 };
+        low * if bin.is_multiple_of(2) { 1.5f64.sqrt() } else { (4.0f64 / 3.0).sqrt() }
     }
 
     /// Ends the window and chooses the entry probability for `slots` slots: the one with the least predicted variance; or,
@@ -236,7 +241,7 @@ mod tests {
             for i in 0..10_000 {
                 let delay = 1e6 * (longest / 1e6).powf((f64::from(i) + 0.5) / 10_000.0);
                 profile.sample(Nanos::new(delay as i64), 1.0);
-                profile.offer(Timestamp::from_nanos(i64::from(i) * 1_000));
+                profile.offer(Timestamp::from_nanos(i64::from(i) * 1_000), 1);
             }
             let p = profile.choose(1 << 12, EntryProbability::ONE, Nanos::from_secs(120)).value();
             let lifetime = 4096.0 / p;

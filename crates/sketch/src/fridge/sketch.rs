@@ -1,8 +1,9 @@
+use super::slot::{ANSWERED, OPEN, REPEATED, Slot};
 use super::{EntryProbability, Profile};
 use crate::exact::Open;
 use crate::repeats::{Tokens, byte};
-use crate::{Exchanges, Fates, Meter, Sample};
-use dwell_types::{ExchangeId, Nanos, Repeat, Sighting, Timestamp, hash};
+use crate::{Event, Exchanges, Fates, Meter, Sample};
+use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 use std::fmt;
 
 /// What a fridge is built with.
@@ -46,7 +47,6 @@ pub struct Fridge {
     slots: Vec<Slot>,
     /// Requests inserted so far; wraps.
     inserted: u32,
-    fingerprint_mask: u32,
     fingerprint_bits: u32,
     slot_hash: u64,
     entry_hash: u64,
@@ -59,59 +59,44 @@ pub struct Fridge {
     profile: Profile,
     /// Offered requests after which *p* is chosen anew.
     window: u64,
-    fates: Vec<Fates>,
+    counts: Vec<Counts>,
+    /// What was counted before this fridge took over.
+    before: Vec<Fates>,
     latest: Timestamp,
+    /// What the first pass over a batch hands to the second; kept between batches only to spare clearing it. One more
+    /// than a batch has events: what is written behind the last visit is never read.
+    visits: Box<[Visit; BATCH + 1]>,
 }
 
+/// An admitted request or a response, with the slot where it belongs.
 #[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-struct Slot {
+struct Visit {
+    slot: u32,
     fingerprint: u32,
-    inserted: u32,
-    /// Time of the first request: nanoseconds modulo 2⁴⁸; step of the entry probability in bits 48..56; flags above.
-    first: u64,
-    /// Time from the first to the last equal request, in units of 2⁶ ns, rounded down; saturates at 275 s.
-    repeated_after: u32,
-    tag: u16,
-    tokens: Tokens,
+    event: u32,
 }
 
-const TIME_BITS: u32 = 48;
-const TIME: u64 = (1 << TIME_BITS) - 1;
-/// The entry waits for its response.
-const OPEN: u64 = 1 << 56;
-/// The entry was answered; kept to recognise equal requests.
-const ANSWERED: u64 = 1 << 57;
-/// The request was repeated.
-const REPEATED: u64 = 1 << 58;
-const REPEAT_UNIT_BITS: u32 = 6;
+/// What happened to the requests and responses of one series.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    /// Requests and responses; the index is "is a request".
+    events: [u64; 2],
+    inserted: u64,
+    ignored: u64,
+    ambiguous: u64,
+    resolved: u64,
+    evicted: u64,
+    expired: u64,
+    matched: u64,
+    /// Responses of this series that found a request, of whatever series.
+    answers: u64,
+}
+
 /// Choices of *p* come after this many offered requests at first, then ever later.
 const FIRST_WINDOW: u64 = 1 << 10;
 const LAST_WINDOW: u64 = 1 << 17;
-
-impl Slot {
-    #[inline]
-    fn time_to(&self, at: Timestamp) -> Nanos {
-        let difference = (at.as_nanos() as u64).wrapping_sub(self.first) << (64 - TIME_BITS);
-        Nanos::new(difference as i64 >> (64 - TIME_BITS))
-    }
-
-    /// Time from the first to the last equal request.
-    #[inline]
-    fn repeated_after(&self) -> Nanos {
-        Nanos::new(i64::from(self.repeated_after) << REPEAT_UNIT_BITS)
-    }
-
-    #[inline]
-    fn has(&self, flag: u64) -> bool {
-        self.first & flag != 0
-    }
-
-    #[inline]
-    fn step(&self) -> u8 {
-        (self.first >> TIME_BITS) as u8
-    }
-}
+/// Events between two chances to choose *p*.
+const BATCH: usize = 64;
 
 impl Fridge {
     /// Bytes per slot.
@@ -134,7 +119,6 @@ impl Fridge {
             exchanges,
             slots: vec![Slot::default(); params.slots as usize],
             inserted: 0,
-            fingerprint_mask: u32::MAX >> (32 - params.fingerprint_bits),
             fingerprint_bits: params.fingerprint_bits,
             slot_hash: hash::start(hash::word(exchanges.seed, 1)),
             entry_hash: hash::start(hash::word(exchanges.seed, 2)),
@@ -144,8 +128,10 @@ impl Fridge {
             is_fixed: fixed.is_some(),
             profile: Profile::new(),
             window: FIRST_WINDOW,
-            fates: vec![Fates::default(); usize::from(exchanges.tags)],
+            counts: vec![Counts::default(); usize::from(exchanges.tags)],
+            before: Vec::new(),
             latest: Timestamp::from_nanos(i64::MIN),
+            visits: Box::new([Visit::default(); BATCH + 1]),
         })
     }
 
@@ -180,25 +166,23 @@ impl Fridge {
 
     /// Continues another method's counts.
     pub(crate) fn count_on(&mut self, fates: Vec<Fates>) {
-        self.fates = fates;
+        self.before = fates;
     }
 
     /// Takes over a request that was counted as seen already and that this fridge admits.
     pub(crate) fn adopt(&mut self, open: &Open) {
         self.latest = self.latest.max(open.last);
         let (at, fingerprint) = self.place(ExchangeId(open.id));
-        let after = open.last - open.first;
-        self.overwrite(
-            at,
-            Slot {
-                fingerprint,
-                inserted: 0,
-                first: self.stamp(open.first) | if open.repeats > 0 { REPEATED } else { 0 },
-                repeated_after: in_repeat_units(after),
-                tag: open.tag,
-                tokens: open.tokens,
-            },
-        );
+        let step = self.probability.step();
+        self.inserted = self.inserted.wrapping_add(1);
+        let mut entry = Slot::new(fingerprint, self.inserted, open.first, step, open.tag, open.tokens);
+        if open.repeats > 0 {
+            entry = entry.repeated(self.inserted, open.last, step, open.tokens.last);
+        }
+        let old = std::mem::replace(&mut self.slots[at], entry);
+        if old.has(OPEN) {
+            self.before[usize::from(old.tag())].evicted += 1;
+        }
     }
 
     #[inline]
@@ -210,58 +194,79 @@ impl Fridge {
     fn place(&self, id: ExchangeId) -> (usize, u32) {
         let hash = hash::word(self.slot_hash, id.0);
         let at = hash::index((hash >> 32) as u32, self.slots.len() as u32) as usize;
-        (at, hash as u32 & self.fingerprint_mask)
+        (at, hash as u32 >> (32 - self.fingerprint_bits))
     }
 
+    /// First pass over at most [`BATCH`] events: hashes them and keeps those that have to look at a slot. Free of
+    /// branches, since whether a hash admits cannot be predicted.
     #[inline]
-    fn stamp(&self, at: Timestamp) -> u64 {
-        at.as_nanos() as u64 & TIME | u64::from(self.probability.step()) << TIME_BITS | OPEN
-    }
-
-    /// Inserts an entry over whatever is there.
-    #[inline]
-    fn overwrite(&mut self, at: usize, mut entry: Slot) {
-        let old = self.slots[at];
-        if old.has(OPEN) {
-            let is_expired = self.age(&old) > self.exchanges.expiry;
-            let fates = &mut self.fates[usize::from(old.tag)];
-            *(if is_expired { &mut fates.expired } else { &mut fates.evicted }) += 1;
+    fn visit(&mut self, batch: &[Event]) -> usize {
+        let (slot_hash, entry_hash, threshold) = (self.slot_hash, self.entry_hash, self.threshold);
+        let (len, unused_bits) = (self.slots.len() as u32, 32 - self.fingerprint_bits);
+        let visits = &mut self.visits;
+        let mut kept = 0;
+        for (i, event) in batch.iter().enumerate() {
+            let hash = hash::word(slot_hash, event.id.0);
+            visits[kept] = Visit {
+                slot: hash::index((hash >> 32) as u32, len),
+                fingerprint: hash as u32 >> unused_bits,
+                event: i as u32,
+            };
+            let is_admitted = hash::word(entry_hash, event.id.0) <= threshold;
+            kept += usize::from(is_admitted | !event.is_request);
+            self.counts[usize::from(event.tag)].events[usize::from(event.is_request)] += 1;
         }
-        self.inserted = self.inserted.wrapping_add(1);
-        entry.inserted = self.inserted;
-        self.slots[at] = entry;
+        kept
     }
 
-    /// Time since the last equal request.
-    #[inline]
-    fn age(&self, slot: &Slot) -> Nanos {
-        Nanos::new(slot.time_to(self.latest).get() - slot.repeated_after().get())
+    /// Second pass: inserts the admitted requests and answers the responses, in order.
+    fn take(&mut self, batch: &[Event], samples: &mut Vec<Sample>) {
+        let kept = self.visit(batch);
+        let step = self.probability.step();
+        let mut inserted = self.inserted;
+        for i in 0..kept {
+            let visit = self.visits[i];
+            let event = &batch[visit.event as usize];
+            let old = self.slots[visit.slot as usize];
+            let is_same = old.fingerprint() == visit.fingerprint;
+            if !event.is_request {
+                if is_same && old.has(OPEN) {
+                    let inserted_since = inserted.wrapping_sub(old.inserted());
+                    self.slots[visit.slot as usize] = old.answered();
+                    samples.extend(self.answer(old, event, inserted_since));
+                }
+                continue;
+            }
+            if is_same && old.has(OPEN | ANSWERED) {
+                let repeated = old.repeated(inserted, event.at, step, byte(event.token));
+                if self.is_repeat(old, event) {
+                    if self.exchanges.repeat == Repeat::Ambiguous {
+                        self.slots[visit.slot as usize] = repeated;
+                    }
+                    continue;
+                }
+            }
+            inserted = inserted.wrapping_add(1);
+            self.counts[usize::from(old.tag())].evicted += u64::from(old.has(OPEN));
+            self.counts[usize::from(event.tag)].inserted += 1;
+            self.slots[visit.slot as usize] =
+                Slot::new(visit.fingerprint, inserted, event.at, step, event.tag, Tokens::new(event.token));
+        }
+        self.inserted = inserted;
     }
 
-    /// A request with the fingerprint of the entry in its slot. True if that settles it.
+    /// Whether a request with the fingerprint of an entry repeats it; counts it if so.
     #[cold]
-    fn repeat(&mut self, at: usize, request: &Sighting) -> bool {
-        let slot = self.slots[at];
-        if self.age(&slot) > self.exchanges.expiry {
+    fn is_repeat(&mut self, entry: Slot, request: &Event) -> bool {
+        if entry.is_expired(request.at, self.exchanges.expiry) {
             return false;
         }
         match self.exchanges.repeat {
-            Repeat::Ignored => true,
-            Repeat::Ambiguous if slot.has(ANSWERED) => false,
-            Repeat::Ambiguous => {
-                let fates = &mut self.fates[usize::from(slot.tag)];
-                fates.seen += 1;
-                fates.ambiguous += 1;
-                let step = self.stamp(request.at) & !TIME;
-                let inserted = self.inserted;
-                let slot = &mut self.slots[at];
-                slot.repeated_after = in_repeat_units(slot.time_to(request.at));
-                slot.first = slot.first & TIME | step | REPEATED;
-                slot.tokens.last = byte(request.token);
-                slot.inserted = inserted;
-                true
-            }
+            Repeat::Ignored => self.counts[usize::from(request.tag)].ignored += 1,
+            Repeat::Ambiguous if entry.has(ANSWERED) => return false,
+            Repeat::Ambiguous => self.counts[usize::from(request.tag)].ambiguous += 1,
         }
+        true
     }
 
     #[cold]
@@ -271,10 +276,33 @@ impl Fridge {
         self.window = (self.window * 2).min(LAST_WINDOW);
     }
 
-    /// One over the probability that an entry that entered under `step` survived `inserted_since` insertions.
+    /// The sample of a response that found its request, unless that has expired.
     #[inline]
-    fn weight(&self, step: u8, inserted_since: u32) -> f64 {
-        (self.decay * f64::from(inserted_since)).exp() / self.probability.at_step(step)
+    fn answer(&mut self, entry: Slot, response: &Event, inserted_since: u32) -> Option<Sample> {
+        let counts = &mut self.counts[usize::from(entry.tag())];
+        if entry.is_expired(response.at, self.exchanges.expiry) {
+            counts.expired += 1;
+            return None;
+        }
+        counts.matched += 1;
+        let since_first = entry.time_to(response.at);
+        let survived = (-self.decay * f64::from(inserted_since)).exp();
+        let mut sample = Sample {
+            at: response.at,
+            since_first,
+            since_last: Nanos::new(since_first.get() - entry.repeated_after().get()),
+            weight: 1.0 / (self.probability.at_step(entry.step()) * survived),
+            inserted_since: u64::from(inserted_since),
+            tag: entry.tag(),
+        };
+        if entry.has(REPEATED) {
+            counts.resolved += u64::from(sample.resolve(entry.tokens().answered(response.token)));
+        }
+        self.counts[usize::from(response.tag)].answers += 1;
+        if !self.is_fixed {
+            self.profile.sample(sample.since_first, sample.weight);
+        }
+        Some(sample)
     }
 }
 
@@ -283,97 +311,71 @@ fn decay(slots: u32) -> f64 {
     -(-1.0 / f64::from(slots)).ln_1p()
 }
 
-fn in_repeat_units(span: Nanos) -> u32 {
-    u32::try_from(span.get().max(0) >> REPEAT_UNIT_BITS).unwrap_or(u32::MAX)
-}
-
 impl Meter for Fridge {
-    #[inline]
-    fn request(&mut self, request: &Sighting, tag: u16) {
-        self.latest = self.latest.max(request.at);
-        if !self.is_fixed && self.profile.offer(request.at) >= self.window {
-            self.choose();
+    fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
+        for batch in events.chunks(BATCH) {
+            self.take(batch, samples);
+            self.latest = batch.iter().fold(self.latest, |latest, event| latest.max(event.at));
+            if !self.is_fixed {
+                let requests = batch.iter().filter(|e| e.is_request).count();
+                self.profile.offer(self.latest, requests as u64);
+                if self.profile.offered() >= self.window {
+                    self.choose();
+                }
+            }
         }
-        if !self.admits(request.id) {
-            let fates = &mut self.fates[usize::from(tag)];
-            fates.seen += 1;
-            fates.not_admitted += 1;
-            return;
-        }
-        let (at, fingerprint) = self.place(request.id);
-        let there = &self.slots[at];
-        if there.fingerprint == fingerprint && there.has(OPEN | ANSWERED) && self.repeat(at, request) {
-            return;
-        }
-        self.fates[usize::from(tag)].seen += 1;
-        let entry = Slot {
-            fingerprint,
-            inserted: 0,
-            first: self.stamp(request.at),
-            repeated_after: 0,
-            tag,
-            tokens: Tokens::new(request.token),
-        };
-        self.overwrite(at, entry);
-    }
-
-    #[inline]
-    fn response(&mut self, response: &Sighting, tag: u16) -> Option<Sample> {
-        self.latest = self.latest.max(response.at);
-        let (at, fingerprint) = self.place(response.id);
-        let fates = &mut self.fates[usize::from(tag)];
-        fates.responses += 1;
-        let slot = self.slots[at];
-        let since_first = slot.time_to(response.at);
-        let since_last = Nanos::new(since_first.get() - slot.repeated_after().get());
-        if slot.fingerprint != fingerprint || !slot.has(OPEN) || since_last > self.exchanges.expiry {
-            fates.unmatched += 1;
-            return None;
-        }
-        self.slots[at].first ^= OPEN | ANSWERED;
-        let inserted_since = self.inserted.wrapping_sub(slot.inserted);
-        let mut sample = Sample {
-            at: response.at,
-            since_first,
-            since_last,
-            weight: self.weight(slot.step(), inserted_since),
-            inserted_since: u64::from(inserted_since),
-            tag: slot.tag,
-        };
-        let fates = &mut self.fates[usize::from(slot.tag)];
-        fates.matched += 1;
-        if slot.has(REPEATED) {
-            fates.resolved += u64::from(sample.resolve(slot.tokens.answered(response.token)));
-        }
-        if !self.is_fixed {
-            self.profile.sample(sample.since_first, sample.weight);
-        }
-        Some(sample)
     }
 
     fn fates(&self) -> Vec<Fates> {
-        let mut fates = self.fates.clone();
+        let mut fates = self.before.clone();
+        fates.resize(self.counts.len(), Fates::default());
+        for (fates, counts) in fates.iter_mut().zip(&self.counts) {
+            let [responses, requests] = counts.events;
+            let seen = requests - counts.ignored;
+            fates.seen += seen;
+            fates.not_admitted += seen - counts.inserted - counts.ambiguous;
+            fates.matched += counts.matched;
+            fates.evicted += counts.evicted;
+            fates.expired += counts.expired;
+            fates.ambiguous += counts.ambiguous;
+            fates.responses += responses;
+            fates.unmatched += responses - counts.answers;
+            fates.resolved += counts.resolved;
+        }
         for slot in self.slots.iter().filter(|s| s.has(OPEN)) {
-            let fates = &mut fates[usize::from(slot.tag)];
-            *(if self.age(slot) > self.exchanges.expiry { &mut fates.expired } else { &mut fates.pending }) += 1;
+            let fates = &mut fates[usize::from(slot.tag())];
+            *(if slot.is_expired(self.latest, self.exchanges.expiry) {
+                &mut fates.expired
+            } else {
+                &mut fates.pending
+            }) += 1;
         }
         fates
     }
 
     fn state_bytes(&self) -> usize {
-        self.slots.capacity() * size_of::<Slot>() + size_of::<Profile>() + self.fates.capacity() * size_of::<Fates>()
+        self.slots.capacity() * size_of::<Slot>()
+            + size_of::<Profile>()
+            + self.counts.capacity() * size_of::<Counts>()
+            + self.before.capacity() * size_of::<Fates>()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{exchanges, sighting};
+    use crate::test_support::{exchanges, request, response};
     use dwell_types::Match;
 
     fn fridge(slots: u32, p: Option<f64>, matching: Match) -> Fridge {
         let params = Params { slots, fingerprint_bits: 32, entry_probability: p };
         Fridge::new(params, exchanges(matching, Nanos::from_secs(100))).unwrap()
+    }
+
+    fn take(fridge: &mut Fridge, event: Event) -> Option<Sample> {
+        let mut samples = Vec::new();
+        fridge.update(&[event], &mut samples);
+        samples.pop()
     }
 
     #[test]
@@ -384,16 +386,16 @@ mod tests {
     #[test]
     fn weights_follow_the_insertions_strictly_between() {
         let mut fridge = fridge(1 << 16, Some(1.0), Match::Dns);
-        fridge.request(&sighting(1, 0), 0);
+        take(&mut fridge, Event { tag: 0, ..request(1, 0) });
         for id in 0..100 {
-            fridge.request(&sighting(1_000 + id, 10), 1);
+            take(&mut fridge, Event { tag: 1, ..request(1_000 + id, 10) });
         }
-        let sample = fridge.response(&sighting(1, 5_000), 0).unwrap();
+        let sample = take(&mut fridge, Event { tag: 0, ..response(1, 5_000) }).unwrap();
         assert_eq!((sample.inserted_since, sample.since_first.get()), (100, 5_000));
         assert!((sample.weight - (1.0f64 - 1.0 / 65_536.0).powi(-100)).abs() < 1e-9);
-        fridge.request(&sighting(7, 20), 0);
-        assert_eq!(fridge.response(&sighting(7, 30), 0).unwrap().weight, 1.0);
-        assert_eq!(fridge.response(&sighting(7, 40), 0), None, "answered once");
+        take(&mut fridge, Event { tag: 0, ..request(7, 20) });
+        assert_eq!(take(&mut fridge, Event { tag: 0, ..response(7, 30) }).unwrap().weight, 1.0);
+        assert_eq!(take(&mut fridge, Event { tag: 0, ..response(7, 40) }), None, "answered once");
         assert!(fridge.fates().iter().all(Fates::is_conserved));
     }
 
@@ -403,8 +405,8 @@ mod tests {
         for (id, first, delay) in
             [(1, (1 << 48) - 10, 1 << 30), (2, -5, 100), (3, 1_700_000_000_000_000_000, -6_219_000), (4, 0, 0)]
         {
-            fridge.request(&sighting(id, first), 0);
-            let sample = fridge.response(&sighting(id, first + delay), 0).unwrap();
+            take(&mut fridge, Event { tag: 0, ..request(id, first) });
+            let sample = take(&mut fridge, Event { tag: 0, ..response(id, first + delay) }).unwrap();
             assert_eq!(sample.since_first.get(), delay);
         }
     }
@@ -412,14 +414,14 @@ mod tests {
     #[test]
     fn repeated_requests_keep_both_bounds() {
         let mut fridge = fridge(1 << 10, Some(1.0), Match::TcpHandshake);
-        fridge.request(&Sighting { token: 5, ..sighting(1, 0) }, 0);
-        fridge.request(&sighting(2, 0), 0);
-        fridge.request(&Sighting { token: 6, ..sighting(1, 1 << 30) }, 0);
+        take(&mut fridge, Event { token: 5, ..request(1, 0) });
+        take(&mut fridge, Event { tag: 0, ..request(2, 0) });
+        take(&mut fridge, Event { token: 6, ..request(1, 1 << 30) });
         let mut named = fridge.clone();
-        let sample = fridge.response(&sighting(1, 3 << 30), 0).unwrap();
+        let sample = take(&mut fridge, Event { tag: 0, ..response(1, 3 << 30) }).unwrap();
         assert_eq!((sample.since_first.get(), sample.since_last.get()), (3 << 30, 2 << 30));
         assert_eq!(sample.inserted_since, 0, "counted from the last request");
-        let sample = named.response(&Sighting { token: 5, ..sighting(1, 3 << 30) }, 0).unwrap();
+        let sample = take(&mut named, Event { token: 5, ..response(1, 3 << 30) }).unwrap();
         assert_eq!((sample.since_first.get(), sample.is_ambiguous()), (3 << 30, false));
         assert_eq!((named.fates()[0].ambiguous, named.fates()[0].resolved), (1, 1));
         assert!(named.fates()[0].is_conserved());
@@ -430,9 +432,9 @@ mod tests {
         let mut fridge = fridge(64, None, Match::Dns);
         for i in 0..200_000u64 {
             let at = i as i64 * 1_000;
-            fridge.request(&sighting(hash::finish(i), at), (i % 2) as u16);
+            take(&mut fridge, Event { tag: (i % 2) as u16, ..request(hash::finish(i), at) });
             if i >= 30 {
-                fridge.response(&sighting(hash::finish(i - 30 - i % 3), at + 500), 1);
+                take(&mut fridge, Event { tag: 1, ..response(hash::finish(i - 30 - i % 3), at + 500) });
             }
         }
         let fates = fridge.fates();

@@ -1,0 +1,451 @@
+//! The question "how long do responses take", whole: one meter per pairing rule, one store of delays, one memory budget.
+
+use crate::auto::Auto;
+use crate::distribution::{Ambiguous, DelayStore, Distribution};
+use crate::exact::Exact;
+use crate::fridge::{Fridge, FridgeError, Params, Profile};
+use crate::{Event, Exchanges, Fates, Meter, Sample};
+use dwell_types::{Leg, Match, Nanos, Observation, Series, Timestamp, hash};
+use std::fmt;
+
+/// How delays are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Exact while it fits, then a fridge.
+    Auto,
+    /// Every exchange, in as much memory as that takes.
+    Exact,
+    /// A fridge from the start.
+    Fridge,
+}
+
+impl Method {
+    /// The name on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Exact => "exact",
+            Self::Fridge => "fridge",
+        }
+    }
+}
+
+/// What an [`RttMeter`] is built with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The pairing rules to serve.
+    pub matches: Vec<Match>,
+    /// Whether legs are told apart by inside and outside.
+    pub has_inside: bool,
+    /// Number of groups, "other" included; 1 without grouping.
+    pub groups: u16,
+    /// How delays are found.
+    pub method: Method,
+    /// Bytes for everything together; ignored by [`Method::Exact`].
+    pub memory: usize,
+    /// Requests older than this are given up, for every rule but [`Match::TcpFlow`].
+    pub expiry: Nanos,
+    /// The same for [`Match::TcpFlow`], which measures how long flows last.
+    pub flow_expiry: Nanos,
+    /// Slots of each fridge, instead of what fits the memory.
+    pub slots: Option<u32>,
+    /// Entry probability of each fridge, instead of one found while running.
+    pub entry_probability: Option<f64>,
+    /// Bits of a fridge's fingerprints.
+    pub fingerprint_bits: u32,
+    /// Seed of all hashes.
+    pub seed: u64,
+    /// Whether samples are kept until [`RttMeter::take_samples`].
+    pub keeps_samples: bool,
+}
+
+/// Why the settings cannot be met.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SettingsError {
+    /// Nothing to measure.
+    NoMatches,
+    /// The memory is too small for what was asked.
+    Memory {
+        /// Bytes allowed.
+        given: usize,
+        /// Bytes below which nothing sensible fits.
+        needed: usize,
+    },
+    /// A fridge parameter is out of range.
+    Fridge(FridgeError),
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoMatches => f.write_str("no matches to measure"),
+            Self::Memory { given, needed } => {
+                write!(f, "{given} bytes of memory are too few: these matches and groups need at least {needed}")
+            }
+            Self::Fridge(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SettingsError {}
+
+impl From<FridgeError> for SettingsError {
+    fn from(error: FridgeError) -> Self {
+        Self::Fridge(error)
+    }
+}
+
+/// Takes observations, answers with distributions of delays per match, leg and group.
+#[derive(Clone, Debug)]
+pub struct RttMeter {
+    rules: Vec<Rule>,
+    /// Index into `rules` by match; [`ABSENT`] if not served.
+    rule_of: [u8; Match::ALL.len()],
+    store: DelayStore,
+    groups: u16,
+    /// First and last moment seen.
+    span: Option<(Timestamp, Timestamp)>,
+    most_bytes: usize,
+    /// Samples of the batch at hand.
+    samples: Vec<Sample>,
+    kept: Option<Vec<(Series, Sample)>>,
+}
+
+const ABSENT: u8 = u8::MAX;
+/// Events of one rule that are taken together.
+const BATCH: usize = 64;
+
+/// One pairing rule with its meter and its series, `first_series..first_series + legs × groups`.
+#[derive(Clone, Debug)]
+struct Rule {
+    matching: Match,
+    meter: AnyMeter,
+    /// Position of each leg among the legs that this rule has.
+    leg_index: [u8; Leg::ALL.len()],
+    legs: &'static [Leg],
+    first_series: usize,
+    /// Events that wait for their batch to be full.
+    queue: Vec<Event>,
+    /// Counts at the end of the last interval.
+    reported: Vec<Fates>,
+}
+
+#[allow(clippy::large_enum_variant, reason = "a handful per run, on the hot path")]
+#[derive(Clone, Debug)]
+enum AnyMeter {
+    Auto(Auto),
+    Exact(Exact),
+    Fridge(Fridge),
+}
+
+macro_rules! each_meter {
+    ($meter:expr, $name:ident => $call:expr) => {
+        match $meter {
+            AnyMeter::Auto($name) => $call,
+            AnyMeter::Exact($name) => $call,
+            AnyMeter::Fridge($name) => $call,
+        }
+    };
+}
+
+/// What one series answers.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Match, leg and group.
+    pub series: Series,
+    /// What became of its requests and responses, in this interval.
+    pub fates: Fates,
+    /// Requests that were open when the interval began.
+    pub carried_over: u64,
+    /// The delays.
+    pub distribution: Distribution,
+    /// Relative width of the bins that hold them.
+    pub resolution: f64,
+}
+
+/// How one rule is being measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RuleState {
+    /// The rule.
+    pub matching: Match,
+    /// Since when answers are estimates; `None` while every exchange is known.
+    pub sampled_since: Option<Timestamp>,
+    /// Slots, present entry probability and fingerprint bits, where there is a fridge.
+    pub fridge: Option<(u32, f64, u32)>,
+}
+
+impl RttMeter {
+    /// An empty meter.
+    pub fn new(settings: &Settings) -> Result<Self, SettingsError> {
+        let groups = settings.groups.clamp(1, Series::GROUPS);
+        let mut matches = settings.matches.clone();
+        matches.sort_unstable();
+        matches.dedup();
+        if matches.is_empty() {
+            return Err(SettingsError::NoMatches);
+        }
+        let series: usize = matches.iter().map(|&m| legs(m, settings.has_inside).len() * usize::from(groups)).sum();
+        let split = Split::new(settings, &matches, series)?;
+        let store = match split.store {
+            None => DelayStore::unbounded(series),
+            Some(bytes) => DelayStore::bounded(series, bytes).ok_or(split.too_little())?,
+        };
+        let mut rule_of = [ABSENT; Match::ALL.len()];
+        let mut rules = Vec::with_capacity(matches.len());
+        let mut first_series = 0;
+        for &matching in &matches {
+            let legs = legs(matching, settings.has_inside);
+            let tags = legs.len() * usize::from(groups);
+            let exchanges = Exchanges {
+                // At most 8 legs of 2¹³ groups: the last tag may not fit 16 bits, the count of tags is clamped above.
+                tags: u16::try_from(tags).map_err(|_| split.too_little())?,
+                repeat: matching.repeat(),
+                expiry: if matching == Match::TcpFlow { settings.flow_expiry } else { settings.expiry },
+                seed: hash::word(settings.seed, matching as u64),
+            };
+            let bytes = split.table(matching);
+            let meter = match settings.method {
+                Method::Exact => AnyMeter::Exact(Exact::new(exchanges)),
+                Method::Auto => AnyMeter::Auto(Auto::new(exchanges, bytes, settings.fingerprint_bits)?),
+                Method::Fridge => {
+                    let fitting = u32::try_from(bytes / Fridge::SLOT_BYTES).unwrap_or(u32::MAX);
+                    AnyMeter::Fridge(Fridge::new(
+                        Params {
+                            slots: settings.slots.unwrap_or(fitting),
+                            fingerprint_bits: settings.fingerprint_bits,
+                            entry_probability: settings.entry_probability,
+                        },
+                        exchanges,
+                    )?)
+                }
+            };
+            let mut leg_index = [0; Leg::ALL.len()];
+            for (i, &leg) in legs.iter().enumerate() {
+                leg_index[leg as usize] = i as u8;
+            }
+            rule_of[matching as usize] = rules.len() as u8;
+            rules.push(Rule {
+                matching,
+                meter,
+                leg_index,
+                legs,
+                first_series,
+                queue: Vec::with_capacity(BATCH),
+                reported: vec![Fates::default(); tags],
+            });
+            first_series += tags;
+        }
+        let mut meter = Self {
+            rules,
+            rule_of,
+            store,
+            groups,
+            span: None,
+            most_bytes: 0,
+            samples: Vec::with_capacity(BATCH),
+            kept: settings.keeps_samples.then(Vec::new),
+        };
+        let bytes = meter.state_bytes();
+        if settings.method != Method::Exact && bytes > settings.memory {
+            return Err(SettingsError::Memory { given: settings.memory, needed: bytes });
+        }
+        meter.most_bytes = bytes;
+        Ok(meter)
+    }
+
+    /// Takes one observation. Observations of rules that are not served are passed over.
+    #[inline]
+    pub fn update(&mut self, seen: &Observation) {
+        let (sighting, is_request) = match seen {
+            Observation::Request(sighting) => (sighting, true),
+            Observation::Response(sighting) => (sighting, false),
+        };
+        let series = sighting.series;
+        let number = usize::from(self.rule_of[series.matching as usize]);
+        let Some(rule) = self.rules.get_mut(number) else { return };
+        let leg = rule.leg_index[series.leg as usize];
+        let tag = u16::from(leg) * self.groups + series.group.min(self.groups - 1);
+        rule.queue.push(Event { id: sighting.id, at: sighting.at, token: sighting.token, tag, is_request });
+        let is_full = rule.queue.len() == BATCH;
+        self.note(sighting.at);
+        if is_full {
+            self.take_batch(number);
+        }
+    }
+
+    /// Takes the events that wait in a rule's queue.
+    fn take_batch(&mut self, number: usize) {
+        let rule = &mut self.rules[number];
+        self.samples.clear();
+        each_meter!(&mut rule.meter, meter => meter.update(&rule.queue, &mut self.samples));
+        rule.queue.clear();
+        for sample in &self.samples {
+            self.store.update(rule.first_series + usize::from(sample.tag), sample);
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.extend(self.samples.iter().map(|s| (rule.series(s.tag, self.groups), *s)));
+        }
+    }
+
+    /// Takes everything that still waits for its batch to be full.
+    pub fn flush(&mut self) {
+        for number in 0..self.rules.len() {
+            self.take_batch(number);
+        }
+    }
+
+    /// The samples since the last call, in batches of the rules' events: not sorted by time across rules. Empty unless
+    /// [`Settings::keeps_samples`].
+    pub fn take_samples(&mut self) -> impl Iterator<Item = (Series, Sample)> {
+        self.kept.iter_mut().flat_map(|kept| kept.drain(..))
+    }
+
+    #[inline]
+    fn note(&mut self, at: Timestamp) {
+        match &mut self.span {
+            Some((first, last)) => {
+                *first = (*first).min(at);
+                *last = (*last).max(at);
+            }
+            None => self.span = Some((at, at)),
+        }
+    }
+
+    /// First and last moment of what was taken since the last [`RttMeter::reset_interval`].
+    pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
+        self.span
+    }
+
+    /// The answers of all series that saw anything, in the order of matches, legs and groups.
+    pub fn estimate(&mut self, ambiguous: Ambiguous) -> Vec<Answer> {
+        self.flush();
+        let mut answers = Vec::new();
+        for rule in &self.rules {
+            let fates = each_meter!(&rule.meter, meter => meter.fates());
+            for (tag, (now, then)) in fates.iter().zip(&rule.reported).enumerate() {
+                let index = rule.first_series + tag;
+                let distribution = self.store.distribution(index, ambiguous);
+                let fates = now.since(then);
+                if fates.seen + fates.responses + then.pending == 0 && distribution.samples() == 0 {
+                    continue;
+                }
+                answers.push(Answer {
+                    series: rule.series(tag as u16, self.groups),
+                    fates,
+                    carried_over: then.pending,
+                    distribution,
+                    resolution: self.store.resolution(index),
+                });
+            }
+        }
+        answers
+    }
+
+    /// Begins a new interval: delays and counts start anew, open requests stay.
+    pub fn reset_interval(&mut self) {
+        self.flush();
+        self.most_bytes = self.most_bytes.max(self.state_bytes());
+        for rule in &mut self.rules {
+            rule.reported = each_meter!(&rule.meter, meter => meter.fates());
+        }
+        self.store.reset();
+        self.span = None;
+    }
+
+    /// How each rule is being measured.
+    pub fn rules(&self) -> impl Iterator<Item = RuleState> {
+        self.rules.iter().map(|rule| {
+            let describe = |f: &Fridge| (f.slots(), f.entry_probability().value(), f.fingerprint_bits());
+            let (sampled_since, fridge) = match &rule.meter {
+                AnyMeter::Auto(auto) => (auto.sampled_since(), auto.fridge().map(describe)),
+                AnyMeter::Exact(_) => (None, None),
+                AnyMeter::Fridge(fridge) => (Some(Timestamp::from_nanos(i64::MIN)), Some(describe(fridge))),
+            };
+            RuleState { matching: rule.matching, sampled_since, fridge }
+        })
+    }
+
+    /// Bytes that the data structures hold now.
+    pub fn state_bytes(&self) -> usize {
+        let rules: usize = self
+            .rules
+            .iter()
+            .map(|rule| {
+                each_meter!(&rule.meter, meter => meter.state_bytes())
+                    + size_of::<Rule>()
+                    + rule.reported.capacity() * size_of::<Fates>()
+                    + rule.queue.capacity() * size_of::<Event>()
+            })
+            .sum();
+        rules + self.store.state_bytes() + self.samples.capacity() * size_of::<Sample>() + size_of::<Self>()
+    }
+
+    /// The most that [`RttMeter::state_bytes`] was, as far as looked at.
+    pub fn most_bytes(&self) -> usize {
+        self.most_bytes.max(self.state_bytes())
+    }
+}
+
+impl Rule {
+    #[inline]
+    fn series(&self, tag: u16, groups: u16) -> Series {
+        Series { matching: self.matching, leg: self.legs[usize::from(tag / groups)], group: tag % groups }
+    }
+}
+
+/// The legs of which a rule has series.
+fn legs(matching: Match, has_inside: bool) -> &'static [Leg] {
+    match (matching, has_inside) {
+        (Match::Events, _) | (_, false) if matching != Match::TcpHandshake => &[Leg::Both],
+        (_, false) => &[Leg::Beyond, Leg::Before, Leg::Sum],
+        (Match::TcpHandshake, true) => &[Leg::Outward, Leg::Inward, Leg::Inside, Leg::Outside, Leg::Sum],
+        (_, true) => &[Leg::Outward, Leg::Inward, Leg::Inside, Leg::Outside],
+    }
+}
+
+/// How the memory is divided: a quarter for the store of delays, the rest among the rules, four parts to each rule that
+/// sees every segment and one to each other.
+struct Split {
+    store: Option<usize>,
+    tables: usize,
+    parts: usize,
+    given: usize,
+    overhead: usize,
+}
+
+impl Split {
+    fn parts(matching: Match) -> usize {
+        match matching {
+            Match::TcpAck | Match::TcpTs | Match::Events => 4,
+            _ => 1,
+        }
+    }
+
+    fn new(settings: &Settings, matches: &[Match], series: usize) -> Result<Self, SettingsError> {
+        let counts = series * 2 * size_of::<Fates>();
+        let rules = matches.len() * (size_of::<Rule>() + size_of::<Profile>() + BATCH * size_of::<Event>());
+        let overhead = counts + rules + BATCH * size_of::<Sample>() + size_of::<RttMeter>();
+        let parts = matches.iter().map(|&m| Self::parts(m)).sum();
+        let mut split = Self { store: None, tables: 0, parts, given: settings.memory, overhead };
+        if settings.method == Method::Exact {
+            return Ok(split);
+        }
+        let left = settings.memory.checked_sub(overhead).ok_or(split.too_little())?;
+        split.store = Some(left / 4);
+        split.tables = left - left / 4;
+        if split.tables / parts < 64 * Fridge::SLOT_BYTES {
+            return Err(split.too_little());
+        }
+        Ok(split)
+    }
+
+    fn table(&self, matching: Match) -> usize {
+        self.tables * Self::parts(matching) / self.parts.max(1)
+    }
+
+    /// The error, with about the least that would do.
+    fn too_little(&self) -> SettingsError {
+        let needed = (self.overhead + self.parts * 64 * Fridge::SLOT_BYTES * 4 / 3).next_multiple_of(1024);
+        SettingsError::Memory { given: self.given, needed: needed.max(self.given + 1) }
+    }
+}
