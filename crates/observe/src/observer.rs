@@ -1,7 +1,7 @@
 use crate::group::{Grouping, Groups};
 use crate::pair::{Pairing, Quic};
 use crate::parse::{self, Key, Reject};
-use dwell_types::{Frame, Match, Observation, Prefix};
+use dwell_types::{Frame, Match, Observation, Prefix, Timestamp};
 
 /// What to look for.
 #[derive(Clone, Debug)]
@@ -73,14 +73,25 @@ impl Observer {
     #[inline]
     pub fn observe(&mut self, frame: &Frame<'_>) -> &[Observation] {
         self.frames.total += 1;
-        let rejected = match frame.at {
-            None => Reject::NoTimestamp,
-            Some(at) => match parse::parse(frame.link, frame.bytes, frame.wire_length, self.key) {
-                Ok(packet) => return self.pairing.observe(&packet, at),
-                Err(reject) => reject,
-            },
-        };
-        self.frames.rejected[rejected as usize] += 1;
+        let Some(at) = frame.at else { return self.reject(Reject::NoTimestamp) };
+        // Nearly every packet: paired where it is parsed, so that its fields stay in registers.
+        if let Some(packet) = parse::parse_common(frame.link, frame.bytes, self.key) {
+            return self.pairing.observe(&packet, at);
+        }
+        self.observe_other(frame, at)
+    }
+
+    #[inline(never)]
+    fn observe_other(&mut self, frame: &Frame<'_>, at: Timestamp) -> &[Observation] {
+        match parse::parse(frame.link, frame.bytes, frame.wire_length, self.key) {
+            Ok(packet) => self.pairing.observe(&packet, at),
+            Err(reject) => self.reject(reject),
+        }
+    }
+
+    #[inline(never)]
+    fn reject(&mut self, reject: Reject) -> &[Observation] {
+        self.frames.rejected[reject as usize] += 1;
         &[]
     }
 
@@ -113,7 +124,7 @@ impl Observer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dwell_types::{Leg, LinkType, Timestamp};
+    use dwell_types::{Leg, LinkType};
 
     /// IPv4 and UDP from port 50,000 to 53 with a query for the root.
     const QUERY: [u8; 45] = [

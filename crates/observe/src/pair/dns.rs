@@ -18,7 +18,6 @@
 
 use super::ids::Exchange;
 use super::seen::{Gather, MOST};
-use crate::packet::Tcp;
 use dwell_types::{FlowKey, hash};
 
 const PORT: u16 = 53;
@@ -57,8 +56,9 @@ pub(super) fn datagram(payload: &[u8], to: &mut Gather<'_>) {
 }
 
 /// The messages of one kind at the start of a segment's payload.
-pub(super) fn segment(segment: &Tcp<'_>, wanted: Kind, to: &mut Gather<'_>) {
-    let mut rest = segment.payload;
+#[inline(never)]
+pub(super) fn segment(payload: &[u8], wanted: Kind, mut to: Gather<'_>) {
+    let mut rest = payload;
     for _ in 0..MOST {
         let Some((length, bytes)) = rest.split_first_chunk() else { return };
         let length = usize::from(u16::from_be_bytes(*length));
@@ -66,7 +66,7 @@ pub(super) fn segment(segment: &Tcp<'_>, wanted: Kind, to: &mut Gather<'_>) {
         match message(bytes) {
             Some((kind, word)) if one_question(bytes) => {
                 if kind == wanted {
-                    give(kind, word, to);
+                    give(kind, word, &mut to);
                 }
             }
             _ => return,
@@ -138,6 +138,7 @@ fn name_length(bytes: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Tcp;
     use crate::pair::tests::{Pair, flow, segment};
     use dwell_types::{Leg, Match, protocol};
     use proptest::prelude::*;

@@ -48,7 +48,7 @@ pub use event::event_id;
 use crate::group::Groups;
 use crate::packet::{Packet, Tcp, Transport};
 use dwell_types::{FlowKey, Match, Observation, Prefix, Timestamp};
-use ids::Ids;
+use ids::{Flow, Ids};
 use seen::{Gather, Seen};
 use spin::Spin;
 
@@ -61,6 +61,8 @@ pub struct Pairing {
     groups: Option<Groups>,
     spin: Option<Spin>,
     seen: Seen,
+    /// Whether legs or groups have names of their own.
+    names: bool,
 }
 
 /// Which rules are asked for.
@@ -91,6 +93,7 @@ impl Pairing {
                 echo: wanted(Match::IcmpEcho),
             },
             ids: Ids::new(seed),
+            names: !inside.is_empty() || groups.is_some(),
             inside,
             groups,
             spin: wanted(Match::QuicSpin).then(Spin::new),
@@ -101,24 +104,54 @@ impl Pairing {
     /// The requests and responses that the packet is, responses first; at most [`Pairing::MOST`].
     #[inline]
     pub fn observe(&mut self, packet: &Packet<'_>, at: Timestamp) -> &[Observation] {
-        self.seen.clear();
-        let mut to = Gather { ids: &self.ids, flow: self.ids.flow(&packet.flow), at, seen: &mut self.seen };
-        match &packet.transport {
-            Transport::Tcp(segment) => tcp(self.rules, &packet.flow, segment, &mut to),
-            Transport::Udp(payload) => udp(self.rules, self.spin.as_mut(), &packet.flow, payload, &mut to),
-            Transport::Icmp(message) => {
-                if self.rules.echo {
-                    echo::observe(packet.flow.protocol, message, &mut to);
-                }
+        let flow = self.ids.flow(&packet.flow);
+        match packet.transport {
+            Transport::Tcp(segment) => {
+                let mut to = Gather::new(&self.ids, flow, at, &mut self.seen);
+                tcp(self.rules, &packet.flow, &segment, &mut to);
             }
+            Transport::Udp(payload) => self.udp(packet.flow, payload, flow, at),
+            Transport::Icmp(message) => self.icmp(packet.flow.protocol, message, flow, at),
         }
+        if self.names {
+            self.name(*packet);
+        }
+        self.seen.as_slice()
+    }
+
+    // What follows is rare or slow, and takes copies: the packet of the usual way is never put into memory.
+
+    #[inline(never)]
+    fn udp(&mut self, key: FlowKey, payload: &[u8], flow: Flow, at: Timestamp) {
+        let mut to = Gather::new(&self.ids, flow, at, &mut self.seen);
+        if self.rules.dns && dns::is_udp(&key) {
+            dns::datagram(payload, &mut to);
+        }
+        if self.rules.ntp && ntp::is_ntp(&key) {
+            ntp::observe(payload, &mut to);
+        }
+        if let Some(spin) = &mut self.spin {
+            spin.observe(payload, &mut to);
+        }
+    }
+
+    #[inline(never)]
+    fn icmp(&mut self, protocol: u8, message: &[u8], flow: Flow, at: Timestamp) {
+        let mut to = Gather::new(&self.ids, flow, at, &mut self.seen);
+        if self.rules.echo {
+            echo::observe(protocol, message, &mut to);
+        }
+    }
+
+    /// Names legs and groups.
+    #[inline(never)]
+    fn name(&mut self, packet: Packet<'_>) {
         if !self.inside.is_empty() {
             leg::name(&self.inside, &packet.flow, self.seen.as_mut_slice());
         }
         if let Some(groups) = &mut self.groups {
-            groups.assign(packet, self.seen.as_mut_slice());
+            groups.assign(&packet, self.seen.as_mut_slice());
         }
-        self.seen.as_slice()
     }
 
     /// The most observations that one packet gives.
@@ -159,7 +192,7 @@ fn tcp(rules: Rules, key: &FlowKey, segment: &Tcp<'_>, to: &mut Gather<'_>) {
         lifetime::response(segment, to);
     }
     if dns {
-        dns::segment(segment, dns::Kind::Response, to);
+        dns::segment(segment.payload, dns::Kind::Response, to.again());
     }
     if rules.handshake {
         handshake::requests(segment, to);
@@ -174,20 +207,7 @@ fn tcp(rules: Rules, key: &FlowKey, segment: &Tcp<'_>, to: &mut Gather<'_>) {
         lifetime::request(segment, to);
     }
     if dns {
-        dns::segment(segment, dns::Kind::Request, to);
-    }
-}
-
-#[inline]
-fn udp(rules: Rules, spin: Option<&mut Spin>, key: &FlowKey, payload: &[u8], to: &mut Gather<'_>) {
-    if rules.dns && dns::is_udp(key) {
-        dns::datagram(payload, to);
-    }
-    if rules.ntp && ntp::is_ntp(key) {
-        ntp::observe(payload, to);
-    }
-    if let Some(spin) = spin {
-        spin.observe(payload, to);
+        dns::segment(segment.payload, dns::Kind::Request, to.again());
     }
 }
 

@@ -19,11 +19,6 @@ impl Seen {
         Self { items: [Observation::Request(nothing); MOST], len: 0 }
     }
 
-    #[inline]
-    pub(super) fn clear(&mut self) {
-        self.len = 0;
-    }
-
     /// Adds one; what does not fit is left out.
     #[inline]
     fn push(&mut self, seen: Observation) {
@@ -46,13 +41,26 @@ impl Seen {
 
 /// What a rule needs to add the observations of one packet.
 pub(super) struct Gather<'a> {
-    pub(super) ids: &'a Ids,
+    ids: &'a Ids,
     pub(super) flow: Flow,
     pub(super) at: Timestamp,
-    pub(super) seen: &'a mut Seen,
+    seen: &'a mut Seen,
 }
 
-impl Gather<'_> {
+impl<'a> Gather<'a> {
+    /// Forgets what the last packet was.
+    #[inline]
+    pub(super) fn new(ids: &'a Ids, flow: Flow, at: Timestamp, seen: &'a mut Seen) -> Self {
+        seen.len = 0;
+        Self { ids, flow, at, seen }
+    }
+
+    /// The same for a function that is not inlined: this one stays in registers.
+    #[inline]
+    pub(super) fn again(&mut self) -> Gather<'_> {
+        Gather { ids: self.ids, flow: self.flow, at: self.at, seen: self.seen }
+    }
+
     /// The packet asks: its sender is who asked.
     #[inline]
     pub(super) fn request(&mut self, exchange: Exchange, word: u64, token: u32) {

@@ -459,7 +459,7 @@ mod tests {
         let mut take = |n: u64, at: i64| {
             let key = FlowKey { source: Address::v4(n as u32), ..flow(protocol::UDP) };
             let at = dwell_types::Timestamp::from_nanos(at);
-            spin.observe(&LONG, &mut Gather { ids: &ids, flow: ids.flow(&key), at, seen: &mut seen });
+            spin.observe(&LONG, &mut Gather::new(&ids, ids.flow(&key), at, &mut seen));
         };
         for n in 0..connections {
             take(n, n as i64);

@@ -75,10 +75,15 @@ pub enum Key {
 /// ```
 #[inline]
 pub fn parse<'a>(link: LinkType, bytes: &'a [u8], wire_length: u32, key: Key) -> Result<Packet<'a>, Reject> {
-    if link == LinkType::ETHERNET
-        && let Some(packet) = common::parse(bytes, key)
-    {
-        return Ok(packet);
+    match parse_common(link, bytes, key) {
+        Some(packet) => Ok(packet),
+        None => walk::parse(link, bytes, wire_length, key),
     }
-    walk::parse(link, bytes, wire_length, key)
+}
+
+/// What [`parse`] gives, if the frame has the layout that nearly all have. Who uses the packet at once, where it is
+/// found, spares a copy of it.
+#[inline(always)]
+pub(crate) fn parse_common(link: LinkType, bytes: &[u8], key: Key) -> Option<Packet<'_>> {
+    if link == LinkType::ETHERNET { common::parse(bytes, key) } else { None }
 }
