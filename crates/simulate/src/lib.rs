@@ -1,1 +1,22 @@
 //! Streams with known truth.
+//!
+//! A stream is a function of its settings and a seed: the same on every platform with IEEE 754 double arithmetic, because
+//! chance comes from one generator (PCG64 MCG) and `ln`, `exp` and `pow` from the `libm` crate rather than from the
+//! platform, where their last bits differ. No clock, no input, no output.
+//!
+//! In the order in which they build on each other:
+
+// Seeded random numbers.
+mod chance;
+// How long things take.
+mod distribution;
+pub use distribution::{Distribution, DistributionError};
+// What happens later, in order.
+mod wheel;
+// The delays that really occurred.
+mod delays;
+pub use delays::Delays;
+// Requests and responses, for sketches.
+pub mod exchange;
+// Frames, for the whole path from capture to report.
+pub mod packet;

@@ -1,0 +1,84 @@
+use super::{Arrivals, Bursts, Settings};
+use crate::chance::Chance;
+
+/// When requests come: a process of steady rate, on a clock that runs faster in bursts.
+#[derive(Clone, Debug)]
+pub(super) struct Clock {
+    arrivals: Arrivals,
+    /// Mean gap outside bursts, in nanoseconds.
+    gap: f64,
+    /// Nanoseconds since the start.
+    now: f64,
+    load: Load,
+}
+
+/// Calm or burst.
+#[derive(Clone, Debug)]
+struct Load {
+    bursts: Option<Bursts>,
+    in_burst: bool,
+    /// One over the factor of the rate.
+    slowness: f64,
+    /// When this changes, in nanoseconds since the start.
+    until: f64,
+}
+
+impl Clock {
+    /// The clock at the moment of the first request.
+    pub(super) fn new(settings: &Settings, chance: &mut Chance) -> Self {
+        let until = settings.bursts.map_or(f64::INFINITY, |bursts| bursts.calm.get() as f64);
+        let load = Load { bursts: settings.bursts, in_burst: false, slowness: 1.0, until };
+        let mut clock = Self { arrivals: settings.arrivals, gap: 1e9 / settings.rate, now: 0.0, load };
+        if clock.arrivals == Arrivals::Poisson {
+            clock.tick(chance);
+        }
+        clock
+    }
+
+    /// Nanoseconds from the start to the next request.
+    #[inline]
+    pub(super) fn now(&self) -> f64 {
+        self.now
+    }
+
+    /// Mean gap to the request after the next, in nanoseconds.
+    #[inline]
+    pub(super) fn gap(&self) -> f64 {
+        self.gap * self.load.slowness
+    }
+
+    /// What multiplies the delay of the next request.
+    #[inline]
+    pub(super) fn delay_factor(&self) -> f64 {
+        match self.load.bursts {
+            Some(bursts) if self.load.in_burst => bursts.delay_factor,
+            _ => 1.0,
+        }
+    }
+
+    /// Goes on to the request after the next.
+    #[inline]
+    pub(super) fn tick(&mut self, chance: &mut Chance) {
+        let mut work = match self.arrivals {
+            Arrivals::Constant => self.gap,
+            Arrivals::Poisson => self.gap * chance.exponential(),
+        };
+        while self.now + work * self.load.slowness >= self.load.until {
+            work -= (self.load.until - self.now) / self.load.slowness;
+            self.now = self.load.until;
+            self.load.change();
+        }
+        self.now += work * self.load.slowness;
+    }
+}
+
+impl Load {
+    #[cold]
+    fn change(&mut self) {
+        let Some(bursts) = self.bursts else { return };
+        self.in_burst = !self.in_burst;
+        let (factor, length) = if self.in_burst { (bursts.rate_factor, bursts.burst) } else { (1.0, bursts.calm) };
+        self.slowness = 1.0 / factor;
+        self.until += length.get() as f64;
+    }
+}

@@ -1,0 +1,142 @@
+use super::arrivals::Clock;
+use super::{End, Settings, SettingsError, Workload};
+use crate::chance::Chance;
+use crate::distribution::{Sampler, rounded};
+use crate::wheel::Wheel;
+use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Series, Sighting, Timestamp, hash};
+
+/// Requests and responses in time order, as [`Settings`] describe them; see [`Workload`].
+///
+/// Ids are a bijection of a counter: no two exchanges of a stream share one, and orphan responses have their own. A
+/// response comes before a request of the same nanosecond. Memory grows with the number of open exchanges only.
+#[derive(Clone, Debug)]
+pub struct ExchangeWorkload {
+    answered: f64,
+    delays: Sampler,
+    orphans: f64,
+    start: i64,
+    /// Nothing is given out at this time or later.
+    stop: i64,
+    /// Requests that are still to come.
+    requests_left: u64,
+    ids: Ids,
+    clock: Clock,
+    chance: Chance,
+    open: Wheel<Open>,
+    delay: Option<Nanos>,
+}
+
+/// A response that is still to come.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    id: ExchangeId,
+    /// `None`: it answers nothing.
+    delay: Option<Nanos>,
+}
+
+/// Numbers everything and hides the order.
+#[derive(Clone, Debug)]
+struct Ids {
+    start: u64,
+    next: u64,
+}
+
+impl Ids {
+    #[inline]
+    fn next(&mut self) -> ExchangeId {
+        self.next += 1;
+        ExchangeId(hash::word(self.start, self.next))
+    }
+}
+
+impl ExchangeWorkload {
+    /// The stream of these settings and this seed.
+    pub fn new(settings: &Settings, seed: u64) -> Result<Self, SettingsError> {
+        settings.check()?;
+        let mut chance = Chance::new(seed, u64::from_le_bytes(*b"exchange"));
+        let (stop, requests_left) = match settings.end {
+            End::AfterRequests(requests) => (i64::MAX, requests),
+            End::After(span) => ((settings.start + span).as_nanos(), u64::MAX),
+        };
+        Ok(Self {
+            answered: settings.answered,
+            delays: settings.delays.sampler().map_err(SettingsError::Delays)?,
+            orphans: settings.orphans,
+            start: settings.start.as_nanos(),
+            stop,
+            requests_left,
+            ids: Ids { start: chance.bits(), next: 0 },
+            clock: Clock::new(settings, &mut chance),
+            open: Wheel::new(settings.rate * (settings.answered + settings.orphans)),
+            chance,
+            delay: None,
+        })
+    }
+
+    /// Requests without an answer so far that will get one, if the stream goes on; and orphan responses on their way.
+    pub fn open(&self) -> usize {
+        self.open.len()
+    }
+
+    fn next_request_at(&self) -> i64 {
+        self.start.saturating_add(self.clock.now() as i64)
+    }
+
+    #[inline]
+    fn request(&mut self, at: i64) -> Observation {
+        let id = self.ids.next();
+        self.delay = None;
+        if self.chance.happens(self.answered) {
+            let delay = rounded(self.delays.draw(&mut self.chance) * self.clock.delay_factor());
+            self.delay = Some(Nanos::new(delay));
+            self.open.push(at.saturating_add(delay), Open { id, delay: self.delay });
+        }
+        if self.orphans > 0.0 {
+            self.send_orphans(at);
+        }
+        self.requests_left -= 1;
+        self.clock.tick(&mut self.chance);
+        Observation::Request(sighting(id, at))
+    }
+
+    fn send_orphans(&mut self, at: i64) {
+        let whole = self.orphans as u32;
+        let count = whole + u32::from(self.chance.happens(self.orphans - f64::from(whole)));
+        for _ in 0..count {
+            let after = (self.chance.unit() * self.clock.gap()) as i64;
+            let id = self.ids.next();
+            self.open.push(at.saturating_add(after), Open { id, delay: None });
+        }
+    }
+}
+
+#[inline]
+fn sighting(id: ExchangeId, at: i64) -> Sighting {
+    const SERIES: Series = Series { matching: Match::Events, leg: Leg::Both, group: 0 };
+    Sighting { id, at: Timestamp::from_nanos(at), token: 0, series: SERIES }
+}
+
+impl Iterator for ExchangeWorkload {
+    type Item = Observation;
+
+    #[inline]
+    fn next(&mut self) -> Option<Observation> {
+        let request_at = if self.requests_left == 0 { i64::MAX } else { self.next_request_at() };
+        let last = self.stop.saturating_sub(1);
+        if let Some((at, open)) = self.open.pop_until(request_at.min(last)) {
+            self.delay = open.delay;
+            return Some(Observation::Response(sighting(open.id, at)));
+        }
+        if self.requests_left == 0 || request_at > last {
+            return None;
+        }
+        Some(self.request(request_at))
+    }
+}
+
+impl Workload for ExchangeWorkload {
+    #[inline]
+    fn delay(&self) -> Option<Nanos> {
+        self.delay
+    }
+}

@@ -1,0 +1,226 @@
+//! Streams of exchanges are what their settings say.
+//!
+//! Tolerances: six standard errors each, a chance of 2·10⁻⁹ to fail without reason per comparison.
+
+use dwell_simulate::Distribution;
+use dwell_simulate::exchange::{Arrivals, Bursts, End, ExchangeWorkload, Settings, SettingsError, Truth, Workload};
+use dwell_types::{Nanos, Observation, Timestamp};
+use std::collections::HashMap;
+
+fn ms(value: i64) -> Nanos {
+    Nanos::new(value * 1_000_000)
+}
+
+fn synthetic() -> Settings {
+    Settings::fridge_synthetic(ms(64))
+}
+
+fn workload(settings: &Settings) -> ExchangeWorkload {
+    ExchangeWorkload::new(settings, 5).unwrap()
+}
+
+fn seen(observation: &Observation) -> (bool, u64, i64) {
+    match observation {
+        Observation::Request(s) => (true, s.id.0, s.at.as_nanos()),
+        Observation::Response(s) => (false, s.id.0, s.at.as_nanos()),
+    }
+}
+
+fn assert_share(found: u64, of: u64, share: f64) {
+    let bound = 6.0 * (share * (1.0 - share) * of as f64).sqrt();
+    assert!((found as f64 - share * of as f64).abs() <= bound, "{found} of {of}, expected the share {share} ± {bound}");
+}
+
+/// Pairing the stream naively gives the truth that it tells: every delay, every orphan, every open exchange.
+#[test]
+fn truth_is_what_pairing_finds() {
+    let settings = synthetic().with_orphan_share(0.5).with_correlated_bursts(ms(20));
+    for settings in [settings.clone().with_requests(50_000), settings.with_span(ms(40))] {
+        let mut workload = workload(&settings);
+        let mut open = HashMap::new();
+        let (mut paired, mut orphans, mut unanswered, mut latest) = (Vec::new(), 0, 0, i64::MIN);
+        let mut truth = Truth::default();
+        while let Some(observation) = workload.next() {
+            truth.update(&observation, workload.delay());
+            let (request, id, at) = seen(&observation);
+            assert!(at >= latest, "{at} after {latest}");
+            latest = at;
+            if request {
+                unanswered += u64::from(workload.delay().is_none());
+                assert!(open.insert(id, at).is_none(), "id {id} twice");
+            } else if let Some(sent) = open.remove(&id) {
+                assert_eq!(workload.delay(), Some(Nanos::new(at - sent)));
+                paired.push(Nanos::new(at - sent));
+            } else {
+                assert_eq!(workload.delay(), None);
+                orphans += 1;
+            }
+        }
+        paired.sort_unstable();
+        assert_eq!(truth.delays.sorted(), paired);
+        assert_eq!(truth.orphans, orphans);
+        assert_eq!(truth.requests, truth.delays.len() as u64 + truth.open() + unanswered);
+        assert_eq!(open.len() as u64, truth.open() + unanswered);
+        match settings.end {
+            End::AfterRequests(_) => assert_eq!((workload.open(), truth.open()), (0, 0)),
+            End::After(_) => assert!(truth.open() > 1000 && workload.open() as u64 >= truth.open()),
+        }
+    }
+}
+
+#[test]
+fn the_synthetic_trace_of_the_fridge_paper() {
+    let mut truth = Truth::of(workload(&Settings::fridge_synthetic(ms(4096))));
+    assert_eq!(truth.requests, 1_250_000);
+    assert_eq!(truth.orphans, 0);
+    assert_share(truth.answered, truth.requests, 0.4);
+    let n = truth.responses();
+    assert_eq!(n, truth.answered);
+    // Log-uniform from 1 ms to 2¹² ms: twelve octaves of equal weight.
+    for octave in [1, 6, 11] {
+        let below = truth.delays.share_up_to(ms(1 << octave)) * n as f64;
+        assert_share(below as u64, n, f64::from(octave) / 12.0);
+    }
+    assert!(truth.delays.quantile(0.0) >= Some(ms(1)) && truth.delays.quantile(1.0) <= Some(ms(4096)));
+}
+
+/// Requests continue: the stream is cut at 1.25 s, and the longest answers are missing.
+#[test]
+fn open_exchanges_stay_open() {
+    let settings = Settings::fridge_synthetic(ms(4096)).with_span(ms(1250));
+    let mut workload = workload(&settings);
+    let mut truth = Truth::default();
+    while let Some(observation) = workload.next() {
+        truth.update(&observation, workload.delay());
+        assert!(seen(&observation).2 < 1_250_000_000);
+    }
+    assert_eq!(truth.requests, 1_250_000);
+    assert_eq!(workload.open() as u64, truth.open());
+    // A delay d is seen with chance 1 − d/1.25 s: E = ∫ (1 − x/1250)⁺ dx/(x ln 4096), x from 1 ms to 1250 ms.
+    let share = ((1250f64).ln() - (1.0 - 1.0 / 1250.0)) / 4096f64.ln();
+    assert_share(truth.delays.len() as u64, truth.answered, share);
+}
+
+/// 61% requests, 13% of them answered, and the responses that this leaves: 31.1% of all packets answer nothing.
+#[test]
+fn the_heavy_tailed_trace_of_the_fridge_paper() {
+    let mut truth = Truth::of(workload(&Settings::fridge_heavy_tailed()));
+    let total = truth.requests + truth.responses();
+    // Poisson counts: the standard deviation of 10⁷ packets in clusters of 1 to 3 is below 2 √10⁷.
+    assert!((total as f64 - 10e6).abs() < 5e3 + 6.0 * 2.0 * 10e6f64.sqrt(), "{total} packets");
+    assert!((truth.requests as f64 - 6.1e6).abs() < 6.0 * 6.1e6f64.sqrt());
+    assert_share(truth.answered, truth.requests, 0.13);
+    assert_share(truth.orphans, truth.requests, 0.39 / 0.61 - 0.13);
+    assert!((truth.orphans as f64 / truth.responses() as f64 - 0.797).abs() < 0.002);
+    // A delay d is seen with chance 1 − d/11.4 s. So E = (m − E d²/11.4 s)/(1 − m/11.4 s) = 56.49 ms, with a standard
+    // deviation below 135 ms.
+    let n = truth.delays.len() as f64;
+    let mean = truth.delays.mean().unwrap();
+    assert!((mean - 56.49e6).abs() < 6.0 * 135e6 / n.sqrt(), "{mean}");
+    // P(delay > 512 ms) among the seen: (.01 − E[d; d > 512 ms]/11.4 s)/(1 − m/11.4 s) = .009271.
+    let beyond = (1.0 - truth.delays.share_up_to(ms(512))) * n;
+    assert_share(beyond as u64, n as u64, 0.009_271);
+}
+
+/// In a burst twice the requests come, and their answers take twice as long.
+#[test]
+fn load_and_delay_double_together() {
+    let settings = Settings {
+        delays: Distribution::Constant(ms(3)),
+        answered: 1.0,
+        ..synthetic().with_correlated_bursts(ms(20)).with_span(ms(1000))
+    };
+    let mut workload = workload(&settings);
+    let mut counts = [0u64; 2];
+    while let Some(observation) = workload.next() {
+        let (request, _, at) = seen(&observation);
+        if request {
+            let burst = at / 10_000_000 % 2;
+            counts[burst as usize] += 1;
+            assert_eq!(workload.delay(), Some(ms(3 * (burst + 1))));
+        }
+    }
+    // 500 ms of each at 1 and 2 requests per µs; each of the 50 changes may shift one request.
+    assert!(counts[0].abs_diff(500_000) <= 50 && counts[1].abs_diff(1_000_000) <= 50, "{counts:?}");
+
+    let poisson = Settings { arrivals: Arrivals::Poisson, ..settings };
+    let truth = Truth::of(ExchangeWorkload::new(&poisson, 9).unwrap());
+    assert!((truth.requests as f64 - 1.5e6).abs() < 6.0 * 1.5e6f64.sqrt(), "{}", truth.requests);
+}
+
+/// Gaps of a Poisson process have the standard deviation of their mean (that of the variance of n exponentials is √8/n of it).
+#[test]
+fn poisson_arrivals_are_irregular() {
+    let settings =
+        Settings { arrivals: Arrivals::Poisson, rate: 1e4, answered: 0.0, ..synthetic().with_requests(200_000) };
+    let times: Vec<i64> = workload(&settings).map(|observation| seen(&observation).2).collect();
+    let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e5).collect();
+    let n = gaps.len() as f64;
+    let mean = gaps.iter().sum::<f64>() / n;
+    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / n;
+    assert!((mean - 1.0).abs() < 6.0 / n.sqrt(), "{mean}");
+    assert!((variance - 1.0).abs() < 6.0 * (8.0 / n).sqrt(), "{variance}");
+}
+
+#[test]
+fn orphan_shares() {
+    for share in [0.0, 0.05, 0.8] {
+        let truth = Truth::of(workload(&synthetic().with_orphan_share(share).with_requests(200_000)));
+        // Answers and orphans vary independently: twice the binomial variance is more than theirs.
+        let bound = 6.0 * (2.0 * share / truth.responses() as f64).sqrt();
+        let found = truth.orphans as f64 / truth.responses() as f64;
+        assert!((found - share).abs() <= bound, "{found}, expected {share}");
+    }
+}
+
+/// The first 100,000 observations of the presets, hashed. Changes only with a deliberate change of the streams.
+#[test]
+fn the_same_stream_everywhere() {
+    let digest = |settings: &Settings, seed: u64| {
+        let mut workload = ExchangeWorkload::new(settings, seed).unwrap();
+        let mut state = 0;
+        for _ in 0..100_000 {
+            let (request, id, at) = seen(&workload.next().unwrap());
+            let delay = workload.delay().map_or(-1, Nanos::get);
+            for word in [u64::from(request), id, at as u64, delay as u64] {
+                state = dwell_types::hash::absorb(state, word);
+            }
+        }
+        dwell_types::hash::finish(state)
+    };
+    let heavy = Settings::fridge_heavy_tailed();
+    let other_forms = |delays| Settings { delays, ..heavy.clone().with_correlated_bursts(ms(7)) };
+    let digests = [
+        digest(&synthetic(), 1),
+        digest(&heavy, 1),
+        digest(&other_forms(Distribution::Weibull { scale: ms(9), shape: 0.6 }), 1),
+        digest(&other_forms(Distribution::Pareto { least: ms(1), shape: 1.1 }), 1),
+    ];
+    assert_ne!(digest(&synthetic(), 1), digest(&synthetic(), 2));
+    assert_eq!(
+        digests.map(|digest| format!("{digest:016x}")),
+        ["540880e7616f5ef6", "59a522ee3a3e8066", "7ee26c030673974d", "d0943a3332b5602d"]
+    );
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let error = |settings: Settings| ExchangeWorkload::new(&settings, 1).unwrap_err();
+    assert_eq!(error(Settings { rate: 0.0, ..synthetic() }), SettingsError::Rate(0.0));
+    assert_eq!(error(Settings { answered: 1.1, ..synthetic() }), SettingsError::Answered(1.1));
+    assert_eq!(error(Settings { orphans: -1.0, ..synthetic() }), SettingsError::Orphans(-1.0));
+    assert_eq!(error(synthetic().with_span(ms(-1))), SettingsError::End(ms(-1)));
+    assert!(matches!(error(Settings::fridge_synthetic(ms(0))), SettingsError::Delays(_)));
+    let bursts = Bursts { calm: ms(1), burst: Nanos::ZERO, rate_factor: 2.0, delay_factor: 2.0 };
+    let refused = error(Settings { bursts: Some(bursts), ..synthetic() });
+    assert_eq!(refused, SettingsError::Bursts(bursts));
+    assert!(refused.to_string().starts_with("bursts of 0 ns after 1.00 ms"), "{refused}");
+}
+
+#[test]
+fn a_stream_may_start_anywhere() {
+    let settings = Settings { start: Timestamp::from_nanos(-5_000_000), ..synthetic().with_requests(20_000) };
+    let times: Vec<i64> = workload(&settings).map(|observation| seen(&observation).2).collect();
+    assert_eq!(times[0], -5_000_000);
+    assert!(times.is_sorted() && *times.last().unwrap() > 0);
+}
