@@ -1,2 +1,91 @@
-//! The `dwell` command.
-fn main() {}
+//! The `dwell` command: one file per subcommand, and what they share.
+//!
+//! Results go to standard output, words to standard error. Exit code 0; 1 if the run failed; 2 for wrong usage. A closed
+//! pipe is no failure.
+
+use clap::{Parser, Subcommand};
+use std::io;
+use std::process::ExitCode;
+
+// How long do responses take? The main path: read this first.
+mod rtt;
+// Captures with known truth.
+mod simulate;
+// What the subcommands share: logs instead of packets, sizes and times on the command line, files that are whole or absent.
+mod events;
+mod output;
+mod units;
+
+/// Measures how long packets take and who makes them wait: passively, on real traffic, in a stated memory budget.
+#[derive(Parser)]
+#[command(version, about, max_term_width = 100, arg_required_else_help = true, propagate_version = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Rtt(rtt::Arguments),
+    Simulate(simulate::Arguments),
+}
+
+/// What ends a run early.
+#[derive(Debug)]
+enum Failure {
+    /// The command line asks for something that cannot be.
+    Usage(String),
+    /// The input or the system failed.
+    Run(anyhow::Error),
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Run(error.into())
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) if error.use_stderr() => return usage(&first_line(&error)),
+        Err(help) => {
+            // Help that cannot be written has nobody to read it.
+            let _ = help.print();
+            return ExitCode::SUCCESS;
+        }
+    };
+    let result = match arguments.command {
+        Command::Rtt(arguments) => rtt::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
+    };
+    match result {
+        Ok(code) => code,
+        Err(Failure::Usage(words)) => usage(&words),
+        Err(Failure::Run(error)) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(Failure::Run(error)) => {
+            eprintln!("dwell: {error:#}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn usage(words: &str) -> ExitCode {
+    eprintln!("dwell: {words} (see dwell --help)");
+    ExitCode::from(2)
+}
+
+/// What is wrong with the command line, in one line.
+fn first_line(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or("wrong usage").trim_start_matches("error: ").to_owned();
+    // Some messages go on: a list of what is missing, a tip.
+    let more: Vec<&str> =
+        lines.take_while(|line| !line.starts_with("Usage") && !line.starts_with("For more")).collect();
+    if more.is_empty() { first } else { format!("{first} {}", more.join("; ")) }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe))
+}

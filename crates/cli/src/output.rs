@@ -1,0 +1,96 @@
+//! Files that are whole or absent: what is written goes to a neighbour of the file first, which takes its name at the end.
+
+use anyhow::{Context, Result};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Standard output, or a file that appears when it is complete.
+pub(crate) enum Output {
+    /// Standard output.
+    Stdout(BufWriter<io::Stdout>),
+    /// A device or pipe, written as it is.
+    Direct(BufWriter<File>, PathBuf),
+    /// A file under construction.
+    Whole {
+        /// Its neighbour.
+        to: BufWriter<File>,
+        /// Where the neighbour is; removed if this is dropped unfinished.
+        partial: Partial,
+        /// What it will be called.
+        path: PathBuf,
+    },
+}
+
+/// A file that is removed unless it was renamed.
+pub(crate) struct Partial(Option<PathBuf>);
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        if let Some(path) = self.0.take() {
+            // Nothing can be done about a file that cannot be removed.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+impl Output {
+    pub(crate) fn stdout() -> Self {
+        Self::Stdout(BufWriter::new(io::stdout()))
+    }
+
+    /// Opens the file at once, so that one that cannot be written is known before the work begins.
+    pub(crate) fn file(path: &Path) -> Result<Self> {
+        let cannot = || format!("{}: cannot be written", path.display());
+        if path.as_os_str() == "-" {
+            return Ok(Self::stdout());
+        }
+        if let Ok(metadata) = fs::metadata(path)
+            && !metadata.is_file()
+        {
+            let file = File::options().write(true).open(path).with_context(cannot)?;
+            return Ok(Self::Direct(BufWriter::new(file), path.to_owned()));
+        }
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}.partial", std::process::id()));
+        let neighbour = path.with_file_name(name);
+        let file = File::create(&neighbour).with_context(cannot)?;
+        Ok(Self::Whole {
+            to: BufWriter::with_capacity(1 << 16, file),
+            partial: Partial(Some(neighbour)),
+            path: path.to_owned(),
+        })
+    }
+
+    /// Writes out what is buffered and gives the file its name.
+    pub(crate) fn finish(self) -> Result<()> {
+        match self {
+            Self::Stdout(mut to) => to.flush()?,
+            Self::Direct(mut to, path) => to.flush().with_context(|| path.display().to_string())?,
+            Self::Whole { mut to, mut partial, path } => {
+                to.flush().with_context(|| path.display().to_string())?;
+                if let Some(neighbour) = &partial.0 {
+                    fs::rename(neighbour, &path).with_context(|| path.display().to_string())?;
+                }
+                partial.0 = None;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stdout(to) => to.write(bytes),
+            Self::Direct(to, _) | Self::Whole { to, .. } => to.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout(to) => to.flush(),
+            Self::Direct(to, _) | Self::Whole { to, .. } => to.flush(),
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! `dwell rtt`: how long do responses take? The way of a packet through dwell, from the capture to the report.
+
+use crate::Failure;
+use crate::events::Events;
+use dwell_capture::{CaptureError, CaptureFiles, FrameSource};
+use dwell_observe::Observer;
+use dwell_observe::parse::{self, Key};
+use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
+use dwell_types::{FlowKey, Frame, Match, Nanos};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+// What is asked.
+mod arguments;
+pub(crate) use arguments::Arguments;
+use arguments::{Format, KeyChoice, MethodChoice};
+// What is answered, and where it goes.
+mod reports;
+use reports::{Observed, Outputs, Reports};
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    arguments.check()?;
+    match &arguments.events {
+        Some(path) => measure_events(arguments, path),
+        None => measure_packets(arguments),
+    }
+}
+
+fn measure_packets(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let paths: Vec<&PathBuf> = arguments.read.iter().chain(&arguments.captures).collect();
+    let mut source = CaptureFiles::open(paths.iter().copied())?;
+    let mut observer = Observer::new(dwell_observe::Settings {
+        matches: arguments.matches.clone(),
+        key: key(arguments),
+        inside: arguments.inside.clone(),
+        group: arguments.group,
+        max_groups: usize::from(arguments.max_groups),
+        seed: arguments.seed,
+    });
+    let groups = if arguments.group.is_some() { arguments.max_groups + 1 } else { 1 };
+    let mut meter = meter(arguments, &arguments.matches, groups, observer.state_bytes())?;
+    let mut outputs = Outputs::open(arguments)?;
+    let mut reports = Reports::new(arguments, paths.iter().map(|p| p.display().to_string()).collect());
+    let progress = progress(source.bytes_total());
+    let mut frames = 0;
+
+    let damage = loop {
+        let frame = match source.next_frame() {
+            Ok(Some(frame)) => frame,
+            Ok(None) => break None,
+            Err(error) => break Some(error),
+        };
+        if let Some(at) = frame.at
+            && reports.is_interval_over(at)
+        {
+            reports.end_interval(&mut meter, &Observed::Packets(&observer), &mut outputs)?;
+        }
+        for seen in observer.observe(&frame) {
+            meter.update(seen);
+        }
+        if outputs.want_samples() {
+            let flow = flow(&frame, arguments);
+            meter.flush();
+            for (series, sample) in meter.take_samples() {
+                outputs.sample(series, &sample, &observer.group_name(series.group), flow)?;
+            }
+        }
+        frames += 1;
+        if frames & 0xffff == 0 {
+            progress.set_position(source.bytes_read());
+        }
+        if arguments.count == Some(frames) {
+            break None;
+        }
+    };
+
+    progress.finish_and_clear();
+    for warning in source.warnings() {
+        reports.warn(warning.to_string());
+    }
+    let Some(error) = damage else {
+        reports.finish(&mut meter, &Observed::Packets(&observer), outputs)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    if frames > 0 {
+        // What was read before the damage is sound; the error is the last word.
+        reports.warn(format!("{error}; what follows there was not read"));
+        reports.finish(&mut meter, &Observed::Packets(&observer), outputs)?;
+        return Ok(ExitCode::from(1));
+    }
+    Err(Failure::Run(CaptureError::into(error)))
+}
+
+fn measure_events(arguments: &Arguments, path: &Path) -> Result<ExitCode, Failure> {
+    let mut events = Events::open(path, usize::from(arguments.max_groups), arguments.seed)?;
+    let groups = if events.has_groups() { arguments.max_groups + 1 } else { 1 };
+    let mut meter = meter(arguments, &[Match::Events], groups, events.state_bytes())?;
+    let mut outputs = Outputs::open(arguments)?;
+    let mut reports = Reports::new(arguments, vec![path.display().to_string()]);
+
+    while let Some(seen) = events.next()? {
+        if reports.is_interval_over(events.at()) {
+            reports.end_interval(&mut meter, &Observed::Events(&events), &mut outputs)?;
+        }
+        meter.update(&seen);
+        if outputs.want_samples() {
+            meter.flush();
+            for (series, sample) in meter.take_samples() {
+                outputs.sample(series, &sample, &events.group_name(series.group), None)?;
+            }
+        }
+    }
+
+    if events.backwards() > 0 {
+        reports.warn(format!("{}: {} lines are earlier than one before them", path.display(), events.backwards()));
+    }
+    reports.finish(&mut meter, &Observed::Events(&events), outputs)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn meter(arguments: &Arguments, matches: &[Match], groups: u16, taken: usize) -> Result<RttMeter, Failure> {
+    const FLOW_EXPIRY: Nanos = Nanos::from_secs(86_400);
+    let settings = Settings {
+        matches: matches.to_vec(),
+        has_inside: !arguments.inside.is_empty(),
+        groups,
+        method: match arguments.method {
+            MethodChoice::Auto => Method::Auto,
+            MethodChoice::Exact => Method::Exact,
+            MethodChoice::Fridge => Method::Fridge,
+        },
+        memory: arguments.memory.saturating_sub(taken),
+        expiry: expiry(arguments),
+        flow_expiry: arguments.expiry.unwrap_or(FLOW_EXPIRY),
+        slots: arguments.slots,
+        entry_probability: arguments.entry_probability,
+        fingerprint_bits: arguments.fingerprint_bits,
+        seed: arguments.seed,
+        keeps_samples: arguments.samples.is_some() || arguments.format == Format::Ppviz,
+    };
+    RttMeter::new(&settings).map_err(|error| {
+        Failure::Usage(match error {
+            SettingsError::Memory { needed, .. } => {
+                let needed = (needed + taken).div_ceil(1024);
+                format!(
+                    "--memory of {} bytes is too small for these matches, groups and slots: they need about {needed}KiB",
+                    arguments.memory
+                )
+            }
+            other => other.to_string(),
+        })
+    })
+}
+
+/// When requests are given up: by default after the last retransmission of a SYN, 1 + 2 + … + 64 s.
+fn expiry(arguments: &Arguments) -> Nanos {
+    arguments.expiry.unwrap_or(Nanos::from_secs(128))
+}
+
+fn key(arguments: &Arguments) -> Key {
+    match arguments.key {
+        KeyChoice::Inner => Key::Inner,
+        KeyChoice::Outer => Key::Outer,
+    }
+}
+
+/// The flow of a frame, for output that names it.
+fn flow(frame: &Frame<'_>, arguments: &Arguments) -> Option<FlowKey> {
+    parse::parse(frame.link, frame.bytes, frame.wire_length, key(arguments)).ok().map(|packet| packet.flow)
+}
+
+/// A bar on standard error, if that is a terminal and it is known how much there is to read.
+fn progress(bytes: Option<u64>) -> ProgressBar {
+    let Some(bytes) = bytes.filter(|_| io::stderr().is_terminal()) else { return ProgressBar::hidden() };
+    let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr_with_hz(5));
+    let style = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}");
+    if let Ok(style) = style { bar.with_style(style) } else { bar }
+}

@@ -1,0 +1,160 @@
+//! The flags of `dwell rtt`.
+
+use crate::Failure;
+use clap::{Args, ValueEnum};
+use dwell_observe::group::Grouping;
+use dwell_report::plot::Image;
+use dwell_types::{Match, Nanos, Prefix};
+use std::path::PathBuf;
+
+/// How long responses take: delay distributions from requests and responses seen at one point.
+///
+/// With no flags the answer is exact as long as everything fits 64 MiB, and an unbiased estimate with 95% intervals after
+/// that. The report says which it was.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  dwell rtt capture.pcapng.gz                     handshakes, TCP data and DNS, as a table
+  dwell rtt -r mon.pcap -r tue.pcap --match dns --group dst/24 --format json
+  tcpdump -i eth0 -w - | dwell rtt - --interval 10s --format jsonl
+  dwell rtt capture.pcap --method fridge --memory 64KiB --plot cdf.svg")]
+pub(crate) struct Arguments {
+    /// Captures in order: pcap or pcapng, plain or in gzip, xz or zstd; - is standard input.
+    #[arg(value_name = "CAPTURE")]
+    pub(super) captures: Vec<PathBuf>,
+    /// The same, as tcpdump calls it.
+    #[arg(short = 'r', value_name = "CAPTURE")]
+    pub(super) read: Vec<PathBuf>,
+    /// A log instead of captures: CSV with the columns at_ns,kind,id[,group], kind request or response.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["captures", "read", "matches", "inside", "group", "key", "count"])]
+    pub(super) events: Option<PathBuf>,
+    /// Stop after this many frames.
+    #[arg(short = 'c', value_name = "COUNT")]
+    pub(super) count: Option<u64>,
+
+    /// What is a request and what its response: tcp-handshake, tcp-ack, tcp-ts, tcp-flow, dns, ntp, icmp-echo, quic-spin.
+    #[arg(long = "match", value_name = "LIST", value_delimiter = ',', value_parser = matching,
+        default_value = "tcp-handshake,tcp-ack,dns", help_heading = "What is measured")]
+    pub(super) matches: Vec<Match>,
+    /// What is inside, so that legs are named outward and inward: prefixes such as 10.0.0.0/8 or 2001:db8::/32.
+    #[arg(long, value_name = "PREFIX", value_delimiter = ',', help_heading = "What is measured")]
+    pub(super) inside: Vec<Prefix>,
+    /// One distribution for each: src/24, dst/48, vlan, port, src-port, dst-port, dscp, protocol; several with commas.
+    #[arg(long, value_name = "KEY", help_heading = "What is measured")]
+    pub(super) group: Option<Grouping>,
+    /// Groups beyond so many go into "other".
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=8191),
+        help_heading = "What is measured")]
+    pub(super) max_groups: u16,
+    /// Which addresses count in a tunnel.
+    #[arg(long, value_enum, default_value_t = KeyChoice::Inner, help_heading = "What is measured")]
+    pub(super) key: KeyChoice,
+    /// When a request was repeated and nothing tells which one was answered: keep both bounds, or take a side.
+    #[arg(long, value_enum, default_value_t = AmbiguousChoice::Bounds, help_heading = "What is measured")]
+    pub(super) ambiguous: AmbiguousChoice,
+    /// Requests are given up after this time; tcp-flow after a day.
+    #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "What is measured")]
+    pub(super) expiry: Option<Nanos>,
+
+    /// How delays are found: exact while it fits and a fridge after that, everything in unbounded memory, or a fridge.
+    #[arg(long, value_enum, default_value_t = MethodChoice::Auto, help_heading = "How")]
+    pub(super) method: MethodChoice,
+    /// What all data structures together may hold; not the buffers for reading. Not for --method exact.
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value = "64MiB", help_heading = "How")]
+    pub(super) memory: usize,
+    /// Slots of each fridge, instead of what fits the memory.
+    #[arg(long, value_name = "N", help_heading = "How")]
+    pub(super) slots: Option<u32>,
+    /// Share of the requests that enter each fridge, instead of one found while running.
+    #[arg(long, value_name = "P", help_heading = "How")]
+    pub(super) entry_probability: Option<f64>,
+    /// Bits that a fridge keeps of an id.
+    #[arg(long, value_name = "BITS", default_value_t = 32, help_heading = "How")]
+    pub(super) fingerprint_bits: u32,
+    /// Seed of all hashes: the same seed gives the same answer.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "How")]
+    pub(super) seed: u64,
+
+    /// A report for each stretch of time instead of one for all.
+    #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "Output")]
+    pub(super) interval: Option<Nanos>,
+    /// The form of the report.
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    pub(super) format: Format,
+    /// Where the report goes, instead of standard output.
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(super) output: Option<PathBuf>,
+    /// Draw the distributions, or with --interval their course over time: a file ending in .svg or .png.
+    #[arg(long, value_name = "FILE", value_parser = picture, help_heading = "Output")]
+    pub(super) plot: Option<(PathBuf, Image)>,
+    /// Write every weighted sample as CSV.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) samples: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// For people.
+    Table,
+    /// One document, schema dwell.rtt/1.
+    Json,
+    /// One line per report.
+    Jsonl,
+    /// One row per result.
+    Csv,
+    /// For Prometheus.
+    Openmetrics,
+    /// Every sample in the form of pping, for ppviz.
+    Ppviz,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum MethodChoice {
+    Auto,
+    Exact,
+    Fridge,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum KeyChoice {
+    Inner,
+    Outer,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum AmbiguousChoice {
+    Bounds,
+    First,
+    Last,
+    Drop,
+}
+
+fn matching(name: &str) -> Result<Match, String> {
+    Match::ALL
+        .into_iter()
+        .find(|m| m.name() == name && *m != Match::Events)
+        .ok_or_else(|| "expected tcp-handshake, tcp-ack, tcp-ts, tcp-flow, dns, ntp, icmp-echo or quic-spin".to_owned())
+}
+
+fn picture(path: &str) -> Result<(PathBuf, Image), String> {
+    let path = PathBuf::from(path);
+    let image = Image::of(&path).ok_or("expected a file name ending in .svg or .png")?;
+    Ok((path, image))
+}
+
+impl Arguments {
+    /// What the flags' own parsers cannot see.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
+        if self.events.is_none() && self.captures.is_empty() && self.read.is_empty() {
+            return usage("expected a capture to read, or - for standard input");
+        }
+        if self.method != MethodChoice::Fridge && (self.slots.is_some() || self.entry_probability.is_some()) {
+            return usage("--slots and --entry-probability belong to --method fridge");
+        }
+        if self.format == Format::Openmetrics && self.interval.is_some() {
+            return usage("--format openmetrics has no series of intervals: use jsonl or csv");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,308 @@
+//! The reports of a run, one or one per interval, and where they go.
+
+use super::arguments::{AmbiguousChoice, Arguments, Format};
+use crate::Failure;
+use crate::events::Events;
+use crate::output::Output;
+use anyhow::Result;
+use dwell_observe::{Frames, Observer};
+use dwell_report::plot::{self, Image};
+use dwell_report::rtt::{self as report, Memory, Parameter, ResultLine, RttReport, SCHEMA, Span};
+use dwell_report::{csv, json, openmetrics, ppviz, samples, table};
+use dwell_sketch::Sample;
+use dwell_sketch::distribution::Ambiguous;
+use dwell_sketch::rtt::{Method, RttMeter};
+use dwell_types::{FlowKey, Series, Timestamp};
+use std::collections::BTreeMap;
+use std::io::Write;
+
+/// Where the observations came from.
+pub(super) enum Observed<'a> {
+    Packets(&'a Observer),
+    Events(&'a Events),
+}
+
+impl Observed<'_> {
+    fn group_name(&self, number: u16) -> String {
+        match self {
+            Self::Packets(observer) => observer.group_name(number),
+            Self::Events(events) => events.group_name(number),
+        }
+    }
+
+    fn frames(&self) -> Option<Frames> {
+        match self {
+            Self::Packets(observer) => Some(*observer.frames()),
+            Self::Events(_) => None,
+        }
+    }
+
+    fn state_bytes(&self) -> usize {
+        match self {
+            Self::Packets(observer) => observer.state_bytes(),
+            Self::Events(events) => events.state_bytes(),
+        }
+    }
+}
+
+/// What a run writes.
+pub(super) struct Outputs {
+    report: Output,
+    format: Format,
+    plot: Option<(Output, Image)>,
+    samples: Option<samples::Writer<Output>>,
+    ppviz: Option<ppviz::Writer<Output>>,
+    ambiguous: AmbiguousChoice,
+}
+
+impl Outputs {
+    /// Opens every file, so that one that cannot be written is known before the work begins.
+    pub(super) fn open(arguments: &Arguments) -> Result<Self> {
+        let report = || match &arguments.output {
+            Some(path) => Output::file(path),
+            None => Ok(Output::stdout()),
+        };
+        let is_ppviz = arguments.format == Format::Ppviz;
+        Ok(Self {
+            // With ppviz there is no report besides the samples.
+            report: if is_ppviz { Output::stdout() } else { report()? },
+            format: arguments.format,
+            plot: match &arguments.plot {
+                Some((path, image)) => Some((Output::file(path)?, *image)),
+                None => None,
+            },
+            samples: match &arguments.samples {
+                Some(path) => Some(samples::Writer::new(Output::file(path)?)?),
+                None => None,
+            },
+            ppviz: if is_ppviz { Some(ppviz::Writer::new(report()?)) } else { None },
+            ambiguous: arguments.ambiguous,
+        })
+    }
+
+    pub(super) fn want_samples(&self) -> bool {
+        self.samples.is_some() || self.ppviz.is_some()
+    }
+
+    /// Writes a sample: an ambiguous one at the bound that was asked for, with the longer one where both are.
+    pub(super) fn sample(&mut self, series: Series, sample: &Sample, group: &str, flow: Option<FlowKey>) -> Result<()> {
+        let delay = match self.ambiguous {
+            AmbiguousChoice::Drop if sample.is_ambiguous() => return Ok(()),
+            AmbiguousChoice::Last => sample.since_last,
+            _ => sample.since_first,
+        };
+        let line = samples::Sample {
+            at: sample.at,
+            delay,
+            weight: sample.weight,
+            inserted_since: sample.inserted_since,
+            matching: series.matching,
+            leg: series.leg,
+            group,
+            flow,
+        };
+        if let Some(samples) = &mut self.samples {
+            samples.write(&line)?;
+        }
+        if let Some(ppviz) = &mut self.ppviz {
+            ppviz.write(&line)?;
+        }
+        Ok(())
+    }
+}
+
+/// The reports so far, and what goes into each.
+pub(super) struct Reports {
+    sources: Vec<String>,
+    warnings: Vec<String>,
+    parameters: BTreeMap<&'static str, Parameter>,
+    method: Method,
+    budget_bytes: Option<u64>,
+    ambiguous: Ambiguous,
+    /// Length of an interval in nanoseconds; a whole multiple of it since the epoch begins one.
+    interval: Option<i64>,
+    interval_end: Option<i64>,
+    frames_before: Option<Frames>,
+    done: Vec<RttReport>,
+}
+
+impl Reports {
+    pub(super) fn new(arguments: &Arguments, sources: Vec<String>) -> Self {
+        use super::arguments::MethodChoice;
+        let method = match arguments.method {
+            MethodChoice::Auto => Method::Auto,
+            MethodChoice::Exact => Method::Exact,
+            MethodChoice::Fridge => Method::Fridge,
+        };
+        let (ambiguous, name) = match arguments.ambiguous {
+            AmbiguousChoice::Bounds => (Ambiguous::Bounds, "bounds"),
+            AmbiguousChoice::First => (Ambiguous::First, "first"),
+            AmbiguousChoice::Last => (Ambiguous::Last, "last"),
+            AmbiguousChoice::Drop => (Ambiguous::Drop, "drop"),
+        };
+        let mut parameters = BTreeMap::new();
+        parameters.insert("ambiguous", Parameter::Text(name.to_owned()));
+        parameters.insert("seed", Parameter::Integer(arguments.seed));
+        let expiry = super::expiry(arguments);
+        parameters.insert("expiry_ns", Parameter::Integer(expiry.get().unsigned_abs()));
+        if method != Method::Exact {
+            parameters.insert("fingerprint_bits", Parameter::Integer(u64::from(arguments.fingerprint_bits)));
+        }
+        if arguments.group.is_some() {
+            parameters.insert("max_groups", Parameter::Integer(u64::from(arguments.max_groups)));
+        }
+        if !arguments.inside.is_empty() {
+            let inside: Vec<String> = arguments.inside.iter().map(ToString::to_string).collect();
+            parameters.insert("inside", Parameter::Text(inside.join(",")));
+        }
+        Self {
+            sources,
+            warnings: Vec::new(),
+            parameters,
+            method,
+            budget_bytes: (method != Method::Exact).then_some(arguments.memory as u64),
+            ambiguous,
+            interval: arguments.interval.map(|interval| interval.get()),
+            interval_end: None,
+            frames_before: None,
+            done: Vec::new(),
+        }
+    }
+
+    /// Adds a warning, to the report and to standard error.
+    pub(super) fn warn(&mut self, words: String) {
+        eprintln!("dwell: warning: {words}");
+        self.warnings.push(words);
+    }
+
+    /// Whether `at` is behind the present interval. What comes late counts where it comes; intervals without anything
+    /// are left out.
+    #[inline]
+    pub(super) fn is_interval_over(&mut self, at: Timestamp) -> bool {
+        let Some(interval) = self.interval else { return false };
+        let end = at.as_nanos().div_euclid(interval).saturating_add(1).saturating_mul(interval);
+        let is_over = self.interval_end.is_some_and(|present| at.as_nanos() >= present);
+        if is_over || self.interval_end.is_none() {
+            self.interval_end = Some(end);
+        }
+        is_over
+    }
+
+    pub(super) fn end_interval(
+        &mut self,
+        meter: &mut RttMeter,
+        observed: &Observed<'_>,
+        outputs: &mut Outputs,
+    ) -> Result<()> {
+        let report = self.report(meter, observed);
+        meter.reset_interval();
+        self.frames_before = observed.frames();
+        if outputs.format == Format::Jsonl {
+            json::write_line(&report, &mut outputs.report)?;
+            outputs.report.flush()?;
+        }
+        self.done.push(report);
+        Ok(())
+    }
+
+    /// Writes the last report and everything that waits for the end.
+    pub(super) fn finish(
+        mut self,
+        meter: &mut RttMeter,
+        observed: &Observed<'_>,
+        mut outputs: Outputs,
+    ) -> Result<(), Failure> {
+        let last = self.report(meter, observed);
+        let to = &mut outputs.report;
+        if self.interval.is_none() {
+            match outputs.format {
+                Format::Table => table::write(&last, to)?,
+                Format::Json => json::write(&last, to)?,
+                Format::Jsonl => json::write_line(&last, to)?,
+                Format::Csv => csv::write([&last], to)?,
+                Format::Openmetrics => openmetrics::write(&last, to)?,
+                Format::Ppviz => (),
+            }
+            self.done.push(last);
+        } else {
+            if outputs.format == Format::Jsonl {
+                json::write_line(&last, to)?;
+            }
+            self.done.push(last);
+            match outputs.format {
+                Format::Table => table::write_series(&self.done, to)?,
+                Format::Json => json::write_series(&self.done, to)?,
+                Format::Csv => csv::write(&self.done, to)?,
+                Format::Jsonl | Format::Openmetrics | Format::Ppviz => (),
+            }
+        }
+        outputs.report.finish()?;
+        if let Some(ppviz) = outputs.ppviz {
+            ppviz.finish()?.finish()?;
+        }
+        if let Some(samples) = outputs.samples {
+            samples.finish()?.finish()?;
+        }
+        if let Some((mut to, image)) = outputs.plot {
+            match &self.done[..] {
+                [report] => plot::write(report, image, &mut to)?,
+                reports => plot::write_series(reports, image, &mut to)?,
+            }
+            to.finish()?;
+        }
+        Ok(())
+    }
+
+    fn report(&self, meter: &mut RttMeter, observed: &Observed<'_>) -> RttReport {
+        let answers = meter.estimate(self.ambiguous);
+        let mut parameters = self.parameters.clone();
+        let mut is_exact = true;
+        let mut rules = BTreeMap::new();
+        for rule in meter.rules() {
+            is_exact &= rule.sampled_since.is_none();
+            let mut facts = BTreeMap::new();
+            if let Some((slots, p, _)) = rule.fridge {
+                facts.insert("slots", Parameter::Integer(u64::from(slots)));
+                facts.insert("entry_probability", Parameter::Real(p));
+            }
+            if let Some(since) = rule.sampled_since.filter(|_| self.method == Method::Auto) {
+                facts.insert("sampled_since_ns", Parameter::Integer(since.as_nanos().unsigned_abs()));
+            }
+            if !facts.is_empty() {
+                rules.insert(rule.matching.name(), Parameter::Map(facts));
+            }
+        }
+        if !rules.is_empty() {
+            parameters.insert("fridges", Parameter::Map(rules));
+        }
+        let resolution = answers.iter().map(|a| a.resolution).fold(0.0, f64::max);
+        parameters.insert("relative_resolution", Parameter::Real(resolution));
+        RttReport {
+            schema: SCHEMA,
+            sources: self.sources.clone(),
+            warnings: self.warnings.clone(),
+            span_ns: meter.span().map(|(start, end)| Span { start: start.as_nanos(), end: end.as_nanos() }),
+            frames: observed.frames().map(|frames| self.frames(&frames)),
+            memory: Memory {
+                budget_bytes: self.budget_bytes,
+                state_bytes: (meter.most_bytes() + observed.state_bytes()) as u64,
+            },
+            method: report::Method { name: self.method.name(), exact: is_exact, parameters },
+            results: answers.iter().map(|a| ResultLine::new(a, observed.group_name(a.series.group))).collect(),
+        }
+    }
+
+    /// What became of the frames of this interval.
+    fn frames(&self, now: &Frames) -> report::Frames {
+        let before = self.frames_before.unwrap_or_default();
+        report::Frames {
+            total: now.total - before.total,
+            decoded: now.decoded() - before.decoded(),
+            rejected: now
+                .rejected()
+                .zip(before.rejected())
+                .filter_map(|((reason, now), (_, before))| (now > before).then(|| (reason.name(), now - before)))
+                .collect(),
+        }
+    }
+}

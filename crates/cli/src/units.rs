@@ -1,0 +1,75 @@
+//! Sizes and times as people write them.
+
+use dwell_types::Nanos;
+
+/// Bytes: `65536`, `64KiB`, `64K` (both 1024), `64kB` (1000), likewise M and G.
+pub(crate) fn bytes(text: &str) -> Result<usize, String> {
+    let (number, unit) = split(text);
+    let scale = match unit {
+        "" | "B" => 1.0,
+        "K" | "k" | "KiB" => 1024.0,
+        "kB" | "KB" => 1e3,
+        "M" | "MiB" => 1024.0 * 1024.0,
+        "MB" => 1e6,
+        "G" | "GiB" => 1024.0 * 1024.0 * 1024.0,
+        "GB" => 1e9,
+        _ => return Err("expected a size such as 64KiB, 1.5MiB or 65536".to_owned()),
+    };
+    match number.parse::<f64>() {
+        Ok(value) if value > 0.0 && value * scale < 1e15 => Ok((value * scale) as usize),
+        _ => Err("expected a size above zero, such as 64KiB, 1.5MiB or 65536".to_owned()),
+    }
+}
+
+/// A span of time above zero: `10s`, `500ms`, `1.5m`, `2h`; a bare number is seconds.
+pub(crate) fn span(text: &str) -> Result<Nanos, String> {
+    let (number, unit) = split(text);
+    let scale = match unit {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "" | "s" => 1e9,
+        "m" | "min" => 60e9,
+        "h" => 3_600e9,
+        "d" => 86_400e9,
+        _ => return Err("expected a time such as 500ms, 10s, 2m or 1h".to_owned()),
+    };
+    match number.parse::<f64>() {
+        Ok(value) if value * scale >= 1.0 && value * scale < 9e18 => Ok(Nanos::new((value * scale).round() as i64)),
+        _ => Err("expected a time above zero, such as 500ms, 10s, 2m or 1h".to_owned()),
+    }
+}
+
+fn split(text: &str) -> (&str, &str) {
+    let at = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
+    (text[..at].trim(), &text[at..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        for (text, expected) in
+            [("65536", 65_536), ("64KiB", 65_536), ("64k", 65_536), ("1.5M", 1_572_864), ("2kB", 2_000)]
+        {
+            assert_eq!(bytes(text), Ok(expected), "{text}");
+        }
+        for text in ["", "0", "-1K", "64KB2", "many", "1e30G", "NaN"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn spans() {
+        for (text, expected) in
+            [("10s", 10_000_000_000), ("1.5m", 90_000_000_000), ("2", 2_000_000_000), ("5ns", 5), ("3us", 3_000)]
+        {
+            assert_eq!(span(text), Ok(Nanos::new(expected)), "{text}");
+        }
+        for text in ["", "0s", "-3s", "1y", "0.1ns", "1e30h"] {
+            assert!(span(text).is_err(), "{text}");
+        }
+    }
+}
