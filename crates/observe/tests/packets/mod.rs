@@ -1,0 +1,584 @@
+//! Packets of random layers whose fields are known: a description, its bytes, and what a parser must find in them.
+
+use dwell_observe::packet::{Packet, Tcp, Transport};
+use dwell_observe::parse::{Key, Reject};
+use dwell_types::{FlowKey, LinkType, protocol};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// A packet: what the frame begins with, its headers from the outside in, and what the innermost IP header carries.
+#[derive(Clone, Debug)]
+pub(crate) struct Sample {
+    pub(crate) link: LinkType,
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) body: Body,
+    /// Bytes behind the packet that belong to the link.
+    pub(crate) padding: usize,
+}
+
+/// A header.
+#[derive(Clone, Debug)]
+pub(crate) enum Layer {
+    /// With `snap`, IEEE 802.3 with a length, LLC and SNAP; else Ethernet II.
+    Ethernet {
+        snap: bool,
+    },
+    Vlan {
+        ether_type: u16,
+        id: u16,
+    },
+    /// A stack of that many labels.
+    Mpls {
+        labels: u8,
+    },
+    /// Between MPLS and Ethernet.
+    ControlWord,
+    Pppoe,
+    Ppp {
+        framed: bool,
+        compressed: bool,
+    },
+    /// The direction byte of one PPP link type.
+    Direction,
+    Cooked,
+    Cooked2,
+    /// The IPv6 family of some system; IPv4 is 2 everywhere.
+    Loopback {
+        ipv6: u32,
+        big_endian: bool,
+    },
+    Ip(Ip),
+    Gre {
+        checksum: bool,
+        key: bool,
+        sequence: bool,
+    },
+    /// GRE and the mirror header of type II.
+    Erspan,
+    /// GRE version 1.
+    Pptp {
+        acknowledges: bool,
+    },
+    /// UDP and VXLAN.
+    Vxlan,
+    /// UDP and Geneve with that many words of options.
+    Geneve {
+        options: u8,
+    },
+    /// UDP and GTP-U with extension headers of so many words.
+    GtpU {
+        sequenced: bool,
+        extensions: Vec<u8>,
+    },
+}
+
+/// An IPv4 or IPv6 header.
+#[derive(Clone, Debug)]
+pub(crate) struct Ip {
+    pub(crate) source: IpAddr,
+    pub(crate) destination: IpAddr,
+    pub(crate) dscp: u8,
+    /// IPv4 only: words of options.
+    pub(crate) options: u8,
+    /// IPv6 only: protocol numbers of extension headers, and the length field of each.
+    pub(crate) extensions: Vec<(u8, u8)>,
+}
+
+/// The transport header and its payload.
+#[derive(Clone, Debug)]
+pub(crate) enum Body {
+    Tcp { ports: [u16; 2], sequence: u32, acknowledgement: u32, flags: u8, options: TcpOptions, payload: Vec<u8> },
+    Udp { ports: [u16; 2], payload: Vec<u8> },
+    Icmp { payload: Vec<u8> },
+}
+
+/// The option lists that stacks send.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TcpOptions {
+    None,
+    /// Two fillers, timestamps.
+    Timestamps(u32, u32),
+    /// Segment size, SACK permitted, timestamps, filler, window scale.
+    Syn(u32, u32),
+    /// Segment size only.
+    SegmentSize,
+    /// A SACK block between fillers, then timestamps.
+    Sack(u32, u32),
+}
+
+impl TcpOptions {
+    fn bytes(self) -> Vec<u8> {
+        let stamps = |value: u32, echo: u32| [&[8, 10][..], &value.to_be_bytes(), &echo.to_be_bytes()].concat();
+        match self {
+            Self::None => vec![],
+            Self::Timestamps(value, echo) => [vec![1, 1], stamps(value, echo)].concat(),
+            Self::Syn(value, echo) => [vec![2, 4, 5, 180, 4, 2], stamps(value, echo), vec![1, 3, 3, 7]].concat(),
+            Self::SegmentSize => vec![2, 4, 5, 180],
+            Self::Sack(value, echo) => {
+                [vec![1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 9], stamps(value, echo), vec![0, 0]].concat()
+            }
+        }
+    }
+
+    fn timestamps(self) -> Option<(u32, u32)> {
+        match self {
+            Self::Timestamps(value, echo) | Self::Syn(value, echo) | Self::Sack(value, echo) => Some((value, echo)),
+            Self::None | Self::SegmentSize => None,
+        }
+    }
+}
+
+/// What begins at the front of some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Ipv4,
+    Ipv6,
+    Ethernet,
+    Ppp,
+    EtherType(u16),
+    Protocol(u8),
+    /// Only the link type says.
+    Link,
+}
+
+const MPLS: u16 = 0x8847;
+const PPPOE: u16 = 0x8864;
+
+impl Kind {
+    fn ether_type(self) -> u16 {
+        match self {
+            Self::Ipv4 => 0x0800,
+            Self::Ipv6 => 0x86dd,
+            Self::Ethernet => 0x6558,
+            Self::Ppp => 0x880b,
+            Self::EtherType(number) => number,
+            Self::Protocol(_) | Self::Link => panic!("{self:?} has no Ethernet type"),
+        }
+    }
+
+    fn protocol(self) -> u8 {
+        match self {
+            Self::Ipv4 => 4,
+            Self::Ipv6 => 41,
+            Self::EtherType(MPLS) => 137,
+            Self::Protocol(number) => number,
+            _ => panic!("{self:?} has no IP protocol number"),
+        }
+    }
+
+    fn ppp(self) -> u16 {
+        match self {
+            Self::Ipv4 => 0x0021,
+            Self::Ipv6 => 0x0057,
+            Self::EtherType(MPLS) => 0x0281,
+            _ => panic!("{self:?} has no PPP protocol number"),
+        }
+    }
+}
+
+fn with_udp(port: u16, payload: Vec<u8>) -> (Kind, Vec<u8>) {
+    let mut udp = TUNNEL_SOURCE.to_be_bytes().to_vec();
+    udp.extend(port.to_be_bytes());
+    udp.extend((payload.len() as u16 + 8).to_be_bytes());
+    udp.extend([0, 0]);
+    (Kind::Protocol(protocol::UDP), [udp, payload].concat())
+}
+
+/// The source port of tunnels over UDP.
+const TUNNEL_SOURCE: u16 = 49_152;
+
+impl Layer {
+    /// The destination port, if this is a tunnel over UDP.
+    fn port(&self) -> Option<u16> {
+        match self {
+            Self::Vxlan => Some(4789),
+            Self::Geneve { .. } => Some(6081),
+            Self::GtpU { .. } => Some(2152),
+            _ => None,
+        }
+    }
+
+    /// Puts this header in front.
+    fn wrap(&self, kind: Kind, inside: Vec<u8>) -> (Kind, Vec<u8>) {
+        let front = |header: Vec<u8>| [header, inside.clone()].concat();
+        let behind = |header: &[u8], number: u16| [header, &number.to_be_bytes()].concat();
+        match self {
+            Self::Ethernet { snap: false } => (Kind::Ethernet, front(behind(&[2; 12], kind.ether_type()))),
+            Self::Ethernet { snap: true } => {
+                let header =
+                    [behind(&[2; 12], inside.len() as u16 + 8), behind(&[0xaa, 0xaa, 3, 0, 0, 0], kind.ether_type())];
+                (Kind::Ethernet, front(header.concat()))
+            }
+            Self::Vlan { ether_type, id } => {
+                (Kind::EtherType(*ether_type), front(behind(&(id | 0x2000).to_be_bytes(), kind.ether_type())))
+            }
+            Self::Mpls { labels } => {
+                let stack = (1..=*labels).flat_map(|i| [0x12, 0x34, 0x50 | u8::from(i == *labels), 64]);
+                (Kind::EtherType(MPLS), front(stack.collect()))
+            }
+            Self::ControlWord => (Kind::Ethernet, front(vec![0; 4])),
+            Self::Pppoe => (Kind::EtherType(PPPOE), front(behind(&[0x11, 0, 0, 7], inside.len() as u16))),
+            Self::Ppp { framed, compressed } => {
+                let address: &[u8] = if *framed { &[0xff, 3] } else { &[] };
+                let number = kind.ppp();
+                let header = match compressed {
+                    true if number < 0x100 => [address, &[number as u8]].concat(),
+                    _ => behind(address, number),
+                };
+                (Kind::Ppp, front(header))
+            }
+            Self::Direction => (Kind::Link, front(vec![1])),
+            Self::Cooked => (Kind::Link, front(behind(&[0, 0, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2, 0, 0], kind.ether_type()))),
+            Self::Cooked2 => {
+                let rest = [0, 0, 0, 0, 0, 3, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2, 0, 0];
+                (Kind::Link, front([&kind.ether_type().to_be_bytes()[..], &rest].concat()))
+            }
+            Self::Loopback { ipv6, big_endian } => {
+                let family = if kind == Kind::Ipv4 { 2 } else { *ipv6 };
+                let header = if *big_endian { family.to_be_bytes() } else { family.to_le_bytes() };
+                (Kind::Link, front(header.to_vec()))
+            }
+            Self::Ip(ip) => ip.wrap(kind.protocol(), inside),
+            Self::Gre { checksum, key, sequence } => {
+                let bits = u8::from(*checksum) << 7 | u8::from(*key) << 5 | u8::from(*sequence) << 4;
+                let mut header = behind(&[bits, 0], kind.ether_type());
+                header.resize(4 + 4 * bits.count_ones() as usize, 0x45);
+                (Kind::Protocol(47), front(header))
+            }
+            Self::Erspan => {
+                let header = [0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 0x10, 7, 0, 7, 0, 0, 0, 1];
+                (Kind::Protocol(47), front(header.to_vec()))
+            }
+            Self::Pptp { acknowledges } => {
+                let mut header = vec![0x30, 1 | u8::from(*acknowledges) << 7, 0x88, 0x0b];
+                header.extend((inside.len() as u16).to_be_bytes());
+                header.extend([0, 7, 0, 0, 0, 1]);
+                if *acknowledges {
+                    header.extend([0, 0, 0, 2]);
+                }
+                (Kind::Protocol(47), front(header))
+            }
+            Self::Vxlan => with_udp(4789, front(vec![8, 0, 0, 0, 0, 0, 7, 0])),
+            Self::Geneve { options } => {
+                let mut header = behind(&[*options, 0], kind.ether_type());
+                header.extend([0, 0, 7, 0]);
+                header.resize(8 + 4 * usize::from(*options), 0x45);
+                with_udp(6081, front(header))
+            }
+            Self::GtpU { sequenced, extensions } => {
+                const EXTENSION: u8 = 0x85;
+                let mut options = vec![];
+                if *sequenced || !extensions.is_empty() {
+                    options.extend([0, 1, 0, if extensions.is_empty() { 0 } else { EXTENSION }]);
+                }
+                for (i, words) in extensions.iter().enumerate() {
+                    let end = options.len() + 4 * usize::from(*words);
+                    options.push(*words);
+                    options.resize(end, 0);
+                    options[end - 1] = if i + 1 < extensions.len() { EXTENSION } else { 0 };
+                }
+                let bits = u8::from(!extensions.is_empty()) << 2 | u8::from(*sequenced) << 1;
+                let length = (options.len() + inside.len()) as u16;
+                let header = [behind(&[0x30 | bits, 255], length), vec![0, 0, 0, 7], options].concat();
+                with_udp(2152, front(header))
+            }
+        }
+    }
+}
+
+impl Ip {
+    fn wrap(&self, protocol: u8, inside: Vec<u8>) -> (Kind, Vec<u8>) {
+        match (self.source, self.destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => {
+                let header_length = 20 + 4 * usize::from(self.options);
+                let total = (header_length + inside.len()) as u16;
+                let mut header = vec![0x45 + self.options, self.dscp << 2];
+                header.extend(total.to_be_bytes());
+                header.extend([0, 1, 0x40, 0, 64, protocol, 0, 0]);
+                header.extend(source.octets());
+                header.extend(destination.octets());
+                header.resize(header_length, 1);
+                (Kind::Ipv4, [header, inside].concat())
+            }
+            (IpAddr::V6(source), IpAddr::V6(destination)) => {
+                let (mut next, mut inside) = (protocol, inside);
+                for &(extension, length) in self.extensions.iter().rev() {
+                    let bytes = match extension {
+                        // Authentication counts words of four bytes, without the first two.
+                        51 => 4 * (usize::from(length) + 2),
+                        // A fragment header of a packet that is not fragmented.
+                        44 => 8,
+                        _ => 8 * (usize::from(length) + 1),
+                    };
+                    let mut header = vec![next, if extension == 44 { 0 } else { length }];
+                    header.resize(bytes, 0);
+                    (next, inside) = (extension, [header, inside].concat());
+                }
+                let first = 6 << 28 | u32::from(self.dscp) << 22;
+                let mut header = first.to_be_bytes().to_vec();
+                header.extend((inside.len() as u16).to_be_bytes());
+                header.extend([next, 64]);
+                header.extend(source.octets());
+                header.extend(destination.octets());
+                (Kind::Ipv6, [header, inside].concat())
+            }
+            mixed => panic!("addresses of two versions: {mixed:?}"),
+        }
+    }
+}
+
+impl Body {
+    fn wrap(&self, ipv6: bool) -> (Kind, Vec<u8>) {
+        match self {
+            Self::Tcp { ports, sequence, acknowledgement, flags, options, payload } => {
+                let options = options.bytes();
+                let mut tcp: Vec<u8> = ports.iter().flat_map(|port| port.to_be_bytes()).collect();
+                tcp.extend(sequence.to_be_bytes());
+                tcp.extend(acknowledgement.to_be_bytes());
+                tcp.extend([(5 + options.len() as u8 / 4) << 4, *flags, 1, 0, 0, 0, 0, 0]);
+                (Kind::Protocol(protocol::TCP), [tcp, options, payload.clone()].concat())
+            }
+            Self::Udp { ports, payload } => {
+                let mut udp: Vec<u8> = ports.iter().flat_map(|port| port.to_be_bytes()).collect();
+                udp.extend((payload.len() as u16 + 8).to_be_bytes());
+                udp.extend([0, 0]);
+                (Kind::Protocol(protocol::UDP), [udp, payload.clone()].concat())
+            }
+            Self::Icmp { payload } => {
+                let protocol = if ipv6 { protocol::ICMPV6 } else { protocol::ICMP };
+                (Kind::Protocol(protocol), payload.clone())
+            }
+        }
+    }
+
+    fn transport(&self) -> Transport<'_> {
+        match self {
+            Self::Tcp { sequence, acknowledgement, flags, options, payload, .. } => Transport::Tcp(Tcp {
+                sequence: *sequence,
+                acknowledgement: *acknowledgement,
+                flags: *flags,
+                payload_length: payload.len() as u32,
+                timestamps: options.timestamps(),
+                payload,
+            }),
+            Self::Udp { payload, .. } => Transport::Udp(payload),
+            Self::Icmp { payload } => Transport::Icmp(payload),
+        }
+    }
+}
+
+impl Sample {
+    /// The frame.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut bytes = self.suffix(0);
+        bytes.resize(bytes.len() + self.padding, 0xee);
+        bytes
+    }
+
+    /// The layers from that index on, and the body.
+    fn suffix(&self, from: usize) -> Vec<u8> {
+        let innermost = self.ips().last().expect("a sample has an IP header").1;
+        let body = self.body.wrap(innermost.source.is_ipv6());
+        let wrapped = self.layers[from..].iter().rev().fold(body, |(kind, inside), layer| layer.wrap(kind, inside));
+        wrapped.1
+    }
+
+    /// The IP headers with their places among the layers, the outermost first.
+    fn ips(&self) -> impl Iterator<Item = (usize, &Ip)> {
+        self.layers.iter().enumerate().filter_map(|(i, layer)| match layer {
+            Layer::Ip(ip) => Some((i, ip)),
+            _ => None,
+        })
+    }
+
+    /// Whether anything stands between the outermost IP header and the body.
+    pub(crate) fn has_tunnel(&self) -> bool {
+        self.ips().next().is_some_and(|(i, _)| i + 1 < self.layers.len())
+    }
+
+    /// Passes what a parser must find to `check`; from it, slices may be borrowed.
+    pub(crate) fn expect(&self, key: Key, check: impl FnOnce(Result<Packet<'_>, Reject>)) {
+        let mut ips = self.ips();
+        let (place, ip) = match key {
+            Key::Inner => ips.last(),
+            Key::Outer => ips.next(),
+        }
+        .expect("a sample has an IP header");
+        let vlan = self.layers[..place].iter().find_map(|layer| match layer {
+            Layer::Vlan { id, .. } => Some(*id),
+            _ => None,
+        });
+        let packet = |protocol, [source_port, destination_port]: [u16; 2], transport| Packet {
+            flow: FlowKey {
+                source: ip.source.into(),
+                destination: ip.destination.into(),
+                source_port,
+                destination_port,
+                protocol,
+            },
+            vlan,
+            dscp: ip.dscp,
+            transport,
+        };
+        match self.layers.get(place + 1) {
+            None => {
+                let (protocol, ports) = match &self.body {
+                    Body::Tcp { ports, .. } => (protocol::TCP, *ports),
+                    Body::Udp { ports, .. } => (protocol::UDP, *ports),
+                    Body::Icmp { .. } if ip.source.is_ipv4() => (protocol::ICMP, [0; 2]),
+                    Body::Icmp { .. } => (protocol::ICMPV6, [0; 2]),
+                };
+                check(Ok(packet(protocol, ports, self.body.transport())));
+            }
+            Some(tunnel) => match tunnel.port() {
+                Some(port) => {
+                    let datagram = self.suffix(place + 1);
+                    check(Ok(packet(protocol::UDP, [TUNNEL_SOURCE, port], Transport::Udp(&datagram[8..]))));
+                }
+                None => check(Err(Reject::Transport)),
+            },
+        }
+    }
+}
+
+fn ip(extensible: bool) -> impl Strategy<Value = Ip> {
+    let addresses = prop_oneof![
+        any::<[u32; 2]>().prop_map(|both| both.map(|bits| IpAddr::V4(Ipv4Addr::from_bits(bits)))),
+        // Not IPv4 in disguise: that would be an IPv4 address to us.
+        any::<[[u8; 15]; 2]>().prop_map(|both| {
+            both.map(|low| {
+                let mut octets = [0x20; 16];
+                octets[1..].copy_from_slice(&low);
+                IpAddr::V6(Ipv6Addr::from(octets))
+            })
+        }),
+    ];
+    let extension =
+        prop_oneof![(Just(0), 0..4u8), (Just(43), 0..4u8), (Just(60), 0..4u8), (Just(51), 1..7u8), Just((44, 0))];
+    let most = if extensible { 4u8 } else { 0 };
+    (addresses, 0..64u8, 0..=most, vec(extension, 0..=usize::from(most))).prop_map(
+        |([source, destination], dscp, options, mut extensions)| {
+            // Hop-by-hop options come first or not at all.
+            for (kind, _) in extensions.iter_mut().skip(1) {
+                if *kind == 0 {
+                    *kind = 60;
+                }
+            }
+            Ip { source, destination, dscp, options, extensions }
+        },
+    )
+}
+
+/// TCP, UDP or ICMP; no tunnel.
+pub(crate) fn body() -> impl Strategy<Value = Body> {
+    let options = (0..5, any::<u32>(), any::<u32>()).prop_map(|(choice, value, echo)| match choice {
+        0 => TcpOptions::None,
+        1 => TcpOptions::Timestamps(value, echo),
+        2 => TcpOptions::Syn(value, echo),
+        3 => TcpOptions::SegmentSize,
+        _ => TcpOptions::Sack(value, echo),
+    });
+    let port = any::<u16>().prop_filter("a tunnel's port", |port| ![2152, 4789, 6081, 8472].contains(port));
+    let ports = [port.clone(), port];
+    prop_oneof![
+        3 => (ports.clone(), any::<[u32; 2]>(), any::<u8>(), options, vec(any::<u8>(), 0..60)).prop_map(
+            |(ports, [sequence, acknowledgement], flags, options, payload)| {
+                Body::Tcp { ports, sequence, acknowledgement, flags, options, payload }
+            }
+        ),
+        1 => (ports, vec(any::<u8>(), 0..60)).prop_map(|(ports, payload)| Body::Udp { ports, payload }),
+        1 => vec(any::<u8>(), 8..60).prop_map(|payload| Body::Icmp { payload }),
+    ]
+}
+
+fn tags() -> impl Strategy<Value = Vec<Layer>> {
+    let tag = (prop::sample::select(vec![0x8100, 0x88a8, 0x9100]), 0..4096u16);
+    vec(tag.prop_map(|(ether_type, id)| Layer::Vlan { ether_type, id }), 0..3)
+}
+
+/// Ethernet and at most VLAN tags: what other parsers know too.
+fn plain_ethernet() -> impl Strategy<Value = Vec<Layer>> {
+    tags().prop_map(|tags| [vec![Layer::Ethernet { snap: false }], tags].concat())
+}
+
+fn ppp() -> impl Strategy<Value = Layer> {
+    any::<[bool; 2]>().prop_map(|[framed, compressed]| Layer::Ppp { framed, compressed })
+}
+
+fn bare_ppp() -> impl Strategy<Value = Layer> {
+    any::<bool>().prop_map(|compressed| Layer::Ppp { framed: false, compressed })
+}
+
+/// Ethernet with everything that may stand between it and IP.
+fn ethernet() -> impl Strategy<Value = Vec<Layer>> {
+    let mpls = || (1..4u8).prop_map(|labels| Layer::Mpls { labels });
+    let shims = prop_oneof![
+        3 => Just(vec![]),
+        1 => mpls().prop_map(|mpls| vec![mpls]),
+        1 => (mpls(), plain_ethernet()).prop_map(|(mpls, inner)| [vec![mpls, Layer::ControlWord], inner].concat()),
+        1 => bare_ppp().prop_map(|ppp| vec![Layer::Pppoe, ppp]),
+    ];
+    (any::<bool>(), tags(), shims)
+        .prop_map(|(snap, tags, shims)| [vec![Layer::Ethernet { snap }], tags, shims].concat())
+}
+
+/// From one IP header to the next.
+fn tunnel() -> impl Strategy<Value = Vec<Layer>> {
+    let gre = || any::<[bool; 3]>().prop_map(|[checksum, key, sequence]| vec![Layer::Gre { checksum, key, sequence }]);
+    let geneve = || (0..4u8).prop_map(|options| vec![Layer::Geneve { options }]);
+    let gtp_u = (any::<bool>(), vec(1..4u8, 0..3));
+    let over = |outer: BoxedStrategy<Vec<Layer>>, inner: BoxedStrategy<Vec<Layer>>| {
+        (outer, inner).prop_map(|(outer, inner)| [outer, inner].concat())
+    };
+    prop_oneof![
+        Just(vec![]),
+        (1..3u8).prop_map(|labels| vec![Layer::Mpls { labels }]),
+        gre(),
+        over(gre().boxed(), ethernet().boxed()),
+        over(Just(vec![Layer::Erspan]).boxed(), ethernet().boxed()),
+        (any::<bool>(), ppp()).prop_map(|(acknowledges, ppp)| vec![Layer::Pptp { acknowledges }, ppp]),
+        over(Just(vec![Layer::Vxlan]).boxed(), ethernet().boxed()),
+        geneve(),
+        over(geneve().boxed(), ethernet().boxed()),
+        gtp_u.prop_map(|(sequenced, extensions)| vec![Layer::GtpU { sequenced, extensions }]),
+    ]
+}
+
+/// Frames of every link type with every encapsulation.
+pub(crate) fn sample() -> impl Strategy<Value = Sample> {
+    let none = || Just(vec![]);
+    let ppp = || ppp().prop_map(|ppp| vec![ppp]);
+    let loopback = (prop::sample::select(vec![24, 28, 30]), any::<bool>())
+        .prop_map(|(ipv6, big_endian)| vec![Layer::Loopback { ipv6, big_endian }]);
+    let below = prop_oneof![
+        6 => (Just(LinkType::ETHERNET), ethernet()),
+        1 => (Just(LinkType::LINUX_SLL), tags().prop_map(|tags| [vec![Layer::Cooked], tags].concat())),
+        1 => (Just(LinkType::LINUX_SLL2), tags().prop_map(|tags| [vec![Layer::Cooked2], tags].concat())),
+        1 => (prop::sample::select(vec![LinkType::RAW, LinkType::RAW_BSD, LinkType::RAW_OPENBSD]), none()),
+        1 => (prop::sample::select(vec![LinkType::NULL, LinkType::LOOP]), loopback),
+        1 => (prop::sample::select(vec![LinkType::PPP, LinkType::PPP_HDLC]), ppp()),
+        1 => (Just(LinkType::PPP_WITH_DIRECTION), ppp().prop_map(|ppp| [vec![Layer::Direction], ppp].concat())),
+        1 => (Just(LinkType::PPP_ETHER), bare_ppp().prop_map(|ppp| vec![Layer::Pppoe, ppp])),
+    ];
+    let tunnels = vec((tunnel(), ip(true)), 0..3);
+    (below, ip(true), tunnels, body(), 0..20usize).prop_map(
+        |((link, mut layers), outermost, tunnels, body, padding)| {
+            layers.push(Layer::Ip(outermost));
+            for (tunnel, ip) in tunnels {
+                layers.extend(tunnel);
+                layers.push(Layer::Ip(ip));
+            }
+            Sample { link, layers, body, padding }
+        },
+    )
+}
+
+/// Ethernet, VLAN tags, one IP header: what other parsers know too, and mostly what the common path takes.
+pub(crate) fn plain_sample() -> impl Strategy<Value = Sample> {
+    let ip = prop_oneof![ip(false), ip(true)];
+    (plain_ethernet(), ip, body(), 0..20usize).prop_map(|(mut layers, ip, body, padding)| {
+        layers.push(Layer::Ip(ip));
+        Sample { link: LinkType::ETHERNET, layers, body, padding }
+    })
+}

@@ -1,0 +1,125 @@
+//! The parser on packets whose fields are known, on every shorter slice of them, and on damaged ones.
+
+mod packets;
+
+use dwell_observe::packet::{Packet, Tcp, Transport};
+use dwell_observe::parse::{Key, Reject, parse};
+use dwell_types::LinkType;
+use packets::{plain_sample, sample};
+use proptest::prelude::*;
+
+/// What holds for every frame: slices lie in it, and no payload is longer than it says.
+fn parse_checked(link: LinkType, bytes: &[u8], wire: usize, key: Key) -> Result<Packet<'_>, Reject> {
+    let result = parse(link, bytes, wire as u32, key);
+    if let Ok(packet) = &result {
+        let slice = match packet.transport {
+            Transport::Tcp(tcp) => {
+                assert!(tcp.payload_length as usize >= tcp.payload.len());
+                tcp.payload
+            }
+            Transport::Udp(slice) | Transport::Icmp(slice) => slice,
+        };
+        let within = bytes.as_ptr_range();
+        let range = slice.as_ptr_range();
+        assert!(slice.is_empty() || within.start <= range.start && range.end <= within.end);
+        assert!(packet.dscp < 64 && packet.vlan.is_none_or(|id| id < 4096));
+    }
+    result
+}
+
+/// Whether a packet of a cut frame is what remains of the packet of the whole one.
+fn is_cut_of(cut: &Packet<'_>, whole: &Packet<'_>) -> bool {
+    let transport = match (cut.transport, whole.transport) {
+        (Transport::Tcp(cut), Transport::Tcp(whole)) => {
+            let same = Tcp { payload: &[], timestamps: None, ..cut } == Tcp { payload: &[], timestamps: None, ..whole };
+            let timestamps = cut.timestamps.is_none() || cut.timestamps == whole.timestamps;
+            same && timestamps && whole.payload.starts_with(cut.payload)
+        }
+        (Transport::Udp(cut), Transport::Udp(whole)) | (Transport::Icmp(cut), Transport::Icmp(whole)) => {
+            whole.starts_with(cut)
+        }
+        _ => false,
+    };
+    transport && (cut.flow, cut.vlan, cut.dscp) == (whole.flow, whole.vlan, whole.dscp)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn finds_what_was_put_in(sample in sample()) {
+        let bytes = sample.bytes();
+        for key in [Key::Inner, Key::Outer] {
+            sample.expect(key, |expected| {
+                assert_eq!(parse_checked(sample.link, &bytes, bytes.len(), key), expected, "{key:?}");
+            });
+        }
+    }
+
+    /// A cut frame yields what is left of the packet, or says that it is cut. More bytes never yield less.
+    #[test]
+    fn every_cut_of_a_capture(sample in sample()) {
+        let bytes = sample.bytes();
+        for key in [Key::Inner, Key::Outer] {
+            let whole = parse_checked(sample.link, &bytes, bytes.len(), key);
+            let mut decoded = false;
+            for length in 0..bytes.len() {
+                match parse_checked(sample.link, &bytes[..length], bytes.len(), key) {
+                    Ok(cut) => {
+                        decoded = true;
+                        assert!(whole.as_ref().is_ok_and(|whole| is_cut_of(&cut, whole)), "{length} bytes: {cut:?}");
+                    }
+                    Err(reject) => {
+                        assert!(!decoded, "{length} bytes yield {reject} and fewer a packet");
+                        assert!(reject.is_truncated() || whole == Err(reject), "{length} bytes: {reject}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// A frame that really ends early never counts as cut by the capture, unless an IP header says so.
+    #[test]
+    fn every_shorter_frame(sample in sample()) {
+        let bytes = sample.bytes();
+        for length in 0..bytes.len() {
+            for key in [Key::Inner, Key::Outer] {
+                let result = parse_checked(sample.link, &bytes[..length], length, key);
+                assert!(result != Err(Reject::TruncatedLink) || sample.has_tunnel(), "{length} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn every_damaged_byte(sample in sample(), mask in 1..=255u8) {
+        let mut bytes = sample.bytes();
+        for place in 0..bytes.len() {
+            for mask in [mask, 0xff, 1] {
+                bytes[place] ^= mask;
+                for wire in [0, bytes.len(), 1_000_000] {
+                    let _ = parse_checked(sample.link, &bytes, wire, Key::Inner);
+                    let _ = parse_checked(sample.link, &bytes, wire, Key::Outer);
+                }
+                bytes[place] ^= mask;
+            }
+        }
+    }
+
+    /// The inline path for common layouts yields what the walk over all layers does: the same packet behind a cooked header
+    /// never takes it.
+    #[test]
+    fn the_common_path_is_no_other(sample in plain_sample(), place in any::<prop::sample::Index>(), mask: u8, cut in 0..40usize) {
+        let mut bytes = sample.bytes();
+        let place = place.index(bytes.len() - 12);
+        bytes[12 + place] ^= mask;
+        let captured = bytes.len().saturating_sub(cut).max(14);
+        // The type fields mean the same from 1536 on.
+        prop_assume!(u16::from_be_bytes([bytes[12], bytes[13]]) >= 1536);
+        let cooked = [&[0, 0, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2, 0, 0], &bytes[12..]].concat();
+        for key in [Key::Inner, Key::Outer] {
+            let ethernet = parse_checked(LinkType::ETHERNET, &bytes[..captured], bytes.len(), key);
+            let walked = parse_checked(LinkType::LINUX_SLL, &cooked[..captured + 2], cooked.len(), key);
+            assert_eq!(ethernet, walked);
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! Named packets: one rule of the parser each.
+
+use dwell_observe::packet::{Packet, Transport};
+use dwell_observe::parse::{Key, LAYERS, Reject, parse};
+use dwell_types::{LinkType, protocol};
+
+/// Eight bytes of UDP header to a port, for a payload of that length.
+fn udp(port: u16, length: usize) -> Vec<u8> {
+    [&[0xc3, 0x50][..], &port.to_be_bytes(), &(length as u16 + 8).to_be_bytes(), &[0, 0]].concat()
+}
+
+/// Ports 50000 and 80, sequence number 1, acknowledgement number 2, ACK, no options.
+const TCP: [u8; 20] = [0xc3, 0x50, 0, 80, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x10, 1, 0, 0, 0, 0, 0];
+
+/// IPv4 from 10.0.0.1 to 10.0.0.2, with that fragment field and around that payload.
+fn ipv4(protocol: u8, fragment: u16, payload: &[u8]) -> Vec<u8> {
+    let [high, low] = (payload.len() as u16 + 20).to_be_bytes();
+    let [offset_high, offset_low] = fragment.to_be_bytes();
+    let header = [0x45, 0, high, low, 0, 1, offset_high, offset_low, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    [&header, payload].concat()
+}
+
+/// IPv6 around that payload.
+fn ipv6(next: u8, payload: &[u8]) -> Vec<u8> {
+    let [high, low] = (payload.len() as u16).to_be_bytes();
+    [&[0x60, 0, 0, 0, high, low, next, 64][..], &[0x20; 16], &[0x30; 16], payload].concat()
+}
+
+fn ethernet(ether_type: u16, payload: &[u8]) -> Vec<u8> {
+    [&[2; 12][..], &ether_type.to_be_bytes(), payload].concat()
+}
+
+fn inner(link: LinkType, bytes: &[u8]) -> Result<Packet<'_>, Reject> {
+    parse(link, bytes, bytes.len() as u32, Key::Inner)
+}
+
+/// Transport, destination port and payload length on the wire of raw IP.
+fn found(bytes: &[u8]) -> Result<(u8, u16, usize), Reject> {
+    inner(LinkType::RAW, bytes).map(|packet| {
+        let length = match packet.transport {
+            Transport::Tcp(tcp) => tcp.payload_length as usize,
+            Transport::Udp(payload) | Transport::Icmp(payload) => payload.len(),
+        };
+        (packet.flow.protocol, packet.flow.destination_port, length)
+    })
+}
+
+#[test]
+fn fragments() {
+    const MORE: u16 = 0x2000;
+    let datagram = [udp(53, 100), vec![0; 24]].concat();
+    assert_eq!(found(&ipv4(protocol::UDP, MORE, &datagram)), Ok((protocol::UDP, 53, 24)), "what the first one has");
+    assert_eq!(found(&ipv4(protocol::UDP, MORE | 4, &datagram)), Err(Reject::Fragment));
+    assert_eq!(found(&ipv4(protocol::UDP, 4, &datagram)), Err(Reject::Fragment));
+    // The end of the segment, and with it what will acknowledge it, is in another fragment.
+    assert_eq!(found(&ipv4(protocol::TCP, MORE, &TCP)), Err(Reject::Fragment));
+    assert_eq!(found(&ipv4(protocol::TCP, 0x4000, &TCP)), Ok((protocol::TCP, 80, 0)), "only “don't fragment”");
+
+    let six = |place: u16, next, payload: &[u8]| {
+        let [high, low] = place.to_be_bytes();
+        ipv6(44, &[&[next, 0, high, low, 0, 0, 0, 9][..], payload].concat())
+    };
+    assert_eq!(found(&six(0, protocol::TCP, &TCP)), Ok((protocol::TCP, 80, 0)), "a whole packet (RFC 6946)");
+    assert_eq!(found(&six(1, protocol::TCP, &TCP)), Err(Reject::Fragment));
+    assert_eq!(found(&six(1, protocol::UDP, &datagram)), Ok((protocol::UDP, 53, 24)));
+    assert_eq!(found(&six(8, protocol::UDP, &datagram)), Err(Reject::Fragment));
+    // The first fragment of a tunnelled packet: the inner header has a length of its own.
+    let mut inside = ipv4(protocol::TCP, 0, &TCP);
+    inside[2..4].copy_from_slice(&1040u16.to_be_bytes());
+    assert_eq!(found(&ipv4(4, MORE, &inside)), Ok((protocol::TCP, 80, 1000)));
+    assert_eq!(found(&ipv4(4, 4, &inside)), Err(Reject::Fragment));
+}
+
+#[test]
+fn a_tunnel_without_ip_is_plain_udp() {
+    let through = |port, payload: &[u8]| found(&ipv4(protocol::UDP, 0, &[&udp(port, payload.len()), payload].concat()));
+    let ip = ipv4(protocol::TCP, 0, &TCP);
+    let vxlan = |ether_type, payload: &[u8]| [&[8, 0, 0, 0, 0, 0, 7, 0], &ethernet(ether_type, payload)[..]].concat();
+
+    assert_eq!(through(4789, &vxlan(0x0800, &ip)), Ok((protocol::TCP, 80, 0)));
+    assert_eq!(through(8472, &vxlan(0x0800, &ip)), Ok((protocol::TCP, 80, 0)));
+    assert_eq!(through(4789, &vxlan(0x0806, &[0; 28])), Ok((protocol::UDP, 4789, 50)), "ARP");
+    assert_eq!(through(4789, &vxlan(0x0800, &[0x55; 40])), Ok((protocol::UDP, 4789, 62)), "no version of IP");
+    assert_eq!(through(4789, &[8, 0, 0, 0, 0]), Ok((protocol::UDP, 4789, 5)), "too short for VXLAN");
+    assert_eq!(through(4789, &[0; 60]), Ok((protocol::UDP, 4789, 60)), "without the flag");
+    assert_eq!(through(4789, &vxlan(0x0800, &ip[..19])), Ok((protocol::UDP, 4789, 41)), "an IP header cut on the wire");
+
+    let geneve = |first, payload: &[u8]| [&[first, 0, 8, 0, 0, 0, 7, 0], payload].concat();
+    assert_eq!(through(6081, &geneve(0, &ip)), Ok((protocol::TCP, 80, 0)));
+    assert_eq!(through(6081, &geneve(0x40, &ip)), Ok((protocol::UDP, 6081, 48)), "version 1");
+    assert_eq!(through(6081, &geneve(0x3f, &ip)), Ok((protocol::UDP, 6081, 48)), "252 bytes of options");
+
+    let gtp = |first, kind, rest: &[u8]| [&[first, kind, 0, rest.len() as u8, 0, 0, 0, 7], rest].concat();
+    assert_eq!(through(2152, &gtp(0x30, 255, &ip)), Ok((protocol::TCP, 80, 0)));
+    assert_eq!(through(2152, &gtp(0x32, 1, &[0; 4])), Ok((protocol::UDP, 2152, 12)), "an echo request");
+    assert_eq!(
+        through(2152, &gtp(0x34, 255, &[0, 0, 0, 0x85, 0, 0, 0, 0])),
+        Ok((protocol::UDP, 2152, 16)),
+        "extension of length 0"
+    );
+    // The last byte of the first word names the next extension, of the last word of an extension the one after it.
+    let extended = [&[0, 0, 0, 0x85, 1, 0, 0, 0x85, 2, 0, 0, 0, 0, 0, 0, 0], &ip[..]].concat();
+    assert_eq!(through(2152, &gtp(0x34, 255, &extended)), Ok((protocol::TCP, 80, 0)));
+
+    // An IP header is there: what is wrong behind it is its own.
+    assert_eq!(through(4789, &vxlan(0x0800, &ipv4(132, 0, &[0; 20]))), Err(Reject::Transport));
+    assert_eq!(through(4789, &vxlan(0x0800, &ipv4(protocol::TCP, 4, &TCP))), Err(Reject::Fragment));
+    // A tunnel in a tunnel, the inner one without IP: plain UDP of the inner flow.
+    let nested = ipv4(protocol::UDP, 0, &[udp(6081, 50), vxlan(0x0806, &[0; 28])].concat());
+    assert_eq!(through(4789, &vxlan(0x0800, &nested)), Ok((protocol::UDP, 6081, 50)));
+}
+
+#[test]
+fn a_capture_cut_in_a_tunnel_does_not_change_the_flow() {
+    let inside = [&[8, 0, 0, 0, 0, 0, 7, 0], &ethernet(0x0800, &ipv4(protocol::TCP, 0, &TCP))[..]].concat();
+    let bytes = ipv4(protocol::UDP, 0, &[udp(4789, inside.len()), inside].concat());
+    let cut = |length| parse(LinkType::RAW, &bytes[..length], bytes.len() as u32, Key::Inner).map(|p| p.flow.protocol);
+    assert_eq!(cut(27), Err(Reject::TruncatedTransport));
+    assert_eq!(cut(28), Err(Reject::TruncatedLink));
+    assert_eq!(cut(49), Err(Reject::TruncatedLink));
+    assert_eq!(cut(50), Err(Reject::TruncatedIp));
+    assert_eq!(cut(70), Err(Reject::TruncatedTransport));
+    assert_eq!(cut(84), Ok(protocol::TCP), "14 bytes of TCP");
+}
+
+#[test]
+fn the_outer_key() {
+    let outer = |bytes: &[u8]| {
+        parse(LinkType::RAW, bytes, bytes.len() as u32, Key::Outer).map(|p| (p.flow.protocol, p.flow.destination_port))
+    };
+    let ip = ipv4(protocol::TCP, 0, &TCP);
+    assert_eq!(outer(&ip), Ok((protocol::TCP, 80)));
+    assert_eq!(
+        outer(&ipv4(protocol::UDP, 0, &[&udp(2152, 48)[..], &[0x30, 255, 0, 40, 0, 0, 0, 7], &ip[..]].concat())),
+        Ok((protocol::UDP, 2152))
+    );
+    assert_eq!(outer(&ipv4(47, 0, &[&[0, 0, 8, 0], &ip[..]].concat())), Err(Reject::Transport));
+    assert_eq!(outer(&ipv4(4, 0, &ip)), Err(Reject::Transport));
+}
+
+#[test]
+fn generic_routing() {
+    let ip = ipv4(protocol::TCP, 0, &TCP);
+    let gre = |header: &[u8], payload: &[u8]| found(&ipv4(47, 0, &[header, payload].concat()));
+    let tcp = Ok((protocol::TCP, 80, 0));
+    assert_eq!(gre(&[0, 0, 8, 0], &ip), tcp);
+    assert_eq!(
+        gre(&[0xb0, 0, 8, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3], &ip),
+        tcp,
+        "checksum, key and sequence number"
+    );
+    assert_eq!(gre(&[0x40, 0, 8, 0, 1, 1, 1, 1], &ip), Err(Reject::LinkHeader), "routing");
+    assert_eq!(gre(&[0, 2, 8, 0], &ip), Err(Reject::LinkHeader), "version 2");
+    assert_eq!(gre(&[0, 0, 0x12, 0x34], &ip), Err(Reject::NotIp));
+    assert_eq!(gre(&[0, 0, 0x65, 0x58], &ethernet(0x0800, &ip)), tcp);
+    // ERSPAN types I, II, III, III with the platform's header and bare IP.
+    assert_eq!(gre(&[0, 0, 0x88, 0xbe], &ethernet(0x0800, &ip)), tcp);
+    assert_eq!(gre(&[0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 0x10, 7, 0, 7, 0, 0, 0, 1], &ethernet(0x0800, &ip)), tcp);
+    let mut third = vec![0x10, 0, 0x22, 0xeb, 0, 0, 0, 1, 0x20, 7, 0, 7, 0, 0, 0, 1, 0, 0, 0, 0];
+    assert_eq!(gre(&third, &ethernet(0x0800, &ip)), tcp);
+    third[18..].copy_from_slice(&[2 << 2, 1]);
+    third.extend([0; 8]);
+    assert_eq!(gre(&third, &ip), tcp);
+    // PPTP: with payload, bare acknowledgement, control.
+    let pptp = |flags: [u8; 2], words: usize| [&flags, &[0x88, 0x0b, 0, 43, 0, 7][..], &vec![0; 4 * words]].concat();
+    let framed = [&[0xff, 3, 0x21], &ip[..]].concat();
+    assert_eq!(gre(&pptp([0x30, 0x81], 2), &framed), tcp);
+    assert_eq!(gre(&pptp([0x30, 0x01], 1), &framed), tcp);
+    assert_eq!(gre(&pptp([0x20, 0x81], 1), &[]), Err(Reject::NotIp));
+    assert_eq!(gre(&pptp([0x30, 0x01], 1), &[0xff, 3, 0xc0, 0x21, 1, 1, 0, 4]), Err(Reject::NotIp), "link control");
+}
+
+#[test]
+fn mpls_tells_nothing_but_the_first_nibble() {
+    let ip = ipv4(protocol::TCP, 0, &TCP);
+    let under = |payload: &[u8]| {
+        let bytes = ethernet(0x8847, &[&[0, 1, 0x20, 64, 0, 1, 0x31, 64], payload].concat());
+        inner(LinkType::ETHERNET, &bytes).map(|packet| packet.flow.destination_port)
+    };
+    assert_eq!(under(&ip), Ok(80));
+    assert_eq!(under(&ipv6(protocol::TCP, &TCP)), Ok(80));
+    assert_eq!(under(&[&[0; 4], &ethernet(0x0800, &ip)[..]].concat()), Ok(80), "control word");
+    assert_eq!(under(&[0x10, 0, 0, 0x21]), Err(Reject::NotIp), "associated channel");
+    assert_eq!(under(&[]), Err(Reject::LinkHeader));
+}
+
+#[test]
+fn lengths_that_ip_states() {
+    let with_length = |length: u16| {
+        let mut bytes = ipv4(protocol::TCP, 0, &[&TCP[..], &[7; 30]].concat());
+        bytes[2..4].copy_from_slice(&length.to_be_bytes());
+        found(&bytes).map(|(_, _, payload)| payload)
+    };
+    assert_eq!(with_length(70), Ok(30));
+    assert_eq!(with_length(60), Ok(20), "the rest is padding");
+    assert_eq!(with_length(1500), Ok(1460), "the rest was cut");
+    assert_eq!(with_length(0), Ok(30), "as long as the frame");
+    assert_eq!(with_length(39), Err(Reject::TransportHeader));
+    assert_eq!(with_length(20), Err(Reject::TransportHeader));
+    assert_eq!(with_length(19), Err(Reject::IpHeader));
+
+    // Segments beyond 64 KiB have no length in IP: the frame's counts, of which only the headers are captured.
+    let mut bytes = ethernet(0x86dd, &ipv6(protocol::TCP, &TCP));
+    bytes[18..20].fill(0);
+    let packet = parse(LinkType::ETHERNET, &bytes, 180_074, Key::Inner).expect("a packet");
+    assert!(matches!(packet.transport, Transport::Tcp(tcp) if tcp.payload_length == 180_000));
+    // Nothing of Ethernet's padding is payload.
+    let mut padded = ethernet(0x0800, &ipv4(protocol::TCP, 0, &TCP));
+    padded.resize(60, 0);
+    let packet = inner(LinkType::ETHERNET, &padded).expect("a packet");
+    assert!(matches!(packet.transport, Transport::Tcp(tcp) if tcp.payload_length == 0 && tcp.payload.is_empty()));
+}
+
+#[test]
+fn ip_headers_that_lie() {
+    let mut bytes = ipv4(protocol::TCP, 0, &TCP);
+    let with_first = |bytes: &mut Vec<u8>, first| {
+        bytes[0] = first;
+        found(bytes)
+    };
+    assert_eq!(with_first(&mut bytes, 0x44), Err(Reject::IpHeader), "16 bytes of header");
+    assert_eq!(with_first(&mut bytes, 0x4f), Err(Reject::IpHeader), "60 bytes of header in 40 of packet");
+    assert_eq!(with_first(&mut bytes, 0x55), Err(Reject::IpVersion));
+    assert_eq!(inner(LinkType::IPV6, &ipv4(protocol::TCP, 0, &TCP)), Err(Reject::IpVersion));
+    assert_eq!(inner(LinkType::IPV4, &ipv6(protocol::TCP, &TCP)), Err(Reject::IpVersion));
+    assert_eq!(found(&ipv6(0, &[6, 9, 0, 0, 0, 0, 0, 0])), Err(Reject::IpHeader), "80 bytes of options in 8");
+    assert_eq!(found(&ipv6(59, &[0; 20])), Err(Reject::Transport), "no next header");
+    assert_eq!(found(&ipv4(58, 0, &[128, 0, 0, 0, 0, 0, 0, 0])), Err(Reject::Transport), "the other version's ICMP");
+    assert_eq!(found(&ipv6(1, &[8, 0, 0, 0, 0, 0, 0, 0])), Err(Reject::Transport), "the other version's ICMP");
+    assert_eq!(found(&ipv4(protocol::ICMP, 0, &[8, 0, 0])), Err(Reject::TransportHeader));
+    assert_eq!(found(&[]), Err(Reject::IpHeader));
+}
+
+#[test]
+fn many_headers() {
+    // Extension headers are bounded by the bytes that they take.
+    let mut next = protocol::TCP;
+    let mut payload = TCP.to_vec();
+    for i in 0..200 {
+        payload = [&[next, 0, 1, 4, 0, 0, 0, 0], &payload[..]].concat();
+        next = [60, 43, 135, 139, 140][i % 5];
+    }
+    assert_eq!(found(&ipv6(next, &payload)), Ok((protocol::TCP, 80, 0)));
+    // Authentication counts in other units, also with IPv4.
+    let authenticated =
+        [&[protocol::TCP, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0][..], &TCP].concat();
+    assert_eq!(found(&ipv6(51, &authenticated)), Ok((protocol::TCP, 80, 0)));
+    assert_eq!(found(&ipv4(51, 0, &authenticated)), Ok((protocol::TCP, 80, 0)));
+
+    // Tags, labels and tunnels are bounded by their number: here Ethernet and IPv4 count too.
+    let tagged = |tags: usize| {
+        let tags = [0x81, 0, 0, 7].repeat(tags);
+        let bytes = [&[2; 12], &tags[..], &[8, 0], &ipv4(protocol::TCP, 0, &TCP)].concat();
+        inner(LinkType::ETHERNET, &bytes).map(|packet| packet.vlan)
+    };
+    assert_eq!(tagged(LAYERS - 2), Ok(Some(7)));
+    assert_eq!(tagged(LAYERS - 1), Err(Reject::Layers));
+    assert_eq!(tagged(10_000), Err(Reject::Layers));
+    let russian_doll = (0..LAYERS).fold(ipv4(protocol::TCP, 0, &TCP), |inside, _| ipv4(4, 0, &inside));
+    assert_eq!(found(&russian_doll), Err(Reject::Layers));
+}
+
+#[test]
+fn link_types() {
+    let (four, six) = (ipv4(protocol::TCP, 0, &TCP), ipv6(protocol::TCP, &TCP));
+    let behind = |link, header: &[u8], ip: &[u8]| {
+        let bytes = [header, ip].concat();
+        inner(link, &bytes).map(|packet| packet.flow.source.is_v4())
+    };
+    for link in [LinkType::RAW, LinkType::RAW_BSD, LinkType::RAW_OPENBSD] {
+        assert_eq!((behind(link, &[], &four), behind(link, &[], &six)), (Ok(true), Ok(false)), "{link}");
+    }
+    assert_eq!((behind(LinkType::IPV4, &[], &four), behind(LinkType::IPV6, &[], &six)), (Ok(true), Ok(false)));
+    for link in [LinkType::NULL, LinkType::LOOP] {
+        assert_eq!(behind(link, &[2, 0, 0, 0], &four), Ok(true));
+        assert_eq!(behind(link, &[0, 0, 0, 2], &four), Ok(true));
+        for family in [24, 28, 30] {
+            assert_eq!(behind(link, &[family, 0, 0, 0], &six), Ok(false));
+            assert_eq!(behind(link, &[0, 0, 0, family], &six), Ok(false));
+        }
+        assert_eq!(behind(link, &[7, 0, 0, 0], &four), Err(Reject::NotIp));
+        assert_eq!(behind(link, &[2, 0, 0, 0], &six), Err(Reject::IpVersion));
+    }
+    for link in [LinkType::PPP, LinkType::PPP_HDLC] {
+        assert_eq!(behind(link, &[0xff, 3, 0, 0x21], &four), Ok(true));
+        assert_eq!(behind(link, &[0, 0x57], &six), Ok(false));
+        assert_eq!(behind(link, &[0x21], &four), Ok(true), "compressed protocol field");
+        assert_eq!(behind(link, &[0x0f, 0, 8, 0], &four), Ok(true), "Cisco HDLC");
+        assert_eq!(behind(link, &[0xff, 3, 0xc0, 0x21], &[1, 1, 0, 4]), Err(Reject::NotIp), "link control");
+        assert_eq!(behind(link, &[0xff], &[]), Err(Reject::LinkHeader));
+    }
+    assert_eq!(behind(LinkType::PPP_WITH_DIRECTION, &[1, 0xff, 3, 0, 0x21], &four), Ok(true));
+    assert_eq!(behind(LinkType::PPP_ETHER, &[0x11, 0, 0, 7, 0, 42, 0, 0x21], &four), Ok(true));
+    assert_eq!(behind(LinkType::PPP_ETHER, &[0x11, 9, 0, 0, 0, 4, 1, 1, 0, 0], &[]), Err(Reject::NotIp), "discovery");
+    assert_eq!(behind(LinkType::PPP_ETHER, &[0x21, 0, 0, 7, 0, 42, 0, 0x21], &four), Err(Reject::LinkHeader));
+
+    let cooked = |device: u16, protocol: u16| {
+        [&[0, 0][..], &device.to_be_bytes(), &[0, 6, 2, 2, 2, 2, 2, 2, 0, 0], &protocol.to_be_bytes()].concat()
+    };
+    assert_eq!(behind(LinkType::LINUX_SLL, &cooked(1, 0x0800), &four), Ok(true));
+    assert_eq!(behind(LinkType::LINUX_SLL, &[cooked(1, 4), vec![6, 6, 3]].concat(), &four), Ok(true), "LLC");
+    assert_eq!(behind(LinkType::LINUX_SLL, &cooked(824, 0x0800), &four), Err(Reject::NotIp), "netlink");
+    let cooked_2 = [&[0x86, 0xdd][..], &[0; 18]].concat();
+    assert_eq!(behind(LinkType::LINUX_SLL2, &cooked_2, &six), Ok(false));
+
+    assert_eq!(behind(LinkType(127), &[], &four), Err(Reject::LinkType), "radiotap");
+    assert_eq!(behind(LinkType(u16::MAX), &[], &[]), Err(Reject::LinkType));
+}
+
+#[test]
+fn ethernet_with_a_length_field() {
+    let ip = ipv4(protocol::TCP, 0, &TCP);
+    let behind = |llc: &[u8], payload: &[u8]| {
+        let bytes = [ethernet((llc.len() + payload.len()) as u16, llc), payload.to_vec(), vec![0xee; 9]].concat();
+        inner(LinkType::ETHERNET, &bytes).map(|packet| packet.flow.destination_port)
+    };
+    assert_eq!(behind(&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0], &ip), Ok(80));
+    assert_eq!(behind(&[0xaa, 0xaa, 3, 0, 0, 0xf8, 8, 0], &ip), Ok(80));
+    assert_eq!(behind(&[0xaa, 0xaa, 3, 0, 0, 0xc, 0x20, 0], &[0; 20]), Err(Reject::NotIp), "a vendor's own");
+    assert_eq!(behind(&[6, 6, 3], &ip), Ok(80));
+    assert_eq!(behind(&[0x42, 0x42, 3], &[0; 35]), Err(Reject::NotIp), "spanning tree");
+    assert_eq!(behind(&[0xaa, 0xaa], &[]), Err(Reject::LinkHeader));
+    assert_eq!(inner(LinkType::ETHERNET, &ethernet(0x0806, &[0; 28])), Err(Reject::NotIp), "ARP");
+    assert_eq!(inner(LinkType::ETHERNET, &ethernet(1535, &ip)), Err(Reject::NotIp), "neither length nor type");
+    assert_eq!(inner(LinkType::ETHERNET, &[2; 13]), Err(Reject::LinkHeader));
+    assert_eq!(parse(LinkType::ETHERNET, &[2; 13], 60, Key::Inner), Err(Reject::TruncatedLink));
+}
