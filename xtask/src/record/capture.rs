@@ -1,0 +1,111 @@
+//! The capture itself: tcpdump at the point of observation, and the file that it leaves.
+
+use super::host::{MIDDLE, command, run};
+use anyhow::{Context, Result, bail, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Stdio};
+
+/// What the committed file looks like.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form {
+    Pcap,
+    PcapGzip,
+    PcapXz,
+    PcapZstd,
+    PcapNg,
+}
+
+/// A running tcpdump, killed on drop.
+#[derive(Debug)]
+pub(crate) struct Tcpdump {
+    child: Child,
+    words: BufReader<ChildStderr>,
+    path: PathBuf,
+}
+
+impl Tcpdump {
+    /// Starts capturing on the server side of the point; returns once it captures.
+    pub(crate) fn start(path: &Path, snap: u32) -> Result<Self> {
+        let mut command = command(MIDDLE, "tcpdump");
+        command.args(["-i", "point-far", "--immediate-mode", "--time-stamp-precision=nano", "-U", "-B", "16384"]);
+        command.args(["-Z", "root", "-s", &snap.to_string(), "-w"]).arg(path);
+        let mut child = command.stderr(Stdio::piped()).spawn().context("cannot start tcpdump")?;
+        let stderr = child.stderr.take().context("tcpdump has no standard error")?;
+        let mut tcpdump = Self { child, words: BufReader::new(stderr), path: path.to_owned() };
+        let mut line = String::new();
+        while !line.contains("listening on") {
+            line.clear();
+            ensure!(tcpdump.words.read_line(&mut line)? > 0, "tcpdump ended before it listened");
+        }
+        Ok(tcpdump)
+    }
+
+    /// Stops it and returns the number of frames; fails if the kernel dropped one.
+    pub(crate) fn stop(mut self) -> Result<usize> {
+        kill(Pid::from_raw(i32::try_from(self.child.id())?), Signal::SIGINT).context("cannot stop tcpdump")?;
+        let mut words = String::new();
+        self.words.read_to_string(&mut words)?;
+        let status = self.child.wait()?;
+        ensure!(status.success(), "tcpdump: {status}: {words}");
+        let number = |what: &str| {
+            let line = words.lines().find(|line| line.contains(what))?;
+            line.split_whitespace().next()?.parse::<usize>().ok()
+        };
+        match (number("captured"), number("dropped by kernel")) {
+            (Some(captured), Some(0)) => Ok(captured),
+            _ => bail!("tcpdump on {} lost frames: {words}", self.path.display()),
+        }
+    }
+}
+
+impl Drop for Tcpdump {
+    fn drop(&mut self) {
+        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// A captured frame: its time in nanoseconds since the epoch and its bytes.
+pub(crate) type Captured = (i64, Vec<u8>);
+
+/// Reads a little-endian pcap file with nanoseconds, as tcpdump writes it here.
+pub(crate) fn read(path: &Path) -> Result<Vec<Captured>> {
+    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    ensure!(word(0) == Some(0xa1b2_3c4d), "{} is no pcap file with nanoseconds", path.display());
+    let mut frames = Vec::new();
+    let mut at = 24;
+    while at < bytes.len() {
+        let record = || {
+            let time = i64::from(word(at)?) * 1_000_000_000 + i64::from(word(at + 4)?);
+            Some((time, bytes.get(at + 16..at + 16 + word(at + 8)? as usize)?.to_vec()))
+        };
+        let frame = record().with_context(|| format!("{} is cut at byte {at}", path.display()))?;
+        at += 16 + frame.1.len();
+        frames.push(frame);
+    }
+    Ok(frames)
+}
+
+/// Brings the pcap file into its committed form and returns the new path; the plain file is gone unless it is the form.
+pub(crate) fn shape(pcap: &Path, form: Form) -> Result<PathBuf> {
+    let from = pcap.display();
+    let (line, suffix) = match form {
+        Form::Pcap => return Ok(pcap.to_owned()),
+        Form::PcapGzip => (format!("gzip -9nf {from}"), ".gz"),
+        Form::PcapXz => (format!("xz -9ef {from}"), ".xz"),
+        Form::PcapZstd => (format!("zstd -19 -qf --rm {from}"), ".zst"),
+        Form::PcapNg => (format!("editcap -F pcapng {from} {from}ng"), "ng"),
+    };
+    run(&line)?;
+    if matches!(form, Form::PcapNg) {
+        fs::remove_file(pcap)?;
+    }
+    Ok(PathBuf::from(format!("{from}{suffix}")))
+}

@@ -1,0 +1,257 @@
+//! As much of a frame's headers as the delay line and the truth need.
+//!
+//! A second, plain parser on purpose: the truth must not rest on the code that it judges. It knows what our own hosts
+//! send and nothing more: Ethernet, IPv4 without fragments, IPv6 without extension headers.
+
+use dwell_types::{Address, FlowKey, hash, protocol};
+
+/// The headers of one frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Headers {
+    /// Addresses and ports as sent; ports are zero for ICMP.
+    pub(crate) flow: FlowKey,
+    /// What IP carries.
+    pub(crate) message: Message,
+}
+
+/// What IP carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Message {
+    /// A TCP segment.
+    Tcp(Segment),
+    /// Part of the payload of a DNS message: id, whether it is a response, hash of the question section.
+    Dns { id: u16, response: bool, question: u64 },
+    /// An NTP packet.
+    Ntp { mode: u8, origin: u64, transmit: u64 },
+    /// An ICMP or ICMPv6 echo.
+    Echo { reply: bool, id: u16, sequence: u16 },
+    /// Anything else.
+    Other,
+}
+
+/// A TCP segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub(crate) sequence: u32,
+    pub(crate) acknowledgement: u32,
+    pub(crate) flags: u8,
+    /// On the wire, in bytes.
+    pub(crate) payload_length: u32,
+    /// TSval and TSecr.
+    pub(crate) timestamps: Option<(u32, u32)>,
+    /// The DNS message that begins in this segment: as in [`Message::Dns`].
+    pub(crate) dns: Option<(u16, bool, u64)>,
+}
+
+pub(crate) const FIN: u8 = 0x01;
+pub(crate) const SYN: u8 = 0x02;
+pub(crate) const RST: u8 = 0x04;
+pub(crate) const ACK: u8 = 0x10;
+
+impl Segment {
+    pub(crate) fn has(&self, flags: u8) -> bool {
+        self.flags & flags != 0
+    }
+
+    /// A SYN that opens a connection, not one that answers.
+    pub(crate) fn opens(&self) -> bool {
+        self.flags & (SYN | ACK) == SYN
+    }
+
+    /// A SYN-ACK.
+    pub(crate) fn answers(&self) -> bool {
+        self.flags & (SYN | ACK) == SYN | ACK
+    }
+
+    /// The sequence number after this segment.
+    pub(crate) fn end(&self) -> u32 {
+        self.sequence
+            .wrapping_add(self.payload_length)
+            .wrapping_add(u32::from(self.has(SYN)))
+            .wrapping_add(u32::from(self.has(FIN)))
+    }
+}
+
+fn be16(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn be32(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn be64(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_be_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}
+
+/// The headers of an Ethernet frame; `None` for ARP and whatever else is not IP.
+pub(crate) fn parse(frame: &[u8]) -> Option<Headers> {
+    let ip = frame.get(14..)?;
+    let (source, destination, number, body, body_length) = match be16(frame, 12)? {
+        0x0800 => {
+            let header = usize::from(ip.first()? & 15) * 4;
+            let length = usize::from(be16(ip, 2)?);
+            let addresses = (Address::v4(be32(ip, 12)?), Address::v4(be32(ip, 16)?));
+            (addresses.0, addresses.1, *ip.get(9)?, ip.get(header..)?, length.checked_sub(header)?)
+        }
+        0x86dd => {
+            let address = |at: usize| Some(Address::v6(ip.get(at..at + 16)?.try_into().ok()?));
+            (address(8)?, address(24)?, *ip.get(6)?, ip.get(40..)?, usize::from(be16(ip, 4)?))
+        }
+        _ => return None,
+    };
+    let ports = match number {
+        protocol::TCP | protocol::UDP => (be16(body, 0)?, be16(body, 2)?),
+        _ => (0, 0),
+    };
+    let flow = FlowKey { source, destination, source_port: ports.0, destination_port: ports.1, protocol: number };
+    let message = match number {
+        protocol::TCP => Message::Tcp(segment(body, body_length, ports)?),
+        protocol::UDP => datagram(body.get(8..)?, ports),
+        protocol::ICMP | protocol::ICMPV6 => echo(body),
+        _ => Message::Other,
+    };
+    Some(Headers { flow, message })
+}
+
+fn segment(body: &[u8], length: usize, ports: (u16, u16)) -> Option<Segment> {
+    let header = usize::from(body.get(12)? >> 4) * 4;
+    let payload_length = u32::try_from(length.checked_sub(header)?).ok()?;
+    let dns = match body.get(header + 2..) {
+        Some(message) if payload_length > 14 && (ports.0 == 53 || ports.1 == 53) => dns(message),
+        _ => None,
+    };
+    Some(Segment {
+        sequence: be32(body, 4)?,
+        acknowledgement: be32(body, 8)?,
+        flags: *body.get(13)?,
+        payload_length,
+        timestamps: timestamps(body.get(20..header)?),
+        dns,
+    })
+}
+
+fn timestamps(mut options: &[u8]) -> Option<(u32, u32)> {
+    loop {
+        match *options.first()? {
+            0 => return None,
+            1 => options = &options[1..],
+            8 => return Some((be32(options, 2)?, be32(options, 6)?)),
+            _ => options = options.get(usize::from(*options.get(1)?).max(2)..)?,
+        }
+    }
+}
+
+fn datagram(payload: &[u8], ports: (u16, u16)) -> Message {
+    let known = match ports {
+        (53, _) | (_, 53) => dns(payload).map(|(id, response, question)| Message::Dns { id, response, question }),
+        (123, _) | (_, 123) => ntp(payload),
+        _ => None,
+    };
+    known.unwrap_or(Message::Other)
+}
+
+/// Id, whether it is a response, and the hash of the first question: its name in lower case, type and class.
+fn dns(message: &[u8]) -> Option<(u16, bool, u64)> {
+    let mut end = 12;
+    while *message.get(end)? != 0 {
+        end += usize::from(message[end]) + 1;
+    }
+    let question = message.get(12..end + 5)?.to_ascii_lowercase();
+    Some((be16(message, 0)?, message[2] & 0x80 != 0, hash::bytes(hash::start(0), &question)))
+}
+
+fn ntp(payload: &[u8]) -> Option<Message> {
+    Some(Message::Ntp { mode: payload.first()? & 7, origin: be64(payload, 24)?, transmit: be64(payload, 40)? })
+}
+
+fn echo(body: &[u8]) -> Message {
+    let reply = match body.first() {
+        Some(8 | 128) => false,
+        Some(0 | 129) => true,
+        _ => return Message::Other,
+    };
+    match (be16(body, 4), be16(body, 6)) {
+        (Some(id), Some(sequence)) => Message::Echo { reply, id, sequence },
+        _ => Message::Other,
+    }
+}
+
+/// A few letters for people who read the frame log.
+pub(crate) fn kind(headers: Option<&Headers>) -> &'static str {
+    match headers.map(|h| &h.message) {
+        Some(Message::Tcp(segment)) if segment.opens() => "syn",
+        Some(Message::Tcp(segment)) if segment.answers() => "syn-ack",
+        Some(Message::Tcp(segment)) if segment.has(RST) => "rst",
+        Some(Message::Tcp(segment)) if segment.has(FIN) => "fin",
+        Some(Message::Tcp(segment)) if segment.payload_length > 0 => "data",
+        Some(Message::Tcp(_)) => "ack",
+        Some(Message::Dns { .. }) => "dns",
+        Some(Message::Ntp { .. }) => "ntp",
+        Some(Message::Echo { .. }) => "echo",
+        Some(Message::Other) => "other",
+        None => "no-ip",
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// An Ethernet frame with IPv4 and TCP, checksums zero.
+    pub(crate) fn tcp(from: (u32, u16), to: (u32, u16), segment: &Segment) -> Vec<u8> {
+        let options: Vec<u8> = segment.timestamps.map_or(Vec::new(), |(value, echo)| {
+            [&[1, 1, 8, 10][..], &value.to_be_bytes(), &echo.to_be_bytes()].concat()
+        });
+        let header = 20 + options.len();
+        let length = 20 + header as u16 + segment.payload_length as u16;
+        let mut frame = vec![2; 12];
+        frame.extend([8, 0, 0x45, 0]);
+        frame.extend(length.to_be_bytes());
+        frame.extend([0, 0, 0, 0, 64, protocol::TCP, 0, 0]);
+        frame.extend(from.0.to_be_bytes());
+        frame.extend(to.0.to_be_bytes());
+        frame.extend(from.1.to_be_bytes());
+        frame.extend(to.1.to_be_bytes());
+        frame.extend(segment.sequence.to_be_bytes());
+        frame.extend(segment.acknowledgement.to_be_bytes());
+        frame.extend([(header as u8 / 4) << 4, segment.flags, 0, 0, 0, 0, 0, 0]);
+        frame.extend(options);
+        frame.resize(frame.len() + segment.payload_length as usize, 0);
+        frame
+    }
+
+    #[test]
+    fn a_segment_survives_the_way_through_bytes() {
+        let segment = Segment {
+            sequence: u32::MAX,
+            acknowledgement: 7,
+            flags: SYN | ACK,
+            payload_length: 3,
+            timestamps: Some((11, 12)),
+            dns: None,
+        };
+        let frame = tcp((0x0a0a_0001, 5000), (0x0a14_0101, 80), &segment);
+        let headers = parse(&frame).unwrap();
+        assert_eq!(headers.flow.to_string(), "10.10.0.1:5000 → 10.20.1.1:80 tcp");
+        assert_eq!(headers.message, Message::Tcp(segment.clone()));
+        assert_eq!(segment.end(), 3);
+        assert_eq!(kind(Some(&headers)), "syn-ack");
+        for length in 0..frame.len() - 3 {
+            assert_eq!(parse(&frame[..length]), None, "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn a_dns_question_is_found_whatever_its_case() {
+        let message = |flags: u8, name: &[u8]| {
+            [&[0x12, 0x34, flags, 0, 0, 1, 0, 0, 0, 0, 0, 0, 4], name, &[0, 0, 1, 0, 1]].concat()
+        };
+        let query = dns(&message(1, b"host")).unwrap();
+        let response = dns(&message(0x81, b"HOST")).unwrap();
+        assert_eq!((query.0, query.1, response.1), (0x1234, false, true));
+        assert_eq!(query.2, response.2);
+        assert_ne!(query.2, dns(&message(1, b"hosu")).unwrap().2);
+        assert_eq!(dns(&message(1, b"host")[..15]), None);
+    }
+}

@@ -1,0 +1,268 @@
+//! The delay line: moves every frame through the middle, holds it as the plan says, and writes down what really
+//! happened.
+//!
+//! One thread, four packet sockets. A frame from the clients waits in stage near-out, crosses the point of observation
+//! (sent on `point-near`, received on `point-far`), waits in far-out, and goes to the servers; the other way likewise.
+//! Frames of one flow leave a stage in the order in which they came, unless the plan lets one be overtaken.
+
+use super::headers::{self, Headers};
+use super::plan::{Judge, Plan, Rule, Stage, Verdict};
+use anyhow::{Context, Result, bail, ensure};
+use dwell_types::FlowKey;
+use nix::cmsg_space;
+use nix::ifaddrs::getifaddrs;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::socket::{
+    AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, bind, recvmsg, send,
+    setsockopt, socket, sockopt,
+};
+use nix::sys::time::{TimeSpec, TimeValLike};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::io::IoSliceMut;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What became of one frame on its way through the middle.
+#[derive(Clone, Debug)]
+pub(crate) struct Journey {
+    /// The first [`HEAD`] bytes.
+    pub(crate) head: Vec<u8>,
+    /// Bytes on the wire.
+    pub(crate) length: usize,
+    /// Whether it came from the clients.
+    pub(crate) outward: bool,
+    /// Received from its host, nanoseconds since the epoch.
+    pub(crate) entered_ns: i64,
+    /// Decided on entering.
+    pub(crate) first: Verdict,
+    /// Sent across the point of observation; `None` if dropped before.
+    pub(crate) point: Option<Sent>,
+    /// Received behind the point.
+    pub(crate) crossed_ns: Option<i64>,
+    /// Decided behind the point.
+    pub(crate) second: Option<Verdict>,
+    /// Sent to its destination; `None` if dropped on the way.
+    pub(crate) left: Option<Sent>,
+}
+
+/// A frame was handed to the kernel after the first clock reading and before the second; nanoseconds since the epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sent {
+    /// When it was to be sent: when it was received, plus what was drawn, or when the frame before it in its flow was due.
+    pub(crate) due_ns: i64,
+    pub(crate) after_ns: i64,
+    pub(crate) before_ns: i64,
+}
+
+impl Sent {
+    /// The best guess: the middle.
+    pub(crate) fn at_ns(self) -> i64 {
+        self.after_ns + self.error_ns()
+    }
+
+    /// How far the truth can be from [`Sent::at_ns`].
+    pub(crate) fn error_ns(self) -> i64 {
+        (self.before_ns - self.after_ns) / 2
+    }
+}
+
+impl Journey {
+    /// The headers, as far as they are known.
+    pub(crate) fn headers(&self) -> Option<Headers> {
+        headers::parse(&self.head)
+    }
+}
+
+/// Bytes of a frame that are kept.
+pub(crate) const HEAD: usize = 256;
+
+const INTERFACES: [&str; 4] = ["to-client", "point-near", "point-far", "to-server"];
+const TO_CLIENT: usize = 0;
+const POINT_NEAR: usize = 1;
+const POINT_FAR: usize = 2;
+const TO_SERVER: usize = 3;
+
+/// A frame that waits. Ordered by release time, then by arrival.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Waiting {
+    due_ns: i64,
+    arrival: u64,
+    journey: usize,
+    /// Index of the interface on which it leaves.
+    exit: usize,
+    bytes: Vec<u8>,
+}
+
+struct Line {
+    sockets: Vec<OwnedFd>,
+    judge: Judge,
+    journeys: Vec<Journey>,
+    waiting: BinaryHeap<Reverse<Waiting>>,
+    arrivals: u64,
+    /// Release time of the last frame of each flow, per stage.
+    last_due: HashMap<(Stage, FlowKey), i64>,
+    /// Journeys that are in the veth pair of the point, per interface on which they come out.
+    crossing: [VecDeque<usize>; 4],
+}
+
+/// Runs until told to stop, on the host where it is called. Frames that still wait then are not sent.
+pub(crate) fn run(plan: Plan, ready: &AtomicBool, stop: &AtomicBool) -> Result<Vec<Journey>> {
+    // The kernel may round our waking times up by 50 µs unless told not to.
+    nix::sys::prctl::set_timerslack(1).context("cannot set the timer slack")?;
+    let mut line = Line {
+        sockets: INTERFACES.iter().map(|name| open(name)).collect::<Result<_>>()?,
+        judge: Judge::new(plan),
+        journeys: Vec::new(),
+        waiting: BinaryHeap::new(),
+        arrivals: 0,
+        last_due: HashMap::new(),
+        crossing: Default::default(),
+    };
+    ready.store(true, Ordering::Release);
+    while !stop.load(Ordering::Acquire) {
+        line.release()?;
+        for interface in line.wait()? {
+            line.receive(interface)?;
+        }
+    }
+    Ok(line.journeys)
+}
+
+fn open(interface: &str) -> Result<OwnedFd> {
+    let address = getifaddrs()
+        .context("cannot list the interfaces")?
+        .filter(|entry| entry.interface_name == interface)
+        .find_map(|entry| entry.address?.as_link_addr().copied())
+        .with_context(|| format!("no interface {interface}"))?;
+    let socket = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::EthAll)
+        .context("cannot open a packet socket")?;
+    setsockopt(&socket, sockopt::RcvBufForce, &(32 << 20)).context("cannot enlarge the receive buffer")?;
+    setsockopt(&socket, sockopt::RxqOvfl, &1).context("cannot ask for drop counts")?;
+    bind(socket.as_raw_fd(), &address).with_context(|| format!("cannot bind to {interface}"))?;
+    Ok(socket)
+}
+
+fn now_ns() -> Result<i64> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock stands before 1970")?;
+    i64::try_from(since.as_nanos()).context("the clock stands after 2262")
+}
+
+impl Line {
+    /// Sends everything that is due.
+    fn release(&mut self) -> Result<()> {
+        loop {
+            let after_ns = now_ns()?;
+            let Some(next) = self.waiting.peek_mut().filter(|next| next.0.due_ns <= after_ns) else { return Ok(()) };
+            let frame = std::collections::binary_heap::PeekMut::pop(next).0;
+            send(self.sockets[frame.exit].as_raw_fd(), &frame.bytes, MsgFlags::empty())
+                .with_context(|| format!("cannot send {} bytes on {}", frame.bytes.len(), INTERFACES[frame.exit]))?;
+            let sent = Some(Sent { due_ns: frame.due_ns, after_ns, before_ns: now_ns()? });
+            match frame.exit {
+                POINT_NEAR => self.crossing[POINT_FAR].push_back(frame.journey),
+                POINT_FAR => self.crossing[POINT_NEAR].push_back(frame.journey),
+                _ => {
+                    self.journeys[frame.journey].left = sent;
+                    continue;
+                }
+            }
+            self.journeys[frame.journey].point = sent;
+        }
+    }
+
+    /// Sleeps until a frame is due or comes; returns the interfaces that have something.
+    fn wait(&self) -> Result<Vec<usize>> {
+        const LONGEST_NS: i64 = 50_000_000;
+        let until_due = match self.waiting.peek() {
+            Some(next) => (next.0.due_ns - now_ns()?).clamp(0, LONGEST_NS),
+            None => LONGEST_NS,
+        };
+        let mut sets: Vec<PollFd<'_>> =
+            self.sockets.iter().map(|s| PollFd::new(s.as_fd(), PollFlags::POLLIN)).collect();
+        match ppoll(&mut sets, Some(TimeSpec::nanoseconds(until_due)), None) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(error) => bail!("cannot wait for frames: {error}"),
+        }
+        Ok((0..sets.len()).filter(|&i| sets[i].any() == Some(true)).collect())
+    }
+
+    /// Takes one frame from an interface, if there is one.
+    fn receive(&mut self, interface: usize) -> Result<()> {
+        let mut bytes = vec![0; 65_536];
+        let mut control = cmsg_space!(u32);
+        let mut buffers = [IoSliceMut::new(&mut bytes)];
+        let descriptor = self.sockets[interface].as_raw_fd();
+        let message = match recvmsg::<LinkAddr>(descriptor, &mut buffers, Some(&mut control), MsgFlags::MSG_DONTWAIT) {
+            Ok(message) => message,
+            Err(nix::errno::Errno::EAGAIN) => return Ok(()),
+            Err(error) => bail!("cannot receive on {}: {error}", INTERFACES[interface]),
+        };
+        let at_ns = now_ns()?;
+        for note in message.cmsgs().context("a control message is cut")? {
+            if let ControlMessageOwned::RxqOvfl(lost) = note {
+                ensure!(lost == 0, "the kernel dropped {lost} frames of {}", INTERFACES[interface]);
+            }
+        }
+        // Our own frames come by on their way out.
+        const PACKET_OUTGOING: u8 = 4;
+        let length = message.bytes;
+        if message.address.is_some_and(|address| address.pkttype() == PACKET_OUTGOING) {
+            return Ok(());
+        }
+        bytes.truncate(length);
+        self.accept(interface, bytes, at_ns)
+    }
+
+    /// Judges a received frame and lets it wait.
+    fn accept(&mut self, interface: usize, bytes: Vec<u8>, at_ns: i64) -> Result<()> {
+        let (stage, exit) = match interface {
+            TO_CLIENT => (Stage::NearOut, POINT_NEAR),
+            POINT_FAR => (Stage::FarOut, TO_SERVER),
+            TO_SERVER => (Stage::FarBack, POINT_FAR),
+            _ => (Stage::NearBack, TO_CLIENT),
+        };
+        let headers = headers::parse(&bytes);
+        let verdict = self.judge.judge(stage, headers.as_ref());
+        let head = &bytes[..bytes.len().min(HEAD)];
+        let journey = match stage {
+            Stage::NearOut | Stage::FarBack => {
+                self.journeys.push(Journey {
+                    head: head.to_vec(),
+                    length: bytes.len(),
+                    outward: stage == Stage::NearOut,
+                    entered_ns: at_ns,
+                    first: verdict,
+                    point: None,
+                    crossed_ns: None,
+                    second: None,
+                    left: None,
+                });
+                self.journeys.len() - 1
+            }
+            Stage::FarOut | Stage::NearBack => {
+                let journey =
+                    self.crossing[interface].pop_front().context("a frame crossed the point that was not sent")?;
+                let entry = &mut self.journeys[journey];
+                ensure!(entry.head == head, "frames crossed the point out of order");
+                entry.crossed_ns = Some(at_ns);
+                entry.second = Some(verdict);
+                journey
+            }
+        };
+        if verdict.rule.drops() {
+            return Ok(());
+        }
+        let mut due_ns = at_ns + verdict.hold_ns;
+        if let Some(headers) = headers
+            && verdict.rule != Rule::Overtaken
+        {
+            let last = self.last_due.entry((stage, headers.flow)).or_insert(due_ns);
+            due_ns = due_ns.max(*last);
+            *last = due_ns;
+        }
+        self.arrivals += 1;
+        self.waiting.push(Reverse(Waiting { due_ns, arrival: self.arrivals, journey, exit, bytes }));
+        Ok(())
+    }
+}

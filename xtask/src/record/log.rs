@@ -1,0 +1,92 @@
+//! The files beside a capture: what the line did with every frame, and the truth derived from it.
+
+use super::headers;
+use super::line::Journey;
+use super::truth::{Row, Truth, crossings};
+use anyhow::{Context, Result};
+use dwell_types::hash;
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+/// Bytes of a frame that identify it: no capture here is cut shorter.
+pub(crate) const IDENTIFYING: usize = 96;
+
+/// 32 bits that identify a frame by its first [`IDENTIFYING`] bytes.
+pub(crate) fn identity(frame: &[u8]) -> u32 {
+    (hash::bytes(hash::start(0), &frame[..frame.len().min(IDENTIFYING)]) >> 32) as u32
+}
+
+/// One line per frame that the line received, in the order of receipt.
+pub(crate) fn frames(path: &Path, journeys: &[Journey]) -> Result<()> {
+    let places: HashMap<*const Journey, usize> = crossings(journeys)
+        .into_iter()
+        .enumerate()
+        .map(|(i, (_, journey))| (std::ptr::from_ref(journey), i + 1))
+        .collect();
+    let mut text = String::from(
+        "frame,direction,kind,bytes,identity,entered_ns,\
+         first_rule,first_drawn_ns,first_held_ns,first_error_ns,crossed_ns,\
+         second_rule,second_drawn_ns,second_held_ns,second_error_ns\n",
+    );
+    for journey in journeys {
+        let place = places.get(&std::ptr::from_ref(journey)).map(ToString::to_string).unwrap_or_default();
+        let direction = if journey.outward { "out" } else { "back" };
+        let kind = headers::kind(journey.headers().as_ref());
+        write!(
+            text,
+            "{place},{direction},{kind},{},{:08x},{},{},{}",
+            journey.length,
+            identity(&journey.head),
+            journey.entered_ns,
+            journey.first.rule.name(),
+            journey.first.hold_ns,
+        )?;
+        match journey.point {
+            Some(sent) => write!(text, ",{},{}", sent.at_ns() - journey.entered_ns, sent.error_ns())?,
+            None => text.push_str(",,"),
+        }
+        match (journey.point, journey.crossed_ns, journey.second) {
+            (Some(sent), Some(crossed), Some(second)) => {
+                write!(text, ",{},{},{}", crossed - sent.at_ns(), second.rule.name(), second.hold_ns)?;
+                match journey.left {
+                    Some(left) => writeln!(text, ",{},{}", left.at_ns() - crossed, left.error_ns())?,
+                    None => text.push_str(",,\n"),
+                }
+            }
+            _ => text.push_str(",,,,,\n"),
+        }
+    }
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// One line per answered exchange, in the order of the responses.
+pub(crate) fn truth(path: &Path, truth: &Truth) -> Result<()> {
+    let mut text = String::from(
+        "match,leg,request_ns,delay_ns,error_ns,since_first_ns,since_last_ns,requests,earlier,\
+         request_frame,response_frame,source,source_port,destination,destination_port\n",
+    );
+    for row in &truth.rows {
+        let (matching, leg) = row.rule.names();
+        let delay = row.delay_ns.map(|delay| delay.to_string()).unwrap_or_default();
+        let Row { flow, frames, .. } = row;
+        writeln!(
+            text,
+            "{matching},{leg},{},{delay},{},{},{},{},{},{},{},{},{},{},{}",
+            row.request_ns,
+            row.error_ns,
+            row.since_first_ns,
+            row.since_last_ns,
+            row.requests,
+            row.earlier,
+            frames.0,
+            frames.1,
+            flow.source,
+            flow.source_port,
+            flow.destination,
+            flow.destination_port,
+        )?;
+    }
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}

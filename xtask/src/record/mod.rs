@@ -1,0 +1,249 @@
+//! `cargo xtask record [NAME…]`: makes the repository's own captures from real Linux stacks, with the truth beside them.
+//!
+//! A frame's way through these files: [`host`] (network namespaces) → [`traffic`] (real servers and clients) → [`line`]
+//! (the delay line, which follows [`plan`] and knows frames by [`headers`]) with [`capture`] (tcpdump) in its middle. Then
+//! [`truth`] pairs what the line logged, [`log`] writes it, [`verify`] holds it against the capture and tshark, and
+//! [`readme`] says what came out. Needs root, and the Debian packages listed in `testdata/README.md`.
+
+use anyhow::{Context, Result, bail, ensure};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+// Where it happens.
+mod host;
+// Who talks.
+mod traffic;
+// What the middle does to a frame.
+mod headers;
+mod line;
+mod plan;
+// What is kept of it.
+mod capture;
+mod log;
+mod truth;
+// Whether it is right, and what it is.
+mod readme;
+mod verify;
+
+use capture::{Form, Tcpdump};
+use plan::{Delay, Handshakes, Plan};
+use traffic::Kind;
+
+/// One folder of `testdata/`.
+#[derive(Clone, Debug)]
+struct Recording {
+    name: &'static str,
+    /// The first paragraph of its README.
+    about: &'static str,
+    /// How long clients begin new exchanges.
+    span: Duration,
+    /// Bytes of each frame that are captured; at least [`log::IDENTIFYING`].
+    snap: u32,
+    form: Form,
+    traffic: &'static [Kind],
+    plan: Plan,
+}
+
+const NEAR: Delay = Delay { flow_median_us: 3_000.0, flow_sigma: 0.5, jitter_median_us: 200.0, jitter_sigma: 1.0 };
+/// A server in the same city, one in the same country, one on another continent.
+const FAR: [Delay; 3] = [
+    Delay { flow_median_us: 1_500.0, flow_sigma: 0.3, jitter_median_us: 150.0, jitter_sigma: 1.2 },
+    Delay { flow_median_us: 11_000.0, flow_sigma: 0.3, jitter_median_us: 400.0, jitter_sigma: 1.3 },
+    Delay { flow_median_us: 55_000.0, flow_sigma: 0.25, jitter_median_us: 1_500.0, jitter_sigma: 1.4 },
+];
+
+fn recordings() -> Vec<Recording> {
+    let plan = Plan { seed: 1, near: NEAR, far: FAR, loss: 0.005, dns_loss: 0.0, handshakes: Handshakes::default() };
+    let lossy = Handshakes {
+        syn_lost_before: 0.03,
+        syn_lost_beyond: 0.05,
+        answer_lost_beyond: 0.04,
+        answer_lost_before: 0.03,
+        ..Handshakes::default()
+    };
+    let slow = Handshakes { syn_held: 0.18, answer_held: 0.12, syn_overtaken: 0.05, ..Handshakes::default() };
+    vec![
+        Recording {
+            name: "mixed",
+            about: "All of it at once: TCP, DNS, NTP and ICMP, over IPv4 and IPv6, with loss. The capture that the first\n\
+                    command of the repository's README reads.",
+            span: Duration::from_secs(60),
+            snap: 128,
+            form: Form::PcapZstd,
+            traffic: &[Kind::Tcp(360), Kind::Dns, Kind::Ntp, Kind::Icmp],
+            plan: Plan { dns_loss: 0.01, handshakes: lossy, ..plan.clone() },
+        },
+        Recording {
+            name: "tcp",
+            about: "TCP connections of varied sizes, half of them with timestamps, over IPv4 and IPv6. Some lose their first\n\
+                    SYN or SYN-ACK, before or beyond the point of observation; some meet a closed port, some nobody at all;\n\
+                    some are reset in the middle.",
+            span: Duration::from_secs(45),
+            snap: 128,
+            form: Form::PcapGzip,
+            traffic: &[Kind::Tcp(200)],
+            plan: Plan { seed: 2, handshakes: lossy, ..plan.clone() },
+        },
+        Recording {
+            name: "handshake-slow",
+            about: "TCP connections of which nearly a third wait 1.2 to 4 s for their handshake because the SYN or the SYN-ACK\n\
+                    is held beyond the point of observation (rule `hold` in `frames.csv.zst`), not lost: the SYN is\n\
+                    retransmitted while the answer to the first is on its way. Dropping such ambiguous handshakes (Karn's\n\
+                    rule) cuts this tail; timing them from the last SYN shortens it. In a few more connections the first\n\
+                    SYN is overtaken by the second (rule `overtaken`), and timing from the first SYN is wrong. The\n\
+                    connections of 10.10.0.1 and fd00:10::1 carry timestamps, which tell which SYN was answered; those of\n\
+                    10.10.1.1 and fd00:10:1::1 do not.",
+            span: Duration::from_secs(45),
+            snap: 128,
+            form: Form::PcapGzip,
+            traffic: &[Kind::Tcp(240)],
+            plan: Plan { seed: 3, loss: 0.0, handshakes: slow, ..plan.clone() },
+        },
+        Recording {
+            name: "dns",
+            about: "DNS between dnsmasq and dig, kdig and the C library's resolver, over UDP and TCP, with queries and\n\
+                    responses lost.",
+            span: Duration::from_secs(30),
+            snap: 1514,
+            form: Form::PcapXz,
+            traffic: &[Kind::Dns],
+            plan: Plan { seed: 4, dns_loss: 0.03, ..plan.clone() },
+        },
+        Recording {
+            name: "ntp",
+            about: "NTP between chronyd as server and chronyd as client: two clients, six server addresses, one query per\n\
+                    second each.",
+            span: Duration::from_secs(45),
+            snap: 1514,
+            form: Form::Pcap,
+            traffic: &[Kind::Ntp],
+            plan: Plan { seed: 5, loss: 0.01, ..plan.clone() },
+        },
+        Recording {
+            name: "icmp",
+            about: "ping and ping -6 to three servers each, five echoes per second.",
+            span: Duration::from_secs(20),
+            snap: 1514,
+            form: Form::PcapNg,
+            traffic: &[Kind::Icmp],
+            plan: Plan { seed: 6, loss: 0.01, ..plan },
+        },
+    ]
+}
+
+/// Makes the named recordings, or all.
+pub(crate) fn run(names: &[String]) -> Result<()> {
+    let recordings = recordings();
+    if let Some(unknown) = names.iter().find(|name| recordings.iter().all(|r| r.name != name.as_str())) {
+        let known: Vec<_> = recordings.iter().map(|r| r.name).collect();
+        bail!("no recording is called {unknown}; there are {}", known.join(", "));
+    }
+    let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata");
+    for recording in recordings.iter().filter(|r| names.is_empty() || names.iter().any(|name| name == r.name)) {
+        record(recording, &testdata).with_context(|| format!("recording {}", recording.name))?;
+    }
+    sums(&testdata)
+}
+
+fn record(recording: &Recording, testdata: &Path) -> Result<()> {
+    ensure!(recording.snap as usize >= log::IDENTIFYING, "{} bytes do not identify a frame", recording.snap);
+    let scratch = Scratch::new()?;
+    let pcap = scratch.0.join(format!("{}.pcap", recording.name));
+    eprintln!("{}: recording for {} s and a little more", recording.name, recording.span.as_secs());
+    let journeys = observe(recording, &pcap, &scratch.0)?;
+    let captured = capture::read(&pcap)?;
+    let truth = truth::truth(&journeys);
+    let clocks = verify::clocks(&captured, &journeys)?;
+    let tshark = verify::tshark(&pcap, &truth)?;
+    let echoes = verify::echoes(&journeys, &truth);
+
+    let folder = testdata.join(recording.name);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).with_context(|| format!("cannot empty {}", folder.display()))?;
+    }
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let capture = folder.join(format!("{}.pcap", recording.name));
+    fs::copy(&pcap, &capture)?;
+    let capture = capture::shape(&capture, recording.form)?;
+    log::frames(&folder.join("frames.csv"), &journeys)?;
+    log::truth(&folder.join("truth.csv"), &truth)?;
+    for name in ["frames.csv", "truth.csv"] {
+        host::run(&format!("zstd -19 -qf --rm {}", folder.join(name).display()))?;
+    }
+    let name = capture.file_name().unwrap_or_default().to_string_lossy();
+    let facts = readme::Facts { recording, capture: &name, truth: &truth, clocks, tshark, echoes };
+    readme::write(&folder, &facts)?;
+    eprintln!("{}: {} frames", recording.name, captured.len());
+    Ok(())
+}
+
+/// The recording itself: returns the line's log.
+fn observe(recording: &Recording, pcap: &Path, scratch: &Path) -> Result<Vec<line::Journey>> {
+    let _hosts = host::Hosts::new()?;
+    // The line carries nothing before it runs, so no frame crosses the point before tcpdump listens.
+    let tcpdump = Tcpdump::start(pcap, recording.snap)?;
+    let (ready, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let line = {
+        let (plan, ready, stop) = (recording.plan.clone(), Arc::clone(&ready), Arc::clone(&stop));
+        host::inside(host::MIDDLE, move || {
+            // Ahead of everything else on the machine; without it the line is only later.
+            let _ = host::run(&format!("chrt -f -p 20 {}", nix::unistd::gettid()));
+            line::run(plan, &ready, &stop)
+        })
+    };
+    let outcome = (|| {
+        while !ready.load(Ordering::Acquire) {
+            ensure!(!line.is_finished(), "the delay line did not start");
+            thread::sleep(Duration::from_millis(5));
+        }
+        let _servers = traffic::Servers::start(recording.traffic, scratch)?;
+        let mut clients = Vec::new();
+        let started: Result<()> = recording.traffic.iter().try_for_each(|&kind| {
+            clients.extend(traffic::clients(kind, recording.plan.seed, recording.span, scratch)?);
+            Ok(())
+        });
+        // All of them, also after a failure: their processes must not outlive the recording.
+        let ended: Vec<Result<()>> = clients.into_iter().map(host::join).collect();
+        started.and_then(|()| ended.into_iter().collect::<Result<()>>())?;
+        // What is still held comes out, and is answered.
+        thread::sleep(Duration::from_secs(5));
+        Ok(())
+    })();
+    stop.store(true, Ordering::Release);
+    let journeys = host::join(line)?;
+    outcome?;
+    // tcpdump may still hold its last block.
+    thread::sleep(Duration::from_millis(1_500));
+    tcpdump.stop()?;
+    Ok(journeys)
+}
+
+/// `SHA256SUMS` of everything that is no text for people.
+fn sums(testdata: &Path) -> Result<()> {
+    let script = "find . -type f ! -name '*.md' ! -name SHA256SUMS -printf '%P\\n' | LC_ALL=C sort | xargs sha256sum";
+    let folder = testdata.to_string_lossy();
+    let text = host::output("sh", &["-c", &format!("cd '{folder}' && {script}")])?;
+    fs::write(testdata.join("SHA256SUMS"), text).context("cannot write SHA256SUMS")
+}
+
+/// A folder for what is not kept, removed on drop.
+#[derive(Debug)]
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("dwell-record-{}", std::process::id()));
+        fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

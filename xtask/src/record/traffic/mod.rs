@@ -1,0 +1,93 @@
+//! The traffic: real servers and clients on real stacks. Nothing here is simulated but the reasons to talk.
+
+use super::host::Daemon;
+use anyhow::Result;
+use dwell_types::hash;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+mod dns;
+mod icmp;
+mod ntp;
+mod tcp;
+
+/// A kind of traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// This many connections, over this time.
+    Tcp(u64),
+    /// Clients of dnsmasq, over about this time.
+    Dns,
+    /// Clients of chronyd.
+    Ntp,
+    /// ping and ping -6.
+    Icmp,
+}
+
+/// Servers run until this is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Servers {
+    daemons: Vec<Daemon>,
+    tcp: Option<tcp::Server>,
+}
+
+impl Servers {
+    /// Starts what this traffic needs.
+    pub(crate) fn start(kinds: &[Kind], scratch: &std::path::Path) -> Result<Self> {
+        let mut servers = Self::default();
+        for kind in kinds {
+            match kind {
+                Kind::Tcp(_) => servers.tcp = Some(tcp::Server::start()?),
+                Kind::Dns => servers.daemons.push(dns::server()?),
+                Kind::Ntp => servers.daemons.push(ntp::server(scratch)?),
+                Kind::Icmp => {}
+            }
+        }
+        Ok(servers)
+    }
+}
+
+/// Starts the clients; they are done when all threads are.
+pub(crate) fn clients(
+    kind: Kind,
+    seed: u64,
+    span: Duration,
+    scratch: &std::path::Path,
+) -> Result<Vec<JoinHandle<Result<()>>>> {
+    match kind {
+        Kind::Tcp(connections) => Ok(tcp::clients(connections, seed, span)),
+        Kind::Dns => dns::clients(seed, span, scratch),
+        Kind::Ntp => Ok(ntp::clients(span, scratch)),
+        Kind::Icmp => Ok(icmp::clients(span)),
+    }
+}
+
+/// A sequence of seeded draws.
+#[derive(Clone, Copy, Debug)]
+struct Draws {
+    start: u64,
+    count: u64,
+}
+
+impl Draws {
+    fn new(seed: u64, stream: u64) -> Self {
+        Self { start: hash::absorb(hash::start(seed), stream), count: 0 }
+    }
+
+    /// Uniform on [0, 1).
+    fn uniform(&mut self) -> f64 {
+        self.count += 1;
+        (hash::word(self.start, self.count) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// One of `0..len`.
+    fn below(&mut self, len: usize) -> usize {
+        ((self.uniform() * len as f64) as usize).min(len - 1)
+    }
+
+    /// Lognormal: median and standard deviation of the logarithm.
+    fn lognormal(&mut self, median: f64, sigma: f64) -> f64 {
+        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
+        median * (sigma * radius * (std::f64::consts::TAU * self.uniform()).cos()).exp()
+    }
+}

@@ -1,0 +1,365 @@
+//! What a meter at the point of observation should find, from the delay line's own log.
+//!
+//! Times are those at which the line itself sent the frames across the point, not those of the capture. Which of
+//! several equal requests was answered is not guessed from what the point sees, but known from what the line did with
+//! each copy behind it:
+//!
+//! - TCP: the copy that reached the far end first, if it did so before the response left it. A SYN-ACK or an
+//!   acknowledgement, first sent or sent again, answers that one.
+//! - DNS, NTP, ICMP: the copy that reached the far end last before the response left it; each copy is answered anew.
+//!
+//! An exchange runs from the first request with its id to the first response. Later requests with the same id begin
+//! another exchange.
+
+use super::headers::{ACK, FIN, Headers, Message, RST, SYN, Segment};
+use super::line::{Journey, Sent};
+use dwell_types::FlowKey;
+use std::collections::{BTreeMap, HashMap};
+
+/// One exchange that was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// The pairing rule and the leg, as in the reports of `dwell rtt`.
+    pub(crate) rule: Rule,
+    /// The request's addresses and ports.
+    pub(crate) flow: FlowKey,
+    /// When the answered request crossed the point; the first request if none is known to be answered.
+    pub(crate) request_ns: i64,
+    /// From the answered request to the response; `None` if no copy reached the far end before the response left it.
+    pub(crate) delay_ns: Option<i64>,
+    /// How far `delay_ns` can be off: half the time that the line spent in sending both frames.
+    pub(crate) error_ns: i64,
+    /// From the first request of the exchange to the response.
+    pub(crate) since_first_ns: i64,
+    /// From its last request to the response.
+    pub(crate) since_last_ns: i64,
+    /// Requests in the exchange.
+    pub(crate) requests: usize,
+    /// How many exchanges with this id came before.
+    pub(crate) earlier: u32,
+    /// The request's and the response's place in the order of the point, from 1.
+    pub(crate) frames: (usize, usize),
+}
+
+/// A pairing rule and leg.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Rule {
+    /// SYN → SYN-ACK.
+    Beyond,
+    /// SYN-ACK → the client's first segment after the SYN that acknowledges it.
+    Before,
+    /// SYN → the client's first segment after the SYN, if it acknowledges.
+    Sum,
+    /// Segment with payload, SYN or FIN → first segment with ACK set that acknowledges exactly its end, RST included.
+    Ack,
+    /// First segment with a TSval that takes sequence space → first segment that echoes it.
+    Ts,
+    /// First SYN → first FIN or RST of either side.
+    Flow,
+    /// Query → response, UDP or TCP.
+    Dns,
+    /// Client packet → server packet whose origin is its transmit time.
+    Ntp,
+    /// Echo request → echo reply.
+    Echo,
+}
+
+impl Rule {
+    /// Names of match and leg.
+    pub(crate) fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Beyond => ("tcp-handshake", "beyond"),
+            Self::Before => ("tcp-handshake", "before"),
+            Self::Sum => ("tcp-handshake", "sum"),
+            Self::Ack => ("tcp-ack", "both"),
+            Self::Ts => ("tcp-ts", "both"),
+            Self::Flow => ("tcp-flow", "both"),
+            Self::Dns => ("dns", "both"),
+            Self::Ntp => ("ntp", "both"),
+            Self::Echo => ("icmp-echo", "both"),
+        }
+    }
+
+    /// Which of several equal requests is answered.
+    fn answered(self, open: &[Copy], left_ns: i64) -> Option<usize> {
+        let arrived = |at: &usize| open[*at].arrived.is_some_and(|sent| sent.at_ns() < left_ns);
+        let key = |at: &usize| open[*at].arrived.map(Sent::at_ns);
+        match self {
+            // Defined by the first request, whatever became of it.
+            Self::Ts | Self::Flow => Some(0),
+            Self::Beyond | Self::Before | Self::Sum | Self::Ack => (0..open.len()).filter(arrived).min_by_key(key),
+            Self::Dns | Self::Ntp | Self::Echo => (0..open.len()).filter(arrived).max_by_key(key),
+        }
+    }
+}
+
+/// How the requests of one rule fared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    /// Requests seen at the point.
+    pub(crate) requests: usize,
+    /// Requests that repeated an open one.
+    pub(crate) repeats: usize,
+    /// Exchanges answered.
+    pub(crate) answered: usize,
+}
+
+/// The rows in the order of the responses, and the counts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Truth {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) counts: BTreeMap<Rule, Count>,
+}
+
+/// One copy of a request.
+#[derive(Clone, Copy, Debug)]
+struct Copy {
+    point: Sent,
+    arrived: Option<Sent>,
+    frame: usize,
+}
+
+/// What a request and its response share: the rule, the request's flow and up to two numbers.
+type Id = (Rule, FlowKey, u64, u64);
+
+#[derive(Debug, Default)]
+struct Exchanges {
+    open: HashMap<Id, Vec<Copy>>,
+    closed: HashMap<Id, u32>,
+    truth: Truth,
+}
+
+/// Pairs the frames that crossed the point.
+pub(crate) fn truth(journeys: &[Journey]) -> Truth {
+    let mut exchanges = Exchanges::default();
+    for (number, (point, journey)) in crossings(journeys).into_iter().enumerate() {
+        if let Some(headers) = journey.headers() {
+            let copy = Copy { point, arrived: journey.left, frame: number + 1 };
+            exchanges.observe(&headers, copy, journey.entered_ns);
+        }
+    }
+    exchanges.truth
+}
+
+/// The frames that crossed the point, in that order.
+pub(crate) fn crossings(journeys: &[Journey]) -> Vec<(Sent, &Journey)> {
+    let mut crossings: Vec<_> = journeys.iter().filter_map(|journey| Some((journey.point?, journey))).collect();
+    crossings.sort_by_key(|(point, _)| point.after_ns);
+    crossings
+}
+
+impl Exchanges {
+    /// `left_ns` is when the frame left the host that sent it.
+    fn observe(&mut self, headers: &Headers, copy: Copy, left_ns: i64) {
+        let (flow, reverse) = (headers.flow, headers.flow.reversed());
+        match headers.message {
+            Message::Tcp(ref segment) => self.segment(flow, segment, copy, left_ns),
+            Message::Dns { id, response: false, question } => {
+                self.request((Rule::Dns, flow, u64::from(id), question), copy);
+            }
+            Message::Dns { id, response: true, question } => {
+                self.response((Rule::Dns, reverse, u64::from(id), question), copy, left_ns);
+            }
+            Message::Ntp { mode: 1 | 3, transmit, .. } => self.request((Rule::Ntp, flow, transmit, 0), copy),
+            Message::Ntp { mode: 2 | 4, origin, .. } => {
+                self.response((Rule::Ntp, reverse, origin, 0), copy, left_ns);
+            }
+            Message::Echo { reply: false, id, sequence } => {
+                self.request((Rule::Echo, flow, u64::from(id), u64::from(sequence)), copy);
+            }
+            Message::Echo { reply: true, id, sequence } => {
+                self.response((Rule::Echo, reverse, u64::from(id), u64::from(sequence)), copy, left_ns);
+            }
+            Message::Ntp { .. } | Message::Other => {}
+        }
+    }
+
+    fn segment(&mut self, flow: FlowKey, segment: &Segment, copy: Copy, left_ns: i64) {
+        let reverse = flow.reversed();
+        let end = u64::from(segment.end());
+        let acknowledges = u64::from(segment.acknowledgement);
+        let starts = u64::from(segment.sequence);
+        // As a response.
+        if segment.answers() {
+            self.response((Rule::Beyond, reverse, acknowledges, 0), copy, left_ns);
+        } else if segment.has(ACK) && !segment.has(RST) {
+            self.response((Rule::Before, reverse, acknowledges, starts), copy, left_ns);
+            self.response((Rule::Sum, flow, starts, 0), copy, left_ns);
+        }
+        if segment.has(ACK) {
+            self.response((Rule::Ack, reverse, acknowledges, 0), copy, left_ns);
+            if let Some((_, echo @ 1..)) = segment.timestamps {
+                self.response((Rule::Ts, reverse, u64::from(echo), 0), copy, left_ns);
+            }
+        }
+        if segment.has(FIN | RST) {
+            self.response((Rule::Flow, flow.undirected(), 0, 0), copy, left_ns);
+        }
+        // As a request.
+        if segment.opens() {
+            self.request((Rule::Beyond, flow, end, 0), copy);
+            self.request((Rule::Sum, flow, end, 0), copy);
+            self.request((Rule::Flow, flow.undirected(), 0, 0), copy);
+        }
+        if segment.answers() {
+            self.request((Rule::Before, flow, end, acknowledges), copy);
+        }
+        if (segment.payload_length > 0 || segment.has(SYN | FIN)) && !segment.has(RST) {
+            self.request((Rule::Ack, flow, end, 0), copy);
+            if let Some((value @ 1.., _)) = segment.timestamps {
+                let id = (Rule::Ts, flow, u64::from(value), 0);
+                // Only the first segment with this TSval counts.
+                if !self.open.contains_key(&id) && !self.closed.contains_key(&id) {
+                    self.request(id, copy);
+                }
+            }
+        }
+        if let Some((id, response, question)) = segment.dns {
+            if response {
+                self.response((Rule::Dns, reverse, u64::from(id), question), copy, left_ns);
+            } else {
+                self.request((Rule::Dns, flow, u64::from(id), question), copy);
+            }
+        }
+    }
+
+    fn request(&mut self, id: Id, copy: Copy) {
+        let copies = self.open.entry(id).or_default();
+        copies.push(copy);
+        let count = self.truth.counts.entry(id.0).or_default();
+        count.requests += 1;
+        count.repeats += usize::from(copies.len() > 1);
+    }
+
+    fn response(&mut self, id: Id, response: Copy, left_ns: i64) {
+        let Some(copies) = self.open.remove(&id) else { return };
+        let answered = id.0.answered(&copies, left_ns);
+        let request = copies[answered.unwrap_or(0)];
+        let at = response.point.at_ns();
+        let closed = self.closed.entry(id).or_default();
+        self.truth.rows.push(Row {
+            rule: id.0,
+            flow: id.1,
+            request_ns: request.point.at_ns(),
+            delay_ns: answered.map(|_| at - request.point.at_ns()),
+            error_ns: request.point.error_ns() + response.point.error_ns(),
+            since_first_ns: at - copies[0].point.at_ns(),
+            since_last_ns: at - copies[copies.len() - 1].point.at_ns(),
+            requests: copies.len(),
+            earlier: *closed,
+            frames: (request.frame, response.frame),
+        });
+        *closed += 1;
+        self.truth.counts.entry(id.0).or_default().answered += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::headers::tests::tcp;
+    use crate::record::plan::{self, Verdict};
+
+    const CLIENT: (u32, u16) = (0x0a0a_0001, 5000);
+    const SERVER: (u32, u16) = (0x0a14_0101, 80);
+    const MS: i64 = 1_000_000;
+
+    fn segment(flags: u8, sequence: u32, acknowledgement: u32) -> Segment {
+        Segment { sequence, acknowledgement, flags, payload_length: 0, timestamps: None, dns: None }
+    }
+
+    /// A frame that entered, crossed and left at these milliseconds.
+    fn journey(outward: bool, segment: &Segment, entered: i64, crossed: i64, left: Option<i64>) -> Journey {
+        let sent = |ms: i64| Sent { due_ns: ms * MS, after_ns: ms * MS, before_ns: ms * MS + 200 };
+        let verdict = Verdict { hold_ns: 0, rule: plan::Rule::Plain };
+        let (from, to) = if outward { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
+        let head = tcp(from, to, segment);
+        Journey {
+            length: head.len(),
+            head,
+            outward,
+            entered_ns: entered * MS,
+            first: verdict,
+            point: Some(sent(crossed)),
+            crossed_ns: Some(crossed * MS),
+            second: Some(verdict),
+            left: left.map(sent),
+        }
+    }
+
+    fn of(truth: &Truth, rule: Rule) -> Vec<&Row> {
+        truth.rows.iter().filter(|row| row.rule == rule).collect()
+    }
+
+    /// The first SYN takes three seconds to arrive; two more cross the point before it is answered.
+    #[test]
+    fn a_held_syn_is_answered_first() {
+        let syn = segment(SYN, 100, 0);
+        let answer = segment(SYN | ACK, 900, 101);
+        let acknowledgement = segment(ACK, 101, 901);
+        let truth = truth(&[
+            journey(true, &syn, 0, 5, Some(3_000)),
+            journey(true, &syn, 1_000, 1_005, Some(3_001)),
+            journey(true, &syn, 2_000, 2_005, Some(3_002)),
+            journey(false, &answer, 3_001, 3_010, Some(3_020)),
+            journey(true, &acknowledgement, 3_021, 3_030, Some(3_040)),
+        ]);
+        let beyond = of(&truth, Rule::Beyond)[0];
+        assert_eq!((beyond.delay_ns, beyond.requests), (Some(3_005 * MS), 3));
+        assert_eq!((beyond.since_first_ns, beyond.since_last_ns), (3_005 * MS, 1_005 * MS));
+        assert_eq!(beyond.error_ns, 200);
+        assert_eq!(of(&truth, Rule::Before)[0].delay_ns, Some(20 * MS));
+        let sum = of(&truth, Rule::Sum)[0];
+        assert_eq!((sum.delay_ns, sum.since_last_ns), (Some(3_025 * MS), 1_025 * MS));
+        assert_eq!(sum.frames, (1, 5));
+        assert_eq!(truth.counts[&Rule::Beyond], Count { requests: 3, repeats: 2, answered: 1 });
+    }
+
+    /// The first SYN is lost beyond the point: the second is answered.
+    #[test]
+    fn a_lost_syn_is_not_answered() {
+        let syn = segment(SYN, u32::MAX, 0);
+        let answer = segment(SYN | ACK, 900, 0);
+        let lost = truth(&[
+            journey(true, &syn, 0, 5, None),
+            journey(true, &syn, 1_000, 1_005, Some(1_010)),
+            journey(false, &answer, 1_011, 1_015, Some(1_020)),
+        ]);
+        let beyond = of(&lost, Rule::Beyond)[0];
+        assert_eq!((beyond.delay_ns, beyond.since_first_ns), (Some(10 * MS), 1_010 * MS));
+        assert_eq!(beyond.frames, (2, 3));
+        // The second SYN of an answered handshake that never arrives is answered by nothing.
+        let again = truth(&[
+            journey(true, &syn, 0, 5, Some(10)),
+            journey(false, &answer, 11, 15, None),
+            journey(true, &syn, 1_000, 1_005, None),
+            journey(false, &answer, 1_011, 1_015, Some(1_020)),
+        ]);
+        let rows = of(&again, Rule::Beyond);
+        assert_eq!((rows[0].delay_ns, rows[0].earlier), (Some(10 * MS), 0));
+        assert_eq!((rows[1].delay_ns, rows[1].earlier), (None, 1));
+    }
+
+    /// Data acknowledged exactly, across the end of the sequence space; a refused connection acknowledges its SYN.
+    #[test]
+    fn acknowledgements() {
+        let data = Segment { payload_length: 10, ..segment(ACK, u32::MAX - 4, 1) };
+        let too_little = segment(ACK, 1, 4);
+        let exact = segment(ACK, 1, 5);
+        let acknowledged = truth(&[
+            journey(true, &data, 0, 5, Some(10)),
+            journey(false, &too_little, 11, 15, Some(20)),
+            journey(false, &exact, 11, 16, Some(20)),
+            journey(false, &exact, 11, 17, Some(20)),
+        ]);
+        let delays: Vec<_> = of(&acknowledged, Rule::Ack).iter().map(|row| row.delay_ns).collect();
+        assert_eq!(delays, [Some(11 * MS)]);
+        let refused = truth(&[
+            journey(true, &segment(SYN, 1, 0), 0, 5, Some(10)),
+            journey(false, &segment(RST | ACK, 0, 2), 11, 15, Some(20)),
+        ]);
+        assert_eq!(of(&refused, Rule::Ack).len(), 1);
+        assert_eq!(of(&refused, Rule::Flow).len(), 1);
+        assert_eq!(of(&refused, Rule::Beyond).len(), 0);
+    }
+}
