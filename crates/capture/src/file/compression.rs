@@ -1,0 +1,281 @@
+use flate2::{Decompress, FlushDecompress, Status};
+use liblzma::stream as xz;
+use std::fmt;
+use std::io::{self, Read};
+use zstd::stream::raw::{DParameter, Decoder, Operation};
+
+/// The most memory that decompressing xz may take: its strongest preset (`xz -9`) takes 65 MiB.
+const XZ_MEMORY_BYTES: u64 = 80 << 20;
+
+/// The largest zstd window that is accepted, as a power of two: 128 MiB, what the zstd tool accepts unasked.
+const ZSTD_WINDOW_LOG: u32 = 27;
+
+/// Compressed bytes read at once.
+const INPUT_BYTES: usize = 128 << 10;
+
+/// How a file is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Compression {
+    Gzip,
+    Xz,
+    Zstd,
+}
+
+impl Compression {
+    /// Recognises the compression by the first bytes of a file.
+    fn of(head: &[u8]) -> Option<Self> {
+        match head {
+            [0x1f, 0x8b, ..] => Some(Self::Gzip),
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Self::Xz),
+            // A frame, or a skippable frame as parallel compressors put first.
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gzip => "gzip",
+            Self::Xz => "xz",
+            Self::Zstd => "zstd",
+        })
+    }
+}
+
+/// Why there are no more bytes before the end.
+pub(super) enum Stop {
+    /// The system says so.
+    Io(io::Error),
+    /// The file ends, its compressed stream does not.
+    Cut(Compression),
+    /// The compressed data is corrupt.
+    Corrupt(Compression, String),
+}
+
+/// The bytes of a file, decompressed if it is compressed.
+pub(super) struct Input<R> {
+    reader: R,
+    /// Bytes that came out of `reader`.
+    bytes_read: u64,
+    /// The bytes by which the compression is recognised, and how many of them are left to hand on.
+    head: Vec<u8>,
+    decompressor: Option<Box<Decompressor>>,
+}
+
+impl<R: Read> Input<R> {
+    /// Recognises the compression of what `reader` yields.
+    pub(super) fn new(reader: R) -> Result<Self, Stop> {
+        let mut input = Self { reader, bytes_read: 0, head: Vec::new(), decompressor: None };
+        let mut head = [0; 6];
+        let mut length = 0;
+        while length < head.len() {
+            match input.read_file(&mut head[length..]).map_err(Stop::Io)? {
+                0 => break,
+                count => length += count,
+            }
+        }
+        input.head.extend_from_slice(&head[..length]);
+        if let Some(compression) = Compression::of(&input.head) {
+            input.decompressor = Some(Box::new(Decompressor::new(compression).map_err(Stop::Io)?));
+        }
+        Ok(input)
+    }
+
+    /// Bytes of the file, as it lies on disk, that were read so far.
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.bytes_read
+    }
+
+    /// Reads at least one byte; none only at the end.
+    pub(super) fn read(&mut self, output: &mut [u8]) -> Result<usize, Stop> {
+        let Some(mut decompressor) = self.decompressor.take() else {
+            return self.read_file(output).map_err(Stop::Io);
+        };
+        let result = decompressor.read(output, |buffer| self.read_file(buffer));
+        self.decompressor = Some(decompressor);
+        result
+    }
+
+    fn read_file(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if !self.head.is_empty() {
+            let count = self.head.len().min(buffer.len());
+            for (to, from) in buffer.iter_mut().zip(self.head.drain(..count)) {
+                *to = from;
+            }
+            return Ok(count);
+        }
+        loop {
+            match self.reader.read(buffer) {
+                Ok(count) => {
+                    self.bytes_read += count as u64;
+                    return Ok(count);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Turns compressed bytes into plain ones, through any number of gzip members, xz streams or zstd frames.
+struct Decompressor {
+    compression: Compression,
+    codec: Codec,
+    /// Compressed bytes; those in `position..length` are still to be used.
+    buffer: Vec<u8>,
+    position: usize,
+    length: usize,
+    file_ended: bool,
+    /// Corruption that was met after bytes which had to be handed on first.
+    corrupt: Option<String>,
+}
+
+enum Codec {
+    /// `None` between two members.
+    Gzip(Option<Decompress>),
+    Xz(xz::Stream),
+    /// `next` is how many bytes the decoder asks for; feeding it no more keeps all that stands before a corrupt block.
+    Zstd {
+        decoder: Decoder<'static>,
+        next: usize,
+        between_frames: bool,
+    },
+}
+
+/// Bytes that a zstd decoder needs to recognise a frame.
+const ZSTD_START: usize = 5;
+
+/// What one call of a codec did.
+struct Step {
+    consumed: usize,
+    produced: usize,
+    state: State,
+}
+
+enum State {
+    /// More can follow.
+    Open,
+    /// The data is complete.
+    Done,
+    Corrupt(String),
+}
+
+impl Decompressor {
+    fn new(compression: Compression) -> io::Result<Self> {
+        let codec = match compression {
+            Compression::Gzip => Codec::Gzip(None),
+            Compression::Xz => Codec::Xz(xz::Stream::new_stream_decoder(XZ_MEMORY_BYTES, xz::CONCATENATED)?),
+            Compression::Zstd => {
+                let mut decoder = Decoder::new()?;
+                decoder.set_parameter(DParameter::WindowLogMax(ZSTD_WINDOW_LOG))?;
+                Codec::Zstd { decoder, next: ZSTD_START, between_frames: true }
+            }
+        };
+        let buffer = vec![0; INPUT_BYTES];
+        Ok(Self { compression, codec, buffer, position: 0, length: 0, file_ended: false, corrupt: None })
+    }
+
+    fn read(
+        &mut self,
+        output: &mut [u8],
+        mut read_file: impl FnMut(&mut [u8]) -> io::Result<usize>,
+    ) -> Result<usize, Stop> {
+        loop {
+            if let Some(reason) = &self.corrupt {
+                return Err(Stop::Corrupt(self.compression, reason.clone()));
+            }
+            if self.position == self.length && !self.file_ended {
+                self.position = 0;
+                self.length = read_file(&mut self.buffer).map_err(Stop::Io)?;
+                self.file_ended = self.length == 0;
+            }
+            let input = &self.buffer[self.position..self.length];
+            let step = self.codec.step(input, output, self.file_ended);
+            self.position += step.consumed;
+            let stuck = step.consumed == 0 && step.produced == 0;
+            match step.state {
+                State::Corrupt(reason) => self.corrupt = Some(reason),
+                State::Done if step.produced == 0 => return Ok(0),
+                State::Open if stuck && self.file_ended => return Err(Stop::Cut(self.compression)),
+                State::Open if stuck && self.position < self.length => {
+                    self.corrupt = Some("data that cannot be decompressed".to_owned());
+                }
+                _ => {}
+            }
+            if step.produced > 0 {
+                return Ok(step.produced);
+            }
+        }
+    }
+}
+
+impl Codec {
+    fn step(&mut self, input: &[u8], output: &mut [u8], file_ended: bool) -> Step {
+        match self {
+            Self::Gzip(member) => gzip_step(member, input, output, file_ended),
+            Self::Xz(stream) => xz_step(stream, input, output, file_ended),
+            Self::Zstd { decoder, next, between_frames } => {
+                if input.is_empty() && *between_frames {
+                    return Step::idle(file_ended);
+                }
+                let input = &input[..input.len().min(*next)];
+                match decoder.run_on_buffers(input, output) {
+                    Ok(status) => {
+                        *between_frames = status.remaining == 0;
+                        *next = if *between_frames { ZSTD_START } else { status.remaining };
+                        Step { consumed: status.bytes_read, produced: status.bytes_written, state: State::Open }
+                    }
+                    Err(error) => Step { consumed: 0, produced: 0, state: State::Corrupt(error.to_string()) },
+                }
+            }
+        }
+    }
+}
+
+impl Step {
+    /// Nothing to do between two members or frames: the end, if the file has ended too.
+    fn idle(file_ended: bool) -> Self {
+        Self { consumed: 0, produced: 0, state: if file_ended { State::Done } else { State::Open } }
+    }
+}
+
+fn gzip_step(member: &mut Option<Decompress>, input: &[u8], output: &mut [u8], file_ended: bool) -> Step {
+    if input.is_empty() && member.is_none() {
+        return Step::idle(file_ended);
+    }
+    let stream = member.get_or_insert_with(|| Decompress::new_gzip(15));
+    let (consumed, produced) = (stream.total_in(), stream.total_out());
+    let result = stream.decompress(input, output, FlushDecompress::None);
+    let consumed = (stream.total_in() - consumed) as usize;
+    let produced = (stream.total_out() - produced) as usize;
+    let state = match result {
+        Ok(Status::StreamEnd) => {
+            *member = None;
+            State::Open
+        }
+        Ok(Status::Ok | Status::BufError) => State::Open,
+        Err(error) => State::Corrupt(error.message().unwrap_or("corrupt data").to_owned()),
+    };
+    Step { consumed, produced, state }
+}
+
+fn xz_step(stream: &mut xz::Stream, input: &[u8], output: &mut [u8], file_ended: bool) -> Step {
+    let action = if file_ended { xz::Action::Finish } else { xz::Action::Run };
+    let (consumed, produced) = (stream.total_in(), stream.total_out());
+    let result = stream.process(input, output, action);
+    let state = match result {
+        Ok(xz::Status::StreamEnd) => State::Done,
+        Ok(_) => State::Open,
+        Err(xz::Error::MemLimit) => {
+            State::Corrupt(format!("a window that needs more than {} MiB of memory", XZ_MEMORY_BYTES >> 20))
+        }
+        Err(error) => State::Corrupt(error.to_string()),
+    };
+    Step {
+        consumed: (stream.total_in() - consumed) as usize,
+        produced: (stream.total_out() - produced) as usize,
+        state,
+    }
+}

@@ -1,0 +1,91 @@
+//! Captures in files and pipes.
+//!
+//! What is read: pcap in microseconds and nanoseconds, in both byte orders, with plain and with modified (Kuznetzov)
+//! record headers; pcapng with any number of sections and up to 65,536 interfaces in each. Either may be compressed
+//! with gzip, xz or zstd. Format and compression are recognised by the first bytes, never by the name.
+//!
+//! What is wrong with a file decides what follows:
+//! - It ends in the middle of a record or block, or its compressed data does: everything before is yielded, a
+//!   [`Warning`](crate::Warning) says where it was cut, and reading goes on.
+//! - It contradicts its format (a length that cannot be, a block that ends differently from how it begins, corrupt
+//!   compressed data): everything before is yielded, then [`CaptureError::Damaged`](crate::CaptureError). No attempt is
+//!   made to find the next record.
+//! - It is no capture from the start (missing, empty, another format, a header that is incomplete or of an unknown
+//!   version): an error before any frame.
+//!
+//! Memory is bounded whatever the input says: a record or block that must be held has at most 16 MiB, everything else
+//! is skipped unread, and buffers grow only with bytes that really arrived. Decompression may take 8 MiB to 128 MiB
+//! more, as much as the window that the file was compressed with.
+
+// Which compression, and the bytes behind it.
+mod compression;
+// The part of the stream that is held.
+mod window;
+// The two formats.
+mod pcap;
+mod pcapng;
+// One capture.
+mod reader;
+pub use reader::CaptureFile;
+// Several captures, one after the other.
+mod files;
+pub use files::CaptureFiles;
+// Frames out, for simulated captures and tests.
+mod writer;
+pub use writer::PcapWriter;
+
+use dwell_types::{LinkType, Timestamp};
+use std::io;
+
+/// The most bytes that a frame can have; greater lengths count as damage.
+const MAX_FRAME: u32 = 16 << 20;
+
+/// A frame that lies in the window: [`dwell_types::Frame`] before it borrows.
+#[derive(Clone, Copy)]
+struct Record {
+    at: Option<Timestamp>,
+    link: LinkType,
+    wire_length: u32,
+    /// Where the bytes begin in the window's buffer.
+    start: usize,
+    /// Captured length in bytes.
+    length: usize,
+}
+
+/// Why the next record cannot be had.
+enum Trouble {
+    Io { offset: u64, error: io::Error },
+    Version { offset: u64, expected: &'static str, found: String },
+    Cut { offset: u64, expected: String, found: String },
+    Damaged { offset: u64, expected: String, found: String },
+}
+
+/// Reads integers in the byte order of a file or section.
+#[derive(Clone, Copy)]
+struct ByteOrder {
+    big_endian: bool,
+}
+
+impl ByteOrder {
+    #[inline(always)]
+    fn u16(self, bytes: [u8; 2]) -> u16 {
+        if self.big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
+    }
+
+    #[inline(always)]
+    fn u32(self, bytes: [u8; 4]) -> u32 {
+        if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+    }
+
+    /// The words of a header, in order.
+    #[inline(always)]
+    fn words<const N: usize>(self, words: &[[u8; 4]; N]) -> [u32; N] {
+        words.map(|word| self.u32(word))
+    }
+}
+
+/// The first `N` words of four bytes, if there are as many.
+#[inline(always)]
+fn first_words<const N: usize>(bytes: &[u8]) -> Option<&[[u8; 4]; N]> {
+    bytes.as_chunks::<4>().0.first_chunk::<N>()
+}

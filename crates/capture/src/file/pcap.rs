@@ -1,0 +1,132 @@
+use super::window::Window;
+use super::{ByteOrder, MAX_FRAME, Record, Trouble, first_words};
+use dwell_types::{LinkType, Timestamp};
+use std::io::Read;
+
+/// Length of the file header in bytes.
+pub(super) const FILE_HEADER: usize = 24;
+
+/// The largest captured length that is sound in a file that states a smaller snap length, in bytes: the snap length that
+/// current tools use when they are not told another. Some writers store whole packets of 64 KiB and more (segmentation
+/// offload) under a smaller snap length.
+const SOUND_LENGTH: u32 = 262_144;
+
+/// A pcap file: what its header says of the records.
+pub(super) struct Pcap {
+    link: LinkType,
+    /// Nanoseconds per unit of the second half of a timestamp.
+    unit_ns: i64,
+    /// The greatest captured length that is believed, in bytes.
+    limit: u32,
+    /// Little-endian, plain record headers, lengths in the usual order: nearly every file.
+    usual: bool,
+    order: ByteOrder,
+    /// Length of a record header in bytes: 16, or 24 with Kuznetzov's additions.
+    record_header: usize,
+    /// Written by a version before 2.4, whose writers disagreed on which of the two lengths comes first.
+    unordered_lengths: bool,
+}
+
+impl Pcap {
+    /// The byte order, unit and record header length that a magic number stands for.
+    pub(super) fn magic(head: [u8; 4]) -> Option<(bool, i64, usize)> {
+        for big_endian in [false, true] {
+            let (unit_ns, record_header) = match (ByteOrder { big_endian }).u32(head) {
+                0xa1b2_c3d4 => (1_000, 16),
+                0xa1b2_3c4d => (1, 16),
+                0xa1b2_cd34 => (1_000, 24),
+                _ => continue,
+            };
+            return Some((big_endian, unit_ns, record_header));
+        }
+        None
+    }
+
+    /// Reads the file header, whose magic number was seen before.
+    pub(super) fn open<R: Read>(
+        window: &mut Window<R>,
+        (big_endian, unit_ns, record_header): (bool, i64, usize),
+    ) -> Result<Self, Trouble> {
+        let offset = window.offset();
+        window.hold(FILE_HEADER)?;
+        let Some(words) = first_words::<6>(window.held()) else {
+            return Err(window.cut(offset, format!("a pcap file header of {FILE_HEADER} bytes")));
+        };
+        let order = ByteOrder { big_endian };
+        let [_, _, _, _, snap_length, link] = order.words(words);
+        let (mut major, mut minor) = (order.u16([words[1][0], words[1][1]]), order.u16([words[1][2], words[1][3]]));
+        // Some writers put the version, and only that, in network order whatever the rest is in.
+        if major == 2u16.swap_bytes() {
+            (major, minor) = (major.swap_bytes(), minor.swap_bytes());
+        }
+        if major != 2 {
+            let found = format!("pcap {major}.{minor}");
+            return Err(Trouble::Version { offset: offset + 4, expected: "pcap 2.x", found });
+        }
+        window.advance(FILE_HEADER);
+        let unordered_lengths = minor < 4;
+        Ok(Self {
+            // The upper half tells about frame check sequences, not about the link.
+            link: LinkType(link as u16),
+            unit_ns,
+            limit: snap_length.clamp(SOUND_LENGTH, MAX_FRAME),
+            usual: !big_endian && record_header == 16 && !unordered_lengths,
+            order,
+            record_header,
+            unordered_lengths,
+        })
+    }
+
+    /// The next record of the usual kind of file, if it is held.
+    #[inline(always)]
+    pub(super) fn next_held<R: Read>(&self, window: &mut Window<R>) -> Option<Record> {
+        if !self.usual {
+            return None;
+        }
+        let held = window.held();
+        let [seconds, fraction, captured, wire_length] = first_words::<4>(held)?.map(u32::from_le_bytes);
+        let whole = captured as usize + 16;
+        if captured > self.limit || whole > held.len() {
+            return None;
+        }
+        let start = window.position() + 16;
+        window.advance(whole);
+        Some(self.record(seconds, fraction, wire_length, start, captured))
+    }
+
+    #[inline(always)]
+    fn record(&self, seconds: u32, fraction: u32, wire_length: u32, start: usize, captured: u32) -> Record {
+        // At most 2³² s + 2³² µs: no overflow.
+        let nanos = i64::from(seconds) * 1_000_000_000 + i64::from(fraction) * self.unit_ns;
+        let at = Some(Timestamp::from_nanos(nanos));
+        Record { at, link: self.link, wire_length, start, length: captured as usize }
+    }
+
+    /// The next record of any kind of file, read from the stream if it is not held, with every check.
+    #[inline(never)]
+    pub(super) fn next<R: Read>(&self, window: &mut Window<R>) -> Result<Option<Record>, Trouble> {
+        let offset = window.offset();
+        if !window.hold(self.record_header)? {
+            if window.is_finished() {
+                return Ok(None);
+            }
+            return Err(window.cut(offset, format!("a record header of {} bytes", self.record_header)));
+        }
+        let Some(words) = first_words::<4>(window.held()) else { return Ok(None) };
+        let [seconds, fraction, mut captured, mut wire_length] = self.order.words(words);
+        if self.unordered_lengths && captured > wire_length {
+            (captured, wire_length) = (wire_length, captured);
+        }
+        if captured > self.limit {
+            let expected = format!("a captured length of at most {}", self.limit);
+            return Err(Trouble::Damaged { offset: offset + 8, expected, found: captured.to_string() });
+        }
+        let whole = self.record_header + captured as usize;
+        if !window.hold(whole)? {
+            return Err(window.cut(offset, format!("a record of {whole} bytes")));
+        }
+        let start = window.position() + self.record_header;
+        window.advance(whole);
+        Ok(Some(self.record(seconds, fraction, wire_length, start, captured)))
+    }
+}

@@ -1,0 +1,218 @@
+// What an interface says of its packets.
+mod interface;
+// How an interface counts time.
+mod clock;
+
+use super::window::Window;
+use super::{ByteOrder, MAX_FRAME, Record, Trouble, first_words};
+use interface::Interface;
+use std::io::Read;
+
+/// The type of a section header block reads the same in both byte orders, and begins every pcapng file.
+pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const OBSOLETE_PACKET: u32 = 2;
+const SIMPLE_PACKET: u32 = 3;
+const ENHANCED_PACKET: u32 = 6;
+
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+
+/// Type and length in front of a block's body, length behind it.
+const FRAME_BYTES: u32 = 12;
+
+/// The longest block that is held: the largest frame, and 64 KiB for what stands around it. Blocks of other types are
+/// skipped whatever their length.
+const MAX_BLOCK: u32 = MAX_FRAME + (64 << 10);
+
+/// The most interfaces in a section, so that a file of nothing but interfaces does not take all memory.
+const MAX_INTERFACES: usize = 1 << 16;
+
+/// A pcapng file: what the current section said so far.
+pub(super) struct Pcapng {
+    order: ByteOrder,
+    interfaces: Vec<Interface>,
+}
+
+impl Pcapng {
+    /// Reads the first section header, whose type was seen before.
+    pub(super) fn open<R: Read>(window: &mut Window<R>) -> Result<Self, Trouble> {
+        let mut file = Self { order: ByteOrder { big_endian: false }, interfaces: Vec::new() };
+        file.section(window)?;
+        Ok(file)
+    }
+
+    /// The next packet, if it is in a sound enhanced packet block that is held.
+    #[inline(always)]
+    pub(super) fn next_held<R: Read>(&self, window: &mut Window<R>) -> Option<Record> {
+        let held = window.held();
+        let [kind, whole, interface, high, low, captured, wire_length] = self.order.words(first_words::<7>(held)?);
+        if kind != ENHANCED_PACKET || !(32..=MAX_BLOCK).contains(&whole) || !whole.is_multiple_of(4) {
+            return None;
+        }
+        let trailer = first_words::<1>(held.get(whole as usize - 4..whole as usize)?)?;
+        let interface = self.interfaces.get(interface as usize)?;
+        if self.order.words(trailer) != [whole] || captured > whole - 32 {
+            return None;
+        }
+        let at = Some(interface.clock.moment(u64::from(high) << 32 | u64::from(low)));
+        let (start, length) = (window.position() + 28, captured as usize);
+        window.advance(whole as usize);
+        Some(Record { at, link: interface.link, wire_length, start, length })
+    }
+
+    /// The next packet of any kind, with every check, past all blocks that hold none.
+    #[inline(never)]
+    pub(super) fn next<R: Read>(&mut self, window: &mut Window<R>) -> Result<Option<Record>, Trouble> {
+        loop {
+            let offset = window.offset();
+            if !window.hold(FRAME_BYTES as usize)? {
+                if window.is_finished() {
+                    return Ok(None);
+                }
+                return Err(window.cut(offset, format!("a block of at least {FRAME_BYTES} bytes")));
+            }
+            let Some(words) = first_words::<2>(window.held()) else { return Ok(None) };
+            let [kind, whole] = self.order.words(words);
+            match kind {
+                SECTION_HEADER => self.section(window)?,
+                INTERFACE_DESCRIPTION => {
+                    let body = self.block(window, offset, whole)?;
+                    let interface = Interface::parse(self.order, &window.held()[8..8 + body]).map_err(|wrong| {
+                        Trouble::Damaged { offset: offset + 8, expected: wrong.expected, found: wrong.found }
+                    })?;
+                    if self.interfaces.len() == MAX_INTERFACES {
+                        let expected = format!("at most {MAX_INTERFACES} interfaces in a section");
+                        return Err(Trouble::Damaged { offset, expected, found: "one more".to_owned() });
+                    }
+                    self.interfaces.push(interface);
+                    window.advance(whole as usize);
+                }
+                OBSOLETE_PACKET | SIMPLE_PACKET | ENHANCED_PACKET => {
+                    let body = self.block(window, offset, whole)?;
+                    let record = self.packet(window, kind, offset, body)?;
+                    window.advance(whole as usize);
+                    return Ok(Some(record));
+                }
+                _ => self.skip(window, offset, whole)?,
+            }
+        }
+    }
+
+    /// Reads a section header; forgets the interfaces of the section before.
+    fn section<R: Read>(&mut self, window: &mut Window<R>) -> Result<(), Trouble> {
+        let offset = window.offset();
+        window.hold(16)?;
+        let Some(words) = first_words::<4>(window.held()).copied() else {
+            return Err(window.cut(offset, "a section header block".to_owned()));
+        };
+        let big_endian = match words[2] {
+            magic if u32::from_le_bytes(magic) == BYTE_ORDER_MAGIC => false,
+            magic if u32::from_be_bytes(magic) == BYTE_ORDER_MAGIC => true,
+            [a, b, c, d] => {
+                let expected = "a section header's byte-order magic 1a 2b 3c 4d or 4d 3c 2b 1a".to_owned();
+                let found = format!("{a:02x} {b:02x} {c:02x} {d:02x}");
+                return Err(Trouble::Damaged { offset: offset + 8, expected, found });
+            }
+        };
+        let order = ByteOrder { big_endian };
+        let major = order.u16([words[3][0], words[3][1]]);
+        let minor = order.u16([words[3][2], words[3][3]]);
+        if major != 1 {
+            let found = format!("pcapng {major}.{minor}");
+            return Err(Trouble::Version { offset: offset + 12, expected: "pcapng 1.x", found });
+        }
+        let [_, whole, ..] = order.words(&words);
+        if whole < 28 {
+            let expected = "a section header block of at least 28 bytes".to_owned();
+            return Err(Trouble::Damaged { offset: offset + 4, expected, found: format!("{whole} bytes") });
+        }
+        self.order = order;
+        self.interfaces.clear();
+        self.skip(window, offset, whole)
+    }
+
+    /// Skips a block of `whole` bytes, however long.
+    fn skip<R: Read>(&self, window: &mut Window<R>, offset: u64, whole: u32) -> Result<(), Trouble> {
+        check_length(offset, whole)?;
+        if !window.skip(u64::from(whole) - 4)? || !window.hold(4)? {
+            return Err(window.cut(offset, format!("a block of {whole} bytes")));
+        }
+        self.check_trailer(offset, whole, window.held())?;
+        window.advance(4);
+        Ok(())
+    }
+
+    /// Holds a block of `whole` bytes and gives the length of its body.
+    fn block<R: Read>(&self, window: &mut Window<R>, offset: u64, whole: u32) -> Result<usize, Trouble> {
+        check_length(offset, whole)?;
+        if whole > MAX_BLOCK {
+            let expected = format!("a block of at most {MAX_BLOCK} bytes");
+            return Err(Trouble::Damaged { offset: offset + 4, expected, found: format!("{whole} bytes") });
+        }
+        if !window.hold(whole as usize)? {
+            return Err(window.cut(offset, format!("a block of {whole} bytes")));
+        }
+        self.check_trailer(offset, whole, &window.held()[whole as usize - 4..])?;
+        Ok((whole - FRAME_BYTES) as usize)
+    }
+
+    fn check_trailer(&self, offset: u64, whole: u32, trailer: &[u8]) -> Result<(), Trouble> {
+        match first_words::<1>(trailer).map(|words| self.order.words(words)) {
+            Some([length]) if length != whole => Err(Trouble::Damaged {
+                offset: offset + u64::from(whole) - 4,
+                expected: format!("the block's length of {whole} again"),
+                found: length.to_string(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The packet in a block that is held.
+    fn packet<R: Read>(&self, window: &Window<R>, kind: u32, offset: u64, body: usize) -> Result<Record, Trouble> {
+        let fields = &window.held()[8..8 + body];
+        let header = if kind == SIMPLE_PACKET { 4 } else { 20 };
+        let too_short = || Trouble::Damaged {
+            offset: offset + 4,
+            expected: format!("a packet block of at least {} bytes", header + FRAME_BYTES as usize),
+            found: format!("{} bytes", body + FRAME_BYTES as usize),
+        };
+        let (number, ticks, captured, wire_length) = if kind == SIMPLE_PACKET {
+            let [wire_length] = self.order.words(first_words(fields).ok_or_else(too_short)?);
+            (0, None, None, wire_length)
+        } else {
+            let words = first_words::<5>(fields).ok_or_else(too_short)?;
+            let [number, high, low, captured, wire_length] = self.order.words(words);
+            // The obsolete block has a count of drops in the second half of the word.
+            let number =
+                if kind == OBSOLETE_PACKET { u32::from(self.order.u16([words[0][0], words[0][1]])) } else { number };
+            (number, Some(u64::from(high) << 32 | u64::from(low)), Some(captured), wire_length)
+        };
+        let Some(interface) = self.interfaces.get(number as usize) else {
+            let expected = format!("one of the section's {} interfaces", self.interfaces.len());
+            return Err(Trouble::Damaged { offset: offset + 8, expected, found: format!("interface {number}") });
+        };
+        // A simple packet block leaves its captured length to the interface's snap length.
+        let length = captured.unwrap_or_else(|| wire_length.min(interface.snap_length)) as usize;
+        let room = body - header;
+        if length > room {
+            let place = if kind == SIMPLE_PACKET { 8 } else { 20 };
+            let expected = format!("a captured length of at most {room}, the rest of the block");
+            return Err(Trouble::Damaged { offset: offset + place, expected, found: length.to_string() });
+        }
+        Ok(Record {
+            at: ticks.map(|ticks| interface.clock.moment(ticks)),
+            link: interface.link,
+            wire_length,
+            start: window.position() + 8 + header,
+            length,
+        })
+    }
+}
+
+fn check_length(offset: u64, whole: u32) -> Result<(), Trouble> {
+    if whole < FRAME_BYTES || !whole.is_multiple_of(4) {
+        let expected = format!("a block length of at least {FRAME_BYTES} in steps of 4");
+        return Err(Trouble::Damaged { offset: offset + 4, expected, found: whole.to_string() });
+    }
+    Ok(())
+}

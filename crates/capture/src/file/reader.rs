@@ -1,0 +1,198 @@
+use super::pcap::Pcap;
+use super::pcapng::{Pcapng, SECTION_HEADER};
+use super::window::Window;
+use super::{Record, Trouble};
+use crate::{CaptureError, FrameSource, Warning};
+use dwell_types::Frame;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// One capture, read from anything that yields bytes.
+///
+/// Bytes are read in blocks of up to 256 KiB; a frame is a slice of the block.
+pub struct CaptureFile<R> {
+    path: PathBuf,
+    window: Window<R>,
+    format: Format,
+    /// Frames yielded so far.
+    frames: u64,
+    warning: Option<Warning>,
+}
+
+enum Format {
+    Pcap(Pcap),
+    Pcapng(Pcapng),
+    /// There is nothing more to read.
+    Ended,
+}
+
+impl<R: Read> CaptureFile<R> {
+    /// Recognises compression and format of what `reader` yields, and reads the file header.
+    ///
+    /// `path` is what errors and warnings call it.
+    pub fn open(path: impl Into<PathBuf>, reader: R) -> Result<Self, CaptureError> {
+        let path = path.into();
+        match recognise(reader) {
+            Ok((window, format)) => Ok(Self { path, window, format, frames: 0, warning: None }),
+            Err(Unreadable::Empty) => Err(CaptureError::Empty { path }),
+            Err(Unreadable::NotACapture(found)) => Err(CaptureError::NotACapture { path, found }),
+            Err(Unreadable::Trouble(trouble)) => Err(error(trouble, path, 0)),
+        }
+    }
+
+    /// The name that was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Frames yielded so far.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Bytes that were read so far: of the compressed file, if it is compressed.
+    pub fn bytes_read(&self) -> u64 {
+        self.window.bytes_read()
+    }
+
+    /// Where the file was cut, if the end has been reached and it was.
+    pub fn warning(&self) -> Option<&Warning> {
+        self.warning.as_ref()
+    }
+
+    /// The next record, if it is held and nothing about it is unusual: what nearly every call comes to.
+    ///
+    /// This and [`CaptureFile::next`] are two functions so that records travel in registers here: a result that may also
+    /// hold an error is passed through memory, which doubles the time per frame.
+    #[inline(always)]
+    pub(super) fn next_held(&mut self) -> Option<Record> {
+        let record = match &self.format {
+            Format::Pcap(pcap) => pcap.next_held(&mut self.window),
+            Format::Pcapng(pcapng) => pcapng.next_held(&mut self.window),
+            Format::Ended => None,
+        };
+        self.frames += u64::from(record.is_some());
+        record
+    }
+
+    /// The next record, whatever it takes.
+    #[inline(never)]
+    pub(super) fn next(&mut self) -> Result<Option<Record>, CaptureError> {
+        let next = match &mut self.format {
+            Format::Pcap(pcap) => pcap.next(&mut self.window),
+            Format::Pcapng(pcapng) => pcapng.next(&mut self.window),
+            Format::Ended => return Ok(None),
+        };
+        match next {
+            Ok(Some(record)) => {
+                self.frames += 1;
+                return Ok(Some(record));
+            }
+            Ok(None) => self.format = Format::Ended,
+            Err(trouble) => {
+                self.format = Format::Ended;
+                let (path, frames) = (self.path.clone(), self.frames);
+                match trouble {
+                    Trouble::Cut { offset, expected, found } => {
+                        self.warning = Some(Warning { path, offset, frames, expected, found });
+                    }
+                    trouble => return Err(error(trouble, path, frames)),
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    #[inline(always)]
+    pub(super) fn frame(&self, record: Record) -> Frame<'_> {
+        self.window.frame(record)
+    }
+}
+
+impl<R: Read> FrameSource for CaptureFile<R> {
+    #[inline(always)]
+    fn next_frame(&mut self) -> Result<Option<Frame<'_>>, CaptureError> {
+        if let Some(record) = self.next_held() {
+            return Ok(Some(self.frame(record)));
+        }
+        Ok(self.next()?.map(|record| self.frame(record)))
+    }
+}
+
+/// Trouble as an error. A cut is one only in the file header: without it there is no capture to go on with.
+fn error(trouble: Trouble, path: PathBuf, frames: u64) -> CaptureError {
+    match trouble {
+        Trouble::Io { offset, error } => CaptureError::Io { path, offset, frames, error },
+        Trouble::Version { offset, expected, found } => CaptureError::Version { path, offset, frames, expected, found },
+        Trouble::Cut { offset, expected, found } | Trouble::Damaged { offset, expected, found } => {
+            CaptureError::Damaged { path, offset, frames, expected, found }
+        }
+    }
+}
+
+/// Why reading cannot even begin.
+enum Unreadable {
+    Empty,
+    NotACapture(String),
+    Trouble(Trouble),
+}
+
+impl From<Trouble> for Unreadable {
+    fn from(trouble: Trouble) -> Self {
+        Self::Trouble(trouble)
+    }
+}
+
+fn recognise<R: Read>(reader: R) -> Result<(Window<R>, Format), Unreadable> {
+    let mut window = Window::new(reader)?;
+    window.hold(4)?;
+    let held = window.held();
+    if let Some(&magic) = held.first_chunk() {
+        if let Some(kind) = Pcap::magic(magic) {
+            let format = Format::Pcap(Pcap::open(&mut window, kind)?);
+            return Ok((window, format));
+        }
+        if u32::from_be_bytes(magic) == SECTION_HEADER {
+            let format = Format::Pcapng(Pcapng::open(&mut window)?);
+            return Ok((window, format));
+        }
+    } else if !window.is_whole() {
+        return Err(window.cut(0, "a capture file".to_owned()).into());
+    }
+    if held.is_empty() {
+        return Err(Unreadable::Empty);
+    }
+    // What there is of it is enough to tell what it looks like.
+    window.hold(SHOWN_BYTES)?;
+    Err(Unreadable::NotACapture(looks_like(window.held())))
+}
+
+/// How much of a file that is no capture is looked at.
+const SHOWN_BYTES: usize = 64;
+
+/// What a file that is no capture looks like, by its first bytes.
+fn looks_like(head: &[u8]) -> String {
+    let kind = match head {
+        [b's', b'n', b'o', b'o', b'p', 0, ..] => "a snoop capture",
+        [b'T', b'R', b'S', b'N', b'I', b'F', b'F', ..] => "a Sniffer capture",
+        [b'G', b'M', b'B', b'U', ..] | [b'R', b'T', b'S', b'S', ..] => "a Microsoft Network Monitor capture",
+        [0x7f, b'E', b'L', b'F', ..] => "an ELF program",
+        [b'B', b'Z', b'h', b'1'..=b'9', ..] => "bzip2 data",
+        [0x04, 0x22, 0x4d, 0x18, ..] => "lz4 data",
+        [b'P', b'K', 3, 4, ..] => "a zip archive",
+        [b'7', b'z', 0xbc, 0xaf, ..] => "a 7z archive",
+        [b'%', b'P', b'D', b'F', ..] => "a PDF document",
+        _ if head
+            .iter()
+            .take(SHOWN_BYTES)
+            .all(|&byte| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0x80..)) =>
+        {
+            let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+            let line = String::from_utf8_lossy(&line[..line.len().min(40)]);
+            return format!("text: {:?}", line.trim());
+        }
+        _ => "bytes of no known kind",
+    };
+    let bytes: Vec<String> = head.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("{kind}: {}", bytes.join(" "))
+}
