@@ -1,0 +1,135 @@
+//! Several files, as the command line names them.
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
+mod common;
+
+use common::{MICROSECONDS, Pcap, Pcapng, gzip};
+use dwell_capture::{CaptureError, CaptureFiles, FrameSource};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn write(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = folder.join(name);
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+fn capture(seconds: u32, frames: u32) -> Vec<u8> {
+    let mut file = Pcap::new(MICROSECONDS, false);
+    for i in 0..frames {
+        file.record(seconds, i, 2, 2, b"ab");
+    }
+    file.bytes
+}
+
+#[test]
+fn files_follow_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = write(folder.path(), "first.pcap", &capture(1, 3));
+    // Cut in its last record.
+    let bytes = capture(2, 3);
+    let second = write(folder.path(), "second.pcap", &bytes[..bytes.len() - 1]);
+    let packed = gzip(&capture(3, 2));
+    let third = write(folder.path(), "third", &packed);
+    let fourth = write(folder.path(), "fourth.pcap", &capture(4, 0));
+    let mut pcapng = Pcapng::new(true);
+    pcapng.interface(101, 0, &[]).enhanced(0, 5_000_000, 1, b"a");
+    let fifth = write(folder.path(), "fifth", &pcapng.bytes);
+
+    let mut files = CaptureFiles::open([&first, &second, &third, &fourth, &fifth]).unwrap();
+    let total = 3 * 18 + 24 + bytes.len() as u64 - 1 + packed.len() as u64 + 24 + pcapng.bytes.len() as u64;
+    assert_eq!(files.bytes_total(), Some(total));
+    assert_eq!((files.path(), files.bytes_read(), files.frames()), (None, 0, 0));
+    let mut seen = Vec::new();
+    while let Some(frame) = files.next_frame().unwrap() {
+        let (at, link) = (frame.at.unwrap().as_nanos(), frame.link.0);
+        seen.push((at / 1_000_000_000, link, files.path().unwrap().to_owned()));
+    }
+    let mut expected = vec![(1, 1, first.clone()); 3];
+    expected.extend(vec![(2, 1, second.clone()); 2]);
+    expected.extend(vec![(3, 1, third.clone()); 2]);
+    expected.push((5, 101, fifth.clone()));
+    assert_eq!(seen, expected);
+    assert_eq!((files.frames(), files.bytes_read()), (8, total));
+    assert!(files.next_frame().unwrap().is_none(), "the end stays the end");
+
+    let [warning] = files.warnings() else { panic!("{:?}", files.warnings()) };
+    assert_eq!((&warning.path, warning.offset, warning.frames), (&second, 60, 2));
+    let words = "cut short at byte 60: expected a record of 18 bytes, found 17 bytes; the 2 frames before are used";
+    assert_eq!(warning.to_string(), format!("{}: {words}", second.display()));
+}
+
+#[test]
+fn after_damage_comes_the_next_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = capture(1, 2);
+    bytes.extend([0xff; 16]);
+    let damaged = write(folder.path(), "damaged.pcap", &bytes);
+    let text = write(folder.path(), "text.pcap", b"hello\n");
+    let sound = write(folder.path(), "sound.pcap", &capture(2, 1));
+    let mut files = CaptureFiles::open([&damaged, &text, &sound]).unwrap();
+    assert!(files.next_frame().unwrap().is_some());
+    assert!(files.next_frame().unwrap().is_some());
+    let error = files.next_frame().unwrap_err();
+    assert_eq!((error.path(), error.frames()), (damaged.as_path(), 2));
+    assert!(matches!(error, CaptureError::Damaged { offset: 68, .. }), "{error}");
+    let error = files.next_frame().unwrap_err();
+    assert_eq!((error.path(), error.frames()), (text.as_path(), 0));
+    let words = "expected a pcap or pcapng file, plain or in gzip, xz or zstd, found text: \"hello\"";
+    assert_eq!(error.to_string(), format!("{}: {words}", text.display()));
+    assert_eq!(files.next_frame().unwrap().unwrap().at.unwrap().as_nanos(), 2_000_000_000);
+    assert!(files.next_frame().unwrap().is_none());
+    assert_eq!(files.frames(), 3);
+    assert!(files.warnings().is_empty());
+}
+
+/// What cannot be read is an error before the first file is touched.
+#[test]
+fn paths_are_looked_at_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let sound = write(folder.path(), "sound.pcap", &capture(2, 1));
+    let empty = write(folder.path(), "empty.pcap", b"");
+    let missing = folder.path().join("missing.pcap");
+    let cases = [
+        (folder.path(), "expected a capture file, found a directory"),
+        (empty.as_path(), "expected a capture file, found no bytes at all"),
+        (missing.as_path(), "No such file or directory (os error 2)"),
+    ];
+    for (path, words) in cases {
+        let Err(error) = CaptureFiles::open([sound.as_path(), path]) else { panic!("{words}") };
+        assert_eq!(error.path(), path);
+        assert_eq!(error.to_string(), format!("{}: {words}", path.display()));
+    }
+    let Err(error) = CaptureFiles::open([&missing]) else { panic!("a missing file was opened") };
+    assert!(matches!(error, CaptureError::Io { .. }) && std::error::Error::source(&error).is_some());
+}
+
+/// A pipe has no length, and is opened only once.
+#[cfg(unix)]
+#[test]
+fn pipes_are_read_like_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let packed = gzip(&capture(7, 1_000));
+    let length = packed.len() as u64;
+    let writer = std::thread::spawn({
+        let path = path.clone();
+        move || fs::write(path, packed).unwrap()
+    });
+    let mut files = CaptureFiles::open([&path]).unwrap();
+    assert_eq!(files.bytes_total(), None);
+    let mut frames = 0;
+    while files.next_frame().unwrap().is_some() {
+        frames += 1;
+    }
+    writer.join().unwrap();
+    assert_eq!((frames, files.bytes_read()), (1_000, length));
+}
+
+#[test]
+fn no_files_have_no_frames() {
+    let mut files = CaptureFiles::open(Vec::<PathBuf>::new()).unwrap();
+    assert!(files.next_frame().unwrap().is_none());
+    assert_eq!(files.bytes_total(), Some(0));
+}

@@ -1,0 +1,218 @@
+//! Every part of pcapng that tells about packets, built byte by byte.
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
+mod common;
+
+use common::{Owned, Pcapng, frame, read};
+use dwell_capture::CaptureError;
+
+const RESOLUTION: u16 = 9;
+const OFFSET: u16 = 14;
+
+fn damage(file: &Pcapng) -> (u64, u64, String) {
+    match read(file.bytes.as_slice()).error {
+        Some(CaptureError::Damaged { offset, frames, expected, found, .. }) => {
+            (offset, frames, format!("expected {expected}, found {found}"))
+        }
+        other => panic!("no damage: {other:?}"),
+    }
+}
+
+#[test]
+fn every_packet_block_in_both_byte_orders() {
+    for big_endian in [false, true] {
+        let mut file = Pcapng::new(big_endian);
+        file.interface(1, 4, &[]).interface(101, 0, &[]);
+        file.enhanced(1, 1_700_000_000_000_001, 60, b"abcde");
+        file.obsolete(0, 0xffff, 0x1_0000_0002, 9, b"abc");
+        // Interface 0 keeps four bytes; the rest of the block is padding or nothing.
+        file.simple(60, b"abcd").simple(3, b"abc");
+        let outcome = read(file.bytes.as_slice());
+        let simple = |wire_length, bytes: &[u8]| Owned { at_ns: None, link: 1, wire_length, bytes: bytes.to_vec() };
+        let expected = [
+            frame(1_700_000_000_000_001_000, 101, 60, b"abcde"),
+            frame(0x1_0000_0002 * 1_000, 1, 9, b"abc"),
+            simple(60, b"abcd"),
+            simple(3, b"abc"),
+        ];
+        assert_eq!(outcome.frames, expected, "big-endian: {big_endian}");
+        assert!(outcome.warning.is_none() && outcome.error.is_none());
+    }
+}
+
+/// Each section has its own byte order, interfaces and clocks.
+#[test]
+fn sections_are_independent() {
+    let mut file = Pcapng::new(false);
+    file.interface(1, 0, &[(RESOLUTION, &[9])]).enhanced(0, 7, 1, b"a");
+    file.section(true).interface(113, 0, &[(RESOLUTION, &[0])]).enhanced(0, 7, 1, b"b");
+    file.section(false).interface(276, 0, &[]).interface(1, 0, &[]).enhanced(0, 7, 1, b"c").enhanced(1, 8, 1, b"d");
+    let expected = [
+        frame(7, 1, 1, b"a"),
+        frame(7_000_000_000, 113, 1, b"b"),
+        frame(7_000, 276, 1, b"c"),
+        frame(8_000, 1, 1, b"d"),
+    ];
+    assert_eq!(read(file.bytes.as_slice()).frames, expected);
+
+    // The interfaces of the first section are gone in the second.
+    let mut file = Pcapng::new(false);
+    file.interface(1, 0, &[]).enhanced(0, 7, 1, b"a").section(false);
+    let offset = file.bytes.len() as u64;
+    file.enhanced(0, 7, 1, b"b");
+    let words = "expected one of the section's 0 interfaces, found interface 0";
+    assert_eq!(damage(&file), (offset + 8, 1, words.to_owned()));
+}
+
+#[test]
+fn clocks_of_interfaces() {
+    for big_endian in [false, true] {
+        let mut file = Pcapng::new(big_endian);
+        let ahead = file.u64(1_600_000_000);
+        let behind = file.u64(-5i64 as u64);
+        file.interface(1, 0, &[(RESOLUTION, &[3]), (OFFSET, &ahead)]);
+        file.interface(1, 0, &[(2, b"eth0"), (RESOLUTION, &[0x8a]), (3, b"odd length")]);
+        file.interface(1, 0, &[(OFFSET, &behind)]);
+        file.interface(1, 0, &[(RESOLUTION, &[12])]);
+        file.enhanced(0, 1_234, 0, b"").enhanced(1, 1_025, 0, b"").enhanced(2, 1, 0, b"").enhanced(3, 9_999, 0, b"");
+        let times: Vec<_> = read(file.bytes.as_slice()).frames.iter().filter_map(|frame| frame.at_ns).collect();
+        assert_eq!(times, [1_600_000_001_234_000_000, 1_000_976_562, -4_999_999_000, 9]);
+    }
+}
+
+#[test]
+fn other_blocks_are_skipped_however_long() {
+    let mut file = Pcapng::new(false);
+    // Name resolution, statistics, custom, decryption secrets, and a megabyte of something unknown.
+    for kind in [4, 5, 0xbad, 10, 0x7fff_0001] {
+        file.block(kind, &vec![0xaa; 1 << 20]);
+    }
+    file.interface(1, 0, &[]).block(0xbad, &[]).enhanced(0, 7, 1, b"a");
+    assert_eq!(read(file.bytes.as_slice()).frames, [frame(7_000, 1, 1, b"a")]);
+}
+
+/// A block of 4 GiB that holds no packet is skipped without being held.
+#[test]
+fn a_block_of_four_gigabytes_takes_no_memory() {
+    use std::io::Read;
+    let mut file = Pcapng::new(false);
+    let mut head = std::mem::take(&mut file.bytes);
+    head.extend([0xad, 0x0b, 0, 0, 0xfc, 0xff, 0xff, 0xff]);
+    file.bytes.extend(0xffff_fffcu32.to_le_bytes());
+    file.interface(1, 0, &[]).enhanced(0, 7, 1, b"a");
+    let body = std::io::repeat(0).take(0xffff_fffc - 12);
+    let outcome = read(head.as_slice().chain(body).chain(file.bytes.as_slice()));
+    assert_eq!(outcome.frames, [frame(7_000, 1, 1, b"a")]);
+    assert!(outcome.warning.is_none() && outcome.error.is_none());
+}
+
+#[test]
+fn blocks_that_contradict_themselves_are_damage() {
+    let start = || {
+        let mut file = Pcapng::new(false);
+        file.interface(1, 0, &[]).enhanced(0, 7, 1, b"a");
+        let offset = file.bytes.len();
+        (file, offset)
+    };
+
+    let (mut file, offset) = start();
+    file.enhanced(0, 8, 1, b"abcd");
+    let end = file.bytes.len() - 4;
+    file.bytes[end] += 4;
+    assert_eq!(damage(&file), (end as u64, 1, "expected the block's length of 36 again, found 40".to_owned()));
+
+    for length in [0u32, 8, 13, 0xffff_ffff] {
+        file.bytes[offset + 4..offset + 8].copy_from_slice(&length.to_le_bytes());
+        let words = format!("expected a block length of at least 12 in steps of 4, found {length}");
+        assert_eq!(damage(&file), (offset as u64 + 4, 1, words));
+    }
+    file.bytes[offset + 4..offset + 8].copy_from_slice(&0x7000_0000u32.to_le_bytes());
+    let words = "expected a block of at most 16842752 bytes, found 1879048192 bytes".to_owned();
+    assert_eq!(damage(&file), (offset as u64 + 4, 1, words));
+
+    let (mut file, offset) = start();
+    file.enhanced(0, 8, 1, b"abcd");
+    file.bytes[offset + 20] = 5;
+    let words = "expected a captured length of at most 4, the rest of the block, found 5".to_owned();
+    assert_eq!(damage(&file), (offset as u64 + 20, 1, words));
+
+    let (mut file, offset) = start();
+    file.simple(5, b"abcd");
+    let words = "expected a captured length of at most 4, the rest of the block, found 5".to_owned();
+    assert_eq!(damage(&file), (offset as u64 + 8, 1, words));
+
+    let (mut file, offset) = start();
+    file.block(6, &[0; 16]);
+    let words = "expected a packet block of at least 32 bytes, found 28 bytes".to_owned();
+    assert_eq!(damage(&file), (offset as u64 + 4, 1, words));
+
+    let (mut file, offset) = start();
+    file.enhanced(1, 8, 1, b"abcd");
+    let words = "expected one of the section's 1 interfaces, found interface 1".to_owned();
+    assert_eq!(damage(&file), (offset as u64 + 8, 1, words));
+
+    let (mut file, offset) = start();
+    file.section(false);
+    file.bytes[offset + 8] = 0;
+    let words = "expected a section header's byte-order magic 1a 2b 3c 4d or 4d 3c 2b 1a, found 00 3c 2b 1a".to_owned();
+    assert_eq!(damage(&file), (offset as u64 + 8, 1, words));
+}
+
+#[test]
+fn interfaces_that_contradict_themselves_are_damage() {
+    let mut file = Pcapng::new(true);
+    let offset = file.bytes.len() as u64 + 8;
+    file.interface(1, 0, &[(RESOLUTION, &[6, 0])]);
+    assert_eq!(damage(&file), (offset, 0, "expected option if_tsresol with 1 bytes, found 2 bytes".to_owned()));
+
+    let mut file = Pcapng::new(true);
+    file.interface(1, 0, &[(OFFSET, &[0; 4])]);
+    assert_eq!(damage(&file), (offset, 0, "expected option if_tsoffset with 8 bytes, found 4 bytes".to_owned()));
+
+    let mut file = Pcapng::new(true);
+    file.block(1, &[0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 9, 1, 2, 3, 4]);
+    let words = "expected option 2 with at most 4 bytes, the rest of the block, found 9 bytes".to_owned();
+    assert_eq!(damage(&file), (offset, 0, words));
+
+    let mut file = Pcapng::new(true);
+    file.block(1, &[0, 1, 0, 0]);
+    let words = "expected an interface description of at least 8 bytes, found 4 bytes".to_owned();
+    assert_eq!(damage(&file), (offset, 0, words));
+}
+
+/// A file of nothing but interfaces must not take all memory.
+#[test]
+fn interfaces_are_bounded() {
+    let mut file = Pcapng::new(false);
+    for _ in 0..1 << 16 {
+        file.interface(1, 0, &[]);
+    }
+    file.enhanced(65_535, 7, 1, b"a");
+    assert_eq!(read(file.bytes.as_slice()).frames.len(), 1);
+    let offset = file.bytes.len() as u64;
+    file.interface(1, 0, &[]);
+    let words = "expected at most 65536 interfaces in a section, found one more".to_owned();
+    assert_eq!(damage(&file), (offset, 1, words));
+}
+
+#[test]
+fn other_versions_are_refused() {
+    let mut file = Pcapng::new(false);
+    file.interface(1, 0, &[]).enhanced(0, 7, 1, b"a");
+    let offset = file.bytes.len();
+    file.section(true);
+    file.bytes[offset + 13] = 2;
+    let outcome = read(file.bytes.as_slice());
+    assert_eq!(outcome.frames.len(), 1);
+    let words = format!("test: byte {}: expected pcapng 1.x, found pcapng 2.0 (after 1 frame)", offset + 12);
+    assert_eq!(outcome.error.unwrap().to_string(), words);
+}
+
+/// The largest frame, and one byte more.
+#[test]
+fn frames_of_sixteen_mebibytes() {
+    let mut file = Pcapng::new(false);
+    file.interface(1, 0, &[]).enhanced(0, 7, 1, &vec![1; 16 << 20]).enhanced(0, 8, 1, b"a");
+    let frames = read(file.bytes.as_slice()).frames;
+    assert_eq!((frames[0].bytes.len(), frames.len()), (16 << 20, 2));
+}
