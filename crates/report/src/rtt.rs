@@ -113,9 +113,40 @@ pub struct ResultLine {
     pub cdf: Vec<CdfPoint>,
 }
 
-/// Requests by fate: `seen` is the sum of the others.
+impl ResultLine {
+    /// The share of the answered requests that was measured, in `0..=1`; `None` without samples.
+    pub fn coverage(&self) -> Option<f64> {
+        let exchanges = self.exchanges.filter(|e| e.value > 0.0)?;
+        Some(if self.is_complete() { 1.0 } else { (self.samples as f64 / exchanges.value).min(1.0) })
+    }
+
+    /// Whether every answered request was measured, so that their number is known and not estimated.
+    pub fn is_complete(&self) -> bool {
+        self.exchanges.is_some_and(|e| e.low == e.high)
+    }
+
+    /// What a person calls this line: `tcp-handshake beyond 10.0.0.0/24`, `dns`.
+    pub fn name(&self) -> String {
+        let rule = self.rule();
+        if self.group == "all" { rule } else { format!("{rule} {}", self.group) }
+    }
+
+    /// The name without the group.
+    pub(crate) fn rule(&self) -> String {
+        if self.leg == "both" { self.matching.to_string() } else { format!("{} {}", self.matching, self.leg) }
+    }
+
+    /// Whether both are about the same exchanges, in two intervals of a series.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        (self.matching, self.leg, &self.group) == (other.matching, other.leg, &other.group)
+    }
+}
+
+/// Requests by fate: `carried_over + seen` is the sum of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Requests {
+    /// Open when the interval began; zero in a report over a whole run.
+    pub carried_over: u64,
     /// Requests observed.
     pub seen: u64,
     /// Left out by sampling, at once or when sampling became sparser.
@@ -130,6 +161,20 @@ pub struct Requests {
     pub ambiguous: u64,
     /// Still open at the end.
     pub pending: u64,
+}
+
+impl Requests {
+    /// Every fate by its name in reports, in the order of a request's life.
+    pub fn fates(&self) -> [(&'static str, u64); 6] {
+        [
+            ("matched", self.matched),
+            ("not_admitted", self.not_admitted),
+            ("evicted", self.evicted),
+            ("expired", self.expired),
+            ("ambiguous", self.ambiguous),
+            ("pending", self.pending),
+        ]
+    }
 }
 
 /// Responses by fate.
@@ -165,6 +210,13 @@ pub struct Delays {
     /// Largest delay among the samples.
     #[serde(serialize_with = "optional_estimate")]
     pub max: Option<Estimate<i64>>,
+}
+
+impl Delays {
+    /// The quantiles by the share of exchanges that took no longer.
+    pub fn quantiles(&self) -> [(f64, Option<Estimate<i64>>); 4] {
+        [(0.5, self.p50), (0.9, self.p90), (0.95, self.p95), (0.99, self.p99)]
+    }
 }
 
 /// One bin of the histogram: `from_ns ≤ delay < to_ns`.

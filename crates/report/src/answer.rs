@@ -1,0 +1,138 @@
+//! From what a meter answers to a line of the report.
+
+use crate::rtt::{Bin, CdfPoint, Delays, Requests, Responses, ResultLine};
+use dwell_sketch::distribution::Distribution;
+use dwell_sketch::rtt::Answer;
+
+/// Points of a distribution function: enough for a smooth curve.
+const CDF_POINTS: usize = 500;
+
+impl ResultLine {
+    /// The line of one series; `group` is the name of its group.
+    pub fn new(answer: &Answer, group: String) -> Self {
+        let distribution = &answer.distribution;
+        let fates = &answer.fates;
+        Self {
+            matching: answer.series.matching.name(),
+            leg: answer.series.leg.name(),
+            group,
+            requests: Requests {
+                carried_over: answer.carried_over,
+                seen: fates.seen,
+                not_admitted: fates.not_admitted,
+                matched: fates.matched,
+                evicted: fates.evicted,
+                expired: fates.expired,
+                ambiguous: fates.ambiguous,
+                pending: fates.pending,
+            },
+            responses: Responses { seen: fates.responses, unmatched: fates.unmatched },
+            samples: distribution.samples(),
+            ambiguous_samples: distribution.ambiguous_samples(),
+            exchanges: distribution.exchanges(),
+            delay_ns: delays(distribution),
+            histogram: histogram(distribution),
+            cdf: distribution
+                .cdf(CDF_POINTS)
+                .into_iter()
+                .map(|(delay_ns, share)| CdfPoint { delay_ns, share })
+                .collect(),
+        }
+    }
+}
+
+fn delays(distribution: &Distribution) -> Delays {
+    let (min, max) = distribution.extremes().unzip();
+    Delays {
+        mean: distribution.mean(),
+        p50: distribution.quantile(0.5),
+        p90: distribution.quantile(0.9),
+        p95: distribution.quantile(0.95),
+        p99: distribution.quantile(0.99),
+        min,
+        max,
+    }
+}
+
+/// Bins whose edges are 1, 2 and 5 times powers of ten, from the smallest delay to the largest.
+fn histogram(distribution: &Distribution) -> Vec<Bin> {
+    let bins = distribution.bins();
+    let (Some(first), Some(last)) = (bins.first(), bins.last()) else { return Vec::new() };
+    let mut edges = vec![round_down(first.low)];
+    let largest = bins.iter().map(|b| b.high).max().unwrap_or(last.high);
+    while let Some(&edge) = edges.last()
+        && edge <= largest
+        && edge < i64::MAX
+    {
+        edges.push(next_edge(edge));
+    }
+    edges
+        .windows(2)
+        .zip(distribution.histogram(&edges))
+        .map(|(edge, exchanges)| Bin { from_ns: edge[0], to_ns: edge[1], exchanges })
+        .collect()
+}
+
+/// The smallest of the edges 0, ±1, ±2, ±5, ±10, … above `edge`, which is one of them.
+fn next_edge(edge: i64) -> i64 {
+    match edge {
+        0 => 1,
+        // −10 → −5 → −2 → −1 → 0.
+        i64::MIN..0 => -smaller(edge.unsigned_abs()),
+        _ => {
+            let scale = 10i64.pow(edge.ilog10());
+            let next = match edge / scale {
+                1 => 2,
+                2 => 5,
+                _ => 10,
+            };
+            scale.saturating_mul(next)
+        }
+    }
+}
+
+/// The edge below a positive edge.
+fn smaller(edge: u64) -> i64 {
+    let scale = 10u64.pow(edge.ilog10());
+    let smaller = match edge / scale {
+        5 => 2 * scale,
+        2 => scale,
+        _ => scale / 2,
+    };
+    smaller as i64
+}
+
+/// The largest edge that is not above `delay`.
+fn round_down(delay: i64) -> i64 {
+    let mut edge = match delay {
+        0 => return 0,
+        i64::MIN..0 => {
+            i64::try_from(10u64.saturating_pow(delay.unsigned_abs().ilog10() + 1)).map_or(i64::MIN + 1, |e| -e)
+        }
+        _ => 10i64.pow(delay.ilog10()),
+    };
+    while next_edge(edge) <= delay && edge < i64::MAX {
+        edge = next_edge(edge);
+    }
+    edge
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_are_one_two_and_five() {
+        let mut edges = vec![-10];
+        while edges.len() < 12 {
+            edges.push(next_edge(edges[edges.len() - 1]));
+        }
+        assert_eq!(edges, [-10, -5, -2, -1, 0, 1, 2, 5, 10, 20, 50, 100]);
+        for (delay, edge) in
+            [(0, 0), (1, 1), (3, 2), (7, 5), (99, 50), (100, 100), (-1, -1), (-3, -5), (-99, -100), (-100, -100)]
+        {
+            assert_eq!(round_down(delay), edge, "{delay}");
+        }
+        assert!(round_down(i64::MAX) > 0 && next_edge(5_000_000_000_000_000_000) == i64::MAX);
+    }
+}

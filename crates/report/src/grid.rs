@@ -1,0 +1,67 @@
+//! Columns of text: the first one left-aligned, the others right-aligned.
+
+use std::io::{self, Write};
+
+/// Blanks between two columns.
+const GAP: usize = 2;
+
+/// Rows of cells, as wide as their widest cell.
+#[derive(Debug, Default)]
+pub(crate) struct Grid {
+    rows: Vec<Row>,
+}
+
+#[derive(Debug)]
+enum Row {
+    Cells(Vec<String>),
+    /// A line of its own that no column has to hold.
+    Heading(String),
+}
+
+impl Grid {
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(Row::Cells(cells));
+    }
+
+    pub(crate) fn heading(&mut self, text: String) {
+        self.rows.push(Row::Heading(text));
+    }
+
+    /// The width of the widest row of cells.
+    pub(crate) fn width(&self) -> usize {
+        let widths = self.widths();
+        widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let mut widths: Vec<usize> = Vec::new();
+        for row in &self.rows {
+            let Row::Cells(cells) = row else { continue };
+            widths.resize(widths.len().max(cells.len()), 0);
+            for (width, cell) in widths.iter_mut().zip(cells) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
+        widths
+    }
+
+    pub(crate) fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        let widths = self.widths();
+        for row in &self.rows {
+            match row {
+                Row::Heading(text) => writeln!(to, "{text}")?,
+                Row::Cells(cells) => {
+                    let mut line = String::new();
+                    for (i, (cell, &width)) in cells.iter().zip(&widths).enumerate() {
+                        match i {
+                            0 => line.push_str(&format!("{cell:<width$}")),
+                            _ => line.push_str(&format!("{cell:>0$}", width + GAP)),
+                        }
+                    }
+                    writeln!(to, "{}", line.trim_end())?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,172 @@
+//! A histogram in text: logarithmic time to the right, share of exchanges upward.
+
+use crate::rtt::{CdfPoint, ResultLine};
+use crate::text;
+use dwell_types::Nanos;
+use std::io::{self, Write};
+
+/// Width of the drawing, in columns.
+const COLUMNS: usize = 80;
+/// Height of the drawing, in lines of eight steps each.
+const LINES: usize = 4;
+/// Blanks before the drawing.
+const INDENT: &str = "  ";
+const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Draws the histogram of one result, with its quantiles marked below the axis. Whatever is not empty shows.
+pub(crate) fn write(line: &ResultLine, to: &mut impl Write) -> io::Result<()> {
+    let Some(axis) = Axis::around(&line.cdf) else { return Ok(()) };
+    let shares = axis.shares(&line.cdf);
+    let highest = shares.iter().copied().fold(0.0, f64::max);
+    if highest <= 0.0 {
+        return Ok(());
+    }
+    writeln!(to, "{}, {} exchanges by delay", line.name(), text::count(exchanges(line)))?;
+    let steps = (LINES * 8) as f64;
+    let heights: Vec<usize> =
+        shares.iter().map(|&s| if s > 0.0 { ((s / highest * steps).round() as usize).max(1) } else { 0 }).collect();
+    for level in (0..LINES).rev() {
+        let drawn: String = heights.iter().map(|&h| BLOCKS[h.saturating_sub(level * 8).min(8)]).collect();
+        writeln!(to, "{}", format!("{INDENT}{drawn}").trim_end())?;
+    }
+    let ticks = axis.ticks();
+    let mut rule = vec!['─'; COLUMNS];
+    let mut labels = Labels::default();
+    for &(column, ref label) in &ticks {
+        rule[column] = '┬';
+        labels.centre(column, label);
+    }
+    writeln!(to, "{INDENT}{}", rule.into_iter().collect::<String>())?;
+    writeln!(to, "{INDENT}{}", labels.text())?;
+    let mut marks = Labels::default();
+    for (share, quantile) in line.delay_ns.quantiles() {
+        if let Some(quantile) = quantile {
+            marks.after(axis.column(quantile.value as f64), &format!("▲p{:.0}", share * 100.0));
+        }
+    }
+    if !marks.text().is_empty() {
+        writeln!(to, "{INDENT}{}", marks.text())?;
+    }
+    Ok(())
+}
+
+fn exchanges(line: &ResultLine) -> u64 {
+    line.exchanges.map_or(0, |e| e.value.round() as u64)
+}
+
+/// Logarithmic time over the columns. What is shorter than a nanosecond, or negative, counts as one nanosecond.
+struct Axis {
+    from: f64,
+    to: f64,
+}
+
+impl Axis {
+    /// The range of the delays, at least a decade.
+    fn around(cdf: &[CdfPoint]) -> Option<Self> {
+        let (first, last) = (cdf.first()?, cdf.last()?);
+        let (from, to) = (log(first.delay_ns as f64), log(last.delay_ns as f64));
+        let lacking = (1.0 - (to - from)).max(0.0) / 2.0;
+        Some(Self { from: (from - lacking).max(0.0), to: to + lacking })
+    }
+
+    fn position(&self, delay_ns: f64) -> f64 {
+        (log(delay_ns) - self.from) / (self.to - self.from) * COLUMNS as f64
+    }
+
+    fn column(&self, delay_ns: f64) -> usize {
+        (self.position(delay_ns).max(0.0) as usize).min(COLUMNS - 1)
+    }
+
+    /// The share of exchanges in each column.
+    fn shares(&self, cdf: &[CdfPoint]) -> Vec<f64> {
+        let mut shares = vec![0.0; COLUMNS];
+        let mut below = 0.0;
+        for point in cdf {
+            shares[self.column(point.delay_ns as f64)] += (point.share.value - below).max(0.0);
+            below = point.share.value;
+        }
+        shares
+    }
+
+    /// Columns and labels of round times: every decade, and 2 and 5 between them where there are few.
+    fn ticks(&self) -> Vec<(usize, String)> {
+        let steps: &[f64] = if self.to - self.from < 2.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let decades = self.from.floor() as i32..=self.to.ceil() as i32;
+        let times = decades.flat_map(|d| steps.iter().map(move |s| s * 10f64.powi(d)));
+        times
+            .filter(|&t| (0.0..COLUMNS as f64).contains(&self.position(t)))
+            .map(|t| (self.column(t), round_time(t)))
+            .collect()
+    }
+}
+
+fn log(delay_ns: f64) -> f64 {
+    delay_ns.max(1.0).log10()
+}
+
+/// `1 µs`, `50 ms`, `2 s` of a round time in nanoseconds.
+pub(crate) fn round_time(nanos: f64) -> String {
+    let text = Nanos::new(nanos.round() as i64).to_string();
+    match text.split_once(' ') {
+        Some((number, unit)) if number.contains('.') => {
+            format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => text,
+    }
+}
+
+/// Words on one line, dropped where they would touch an earlier one.
+#[derive(Default)]
+struct Labels {
+    line: Vec<char>,
+}
+
+impl Labels {
+    /// Puts the middle of a word at the column.
+    fn centre(&mut self, column: usize, word: &str) {
+        self.after(column.saturating_sub(word.chars().count() / 2), word);
+    }
+
+    /// Puts the first letter of a word at the column.
+    fn after(&mut self, column: usize, word: &str) {
+        let free = if self.line.is_empty() { 0 } else { self.line.len() + 1 };
+        if column < free || column + word.chars().count() > COLUMNS + 4 {
+            return;
+        }
+        self.line.resize(column, ' ');
+        self.line.extend(word.chars());
+    }
+
+    fn text(&self) -> String {
+        self.line.iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dwell_sketch::estimate::Estimate;
+
+    fn cdf(points: &[(i64, f64)]) -> Vec<CdfPoint> {
+        points.iter().map(|&(delay_ns, share)| CdfPoint { delay_ns, share: Estimate::exact(share) }).collect()
+    }
+
+    #[test]
+    fn columns_share_out_every_exchange() {
+        let cdf = cdf(&[(-50, 0.1), (0, 0.2), (1_000, 0.5), (1_010, 0.75), (9_000_000_000, 1.0)]);
+        let shares = Axis::around(&cdf).unwrap().shares(&cdf);
+        assert!((shares[0] - 0.2).abs() < 1e-9 && (shares[COLUMNS - 1] - 0.25).abs() < 1e-9, "{shares:?}");
+        assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        assert!(Axis::around(&[]).is_none());
+    }
+
+    #[test]
+    fn ticks_are_round_times() {
+        let labels = |points| {
+            let axis = Axis::around(&cdf(points)).unwrap();
+            axis.ticks().into_iter().map(|t| t.1).collect::<Vec<_>>()
+        };
+        assert_eq!(labels(&[(900, 0.5), (2_000_000, 1.0)]), ["1 µs", "10 µs", "100 µs", "1 ms"]);
+        assert_eq!(labels(&[(9_000_000, 0.5), (60_000_000, 1.0)]), ["10 ms", "20 ms", "50 ms"]);
+    }
+}

@@ -1,0 +1,162 @@
+//! The distribution functions of one report.
+
+use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, Picture, Place, QUIET};
+use super::render::text_width;
+use super::scale::LogScale;
+use super::{HEIGHT, WIDTH, heading, ranked};
+use crate::rtt::{CdfPoint, ResultLine, RttReport};
+use crate::text;
+
+const LEFT: f64 = 72.0;
+const RIGHT: f64 = WIDTH - 26.0;
+const TOP: f64 = 76.0;
+/// Height of a row of the legend, which stands below the curves.
+const ROW: f64 = 19.0;
+
+pub(super) fn picture(report: &RttReport) -> Picture {
+    let mut picture = Picture::default();
+    let reports = std::slice::from_ref(report);
+    let is_known = |l: &&ResultLine| !l.cdf.is_empty() && l.cdf.iter().all(|p| p.share.value.is_finite());
+    let ranked: Vec<&ResultLine> = ranked(reports).into_iter().map(|r| r.0).filter(is_known).collect();
+    let drawn = &ranked[..ranked.len().min(LOOKS.len())];
+    picture.heading((LEFT, 28.0), heading(reports), 17.0);
+    let mut subtitle = "Share of exchanges answered within the time below.".to_string();
+    if drawn.iter().any(|l| l.cdf.iter().any(|p| p.share.low < p.share.high)) {
+        subtitle += " Bands: 95% intervals.";
+    }
+    subtitle += " Marks: p50, p90, p95, p99.";
+    if ranked.len() > drawn.len() {
+        subtitle += &format!(" The {} largest of {} results.", drawn.len(), ranked.len());
+    }
+    picture.text((LEFT, 52.0), subtitle, 12.5, QUIET, Align::Left);
+    let Some(scale) = scale(drawn) else {
+        picture.text((WIDTH / 2.0, HEIGHT / 2.0), "No exchange was measured.", 16.0, QUIET, Align::Centre);
+        return picture;
+    };
+    let plane = Plane { scale, bottom: HEIGHT - 66.0 - ROW * (drawn.len() as f64 + 1.0) };
+    plane.axes(&mut picture);
+    // The most frequent on top.
+    for (line, &look) in drawn.iter().zip(&LOOKS).rev() {
+        plane.band(&line.cdf, look, &mut picture);
+    }
+    for (line, &look) in drawn.iter().zip(&LOOKS).rev() {
+        picture.curve(plane.steps(&line.cdf, |p| p.share.value), look, 2.0);
+        for (share, quantile) in line.delay_ns.quantiles() {
+            if let Some(quantile) = quantile {
+                picture.mark((plane.scale.place(quantile.value), plane.height(share)), look);
+            }
+        }
+    }
+    legend(drawn, plane.bottom + 60.0, &mut picture);
+    picture
+}
+
+/// The axis holds all but the outermost ten-thousandth of each curve.
+fn scale(lines: &[&ResultLine]) -> Option<LogScale> {
+    const OUTERMOST: f64 = 1e-4;
+    let first = |l: &&ResultLine| l.cdf.iter().find(|p| p.share.value > OUTERMOST).or(l.cdf.last()).map(|p| p.delay_ns);
+    let last =
+        |l: &&ResultLine| l.cdf.iter().find(|p| p.share.value >= 1.0 - OUTERMOST).or(l.cdf.last()).map(|p| p.delay_ns);
+    let (least, greatest) = (lines.iter().filter_map(first).min()?, lines.iter().filter_map(last).max()?);
+    Some(LogScale::new(least, greatest, LEFT, RIGHT))
+}
+
+/// Where the curves are drawn.
+struct Plane {
+    scale: LogScale,
+    bottom: f64,
+}
+
+impl Plane {
+    fn height(&self, share: f64) -> f64 {
+        self.bottom - share.clamp(0.0, 1.0) * (self.bottom - TOP)
+    }
+
+    fn axes(&self, picture: &mut Picture) {
+        let bottom = self.bottom;
+        let ticks = self.scale.ticks();
+        for tick in &ticks {
+            let colour = if tick.label.is_some() { GRID } else { FAINT_GRID };
+            picture.line((tick.place, TOP), (tick.place, bottom), colour, 1.0);
+        }
+        for percent in (0..=100).step_by(10) {
+            let y = self.height(f64::from(percent) / 100.0);
+            let labelled = percent % 20 == 0;
+            picture.line((LEFT, y), (RIGHT, y), if labelled { GRID } else { FAINT_GRID }, 1.0);
+            if labelled {
+                picture.text((LEFT - 9.0, y), format!("{percent}%"), 12.5, INK, Align::Right);
+            }
+        }
+        picture.line((LEFT, bottom), (RIGHT, bottom), QUIET, 1.25);
+        for tick in &ticks {
+            let length = if tick.label.is_some() { 6.0 } else { 3.0 };
+            picture.line((tick.place, bottom), (tick.place, bottom + length), QUIET, 1.0);
+            if let Some(label) = &tick.label {
+                picture.text((tick.place, bottom + 16.0), label.clone(), 12.5, INK, Align::Centre);
+            }
+        }
+        let middle = ((LEFT + RIGHT) / 2.0, (TOP + bottom) / 2.0);
+        picture.text((middle.0, bottom + 36.0), "time from request to response", 12.5, INK, Align::Centre);
+        picture.upright((20.0, middle.1), "share of exchanges", 12.5, INK);
+    }
+
+    /// A step function from the left edge at zero to the right edge.
+    fn steps(&self, cdf: &[CdfPoint], share: impl Fn(&CdfPoint) -> f64) -> Vec<Place> {
+        let mut last = self.height(0.0);
+        let mut places = vec![(LEFT, last)];
+        for point in cdf {
+            let (x, y) = (self.scale.place(point.delay_ns), self.height(share(point)));
+            places.extend([(x, last), (x, y)]);
+            last = y;
+        }
+        places.push((RIGHT, last));
+        places
+    }
+
+    fn band(&self, cdf: &[CdfPoint], look: Look, picture: &mut Picture) {
+        if cdf.iter().all(|p| p.share.low == p.share.high) {
+            return;
+        }
+        let mut outline = self.steps(cdf, |p| p.share.high);
+        outline.extend(self.steps(cdf, |p| p.share.low).into_iter().rev());
+        picture.area(outline, look.colour, 0.2);
+    }
+}
+
+/// Name, number and quantiles of each curve, from `top` on.
+fn legend(lines: &[&ResultLine], top: f64, picture: &mut Picture) {
+    const SIZE: f64 = 12.5;
+    const SAMPLE: f64 = 38.0;
+    const GAP: f64 = 24.0;
+    const LONGEST_NAME: usize = 48;
+    let mut rows = vec![["", "exchanges", "p50", "p90", "p95", "p99"].map(String::from)];
+    for line in lines {
+        let number = line.exchanges.map_or_else(String::new, |e| {
+            let about = if line.is_complete() { "" } else { "≈ " };
+            format!("{about}{}", text::count(e.value.round() as u64))
+        });
+        let d = &line.delay_ns;
+        let mut name = line.name();
+        if name.chars().count() > LONGEST_NAME {
+            name = name.chars().take(LONGEST_NAME - 1).chain(['…']).collect();
+        }
+        let [p50, p90, p95, p99] = [d.p50, d.p90, d.p95, d.p99].map(text::delay);
+        rows.push([name, number, p50, p90, p95, p99]);
+    }
+    for (i, row) in rows.iter().enumerate() {
+        let y = top + ROW * i as f64;
+        if let Some(&look) = i.checked_sub(1).and_then(|i| LOOKS.get(i)) {
+            picture.curve(vec![(LEFT, y), (LEFT + SAMPLE - 8.0, y)], look, 2.0);
+            picture.mark((LEFT + (SAMPLE - 8.0) / 2.0, y), look);
+        }
+        let colour = if i == 0 { QUIET } else { INK };
+        let mut x = LEFT + SAMPLE;
+        for (column, cell) in row.iter().enumerate() {
+            let align = if column == 0 { Align::Left } else { Align::Right };
+            let width = rows.iter().map(|r| text_width(&r[column], SIZE)).fold(0.0, f64::max);
+            let place = if column == 0 { x } else { x + width };
+            picture.text((place, y), cell.clone(), SIZE, colour, align);
+            x += width + GAP;
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Pictures for reports and slides: distribution functions, and quantiles over time.
+//!
+//! A drawing is a list of shapes in points ([`WIDTH`] × [`HEIGHT`]), then rendered as SVG or PNG. Curves differ by colour
+//! (the palette of Okabe and Ito, which colour-blind people can tell apart), by dashes and by markers, so a black and
+//! white print still reads.
+
+// What is drawn.
+mod cdf;
+mod series;
+// Values to places.
+mod scale;
+// Shapes, and their rendering.
+mod letters;
+mod picture;
+mod render;
+
+use crate::rtt::RttReport;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Width of a picture, in points.
+pub const WIDTH: f64 = 900.0;
+/// Height of a picture, in points.
+pub const HEIGHT: f64 = 600.0;
+
+/// How a picture is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Image {
+    /// Scalable vector graphics; text in whatever sans-serif font the viewer has.
+    Svg,
+    /// A bitmap with two pixels per point.
+    Png,
+}
+
+impl Image {
+    /// The kind of image that a file name asks for; `None` unless it ends in `.svg` or `.png`.
+    pub fn of(path: &Path) -> Option<Self> {
+        let extension = path.extension()?.to_str()?;
+        if extension.eq_ignore_ascii_case("svg") {
+            Some(Self::Svg)
+        } else if extension.eq_ignore_ascii_case("png") {
+            Some(Self::Png)
+        } else {
+            None
+        }
+    }
+}
+
+/// Draws the distribution function of every result, those with the most exchanges first, with 95% bands.
+pub fn write(report: &RttReport, image: Image, to: &mut impl Write) -> io::Result<()> {
+    render::write(&cdf::picture(report), image, to)
+}
+
+/// Draws p50, p95 and p99 over time with 95% bands, one panel per result, those with the most exchanges first.
+pub fn write_series(reports: &[RttReport], image: Image, to: &mut impl Write) -> io::Result<()> {
+    render::write(&series::picture(reports), image, to)
+}
+
+/// The heading of a picture: what was measured, cut to the width.
+fn heading(reports: &[RttReport]) -> String {
+    const LONGEST: usize = 90;
+    let sources = reports.first().map(|r| r.sources.join(", ")).unwrap_or_default();
+    let title = format!("Response times in {sources}");
+    if title.chars().count() <= LONGEST {
+        return title;
+    }
+    title.chars().take(LONGEST).chain(['…']).collect()
+}
+
+/// The results of one or more reports, each once, with their exchanges added up, the most frequent first.
+fn ranked(reports: &[RttReport]) -> Vec<(&crate::rtt::ResultLine, f64)> {
+    let mut ranked: Vec<(&crate::rtt::ResultLine, f64)> = Vec::new();
+    for line in reports.iter().flat_map(|r| &r.results) {
+        let exchanges = line.exchanges.map_or(0.0, |e| e.value);
+        match ranked.iter_mut().find(|(known, _)| known.is_same(line)) {
+            Some((_, sum)) => *sum += exchanges,
+            None => ranked.push((line, exchanges)),
+        }
+    }
+    ranked.retain(|r| r.1 > 0.0);
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+    ranked
+}

@@ -1,0 +1,130 @@
+//! What a picture is made of. Places are in points from the upper left corner.
+
+/// A place: points to the right and down.
+pub(super) type Place = (f64, f64);
+
+/// Red, green, blue.
+pub(super) type Colour = (u8, u8, u8);
+
+pub(super) const INK: Colour = (0x22, 0x22, 0x22);
+pub(super) const QUIET: Colour = (0x66, 0x66, 0x66);
+pub(super) const GRID: Colour = (0xd9, 0xd9, 0xd9);
+pub(super) const FAINT_GRID: Colour = (0xef, 0xef, 0xef);
+pub(super) const WHITE: Colour = (0xff, 0xff, 0xff);
+
+/// How one curve looks: differs from the others in every respect.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look {
+    pub(super) colour: Colour,
+    /// Lengths drawn and left out in turn, in points; empty for a solid line.
+    pub(super) dashes: &'static [f64],
+    pub(super) marker: Marker,
+}
+
+/// The looks of the curves in one picture, in order.
+pub(super) const LOOKS: [Look; 6] = [
+    Look { colour: (0x00, 0x72, 0xb2), dashes: &[], marker: Marker::Circle },
+    Look { colour: (0xd5, 0x5e, 0x00), dashes: &[9.0, 4.0], marker: Marker::Square },
+    Look { colour: (0x00, 0x9e, 0x73), dashes: &[2.5, 3.0], marker: Marker::Triangle },
+    Look { colour: (0xcc, 0x79, 0xa7), dashes: &[9.0, 3.0, 2.5, 3.0], marker: Marker::Diamond },
+    Look { colour: (0xe6, 0x9f, 0x00), dashes: &[16.0, 4.0], marker: Marker::Cross },
+    Look { colour: (0x56, 0xb4, 0xe9), dashes: &[9.0, 3.0, 2.5, 3.0, 2.5, 3.0], marker: Marker::Ring },
+];
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Marker {
+    Circle,
+    Square,
+    Triangle,
+    Diamond,
+    Cross,
+    Ring,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Align {
+    Left,
+    Centre,
+    Right,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Weight {
+    Regular,
+    Semibold,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Shape {
+    Line {
+        places: Vec<Place>,
+        colour: Colour,
+        width: f64,
+        dashes: &'static [f64],
+    },
+    /// A filled area; `opacity` in `0..=1`.
+    Area {
+        places: Vec<Place>,
+        colour: Colour,
+        opacity: f64,
+    },
+    Mark {
+        at: Place,
+        marker: Marker,
+        colour: Colour,
+    },
+    /// Text whose middle line is at the height of the place.
+    Text {
+        at: Place,
+        text: String,
+        size: f64,
+        colour: Colour,
+        align: Align,
+        weight: Weight,
+    },
+    /// Text read from bottom to top, centred on the place.
+    Upright {
+        at: Place,
+        text: String,
+        size: f64,
+        colour: Colour,
+    },
+}
+
+/// Shapes in the order of drawing.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Picture {
+    pub(super) shapes: Vec<Shape>,
+}
+
+impl Picture {
+    pub(super) fn line(&mut self, from: Place, to: Place, colour: Colour, width: f64) {
+        self.shapes.push(Shape::Line { places: vec![from, to], colour, width, dashes: &[] });
+    }
+
+    pub(super) fn curve(&mut self, places: Vec<Place>, look: Look, width: f64) {
+        self.shapes.push(Shape::Line { places, colour: look.colour, width, dashes: look.dashes });
+    }
+
+    pub(super) fn area(&mut self, places: Vec<Place>, colour: Colour, opacity: f64) {
+        self.shapes.push(Shape::Area { places, colour, opacity });
+    }
+
+    pub(super) fn mark(&mut self, at: Place, look: Look) {
+        self.shapes.push(Shape::Mark { at, marker: look.marker, colour: look.colour });
+    }
+
+    pub(super) fn text(&mut self, at: Place, text: impl Into<String>, size: f64, colour: Colour, align: Align) {
+        let weight = Weight::Regular;
+        self.shapes.push(Shape::Text { at, text: text.into(), size, colour, align, weight });
+    }
+
+    pub(super) fn heading(&mut self, at: Place, text: impl Into<String>, size: f64) {
+        let (colour, align, weight) = (INK, Align::Left, Weight::Semibold);
+        self.shapes.push(Shape::Text { at, text: text.into(), size, colour, align, weight });
+    }
+
+    pub(super) fn upright(&mut self, at: Place, text: &str, size: f64, colour: Colour) {
+        self.shapes.push(Shape::Upright { at, text: text.into(), size, colour });
+    }
+}

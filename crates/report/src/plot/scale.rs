@@ -1,0 +1,161 @@
+//! Values to places, and round values for the ticks.
+
+use crate::histogram::round_time;
+use crate::text;
+
+/// A logarithmic scale of delays. What lies outside is drawn at the edge.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LogScale {
+    from: f64,
+    to: f64,
+    start: f64,
+    end: f64,
+}
+
+/// A tick of an axis: where, and what stands there; minor ticks have no label.
+pub(super) struct Tick {
+    pub(super) place: f64,
+    pub(super) label: Option<String>,
+}
+
+/// Round numbers at which a logarithmic axis may end.
+const ROUND: [f64; 4] = [1.0, 2.0, 5.0, 10.0];
+
+impl LogScale {
+    /// From the round value below `least_ns` to the one above `greatest_ns`, drawn from `start` to `end` in points.
+    pub(super) fn new(least_ns: i64, greatest_ns: i64, start: f64, end: f64) -> Self {
+        let least = (least_ns as f64).max(1.0);
+        let greatest = (greatest_ns as f64).max(least);
+        let from = round_down(least);
+        let to = if greatest > from { round_up(greatest) } else { from * 10.0 };
+        Self { from: from.log10(), to: to.log10(), start, end }
+    }
+
+    pub(super) fn place(&self, delay_ns: i64) -> f64 {
+        self.place_of((delay_ns as f64).max(1.0))
+    }
+
+    fn place_of(&self, delay_ns: f64) -> f64 {
+        let share = (delay_ns.log10() - self.from) / (self.to - self.from);
+        self.start + share.clamp(0.0, 1.0) * (self.end - self.start)
+    }
+
+    /// Ticks at 1 to 9 in every decade; labels as many as are easily read.
+    pub(super) fn ticks(&self) -> Vec<Tick> {
+        let decades = self.to - self.from;
+        let labelled: &[f64] = match decades {
+            d if d > 2.5 => &[1.0],
+            d if d > 0.8 => &[1.0, 2.0, 5.0],
+            _ => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
+        };
+        let minor: &[f64] = match decades {
+            d if d > 7.0 => &[1.0],
+            _ => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
+        };
+        let mut ticks = Vec::new();
+        for decade in self.from.floor() as i32..=self.to.ceil() as i32 {
+            for &step in minor {
+                let value = step * 10f64.powi(decade);
+                let label = labelled.contains(&step);
+                let inside = (self.from - 1e-9..=self.to + 1e-9).contains(&value.log10());
+                if inside && (label || step != 1.5) {
+                    ticks.push(Tick { place: self.place_of(value), label: label.then(|| round_time(value)) });
+                }
+            }
+        }
+        ticks
+    }
+}
+
+fn round_down(value: f64) -> f64 {
+    let decade = 10f64.powi(value.log10().floor() as i32);
+    ROUND.iter().rev().map(|r| r * decade).find(|&r| r <= value * (1.0 + 1e-9)).unwrap_or(decade)
+}
+
+fn round_up(value: f64) -> f64 {
+    let decade = 10f64.powi(value.log10().floor() as i32);
+    ROUND.iter().map(|r| r * decade).find(|&r| r >= value * (1.0 - 1e-9)).unwrap_or(decade * 10.0)
+}
+
+/// A scale of moments, in nanoseconds since the epoch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TimeScale {
+    from: i64,
+    to: i64,
+    start: f64,
+    end: f64,
+}
+
+impl TimeScale {
+    pub(super) fn new(from: i64, to: i64, start: f64, end: f64) -> Self {
+        Self { from, to: to.max(from.saturating_add(1)), start, end }
+    }
+
+    pub(super) fn place(&self, at_ns: i64) -> f64 {
+        let share = at_ns.saturating_sub(self.from) as f64 / self.to.saturating_sub(self.from) as f64;
+        self.start + share.clamp(0.0, 1.0) * (self.end - self.start)
+    }
+
+    /// At most eight ticks at round times of day, or days.
+    pub(super) fn ticks(&self) -> Vec<Tick> {
+        const SECOND: i64 = 1_000_000_000;
+        const STEPS: [i64; 21] = [
+            1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400, 604_800,
+            2_592_000, 31_536_000,
+        ];
+        let span = self.to.saturating_sub(self.from) / SECOND;
+        let seconds = STEPS.into_iter().find(|step| span / step <= 8).unwrap_or(span / 8);
+        let step = seconds.saturating_mul(SECOND).max(1);
+        let mut at = self.from.div_euclid(step).saturating_mul(step);
+        let mut ticks = Vec::new();
+        while at <= self.to {
+            if at >= self.from {
+                let (day, time) = text::utc(at);
+                let label = match seconds {
+                    s if s >= 86_400 => day,
+                    s if s >= 60 => time[..5].to_string(),
+                    _ => time,
+                };
+                ticks.push(Tick { place: self.place(at), label: Some(label) });
+            }
+            let Some(next) = at.checked_add(step) else { break };
+            at = next;
+        }
+        ticks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(ticks: Vec<Tick>) -> Vec<String> {
+        ticks.into_iter().filter_map(|t| t.label).collect()
+    }
+
+    #[test]
+    fn delays_get_round_ends_and_ticks() {
+        let scale = LogScale::new(1_300_000, 870_000_000, 0.0, 100.0);
+        assert_eq!(scale.place(1_000_000), 0.0);
+        assert!((scale.place(1_000_000_000) - 100.0).abs() < 1e-9);
+        assert_eq!(labels(scale.ticks()), ["1 ms", "10 ms", "100 ms", "1 s"]);
+        assert_eq!(labels(LogScale::new(11_000, 19_000, 0.0, 1.0).ticks()), ["10 µs", "15 µs", "20 µs"]);
+        assert_eq!(labels(LogScale::new(0, 0, 0.0, 1.0).ticks()).first().unwrap(), "1 ns");
+        assert_eq!(labels(LogScale::new(-7, i64::MAX, 0.0, 1.0).ticks()).len(), 20);
+    }
+
+    #[test]
+    fn outside_is_drawn_at_the_edge() {
+        let scale = LogScale::new(1_000, 10_000, 5.0, 15.0);
+        assert_eq!([scale.place(-1), scale.place(1), scale.place(i64::MAX)], [5.0, 5.0, 15.0]);
+    }
+
+    #[test]
+    fn moments_get_round_ticks() {
+        let at = |s: i64| (1_700_000_000 + s) * 1_000_000_000;
+        let scale = TimeScale::new(at(0), at(600), 0.0, 100.0);
+        assert_eq!(labels(scale.ticks()), ["22:14", "22:16", "22:18", "22:20", "22:22"]);
+        assert_eq!(labels(TimeScale::new(at(0), at(3), 0.0, 1.0).ticks()).len(), 4);
+        assert!(labels(TimeScale::new(i64::MIN, i64::MAX, 0.0, 1.0).ticks()).len() < 400);
+    }
+}

@@ -1,0 +1,350 @@
+//! The table for people: delays first, then what they rest on. At most 100 columns unless a name is longer.
+
+use crate::grid::Grid;
+use crate::histogram;
+use crate::rtt::{Parameter, ResultLine, RttReport};
+use crate::text;
+use dwell_sketch::estimate::Estimate;
+use dwell_types::Nanos;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// Columns that a line may take.
+const WIDTH: usize = 100;
+/// Longer names get a line of their own.
+const LONGEST_NAME: usize = 24;
+/// Histograms are drawn for so many results, those with the most exchanges first.
+const HISTOGRAMS: usize = 2;
+/// A histogram of fewer samples says less than the numbers.
+const FEWEST_SAMPLES: u64 = 20;
+
+/// Writes one report.
+pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
+    title(std::slice::from_ref(report), to)?;
+    if report.results.is_empty() {
+        writeln!(to, "\nNo requests and no responses were seen.")?;
+    } else {
+        writeln!(to)?;
+        delays(&report.results, to)?;
+    }
+    let mut largest: Vec<&ResultLine> = report.results.iter().filter(|l| l.samples >= FEWEST_SAMPLES).collect();
+    largest.sort_by(|a, b| exchanges(b).total_cmp(&exchanges(a)));
+    for line in largest.into_iter().take(HISTOGRAMS) {
+        writeln!(to)?;
+        histogram::write(line, to)?;
+    }
+    writeln!(to)?;
+    footing(std::slice::from_ref(report), to)
+}
+
+/// Writes a time series: one report per interval, in order. Every result gets a block with one line per interval.
+pub fn write_series(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
+    title(reports, to)?;
+    let mut seen: Vec<&ResultLine> = Vec::new();
+    for line in reports.iter().flat_map(|r| &r.results) {
+        if !seen.iter().any(|s| s.is_same(line)) {
+            seen.push(line);
+        }
+    }
+    if seen.is_empty() {
+        writeln!(to, "\nNo requests and no responses were seen.")?;
+    }
+    for result in seen {
+        writeln!(to)?;
+        series(result, reports, to)?;
+    }
+    writeln!(to)?;
+    footing(reports, to)
+}
+
+fn exchanges(line: &ResultLine) -> f64 {
+    line.exchanges.map_or(0.0, |e| e.value)
+}
+
+fn title(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
+    let Some(first) = reports.first() else { return Ok(()) };
+    for line in text::wrap(&first.sources, ", ", WIDTH) {
+        writeln!(to, "{line}")?;
+    }
+    let starts = reports.iter().filter_map(|r| r.span_ns).map(|s| s.start).min();
+    let ends = reports.iter().filter_map(|r| r.span_ns).map(|s| s.end).max();
+    if let (Some(start), Some(end)) = (starts, ends) {
+        writeln!(to, "{}", text::span(start, end))?;
+    }
+    Ok(())
+}
+
+/// The grid of delays. One line per result where nothing was estimated; else a second line with the intervals.
+fn delays(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
+    let estimated = results.iter().any(has_intervals);
+    let mut grid = Grid::default();
+    grid.row(cells(
+        ["", "exchanges", "p50", "p90", "p95", "p99", "mean"],
+        if estimated { &[] } else { &["min", "max"] },
+    ));
+    if estimated {
+        grid.row(cells(["  sampled, min–max", "95%", "95%", "95%", "95%", "95%", "95%"], &[]));
+    }
+    let mut rule = String::new();
+    for line in results {
+        let grouped = results.iter().any(|l| l.rule() == line.rule() && l.group != "all");
+        if grouped && rule != line.rule() {
+            rule = line.rule();
+            grid.heading(rule.clone());
+        }
+        let name = if grouped { format!("  {}", line.group) } else { line.rule() };
+        let d = &line.delay_ns;
+        let columns = [d.p50, d.p90, d.p95, d.p99, d.mean];
+        let mut row = vec![name, line.exchanges.map_or_else(|| "–".into(), |e| text::count(e.value.round() as u64))];
+        row.extend(columns.map(text::delay));
+        if !estimated {
+            row.extend([d.min, d.max].map(text::delay));
+        }
+        if row[0].chars().count() > LONGEST_NAME {
+            grid.heading(std::mem::take(&mut row[0]));
+        }
+        grid.row(row);
+        if estimated {
+            let mut row = vec![rests_on(line), line.exchanges.map(text::plus_minus).unwrap_or_default()];
+            row.extend(columns.map(|c| c.map(text::interval).unwrap_or_default()));
+            grid.row(row);
+        }
+    }
+    grid.write(to)
+}
+
+fn cells<const N: usize>(first: [&str; N], rest: &[&str]) -> Vec<String> {
+    first.iter().chain(rest).map(ToString::to_string).collect()
+}
+
+fn has_intervals(line: &ResultLine) -> bool {
+    let d = &line.delay_ns;
+    !(line.is_complete() || line.exchanges.is_none())
+        || [d.mean, d.p50, d.p90, d.p95, d.p99].iter().flatten().any(|e| e.low != e.high)
+}
+
+/// `  3.2%, 1.02 ms–3.05 s`.
+fn rests_on(line: &ResultLine) -> String {
+    let share = match line.coverage() {
+        Some(_) if line.is_complete() => "all".into(),
+        Some(share) => text::percent(share),
+        None => return "  no samples".into(),
+    };
+    match (line.delay_ns.min, line.delay_ns.max) {
+        (Some(min), Some(max)) => format!("  {share}, {}–{}", Nanos::new(min.value), Nanos::new(max.value)),
+        _ => format!("  {share}"),
+    }
+}
+
+/// One result over time. With intervals p50, p95 and p99; without, two columns more.
+fn series(result: &ResultLine, reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
+    let find = |report: &RttReport| report.results.iter().find(|l| l.is_same(result)).cloned();
+    let estimated = reports.iter().filter_map(find).any(|l| has_intervals(&l));
+    let mut grid = Grid::default();
+    grid.row(match estimated {
+        true => cells([&result.name(), "exchanges", "sampled", "p50", "p95", "p99"], &[]),
+        false => cells([&result.name(), "exchanges", "p50", "p90", "p95", "p99", "mean", "max"], &[]),
+    });
+    let days: Vec<String> = reports.iter().filter_map(|r| r.span_ns).map(|s| text::utc(s.start).0).collect();
+    let one_day = days.iter().all(|d| Some(d) == days.first());
+    for report in reports {
+        let Some(span) = report.span_ns else { continue };
+        let (day, time) = text::utc(span.start);
+        let time = if one_day { format!("  {time}") } else { format!("  {day} {time}") };
+        let Some(line) = find(report) else {
+            grid.row(vec![time, "0".into()]);
+            continue;
+        };
+        let d = &line.delay_ns;
+        let count = |e: Estimate<f64>| text::count(e.value.round() as u64);
+        let mut row = vec![time, line.exchanges.map_or_else(|| "–".into(), count)];
+        if estimated {
+            row.push(match line.coverage() {
+                Some(_) if line.is_complete() => "all".into(),
+                share => share.map_or_else(|| "–".into(), text::percent),
+            });
+            row.extend([d.p50, d.p95, d.p99].map(text::delay_with_interval));
+        } else {
+            row.extend([d.p50, d.p90, d.p95, d.p99, d.mean, d.max].map(text::delay));
+        }
+        grid.row(row);
+    }
+    grid.write(to)
+}
+
+/// What became of requests and frames, memory, method and warnings.
+fn footing(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
+    let Some(last) = reports.last() else { return Ok(()) };
+    if reports.iter().any(|r| !r.results.is_empty()) {
+        requests(reports, to)?;
+        writeln!(to)?;
+    }
+    if let Some(frames) = frames(reports) {
+        item("frames", &frames, to)?;
+    }
+    let state = text::bytes(reports.iter().map(|r| r.memory.state_bytes).max().unwrap_or_default());
+    let memory = match last.memory.budget_bytes {
+        Some(budget) => format!("{state} of {} allowed", text::bytes(budget)),
+        None => format!("{state}, no limit"),
+    };
+    item("memory", &memory, to)?;
+    let exact = match reports.iter().all(|r| r.method.exact) {
+        true => "exact: every exchange was measured",
+        false => "estimated from a sample, with 95% intervals",
+    };
+    item("method", &format!("{}, {exact}", last.method.name), to)?;
+    let plain = last.method.parameters.iter().filter(|p| !matches!(p.1, Parameter::Map(_)));
+    items("", &plain.map(|(name, value)| parameter(name, value)).collect::<Vec<_>>(), ", ", to)?;
+    for (name, value) in &last.method.parameters {
+        if let Parameter::Map(_) = value {
+            item("", &parameter(name, value), to)?;
+        }
+    }
+    let mut warnings: Vec<&String> = Vec::new();
+    for warning in reports.iter().flat_map(|r| &r.warnings) {
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+            item("warning", warning, to)?;
+        }
+    }
+    Ok(())
+}
+
+/// A labelled paragraph of the footing, broken between words.
+fn item(label: &str, text: &str, to: &mut impl Write) -> io::Result<()> {
+    items(label, &text.split(' ').map(Into::into).collect::<Vec<_>>(), " ", to)
+}
+
+fn items(label: &str, words: &[String], separator: &str, to: &mut impl Write) -> io::Result<()> {
+    const LABEL: usize = 10;
+    for (i, line) in text::wrap(words, separator, WIDTH - LABEL).iter().enumerate() {
+        writeln!(to, "{:<LABEL$}{line}", if i == 0 { label } else { "" })?;
+    }
+    Ok(())
+}
+
+/// What became of requests and responses, groups added up, without the columns that are zero everywhere. In two grids
+/// where one would be too wide. Of a series: open at its beginning, open at its end, and the sums of all else.
+fn requests(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
+    const HEADS: [&str; 11] = [
+        "carried over",
+        "requests",
+        "matched",
+        "not admitted",
+        "evicted",
+        "expired",
+        "ambiguous",
+        "pending",
+        "responses",
+        "unmatched",
+        "unresolved",
+    ];
+    /// Where the second grid begins.
+    const SECOND: usize = 8;
+    let mut rules: Vec<(String, [u64; HEADS.len()])> = Vec::new();
+    for (i, report) in reports.iter().enumerate() {
+        let (first, last) = (i == 0, i + 1 == reports.len());
+        for line in &report.results {
+            let [matched, not_admitted, evicted, expired, ambiguous, pending] = line.requests.fates().map(|f| f.1);
+            let counts = [
+                if first { line.requests.carried_over } else { 0 },
+                line.requests.seen,
+                matched,
+                not_admitted,
+                evicted,
+                expired,
+                ambiguous,
+                if last { pending } else { 0 },
+                line.responses.seen,
+                line.responses.unmatched,
+                line.ambiguous_samples,
+            ];
+            match rules.iter_mut().find(|r| r.0 == line.rule()) {
+                Some((_, sums)) => sums.iter_mut().zip(counts).for_each(|(sum, c)| *sum = sum.saturating_add(c)),
+                None => rules.push((line.rule(), counts)),
+            }
+        }
+    }
+    let grid = |columns: std::ops::Range<usize>| {
+        let shown: Vec<usize> = columns.filter(|&c| rules.iter().any(|r| r.1[c] > 0)).collect();
+        let mut grid = Grid::default();
+        grid.row(std::iter::once(String::new()).chain(shown.iter().map(|&c| HEADS[c].into())).collect());
+        for (rule, counts) in &rules {
+            let cells = shown.iter().map(|&c| text::count(counts[c]));
+            grid.row(std::iter::once(rule.clone()).chain(cells).collect());
+        }
+        grid
+    };
+    let whole = grid(0..HEADS.len());
+    if whole.width() <= WIDTH {
+        return whole.write(to);
+    }
+    grid(0..SECOND).write(to)?;
+    writeln!(to)?;
+    grid(SECOND..HEADS.len()).write(to)
+}
+
+/// `2,210 = 2,104 matched + 106 expired`: the parts that are not zero.
+fn sum_of(total: u64, parts: &[(&str, u64)]) -> String {
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|p| p.1 > 0)
+        .map(|(name, count)| format!("{} {}", text::count(*count), name.replace('_', " ")))
+        .collect();
+    if parts.is_empty() { text::count(total) } else { format!("{} = {}", text::count(total), parts.join(" + ")) }
+}
+
+fn frames(reports: &[RttReport]) -> Option<String> {
+    let (mut total, mut decoded, mut rejected) = (0, 0, BTreeMap::<&str, u64>::new());
+    for frames in reports.iter().filter_map(|r| r.frames.as_ref()) {
+        total += frames.total;
+        decoded += frames.decoded;
+        for (reason, count) in &frames.rejected {
+            *rejected.entry(reason).or_default() += count;
+        }
+    }
+    reports.iter().any(|r| r.frames.is_some()).then(|| {
+        let mut parts = vec![("decoded", decoded)];
+        let mut reasons: Vec<(&str, u64)> = rejected.into_iter().collect();
+        reasons.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+        parts.extend(reasons);
+        sum_of(total, &parts)
+    })
+}
+
+/// `slots 4,096`, `expiry 60.0 s`, `tcp-ack: slots 4,096, …`.
+fn parameter(name: &str, value: &Parameter) -> String {
+    match value {
+        Parameter::Integer(ns) if name.ends_with("_ns") => {
+            let span = i64::try_from(*ns).unwrap_or(i64::MAX);
+            format!("{} {}", words(name.trim_end_matches("_ns")), Nanos::new(span))
+        }
+        Parameter::Integer(size) if name.ends_with("_bytes") => {
+            format!("{} {}", words(name.trim_end_matches("_bytes")), text::bytes(*size))
+        }
+        Parameter::Integer(seed) if name.ends_with("seed") => format!("{} {seed}", words(name)),
+        Parameter::Integer(count) => format!("{} {}", words(name), text::count(*count)),
+        Parameter::Real(real) => format!("{} {}", words(name), significant(*real)),
+        Parameter::Text(choice) => format!("{} {choice}", words(name)),
+        Parameter::Map(map) => {
+            let inner: Vec<String> = map.iter().map(|(name, value)| parameter(name, value)).collect();
+            format!("{name}: {}", inner.join(", "))
+        }
+    }
+}
+
+fn words(name: &str) -> String {
+    name.replace('_', " ")
+}
+
+/// Three significant digits, without an exponent down to a millionth.
+fn significant(real: f64) -> String {
+    if real == 0.0 || real.abs() >= 1e-6 {
+        let decimals = if real == 0.0 { 0 } else { (2 - real.abs().log10().floor() as i32).clamp(0, 8) };
+        let text = format!("{real:.*}", decimals as usize);
+        let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+        text.into()
+    } else {
+        format!("{real:.2e}")
+    }
+}

@@ -1,0 +1,215 @@
+//! Numbers as people read them.
+
+use dwell_sketch::estimate::Estimate;
+use dwell_types::Nanos;
+
+/// `48,221`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A share in `0..=1` as `100%`, `3.2%`, `<0.1%`. What is less than all never reads 100%.
+pub(crate) fn percent(share: f64) -> String {
+    match share {
+        s if s >= 1.0 => "100%".into(),
+        s if s >= 0.9995 => ">99.9%".into(),
+        s if s >= 0.0995 => format!("{:.0}%", (s * 100.0).min(99.0)),
+        s if s >= 0.001 => format!("{:.1}%", s * 100.0),
+        s if s > 0.0 => "<0.1%".into(),
+        _ => "0%".into(),
+    }
+}
+
+/// `512 KiB`, `1.5 MiB`.
+pub(crate) fn bytes(number: u64) -> String {
+    let mut value = number as f64;
+    let mut units = ["KiB", "MiB", "GiB", "TiB"].iter();
+    let mut unit = "B";
+    while value >= 1024.0 {
+        let Some(larger) = units.next() else { break };
+        unit = larger;
+        value /= 1024.0;
+    }
+    let digits = usize::from(value < 10.0 && value.fract() >= 0.05);
+    format!("{value:.digits$} {unit}")
+}
+
+/// `12.3 ms`, or a dash for what is not known.
+pub(crate) fn delay(estimate: Option<Estimate<i64>>) -> String {
+    estimate.map_or_else(|| "–".into(), |e| Nanos::new(e.value).to_string())
+}
+
+/// The interval of a delay in the unit of its value, `[11.9–12.8]`; empty where nothing was estimated.
+pub(crate) fn interval(estimate: Estimate<i64>) -> String {
+    if estimate.low == estimate.high {
+        return String::new();
+    }
+    let scale: f64 = match Nanos::new(estimate.value).to_string().rsplit(' ').next() {
+        Some("ns") => 1.0,
+        Some("µs") => 1e3,
+        Some("ms") => 1e6,
+        _ => 1e9,
+    };
+    if estimate.high as f64 / scale >= 99_999.5 {
+        return format!("[{}–{}]", Nanos::new(estimate.low), Nanos::new(estimate.high));
+    }
+    let (low, high) = (digits(estimate.low as f64 / scale), digits(estimate.high as f64 / scale));
+    if estimate.low < 0 { format!("[{low} – {high}]") } else { format!("[{low}–{high}]") }
+}
+
+/// `12.3 ms [11.9–12.8]`.
+pub(crate) fn delay_with_interval(estimate: Option<Estimate<i64>>) -> String {
+    let (value, interval) = (delay(estimate), estimate.map(interval).unwrap_or_default());
+    if interval.is_empty() { value } else { format!("{value} {interval}") }
+}
+
+/// Three significant digits, but no more than three decimals.
+fn digits(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".into(),
+        v if v < 0.0995 => format!("{value:.3}"),
+        v if v < 9.995 => format!("{value:.2}"),
+        v if v < 99.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// How far the ends of an interval lie from the value, `± 0.7%`; empty where nothing was estimated.
+pub(crate) fn plus_minus(estimate: Estimate<f64>) -> String {
+    if estimate.low == estimate.high || estimate.value <= 0.0 {
+        return String::new();
+    }
+    let half = (estimate.high - estimate.value).max(estimate.value - estimate.low);
+    let share = half / estimate.value * 100.0;
+    if share < 0.05 { "± <0.1%".into() } else { format!("± {}%", digits_short(share)) }
+}
+
+fn digits_short(value: f64) -> String {
+    if value < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") }
+}
+
+/// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar.
+///
+/// Counts years from March, so that a leap day is the last of its year; 400 years have 146,097 days.
+fn date(day: i64) -> (i64, i64, i64) {
+    let shifted = day + 719_468;
+    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day_of_month = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year_of_era + i64::from(month <= 2), month, day_of_month)
+}
+
+/// `2026-11-12` and `09:14:03`, UTC, of a time in nanoseconds since the epoch.
+pub(crate) fn utc(at_ns: i64) -> (String, String) {
+    let seconds = at_ns.div_euclid(1_000_000_000);
+    let (year, month, day) = date(seconds.div_euclid(86_400));
+    let second = seconds.rem_euclid(86_400);
+    let time = format!("{:02}:{:02}:{:02}", second / 3_600, second / 60 % 60, second % 60);
+    (format!("{year:04}-{month:02}-{day:02}"), time)
+}
+
+/// `2026-11-12 09:14:03 – 09:24:01 UTC (598 s)`, both in nanoseconds since the epoch.
+pub(crate) fn span(start_ns: i64, end_ns: i64) -> String {
+    let ((first_day, first_time), (last_day, last_time)) = (utc(start_ns), utc(end_ns));
+    let until = if first_day == last_day { last_time } else { format!("{last_day} {last_time}") };
+    format!("{first_day} {first_time} – {until} UTC ({})", duration(end_ns.saturating_sub(start_ns)))
+}
+
+/// `598 s`, `1 h 12 min`, `3 d 4 h`.
+pub(crate) fn duration(nanos: i64) -> String {
+    match nanos / 1_000_000_000 {
+        s if s < 1_000 => Nanos::new(nanos).to_string(),
+        s if s < 3_600 => format!("{} min", s / 60),
+        s if s < 86_400 => format!("{} h {} min", s / 3_600, s / 60 % 60),
+        s => format!("{} d {} h", s / 86_400, s / 3_600 % 24),
+    }
+}
+
+/// Words joined by `separator`, broken into lines of at most `width` columns where they do not fit.
+pub(crate) fn wrap(words: &[String], separator: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for (i, word) in words.iter().enumerate() {
+        let last = i + 1 == words.len();
+        let room = word.chars().count() + if last { 0 } else { separator.trim_end().chars().count() };
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + room <= width => line.push_str(word),
+            _ => {
+                if let Some(line) = lines.last_mut() {
+                    line.truncate(line.trim_end().len());
+                }
+                lines.push(word.clone());
+            }
+        }
+        if let (false, Some(line)) = (last, lines.last_mut()) {
+            line.push_str(separator);
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_and_shares() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        let shares = [1.0, 0.9999, 0.9951, 0.42, 0.0321, 0.0001, 0.0];
+        assert_eq!(shares.map(percent), ["100%", ">99.9%", "99%", "42%", "3.2%", "<0.1%", "0%"]);
+        let sizes = [0, 1_023, 65_536, 1_572_864, 1 << 26];
+        assert_eq!(sizes.map(bytes), ["0 B", "1023 B", "64 KiB", "1.5 MiB", "64 MiB"]);
+    }
+
+    #[test]
+    fn intervals_take_the_unit_of_their_value() {
+        let interval = |value, low, high| interval(Estimate { value, low, high });
+        assert_eq!(interval(12_345_678, 11_900_000, 12_800_000), "[11.9–12.8]");
+        assert_eq!(interval(1_000_000, 980_000, 1_020_000), "[0.98–1.02]");
+        assert_eq!(interval(999_000, 985_000, 1_012_000), "[985–1012]");
+        assert_eq!(interval(1_000_000_000, 2_000_000, 3_000_000_000), "[0.002–3.00]");
+        assert_eq!(interval(10, -200, 300), "[-200 – 300]");
+        assert_eq!(interval(53_900_000, 50_000_000, 10_600_000_000), "[50.0–10600]");
+        assert_eq!(interval(53_900_000, 50_000_000, 106_000_000_000), "[50.0 ms–106 s]");
+        assert_eq!(interval(5, 5, 5), "");
+        assert_eq!(plus_minus(Estimate { value: 1_000.0, low: 993.0, high: 1_006.0 }), "± 0.7%");
+        assert_eq!(plus_minus(Estimate::exact(3.0)), "");
+    }
+
+    #[test]
+    fn calendar() {
+        let at = |seconds: i64| utc(seconds * 1_000_000_000);
+        let text = |date: &str, time: &str| (date.to_string(), time.to_string());
+        assert_eq!(at(0), text("1970-01-01", "00:00:00"));
+        assert_eq!(at(951_782_399), text("2000-02-28", "23:59:59"));
+        assert_eq!(at(951_782_400), text("2000-02-29", "00:00:00"));
+        assert_eq!(at(1_700_000_000), text("2023-11-14", "22:13:20"));
+        assert_eq!(at(-1), text("1969-12-31", "23:59:59"));
+        assert_eq!(utc(i64::MAX).0, "2262-04-11");
+        assert_eq!(utc(i64::MIN).0, "1677-09-21");
+        assert_eq!(duration(598_000_000_000), "598 s");
+        assert_eq!(duration(4_320_000_000_000), "1 h 12 min");
+        assert_eq!(duration(36_300_000_000_000), "10 h 5 min");
+        assert_eq!(duration(1_200_000_000_000), "20 min");
+        assert_eq!(duration(273_600_000_000_000), "3 d 4 h");
+    }
+
+    #[test]
+    fn lines_break_between_words() {
+        let words = ["one".to_string(), "two".into(), "three".into()];
+        assert_eq!(wrap(&words, ", ", 80), ["one, two, three"]);
+        assert_eq!(wrap(&words, ", ", 9), ["one, two,", "three"]);
+        assert_eq!(wrap(&words, ", ", 1), ["one,", "two,", "three"]);
+        assert!(wrap(&[], ", ", 9).is_empty());
+    }
+}

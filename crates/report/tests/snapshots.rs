@@ -1,0 +1,123 @@
+//! Every text form against files in `snapshots/`. After a wanted change: `DWELL_UPDATE_SNAPSHOTS=1 cargo test`, and read
+//! the difference.
+#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
+
+mod common;
+
+use dwell_report::rtt::RttReport;
+use dwell_report::{csv, json, openmetrics, table};
+use std::path::PathBuf;
+use std::{fs, io};
+
+fn check(name: &str, write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
+    let mut bytes = Vec::new();
+    write(&mut bytes).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name);
+    if std::env::var_os("DWELL_UPDATE_SNAPSHOTS").is_some() {
+        fs::write(&path, &text).unwrap();
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    for (i, (got, want)) in text.lines().zip(expected.lines()).enumerate() {
+        assert_eq!(got, want, "{name}, line {}", i + 1);
+    }
+    assert_eq!(text.lines().count(), expected.lines().count(), "lines of {name}");
+    text
+}
+
+fn check_table(name: &str, reports: &[RttReport]) {
+    let text = check(name, |to| match reports {
+        [one] => table::write(one, to),
+        several => table::write_series(several, to),
+    });
+    for line in text.lines() {
+        assert!(line.chars().count() <= 100, "{name}: more than 100 columns: {line}");
+        assert_eq!(line.trim_end(), line, "{name}: blanks at the end");
+    }
+}
+
+#[test]
+fn tables() {
+    check_table("exact.txt", &[common::exact()]);
+    check_table("sampled.txt", &[common::sampled()]);
+    check_table("series-exact.txt", &common::series(1.0));
+    check_table("series-sampled.txt", &common::series(0.05));
+    let mut nothing = common::exact();
+    nothing.results.clear();
+    nothing.span_ns = None;
+    check_table("nothing.txt", &[nothing]);
+}
+
+#[test]
+fn json_has_the_documented_keys() {
+    let report = common::short();
+    let text = check("short.json", |to| json::write(&report, to));
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["schema"], "dwell.rtt/1");
+    let frames = &value["frames"];
+    let rejected: u64 = frames["rejected"].as_object().unwrap().values().map(|v| v.as_u64().unwrap()).sum();
+    assert_eq!(frames["total"].as_u64().unwrap(), frames["decoded"].as_u64().unwrap() + rejected);
+    assert_eq!(value["memory"]["budget_bytes"], 65_536);
+    assert_eq!(value["method"]["tcp-ack"]["slots"], 3_072);
+    for line in value["results"].as_array().unwrap() {
+        let requests = &line["requests"];
+        let fate = |name: &str| requests[name].as_u64().unwrap();
+        let fates = ["not_admitted", "matched", "evicted", "expired", "ambiguous", "pending"];
+        assert_eq!(fate("carried_over") + fate("seen"), fates.map(fate).iter().sum::<u64>());
+        for key in ["mean", "p50", "p90", "p95", "p99", "min", "max"] {
+            let delay = &line["delay_ns"][key];
+            assert_eq!(delay.is_null(), line["samples"] == 0, "{key}");
+            if !delay.is_null() {
+                let [low, value, high] = ["low", "value", "high"].map(|end| delay[end].as_i64().unwrap());
+                assert!(low <= value && value <= high, "{key}");
+            }
+        }
+        assert_eq!(line["exchanges"].is_null(), line["samples"] == 0);
+        assert!(line.get("cdf").is_none());
+    }
+    let mut lines = Vec::new();
+    json::write_line(&report, &mut lines).unwrap();
+    json::write_line(&report, &mut lines).unwrap();
+    let lines = String::from_utf8(lines).unwrap();
+    assert_eq!(lines.lines().count(), 2);
+    assert!(lines.lines().all(|l| serde_json::from_str::<serde_json::Value>(l).unwrap() == value));
+    let mut series = Vec::new();
+    json::write_series(&[report.clone(), report], &mut series).unwrap();
+    let series: serde_json::Value = serde_json::from_slice(&series).unwrap();
+    assert_eq!(series, serde_json::Value::Array(vec![value.clone(), value]));
+}
+
+#[test]
+fn csv_is_flat() {
+    let mut reports = vec![common::sampled()];
+    reports.extend(common::series(1.0).into_iter().take(2));
+    let text = check("reports.csv", |to| csv::write(&reports, to));
+    let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+    assert_eq!(reader.headers().unwrap(), &csv::COLUMNS.to_vec());
+    let rows: Vec<::csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), 6 + 2 + 2);
+    let column = |name: &str| csv::COLUMNS.iter().position(|c| *c == name).unwrap();
+    assert_eq!(&rows[4][column("group")], "say \"hi\", \\ all");
+    assert_eq!((&rows[0][column("exact")], &rows[4][column("exact")]), ("false", "true"));
+    assert_eq!((&rows[5][column("p50_ns")], &rows[5][column("requests_seen")]), ("", "5"));
+    assert_eq!(&rows[8][column("start_ns")], "1700000010000000000");
+}
+
+#[test]
+fn openmetrics_text() {
+    let text = check("short.openmetrics", |to| openmetrics::write(&common::short(), to));
+    assert!(text.ends_with("# EOF\n"));
+    let buckets: Vec<(&str, f64)> = text
+        .lines()
+        .filter(|l| l.starts_with("dwell_rtt_delay_seconds_bucket{match=\"dns\""))
+        .map(|l| {
+            let (labels, count) = l.rsplit_once(' ').unwrap();
+            (labels, count.parse().unwrap())
+        })
+        .collect();
+    assert!(buckets.len() > 8 && buckets.windows(2).all(|b| b[0].1 <= b[1].1));
+    let (labels, total) = buckets.last().unwrap();
+    assert!(labels.contains("le=\"+Inf\"") && (total - 4_120.0).abs() < 20.0, "{labels} {total}");
+    assert!(!text.contains("dwell_rtt_exchanges{match=\"dns\",leg=\"both\",group=\"10.20.9.0/24\""));
+    assert!(text.contains("group=\"say \\\"hi\\\", \\\\ all\""));
+}
