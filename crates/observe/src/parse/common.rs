@@ -49,18 +49,18 @@ pub(super) fn parse(bytes: &[u8], key: Key) -> Option<Packet<'_>> {
         _ => return None,
     }
 
-    let rest = Rest { bytes: bytes.get(..length).unwrap_or(bytes), wire: length };
+    let mut rest = Rest { bytes: bytes.get(..length).unwrap_or(bytes), wire: length };
     let ([source_port, destination_port], transport) = match protocol {
         protocol::TCP => {
             let (ports, tcp) = transport::tcp(rest).ok()?;
             (ports, Transport::Tcp(tcp))
         }
         protocol::UDP => {
-            let (ports, payload) = transport::udp(rest).ok()?;
+            let ports = transport::udp(&mut rest).ok()?;
             if key == Key::Inner && UdpTunnel::of_port(ports[1]).is_some() {
                 return None;
             }
-            (ports, Transport::Udp(payload.bytes))
+            (ports, Transport::Udp(rest.bytes))
         }
         _ => return None,
     };

@@ -18,8 +18,8 @@ pub(super) mod next_header {
     pub(crate) const SHIM6: u8 = 140;
 }
 
-/// An IP header with its extension headers, and what it carries.
-pub(super) struct Ip<'a> {
+/// An IP header with its extension headers.
+pub(super) struct Ip {
     pub(super) source: Address,
     pub(super) destination: Address,
     /// `0..64`.
@@ -27,7 +27,6 @@ pub(super) struct Ip<'a> {
     /// Protocol number of what follows the last extension header.
     pub(super) protocol: u8,
     pub(super) fragment: Fragment,
-    pub(super) payload: Rest<'a>,
 }
 
 /// Which part of its packet an IP packet has.
@@ -51,7 +50,7 @@ impl Fragment {
     }
 }
 
-impl Ip<'_> {
+impl Ip {
     /// Whether the protocol is the ICMP of this version of IP.
     pub(super) const fn has_icmp(&self) -> bool {
         self.protocol == if self.source.is_v4() { protocol::ICMP } else { protocol::ICMPV6 }
@@ -60,76 +59,67 @@ impl Ip<'_> {
 
 /// The version in the first nibble.
 #[inline(always)]
-pub(super) fn version(rest: Rest<'_>) -> Result<u8, Reject> {
+pub(super) fn version(rest: &Rest<'_>) -> Result<u8, Reject> {
     Ok(rest.peek::<1>(Layer::Ip)?[0] >> 4)
 }
 
-/// IPv4 with options; also with an authentication header.
+/// IPv4 with options, also with authentication headers; leaves the payload.
 #[inline(always)]
-pub(super) fn v4(rest: Rest<'_>) -> Result<Ip<'_>, Reject> {
+pub(super) fn v4(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
     if version(rest)? != 4 {
         return Err(Reject::IpVersion);
     }
-    let (header, after) = rest.take::<20>(Layer::Ip)?;
+    let whole = rest.wire;
+    let header = rest.take::<20>(Layer::Ip)?;
     let header_length = usize::from(header[0] & 0xf) * 4;
     let total_length = match usize::from(number(header, 2)) {
-        0 => rest.wire,
+        0 => whole,
         length => length,
     };
     if header_length < 20 || header_length > total_length {
         return Err(Reject::IpHeader);
     }
-    let payload = after.exactly(total_length - 20).skip(header_length - 20, Layer::Ip)?;
+    rest.set_length(total_length - 20);
+    rest.skip(header_length - 20, Layer::Ip)?;
     let place = number(header, 6);
-    let mut ip = Ip {
-        source: Address::v4(long(header, 12)),
-        destination: Address::v4(long(header, 16)),
-        dscp: header[1] >> 2,
-        protocol: header[9],
-        fragment: Fragment::new(place & 0x1fff, place & 0x2000 != 0),
-        payload,
-    };
-    if ip.fragment != Fragment::Later {
-        while ip.protocol == next_header::AUTHENTICATION {
-            ip.skip_extension()?;
+    let fragment = Fragment::new(place & 0x1fff, place & 0x2000 != 0);
+    let mut protocol = header[9];
+    if fragment != Fragment::Later {
+        while protocol == next_header::AUTHENTICATION {
+            protocol = skip_extension(protocol, rest)?;
         }
     }
-    Ok(ip)
+    let (source, destination) = (Address::v4(long(header, 12)), Address::v4(long(header, 16)));
+    Ok(Ip { source, destination, dscp: header[1] >> 2, protocol, fragment })
 }
 
-/// IPv6 with any number of extension headers.
+/// IPv6 with any number of extension headers; leaves the payload.
 #[inline(always)]
-pub(super) fn v6(rest: Rest<'_>) -> Result<Ip<'_>, Reject> {
+pub(super) fn v6(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
     if version(rest)? != 6 {
         return Err(Reject::IpVersion);
     }
-    let (header, after) = rest.take::<40>(Layer::Ip)?;
-    let payload = match usize::from(number(header, 4)) {
-        0 => after,
-        length => after.exactly(length),
-    };
-    let (addresses, _) = header[8..].as_chunks::<16>();
-    let mut ip = Ip {
-        source: Address::v6(addresses[0]),
-        destination: Address::v6(addresses[1]),
-        dscp: (number(header, 0) >> 6 & 0x3f) as u8,
-        protocol: header[6],
-        fragment: Fragment::Whole,
-        payload,
-    };
+    let header = rest.take::<40>(Layer::Ip)?;
+    match usize::from(number(header, 4)) {
+        0 => {}
+        length => rest.set_length(length),
+    }
+    let mut fragment = Fragment::Whole;
+    let mut protocol = header[6];
     loop {
-        match ip.protocol {
+        match protocol {
             next_header::FRAGMENT => {
-                let (header, after) = ip.payload.take::<8>(Layer::Ip)?;
+                let header = rest.take::<8>(Layer::Ip)?;
                 let place = number(header, 2);
-                let fragment = Fragment::new(place >> 3, place & 1 != 0);
+                protocol = header[0];
                 // A first fragment may hold another fragment header, whose word is then not the last.
-                if fragment != Fragment::Whole {
-                    ip.fragment = fragment;
-                }
-                (ip.protocol, ip.payload) = (header[0], after);
-                if fragment == Fragment::Later {
-                    return Ok(ip);
+                match Fragment::new(place >> 3, place & 1 != 0) {
+                    Fragment::Whole => {}
+                    Fragment::First => fragment = Fragment::First,
+                    Fragment::Later => {
+                        fragment = Fragment::Later;
+                        break;
+                    }
                 }
             }
             next_header::HOP_BY_HOP
@@ -138,23 +128,21 @@ pub(super) fn v6(rest: Rest<'_>) -> Result<Ip<'_>, Reject> {
             | next_header::DESTINATION_OPTIONS
             | next_header::MOBILITY
             | next_header::HOST_IDENTITY
-            | next_header::SHIM6 => ip.skip_extension()?,
-            _ => return Ok(ip),
+            | next_header::SHIM6 => protocol = skip_extension(protocol, rest)?,
+            _ => break,
         }
     }
+    let (addresses, _) = header[8..].as_chunks::<16>();
+    let (source, destination) = (Address::v6(addresses[0]), Address::v6(addresses[1]));
+    Ok(Ip { source, destination, dscp: (number(header, 0) >> 6 & 0x3f) as u8, protocol, fragment })
 }
 
-impl Ip<'_> {
-    /// Passes an extension header that begins with the next protocol and its own length (RFC 8200 §4, RFC 4302 §2.2).
-    #[inline(always)]
-    fn skip_extension(&mut self) -> Result<(), Reject> {
-        let [next, length] = *self.payload.peek::<2>(Layer::Ip)?;
-        let length = match self.protocol {
-            next_header::AUTHENTICATION => usize::from(length) * 4 + 8,
-            _ => usize::from(length) * 8 + 8,
-        };
-        self.payload = self.payload.skip(length, Layer::Ip)?;
-        self.protocol = next;
-        Ok(())
-    }
+/// Passes an extension header, which begins with the next protocol and its own length (RFC 8200 §4, RFC 4302 §2.2), and
+/// yields that protocol.
+#[inline(always)]
+fn skip_extension(protocol: u8, rest: &mut Rest<'_>) -> Result<u8, Reject> {
+    let [next, length] = *rest.peek::<2>(Layer::Ip)?;
+    let unit = if protocol == next_header::AUTHENTICATION { 4 } else { 8 };
+    rest.skip(usize::from(length) * unit + 8, Layer::Ip)?;
+    Ok(next)
 }

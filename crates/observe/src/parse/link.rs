@@ -20,12 +20,12 @@ pub(super) mod ether_type {
 /// Ethernet type fields up to this are lengths in bytes (IEEE 802.3 §3.2.6).
 const LONGEST_LENGTH: u16 = 1500;
 
-/// A header, read: what follows it, and the bytes of that.
-pub(super) type Step<'a> = Result<(Next, Rest<'a>), Reject>;
+/// What follows a header that was taken.
+pub(super) type Step = Result<Next, Reject>;
 
 /// What stands behind a type field.
 #[inline(always)]
-pub(super) fn next(ether_type: u16) -> Result<Next, Reject> {
+pub(super) fn next(ether_type: u16) -> Step {
     match ether_type {
         ether_type::IPV4 => Ok(Next::Ipv4),
         ether_type::IPV6 => Ok(Next::Ipv6),
@@ -40,72 +40,78 @@ pub(super) fn next(ether_type: u16) -> Result<Next, Reject> {
 
 /// The first header of a frame.
 #[inline(always)]
-pub(super) fn first(link: LinkType, rest: Rest<'_>) -> Step<'_> {
+pub(super) fn first(link: LinkType, rest: &mut Rest<'_>) -> Step {
     match link {
-        LinkType::ETHERNET => Ok((Next::Ethernet, rest)),
+        LinkType::ETHERNET => Ok(Next::Ethernet),
         LinkType::LINUX_SLL => linux_cooked(rest),
         LinkType::LINUX_SLL2 => linux_cooked_2(rest),
-        LinkType::RAW | LinkType::RAW_BSD | LinkType::RAW_OPENBSD => Ok((Next::Ip, rest)),
-        LinkType::IPV4 => Ok((Next::Ipv4, rest)),
-        LinkType::IPV6 => Ok((Next::Ipv6, rest)),
+        LinkType::RAW | LinkType::RAW_BSD | LinkType::RAW_OPENBSD => Ok(Next::Ip),
+        LinkType::IPV4 => Ok(Next::Ipv4),
+        LinkType::IPV6 => Ok(Next::Ipv6),
         LinkType::NULL | LinkType::LOOP => loopback(rest),
         LinkType::PPP | LinkType::PPP_HDLC => hdlc(rest),
-        LinkType::PPP_WITH_DIRECTION => hdlc(rest.skip(1, Layer::Link)?),
-        LinkType::PPP_ETHER => Ok((Next::Pppoe, rest)),
+        LinkType::PPP_WITH_DIRECTION => {
+            rest.skip(1, Layer::Link)?;
+            hdlc(rest)
+        }
+        LinkType::PPP_ETHER => Ok(Next::Pppoe),
         _ => Err(Reject::LinkType),
     }
 }
 
 /// Ethernet II, or IEEE 802.3 with a length and LLC.
 #[inline(always)]
-pub(super) fn ethernet(rest: Rest<'_>) -> Step<'_> {
-    let (header, rest) = rest.take::<14>(Layer::Link)?;
-    match number(header, 12) {
-        length @ ..=LONGEST_LENGTH => llc(rest.limit(length.into())),
-        ether_type => Ok((next(ether_type)?, rest)),
-    }
-}
-
-/// IEEE 802.2: IP behind SNAP with the OUI of RFC 1042 or of bridges (IEEE 802.1H), or behind IP's own number.
-fn llc(rest: Rest<'_>) -> Step<'_> {
-    match rest.take::<3>(Layer::Link)? {
-        ([0xaa, 0xaa, 3], rest) => match rest.take::<5>(Layer::Link)? {
-            (&[0, 0, 0 | 0xf8, high, low], rest) => Ok((next(u16::from_be_bytes([high, low]))?, rest)),
-            _ => Err(Reject::NotIp),
-        },
-        ([6, 6, 3], rest) => Ok((Next::Ipv4, rest)),
-        _ => Err(Reject::NotIp),
-    }
+pub(super) fn ethernet(rest: &mut Rest<'_>) -> Step {
+    let header = rest.take::<14>(Layer::Link)?;
+    type_or_length(number(header, 12), rest)
 }
 
 /// Priority and VLAN id, then a type or length field. Yields the VLAN id too.
 #[inline(always)]
-pub(super) fn vlan(rest: Rest<'_>) -> Result<(u16, (Next, Rest<'_>)), Reject> {
-    let (tag, rest) = rest.take::<4>(Layer::Link)?;
-    let step = match number(tag, 2) {
-        length @ ..=LONGEST_LENGTH => llc(rest.limit(length.into()))?,
-        ether_type => (next(ether_type)?, rest),
-    };
-    Ok((number(tag, 0) & 0xfff, step))
+pub(super) fn vlan(rest: &mut Rest<'_>) -> Result<(u16, Next), Reject> {
+    let tag = rest.take::<4>(Layer::Link)?;
+    Ok((number(tag, 0) & 0xfff, type_or_length(number(tag, 2), rest)?))
+}
+
+/// What follows Ethernet's last field.
+#[inline(always)]
+fn type_or_length(field: u16, rest: &mut Rest<'_>) -> Step {
+    if field > LONGEST_LENGTH {
+        return next(field);
+    }
+    rest.limit(field.into());
+    llc(rest)
+}
+
+/// IEEE 802.2: IP behind SNAP with the OUI of RFC 1042 or of bridges (IEEE 802.1H), or behind IP's own number.
+fn llc(rest: &mut Rest<'_>) -> Step {
+    match rest.take::<3>(Layer::Link)? {
+        [0xaa, 0xaa, 3] => match *rest.take::<5>(Layer::Link)? {
+            [0, 0, 0 | 0xf8, high, low] => next(u16::from_be_bytes([high, low])),
+            _ => Err(Reject::NotIp),
+        },
+        [6, 6, 3] => Ok(Next::Ipv4),
+        _ => Err(Reject::NotIp),
+    }
 }
 
 /// Linux cooked capture, version 1: 16 bytes, the protocol last.
 #[inline(always)]
-fn linux_cooked(rest: Rest<'_>) -> Step<'_> {
-    let (header, rest) = rest.take::<16>(Layer::Link)?;
+fn linux_cooked(rest: &mut Rest<'_>) -> Step {
+    let header = rest.take::<16>(Layer::Link)?;
     cooked(number(header, 2), number(header, 14), rest)
 }
 
 /// Linux cooked capture, version 2: 20 bytes, the protocol first.
 #[inline(always)]
-fn linux_cooked_2(rest: Rest<'_>) -> Step<'_> {
-    let (header, rest) = rest.take::<20>(Layer::Link)?;
+fn linux_cooked_2(rest: &mut Rest<'_>) -> Step {
+    let header = rest.take::<20>(Layer::Link)?;
     cooked(number(header, 8), number(header, 0), rest)
 }
 
 /// What Linux' device types and protocol numbers say about the bytes behind a cooked header.
 #[inline(always)]
-fn cooked(device: u16, protocol: u16, rest: Rest<'_>) -> Step<'_> {
+fn cooked(device: u16, protocol: u16, rest: &mut Rest<'_>) -> Step {
     /// `ARPHRD_NETLINK`: the protocol field holds a netlink family.
     const NETLINK: u16 = 824;
     /// `ETH_P_802_2`: an LLC header follows.
@@ -113,63 +119,59 @@ fn cooked(device: u16, protocol: u16, rest: Rest<'_>) -> Step<'_> {
     match (device, protocol) {
         (NETLINK, _) => Err(Reject::NotIp),
         (_, LLC) => llc(rest),
-        (_, ether_type) => Ok((next(ether_type)?, rest)),
+        (_, ether_type) => next(ether_type),
     }
 }
 
 /// BSD loopback: an address family in the byte order of whoever captured.
-fn loopback(rest: Rest<'_>) -> Step<'_> {
-    let (family, rest) = rest.take::<4>(Layer::Link)?;
+fn loopback(rest: &mut Rest<'_>) -> Step {
+    let family = rest.take::<4>(Layer::Link)?;
     match u32::from_le_bytes(*family).min(u32::from_be_bytes(*family)) {
         // AF_INET everywhere.
-        2 => Ok((Next::Ipv4, rest)),
+        2 => Ok(Next::Ipv4),
         // AF_INET6 of NetBSD, OpenBSD and Npcap; of FreeBSD and DragonFly; of Darwin.
-        24 | 28 | 30 => Ok((Next::Ipv6, rest)),
+        24 | 28 | 30 => Ok(Next::Ipv6),
         _ => Err(Reject::NotIp),
     }
 }
 
 /// The PPP link types: bare PPP, PPP behind address and control bytes, or Cisco HDLC (RFC 1547 §4.3.1).
-fn hdlc(rest: Rest<'_>) -> Step<'_> {
+fn hdlc(rest: &mut Rest<'_>) -> Step {
     match *rest.peek::<1>(Layer::Link)? {
-        [0x0f | 0x8f] => {
-            let (header, rest) = rest.take::<4>(Layer::Link)?;
-            Ok((next(number(header, 2))?, rest))
-        }
-        _ => Ok((Next::Ppp, rest)),
+        [0x0f | 0x8f] => next(number(rest.take::<4>(Layer::Link)?, 2)),
+        _ => Ok(Next::Ppp),
     }
 }
 
 /// PPP, with or without address and control bytes, its protocol field in two bytes or compressed to one (RFC 1661 §2,
 /// §6.5; RFC 1662 §3.1).
-pub(super) fn ppp(rest: Rest<'_>) -> Step<'_> {
-    let rest = match *rest.peek::<1>(Layer::Link)? {
-        [0xff] => match rest.take::<2>(Layer::Link)? {
-            ([_, 3], rest) => rest,
-            _ => return Err(Reject::NotIp),
-        },
-        _ => rest,
-    };
-    let (protocol, rest) = match *rest.peek::<1>(Layer::Link)? {
-        [odd] if odd & 1 != 0 => (odd.into(), rest.skip(1, Layer::Link)?),
-        _ => {
-            let (header, rest) = rest.take::<2>(Layer::Link)?;
-            (number(header, 0), rest)
+pub(super) fn ppp(rest: &mut Rest<'_>) -> Step {
+    if *rest.peek::<1>(Layer::Link)? == [0xff] && *rest.take::<2>(Layer::Link)? != [0xff, 3] {
+        return Err(Reject::NotIp);
+    }
+    let protocol = match *rest.peek::<1>(Layer::Link)? {
+        [odd] if odd & 1 != 0 => {
+            rest.skip(1, Layer::Link)?;
+            odd.into()
         }
+        _ => number(rest.take::<2>(Layer::Link)?, 0),
     };
     match protocol {
-        0x0021 => Ok((Next::Ipv4, rest)),
-        0x0057 => Ok((Next::Ipv6, rest)),
-        0x0281 | 0x0283 => Ok((Next::Mpls, rest)),
+        0x0021 => Ok(Next::Ipv4),
+        0x0057 => Ok(Next::Ipv6),
+        0x0281 | 0x0283 => Ok(Next::Mpls),
         _ => Err(Reject::NotIp),
     }
 }
 
 /// PPP over Ethernet (RFC 2516 §4). Only code 0 is a session packet.
-pub(super) fn pppoe(rest: Rest<'_>) -> Step<'_> {
-    match rest.take::<6>(Layer::Link)? {
-        (&[0x11, 0, _, _, high, low], rest) => Ok((Next::Ppp, rest.limit(u16::from_be_bytes([high, low]).into()))),
-        ([0x11, ..], _) => Err(Reject::NotIp),
+pub(super) fn pppoe(rest: &mut Rest<'_>) -> Step {
+    match *rest.take::<6>(Layer::Link)? {
+        [0x11, 0, _, _, high, low] => {
+            rest.limit(u16::from_be_bytes([high, low]).into());
+            Ok(Next::Ppp)
+        }
+        [0x11, ..] => Err(Reject::NotIp),
         _ => Err(Reject::LinkHeader),
     }
 }
@@ -177,15 +179,18 @@ pub(super) fn pppoe(rest: Rest<'_>) -> Step<'_> {
 /// One MPLS label (RFC 3032). No field says what lies below the last one: by custom the first nibble does, 4 and 6 for
 /// IP, 0 for the control word of a pseudowire (RFC 4385 §3), taken for one of Ethernet (RFC 4448).
 #[inline(always)]
-pub(super) fn mpls(rest: Rest<'_>) -> Step<'_> {
-    let (label, rest) = rest.take::<4>(Layer::Link)?;
+pub(super) fn mpls(rest: &mut Rest<'_>) -> Step {
+    let label = rest.take::<4>(Layer::Link)?;
     if label[2] & 1 == 0 {
-        return Ok((Next::Mpls, rest));
+        return Ok(Next::Mpls);
     }
     match rest.peek::<1>(Layer::Link)?[0] >> 4 {
-        4 => Ok((Next::Ipv4, rest)),
-        6 => Ok((Next::Ipv6, rest)),
-        0 => Ok((Next::Ethernet, rest.skip(4, Layer::Link)?)),
+        4 => Ok(Next::Ipv4),
+        6 => Ok(Next::Ipv6),
+        0 => {
+            rest.skip(4, Layer::Link)?;
+            Ok(Next::Ethernet)
+        }
         _ => Err(Reject::NotIp),
     }
 }

@@ -43,44 +43,42 @@ impl Layer {
 impl<'a> Rest<'a> {
     /// The next `N` bytes, left in place.
     #[inline(always)]
-    pub(super) fn peek<const N: usize>(self, layer: Layer) -> Result<&'a [u8; N], Reject> {
+    pub(super) fn peek<const N: usize>(&self, layer: Layer) -> Result<&'a [u8; N], Reject> {
         self.bytes.first_chunk().ok_or_else(|| self.missing(N, layer))
     }
 
-    /// The next `N` bytes, and what follows them.
+    /// Takes the next `N` bytes.
     #[inline(always)]
-    pub(super) fn take<const N: usize>(self, layer: Layer) -> Result<(&'a [u8; N], Self), Reject> {
-        match self.bytes.split_first_chunk() {
-            Some((header, bytes)) => Ok((header, Self { bytes, wire: self.wire - N })),
-            None => Err(self.missing(N, layer)),
-        }
+    pub(super) fn take<const N: usize>(&mut self, layer: Layer) -> Result<&'a [u8; N], Reject> {
+        let (header, bytes) = self.bytes.split_first_chunk().ok_or_else(|| self.missing(N, layer))?;
+        *self = Self { bytes, wire: self.wire - N };
+        Ok(header)
     }
 
-    /// What follows the next `length` bytes.
+    /// Passes the next `length` bytes.
     #[inline(always)]
-    pub(super) fn skip(self, length: usize, layer: Layer) -> Result<Self, Reject> {
-        match self.bytes.get(length..) {
-            Some(bytes) => Ok(Self { bytes, wire: self.wire - length }),
-            None => Err(self.missing(length, layer)),
-        }
+    pub(super) fn skip(&mut self, length: usize, layer: Layer) -> Result<(), Reject> {
+        let bytes = self.bytes.get(length..).ok_or_else(|| self.missing(length, layer))?;
+        *self = Self { bytes, wire: self.wire - length };
+        Ok(())
     }
 
-    /// Not more than the next `length` bytes: what follows them is padding or another's trailer.
+    /// Leaves not more than the next `length` bytes: what follows them is padding or another's trailer.
     #[inline(always)]
-    pub(super) fn limit(self, length: usize) -> Self {
-        Self { bytes: self.bytes.get(..length).unwrap_or(self.bytes), wire: self.wire.min(length) }
+    pub(super) fn limit(&mut self, length: usize) {
+        *self = Self { bytes: self.bytes.get(..length).unwrap_or(self.bytes), wire: self.wire.min(length) };
     }
 
-    /// Exactly the next `length` bytes by the word of an IP header, of which more may have been cut off, or sent in other
-    /// fragments, than the wire length tells.
+    /// Leaves exactly the next `length` bytes by the word of an IP header, of which more may have been cut off, or sent in
+    /// other fragments, than the wire length tells.
     #[inline(always)]
-    pub(super) fn exactly(self, length: usize) -> Self {
-        Self { bytes: self.bytes.get(..length).unwrap_or(self.bytes), wire: length }
+    pub(super) fn set_length(&mut self, length: usize) {
+        *self = Self { bytes: self.bytes.get(..length).unwrap_or(self.bytes), wire: length };
     }
 
     /// Why `length` bytes cannot be read.
     #[cold]
-    fn missing(self, length: usize, layer: Layer) -> Reject {
+    fn missing(&self, length: usize, layer: Layer) -> Reject {
         if self.wire < length { layer.malformed() } else { layer.truncated() }
     }
 }

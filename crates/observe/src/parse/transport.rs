@@ -60,19 +60,19 @@ fn search(segment: &[u8], length: usize) -> Option<u64> {
     }
 }
 
-/// Source and destination port, and the payload.
+/// Source and destination port; leaves the payload.
 ///
 /// The datagram ends where its own length says; zero (jumbograms, RFC 2675 §4) and more than IP carries (first fragments)
 /// mean the end of the IP packet.
 #[inline(always)]
-pub(super) fn udp(rest: Rest<'_>) -> Result<([u16; 2], Rest<'_>), Reject> {
-    let (header, rest) = rest.take::<8>(Layer::Transport)?;
-    let payload = match usize::from(number(header, 4)) {
-        0 => rest,
+pub(super) fn udp(rest: &mut Rest<'_>) -> Result<[u16; 2], Reject> {
+    let header = rest.take::<8>(Layer::Transport)?;
+    match usize::from(number(header, 4)) {
+        0 => {}
         1..8 => return Err(Reject::TransportHeader),
         length => rest.limit(length - 8),
-    };
-    Ok(([number(header, 0), number(header, 2)], payload))
+    }
+    Ok([number(header, 0), number(header, 2)])
 }
 
 /// The message from its type on.
@@ -138,7 +138,8 @@ mod tests {
         let payload = |length: u16, captured: usize, wire: usize| {
             let mut bytes = [0; 20];
             bytes[4..6].copy_from_slice(&length.to_be_bytes());
-            udp(Rest { bytes: &bytes[..captured], wire }).map(|(_, rest)| (rest.bytes.len(), rest.wire))
+            let mut rest = Rest { bytes: &bytes[..captured], wire };
+            udp(&mut rest).map(|_| (rest.bytes.len(), rest.wire))
         };
         assert_eq!(payload(20, 20, 20), Ok((12, 12)));
         assert_eq!(payload(12, 20, 20), Ok((4, 4)), "what follows the datagram is not its payload");

@@ -23,48 +23,48 @@ impl UdpTunnel {
         }
     }
 
-    /// Reads the tunnel's header at the front of a datagram's payload.
-    pub(super) fn open(self, payload: Rest<'_>) -> Step<'_> {
+    /// Takes the tunnel's header from the front of a datagram's payload.
+    #[inline(always)]
+    pub(super) fn open(self, rest: &mut Rest<'_>) -> Step {
         match self {
-            Self::Vxlan => vxlan(payload),
-            Self::Geneve => geneve(payload),
-            Self::GtpU => gtp_u(payload),
+            Self::Vxlan => vxlan(rest),
+            Self::Geneve => geneve(rest),
+            Self::GtpU => gtp_u(rest),
         }
     }
 }
 
 /// VXLAN (RFC 7348 §5), with group policy bits or without: the flag *I* must be set.
-fn vxlan(rest: Rest<'_>) -> Step<'_> {
-    let (header, rest) = rest.take::<8>(Layer::Link)?;
-    if header[0] & 0x08 == 0 { Err(Reject::LinkHeader) } else { Ok((Next::Ethernet, rest)) }
+fn vxlan(rest: &mut Rest<'_>) -> Step {
+    let header = rest.take::<8>(Layer::Link)?;
+    if header[0] & 0x08 == 0 { Err(Reject::LinkHeader) } else { Ok(Next::Ethernet) }
 }
 
 /// Geneve (RFC 8926 §3.4), version 0.
-fn geneve(rest: Rest<'_>) -> Step<'_> {
-    let (header, rest) = rest.take::<8>(Layer::Link)?;
+fn geneve(rest: &mut Rest<'_>) -> Step {
+    let header = rest.take::<8>(Layer::Link)?;
     if header[0] >> 6 != 0 {
         return Err(Reject::LinkHeader);
     }
-    let next = link::next(number(header, 2))?;
-    Ok((next, rest.skip(usize::from(header[0] & 0x3f) * 4, Layer::Link)?))
+    rest.skip(usize::from(header[0] & 0x3f) * 4, Layer::Link)?;
+    link::next(number(header, 2))
 }
 
 /// GTP-U version 1 (3GPP TS 29.281 §5): message type 255 carries a user's packet, the others are control.
-fn gtp_u(rest: Rest<'_>) -> Step<'_> {
+fn gtp_u(rest: &mut Rest<'_>) -> Step {
     const EXTENDED: u8 = 0x04;
     const SEQUENCED: u8 = 0x02;
     const NUMBERED: u8 = 0x01;
-    let (header, rest) = rest.take::<8>(Layer::Link)?;
+    let header = rest.take::<8>(Layer::Link)?;
     if header[0] & 0xf0 != 0x30 {
         return Err(Reject::LinkHeader);
     }
     if header[1] != 255 {
         return Err(Reject::NotIp);
     }
-    let mut rest = rest.limit(number(header, 2).into());
+    rest.limit(number(header, 2).into());
     if header[0] & (EXTENDED | SEQUENCED | NUMBERED) != 0 {
-        let (options, after) = rest.take::<4>(Layer::Link)?;
-        rest = after;
+        let options = rest.take::<4>(Layer::Link)?;
         // Extension headers: a length in units of four bytes, contents, and the type of the next one.
         let mut extension = if header[0] & EXTENDED != 0 { options[3] } else { 0 };
         while extension != 0 {
@@ -72,16 +72,15 @@ fn gtp_u(rest: Rest<'_>) -> Step<'_> {
             if length == 0 {
                 return Err(Reject::LinkHeader);
             }
-            let last = rest.skip(length - 1, Layer::Link)?;
-            let (&[next], after) = last.take::<1>(Layer::Link)?;
-            (extension, rest) = (next, after);
+            rest.skip(length - 1, Layer::Link)?;
+            [extension] = *rest.take::<1>(Layer::Link)?;
         }
     }
-    Ok((Next::Ip, rest))
+    Ok(Next::Ip)
 }
 
 /// Generic routing encapsulation: version 0 (RFC 2784, 2890), version 1 as PPTP uses it (RFC 2637 §4.1).
-pub(super) fn gre(rest: Rest<'_>) -> Step<'_> {
+pub(super) fn gre(rest: &mut Rest<'_>) -> Step {
     const CHECKSUM: u16 = 0x8000;
     const ROUTING: u16 = 0x4000;
     const KEY: u16 = 0x2000;
@@ -92,41 +91,47 @@ pub(super) fn gre(rest: Rest<'_>) -> Step<'_> {
     const ERSPAN: u16 = 0x88be;
     const ERSPAN_3: u16 = 0x22eb;
 
-    let (header, rest) = rest.take::<4>(Layer::Link)?;
+    let header = rest.take::<4>(Layer::Link)?;
     let (flags, kind) = (number(header, 0), number(header, 2));
     let words = |bits: u16| (flags & bits).count_ones() as usize * 4;
     match flags & VERSION {
         // The routing field of RFC 1701 has no defined use any more.
         0 if flags & ROUTING != 0 => Err(Reject::LinkHeader),
         0 => {
-            let rest = rest.skip(words(CHECKSUM | KEY | SEQUENCE), Layer::Link)?;
+            rest.skip(words(CHECKSUM | KEY | SEQUENCE), Layer::Link)?;
             match kind {
-                ERSPAN if flags & SEQUENCE == 0 => Ok((Next::Ethernet, rest)),
-                ERSPAN => Ok((Next::Ethernet, rest.skip(8, Layer::Link)?)),
+                ERSPAN if flags & SEQUENCE == 0 => Ok(Next::Ethernet),
+                ERSPAN => {
+                    rest.skip(8, Layer::Link)?;
+                    Ok(Next::Ethernet)
+                }
                 ERSPAN_3 => erspan_3(rest),
-                _ => Ok((link::next(kind)?, rest)),
+                _ => link::next(kind),
             }
         }
         1 if kind == ether_type::PPP => {
-            let (payload, rest) = rest.take::<4>(Layer::Link)?;
-            let rest = rest.skip(words(SEQUENCE | ACKNOWLEDGEMENT), Layer::Link)?;
+            let payload = rest.take::<4>(Layer::Link)?;
+            rest.skip(words(SEQUENCE | ACKNOWLEDGEMENT), Layer::Link)?;
             // Only packets with a sequence number have a payload.
             if flags & SEQUENCE == 0 {
                 return Err(Reject::NotIp);
             }
-            Ok((Next::Ppp, rest.limit(number(payload, 0).into())))
+            rest.limit(number(payload, 0).into());
+            Ok(Next::Ppp)
         }
         _ => Err(Reject::LinkHeader),
     }
 }
 
 /// ERSPAN type III (draft-foschiano-erspan-03 §4.3): 12 bytes, 8 more with the last bit set.
-fn erspan_3(rest: Rest<'_>) -> Step<'_> {
-    let (header, rest) = rest.take::<12>(Layer::Link)?;
-    let rest = if header[11] & 1 != 0 { rest.skip(8, Layer::Link)? } else { rest };
+fn erspan_3(rest: &mut Rest<'_>) -> Step {
+    let header = rest.take::<12>(Layer::Link)?;
+    if header[11] & 1 != 0 {
+        rest.skip(8, Layer::Link)?;
+    }
     match header[10] >> 2 & 0x1f {
-        0 => Ok((Next::Ethernet, rest)),
-        2 => Ok((Next::Ip, rest)),
+        0 => Ok(Next::Ethernet),
+        2 => Ok(Next::Ip),
         _ => Err(Reject::NotIp),
     }
 }

@@ -10,7 +10,7 @@ use dwell_types::{FlowKey, LinkType, protocol};
 pub const LAYERS: usize = 32;
 
 /// What stands at the front of the bytes not parsed yet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Ethernet,
     Vlan,
@@ -43,92 +43,67 @@ fn walk<'a>(
     key: Key,
     carrier: &mut Option<Packet<'a>>,
 ) -> Result<Packet<'a>, Reject> {
-    let wire = bytes.len().max(wire_length as usize);
-    let (mut next, mut rest) = link::first(link, Rest { bytes, wire })?;
+    let mut rest = Rest { bytes, wire: bytes.len().max(wire_length as usize) };
+    let mut next = link::first(link, &mut rest)?;
     let mut outermost_vlan = None;
     for _ in 0..LAYERS {
-        let ip = match next {
-            Next::Ethernet => {
-                (next, rest) = link::ethernet(rest)?;
-                continue;
-            }
+        next = match next {
+            Next::Ethernet => link::ethernet(&mut rest)?,
             Next::Vlan => {
-                let id;
-                (id, (next, rest)) = link::vlan(rest)?;
+                let (id, inside) = link::vlan(&mut rest)?;
                 outermost_vlan = outermost_vlan.or(Some(id));
-                continue;
+                inside
             }
-            Next::Mpls => {
-                (next, rest) = link::mpls(rest)?;
-                continue;
-            }
-            Next::Pppoe => {
-                (next, rest) = link::pppoe(rest)?;
-                continue;
-            }
-            Next::Ppp => {
-                (next, rest) = link::ppp(rest)?;
-                continue;
-            }
-            Next::Gre => {
-                (next, rest) = tunnel::gre(rest)?;
-                continue;
-            }
-            Next::Ip => {
-                next = if ip::version(rest)? == 6 { Next::Ipv6 } else { Next::Ipv4 };
-                continue;
-            }
-            Next::Ipv4 => ip::v4(rest)?,
-            Next::Ipv6 => ip::v6(rest)?,
-        };
-        *carrier = None;
-        if ip.fragment == Fragment::Later {
-            return Err(Reject::Fragment);
-        }
-        let tunnel = match ip.protocol {
-            _ if key == Key::Outer => None,
-            next_header::IPV4 => Some(Next::Ipv4),
-            next_header::IPV6 => Some(Next::Ipv6),
-            next_header::GRE => Some(Next::Gre),
-            next_header::MPLS => Some(Next::Mpls),
-            _ => None,
-        };
-        if let Some(inside) = tunnel {
-            (next, rest) = (inside, ip.payload);
-            continue;
-        }
-        let packet = |[source_port, destination_port]: [u16; 2], transport| Packet {
-            flow: FlowKey {
-                source: ip.source,
-                destination: ip.destination,
-                source_port,
-                destination_port,
-                protocol: ip.protocol,
-            },
-            vlan: outermost_vlan,
-            dscp: ip.dscp,
-            transport,
-        };
-        match ip.protocol {
-            protocol::TCP if ip.fragment == Fragment::First => return Err(Reject::Fragment),
-            protocol::TCP => {
-                let (ports, tcp) = transport::tcp(ip.payload)?;
-                return Ok(packet(ports, Transport::Tcp(tcp)));
-            }
-            protocol::UDP => {
-                let (ports, payload) = transport::udp(ip.payload)?;
-                let datagram = packet(ports, Transport::Udp(payload.bytes));
-                match UdpTunnel::of_port(ports[1]) {
-                    Some(tunnel) if key == Key::Inner => {
-                        *carrier = Some(datagram);
-                        (next, rest) = tunnel.open(payload)?;
+            Next::Mpls => link::mpls(&mut rest)?,
+            Next::Pppoe => link::pppoe(&mut rest)?,
+            Next::Ppp => link::ppp(&mut rest)?,
+            Next::Gre => tunnel::gre(&mut rest)?,
+            Next::Ip if ip::version(&rest)? == 6 => Next::Ipv6,
+            Next::Ip => Next::Ipv4,
+            version @ (Next::Ipv4 | Next::Ipv6) => {
+                let ip = if version == Next::Ipv4 { ip::v4(&mut rest)? } else { ip::v6(&mut rest)? };
+                *carrier = None;
+                if ip.fragment == Fragment::Later {
+                    return Err(Reject::Fragment);
+                }
+                let packet = |[source_port, destination_port]: [u16; 2], transport| Packet {
+                    flow: FlowKey {
+                        source: ip.source,
+                        destination: ip.destination,
+                        source_port,
+                        destination_port,
+                        protocol: ip.protocol,
+                    },
+                    vlan: outermost_vlan,
+                    dscp: ip.dscp,
+                    transport,
+                };
+                match ip.protocol {
+                    protocol::TCP if ip.fragment == Fragment::First => return Err(Reject::Fragment),
+                    protocol::TCP => {
+                        let (ports, tcp) = transport::tcp(rest)?;
+                        return Ok(packet(ports, Transport::Tcp(tcp)));
                     }
-                    _ => return Ok(datagram),
+                    protocol::UDP => {
+                        let ports = transport::udp(&mut rest)?;
+                        let datagram = packet(ports, Transport::Udp(rest.bytes));
+                        match UdpTunnel::of_port(ports[1]) {
+                            Some(tunnel) if key == Key::Inner => {
+                                *carrier = Some(datagram);
+                                tunnel.open(&mut rest)?
+                            }
+                            _ => return Ok(datagram),
+                        }
+                    }
+                    next_header::IPV4 if key == Key::Inner => Next::Ipv4,
+                    next_header::IPV6 if key == Key::Inner => Next::Ipv6,
+                    next_header::GRE if key == Key::Inner => Next::Gre,
+                    next_header::MPLS if key == Key::Inner => Next::Mpls,
+                    _ if ip.has_icmp() => return Ok(packet([0; 2], Transport::Icmp(transport::icmp(rest)?))),
+                    _ => return Err(Reject::Transport),
                 }
             }
-            _ if ip.has_icmp() => return Ok(packet([0; 2], Transport::Icmp(transport::icmp(ip.payload)?))),
-            _ => return Err(Reject::Transport),
-        }
+        };
     }
     Err(Reject::Layers)
 }
