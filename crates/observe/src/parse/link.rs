@@ -1,4 +1,5 @@
 use super::Reject;
+use super::ip;
 use super::rest::{Layer, Rest, number};
 use super::walk::Next;
 use dwell_types::LinkType;
@@ -45,7 +46,7 @@ pub(super) fn first(link: LinkType, rest: &mut Rest<'_>) -> Step {
         LinkType::ETHERNET => Ok(Next::Ethernet),
         LinkType::LINUX_SLL => linux_cooked(rest),
         LinkType::LINUX_SLL2 => linux_cooked_2(rest),
-        LinkType::RAW | LinkType::RAW_BSD | LinkType::RAW_OPENBSD => Ok(Next::Ip),
+        LinkType::RAW | LinkType::RAW_BSD | LinkType::RAW_OPENBSD => raw(rest),
         LinkType::IPV4 => Ok(Next::Ipv4),
         LinkType::IPV6 => Ok(Next::Ipv6),
         LinkType::NULL | LinkType::LOOP => loopback(rest),
@@ -57,6 +58,12 @@ pub(super) fn first(link: LinkType, rest: &mut Rest<'_>) -> Step {
         LinkType::PPP_ETHER => Ok(Next::Pppoe),
         _ => Err(Reject::LinkType),
     }
+}
+
+/// IPv4 or IPv6, as the first nibble says.
+#[inline(always)]
+pub(super) fn raw(rest: &Rest<'_>) -> Step {
+    Ok(if ip::version(rest)? == 6 { Next::Ipv6 } else { Next::Ipv4 })
 }
 
 /// Ethernet II, or IEEE 802.3 with a length and LLC.

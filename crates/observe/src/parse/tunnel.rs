@@ -76,7 +76,7 @@ fn gtp_u(rest: &mut Rest<'_>) -> Step {
             [extension] = *rest.take::<1>(Layer::Link)?;
         }
     }
-    Ok(Next::Ip)
+    link::raw(rest)
 }
 
 /// Generic routing encapsulation: version 0 (RFC 2784, 2890), version 1 as PPTP uses it (RFC 2637 §4.1).
@@ -131,7 +131,7 @@ fn erspan_3(rest: &mut Rest<'_>) -> Step {
     }
     match header[10] >> 2 & 0x1f {
         0 => Ok(Next::Ethernet),
-        2 => Ok(Next::Ip),
+        2 => link::raw(rest),
         _ => Err(Reject::NotIp),
     }
 }

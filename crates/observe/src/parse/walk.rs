@@ -17,8 +17,6 @@ pub(super) enum Next {
     Mpls,
     Pppoe,
     Ppp,
-    /// IPv4 or IPv6: the first nibble tells.
-    Ip,
     Ipv4,
     Ipv6,
     Gre,
@@ -58,8 +56,6 @@ fn walk<'a>(
             Next::Pppoe => link::pppoe(&mut rest)?,
             Next::Ppp => link::ppp(&mut rest)?,
             Next::Gre => tunnel::gre(&mut rest)?,
-            Next::Ip if ip::version(&rest)? == 6 => Next::Ipv6,
-            Next::Ip => Next::Ipv4,
             version @ (Next::Ipv4 | Next::Ipv6) => {
                 let ip = if version == Next::Ipv4 { ip::v4(&mut rest)? } else { ip::v6(&mut rest)? };
                 *carrier = None;
