@@ -266,3 +266,78 @@ impl Line {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::headers::{ACK, SYN, Segment, tests::tcp};
+    use crate::record::plan::{Delay, Handshakes};
+
+    fn line(handshakes: Handshakes) -> Line {
+        let delay = Delay { flow_median_us: 1e3, flow_sigma: 0.5, jitter_median_us: 1e3, jitter_sigma: 2.0 };
+        let plan = Plan { seed: 1, near: delay, far: [delay; 3], loss: 0.0, dns_loss: 0.0, handshakes };
+        Line {
+            sockets: Vec::new(),
+            judge: Judge::new(plan),
+            journeys: Vec::new(),
+            waiting: BinaryHeap::new(),
+            arrivals: 0,
+            last_due: HashMap::new(),
+            crossing: Default::default(),
+        }
+    }
+
+    fn frame(port: u16, sequence: u32, flags: u8) -> Vec<u8> {
+        let segment = Segment { sequence, acknowledgement: 0, flags, payload_length: 0, timestamps: None, dns: None };
+        tcp((0x0a0a_0001, port), (0x0a14_0101, 80), &segment)
+    }
+
+    /// The journeys in the order of their release.
+    fn order(mut line: Line) -> Vec<usize> {
+        std::iter::from_fn(|| line.waiting.pop().map(|next| next.0.journey)).collect()
+    }
+
+    /// Jitter of σ = 2 would shuffle frames that come 10 µs apart: within a flow it does not, between flows it does.
+    #[test]
+    fn frames_of_one_flow_keep_their_order() {
+        let mut line = line(Handshakes::default());
+        for number in 0..200 {
+            line.accept(TO_CLIENT, frame(number as u16 % 2, number, ACK), i64::from(number) * 10_000).unwrap();
+        }
+        let order = order(line);
+        assert_eq!(order.len(), 200);
+        for flow in 0..2 {
+            assert!(order.iter().filter(|&&journey| journey % 2 == flow).is_sorted());
+        }
+        assert!(!order.is_sorted());
+    }
+
+    #[test]
+    fn a_held_syn_holds_the_next_and_an_overtaken_one_does_not() {
+        let far = |handshakes| {
+            let mut line = line(handshakes);
+            for (number, at_ns) in [0, 1_000_000_000].into_iter().enumerate() {
+                line.accept(TO_CLIENT, frame(1, 7, SYN), at_ns).unwrap();
+                // What release does when it sends a frame across the point.
+                line.waiting.clear();
+                line.crossing[POINT_FAR].push_back(number);
+            }
+            for at_ns in [10_000_000, 1_010_000_000] {
+                line.accept(POINT_FAR, frame(1, 7, SYN), at_ns).unwrap();
+            }
+            order(line)
+        };
+        assert_eq!(far(Handshakes { syn_held: 1.0, ..Handshakes::default() }), [0, 1]);
+        assert_eq!(far(Handshakes { syn_overtaken: 1.0, ..Handshakes::default() }), [1, 0]);
+        assert_eq!(far(Handshakes { syn_lost_beyond: 1.0, ..Handshakes::default() }), [1]);
+    }
+
+    #[test]
+    fn what_comes_out_must_have_gone_in() {
+        let mut line = line(Handshakes::default());
+        assert!(line.accept(POINT_FAR, frame(1, 1, ACK), 0).is_err());
+        line.accept(TO_CLIENT, frame(1, 1, ACK), 0).unwrap();
+        line.crossing[POINT_FAR].push_back(0);
+        assert!(line.accept(POINT_FAR, frame(1, 2, ACK), 0).is_err());
+    }
+}

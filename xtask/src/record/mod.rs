@@ -1,6 +1,6 @@
 //! `cargo xtask record [NAME…]`: makes the repository's own captures from real Linux stacks, with the truth beside them.
 //!
-//! A frame's way through these files: [`host`] (network namespaces) → [`traffic`] (real servers and clients) → [`line`]
+//! A frame's way through these files: [`host`] (network namespaces) → [`traffic`] (real servers and clients) → [`mod@line`]
 //! (the delay line, which follows [`plan`] and knows frames by [`headers`]) with [`capture`] (tcpdump) in its middle. Then
 //! [`truth`] pairs what the line logged, [`log`] writes it, [`verify`] holds it against the capture and tshark, and
 //! [`readme`] says what came out. Needs root, and the Debian packages listed in `testdata/README.md`.
@@ -245,5 +245,46 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn testdata() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata")
+    }
+
+    /// Every committed file is the one that its sum was taken of, and every recording is there.
+    #[test]
+    fn the_committed_recordings_are_whole() {
+        let sums = fs::read_to_string(testdata().join("SHA256SUMS")).unwrap();
+        for recording in recordings() {
+            let name = recording.name;
+            for part in [&format!("{name}/{name}.pcap"), &format!("{name}/truth.csv"), &format!("{name}/frames.csv")] {
+                assert!(sums.lines().any(|line| line.contains(part)), "{part} has no sum");
+            }
+        }
+        let check = format!("cd '{}' && sha256sum --quiet -c SHA256SUMS", testdata().display());
+        host::output("sh", &["-c", &check]).unwrap();
+    }
+
+    /// The plain capture again, by the plain reader: every query that the truth's table counts is there, in order.
+    #[test]
+    fn the_plain_capture_reads() {
+        let frames = capture::read(&testdata().join("ntp/ntp.pcap")).unwrap();
+        assert!(frames.is_sorted_by_key(|(at_ns, _)| *at_ns));
+        let kinds = frames.iter().map(|(_, bytes)| headers::kind(headers::parse(bytes).as_ref()));
+        let ntp = kinds.filter(|&kind| kind == "ntp").count();
+        let readme = fs::read_to_string(testdata().join("ntp/README.md")).unwrap();
+        assert!(readme.contains(&format!("| `ntp` | {ntp} |")), "{ntp} frames of NTP");
+        assert!(readme.contains(&format!("{} frames, cut at 1514 bytes", frames.len())));
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused() {
+        let error = run(&["mixed".to_owned(), "nonsense".to_owned()]).unwrap_err().to_string();
+        assert!(error.contains("nonsense") && error.contains("handshake-slow"), "{error}");
     }
 }
