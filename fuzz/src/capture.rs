@@ -1,0 +1,84 @@
+//! Captures: the reader never panics, invents nothing, and does not care in which pieces its input comes.
+
+use dwell_capture::{CaptureError, CaptureFile, FrameSource, Warning};
+use std::io::Read;
+
+/// The most bytes that a frame may have.
+const MAX_FRAME: usize = 16 << 20;
+
+/// Time, link type, length on the wire, captured bytes.
+type Owned = (Option<i64>, u16, u32, Vec<u8>);
+
+#[derive(Debug, Default)]
+struct Outcome {
+    frames: Vec<Owned>,
+    warning: Option<Warning>,
+    error: Option<CaptureError>,
+}
+
+fn read(reader: impl Read) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut file = match CaptureFile::open("fuzz", reader) {
+        Ok(file) => file,
+        Err(error) => return Outcome { error: Some(error), ..outcome },
+    };
+    loop {
+        match file.next_frame() {
+            Ok(Some(frame)) => {
+                assert!(frame.bytes.len() <= MAX_FRAME);
+                let at_ns = frame.at.map(|at| at.as_nanos());
+                outcome.frames.push((at_ns, frame.link.0, frame.wire_length, frame.bytes.to_vec()));
+            }
+            Ok(None) => break,
+            Err(error) => {
+                assert_eq!(error.frames(), outcome.frames.len() as u64);
+                outcome.error = Some(error);
+                break;
+            }
+        }
+    }
+    assert!(matches!(file.next_frame(), Ok(None)), "the end is the end");
+    outcome.warning = file.warning().cloned();
+    outcome
+}
+
+/// Yields one to seven bytes at a time.
+struct Trickle<R>(R, usize);
+
+impl<R: Read> Read for Trickle<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.1 = self.1 % 7 + 1;
+        let length = buffer.len().min(self.1);
+        self.0.read(&mut buffer[..length])
+    }
+}
+
+/// Checks an uncompressed capture, and the part of it before `cut`.
+pub fn check(bytes: &[u8], cut: usize) {
+    let whole = read(bytes);
+    let captured: usize = whole.frames.iter().map(|frame| frame.3.len()).sum();
+    assert!(captured <= bytes.len(), "{captured} captured bytes out of {}", bytes.len());
+    assert!(whole.warning.is_none() || whole.error.is_none(), "a file is cut or damaged, not both");
+    if let Some(warning) = &whole.warning {
+        assert!(warning.offset <= bytes.len() as u64 && warning.frames == whole.frames.len() as u64, "{warning}");
+    }
+    match &whole.error {
+        None | Some(CaptureError::Empty { .. } | CaptureError::NotACapture { .. }) => {}
+        Some(CaptureError::Damaged { offset, .. } | CaptureError::Version { offset, .. }) => {
+            assert!(*offset <= bytes.len() as u64);
+        }
+        Some(error) => panic!("memory can be read, and is no directory: {error}"),
+    }
+
+    let pieces = read(Trickle(bytes, 0));
+    assert_eq!(pieces.frames, whole.frames, "in pieces");
+    assert_eq!(pieces.warning, whole.warning, "in pieces");
+    assert_eq!(format!("{:?}", pieces.error), format!("{:?}", whole.error), "in pieces");
+
+    let part = read(&bytes[..cut.min(bytes.len())]);
+    assert!(part.frames.len() <= whole.frames.len(), "a part has more frames");
+    assert_eq!(part.frames, whole.frames[..part.frames.len()], "cut at {cut}");
+    if whole.error.is_none() && part.error.is_some() {
+        assert!(part.frames.is_empty(), "what was sound is damaged when cut: {:?}", part.error);
+    }
+}

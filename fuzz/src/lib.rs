@@ -1,0 +1,3 @@
+//! What must hold for every input, whatever it is. The targets in `fuzz_targets/` make inputs of raw bytes and call these.
+
+pub mod capture;
