@@ -16,7 +16,7 @@ fn synthetic() -> Settings {
 }
 
 fn workload(settings: &Settings) -> ExchangeWorkload {
-    ExchangeWorkload::new(settings, 5).unwrap()
+    ExchangeWorkload::new(settings, 5).expect("valid settings")
 }
 
 fn seen(observation: &Observation) -> (bool, u64, i64) {

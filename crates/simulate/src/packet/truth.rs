@@ -1,0 +1,127 @@
+use dwell_types::{Leg, Match, Nanos, Timestamp};
+
+/// An exchange whose request and response passed the point of observation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Exchange {
+    /// The rule that pairs: `TcpHandshake`, `TcpAck` or `Dns`.
+    pub matching: Match,
+    /// `Beyond`, `Before` and `Sum` for handshakes, else `Both`.
+    pub leg: Leg,
+    /// When the response passed.
+    pub at: Timestamp,
+    /// Time since the request passed that was really answered.
+    pub delay: Nanos,
+    /// Time since its first copy passed; the same if there was only one.
+    pub since_first: Nanos,
+    /// Time since its last copy passed before the response.
+    pub since_last: Nanos,
+}
+
+/// Counts of one rule and leg. Requests without an answer are the rest: `requests − repeats − exchanges`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// Requests that passed, copies included.
+    pub requests: u64,
+    /// Copies of a request that passed before and was not yet answered.
+    pub repeats: u64,
+    /// Requests whose response passed.
+    pub exchanges: u64,
+}
+
+/// What passed the point so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Truth {
+    /// Frames.
+    pub frames: u64,
+    /// Their bytes on the wire.
+    pub wire_bytes: u64,
+    /// Connections that began.
+    pub flows: u64,
+    /// DNS queries that were asked, not counting repetitions.
+    pub queries: u64,
+    /// SYN → SYN-ACK.
+    pub beyond: Line,
+    /// SYN-ACK → the client's ACK.
+    pub before: Line,
+    /// SYN → the client's ACK.
+    pub sum: Line,
+    /// A segment that takes sequence space → the first that acknowledges exactly its end.
+    pub ack: Line,
+    /// DNS query → answer.
+    pub dns: Line,
+}
+
+impl Line {
+    /// Requests that were not answered, or not where the point saw it.
+    pub fn unanswered(&self) -> u64 {
+        self.requests - self.repeats - self.exchanges
+    }
+
+    pub(super) fn request(&mut self, repeat: bool) {
+        self.requests += 1;
+        self.repeats += u64::from(repeat);
+    }
+}
+
+impl Truth {
+    /// The counts of a rule and leg; `None` where nothing is simulated.
+    pub fn line(&self, matching: Match, leg: Leg) -> Option<&Line> {
+        match (matching, leg) {
+            (Match::TcpHandshake, Leg::Beyond) => Some(&self.beyond),
+            (Match::TcpHandshake, Leg::Before) => Some(&self.before),
+            (Match::TcpHandshake, Leg::Sum) => Some(&self.sum),
+            (Match::TcpAck, Leg::Both) => Some(&self.ack),
+            (Match::Dns, Leg::Both) => Some(&self.dns),
+            _ => None,
+        }
+    }
+
+    /// Exchanges of all rules and legs.
+    pub fn exchanges(&self) -> u64 {
+        [self.beyond, self.before, self.sum, self.ack, self.dns].iter().map(|line| line.exchanges).sum()
+    }
+}
+
+/// When the copies of a request passed: the one that was answered, the first and the last, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Copies {
+    pub(super) answered: i64,
+    pub(super) first: i64,
+    pub(super) last: i64,
+}
+
+impl Copies {
+    /// A request without copies.
+    pub(super) fn one(at: i64) -> Self {
+        Self { answered: at, first: at, last: at }
+    }
+}
+
+/// Takes down what passes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Record {
+    pub(super) truth: Truth,
+    /// The exchanges that the last frame completed.
+    pub(super) answered: Vec<Exchange>,
+}
+
+impl Record {
+    pub(super) fn exchange(&mut self, matching: Match, leg: Leg, at: i64, request: Copies) {
+        let line = match (matching, leg) {
+            (Match::Dns, _) => &mut self.truth.dns,
+            (Match::TcpAck, _) => &mut self.truth.ack,
+            (_, Leg::Beyond) => &mut self.truth.beyond,
+            (_, Leg::Before) => &mut self.truth.before,
+            _ => &mut self.truth.sum,
+        };
+        line.exchanges += 1;
+        self.answered.push(Exchange {
+            matching,
+            leg,
+            at: Timestamp::from_nanos(at),
+            delay: Nanos::new(at - request.answered),
+            since_first: Nanos::new(at - request.first),
+            since_last: Nanos::new(at - request.last),
+        });
+    }
+}

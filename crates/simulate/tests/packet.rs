@@ -1,0 +1,364 @@
+//! Simulated frames are what their settings say, and their truth is what naive pairing of the frames finds.
+
+use dwell_simulate::packet::{Exchange, Line, PacketWorkload, Settings, SettingsError, Sizes};
+use dwell_types::{Frame, Leg, Match, Nanos, Timestamp, hash};
+use etherparse::{SlicedPacket, TransportSlice};
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+/// Addresses and ports, sender first.
+type Key = (IpAddr, u16, IpAddr, u16);
+
+/// What the tests look at of a frame.
+struct Packet {
+    at: i64,
+    key: Key,
+    what: What,
+}
+
+enum What {
+    Tcp {
+        syn: bool,
+        ack: bool,
+        fin: bool,
+        rst: bool,
+        sequence: u32,
+        acknowledgement: u32,
+        length: u32,
+        value: Option<(u32, u32)>,
+    },
+    Dns {
+        id: u16,
+        response: bool,
+    },
+}
+
+fn parse(frame: &Frame<'_>) -> Packet {
+    assert_eq!(frame.bytes.len(), frame.wire_length as usize, "whole frames, please");
+    let sliced = SlicedPacket::from_ethernet(frame.bytes).expect("a well-formed frame");
+    let (source, destination) = match sliced.net.expect("an IP packet") {
+        etherparse::NetSlice::Ipv4(ip) => (ip.header().source_addr().into(), ip.header().destination_addr().into()),
+        etherparse::NetSlice::Ipv6(ip) => (ip.header().source_addr().into(), ip.header().destination_addr().into()),
+        etherparse::NetSlice::Arp(_) => panic!("no ARP here"),
+    };
+    let (ports, what) = match sliced.transport.expect("a transport") {
+        TransportSlice::Tcp(tcp) => {
+            let value = tcp.options_iterator().find_map(|option| match option.expect("well-formed options") {
+                etherparse::TcpOptionElement::Timestamp(value, echo) => Some((value, echo)),
+                _ => None,
+            });
+            let what = What::Tcp {
+                syn: tcp.syn(),
+                ack: tcp.ack(),
+                fin: tcp.fin(),
+                rst: tcp.rst(),
+                sequence: tcp.sequence_number(),
+                acknowledgement: tcp.acknowledgment_number(),
+                length: tcp.payload().len() as u32,
+                value,
+            };
+            ((tcp.source_port(), tcp.destination_port()), what)
+        }
+        TransportSlice::Udp(udp) => {
+            let message = udp.payload();
+            let what = What::Dns { id: u16::from_be_bytes([message[0], message[1]]), response: message[2] & 0x80 != 0 };
+            ((udp.source_port(), udp.destination_port()), what)
+        }
+        _ => panic!("TCP or UDP only"),
+    };
+    let at = frame.at.expect("a time").as_nanos();
+    Packet { at, key: (source, ports.0, destination, ports.1), what }
+}
+
+/// One of the requests with the same id: when it passed, and its TSval.
+type Copy = (i64, u32);
+
+/// Pairs as an observer does who knows nothing but the packets.
+#[derive(Default)]
+struct Pairing {
+    open: HashMap<(Match, Leg, Key, u32), Vec<Copy>>,
+    lines: HashMap<(Match, Leg), Line>,
+    answered: Vec<Exchange>,
+}
+
+impl Pairing {
+    fn request(&mut self, matching: Match, leg: Leg, key: Key, number: u32, at: i64, token: u32) {
+        let copies = self.open.entry((matching, leg, key, number)).or_default();
+        let line = self.lines.entry((matching, leg)).or_default();
+        line.requests += 1;
+        line.repeats += u64::from(!copies.is_empty());
+        copies.push((at, token));
+    }
+
+    fn response(&mut self, matching: Match, leg: Leg, key: Key, number: u32, at: i64, token: u32) {
+        let key = (key.2, key.3, key.0, key.1);
+        let Some(copies) = self.open.remove(&(matching, leg, key, number)) else { return };
+        self.lines.entry((matching, leg)).or_default().exchanges += 1;
+        let named = copies.iter().find(|copy| token != 0 && copy.1 == token);
+        let last = copies[copies.len() - 1].0;
+        let since = |time: i64| Nanos::new(at - time);
+        self.answered.push(Exchange {
+            matching,
+            leg,
+            at: Timestamp::from_nanos(at),
+            // What pairing knows if no token tells: compared only where there is one copy.
+            delay: since(named.map_or(last, |copy| copy.0)),
+            since_first: since(copies[0].0),
+            since_last: since(last),
+        });
+    }
+
+    fn take(&mut self, packet: &Packet) {
+        use Match::{Dns, TcpAck, TcpHandshake};
+        let Packet { at, key, ref what } = *packet;
+        match *what {
+            What::Dns { id, response: false } => self.request(Dns, Leg::Both, key, id.into(), at, 0),
+            What::Dns { id, response: true } => self.response(Dns, Leg::Both, key, id.into(), at, 0),
+            What::Tcp { syn, ack, fin, rst, sequence, acknowledgement, length, value } => {
+                let (value, echo) = value.unwrap_or((0, 0));
+                let end = sequence.wrapping_add(length + u32::from(syn) + u32::from(fin));
+                if ack {
+                    self.response(TcpAck, Leg::Both, key, acknowledgement, at, 0);
+                }
+                if ack && !syn && !rst {
+                    self.response(TcpHandshake, Leg::Before, key, acknowledgement, at, 0);
+                    // The sum is keyed by the client's own direction.
+                    let reversed = (key.2, key.3, key.0, key.1);
+                    self.response(TcpHandshake, Leg::Sum, reversed, sequence, at, 0);
+                }
+                if syn && ack {
+                    self.response(TcpHandshake, Leg::Beyond, key, acknowledgement, at, echo);
+                    self.request(TcpHandshake, Leg::Before, key, end, at, 0);
+                } else if syn {
+                    self.request(TcpHandshake, Leg::Beyond, key, end, at, value);
+                    self.request(TcpHandshake, Leg::Sum, key, end, at, 0);
+                }
+                if !rst && (length > 0 || syn || fin) {
+                    self.request(TcpAck, Leg::Both, key, end, at, 0);
+                }
+            }
+        }
+    }
+}
+
+fn whole(settings: Settings) -> Settings {
+    Settings { snap_length: 65_535, ..settings }
+}
+
+/// Everything that can happen, often.
+fn rough() -> Settings {
+    let slow =
+        dwell_simulate::Distribution::LogNormal { mean: Nanos::new(300_000_000), p99: Nanos::new(3_000_000_000) };
+    Settings {
+        flows: 3000,
+        queries: 1000,
+        span: Nanos::from_secs(20),
+        syn_loss: 0.2,
+        data_loss: 0.03,
+        query_loss: 0.3,
+        one_way: 0.1,
+        beyond: slow,
+        ..whole(Settings::small())
+    }
+}
+
+fn assert_truth_is_what_pairing_finds(settings: &Settings, seed: u64) {
+    let mut workload = PacketWorkload::new(settings, seed).expect("valid settings");
+    let mut pairing = Pairing::default();
+    let mut told = Vec::new();
+    let (mut latest, mut frames, mut bytes) = (i64::MIN, 0, 0);
+    while let Some(frame) = workload.next_frame() {
+        let packet = parse(&frame);
+        assert!(packet.at >= latest, "{} after {latest}", packet.at);
+        latest = packet.at;
+        frames += 1;
+        bytes += u64::from(frame.wire_length);
+        pairing.take(&packet);
+        for exchange in workload.answered() {
+            assert_eq!(exchange.at.as_nanos(), packet.at);
+            assert!(exchange.since_last <= exchange.delay && exchange.delay <= exchange.since_first);
+            assert!(exchange.since_last > Nanos::ZERO, "{exchange:?}");
+            told.push(*exchange);
+        }
+    }
+    let truth = *workload.truth();
+    assert_eq!((truth.frames, truth.wire_bytes), (frames, bytes));
+    assert_eq!((truth.flows, truth.queries), (settings.flows.into(), settings.queries.into()));
+    assert_eq!(workload.open_flows(), 0);
+    for (&(matching, leg), line) in &pairing.lines {
+        assert_eq!(truth.line(matching, leg), Some(line), "{matching} {leg}");
+    }
+    assert_eq!(truth.exchanges(), told.len() as u64);
+    told.sort_unstable();
+    pairing.answered.sort_unstable();
+    assert_eq!(told.len(), pairing.answered.len());
+    let mut resolved = 0;
+    for (told, found) in told.iter().zip(&pairing.answered) {
+        let bounds = |exchange: &Exchange| {
+            (exchange.at, exchange.matching, exchange.leg, exchange.since_first, exchange.since_last)
+        };
+        assert_eq!(bounds(told), bounds(found));
+        resolved += u64::from(told.delay == found.delay);
+    }
+    // Pairing is wrong only where copies differ and no token told which was answered.
+    assert!(resolved as usize > told.len() * 99 / 100, "{resolved} of {}", told.len());
+}
+
+#[test]
+fn truth_is_what_pairing_finds() {
+    assert_truth_is_what_pairing_finds(&whole(Settings::small()), 1);
+    for seed in 0..3 {
+        assert_truth_is_what_pairing_finds(&rough(), seed);
+    }
+}
+
+/// With timestamps on every connection, the echo of the SYN-ACK names the SYN that was answered, to the nanosecond.
+#[test]
+fn the_echo_tells_which_syn_was_answered() {
+    let settings = Settings { timestamps: 1.0, ..rough() };
+    let mut workload = PacketWorkload::new(&settings, 4).unwrap();
+    let mut pairing = Pairing::default();
+    let mut told: Vec<Exchange> = Vec::new();
+    while let Some(frame) = workload.next_frame() {
+        pairing.take(&parse(&frame));
+        told.extend(workload.answered().iter().filter(|exchange| exchange.leg == Leg::Beyond));
+    }
+    let found: Vec<_> = pairing.answered.into_iter().filter(|exchange| exchange.leg == Leg::Beyond).collect();
+    assert_eq!(told, found);
+    let repeated = told.iter().filter(|exchange| exchange.since_first != exchange.since_last);
+    let (of_first, of_last) = repeated.clone().fold((0, 0), |(first, last), exchange| {
+        (
+            first + u32::from(exchange.delay == exchange.since_first),
+            last + u32::from(exchange.delay == exchange.since_last),
+        )
+    });
+    // Slow answers to the first SYN, and answers to a second or third after a loss: both kinds are there.
+    assert!(of_first > 30 && of_last > 200, "{of_first} and {of_last}");
+}
+
+/// Shares within six standard errors (2·10⁻⁹ each) of what the settings ask, on 20,000 connections.
+#[test]
+fn shares_are_as_asked() {
+    let settings = whole(Settings { flows: 20_000, queries: 10_000, ..Settings::small() });
+    let mut workload = PacketWorkload::new(&settings, 2).unwrap();
+    let mut first = HashMap::new();
+    let mut syn_acks = HashMap::new();
+    let (mut fins, mut resets) = (HashMap::new(), HashMap::new());
+    let mut dns = 0u64;
+    while let Some(frame) = workload.next_frame() {
+        let Packet { at, key, what } = parse(&frame);
+        match what {
+            What::Dns { .. } => dns += 1,
+            What::Tcp { syn: true, ack: false, value, .. } => {
+                first.entry(key).or_insert((at, value.is_some()));
+            }
+            What::Tcp { syn: true, ack: true, .. } => {
+                syn_acks.insert((key.2, key.3), ());
+            }
+            What::Tcp { fin: true, .. } => {
+                fins.insert(key, ());
+            }
+            What::Tcp { rst: true, ack: true, sequence, .. } if sequence != 0 => {
+                resets.insert(key, ());
+            }
+            What::Tcp { .. } => {}
+        }
+    }
+    let assert_share = |name: &str, found: usize, of: usize, share: f64| {
+        let bound = 6.0 * (share * (1.0 - share) * of as f64).sqrt() + 1.0;
+        let expected = share * of as f64;
+        assert!((found as f64 - expected).abs() <= bound, "{name}: {found} of {of}, expected {expected} ± {bound}");
+    };
+    // Half of the one-way connections hide their SYN.
+    assert_share("SYNs", first.len(), 20_000, 0.99);
+    assert_share("v6", first.keys().filter(|key| key.0.is_ipv6()).count(), first.len(), 0.2);
+    assert_share("timestamps", first.values().filter(|first| first.1).count(), first.len(), 0.9);
+    // Nine in ten are no scans, and half of the one-way connections hide their SYN-ACK.
+    assert_share("SYN-ACKs", syn_acks.len(), 20_000, 0.9 * 0.99);
+    assert_share("resets", resets.len(), 20_000, 0.9 * 0.1 * 0.99);
+    // Both sides send a FIN, each seen in 99%.
+    assert_share("FINs", fins.len(), 40_000, 0.9 * 0.85 * 0.99);
+    // Per query: the query, 95% answers, and for 2.5% a repetition and its answer: 2.0, with σ below .3.
+    assert!((dns as f64 - 20_000.0).abs() < 6.0 * 0.3 * 100.0, "{dns} DNS packets");
+    let start = settings.start.as_nanos();
+    // Uniform over 3 s: the middle of 20,000 arrivals is at 1.5 s ± 6 · 3 s · ½/√20,000.
+    let mut times: Vec<i64> = first.values().map(|first| first.0 - start).collect();
+    times.sort_unstable();
+    let middle = times[times.len() / 2] as f64 / 1e9;
+    assert!((middle - 1.5).abs() < 6.0 * 1.5 / (20_000f64).sqrt() + 0.01, "{middle}");
+}
+
+/// What the preset for speed promises, on a twentieth of it: 25 packets per connection, 5% DNS, 99 bytes per packet in a
+/// pcap file. Sizes are heavy-tailed (σ ≈ 100 packets per connection), so 25 ± 6 · 100/√10,000.
+#[test]
+fn a_part_of_the_speed_preset() {
+    let settings = Settings { span: Nanos::from_secs(3), flows: 10_000, queries: 6_400, ..Settings::speed() };
+    let mut workload = PacketWorkload::new(&settings, 3).unwrap();
+    let (mut file, mut most_open) = (0u64, 0);
+    while let Some(frame) = workload.next_frame() {
+        file += 16 + frame.bytes.len() as u64;
+        most_open = most_open.max(workload.open_flows());
+    }
+    let truth = workload.truth();
+    let frames = truth.frames as f64;
+    assert!((frames / 10_000.0 - 25.0).abs() < 6.0, "{frames}");
+    let dns = (truth.dns.requests + truth.dns.exchanges) as f64 / frames;
+    assert!((0.04..0.065).contains(&dns), "{dns}");
+    assert!((85.0..105.0).contains(&(file as f64 / frames)), "{}", file as f64 / frames);
+    assert!(most_open < 10_000, "{most_open}");
+    let retransmissions = truth.ack.repeats as f64 / truth.ack.requests as f64;
+    assert!((0.0005..0.02).contains(&retransmissions), "{retransmissions}");
+}
+
+/// Cutting changes nothing but the bytes that are kept.
+#[test]
+fn a_cut_frame_is_the_beginning_of_the_whole() {
+    let mut cut = PacketWorkload::new(&Settings::small(), 6).unwrap();
+    let mut full = PacketWorkload::new(&whole(Settings::small()), 6).unwrap();
+    while let Some(frame) = full.next_frame() {
+        let beginning = cut.next_frame().unwrap();
+        assert_eq!(beginning.bytes, &frame.bytes[..frame.bytes.len().min(96)]);
+        assert_eq!((beginning.at, beginning.wire_length), (frame.at, frame.wire_length));
+    }
+    assert!(cut.next_frame().is_none());
+}
+
+/// The frames of the small preset, hashed. Changes only with a deliberate change of the traffic.
+#[test]
+fn the_same_frames_everywhere() {
+    let digest = |seed| {
+        let mut workload = PacketWorkload::new(&Settings::small(), seed).unwrap();
+        let mut state = 0;
+        while let Some(frame) = workload.next_frame() {
+            state = hash::absorb(state, frame.at.unwrap().as_nanos() as u64);
+            state = hash::absorb(state, hash::bytes(frame.wire_length.into(), frame.bytes));
+        }
+        (workload.truth().frames, format!("{:016x}", hash::finish(state)))
+    };
+    assert_ne!(digest(1), digest(2));
+    assert_eq!(digest(1), (4207, "d6f31c554fe56bb9".to_string()));
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let error = |settings: Settings| PacketWorkload::new(&settings, 1).unwrap_err();
+    let small = Settings::small;
+    assert_eq!(error(Settings { v6: 1.5, ..small() }), SettingsError::Share { field: "v6", value: 1.5 });
+    assert_eq!(error(Settings { resets: 0.6, silent: 0.5, ..small() }), SettingsError::Ends(1.1));
+    assert_eq!(error(Settings { span: Nanos::ZERO, ..small() }), SettingsError::Span(Nanos::ZERO));
+    let late = Timestamp::from_nanos(i64::MAX);
+    assert_eq!(error(Settings { start: late, ..small() }), SettingsError::Start(late));
+    let sizes = Sizes { least: 9, most: 8, shape: 1.0 };
+    let refused = error(Settings { sizes, ..small() });
+    assert_eq!(refused, SettingsError::Sizes(sizes));
+    assert!(refused.to_string().starts_with("turns of 9 to 8 segments"), "{refused}");
+    let empty = dwell_simulate::Distribution::Empirical(vec![]);
+    assert_eq!(error(Settings { pause: empty, ..small() }).to_string(), "pause: no values to draw from");
+}
+
+#[test]
+fn no_traffic_at_all() {
+    let mut workload = PacketWorkload::new(&Settings { flows: 0, queries: 0, ..Settings::small() }, 1).unwrap();
+    assert!(workload.next_frame().is_none());
+    assert_eq!(workload.truth().exchanges(), 0);
+}
