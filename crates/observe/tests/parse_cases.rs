@@ -247,15 +247,24 @@ fn many_headers() {
     assert_eq!(found(&ipv6(51, &authenticated)), Ok((protocol::TCP, 80, 0)));
     assert_eq!(found(&ipv4(51, 0, &authenticated)), Ok((protocol::TCP, 80, 0)));
 
-    // Tags, labels and tunnels are bounded by their number: here Ethernet and IPv4 count too.
+    // Tags, labels and tunnels are bounded by their number: here IPv4 counts too, and Ethernet does not.
     let tagged = |tags: usize| {
         let tags = [0x81, 0, 0, 7].repeat(tags);
         let bytes = [&[2; 12], &tags[..], &[8, 0], &ipv4(protocol::TCP, 0, &TCP)].concat();
         inner(LinkType::ETHERNET, &bytes).map(|packet| packet.vlan)
     };
-    assert_eq!(tagged(LAYERS - 2), Ok(Some(7)));
-    assert_eq!(tagged(LAYERS - 1), Err(Reject::Layers));
+    assert_eq!(tagged(LAYERS - 1), Ok(Some(7)));
+    assert_eq!(tagged(LAYERS), Err(Reject::Layers));
     assert_eq!(tagged(10_000), Err(Reject::Layers));
+    // Found by fuzzing: the limit is the same behind every link type.
+    let cooked_and_tagged = |tags: usize| {
+        let tags = [0x81, 0, 0, 7].repeat(tags);
+        let bytes =
+            [&[0, 0, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2, 0, 0], &tags[..], &[8, 0], &ipv4(protocol::TCP, 0, &TCP)].concat();
+        inner(LinkType::LINUX_SLL, &bytes).map(|packet| packet.vlan)
+    };
+    assert_eq!(cooked_and_tagged(LAYERS - 1), Ok(Some(7)));
+    assert_eq!(cooked_and_tagged(LAYERS), Err(Reject::Layers));
     let russian_doll = (0..LAYERS).fold(ipv4(protocol::TCP, 0, &TCP), |inside, _| ipv4(4, 0, &inside));
     assert_eq!(found(&russian_doll), Err(Reject::Layers));
 }

@@ -43,7 +43,7 @@ pub(super) fn next(ether_type: u16) -> Step {
 #[inline(always)]
 pub(super) fn first(link: LinkType, rest: &mut Rest<'_>) -> Step {
     match link {
-        LinkType::ETHERNET => Ok(Next::Ethernet),
+        LinkType::ETHERNET => ethernet(rest),
         LinkType::LINUX_SLL => linux_cooked(rest),
         LinkType::LINUX_SLL2 => linux_cooked_2(rest),
         LinkType::RAW | LinkType::RAW_BSD | LinkType::RAW_OPENBSD => raw(rest),

@@ -5,8 +5,8 @@ use super::{Key, Reject, link, transport};
 use crate::packet::{Packet, Transport};
 use dwell_types::{FlowKey, LinkType, protocol};
 
-/// How many headers in a row are followed, each VLAN tag and MPLS label counting as one, IPv6 extension headers and the
-/// transport header not.
+/// How many headers in a row are followed behind that of the link type, each VLAN tag and MPLS label counting as one, IPv6
+/// extension headers and the transport header not.
 pub const LAYERS: usize = 32;
 
 /// What stands at the front of the bytes not parsed yet.
