@@ -2,8 +2,8 @@
 //! `parse` tells how much of it is the headers.
 //!
 //! 16,384 packets of 1,024 connections in shuffled order (1.1 MB), so that direction, flags and payload are as hard to
-//! predict as in traffic: of 100 packets 2 are SYN, 2 SYN-ACK, 2 FIN, 5 DNS over UDP, 45 data, the rest bare ACKs; all of
-//! TCP with the timestamp option. Each case first checks how many requests and responses it gets.
+//! predict as in traffic: of 100 packets 2 are SYN, 2 SYN-ACK, 2 FIN, 5 DNS over UDP, 45 data, the rest bare ACKs; all
+//! of TCP with the timestamp option. Each case first checks how many requests and responses it gets.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dwell_observe::{Observer, Settings};

@@ -8,8 +8,9 @@ use dwell_types::{Address, FlowKey, Observation, Prefix, Series, hash, protocol}
 
 /// What tells groups apart: a comma-separated list of
 ///
-/// - `src`, `dst`: the address of the request's sender or receiver; `src/24` its first 24 bits with IPv4 and twice as many
-///   with IPv6, `src/48` (more than 32) the whole address with IPv4 and 48 bits with IPv6, `src/24/56` both as given;
+/// - `src`, `dst`: the address of the request's sender or receiver; `src/24` its first 24 bits with IPv4 and twice as
+///   many with IPv6, `src/48` (more than 32) the whole address with IPv4 and 48 bits with IPv6, `src/24/56` both as
+///   given;
 /// - `src-port`, `dst-port`, and `port`: the lower of both, mostly the service;
 /// - `vlan`: the outermost VLAN id; `dscp`; `protocol`.
 ///

@@ -22,8 +22,8 @@ pub struct Sighting {
     /// When it was seen.
     pub at: Timestamp,
     /// Tells repeated requests apart: a response carrying the token of one of them answers that one. Zero where the
-    /// protocol has none. Filled for TCP handshakes from the timestamp option (RFC 7323): TSval of the SYN, TSecr of the
-    /// SYN-ACK.
+    /// protocol has none. Filled for TCP handshakes from the timestamp option (RFC 7323): TSval of the SYN and TSecr of the
+    /// SYN-ACK, TSval of the SYN-ACK and TSecr of the ACK.
     pub token: u32,
     /// Which line of the report it counts for.
     pub series: Series,

@@ -5,15 +5,15 @@
 //! the acknowledgement number. RST asks for nothing, but acknowledges: it is the answer to a SYN that is refused.
 //!
 //! A delay includes what the receiver waits before it acknowledges (delayed ACKs, up to 500 ms by RFC 9293 §3.8.6.3).
-//! An ACK that covers several segments answers the last of them only; the others stay open, as their delay cannot be told
-//! from the receiver's waiting.
+//! An ACK that covers several segments answers the last of them only; the others stay open, as their delay cannot be
+//! told from the receiver's waiting.
 //!
-//! Retransmissions have the id of the first transmission if they end where it ended; repacketised ones are new requests.
-//! Keep-alive probes of one byte repeat the id of data that was acknowledged long ago, so that their delay is measured;
-//! those without a byte take no sequence space.
+//! Retransmissions have the id of the first transmission if they end where it ended; repacketised ones are new
+//! requests. Keep-alive probes of one byte repeat the id of data that was acknowledged long ago, so that their delay is
+//! measured; those without a byte take no sequence space.
 //!
-//! Broken by: middleboxes that shift the sequence numbers of one direction only before or after the point; captures with
-//! segmentation offload, where one frame stands for many segments (the end of the last of them is measured); wrong
+//! Broken by: middleboxes that shift the sequence numbers of one direction only before or after the point; captures
+//! with segmentation offload, where one frame stands for many segments (the end of the last of them is measured); wrong
 //! lengths of frames that the capturing host has not yet filled in.
 
 use super::ids::Exchange;

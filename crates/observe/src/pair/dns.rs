@@ -1,16 +1,16 @@
 //! `dns`: query → response (RFC 1035), over UDP or TCP port 53.
 //!
-//! Hashed: the flow, the client's side, transaction id, opcode, the question's name in lower case (a server may answer in
-//! another case than it was asked), type and class. Of a message that the capture cuts, what is there of the question is
-//! hashed: the question stands at the same place in query and response, so both are cut alike if their headers below are
-//! of equal length. A response without a question (some servers report errors so) answers nothing.
+//! Hashed: the flow, the client's side, transaction id, opcode, the question's name in lower case (a server may answer
+//! in another case than it was asked), type and class. Of a message that the capture cuts, what is there of the
+//! question is hashed: the question stands at the same place in query and response, so both are cut alike if their
+//! headers below are of equal length. A response without a question (some servers report errors so) answers nothing.
 //!
 //! Every opcode counts (query, notify, update) but stateful operations (RFC 8490), which send without being asked.
 //!
 //! Over TCP (RFC 7766 §8) messages are read where a segment begins with one, one after the other as long as they are
-//! whole and fit the observations of one packet. Missed are messages that begin in the middle of another segment, or whose
-//! length of two bytes came in a segment of its own. A segment that begins within a message is read as rubbish, which is
-//! recognised if it asks anything but one question; what passes is unmatched.
+//! captured and fit the observations of one packet. Missed are messages that begin in the middle of another segment, or
+//! whose length of two bytes came in a segment of its own. A segment that begins within a message is read as rubbish,
+//! which is recognised if it asks anything but one question; what passes is unmatched.
 //!
 //! Multicast DNS and its port 5353 are left alone: there the id is 0 and several answer.
 //!
@@ -25,11 +25,20 @@ const MULTICAST_PORT: u16 = 5353;
 /// DNS stateful operations.
 const STATEFUL: u8 = 6;
 
-/// What a message is.
+/// Query or response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Request,
     Response,
+}
+
+/// What there is of a message.
+struct Message {
+    kind: Kind,
+    /// Hash of what both halves of the exchange have.
+    word: u64,
+    /// Whether the question is captured to its end.
+    whole: bool,
 }
 
 #[inline]
@@ -50,8 +59,8 @@ fn is_multicast(key: &FlowKey) -> bool {
 
 /// The message in a datagram.
 pub(super) fn datagram(payload: &[u8], to: &mut Gather<'_>) {
-    if let Some((kind, word)) = message(payload) {
-        give(kind, word, to);
+    if let Some(message) = message(payload) {
+        give(&message, to);
     }
 }
 
@@ -59,14 +68,15 @@ pub(super) fn datagram(payload: &[u8], to: &mut Gather<'_>) {
 #[inline(never)]
 pub(super) fn segment(payload: &[u8], wanted: Kind, mut to: Gather<'_>) {
     let mut rest = payload;
-    for _ in 0..MOST {
+    for number in 0..MOST {
         let Some((length, bytes)) = rest.split_first_chunk() else { return };
         let length = usize::from(u16::from_be_bytes(*length));
         let (bytes, next) = bytes.split_at(length.min(bytes.len()));
         match message(bytes) {
-            Some((kind, word)) if one_question(bytes) => {
-                if kind == wanted {
-                    give(kind, word, &mut to);
+            // Only the first stands at the same place in query and response, so that both may be cut alike.
+            Some(message) if one_question(bytes) && (message.whole || number == 0) => {
+                if message.kind == wanted {
+                    give(&message, &mut to);
                 }
             }
             _ => return,
@@ -75,10 +85,10 @@ pub(super) fn segment(payload: &[u8], wanted: Kind, mut to: Gather<'_>) {
     }
 }
 
-fn give(kind: Kind, word: u64, to: &mut Gather<'_>) {
-    match kind {
-        Kind::Request => to.request(Exchange::Dns, word, 0),
-        Kind::Response => to.response(Exchange::Dns, word, 0),
+fn give(message: &Message, to: &mut Gather<'_>) {
+    match message.kind {
+        Kind::Request => to.request(Exchange::Dns, message.word, 0),
+        Kind::Response => to.response(Exchange::Dns, message.word, 0),
     }
 }
 
@@ -86,8 +96,8 @@ fn one_question(message: &[u8]) -> bool {
     message.get(4..6) == Some(&[0, 1])
 }
 
-/// What the message is, and what its other half has too; `None` where the header is cut or no exchange is meant.
-fn message(bytes: &[u8]) -> Option<(Kind, u64)> {
+/// The message, as far as it is there; `None` where the header is cut or no exchange is meant.
+fn message(bytes: &[u8]) -> Option<Message> {
     let (header, question) = bytes.split_first_chunk::<12>()?;
     let kind = if header[2] & 0x80 == 0 { Kind::Request } else { Kind::Response };
     let opcode = header[2] >> 3 & 0xf;
@@ -96,14 +106,10 @@ fn message(bytes: &[u8]) -> Option<(Kind, u64)> {
     }
     let id = u64::from(u16::from_be_bytes([header[0], header[1]])) | u64::from(opcode) << 16;
     // Counts other than one question do not occur in use; what stands there is hashed all the same.
-    let has_question = header[4] | header[5] != 0;
-    let word = if has_question { question_hash(id, question) } else { hash::finish(id) };
-    Some((kind, word))
-}
-
-/// The hash of an id and the question that `bytes` begin with, as far as they reach.
-fn question_hash(id: u64, bytes: &[u8]) -> u64 {
-    let (name, rest) = bytes.split_at(name_length(bytes));
+    if header[4] | header[5] == 0 {
+        return Some(Message { kind, word: hash::finish(id), whole: true });
+    }
+    let (name, rest) = question.split_at(name_length(question));
     let mut state = hash::absorb(id, name.len() as u64);
     for chunk in name.chunks(8) {
         let mut word = [0; 8];
@@ -112,10 +118,11 @@ fn question_hash(id: u64, bytes: &[u8]) -> u64 {
         word.make_ascii_lowercase();
         state = hash::absorb(state, u64::from_le_bytes(word));
     }
-    let mut kind = [0; 8];
+    let mut type_and_class = [0; 8];
     let captured = rest.len().min(4);
-    kind[..captured].copy_from_slice(&rest[..captured]);
-    hash::finish(hash::absorb(state, u64::from_le_bytes(kind)))
+    type_and_class[..captured].copy_from_slice(&rest[..captured]);
+    let word = hash::finish(hash::absorb(state, u64::from_le_bytes(type_and_class)));
+    Some(Message { kind, word, whole: captured == 4 })
 }
 
 /// The length of the name that `bytes` begin with, or of what there is of it. A label that is no label (a compression

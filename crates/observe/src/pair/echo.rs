@@ -3,8 +3,8 @@
 //! Hashed: both addresses, the asking side, identifier and sequence number. Where an identifier is used for more than
 //! 65,536 requests, sequence numbers come again.
 //!
-//! Broken by: requests to a multicast or broadcast address (the replies come from other addresses), and messages of which
-//! less than 8 bytes are captured.
+//! Broken by: requests to a multicast or broadcast address (the replies come from other addresses), and messages of
+//! which less than 8 bytes are captured.
 
 use super::ids::Exchange;
 use super::seen::Gather;

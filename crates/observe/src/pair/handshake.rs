@@ -1,9 +1,9 @@
 //! `tcp-handshake`: three exchanges with ids of their own.
 //!
-//! - *beyond* the point: SYN → SYN-ACK. Hashed: the flow, the client's side, the sequence number after the SYN, which is
-//!   the acknowledgement number of the SYN-ACK. Tokens: TSval of the SYN, TSecr of the SYN-ACK.
-//! - *before* the point: SYN-ACK → the client's ACK. Hashed: the flow, the server's side, the sequence numbers after both
-//!   SYNs. Tokens: TSval of the SYN-ACK, TSecr of the ACK.
+//! - *beyond* the point: SYN → SYN-ACK. Hashed: the flow, the client's side, the sequence number after the SYN, which
+//!   is the acknowledgement number of the SYN-ACK. Tokens: TSval of the SYN, TSecr of the SYN-ACK.
+//! - *before* the point: SYN-ACK → the client's ACK. Hashed: the flow, the server's side, the sequence numbers after
+//!   both SYNs. Tokens: TSval of the SYN-ACK, TSecr of the ACK.
 //! - the *sum*: SYN → the client's ACK. Hashed: the flow, the client's side, the sequence number after the SYN. No
 //!   tokens: the ACK does not name the SYN.
 //!
@@ -11,18 +11,18 @@
 //! advance between retransmissions (every millisecond with Linux). A TSval of 0 is taken for none.
 //!
 //! The ACK is not marked as the third segment of a handshake: any segment of the client may be it, also one with data
-//! where the bare ACK was lost. So every segment with ACK and neither SYN nor RST, of either side, is a response of both
-//! legs, and `responses.seen` of *before* and *sum* counts these candidates.
+//! where the bare ACK was lost. So every segment with ACK and neither SYN nor RST, of either side, is a response of
+//! both legs, and `responses.seen` of *before* and *sum* counts these candidates.
 //!
-//! Answers to nothing: RST (a refused connection is no handshake), SYN-ACK that acknowledges another number than the one
-//! after the SYN (an old duplicate), segments with both SYN and FIN.
+//! Answers to nothing: RST (a refused connection is no handshake), SYN-ACK that acknowledges another number than the
+//! one after the SYN (an old duplicate), segments with both SYN and FIN.
 //!
 //! Broken by: SYN with data of which the server takes only a part (TCP Fast Open with a refused cookie: *beyond* and
-//! *sum* are missed); middleboxes that shift sequence numbers or that answer in the server's place; a client whose first
-//! segments after the handshake were all lost before the point (*before* and *sum* are missed: the next segment has
-//! another sequence number). In a simultaneous open each SYN-ACK answers the SYN of the other side: *beyond* is measured
-//! twice, *before* and *sum* take the first segment after it. The two halves need not pass the same point: *sum* is
-//! measured also where the SYN-ACK took another way.
+//! *sum* are missed); middleboxes that shift sequence numbers or that answer in the server's place; a client whose
+//! first segments after the handshake were all lost before the point (*before* and *sum* are missed: the next segment
+//! has another sequence number). In a simultaneous open each SYN-ACK answers the SYN of the other side: *beyond* is
+//! measured twice, *before* and *sum* take the first segment after it. The two halves need not pass the same point:
+//! *sum* is measured also where the SYN-ACK took another way.
 
 use super::ids::Exchange;
 use super::seen::Gather;

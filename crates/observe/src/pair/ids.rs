@@ -1,10 +1,10 @@
 use dwell_types::{ExchangeId, FlowKey, Leg, Match, hash};
 
-/// What ids are made from: one seeded hash of the flow per packet, the same for both directions, and one start value per
-/// kind of exchange and direction.
+/// What ids are made from: one seeded hash of the flow per packet, the same for both directions, and one start value
+/// per kind of exchange and direction.
 ///
-/// `id = hash::word(flow ^ start[exchange][who asked], word)`. `hash::word` is a bijection of the word, so two exchanges
-/// of one kind in one flow share an id only if they share the word.
+/// `id = hash::word(flow ^ start[exchange][who asked], word)`. `hash::word` is a bijection of the word, so two
+/// exchanges of one kind in one flow share an id only if they share the word.
 #[derive(Debug)]
 pub(super) struct Ids {
     seed: u64,

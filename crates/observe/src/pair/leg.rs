@@ -3,9 +3,9 @@ use dwell_types::{FlowKey, Leg, Match, Observation, Prefix, Series};
 /// Which key the request of an observation had, as far as the packet tells: its own for a request, the reversed one for
 /// most responses.
 ///
-/// The *sum* of a handshake ends with a packet of the side that asked, and an edge of the spin bit follows another in the
-/// same direction. The end of a `tcp-flow` may come from either side: the higher port is taken for the client's, which
-/// is a guess and decides only under which name a response is counted that no request fits.
+/// The *sum* of a handshake ends with a packet of the side that asked, and an edge of the spin bit follows another in
+/// the same direction. The end of a `tcp-flow` may come from either side: the higher port is taken for the client's,
+/// which is a guess and decides only under which name a response is counted that no request fits.
 #[inline]
 pub(crate) fn request_key(seen: &Observation, packet: &FlowKey) -> FlowKey {
     let Observation::Response(sighting) = seen else { return *packet };

@@ -124,13 +124,16 @@ impl Pairing {
     #[inline(never)]
     fn udp(&mut self, key: FlowKey, payload: &[u8], flow: Flow, at: Timestamp) {
         let mut to = Gather::new(&self.ids, flow, at, &mut self.seen);
-        if self.rules.dns && dns::is_udp(&key) {
-            dns::datagram(payload, &mut to);
-        }
-        if self.rules.ntp && ntp::is_ntp(&key) {
-            ntp::observe(payload, &mut to);
-        }
-        if let Some(spin) = &mut self.spin {
+        // The port says which of them it is, whether it is asked for or not.
+        if dns::is_udp(&key) {
+            if self.rules.dns {
+                dns::datagram(payload, &mut to);
+            }
+        } else if ntp::is_ntp(&key) {
+            if self.rules.ntp {
+                ntp::observe(payload, &mut to);
+            }
+        } else if let Some(spin) = &mut self.spin {
             spin.observe(payload, &mut to);
         }
     }
@@ -345,6 +348,19 @@ mod tests {
             assert!(seen.len() <= 8, "{} of {flags:#x}", seen.len());
             assert!(seen.is_sorted_by_key(|o| matches!(o, Observation::Request(_))), "{flags:#x}");
         }
+    }
+
+    /// Found by fuzzing: a query on port 53 that was also a server's answer on port 123.
+    #[test]
+    fn a_datagram_is_of_one_protocol() {
+        let mut payload = [7; 48];
+        payload[..6].copy_from_slice(&[4 << 3 | 4, 9, 1, 0, 0, 1]);
+        let key = FlowKey { source_port: 123, destination_port: 53, ..flow(protocol::UDP) };
+        let seen = Pair::between(&Match::ALL, key).client_udp(&payload).seen;
+        assert_eq!(seen.iter().map(|o| sighting(o).series.matching).collect::<Vec<_>>(), [Match::Dns]);
+        let key = FlowKey { destination_port: 443, ..key };
+        let seen = Pair::between(&Match::ALL, key).client_udp(&payload).seen;
+        assert_eq!(seen.iter().map(|o| sighting(o).series.matching).collect::<Vec<_>>(), [Match::Ntp]);
     }
 
     #[test]

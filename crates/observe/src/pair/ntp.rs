@@ -1,9 +1,9 @@
-//! `ntp`: a client's packet → the server's packet whose originate timestamp is the client's transmit timestamp (RFC 5905
-//! §8), over UDP port 123.
+//! `ntp`: a client's packet → the server's packet whose originate timestamp is the client's transmit timestamp (RFC
+//! 5905 §8), over UDP port 123.
 //!
-//! Hashed: the flow, the client's side, that timestamp. Modes: client (3) → server (4), symmetric active (1) → symmetric
-//! passive (2). Two symmetric active peers send at their own intervals and not in answer to each other: they are left
-//! alone, as are broadcasts (5), control and private messages (6, 7), and timestamps of zero.
+//! Hashed: the flow, the client's side, that timestamp. Modes: client (3) → server (4), symmetric active (1) →
+//! symmetric passive (2). Two symmetric active peers send at their own intervals and not in answer to each other: they
+//! are left alone, as are broadcasts (5), control and private messages (6, 7), and timestamps of zero.
 //!
 //! Transmit timestamps have 2⁻³² s and many clients fill them with random bits (a nonce): a repeated id is a repeated
 //! packet.

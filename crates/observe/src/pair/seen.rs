@@ -1,8 +1,8 @@
 use super::ids::{Exchange, Flow, Ids};
 use dwell_types::{ExchangeId, Leg, Match, Observation, Series, Sighting, Timestamp};
 
-/// The most observations that one packet gives: eight by TCP flags and options, the rest for further DNS messages in one
-/// segment.
+/// The most observations that one packet gives: eight by TCP flags and options, the rest for further DNS messages in
+/// one segment.
 pub(super) const MOST: usize = 16;
 
 /// The observations of one packet, in a place of their own that is filled anew for each.

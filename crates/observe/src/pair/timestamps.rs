@@ -1,17 +1,18 @@
 //! `tcp-ts`: the first segment with a TSval → the first segment of the other side that echoes it in TSecr (RFC 7323).
 //!
 //! Hashed: the flow, the side whose clock it is, TSval or TSecr. Many segments carry the same TSval within one tick of
-//! the sender's clock (1 to 10 ms, sometimes 100): only the first counts, so at most one delay per tick and direction is
-//! measured.
+//! the sender's clock (1 to 10 ms, sometimes 100): only the first counts, so at most one delay per tick and direction
+//! is measured.
 //!
 //! Only segments that take sequence space ask. A bare ACK is not answered: its TSval comes back whenever the other side
-//! happens to send next, which measures its application instead of the way. If a bare ACK was the first with a TSval, the
-//! first segment with data in the same tick takes its place, and the echo may then belong to the ACK: a delay too short
-//! by less than a tick.
+//! happens to send next, which measures its application instead of the way. If a bare ACK was the first with a TSval,
+//! the first segment with data in the same tick takes its place, and the echo may then belong to the ACK: a delay too
+//! short by less than a tick.
 //!
-//! A receiver that delays its ACK echoes the TSval of the earliest segment that it had not acknowledged (RFC 7323 §4.3),
-//! so the delay includes the wait. While segments are missing, it echoes the last one in order: delays of loss recovery
-//! are left out or belong to the retransmission, which carries a TSval of its own; none is ambiguous as with `tcp-ack`.
+//! A receiver that delays its ACK echoes the TSval of the earliest segment that it had not acknowledged (RFC 7323
+//! §4.3), so the delay includes the wait. While segments are missing, it echoes the last one in order: delays of loss
+//! recovery are left out or belong to the retransmission, which carries a TSval of its own; none is ambiguous as with
+//! `tcp-ack`.
 //!
 //! Not taken: TSval 0 and TSecr 0 (no echo), TSecr without ACK (RFC 7323 §3.2), segments with RST as requests.
 //!
