@@ -83,7 +83,10 @@ fn delays(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
         if estimated { &[] } else { &["min", "max"] },
     ));
     if estimated {
-        grid.row(cells(["  sampled, min–max", "95%", "95%", "95%", "95%", "95%", "95%"], &[]));
+        // Where all was measured, only repeated requests can leave anything open.
+        let all = results.iter().all(|l| l.exchanges.is_none() || l.is_complete());
+        let (of, to) = if all { ("", "bounds") } else { ("95%", "95%") };
+        grid.row(cells(["  sampled, min–max", of, to, to, to, to, to], &[]));
     }
     let mut rule = String::new();
     for line in results {
@@ -189,17 +192,14 @@ fn footing(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
     };
     item("memory", &memory, to)?;
     let exact = match reports.iter().all(|r| r.method.exact) {
+        true if reports.iter().flat_map(|r| &r.results).any(|l| l.ambiguous_samples > 0) => {
+            "exact but for the unresolved: requests that were repeated before the answer"
+        }
         true => "exact: every exchange was measured",
         false => "estimated from a sample, with 95% intervals",
     };
     item("method", &format!("{}, {exact}", last.method.name), to)?;
-    let plain = last.method.parameters.iter().filter(|p| !matches!(p.1, Parameter::Map(_)));
-    items("", &plain.map(|(name, value)| parameter(name, value)).collect::<Vec<_>>(), ", ", to)?;
-    for (name, value) in &last.method.parameters {
-        if let Parameter::Map(_) = value {
-            item("", &parameter(name, value), to)?;
-        }
-    }
+    parameters(&last.method.parameters, "", to)?;
     let mut warnings: Vec<&String> = Vec::new();
     for warning in reports.iter().flat_map(|r| &r.warnings) {
         if !warnings.contains(&warning) {
@@ -312,25 +312,42 @@ fn frames(reports: &[RttReport]) -> Option<String> {
     })
 }
 
-/// `slots 4,096`, `expiry 60.0 s`, `tcp-ack: slots 4,096, …`.
-fn parameter(name: &str, value: &Parameter) -> String {
-    match value {
-        Parameter::Integer(ns) if name.ends_with("_ns") => {
-            let span = i64::try_from(*ns).unwrap_or(i64::MAX);
-            format!("{} {}", words(name.trim_end_matches("_ns")), Nanos::new(span))
-        }
-        Parameter::Integer(size) if name.ends_with("_bytes") => {
-            format!("{} {}", words(name.trim_end_matches("_bytes")), text::bytes(*size))
-        }
-        Parameter::Integer(seed) if name.ends_with("seed") => format!("{} {seed}", words(name)),
-        Parameter::Integer(count) => format!("{} {}", words(name), text::count(*count)),
-        Parameter::Real(real) => format!("{} {}", words(name), significant(*real)),
-        Parameter::Text(choice) => format!("{} {choice}", words(name)),
-        Parameter::Map(map) => {
-            let inner: Vec<String> = map.iter().map(|(name, value)| parameter(name, value)).collect();
-            format!("{name}: {}", inner.join(", "))
+/// Parameters on one line after the `path` to them, then those that have parameters of their own on lines of their own.
+fn parameters(named: &BTreeMap<&str, Parameter>, path: &str, to: &mut impl Write) -> io::Result<()> {
+    let plain: Vec<String> = named.iter().filter_map(|(name, value)| parameter(name, value)).collect();
+    if !plain.is_empty() {
+        let colon = if path.is_empty() { "" } else { ": " };
+        item("", &format!("{path}{colon}{}", plain.join(", ")), to)?;
+    }
+    for (name, value) in named {
+        if let Parameter::Map(inner) = value {
+            let name = words(name);
+            let path = if path.is_empty() { name } else { format!("{path} {name}") };
+            parameters(inner, &path, to)?;
         }
     }
+    Ok(())
+}
+
+/// `slots 4,096`, `expiry 60.0 s`; `None` for what has parameters of its own.
+fn parameter(name: &str, value: &Parameter) -> Option<String> {
+    let (name, value) = match value {
+        Parameter::Integer(at) if name.ends_with("since_ns") => {
+            let (date, time) = text::utc(i64::try_from(*at).unwrap_or(i64::MAX));
+            (name.trim_end_matches("_ns"), format!("{date} {time}"))
+        }
+        Parameter::Integer(ns) if name.ends_with("_ns") => {
+            let span = Nanos::new(i64::try_from(*ns).unwrap_or(i64::MAX));
+            (name.trim_end_matches("_ns"), span.to_string())
+        }
+        Parameter::Integer(size) if name.ends_with("_bytes") => (name.trim_end_matches("_bytes"), text::bytes(*size)),
+        Parameter::Integer(seed) if name.ends_with("seed") => (name, seed.to_string()),
+        Parameter::Integer(count) => (name, text::count(*count)),
+        Parameter::Real(real) => (name, significant(*real)),
+        Parameter::Text(choice) => (name, choice.clone()),
+        Parameter::Map(_) => return None,
+    };
+    Some(format!("{} {value}", words(name)))
 }
 
 fn words(name: &str) -> String {

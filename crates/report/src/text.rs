@@ -47,7 +47,7 @@ pub(crate) fn delay(estimate: Option<Estimate<i64>>) -> String {
     estimate.map_or_else(|| "–".into(), |e| Nanos::new(e.value).to_string())
 }
 
-/// The interval of a delay in the unit of its value, `[11.9–12.8]`; empty where nothing was estimated.
+/// The interval of a delay in the unit of its value, `[11.9–12.8]`; empty where both ends read like the value.
 pub(crate) fn interval(estimate: Estimate<i64>) -> String {
     if estimate.low == estimate.high {
         return String::new();
@@ -61,7 +61,10 @@ pub(crate) fn interval(estimate: Estimate<i64>) -> String {
     if estimate.high as f64 / scale >= 99_999.5 {
         return format!("[{}–{}]", Nanos::new(estimate.low), Nanos::new(estimate.high));
     }
-    let (low, high) = (digits(estimate.low as f64 / scale), digits(estimate.high as f64 / scale));
+    let [low, value, high] = [estimate.low, estimate.value, estimate.high].map(|e| digits(e as f64 / scale));
+    if low == value && high == value {
+        return String::new();
+    }
     if estimate.low < 0 { format!("[{low} – {high}]") } else { format!("[{low}–{high}]") }
 }
 
@@ -181,6 +184,7 @@ mod tests {
         assert_eq!(interval(10, -200, 300), "[-200 – 300]");
         assert_eq!(interval(53_900_000, 50_000_000, 10_600_000_000), "[50.0–10600]");
         assert_eq!(interval(53_900_000, 50_000_000, 106_000_000_000), "[50.0 ms–106 s]");
+        assert_eq!(interval(12_345_678, 12_345_001, 12_346_001), "");
         assert_eq!(interval(5, 5, 5), "");
         assert_eq!(plus_minus(Estimate { value: 1_000.0, low: 993.0, high: 1_006.0 }), "± 0.7%");
         assert_eq!(plus_minus(Estimate::exact(3.0)), "");

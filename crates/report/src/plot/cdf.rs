@@ -3,7 +3,7 @@
 use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, Picture, Place, QUIET};
 use super::render::text_width;
 use super::scale::LogScale;
-use super::{HEIGHT, WIDTH, heading, ranked};
+use super::{HEIGHT, WIDTH, bands, heading, ranked};
 use crate::rtt::{CdfPoint, ResultLine, RttReport};
 use crate::text;
 
@@ -21,9 +21,7 @@ pub(super) fn picture(report: &RttReport) -> Picture {
     let drawn = &ranked[..ranked.len().min(LOOKS.len())];
     picture.heading((LEFT, 28.0), heading(reports), 17.0);
     let mut subtitle = "Share of exchanges answered within the time below.".to_string();
-    if drawn.iter().any(|l| l.cdf.iter().any(|p| p.share.low < p.share.high)) {
-        subtitle += " Bands: 95% intervals.";
-    }
+    subtitle += bands(drawn.iter().copied());
     subtitle += " Marks: p50, p90, p95, p99.";
     if ranked.len() > drawn.len() {
         subtitle += &format!(" The {} largest of {} results.", drawn.len(), ranked.len());
@@ -51,12 +49,15 @@ pub(super) fn picture(report: &RttReport) -> Picture {
     picture
 }
 
-/// The axis holds all but the outermost ten-thousandth of each curve.
+/// The axis holds all but the outermost part of each curve: less is cut from the long delays, which matter more.
 fn scale(lines: &[&ResultLine]) -> Option<LogScale> {
-    const OUTERMOST: f64 = 1e-4;
-    let first = |l: &&ResultLine| l.cdf.iter().find(|p| p.share.value > OUTERMOST).or(l.cdf.last()).map(|p| p.delay_ns);
-    let last =
-        |l: &&ResultLine| l.cdf.iter().find(|p| p.share.value >= 1.0 - OUTERMOST).or(l.cdf.last()).map(|p| p.delay_ns);
+    const SHORTEST: f64 = 2e-3;
+    const LONGEST: f64 = 1e-4;
+    let up_to = |l: &&ResultLine, share: f64| {
+        l.cdf.iter().find(|p| p.share.value >= share).or(l.cdf.last()).map(|p| p.delay_ns)
+    };
+    let first = |l: &&ResultLine| up_to(l, SHORTEST);
+    let last = |l: &&ResultLine| up_to(l, 1.0 - LONGEST);
     let (least, greatest) = (lines.iter().filter_map(first).min()?, lines.iter().filter_map(last).max()?);
     Some(LogScale::new(least, greatest, LEFT, RIGHT))
 }

@@ -14,7 +14,7 @@ mod letters;
 mod picture;
 mod render;
 
-use crate::rtt::RttReport;
+use crate::rtt::{ResultLine, RttReport};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -68,8 +68,8 @@ fn heading(reports: &[RttReport]) -> String {
 }
 
 /// The results of one or more reports, each once, with their exchanges added up, the most frequent first.
-fn ranked(reports: &[RttReport]) -> Vec<(&crate::rtt::ResultLine, f64)> {
-    let mut ranked: Vec<(&crate::rtt::ResultLine, f64)> = Vec::new();
+fn ranked(reports: &[RttReport]) -> Vec<(&ResultLine, f64)> {
+    let mut ranked: Vec<(&ResultLine, f64)> = Vec::new();
     for line in reports.iter().flat_map(|r| &r.results) {
         let exchanges = line.exchanges.map_or(0.0, |e| e.value);
         match ranked.iter_mut().find(|(known, _)| known.is_same(line)) {
@@ -80,4 +80,16 @@ fn ranked(reports: &[RttReport]) -> Vec<(&crate::rtt::ResultLine, f64)> {
     ranked.retain(|r| r.1 > 0.0);
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
     ranked
+}
+
+/// What the bands around the curves of these results mean; empty where there are none.
+fn bands<'a>(mut lines: impl Iterator<Item = &'a ResultLine> + Clone) -> &'static str {
+    let mut widths = lines.clone().flat_map(|l| l.delay_ns.quantiles()).filter_map(|(_, q)| q);
+    if lines.any(|l| !l.is_complete()) {
+        " Bands: 95% intervals."
+    } else if widths.any(|q| q.low != q.high) {
+        " Bands: what repeated requests leave open."
+    } else {
+        ""
+    }
 }

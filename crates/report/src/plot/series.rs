@@ -3,7 +3,7 @@
 use super::picture::{Align, Colour, FAINT_GRID, GRID, INK, LOOKS, Look, Marker, Picture, Place, QUIET};
 use super::render::text_width;
 use super::scale::{LogScale, TimeScale};
-use super::{HEIGHT, WIDTH, heading, ranked};
+use super::{HEIGHT, WIDTH, bands, heading, ranked};
 use crate::rtt::{ResultLine, RttReport, Span};
 use crate::text;
 use dwell_sketch::estimate::Estimate;
@@ -35,9 +35,8 @@ pub(super) fn picture(reports: &[RttReport]) -> Picture {
         return picture;
     };
     let mut subtitle = format!("Delay per interval, {}.", text::span(from, to));
-    if drawn.iter().any(|(line, _)| !line.is_complete()) {
-        subtitle += " Bands: 95% intervals.";
-    }
+    let is_drawn = |l: &&ResultLine| drawn.iter().any(|d| d.0.is_same(l));
+    subtitle += bands(reports.iter().flat_map(|r| &r.results).filter(is_drawn).filter(|l| l.exchanges.is_some()));
     if ranked.len() > drawn.len() {
         subtitle += &format!(" The {} largest of {} results.", drawn.len(), ranked.len());
     }
@@ -132,7 +131,8 @@ fn axes(scale: &LogScale, time: &TimeScale, (top, bottom): Place, picture: &mut 
 /// The names of the curves at their right ends, moved apart where they would touch.
 fn names(intervals: &Intervals<'_>, scale: &LogScale, (top, bottom): Place, picture: &mut Picture) {
     const APART: f64 = 15.0;
-    let Some(line) = intervals.iter().rev().find_map(|i| i.1) else { return };
+    let last = intervals.iter().rev().find_map(|i| i.1.filter(|l| l.delay_ns.p50.is_some()));
+    let Some(line) = last else { return };
     let mut placed: Vec<(f64, &str, Colour)> = CURVES
         .iter()
         .filter_map(|(name, look)| Some((scale.place(quantile(line, name)?.value), *name, look.colour)))
