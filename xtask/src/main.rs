@@ -2,15 +2,20 @@
 
 use std::process::ExitCode;
 
+// What must pass before a change lands.
+mod check;
 // The repository's own captures.
 #[cfg(target_os = "linux")]
 mod record;
 
-const USAGE: &str = "usage: cargo xtask record [NAME…]   make the captures of testdata/ anew (root, Linux)";
+const USAGE: &str = "\
+usage: cargo xtask check [NAME…]    run every check, or those named: format lint docs testdata fuzz test
+       cargo xtask record [NAME…]   make the captures of testdata/ anew (root, Linux)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.split_first().map(|(task, rest)| (task.as_str(), rest)) {
+        Some(("check", names)) => check::run(names),
         #[cfg(target_os = "linux")]
         Some(("record", names)) => record::run(names),
         _ => {

@@ -19,6 +19,8 @@ pub mod fridge;
 pub mod distribution;
 // All of it together.
 pub mod rtt;
+// Sketches as bytes.
+pub mod codec;
 // Pieces that the methods share.
 mod repeats;
 mod table;

@@ -35,6 +35,10 @@ impl<E: Entry> Table<E> {
         Self { slots: vec![E::default(); slots.clamp(4, most_slots)], occupied: 0, most_slots }
     }
 
+    pub(crate) fn most_slots(&self) -> usize {
+        self.most_slots
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.occupied
     }

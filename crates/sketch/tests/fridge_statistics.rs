@@ -11,12 +11,12 @@ use dwell_types::{Nanos, Observation, Repeat};
 fn fridge(slots: u32, p: Option<f64>, seed: u64) -> Fridge {
     let params = Params { slots, fingerprint_bits: 32, entry_probability: p };
     let exchanges = Exchanges { tags: 1, repeat: Repeat::Ambiguous, expiry: Nanos::from_secs(120), seed };
-    Fridge::new(params, exchanges).unwrap()
+    Fridge::new(params, exchanges).expect("parameters are in range")
 }
 
 /// Feeds a fridge; gives its samples and the true delays of all exchanges.
 fn run(fridge: &mut Fridge, settings: &Settings, seed: u64) -> (Vec<Sample>, Vec<i64>) {
-    let mut workload = ExchangeWorkload::new(settings, seed).unwrap();
+    let mut workload = ExchangeWorkload::new(settings, seed).expect("settings are in range");
     let (mut samples, mut truth, mut events) = (Vec::new(), Vec::new(), Vec::new());
     loop {
         let seen = workload.next();

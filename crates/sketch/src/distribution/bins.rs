@@ -1,28 +1,45 @@
 //! Log-linear classes of signed delays, as ordered 42-bit codes.
 
-/// Mantissa bits at which every nanosecond up to 2³⁶ has a class of its own.
-pub(super) const FINEST: u8 = 35;
+/// Resolution at which every nanosecond up to 2³⁶ has a class of its own.
+///
+/// A resolution of *k* ≥ 0 keeps *k* bits of the mantissa: classes of relative width 2^−*k*. Below zero, 2^−*k* neighbouring
+/// octaves make a class.
+pub(super) const FINEST: i8 = 35;
+/// Resolution at which there are at most two classes on either side of zero.
+pub(super) const COARSEST: i8 = -6;
 /// Bits of a code.
 pub(super) const CODE_BITS: u32 = 42;
 const ZERO: u64 = 1 << (CODE_BITS - 1);
 
-/// The code of a delay at `bits` mantissa bits. Codes order as delays do.
+/// The code of a delay. Codes order as delays do.
 #[inline]
-pub(super) fn code(delay: i64, bits: u8) -> u64 {
+pub(super) fn code(delay: i64, resolution: i8) -> u64 {
+    let bits = resolution.max(0) as u32;
     let magnitude = delay.unsigned_abs();
-    let exponent = (64 - magnitude.leading_zeros()).saturating_sub(u32::from(bits) + 1);
+    let exponent = (64 - magnitude.leading_zeros()).saturating_sub(bits + 1);
     let class = (u64::from(exponent) << bits) + (magnitude >> exponent);
+    let class = class >> (-resolution).max(0);
     if delay < 0 { ZERO - class } else { ZERO + class }
 }
 
 /// The smallest and the largest delay of a class.
-pub(super) fn range(code: u64, bits: u8) -> (i64, i64) {
-    let class = code.abs_diff(ZERO);
-    let exponent = (class >> bits).saturating_sub(1);
-    let low = (class - (exponent << bits)) << exponent;
-    let high = low + ((1u64 << exponent) - 1);
-    let (low, high) = (i64::try_from(low).unwrap_or(i64::MAX), i64::try_from(high).unwrap_or(i64::MAX));
-    if code < ZERO { (-high, -low) } else { (low, high) }
+pub(super) fn range(code: u64, resolution: i8) -> (i64, i64) {
+    let bits = resolution.max(0) as u32;
+    let octaves = 1u64 << (-resolution).max(0);
+    let class = code.abs_diff(ZERO) * octaves;
+    let ends = |class: u64| {
+        let exponent = (class >> bits).saturating_sub(1).min(63);
+        let low = u128::from(class - (exponent << bits)) << exponent;
+        let high = low + ((1u128 << exponent) - 1);
+        (i64::try_from(low).unwrap_or(i64::MAX), i64::try_from(high).unwrap_or(i64::MAX))
+    };
+    let (low, high) = (ends(class).0, ends(class + octaves - 1).1);
+    match code.cmp(&ZERO) {
+        std::cmp::Ordering::Less => (-high, -low),
+        // Zero's class reaches to both sides.
+        std::cmp::Ordering::Equal => (-high, high),
+        std::cmp::Ordering::Greater => (low, high),
+    }
 }
 
 #[cfg(test)]
@@ -32,29 +49,38 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_class_holds_its_delay_within_the_stated_width(delay in any::<i64>(), shift in 0u32..64, bits in 2u8..=FINEST) {
+        fn a_class_holds_its_delay_within_the_stated_width(delay in any::<i64>(), shift in 0u32..64, bits in COARSEST..=FINEST) {
             let delay = (delay >> shift).max(-i64::MAX);
             let code = code(delay, bits);
             prop_assert!(code > 0 && code < 1 << CODE_BITS);
             let (low, high) = range(code, bits);
             prop_assert!(low <= delay && delay <= high, "{} ≤ {} ≤ {}", low, delay, high);
-            prop_assert!((high - low) as f64 <= delay.abs() as f64 / 2f64.powi(bits.into()), "{} {}", low, high);
+            if bits >= 0 {
+                prop_assert!((high - low) as f64 <= delay.abs() as f64 / 2f64.powi(bits.into()), "{} {}", low, high);
+            }
         }
 
         #[test]
-        fn codes_order_as_delays_do(a in any::<i64>(), b in any::<i64>(), shift in 0u32..63, bits in 2u8..=FINEST) {
+        fn codes_order_as_delays_do(a in any::<i64>(), b in any::<i64>(), shift in 0u32..63, bits in COARSEST..=FINEST) {
             let (a, b) = ((a >> shift).max(-i64::MAX), (b >> shift).max(-i64::MAX));
             prop_assert!((a <= b) <= (code(a, bits) <= code(b, bits)));
         }
 
         /// Classes nest: giving up a bit merges whole classes.
         #[test]
-        fn coarser_classes_hold_finer_ones(delay in any::<i64>(), shift in 0u32..64, bits in 3u8..=FINEST) {
+        fn coarser_classes_hold_finer_ones(delay in any::<i64>(), shift in 0u32..64, bits in COARSEST + 1..=FINEST) {
             let delay = (delay >> shift).max(-i64::MAX);
             let (low, high) = range(code(delay, bits), bits);
             prop_assert_eq!(code(low, bits - 1), code(delay, bits - 1));
             prop_assert_eq!(code(high, bits - 1), code(delay, bits - 1));
         }
+    }
+
+    #[test]
+    fn the_coarsest_classes_are_few() {
+        let codes: std::collections::BTreeSet<u64> =
+            (0..63).flat_map(|e| [1i64 << e, -(1i64 << e)]).chain([0]).map(|d| code(d, COARSEST)).collect();
+        assert!(codes.len() <= 4, "{codes:?}");
     }
 
     #[test]

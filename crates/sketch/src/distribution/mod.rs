@@ -9,7 +9,7 @@
 //! weight) as 64-bit floats. Beside it 64 bytes per series. A bin is a log-linear class of delays: the exponent and the
 //! first *k* bits of the mantissa. Every series starts with *k* = 35, where each nanosecond up to 68 s has its own bin:
 //! while it fits, the store is exact. When it is full, the series with the most bins gives up one bit, which merges its
-//! bins in pairs, until a quarter is free.
+//! bins in pairs, until a quarter is free; in the end that leaves two bins on either side of zero.
 //!
 //! **Cost**: one table access per sample.
 //!
@@ -23,6 +23,7 @@
 //! 2020, uniform collapse); intervals: Woodruff 1952, Särndal et al. 1992 §5.11.
 
 mod bins;
+mod codec;
 mod query;
 mod store;
 pub use query::{Bin, Distribution};

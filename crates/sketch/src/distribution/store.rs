@@ -1,4 +1,4 @@
-use super::bins::{self, CODE_BITS, FINEST};
+use super::bins::{self, COARSEST, CODE_BITS, FINEST};
 use super::query::{Bin, Distribution};
 use crate::Sample;
 use crate::table::{Entry, Place, Table};
@@ -20,23 +20,23 @@ pub enum Ambiguous {
 /// Distributions of weighted delays, one for each of a fixed number of series.
 #[derive(Clone, Debug)]
 pub struct DelayStore {
-    bins: Table<Cell>,
-    series: Vec<[Part; PARTS]>,
+    pub(super) bins: Table<Cell>,
+    pub(super) series: Vec<[Part; PARTS]>,
 }
 
 /// Each series has three parts: unambiguous samples; ambiguous ones since the last request; the same since the first.
-const PARTS: usize = 3;
+pub(super) const PARTS: usize = 3;
 const CLEAR: usize = 0;
 const SINCE_LAST: usize = 1;
 const SINCE_FIRST: usize = 2;
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Cell {
+pub(super) struct Cell {
     /// Zero if empty; else the part's number plus one above [`CODE_BITS`] bits of code.
-    key: u64,
-    weight: f64,
+    pub(super) key: u64,
+    pub(super) weight: f64,
     /// Σ (weight² − weight): the part of the total's variance that falls into this bin.
-    excess: f64,
+    pub(super) excess: f64,
 }
 
 impl Entry for Cell {
@@ -47,21 +47,19 @@ impl Entry for Cell {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Part {
-    samples: u64,
-    bins: u32,
-    /// Mantissa bits.
-    bits: u8,
-    min: i64,
-    max: i64,
+pub(super) struct Part {
+    pub(super) samples: u64,
+    pub(super) bins: u32,
+    /// Resolution of its classes.
+    pub(super) bits: i8,
+    pub(super) min: i64,
+    pub(super) max: i64,
 }
 
-const EMPTY: Part = Part { samples: 0, bins: 0, bits: FINEST, min: i64::MAX, max: i64::MIN };
+pub(super) const EMPTY: Part = Part { samples: 0, bins: 0, bits: FINEST, min: i64::MAX, max: i64::MIN };
 
-/// No series gives up bits below this: classes of relative width 1/4.
-const COARSEST: u8 = 2;
 /// Classes of relative width 2⁻²⁰ are as good as exact.
-const INDISTINGUISHABLE: u8 = 20;
+const INDISTINGUISHABLE: i8 = 20;
 const FIRST_BINS: usize = 1 << 8;
 
 impl DelayStore {
@@ -146,8 +144,7 @@ impl DelayStore {
                 .flat_map(|(s, parts)| parts.iter().enumerate().map(move |(p, part)| (part.bins, part.bits, s, p)))
                 .filter(|&(_, bits, _, _)| bits > COARSEST)
                 .max();
-            // With 32 bins for each series even the coarsest classes of all parts rarely fill the table; if they do,
-            // there is nothing left to merge and the table stays at its bound.
+            // At the coarsest there are 4 bins in each of 3 parts, and room for 24: this does not happen.
             let Some((_, bits, series, part)) = largest else { return };
             // Far below what anybody can tell apart, several bits go at once: each step visits the whole table.
             let bits = if bits > INDISTINGUISHABLE { (bits - 5).max(INDISTINGUISHABLE) } else { bits - 1 };
@@ -155,7 +152,7 @@ impl DelayStore {
         }
     }
 
-    fn coarsen(&mut self, series: usize, part: usize, to: u8) {
+    fn coarsen(&mut self, series: usize, part: usize, to: i8) {
         let from = std::mem::replace(&mut self.series[series][part].bits, to);
         let number = (series * PARTS + part) as u64 + 1;
         self.bins.rebuild(
@@ -213,7 +210,7 @@ impl DelayStore {
     pub fn distribution(&self, series: usize, ambiguous: Ambiguous) -> Distribution {
         let parts = &self.series[series];
         let collect = |shares: [f64; PARTS]| {
-            let mut bins: Vec<Bin> = self
+            let mut bins: Vec<(u64, Bin)> = self
                 .bins
                 .iter()
                 .filter_map(|cell| {
@@ -223,11 +220,14 @@ impl DelayStore {
                     let (low, high) = bins::range(code, parts[part].bits);
                     // What lies outside the smallest and largest delay is known to be empty.
                     let (low, high) = (low.max(parts[part].min), high.min(parts[part].max));
-                    (share > 0.0).then_some(Bin { low, high, weight: share * cell.weight, excess: share * cell.excess })
+                    (share > 0.0).then_some((
+                        cell.key,
+                        Bin { low, high, weight: share * cell.weight, excess: share * cell.excess },
+                    ))
                 })
                 .collect();
-            bins.sort_unstable_by_key(|b| (b.low, b.high));
-            bins
+            bins.sort_unstable_by_key(|(key, bin)| (bin.low, bin.high, *key));
+            bins.into_iter().map(|(_, bin)| bin).collect::<Vec<_>>()
         };
         let samples = parts[CLEAR].samples;
         let unresolved = parts[SINCE_LAST].samples;

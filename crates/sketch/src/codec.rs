@@ -1,0 +1,177 @@
+//! Sketches as bytes: versioned, checksummed, the same on every platform, and safe to read from anybody.
+//!
+//! ```text
+//! 0..4    "dwel"
+//! 4       kind of sketch (1 delay store)
+//! 5       version of this kind's layout
+//! 6..n-8  the sketch, integers little-endian, floats as their IEEE 754 bits
+//! n-8..n  64-bit hash of everything before (`dwell_types::hash::bytes`, seed 0)
+//! ```
+
+use dwell_types::hash;
+use std::fmt;
+
+const MAGIC: [u8; 4] = *b"dwel";
+const HEAD: usize = 6;
+const CHECKSUM: usize = 8;
+
+/// Why bytes are no sketch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodecError {
+    /// The bytes end before the sketch does, or go on after it.
+    Length {
+        /// Bytes needed at least, or exactly where there are more.
+        needed: usize,
+        /// Bytes present.
+        present: usize,
+    },
+    /// The first four bytes are not those of a sketch.
+    Magic([u8; 4]),
+    /// Another kind of sketch, or none that is known.
+    Kind {
+        /// What was asked for.
+        expected: u8,
+        /// What stood there.
+        found: u8,
+    },
+    /// A layout that this version does not read.
+    Version(u8),
+    /// Something changed on the way.
+    Checksum,
+    /// A value that no sketch has.
+    Value(&'static str),
+}
+
+impl fmt::Display for CodecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length { needed, present } => write!(f, "expected {needed} bytes, found {present}"),
+            Self::Magic(found) => write!(f, "expected a sketch beginning with 'dwel', found {found:02x?}"),
+            Self::Kind { expected, found } => write!(f, "expected a sketch of kind {expected}, found {found}"),
+            Self::Version(version) => write!(f, "layout version {version} is not known"),
+            Self::Checksum => f.write_str("the checksum does not fit: the bytes were changed"),
+            Self::Value(what) => write!(f, "no sketch has such {what}"),
+        }
+    }
+}
+
+impl std::error::Error for CodecError {}
+
+/// Builds the bytes of a sketch.
+pub(crate) struct Writer(Vec<u8>);
+
+impl Writer {
+    pub(crate) fn new(kind: u8, version: u8) -> Self {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend([kind, version]);
+        Self(bytes)
+    }
+
+    pub(crate) fn u8(&mut self, value: u8) {
+        self.0.push(value);
+    }
+
+    pub(crate) fn u64(&mut self, value: u64) {
+        self.0.extend(value.to_le_bytes());
+    }
+
+    pub(crate) fn i64(&mut self, value: i64) {
+        self.0.extend(value.to_le_bytes());
+    }
+
+    pub(crate) fn f64(&mut self, value: f64) {
+        self.u64(value.to_bits());
+    }
+
+    pub(crate) fn finish(mut self) -> Vec<u8> {
+        let checksum = checksum(&self.0);
+        self.u64(checksum);
+        self.0
+    }
+}
+
+/// Takes the bytes of a sketch apart.
+pub(crate) struct Reader<'a> {
+    rest: &'a [u8],
+    total: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8], kind: u8, version: u8) -> Result<Self, CodecError> {
+        let total = bytes.len();
+        let short = CodecError::Length { needed: HEAD + CHECKSUM, present: total };
+        let (body, last) = bytes.split_last_chunk::<CHECKSUM>().ok_or(short)?;
+        let (head, rest) = body.split_first_chunk::<HEAD>().ok_or(short)?;
+        let [a, b, c, d, found_kind, found_version] = *head;
+        if [a, b, c, d] != MAGIC {
+            return Err(CodecError::Magic([a, b, c, d]));
+        }
+        if found_kind != kind {
+            return Err(CodecError::Kind { expected: kind, found: found_kind });
+        }
+        if found_version != version {
+            return Err(CodecError::Version(found_version));
+        }
+        if u64::from_le_bytes(*last) != checksum(body) {
+            return Err(CodecError::Checksum);
+        }
+        Ok(Self { rest, total })
+    }
+
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], CodecError> {
+        let (first, rest) = self
+            .rest
+            .split_first_chunk::<N>()
+            .ok_or(CodecError::Length { needed: self.total + N - self.rest.len(), present: self.total })?;
+        self.rest = rest;
+        Ok(*first)
+    }
+
+    pub(crate) fn u8(&mut self) -> Result<u8, CodecError> {
+        self.take::<1>().map(|[byte]| byte)
+    }
+
+    pub(crate) fn u64(&mut self) -> Result<u64, CodecError> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    pub(crate) fn i64(&mut self) -> Result<i64, CodecError> {
+        self.take().map(i64::from_le_bytes)
+    }
+
+    /// A finite float, not negative.
+    pub(crate) fn amount(&mut self, what: &'static str) -> Result<f64, CodecError> {
+        let value = f64::from_bits(self.u64()?);
+        if value.is_finite() && value >= 0.0 { Ok(value) } else { Err(CodecError::Value(what)) }
+    }
+
+    /// The number of items that follow, `bytes` each: no more than there are bytes, so that it is safe to allocate for.
+    pub(crate) fn count(&mut self, bytes: usize) -> Result<usize, CodecError> {
+        let count = self.u64()?;
+        let fitting = (self.rest.len() / bytes) as u64;
+        if count > fitting {
+            let missing = usize::try_from(count - fitting).unwrap_or(usize::MAX).saturating_mul(bytes);
+            return Err(CodecError::Length { needed: self.total.saturating_add(missing), present: self.total });
+        }
+        Ok(count as usize)
+    }
+
+    pub(crate) fn finish(self) -> Result<(), CodecError> {
+        if self.rest.is_empty() {
+            return Ok(());
+        }
+        Err(CodecError::Length { needed: self.total - self.rest.len(), present: self.total })
+    }
+}
+
+fn checksum(bytes: &[u8]) -> u64 {
+    hash::bytes(hash::start(0), bytes)
+}
+
+/// Puts a fitting checksum behind a body, for tests of what lies behind it.
+#[doc(hidden)]
+pub fn seal(mut body: Vec<u8>) -> Vec<u8> {
+    let sum = checksum(&body);
+    body.extend(sum.to_le_bytes());
+    body
+}

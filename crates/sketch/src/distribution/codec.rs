@@ -1,0 +1,165 @@
+//! A store of delays as bytes, kind 1, version 1.
+//!
+//! ```text
+//! u64          most bins; 2⁶⁴ − 1: no bound
+//! u64 n        series; then for each of 3 n parts (unambiguous, since last, since first):
+//!   u64        samples
+//!   i8         resolution of its classes
+//!   i64 i64    smallest and largest delay, nanoseconds
+//! u64 m        bins; then for each, in rising order of keys:
+//!   u64        key: part number + 1 above 42 bits of code
+//!   f64 f64    Σ weight, Σ (weight² − weight)
+//! ```
+
+use super::bins::{COARSEST, CODE_BITS, FINEST};
+use super::store::{Cell, DelayStore, EMPTY, PARTS, Part};
+use crate::codec::{CodecError, Reader, Writer};
+use crate::table::{Place, Table};
+
+const KIND: u8 = 1;
+const VERSION: u8 = 1;
+const PART_BYTES: usize = 25;
+const CELL_BYTES: usize = 24;
+
+impl DelayStore {
+    /// The store as bytes; equal contents give equal bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut to = Writer::new(KIND, VERSION);
+        to.u64(self.bins.most_slots() as u64);
+        to.u64(self.series.len() as u64);
+        for part in self.series.iter().flatten() {
+            to.u64(part.samples);
+            to.u8(part.bits as u8);
+            to.i64(part.min);
+            to.i64(part.max);
+        }
+        let mut cells: Vec<&Cell> = self.bins.iter().collect();
+        cells.sort_unstable_by_key(|cell| cell.key);
+        to.u64(cells.len() as u64);
+        for cell in cells {
+            to.u64(cell.key);
+            to.f64(cell.weight);
+            to.f64(cell.excess);
+        }
+        to.finish()
+    }
+
+    /// The store that [`DelayStore::to_bytes`] wrote. Bytes that are none give an error, whatever they are.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, CodecError> {
+        let mut from = Reader::new(bytes, KIND, VERSION)?;
+        let most = usize::try_from(from.u64()?).unwrap_or(usize::MAX);
+        let number = from.count(PARTS * PART_BYTES)?;
+        let mut series = vec![[EMPTY; PARTS]; number];
+        for part in series.iter_mut().flatten() {
+            *part = Part { samples: from.u64()?, bits: from.u8()? as i8, min: from.i64()?, max: from.i64()?, bins: 0 };
+            if !(COARSEST..=FINEST).contains(&part.bits) {
+                return Err(CodecError::Value("resolution"));
+            }
+            if (part.samples == 0) != (part.min > part.max) {
+                return Err(CodecError::Value("extremes"));
+            }
+        }
+        let cells = from.count(CELL_BYTES)?;
+        if cells.saturating_mul(4) > most.saturating_mul(3).saturating_add(4) || most < 32 {
+            return Err(CodecError::Value("bound"));
+        }
+        let mut bins = Table::new(cells * 2, most);
+        let mut before = 0;
+        for _ in 0..cells {
+            let cell = Cell { key: from.u64()?, weight: from.amount("weight")?, excess: from.amount("variance")? };
+            let part = usize::try_from(cell.key >> CODE_BITS).ok().and_then(|n| n.checked_sub(1));
+            let part = part.and_then(|n| Some(&mut series.get_mut(n / PARTS)?[n % PARTS]));
+            let Some(part) = part.filter(|p| p.samples > 0) else { return Err(CodecError::Value("series")) };
+            part.bins += 1;
+            let Place::Vacant(at) = bins.find(cell.key) else { return Err(CodecError::Value("repeated bin")) };
+            if cell.key <= before {
+                return Err(CodecError::Value("order of bins"));
+            }
+            before = cell.key;
+            bins.put(at, cell);
+        }
+        if series.iter().flatten().any(|part| part.samples > 0 && part.bins == 0) {
+            return Err(CodecError::Value("samples without bins"));
+        }
+        from.finish()?;
+        Ok(Self { bins, series })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sample;
+    use crate::codec::seal;
+    use crate::distribution::Ambiguous;
+    use dwell_types::{Nanos, Timestamp};
+    use proptest::prelude::*;
+
+    fn store(delays: &[(i64, u8)]) -> DelayStore {
+        let mut store = DelayStore::bounded(2, 6_000).unwrap();
+        for &(delay, kind) in delays {
+            let sample = Sample {
+                at: Timestamp::from_nanos(0),
+                since_first: Nanos::new(delay),
+                since_last: Nanos::new(if kind > 200 { delay / 2 } else { delay }),
+                weight: 1.0 + f64::from(kind),
+                inserted_since: 0,
+                tag: 0,
+            };
+            store.update(usize::from(kind % 2), &sample);
+        }
+        store
+    }
+
+    proptest! {
+        #[test]
+        fn round_trips(delays in prop::collection::vec((-1_000i64..60_000_000_000, any::<u8>()), 0..800)) {
+            let store = store(&delays);
+            let bytes = store.to_bytes();
+            let read = DelayStore::from_bytes(&bytes).unwrap();
+            prop_assert_eq!(read.to_bytes(), bytes);
+            for series in 0..2 {
+                let (a, b) = (store.distribution(series, Ambiguous::Bounds), read.distribution(series, Ambiguous::Bounds));
+                prop_assert_eq!(a.quantile(0.9), b.quantile(0.9));
+                prop_assert_eq!(a.exchanges(), b.exchanges());
+            }
+        }
+
+        #[test]
+        fn changed_bytes_are_refused(at in any::<prop::sample::Index>(), flip in 1u8..=255) {
+            let mut bytes = store(&[(5, 1), (700, 2), (700, 250)]).to_bytes();
+            let at = at.index(bytes.len());
+            prop_assert!(DelayStore::from_bytes(&bytes[..at]).is_err());
+            bytes[at] ^= flip;
+            prop_assert!(DelayStore::from_bytes(&bytes).is_err());
+        }
+
+        /// With a checksum that fits, whatever is accepted can be asked anything.
+        #[test]
+        fn hostile_bytes_do_not_panic(at in any::<prop::sample::Index>(), value in any::<u8>(), cut in 0usize..40) {
+            let mut body = store(&[(5, 1), (700, 2), (1 << 40, 250)]).to_bytes();
+            body.truncate(body.len() - 8 - cut);
+            let at = at.index(body.len());
+            body[at] = value;
+            if let Ok(mut store) = DelayStore::from_bytes(&seal(body)) {
+                for series in 0..store.series() {
+                    let distribution = store.distribution(series, Ambiguous::Bounds);
+                    let _ = (distribution.quantile(0.5), distribution.mean(), distribution.extremes(), distribution.cdf(10));
+                }
+                let copy = store.clone();
+                store.merge(&copy);
+            }
+        }
+    }
+
+    /// Bytes of version 1 as they were first written: old files must still read.
+    #[test]
+    fn golden_bytes() {
+        let bytes = store(&[(1_000, 1), (1_000_000, 3)]).to_bytes();
+        assert_eq!(bytes.len(), 6 + 8 + 8 + 6 * 25 + 8 + 2 * 24 + 8);
+        assert_eq!(dwell_types::hash::bytes(0, &bytes), GOLDEN, "{:#x}", dwell_types::hash::bytes(0, &bytes));
+        assert!(DelayStore::from_bytes(&bytes).is_ok());
+    }
+
+    const GOLDEN: u64 = 0xa172_7276_596d_4467;
+}

@@ -1,0 +1,96 @@
+//! Every check, offline: what must pass before a change lands.
+
+use anyhow::{Context, Result, bail, ensure};
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Seconds that each fuzz target runs; `DWELL_FUZZ_SECONDS` overrides.
+const FUZZ_SECONDS: u64 = 60;
+
+/// Runs all checks, or those named.
+pub(crate) fn run(names: &[String]) -> Result<()> {
+    const CHECKS: [(&str, fn() -> Result<()>); 6] =
+        [("format", format), ("lint", lint), ("docs", docs), ("testdata", testdata), ("fuzz", fuzz), ("test", test)];
+    if let Some(unknown) = names.iter().find(|name| CHECKS.iter().all(|(check, _)| check != name)) {
+        bail!("no check '{unknown}': format, lint, docs, testdata, fuzz or test");
+    }
+    for (name, check) in CHECKS {
+        if names.is_empty() || names.iter().any(|n| n == name) {
+            eprintln!("== {name}");
+            check().with_context(|| format!("check {name}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// The repository's root: cargo runs this with its own folder as `CARGO_MANIFEST_DIR`.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
+}
+
+fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root()).args(arguments);
+    command
+}
+
+fn succeed(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("{command:?}"))?;
+    ensure!(status.success(), "{command:?}: {status}");
+    Ok(())
+}
+
+fn has(arguments: &[&str]) -> bool {
+    cargo(arguments).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+fn format() -> Result<()> {
+    succeed(&mut cargo(&["fmt", "--all", "--check"]))
+}
+
+fn lint() -> Result<()> {
+    succeed(&mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"]))
+}
+
+fn docs() -> Result<()> {
+    succeed(
+        cargo(&["doc", "--workspace", "--no-deps", "--quiet", "--document-private-items"])
+            .env("RUSTDOCFLAGS", "--deny warnings"),
+    )
+}
+
+/// The committed captures are those of their checksums.
+fn testdata() -> Result<()> {
+    succeed(Command::new("sha256sum").current_dir(root().join("testdata")).args(["--check", "--quiet", "SHA256SUMS"]))
+}
+
+/// Every fuzz target for a while. Needs cargo-fuzz, and the compiler's unstable flags by `RUSTC_BOOTSTRAP`.
+fn fuzz() -> Result<()> {
+    if !has(&["fuzz", "--version"]) {
+        eprintln!("skipped: cargo-fuzz is not installed (cargo install cargo-fuzz)");
+        return Ok(());
+    }
+    let seconds = match env::var("DWELL_FUZZ_SECONDS") {
+        Ok(text) => text.parse().with_context(|| format!("DWELL_FUZZ_SECONDS: a number, not '{text}'"))?,
+        Err(_) => FUZZ_SECONDS,
+    };
+    let listed = cargo(&["fuzz", "list"]).output().context("cargo fuzz list")?;
+    for target in String::from_utf8_lossy(&listed.stdout).lines() {
+        eprintln!("-- {target}, {seconds} s");
+        let limit = format!("-max_total_time={seconds}");
+        let options = ["fuzz", "run", "--sanitizer", "none", target, "--", &limit, "-verbosity=0", "-rss_limit_mb=512"];
+        succeed(cargo(&options).env("RUSTC_BOOTSTRAP", "1").stderr(Stdio::inherit()))?;
+    }
+    Ok(())
+}
+
+/// All tests; last, so that their summary is the last word.
+fn test() -> Result<()> {
+    succeed(&mut cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
+    if has(&["nextest", "--version"]) {
+        succeed(&mut cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]))
+    } else {
+        succeed(&mut cargo(&["test", "--workspace", "--lib", "--bins", "--tests"]))
+    }
+}
