@@ -1,0 +1,87 @@
+//! Pairing: whatever the packets, their observations are few, responses first, and the same for the same packets; no
+//! state grows, and frames are conserved.
+
+use dwell_observe::packet::{Packet, Tcp, Transport};
+use dwell_observe::pair::Pairing;
+use dwell_observe::{Observer, Settings};
+use dwell_types::{Address, FlowKey, Frame, LinkType, Match, Observation, Timestamp, protocol};
+
+/// Settings that name legs and groups, with every rule.
+fn settings(grouped: bool) -> Settings {
+    Settings {
+        matches: Match::ALL.to_vec(),
+        inside: if grouped { vec!["10.0.0.0/8".parse().expect("a prefix")] } else { Vec::new() },
+        group: grouped.then(|| "src/24,port,vlan".parse().expect("a grouping")),
+        max_groups: 3,
+        ..Settings::default()
+    }
+}
+
+/// Frames of raw bytes, one after the other, through the whole observer.
+pub fn check_frames<'a>(link: LinkType, grouped: bool, frames: impl Iterator<Item = &'a [u8]>) {
+    let (mut one, mut other) = (Observer::new(settings(grouped)), Observer::new(settings(grouped)));
+    let before = one.state_bytes();
+    let mut total = 0;
+    for (number, bytes) in frames.enumerate() {
+        let at = (number % 7 != 6).then(|| Timestamp::from_nanos(number as i64 * 1_000_000));
+        let frame = Frame { at, link, bytes, wire_length: bytes.len() as u32 };
+        let seen = one.observe(&frame);
+        check(seen, at, grouped);
+        assert_eq!(seen, other.observe(&frame));
+        total += 1;
+    }
+    let rejected: u64 = one.frames().rejected().map(|(_, count)| count).sum();
+    assert_eq!((one.frames().total, one.frames().decoded() + rejected), (total, total));
+    assert_eq!(one.state_bytes(), before);
+    assert!(one.groups() <= 4);
+}
+
+/// Payloads of the protocols that are looked into, as packets of a few flows; each begins with three bytes that choose.
+pub fn check_packets<'a>(packets: impl Iterator<Item = &'a [u8]>) {
+    const PORTS: [u16; 6] = [53, 123, 443, 5353, 50_000, 0];
+    let Settings { matches, inside, .. } = settings(false);
+    let mut pairing = Pairing::new(&matches, inside, None, 1);
+    let before = pairing.state_bytes();
+    let mut now = 0i64;
+    for bytes in packets {
+        let [kind, ends, flags, payload @ ..] = bytes else { continue };
+        now = now.wrapping_add(i64::from(*flags) << (ends & 63));
+        let ports = [ends >> 1, ends >> 4].map(|choice| PORTS[usize::from(choice) % PORTS.len()]);
+        let numbers = payload.first_chunk().map_or(0, |n| u32::from_be_bytes(*n));
+        let (protocol, transport) = match kind % 4 {
+            0 => {
+                let segment = Tcp {
+                    sequence: numbers,
+                    acknowledgement: numbers.rotate_left(8),
+                    flags: *flags,
+                    payload_length: payload.len() as u32 + u32::from(kind >> 2),
+                    timestamps: (kind & 4 != 0).then_some((numbers, numbers.rotate_left(16))),
+                    payload,
+                };
+                (protocol::TCP, Transport::Tcp(segment))
+            }
+            1 => (protocol::ICMP, Transport::Icmp(payload)),
+            2 => (protocol::ICMPV6, Transport::Icmp(payload)),
+            _ => (protocol::UDP, Transport::Udp(payload)),
+        };
+        let (a, b) = (Address::v4(0x0a00_0001), Address::v6([0x20; 16]));
+        let key = FlowKey { source: a, destination: b, source_port: ports[0], destination_port: ports[1], protocol };
+        let flow = if ends & 1 == 0 { key } else { key.reversed() };
+        let at = Timestamp::from_nanos(now);
+        check(pairing.observe(&Packet { flow, vlan: None, dscp: 0, transport }, at), Some(at), false);
+    }
+    assert_eq!(pairing.state_bytes(), before);
+    let quic = pairing.quic().expect("quic-spin is asked for");
+    assert_eq!(quic.connections, quic.spinning + quic.not_spinning + quic.undecided);
+}
+
+fn check(seen: &[Observation], at: Option<Timestamp>, grouped: bool) {
+    assert!(seen.len() <= Pairing::MOST);
+    assert!(seen.is_sorted_by_key(|observation| matches!(observation, Observation::Request(_))));
+    for observation in seen {
+        let (Observation::Request(sighting) | Observation::Response(sighting)) = observation;
+        assert_eq!(Some(sighting.at), at);
+        assert!(sighting.series.group <= if grouped { 3 } else { 0 });
+        assert!(sighting.series.matching != Match::Events);
+    }
+}
