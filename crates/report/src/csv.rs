@@ -50,13 +50,21 @@ pub const COLUMNS: [&str; 39] = [
 /// Writes the head and the rows of all reports: one report, or one per interval.
 pub fn write<'a>(reports: impl IntoIterator<Item = &'a RttReport>, to: &mut impl Write) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(to);
-    writer.write_record(COLUMNS)?;
+    writer.write_record(COLUMNS).map_err(io_error)?;
     for report in reports {
         for line in &report.results {
-            writer.write_record(record(report, line))?;
+            writer.write_record(record(report, line)).map_err(io_error)?;
         }
     }
     writer.flush()
+}
+
+/// The writer's own error, so that a closed pipe stays recognisable.
+pub(crate) fn io_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
 }
 
 fn record(report: &RttReport, line: &ResultLine) -> [String; COLUMNS.len()] {

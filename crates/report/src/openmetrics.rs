@@ -45,8 +45,9 @@ fn delay(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
     const NAME: &str = "dwell_rtt_delay_seconds";
     family(NAME, "histogram", Some("seconds"), "Delay from request to response, estimated for all exchanges.", to)?;
     for line in results {
-        let (Some(_), Some(mean)) = (line.exchanges, line.delay_ns.mean) else { continue };
-        if !line.histogram.iter().map(|b| b.exchanges.value).sum::<f64>().is_finite() {
+        let (Some(exchanges), Some(mean)) = (line.exchanges, line.delay_ns.mean) else { continue };
+        let binned: f64 = line.histogram.iter().map(|b| b.exchanges.value).sum();
+        if !(binned.is_finite() && exchanges.value.is_finite()) {
             continue;
         }
         let labels = labels(line);
@@ -57,6 +58,7 @@ fn delay(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
             let le = seconds(bin.to_ns as f64);
             writeln!(to, "{NAME}_bucket{{{labels},le=\"{le}\"}} {:.0}", total.round())?;
         }
+        let total = total.max(exchanges.value);
         writeln!(to, "{NAME}_bucket{{{labels},le=\"+Inf\"}} {:.0}", total.round())?;
         // With negative bucket bounds there must be no sum, and without a sum no count (OpenMetrics 1.0, Histogram).
         if !below_zero && mean.value >= 0 {

@@ -1,5 +1,6 @@
 //! Every weighted sample, as it comes: CSV with the columns [`COLUMNS`].
 
+use crate::csv::io_error;
 use dwell_types::{FlowKey, Leg, Match, Nanos, Timestamp};
 use std::io::{self, Write};
 
@@ -37,13 +38,13 @@ impl<W: Write> Writer<W> {
     /// Begins with the head.
     pub fn new(to: W) -> io::Result<Self> {
         let mut to = csv::Writer::from_writer(to);
-        to.write_record(COLUMNS)?;
+        to.write_record(COLUMNS).map_err(io_error)?;
         Ok(Self { to })
     }
 
     /// Appends one sample.
     pub fn write(&mut self, sample: &Sample<'_>) -> io::Result<()> {
-        self.to.serialize((
+        let row = (
             sample.at.as_nanos(),
             sample.delay.get(),
             sample.weight,
@@ -51,8 +52,8 @@ impl<W: Write> Writer<W> {
             sample.matching.name(),
             sample.group,
             sample.leg.name(),
-        ))?;
-        Ok(())
+        );
+        self.to.serialize(row).map_err(io_error)
     }
 
     /// Writes out what is still buffered and gives the writer back; what is not finished may be lost without an error.

@@ -10,19 +10,22 @@ use std::io::{self, ErrorKind, Write};
 
 type Form = (&'static str, fn(&RttReport, &mut Pipe) -> io::Result<()>);
 
-const FORMS: [Form; 10] = [
+const FORMS: [Form; 11] = [
     ("table", |r, to| table::write(r, to)),
     ("table series", |r, to| table::write_series(&[r.clone(), r.clone()], to)),
     ("json", |r, to| json::write(r, to)),
     ("jsonl", |r, to| json::write_line(r, to)),
     ("csv", |r, to| csv::write([r], to)),
+    ("csv series", |r, to| csv::write(std::iter::repeat_n(r, 100), to)),
     ("openmetrics", |r, to| openmetrics::write(r, to)),
     ("svg", |r, to| plot::write(r, plot::Image::Svg, to)),
     ("png", |r, to| plot::write(r, plot::Image::Png, to)),
     ("svg series", |r, to| plot::write_series(&[r.clone(), r.clone()], plot::Image::Svg, to)),
     ("samples", |_, to| {
         let mut writer = samples::Writer::new(to)?;
-        writer.write(&sample())?;
+        for _ in 0..1_000 {
+            writer.write(&sample())?;
+        }
         writer.finish().map(|_| ())
     }),
 ];

@@ -62,9 +62,14 @@ impl Shape {
         let histogram = edges
             .windows(2)
             .map(|e| {
-                let part = share(self.peaks, e[1] as f64) - share(self.peaks, e[0] as f64);
-                let (value, half) = (number * part, number * half(part));
-                let value = if exact { value.round() } else { value };
+                let below = |edge: i64| match edge {
+                    e if Some(&e) == edges.first() => 0.0,
+                    e if Some(&e) == edges.last() => number,
+                    e if exact => (number * share(self.peaks, e as f64)).round(),
+                    e => number * share(self.peaks, e as f64),
+                };
+                let value = below(e[1]) - below(e[0]);
+                let half = number * half(value / number);
                 Bin {
                     from_ns: e[0],
                     to_ns: e[1],
