@@ -1,7 +1,7 @@
 //! Groups: which requests are reported together.
 
 use crate::packet::Packet;
-use crate::pair::request_key;
+use crate::pair::is_own;
 use core::fmt;
 use core::str::FromStr;
 use dwell_types::{Address, FlowKey, Observation, Prefix, Series, hash, protocol};
@@ -201,13 +201,26 @@ impl Groups {
 
     /// Puts the observations of a packet into groups.
     pub(crate) fn assign(&mut self, packet: &Packet<'_>, seen: &mut [Observation]) {
+        // Most packets have several observations in the same one or two groups: [of the reversed key, of its own key].
+        let mut known = [None; 2];
         for observation in seen {
-            let key = request_key(observation, &packet.flow);
-            let group = self.grouping.group(packet, &key);
-            match observation {
-                Observation::Request(sighting) => sighting.series.group = self.find_or_add(&group),
-                Observation::Response(sighting) => sighting.series.group = self.find(&group).unwrap_or(0),
-            }
+            let own = is_own(observation, &packet.flow);
+            let known = &mut known[usize::from(own)];
+            let number = match *known {
+                Some(number) => number,
+                None => {
+                    let key = if own { packet.flow } else { packet.flow.reversed() };
+                    let group = self.grouping.group(packet, &key);
+                    let found = match observation {
+                        Observation::Request(_) => Some(self.find_or_add(&group)),
+                        Observation::Response(_) => self.find(&group),
+                    };
+                    *known = found;
+                    found.unwrap_or(0)
+                }
+            };
+            let (Observation::Request(sighting) | Observation::Response(sighting)) = observation;
+            sighting.series.group = number;
         }
     }
 

@@ -1,18 +1,18 @@
 use dwell_types::{FlowKey, Leg, Match, Observation, Prefix, Series};
 
-/// Which key the request of an observation had, as far as the packet tells: its own for a request, the reversed one for
-/// most responses.
+/// Whether the request of an observation had the key of the packet itself, and not the reversed one, as far as the
+/// packet tells: a request has, most responses have not.
 ///
 /// The *sum* of a handshake ends with a packet of the side that asked, and an edge of the spin bit follows another in
 /// the same direction. The end of a `tcp-flow` may come from either side: the higher port is taken for the client's,
 /// which is a guess and decides only under which name a response is counted that no request fits.
 #[inline]
-pub(crate) fn request_key(seen: &Observation, packet: &FlowKey) -> FlowKey {
-    let Observation::Response(sighting) = seen else { return *packet };
+pub(crate) fn is_own(seen: &Observation, packet: &FlowKey) -> bool {
+    let Observation::Response(sighting) = seen else { return true };
     match sighting.series {
-        Series { matching: Match::QuicSpin, .. } | Series { leg: Leg::Sum, .. } => *packet,
-        Series { matching: Match::TcpFlow, .. } if packet.source_port > packet.destination_port => *packet,
-        _ => packet.reversed(),
+        Series { matching: Match::QuicSpin, .. } | Series { leg: Leg::Sum, .. } => true,
+        Series { matching: Match::TcpFlow, .. } => packet.source_port > packet.destination_port,
+        _ => false,
     }
 }
 
@@ -29,7 +29,7 @@ pub(super) fn name(inside: &[Prefix], packet: &FlowKey, seen: &mut [Observation]
         same => same,
     };
     for observation in seen {
-        let own = request_key(observation, packet) == *packet;
+        let own = is_own(observation, packet);
         let (Observation::Request(sighting) | Observation::Response(sighting)) = observation;
         if sighting.series.leg != Leg::Sum {
             sighting.series.leg = if own { there } else { back };

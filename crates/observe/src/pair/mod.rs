@@ -40,7 +40,7 @@ mod spin;
 pub use spin::Quic;
 // Which part of the way.
 mod leg;
-pub(crate) use leg::request_key;
+pub(crate) use leg::is_own;
 // Lines of a log.
 mod event;
 pub use event::event_id;
