@@ -206,6 +206,7 @@ pub fn sampled() -> RttReport {
         Parameter::Map(BTreeMap::from([
             ("slots", Parameter::Integer(slots)),
             ("entry_probability", Parameter::Real(p)),
+            ("sampled_since_ns", Parameter::Integer(1_700_000_007_250_000_000)),
         ]))
     };
     report.method.name = "fridge";
@@ -213,7 +214,6 @@ pub fn sampled() -> RttReport {
     report.method.parameters.insert("ambiguous", Parameter::Text("bounds".into()));
     let fridges = BTreeMap::from([("tcp-ack", fridge(3_072, 0.031_25)), ("dns", fridge(512, 1.0))]);
     report.method.parameters.insert("fridges", Parameter::Map(fridges));
-    report.method.parameters.insert("sampled_since_ns", Parameter::Integer(1_700_000_007_250_000_000));
     report.method.parameters.insert("relative_resolution", Parameter::Real(0.001_953));
     report
 }
