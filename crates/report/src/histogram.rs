@@ -39,15 +39,27 @@ pub(crate) fn write(line: &ResultLine, to: &mut impl Write) -> io::Result<()> {
     writeln!(to, "{INDENT}{}", rule.into_iter().collect::<String>())?;
     writeln!(to, "{INDENT}{}", labels.text())?;
     let mut marks = Labels::default();
-    for (share, quantile) in line.delay_ns.quantiles() {
-        if let Some(quantile) = quantile {
-            marks.after(axis.column(quantile.value as f64), &format!("▲p{:.0}", share * 100.0));
-        }
+    for (column, label) in quantiles(line, &axis) {
+        marks.after(column, &label);
     }
     if !marks.text().is_empty() {
         writeln!(to, "{INDENT}{}", marks.text())?;
     }
     Ok(())
+}
+
+/// Columns and labels of the quantiles in rising order, without those that a higher one leaves no room.
+fn quantiles(line: &ResultLine, axis: &Axis) -> Vec<(usize, String)> {
+    let mut marks: Vec<(usize, String)> = Vec::new();
+    for (share, quantile) in line.delay_ns.quantiles().into_iter().rev() {
+        let Some(quantile) = quantile else { continue };
+        let (column, label) = (axis.column(quantile.value as f64), format!("▲p{:.0}", share * 100.0));
+        if marks.last().is_none_or(|(next, _)| column + label.chars().count() < *next) {
+            marks.push((column, label));
+        }
+    }
+    marks.reverse();
+    marks
 }
 
 fn exchanges(line: &ResultLine) -> u64 {
@@ -77,13 +89,25 @@ impl Axis {
         (self.position(delay_ns).max(0.0) as usize).min(COLUMNS - 1)
     }
 
-    /// The share of exchanges in each column.
+    /// The share of exchanges in each column. Delays are known to lie between two points of the distribution function:
+    /// they are spread evenly where those are close, as bins are, and stand at the later one where they are not.
     fn shares(&self, cdf: &[CdfPoint]) -> Vec<f64> {
+        const CLOSE: f64 = 3.0;
         let mut shares = vec![0.0; COLUMNS];
-        let mut below = 0.0;
+        let (mut below, mut from) = (0.0, f64::NEG_INFINITY);
         for point in cdf {
-            shares[self.column(point.delay_ns as f64)] += (point.share.value - below).max(0.0);
-            below = point.share.value;
+            let share = (point.share.value - below).max(0.0);
+            let to = self.position(point.delay_ns as f64);
+            let last = self.column(point.delay_ns as f64);
+            if (f64::EPSILON..CLOSE).contains(&(to - from)) {
+                for (column, sum) in shares.iter_mut().enumerate().take(last + 1).skip(from.max(0.0) as usize) {
+                    let end = if column == last { to } else { column as f64 + 1.0 };
+                    *sum += share * (end - from.max(column as f64)).max(0.0) / (to - from);
+                }
+            } else {
+                shares[last] += share;
+            }
+            (below, from) = (point.share.value, to);
         }
         shares
     }

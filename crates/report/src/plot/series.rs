@@ -71,10 +71,14 @@ fn panel(result: &ResultLine, reports: &[RttReport], time: &TimeScale, (top, bot
     axes(&scale, time, (top, bottom), picture);
     for (name, look) in CURVES {
         for run in runs(&intervals, name) {
-            let stretch = |i: &(Span, Estimate<i64>)| (time.place(i.0.start), time.place(i.0.end));
+            // An interval lasts until the next one begins, whatever the last packet in it.
+            let end = |i: usize| time.place(run.get(i + 1).map_or(run[i].0.end, |next| next.0.start));
             let edge = |of: fn(&Estimate<i64>) -> i64| {
-                let of = |i: &(Span, Estimate<i64>)| scale.place(of(&i.1));
-                run.iter().flat_map(|i| [(stretch(i).0, of(i)), (stretch(i).1, of(i))]).collect::<Vec<Place>>()
+                let both_ends = |(i, (span, quantile)): (usize, &(Span, Estimate<i64>))| {
+                    let y = scale.place(of(quantile));
+                    [(time.place(span.start), y), (end(i), y)]
+                };
+                run.iter().enumerate().flat_map(both_ends).collect::<Vec<Place>>()
             };
             let mut band = edge(|q| q.high);
             band.extend(edge(|q| q.low).into_iter().rev());
