@@ -104,7 +104,7 @@ pub struct RttMeter {
     store: DelayStore,
     groups: u16,
     /// First and last moment seen.
-    span: Option<(Timestamp, Timestamp)>,
+    span: (Timestamp, Timestamp),
     most_bytes: usize,
     /// Samples of the batch at hand.
     samples: Vec<Sample>,
@@ -112,6 +112,8 @@ pub struct RttMeter {
 }
 
 const ABSENT: u8 = u8::MAX;
+/// From the end of time to its beginning: any moment widens it.
+const NO_SPAN: (Timestamp, Timestamp) = (Timestamp::from_nanos(i64::MAX), Timestamp::from_nanos(i64::MIN));
 /// Events of one rule that are taken together.
 const BATCH: usize = 64;
 
@@ -120,8 +122,8 @@ const BATCH: usize = 64;
 struct Rule {
     matching: Match,
     meter: AnyMeter,
-    /// Position of each leg among the legs that this rule has.
-    leg_index: [u8; Leg::ALL.len()],
+    /// The tag of the first group of each leg that this rule has.
+    first_tag: [u16; Leg::ALL.len()],
     legs: &'static [Leg],
     first_series: usize,
     /// Events that wait for their batch to be full.
@@ -219,15 +221,15 @@ impl RttMeter {
                     )?)
                 }
             };
-            let mut leg_index = [0; Leg::ALL.len()];
+            let mut first_tag = [0; Leg::ALL.len()];
             for (i, &leg) in legs.iter().enumerate() {
-                leg_index[leg as usize] = i as u8;
+                first_tag[leg as usize] = i as u16 * groups;
             }
             rule_of[matching as usize] = rules.len() as u8;
             rules.push(Rule {
                 matching,
                 meter,
-                leg_index,
+                first_tag,
                 legs,
                 first_series,
                 queue: Vec::with_capacity(BATCH),
@@ -240,7 +242,7 @@ impl RttMeter {
             rule_of,
             store,
             groups,
-            span: None,
+            span: NO_SPAN,
             most_bytes: 0,
             samples: Vec::with_capacity(BATCH),
             kept: settings.keeps_samples.then(Vec::new),
@@ -263,12 +265,21 @@ impl RttMeter {
         let series = sighting.series;
         let number = usize::from(self.rule_of[series.matching as usize]);
         let Some(rule) = self.rules.get_mut(number) else { return };
-        let leg = rule.leg_index[series.leg as usize];
-        let tag = u16::from(leg) * self.groups + series.group.min(self.groups - 1);
-        rule.queue.push(Event { id: sighting.id, at: sighting.at, token: sighting.token, tag, is_request });
-        let is_full = rule.queue.len() == BATCH;
-        self.note(sighting.at);
-        if is_full {
+        self.span.0 = self.span.0.min(sighting.at);
+        self.span.1 = self.span.1.max(sighting.at);
+        let tag = rule.first_tag[series.leg as usize] + series.group.min(self.groups - 1);
+        let event = Event { id: sighting.id, at: sighting.at, token: sighting.token, tag, is_request };
+        if let AnyMeter::Fridge(fridge) = &mut rule.meter {
+            // A fridge fits the cache: nothing is gained by waiting.
+            if let Some(sample) = fridge.take(&event) {
+                self.samples.clear();
+                self.samples.push(sample);
+                self.keep(number);
+            }
+            return;
+        }
+        rule.queue.push(event);
+        if rule.queue.len() == BATCH {
             self.take_batch(number);
         }
     }
@@ -279,9 +290,14 @@ impl RttMeter {
         self.samples.clear();
         each_meter!(&mut rule.meter, meter => meter.update(&rule.queue, &mut self.samples));
         rule.queue.clear();
-        for sample in &self.samples {
-            self.store.update(rule.first_series + usize::from(sample.tag), sample);
-        }
+        self.keep(number);
+    }
+
+    /// Puts the samples at hand, all of one rule, into the store.
+    #[inline(never)]
+    fn keep(&mut self, number: usize) {
+        let rule = &self.rules[number];
+        self.store.update_all(&self.samples, |sample| rule.first_series + usize::from(sample.tag));
         if let Some(kept) = &mut self.kept {
             kept.extend(self.samples.iter().map(|s| (rule.series(s.tag, self.groups), *s)));
         }
@@ -300,31 +316,22 @@ impl RttMeter {
         self.kept.iter_mut().flat_map(|kept| kept.drain(..))
     }
 
-    #[inline]
-    fn note(&mut self, at: Timestamp) {
-        match &mut self.span {
-            Some((first, last)) => {
-                *first = (*first).min(at);
-                *last = (*last).max(at);
-            }
-            None => self.span = Some((at, at)),
-        }
-    }
-
     /// First and last moment of what was taken since the last [`RttMeter::reset_interval`].
     pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
-        self.span
+        (self.span.0 <= self.span.1).then_some(self.span)
     }
 
     /// The answers of all series that saw anything, in the order of matches, legs and groups.
     pub fn estimate(&mut self, ambiguous: Ambiguous) -> Vec<Answer> {
         self.flush();
         let mut answers = Vec::new();
+        let mut distributions = self.store.distributions(ambiguous).into_iter();
         for rule in &self.rules {
             let fates = each_meter!(&rule.meter, meter => meter.fates());
             for (tag, (now, then)) in fates.iter().zip(&rule.reported).enumerate() {
+                // One distribution per series, in the same order.
                 let index = rule.first_series + tag;
-                let distribution = self.store.distribution(index, ambiguous);
+                let Some(distribution) = distributions.next() else { break };
                 let fates = now.since(then);
                 if fates.seen + fates.responses + then.pending == 0 && distribution.samples() == 0 {
                     continue;
@@ -349,7 +356,7 @@ impl RttMeter {
             rule.reported = each_meter!(&rule.meter, meter => meter.fates());
         }
         self.store.reset();
-        self.span = None;
+        self.span = NO_SPAN;
     }
 
     /// How each rule is being measured.

@@ -25,8 +25,9 @@ pub(crate) struct Table<E> {
     most_slots: usize,
 }
 
-/// At most this share of the slots is occupied: probes stay short.
+/// At most this share of the slots is occupied: probes stay short. A table that may still grow does so sooner.
 const FULLEST: (usize, usize) = (3, 4);
+const FULLER: (usize, usize) = (1, 2);
 
 impl<E: Entry> Table<E> {
     /// A table that grows from `slots` to at most `most_slots` slots; both are at least 4.
@@ -46,7 +47,8 @@ impl<E: Entry> Table<E> {
     /// Whether another entry would exceed the load factor.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.occupied * FULLEST.1 >= self.slots.len() * FULLEST.0
+        let (share, of) = if self.slots.len() < self.most_slots { FULLER } else { FULLEST };
+        self.occupied * of >= self.slots.len() * share
     }
 
     pub(crate) fn bytes(&self) -> usize {

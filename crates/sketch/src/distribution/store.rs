@@ -103,14 +103,32 @@ impl DelayStore {
         }
     }
 
+    /// Adds the samples of one batch. Their bins are looked up first, so that cache misses overlap.
+    pub fn update_all(&mut self, samples: &[Sample], series: impl Fn(&Sample) -> usize) {
+        let touched = samples.iter().fold(0, |touched, sample| {
+            let series = series(sample);
+            touched ^ self.bins.touch(self.key(series, CLEAR, sample.since_first.get()))
+        });
+        std::hint::black_box(touched);
+        for sample in samples {
+            self.update(series(sample), sample);
+        }
+    }
+
+    /// The key of the bin that holds a delay of this part of a series.
+    #[inline]
+    fn key(&self, series: usize, part: usize, delay: i64) -> u64 {
+        let number = (series * PARTS + part) as u64 + 1;
+        number << CODE_BITS | bins::code(delay, self.series[series][part].bits)
+    }
+
     #[inline]
     fn add(&mut self, series: usize, part: usize, delay: i64, weight: f64) {
         let state = &mut self.series[series][part];
         state.samples += 1;
         state.min = state.min.min(delay);
         state.max = state.max.max(delay);
-        let number = (series * PARTS + part) as u64 + 1;
-        let key = number << CODE_BITS | bins::code(delay, state.bits);
+        let key = self.key(series, part, delay);
         self.add_cell(series, part, Cell { key, weight, excess: weight * weight - weight });
     }
 
@@ -208,26 +226,50 @@ impl DelayStore {
 
     /// The distribution of a series as its samples tell it.
     pub fn distribution(&self, series: usize, ambiguous: Ambiguous) -> Distribution {
+        let wanted = (series * PARTS + 1) as u64..((series + 1) * PARTS + 1) as u64;
+        let mut cells: Vec<Cell> =
+            self.bins.iter().filter(|c| wanted.contains(&(c.key >> CODE_BITS))).copied().collect();
+        cells.sort_unstable_by_key(|cell| cell.key);
+        self.distribution_of(series, &cells, ambiguous)
+    }
+
+    /// The distributions of all series, in one pass over the bins.
+    pub fn distributions(&self, ambiguous: Ambiguous) -> Vec<Distribution> {
+        let mut cells: Vec<Cell> = self.bins.iter().copied().collect();
+        cells.sort_unstable_by_key(|cell| cell.key);
+        let mut rest = cells.as_slice();
+        (0..self.series.len())
+            .map(|series| {
+                let end = ((series + 1) * PARTS + 1) as u64;
+                let (own, others) = rest.split_at(rest.partition_point(|cell| cell.key >> CODE_BITS < end));
+                rest = others;
+                self.distribution_of(series, own, ambiguous)
+            })
+            .collect()
+    }
+
+    /// The distribution of a series from its cells, which are sorted by part and delay.
+    fn distribution_of(&self, series: usize, cells: &[Cell], ambiguous: Ambiguous) -> Distribution {
         let parts = &self.series[series];
         let collect = |shares: [f64; PARTS]| {
-            let mut bins: Vec<(u64, Bin)> = self
-                .bins
-                .iter()
-                .filter_map(|cell| {
-                    let part = ((cell.key >> CODE_BITS) as usize - 1).checked_sub(series * PARTS)?;
-                    let share = *shares.get(part)?;
-                    let code = cell.key & ((1 << CODE_BITS) - 1);
-                    let (low, high) = bins::range(code, parts[part].bits);
+            let mut bins = Vec::with_capacity(cells.len());
+            for cell in cells {
+                let part = (cell.key >> CODE_BITS) as usize - 1 - series * PARTS;
+                if shares[part] == 0.0 {
+                    continue;
+                }
+                let (low, high) = bins::range(cell.key & ((1 << CODE_BITS) - 1), parts[part].bits);
+                bins.push(Bin {
                     // What lies outside the smallest and largest delay is known to be empty.
-                    let (low, high) = (low.max(parts[part].min), high.min(parts[part].max));
-                    (share > 0.0).then_some((
-                        cell.key,
-                        Bin { low, high, weight: share * cell.weight, excess: share * cell.excess },
-                    ))
-                })
-                .collect();
-            bins.sort_unstable_by_key(|(key, bin)| (bin.low, bin.high, *key));
-            bins.into_iter().map(|(_, bin)| bin).collect::<Vec<_>>()
+                    low: low.max(parts[part].min),
+                    high: high.min(parts[part].max),
+                    weight: shares[part] * cell.weight,
+                    excess: shares[part] * cell.excess,
+                });
+            }
+            // The parts are sorted runs: a stable sort only merges them, and keeps their order where bins are equal.
+            bins.sort_by_key(|bin| (bin.low, bin.high));
+            bins
         };
         let samples = parts[CLEAR].samples;
         let unresolved = parts[SINCE_LAST].samples;

@@ -96,14 +96,14 @@ impl Profile {
         }
     }
 
-    /// Counts requests, the last of them seen at `at`.
+    /// Counts a request.
     #[inline]
-    pub(crate) fn offer(&mut self, at: Timestamp, requests: u64) {
+    pub(crate) fn offer(&mut self, at: Timestamp) {
         if self.began.is_none() {
             self.began = Some(at);
         }
-        self.latest = self.latest.max(at);
-        self.offered += requests;
+        self.latest = at;
+        self.offered += 1;
     }
 
     /// Requests counted since the last choice.
@@ -139,6 +139,7 @@ impl Profile {
     pub(crate) fn choose(&mut self, slots: u32, present: EntryProbability, expiry: Nanos) -> EntryProbability {
         /// Fewer samples than this say nothing about the tail.
         const ENOUGH: u32 = 64;
+        // A clock that went backwards gives no rate: the least span stands for it.
         let span = self.began.map_or(0, |began| (self.latest - began).get()).max(1);
         let rate = self.offered as f64 / span as f64;
         self.rate = if self.rate == 0.0 { rate } else { 0.5 * (self.rate + rate) };
@@ -241,7 +242,7 @@ mod tests {
             for i in 0..10_000 {
                 let delay = 1e6 * (longest / 1e6).powf((f64::from(i) + 0.5) / 10_000.0);
                 profile.sample(Nanos::new(delay as i64), 1.0);
-                profile.offer(Timestamp::from_nanos(i64::from(i) * 1_000), 1);
+                profile.offer(Timestamp::from_nanos(i64::from(i) * 1_000));
             }
             let p = profile.choose(1 << 12, EntryProbability::ONE, Nanos::from_secs(120)).value();
             let lifetime = 4096.0 / p;

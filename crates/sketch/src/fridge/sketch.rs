@@ -48,8 +48,10 @@ pub struct Fridge {
     /// Requests inserted so far; wraps.
     inserted: u32,
     fingerprint_bits: u32,
-    slot_hash: u64,
-    entry_hash: u64,
+    /// Odd multipliers. An id is uniform already, so its product with either is a permutation of uniform values; the two
+    /// products are independent functions of it.
+    slot_factor: u64,
+    entry_factor: u64,
     /// −ln(1 − 1/*M*).
     decay: f64,
     probability: EntryProbability,
@@ -63,17 +65,6 @@ pub struct Fridge {
     /// What was counted before this fridge took over.
     before: Vec<Fates>,
     latest: Timestamp,
-    /// What the first pass over a batch hands to the second; kept between batches only to spare clearing it. One more
-    /// than a batch has events: what is written behind the last visit is never read.
-    visits: Box<[Visit; BATCH + 1]>,
-}
-
-/// An admitted request or a response, with the slot where it belongs.
-#[derive(Clone, Copy, Debug, Default)]
-struct Visit {
-    slot: u32,
-    fingerprint: u32,
-    event: u32,
 }
 
 /// What happened to the requests and responses of one series.
@@ -95,8 +86,6 @@ struct Counts {
 /// Choices of *p* come after this many offered requests at first, then ever later.
 const FIRST_WINDOW: u64 = 1 << 10;
 const LAST_WINDOW: u64 = 1 << 17;
-/// Events between two chances to choose *p*.
-const BATCH: usize = 64;
 
 impl Fridge {
     /// Bytes per slot.
@@ -120,8 +109,8 @@ impl Fridge {
             slots: vec![Slot::default(); params.slots as usize],
             inserted: 0,
             fingerprint_bits: params.fingerprint_bits,
-            slot_hash: hash::start(hash::word(exchanges.seed, 1)),
-            entry_hash: hash::start(hash::word(exchanges.seed, 2)),
+            slot_factor: hash::start(hash::word(exchanges.seed, 1)) | 1,
+            entry_factor: hash::start(hash::word(exchanges.seed, 2)) | 1,
             decay: decay(params.slots),
             probability,
             threshold: probability.threshold(),
@@ -131,7 +120,6 @@ impl Fridge {
             counts: vec![Counts::default(); usize::from(exchanges.tags)],
             before: Vec::new(),
             latest: Timestamp::from_nanos(i64::MIN),
-            visits: Box::new([Visit::default(); BATCH + 1]),
         })
     }
 
@@ -185,74 +173,68 @@ impl Fridge {
         }
     }
 
+    /// Whether the id passes the entry probability.
     #[inline]
     pub(crate) fn admits(&self, id: ExchangeId) -> bool {
-        hash::word(self.entry_hash, id.0) <= self.threshold
+        id.0.wrapping_mul(self.entry_factor) <= self.threshold
     }
 
+    /// The slot where an id belongs, and its fingerprint: the upper and the lower half of one product.
     #[inline]
     fn place(&self, id: ExchangeId) -> (usize, u32) {
-        let hash = hash::word(self.slot_hash, id.0);
+        let hash = id.0.wrapping_mul(self.slot_factor);
         let at = hash::index((hash >> 32) as u32, self.slots.len() as u32) as usize;
         (at, hash as u32 >> (32 - self.fingerprint_bits))
     }
 
-    /// First pass over at most [`BATCH`] events: hashes them and keeps those that have to look at a slot. Free of
-    /// branches, since whether a hash admits cannot be predicted.
+    /// Takes one event; gives a sample if it is a response that finds its request.
     #[inline]
-    fn visit(&mut self, batch: &[Event]) -> usize {
-        let (slot_hash, entry_hash, threshold) = (self.slot_hash, self.entry_hash, self.threshold);
-        let (len, unused_bits) = (self.slots.len() as u32, 32 - self.fingerprint_bits);
-        let visits = &mut self.visits;
-        let mut kept = 0;
-        for (i, event) in batch.iter().enumerate() {
-            let hash = hash::word(slot_hash, event.id.0);
-            visits[kept] = Visit {
-                slot: hash::index((hash >> 32) as u32, len),
-                fingerprint: hash as u32 >> unused_bits,
-                event: i as u32,
-            };
-            let is_admitted = hash::word(entry_hash, event.id.0) <= threshold;
-            kept += usize::from(is_admitted | !event.is_request);
-            self.counts[usize::from(event.tag)].events[usize::from(event.is_request)] += 1;
+    pub(crate) fn take(&mut self, event: &Event) -> Option<Sample> {
+        self.latest = self.latest.max(event.at);
+        self.counts[usize::from(event.tag)].events[usize::from(event.is_request)] += 1;
+        if event.is_request {
+            self.request(event);
+            return None;
         }
-        kept
+        self.response(event)
     }
 
-    /// Second pass: inserts the admitted requests and answers the responses, in order.
-    fn take(&mut self, batch: &[Event], samples: &mut Vec<Sample>) {
-        let kept = self.visit(batch);
-        let step = self.probability.step();
-        let mut inserted = self.inserted;
-        for i in 0..kept {
-            let visit = self.visits[i];
-            let event = &batch[visit.event as usize];
-            let old = self.slots[visit.slot as usize];
-            let is_same = old.fingerprint() == visit.fingerprint;
-            if !event.is_request {
-                if is_same && old.has(OPEN) {
-                    let inserted_since = inserted.wrapping_sub(old.inserted());
-                    self.slots[visit.slot as usize] = old.answered();
-                    samples.extend(self.answer(old, event, inserted_since));
-                }
-                continue;
+    #[inline]
+    fn request(&mut self, request: &Event) {
+        if !self.is_fixed {
+            self.profile.offer(request.at);
+            if self.profile.offered() >= self.window {
+                self.choose();
             }
-            if is_same && old.has(OPEN | ANSWERED) {
-                let repeated = old.repeated(inserted, event.at, step, byte(event.token));
-                if self.is_repeat(old, event) {
-                    if self.exchanges.repeat == Repeat::Ambiguous {
-                        self.slots[visit.slot as usize] = repeated;
-                    }
-                    continue;
-                }
-            }
-            inserted = inserted.wrapping_add(1);
-            self.counts[usize::from(old.tag())].evicted += u64::from(old.has(OPEN));
-            self.counts[usize::from(event.tag)].inserted += 1;
-            self.slots[visit.slot as usize] =
-                Slot::new(visit.fingerprint, inserted, event.at, step, event.tag, Tokens::new(event.token));
         }
-        self.inserted = inserted;
+        if !self.admits(request.id) {
+            return;
+        }
+        let (at, fingerprint) = self.place(request.id);
+        let old = self.slots[at];
+        let step = self.probability.step();
+        if old.fingerprint() == fingerprint && old.has(OPEN | ANSWERED) && self.is_repeat(old, request) {
+            if self.exchanges.repeat == Repeat::Ambiguous {
+                self.slots[at] = old.repeated(self.inserted, request.at, step, byte(request.token));
+            }
+            return;
+        }
+        self.inserted = self.inserted.wrapping_add(1);
+        self.counts[usize::from(old.tag())].evicted += u64::from(old.has(OPEN));
+        self.counts[usize::from(request.tag)].inserted += 1;
+        self.slots[at] =
+            Slot::new(fingerprint, self.inserted, request.at, step, request.tag, Tokens::new(request.token));
+    }
+
+    #[inline]
+    fn response(&mut self, response: &Event) -> Option<Sample> {
+        let (at, fingerprint) = self.place(response.id);
+        let entry = self.slots[at];
+        if entry.fingerprint() != fingerprint || !entry.has(OPEN) {
+            return None;
+        }
+        self.slots[at] = entry.answered();
+        self.answer(entry, response)
     }
 
     /// Whether a request with the fingerprint of an entry repeats it; counts it if so.
@@ -278,7 +260,8 @@ impl Fridge {
 
     /// The sample of a response that found its request, unless that has expired.
     #[inline]
-    fn answer(&mut self, entry: Slot, response: &Event, inserted_since: u32) -> Option<Sample> {
+    fn answer(&mut self, entry: Slot, response: &Event) -> Option<Sample> {
+        let inserted_since = self.inserted.wrapping_sub(entry.inserted());
         let counts = &mut self.counts[usize::from(entry.tag())];
         if entry.is_expired(response.at, self.exchanges.expiry) {
             counts.expired += 1;
@@ -313,16 +296,8 @@ fn decay(slots: u32) -> f64 {
 
 impl Meter for Fridge {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
-        for batch in events.chunks(BATCH) {
-            self.take(batch, samples);
-            self.latest = batch.iter().fold(self.latest, |latest, event| latest.max(event.at));
-            if !self.is_fixed {
-                let requests = batch.iter().filter(|e| e.is_request).count();
-                self.profile.offer(self.latest, requests as u64);
-                if self.profile.offered() >= self.window {
-                    self.choose();
-                }
-            }
+        for event in events {
+            samples.extend(self.take(event));
         }
     }
 
