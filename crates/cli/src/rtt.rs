@@ -52,10 +52,11 @@ fn measure_packets(arguments: &Arguments) -> Result<ExitCode, Failure> {
             Ok(None) => break None,
             Err(error) => break Some(error),
         };
-        if let Some(at) = frame.at
-            && reports.is_interval_over(at)
-        {
-            reports.end_interval(&mut meter, &Observed::Packets(&observer), &mut outputs)?;
+        if let Some(at) = frame.at {
+            if reports.is_interval_over(at) {
+                reports.end_interval(&mut meter, &Observed::Packets(&observer), &mut outputs)?;
+            }
+            reports.see(at);
         }
         for seen in observer.observe(&frame) {
             meter.update(seen);
@@ -104,6 +105,7 @@ fn measure_events(arguments: &Arguments, path: &Path) -> Result<ExitCode, Failur
         if reports.is_interval_over(events.at()) {
             reports.end_interval(&mut meter, &Observed::Events(&events), &mut outputs)?;
         }
+        reports.see(events.at());
         meter.update(&seen);
         if outputs.want_samples() {
             meter.flush();

@@ -92,7 +92,7 @@ impl Meter for Auto {
                     if !exact.try_request(event) {
                         break;
                     }
-                    profile.offer(event.at);
+                    profile.offer(event.at, 1);
                 } else if let Some(sample) = exact.response(event) {
                     profile.sample(sample.since_first, 1.0);
                     samples.push(sample);

@@ -103,8 +103,6 @@ pub struct RttMeter {
     rule_of: [u8; Match::ALL.len()],
     store: DelayStore,
     groups: u16,
-    /// First and last moment seen.
-    span: (Timestamp, Timestamp),
     most_bytes: usize,
     /// Samples of the batch at hand.
     samples: Vec<Sample>,
@@ -112,8 +110,6 @@ pub struct RttMeter {
 }
 
 const ABSENT: u8 = u8::MAX;
-/// From the end of time to its beginning: any moment widens it.
-const NO_SPAN: (Timestamp, Timestamp) = (Timestamp::from_nanos(i64::MAX), Timestamp::from_nanos(i64::MIN));
 /// Events of one rule that are taken together.
 const BATCH: usize = 64;
 
@@ -242,7 +238,6 @@ impl RttMeter {
             rule_of,
             store,
             groups,
-            span: NO_SPAN,
             most_bytes: 0,
             samples: Vec::with_capacity(BATCH),
             kept: settings.keeps_samples.then(Vec::new),
@@ -265,8 +260,6 @@ impl RttMeter {
         let series = sighting.series;
         let number = usize::from(self.rule_of[series.matching as usize]);
         let Some(rule) = self.rules.get_mut(number) else { return };
-        self.span.0 = self.span.0.min(sighting.at);
-        self.span.1 = self.span.1.max(sighting.at);
         let tag = rule.first_tag[series.leg as usize] + series.group.min(self.groups - 1);
         let event = Event { id: sighting.id, at: sighting.at, token: sighting.token, tag, is_request };
         if let AnyMeter::Fridge(fridge) = &mut rule.meter {
@@ -316,11 +309,6 @@ impl RttMeter {
         self.kept.iter_mut().flat_map(|kept| kept.drain(..))
     }
 
-    /// First and last moment of what was taken since the last [`RttMeter::reset_interval`].
-    pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
-        (self.span.0 <= self.span.1).then_some(self.span)
-    }
-
     /// The answers of all series that saw anything, in the order of matches, legs and groups.
     pub fn estimate(&mut self, ambiguous: Ambiguous) -> Vec<Answer> {
         self.flush();
@@ -356,7 +344,6 @@ impl RttMeter {
             rule.reported = each_meter!(&rule.meter, meter => meter.fates());
         }
         self.store.reset();
-        self.span = NO_SPAN;
     }
 
     /// How each rule is being measured.

@@ -111,6 +111,8 @@ impl Outputs {
     }
 }
 
+const NOTHING: (Timestamp, Timestamp) = (Timestamp::from_nanos(i64::MAX), Timestamp::from_nanos(i64::MIN));
+
 /// The reports so far, and what goes into each.
 pub(super) struct Reports {
     sources: Vec<String>,
@@ -122,6 +124,8 @@ pub(super) struct Reports {
     /// Length of an interval in nanoseconds; a whole multiple of it since the epoch begins one.
     interval: Option<i64>,
     interval_end: Option<i64>,
+    /// First and last moment of the present interval; the reverse of all time before anything was seen.
+    span: (Timestamp, Timestamp),
     frames_before: Option<Frames>,
     done: Vec<RttReport>,
 }
@@ -164,6 +168,7 @@ impl Reports {
             ambiguous,
             interval: arguments.interval.map(|interval| interval.get()),
             interval_end: None,
+            span: NOTHING,
             frames_before: None,
             done: Vec::new(),
         }
@@ -173,6 +178,12 @@ impl Reports {
     pub(super) fn warn(&mut self, words: String) {
         eprintln!("dwell: warning: {words}");
         self.warnings.push(words);
+    }
+
+    /// Notes that something was seen.
+    #[inline]
+    pub(super) fn see(&mut self, at: Timestamp) {
+        self.span = (self.span.0.min(at), self.span.1.max(at));
     }
 
     /// Whether `at` is behind the present interval. What comes late counts where it comes; intervals without anything
@@ -196,6 +207,7 @@ impl Reports {
     ) -> Result<()> {
         let report = self.report(meter, observed);
         meter.reset_interval();
+        self.span = NOTHING;
         self.frames_before = observed.frames();
         if outputs.format == Format::Jsonl {
             json::write_line(&report, &mut outputs.report)?;
@@ -281,7 +293,8 @@ impl Reports {
             schema: SCHEMA,
             sources: self.sources.clone(),
             warnings: self.warnings.clone(),
-            span_ns: meter.span().map(|(start, end)| Span { start: start.as_nanos(), end: end.as_nanos() }),
+            span_ns: (self.span != NOTHING)
+                .then(|| Span { start: self.span.0.as_nanos(), end: self.span.1.as_nanos() }),
             frames: observed.frames().map(|frames| self.frames(&frames)),
             memory: Memory {
                 budget_bytes: self.budget_bytes,

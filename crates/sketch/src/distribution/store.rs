@@ -164,8 +164,12 @@ impl DelayStore {
                 .max();
             // At the coarsest there are 4 bins in each of 3 parts, and room for 24: this does not happen.
             let Some((_, bits, series, part)) = largest else { return };
-            // Far below what anybody can tell apart, several bits go at once: each step visits the whole table.
-            let bits = if bits > INDISTINGUISHABLE { (bits - 5).max(INDISTINGUISHABLE) } else { bits - 1 };
+            // Each step visits the whole table. Far below what anybody can tell apart, bits go together.
+            let bits = match bits {
+                21.. => INDISTINGUISHABLE,
+                13..21 => bits - 2,
+                _ => bits - 1,
+            };
             self.coarsen(series, part, bits);
         }
     }
@@ -173,6 +177,7 @@ impl DelayStore {
     fn coarsen(&mut self, series: usize, part: usize, to: i8) {
         let from = std::mem::replace(&mut self.series[series][part].bits, to);
         let number = (series * PARTS + part) as u64 + 1;
+        let mut merged = 0;
         self.bins.rebuild(
             |mut cell| {
                 if cell.key >> CODE_BITS == number {
@@ -184,9 +189,10 @@ impl DelayStore {
             |there, cell| {
                 there.weight += cell.weight;
                 there.excess += cell.excess;
+                merged += 1;
             },
         );
-        self.series[series][part].bins = self.bins.iter().filter(|c| c.key >> CODE_BITS == number).count() as u32;
+        self.series[series][part].bins -= merged;
     }
 
     /// Adds everything that another store of as many series has seen.
@@ -202,7 +208,7 @@ impl DelayStore {
                     self.coarsen(series, part, theirs.bits);
                 }
                 let ours = &mut self.series[series][part];
-                ours.samples += theirs.samples;
+                ours.samples = ours.samples.saturating_add(theirs.samples);
                 ours.min = ours.min.min(theirs.min);
                 ours.max = ours.max.max(theirs.max);
             }
@@ -280,7 +286,7 @@ impl DelayStore {
             Ambiguous::Bounds if unresolved == 0 => ([1.0, 0.0, 0.0], None, None),
             Ambiguous::Bounds => ([1.0, 0.5, 0.5], Some(collect([1.0, 1.0, 0.0])), Some(collect([1.0, 0.0, 1.0]))),
         };
-        let used = if ambiguous == Ambiguous::Drop { samples } else { samples + unresolved };
+        let used = if ambiguous == Ambiguous::Drop { samples } else { samples.saturating_add(unresolved) };
         Distribution::new(collect(value), low, high, used, unresolved)
     }
 }

@@ -96,20 +96,14 @@ impl Profile {
         }
     }
 
-    /// Counts a request.
+    /// Counts requests, the last of them seen at `at`.
     #[inline]
-    pub(crate) fn offer(&mut self, at: Timestamp) {
+    pub(crate) fn offer(&mut self, at: Timestamp, requests: u64) {
         if self.began.is_none() {
             self.began = Some(at);
         }
         self.latest = at;
-        self.offered += 1;
-    }
-
-    /// Requests counted since the last choice.
-    #[inline]
-    pub(crate) fn offered(&self) -> u64 {
-        self.offered
+        self.offered += requests;
     }
 
     /// Takes a weighted delay.
@@ -242,7 +236,7 @@ mod tests {
             for i in 0..10_000 {
                 let delay = 1e6 * (longest / 1e6).powf((f64::from(i) + 0.5) / 10_000.0);
                 profile.sample(Nanos::new(delay as i64), 1.0);
-                profile.offer(Timestamp::from_nanos(i64::from(i) * 1_000));
+                profile.offer(Timestamp::from_nanos(i64::from(i) * 1_000), 1);
             }
             let p = profile.choose(1 << 12, EntryProbability::ONE, Nanos::from_secs(120)).value();
             let lifetime = 4096.0 / p;

@@ -59,8 +59,9 @@ pub struct Fridge {
     threshold: u64,
     is_fixed: bool,
     profile: Profile,
-    /// Offered requests after which *p* is chosen anew.
+    /// Offered requests from one choice of *p* to the next.
     window: u64,
+    until_choice: u64,
     counts: Vec<Counts>,
     /// What was counted before this fridge took over.
     before: Vec<Fates>,
@@ -117,6 +118,7 @@ impl Fridge {
             is_fixed: fixed.is_some(),
             profile: Profile::new(),
             window: FIRST_WINDOW,
+            until_choice: FIRST_WINDOW,
             counts: vec![Counts::default(); usize::from(exchanges.tags)],
             before: Vec::new(),
             latest: Timestamp::from_nanos(i64::MIN),
@@ -144,6 +146,7 @@ impl Fridge {
         self.probability = probability;
         self.threshold = probability.threshold();
         self.window = LAST_WINDOW;
+        self.until_choice = LAST_WINDOW;
     }
 
     /// Changes the number of slots of a fridge that is still empty.
@@ -190,7 +193,6 @@ impl Fridge {
     /// Takes one event; gives a sample if it is a response that finds its request.
     #[inline]
     pub(crate) fn take(&mut self, event: &Event) -> Option<Sample> {
-        self.latest = self.latest.max(event.at);
         self.counts[usize::from(event.tag)].events[usize::from(event.is_request)] += 1;
         if event.is_request {
             self.request(event);
@@ -201,11 +203,10 @@ impl Fridge {
 
     #[inline]
     fn request(&mut self, request: &Event) {
-        if !self.is_fixed {
-            self.profile.offer(request.at);
-            if self.profile.offered() >= self.window {
-                self.choose();
-            }
+        self.latest = self.latest.max(request.at);
+        self.until_choice -= 1;
+        if self.until_choice == 0 {
+            self.choose();
         }
         if !self.admits(request.id) {
             return;
@@ -251,11 +252,16 @@ impl Fridge {
         true
     }
 
+    /// Chooses *p* anew, unless it is fixed.
     #[cold]
     fn choose(&mut self) {
-        self.probability = self.profile.choose(self.slots(), self.probability, self.exchanges.expiry);
-        self.threshold = self.probability.threshold();
+        if !self.is_fixed {
+            self.profile.offer(self.latest, self.window);
+            self.probability = self.profile.choose(self.slots(), self.probability, self.exchanges.expiry);
+            self.threshold = self.probability.threshold();
+        }
         self.window = (self.window * 2).min(LAST_WINDOW);
+        self.until_choice = self.window;
     }
 
     /// The sample of a response that found its request, unless that has expired.
