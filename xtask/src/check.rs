@@ -8,9 +8,12 @@ use std::process::{Command, Stdio};
 /// Seconds that each fuzz target runs; `DWELL_FUZZ_SECONDS` overrides.
 const FUZZ_SECONDS: u64 = 60;
 
+/// A check and its name.
+type Check = (&'static str, fn() -> Result<()>);
+
 /// Runs all checks, or those named.
 pub(crate) fn run(names: &[String]) -> Result<()> {
-    const CHECKS: [(&str, fn() -> Result<()>); 6] =
+    const CHECKS: [Check; 6] =
         [("format", format), ("lint", lint), ("docs", docs), ("testdata", testdata), ("fuzz", fuzz), ("test", test)];
     if let Some(unknown) = names.iter().find(|name| CHECKS.iter().all(|(check, _)| check != name)) {
         bail!("no check '{unknown}': format, lint, docs, testdata, fuzz or test");

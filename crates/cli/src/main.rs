@@ -25,6 +25,7 @@ struct Arguments {
 }
 
 #[derive(Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "there is one")]
 enum Command {
     Rtt(rtt::Arguments),
     Simulate(simulate::Arguments),

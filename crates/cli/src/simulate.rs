@@ -1,5 +1,7 @@
 //! `dwell simulate`: captures with known truth.
 
+#![allow(clippy::doc_markdown, reason = "these comments are the help text")]
+
 use crate::output::Output;
 use crate::{Failure, units};
 use clap::{Args, ValueEnum};

@@ -1,5 +1,7 @@
 //! The flags of `dwell rtt`.
 
+#![allow(clippy::doc_markdown, reason = "these comments are the help text")]
+
 use crate::Failure;
 use clap::{Args, ValueEnum};
 use dwell_observe::group::Grouping;
@@ -25,7 +27,7 @@ pub(crate) struct Arguments {
     /// The same, as tcpdump calls it.
     #[arg(short = 'r', value_name = "CAPTURE")]
     pub(super) read: Vec<PathBuf>,
-    /// A log instead of captures: CSV with the columns at_ns,kind,id[,group], kind request or response.
+    /// A log instead of captures: CSV with the columns at_ns, kind (request or response), id and, if wanted, group.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["captures", "read", "matches", "inside", "group", "key", "count"])]
     pub(super) events: Option<PathBuf>,
     /// Stop after this many frames.

@@ -12,7 +12,7 @@ use dwell_report::{csv, json, openmetrics, ppviz, samples, table};
 use dwell_sketch::Sample;
 use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::rtt::{Method, RttMeter};
-use dwell_types::{FlowKey, Series, Timestamp};
+use dwell_types::{FlowKey, Nanos, Series, Timestamp};
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -166,7 +166,7 @@ impl Reports {
             method,
             budget_bytes: (method != Method::Exact).then_some(arguments.memory as u64),
             ambiguous,
-            interval: arguments.interval.map(|interval| interval.get()),
+            interval: arguments.interval.map(Nanos::get),
             interval_end: None,
             span: NOTHING,
             frames_before: None,
@@ -314,7 +314,8 @@ impl Reports {
             rejected: now
                 .rejected()
                 .zip(before.rejected())
-                .filter_map(|((reason, now), (_, before))| (now > before).then(|| (reason.name(), now - before)))
+                .map(|((reason, now), (_, before))| (reason.name(), now - before))
+                .filter(|&(_, count)| count > 0)
                 .collect(),
         }
     }
