@@ -133,14 +133,16 @@ impl Profile {
     pub(crate) fn choose(&mut self, slots: u32, present: EntryProbability, expiry: Nanos) -> EntryProbability {
         /// Fewer samples than this say nothing about the tail.
         const ENOUGH: u32 = 64;
-        // A clock that went backwards gives no rate: the least span stands for it.
-        let span = self.began.map_or(0, |began| (self.latest - began).get()).max(1);
-        let rate = self.offered as f64 / span as f64;
+        let span = self.began.map_or(0, |began| (self.latest - began).get());
+        let (samples, offered) = (self.samples, std::mem::take(&mut self.offered));
+        self.began = Some(self.latest);
+        if span <= 0 {
+            // The first window, or a clock that went backwards: no rate can be told.
+            return present;
+        }
+        let rate = offered as f64 / span as f64;
         self.rate = if self.rate == 0.0 { rate } else { 0.5 * (self.rate + rate) };
         let sparsest = f64::from(slots) / (self.rate * expiry.get().max(1) as f64);
-        let (samples, offered) = (self.samples, self.offered);
-        self.began = Some(self.latest);
-        self.offered = 0;
 
         let known: f64 = self.delays.iter().sum();
         let step = if known == 0.0 || (samples < ENOUGH && offered as f64 * present.value() > f64::from(slots)) {
