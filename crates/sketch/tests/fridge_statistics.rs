@@ -107,14 +107,15 @@ fn survivors_alone_are_biased() {
     assert!(std::panic::catch_unwind(|| assert_unbiased(&ratios)).is_err());
 }
 
-/// The 95% intervals hold the truth in 93 to 97 of 100 runs with at least 1,400 samples, for the number of exchanges and
-/// for each quantile.
+/// The 95% intervals hold the truth in 93 to 97 of 100 runs with at least 1,400 samples, for the number of exchanges, the
+/// mean and each quantile. With intervals that are right, 800 other seeds would put one of the six shares outside by chance
+/// once in 20.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
-    const RUNS: u64 = 400;
+    const RUNS: u64 = 800;
     let settings = Settings {
         delays: Distribution::LogUniform { low: Nanos::new(1_000_000), high: Nanos::new(64_000_000) },
-        ..Settings::fridge_synthetic(Nanos::new(0)).with_requests(150_000)
+        ..Settings::fridge_synthetic(Nanos::new(0)).with_requests(110_000)
     };
     const QUANTILES: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
     let mut covered = [0u32; QUANTILES.len() + 2];
@@ -136,10 +137,8 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         let estimate = distribution.mean().unwrap();
         covered[5] += u32::from(estimate.low <= mean && mean <= estimate.high);
     }
-    for covered in covered {
-        let share = f64::from(covered) / RUNS as f64;
-        assert!((0.93..=0.97).contains(&share), "covered of {RUNS}: {covered:?}");
-    }
+    let shares = covered.map(|runs| f64::from(runs) / RUNS as f64);
+    assert!(shares.iter().all(|share| (0.93..=0.97).contains(share)), "{shares:.4?}");
 }
 
 /// From p = 1, which is far too much here, a fridge finds a probability about as good as the best fixed one: the error of
