@@ -290,7 +290,9 @@ impl RttMeter {
     #[inline(never)]
     fn keep(&mut self, number: usize) {
         let rule = &self.rules[number];
-        self.store.update_all(&self.samples, |sample| rule.first_series + usize::from(sample.tag));
+        for sample in &self.samples {
+            self.store.update(rule.first_series + usize::from(sample.tag), sample);
+        }
         if let Some(kept) = &mut self.kept {
             kept.extend(self.samples.iter().map(|s| (rule.series(s.tag, self.groups), *s)));
         }
@@ -312,6 +314,7 @@ impl RttMeter {
     /// The answers of all series that saw anything, in the order of matches, legs and groups.
     pub fn estimate(&mut self, ambiguous: Ambiguous) -> Vec<Answer> {
         self.flush();
+        self.store.settle();
         let mut answers = Vec::new();
         let mut distributions = self.store.distributions(ambiguous).into_iter();
         for rule in &self.rules {

@@ -36,10 +36,6 @@ impl<E: Entry> Table<E> {
         Self { slots: vec![E::default(); slots.clamp(4, most_slots)], occupied: 0, most_slots }
     }
 
-    pub(crate) fn most_slots(&self) -> usize {
-        self.most_slots
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.occupied
     }
@@ -170,12 +166,6 @@ impl<E: Entry> Table<E> {
                 }
             }
         }
-    }
-
-    /// Drops all entries, keeps the memory.
-    pub(crate) fn clear(&mut self) {
-        self.slots.fill(E::default());
-        self.occupied = 0;
     }
 }
 

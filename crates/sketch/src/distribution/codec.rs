@@ -14,7 +14,6 @@
 use super::bins::{COARSEST, CODE_BITS, FINEST};
 use super::store::{Cell, DelayStore, EMPTY, PARTS, Part};
 use crate::codec::{CodecError, Reader, Writer};
-use crate::table::{Place, Table};
 
 const KIND: u8 = 1;
 const VERSION: u8 = 1;
@@ -25,7 +24,7 @@ impl DelayStore {
     /// The store as bytes; equal contents give equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut to = Writer::new(KIND, VERSION);
-        to.u64(self.bins.most_slots() as u64);
+        to.u64(self.most as u64);
         to.u64(self.series.len() as u64);
         for part in self.series.iter().flatten() {
             to.u64(part.samples);
@@ -33,10 +32,9 @@ impl DelayStore {
             to.i64(part.min);
             to.i64(part.max);
         }
-        let mut cells: Vec<&Cell> = self.bins.iter().collect();
-        cells.sort_unstable_by_key(|cell| cell.key);
-        to.u64(cells.len() as u64);
-        for cell in cells {
+        let settled = self.settled();
+        to.u64(settled.bins.len() as u64);
+        for cell in &settled.bins {
             to.u64(cell.key);
             to.f64(cell.weight);
             to.f64(cell.excess);
@@ -51,7 +49,7 @@ impl DelayStore {
         let number = from.count(PARTS * PART_BYTES)?;
         let mut series = vec![[EMPTY; PARTS]; number];
         for part in series.iter_mut().flatten() {
-            *part = Part { samples: from.u64()?, bits: from.u8()? as i8, min: from.i64()?, max: from.i64()?, bins: 0 };
+            *part = Part { samples: from.u64()?, bits: from.u8()? as i8, min: from.i64()?, max: from.i64()? };
             if !(COARSEST..=FINEST).contains(&part.bits) {
                 return Err(CodecError::Value("resolution"));
             }
@@ -60,29 +58,28 @@ impl DelayStore {
             }
         }
         let cells = from.count(CELL_BYTES)?;
-        if cells.saturating_mul(4) > most.saturating_mul(3).saturating_add(4) || most < 32 {
+        if cells > most || most < 32 {
             return Err(CodecError::Value("bound"));
         }
-        let mut bins = Table::new(cells * 2, most);
-        let mut before = 0;
+        let mut bins: Vec<Cell> = Vec::with_capacity(cells);
+        let mut has_bins = vec![[false; PARTS]; number];
         for _ in 0..cells {
             let cell = Cell { key: from.u64()?, weight: from.amount("weight")?, excess: from.amount("variance")? };
             let part = usize::try_from(cell.key >> CODE_BITS).ok().and_then(|n| n.checked_sub(1));
-            let part = part.and_then(|n| Some(&mut series.get_mut(n / PARTS)?[n % PARTS]));
-            let Some(part) = part.filter(|p| p.samples > 0) else { return Err(CodecError::Value("series")) };
-            part.bins += 1;
-            let Place::Vacant(at) = bins.find(cell.key) else { return Err(CodecError::Value("repeated bin")) };
-            if cell.key <= before {
+            let part = part.filter(|n| series.get(n / PARTS).is_some_and(|parts| parts[n % PARTS].samples > 0));
+            let Some(part) = part else { return Err(CodecError::Value("series")) };
+            has_bins[part / PARTS][part % PARTS] = true;
+            if bins.last().is_some_and(|before| before.key >= cell.key) {
                 return Err(CodecError::Value("order of bins"));
             }
-            before = cell.key;
-            bins.put(at, cell);
+            bins.push(cell);
         }
-        if series.iter().flatten().any(|part| part.samples > 0 && part.bins == 0) {
+        if series.iter().flatten().zip(has_bins.iter().flatten()).any(|(part, has_bins)| part.samples > 0 && !has_bins)
+        {
             return Err(CodecError::Value("samples without bins"));
         }
         from.finish()?;
-        Ok(Self { bins, series })
+        Ok(Self::of(bins, most, series))
     }
 }
 

@@ -1,7 +1,7 @@
 use super::bins::{self, COARSEST, CODE_BITS, FINEST};
 use super::query::{Bin, Distribution};
 use crate::Sample;
-use crate::table::{Entry, Place, Table};
+use std::borrow::Cow;
 
 /// How a sample counts whose request was repeated, when it is not known which one was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,14 @@ pub enum Ambiguous {
 /// Distributions of weighted delays, one for each of a fixed number of series.
 #[derive(Clone, Debug)]
 pub struct DelayStore {
-    pub(super) bins: Table<Cell>,
+    /// In rising order of keys, each key once.
+    pub(super) bins: Vec<Cell>,
+    /// What came since the bins were last sorted, in any order.
+    recent: Vec<Cell>,
+    /// So many recent cells are sorted in together.
+    batch: usize,
+    /// Cells that fit the memory, recent ones included; `usize::MAX` without bound.
+    pub(super) most: usize,
     pub(super) series: Vec<[Part; PARTS]>,
 }
 
@@ -32,48 +39,67 @@ const SINCE_FIRST: usize = 2;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cell {
-    /// Zero if empty; else the part's number plus one above [`CODE_BITS`] bits of code.
+    /// The part's number plus one above [`CODE_BITS`] bits of code.
     pub(super) key: u64,
     pub(super) weight: f64,
     /// Σ (weight² − weight): the part of the total's variance that falls into this bin.
     pub(super) excess: f64,
 }
 
-impl Entry for Cell {
-    #[inline]
-    fn key(&self) -> u64 {
-        self.key
+impl Cell {
+    fn part(&self) -> usize {
+        (self.key >> CODE_BITS) as usize - 1
+    }
+
+    fn code(&self) -> u64 {
+        self.key & ((1 << CODE_BITS) - 1)
     }
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     pub(super) samples: u64,
-    pub(super) bins: u32,
     /// Resolution of its classes.
     pub(super) bits: i8,
     pub(super) min: i64,
     pub(super) max: i64,
 }
 
-pub(super) const EMPTY: Part = Part { samples: 0, bins: 0, bits: FINEST, min: i64::MAX, max: i64::MIN };
+pub(super) const EMPTY: Part = Part { samples: 0, bits: FINEST, min: i64::MAX, max: i64::MIN };
 
 /// Classes of relative width 2⁻²⁰ are as good as exact.
 const INDISTINGUISHABLE: i8 = 20;
-const FIRST_BINS: usize = 1 << 8;
+/// Cells of the first batch.
+const FIRST_BATCH: usize = 1 << 8;
 
 impl DelayStore {
     /// A store for `series` distributions that grows as needed and stays exact.
     pub fn unbounded(series: usize) -> Self {
-        Self { bins: Table::new(FIRST_BINS, usize::MAX), series: vec![[EMPTY; PARTS]; series] }
+        Self::of(Vec::new(), usize::MAX, vec![[EMPTY; PARTS]; series])
     }
 
     /// A store of at most `bytes` for `series` distributions; `None` if that is too little for 32 bins each.
     pub fn bounded(series: usize, bytes: usize) -> Option<Self> {
         let left = bytes.checked_sub(series * size_of::<[Part; PARTS]>())?;
         let most = left / size_of::<Cell>();
-        (most >= 32 * series.max(1))
-            .then(|| Self { bins: Table::new(FIRST_BINS, most), series: vec![[EMPTY; PARTS]; series] })
+        (most >= 32 * series.max(1)).then(|| Self::of(Vec::new(), most, vec![[EMPTY; PARTS]; series]))
+    }
+
+    /// A store of these bins, which are sorted.
+    pub(super) fn of(bins: Vec<Cell>, most: usize, series: Vec<[Part; PARTS]>) -> Self {
+        let mut store = Self { bins, recent: Vec::new(), batch: 0, most, series };
+        store.begin_batch();
+        store
+    }
+
+    /// Of the cells that fit, an eighth are recent, another eighth is left free for them, and the rest are bins that stay.
+    fn most_recent(&self) -> usize {
+        self.most / 8
+    }
+
+    /// The most bins that leave room to sort in a batch.
+    pub(super) fn most_bins(&self) -> usize {
+        self.most - 2 * self.most_recent()
     }
 
     /// Number of distributions.
@@ -83,7 +109,8 @@ impl DelayStore {
 
     /// Bytes that the store holds.
     pub fn state_bytes(&self) -> usize {
-        self.bins.bytes() + self.series.capacity() * size_of::<[Part; PARTS]>()
+        (self.bins.capacity() + self.recent.capacity()) * size_of::<Cell>()
+            + self.series.capacity() * size_of::<[Part; PARTS]>()
     }
 
     /// The finest relative width of the bins that hold a series' samples: 2^−*k*.
@@ -103,18 +130,6 @@ impl DelayStore {
         }
     }
 
-    /// Adds the samples of one batch. Their bins are looked up first, so that cache misses overlap.
-    pub fn update_all(&mut self, samples: &[Sample], series: impl Fn(&Sample) -> usize) {
-        let touched = samples.iter().fold(0, |touched, sample| {
-            let series = series(sample);
-            touched ^ self.bins.touch(self.key(series, CLEAR, sample.since_first.get()))
-        });
-        std::hint::black_box(touched);
-        for sample in samples {
-            self.update(series(sample), sample);
-        }
-    }
-
     /// The key of the bin that holds a delay of this part of a series.
     #[inline]
     fn key(&self, series: usize, part: usize, delay: i64) -> u64 {
@@ -129,70 +144,104 @@ impl DelayStore {
         state.min = state.min.min(delay);
         state.max = state.max.max(delay);
         let key = self.key(series, part, delay);
-        self.add_cell(series, part, Cell { key, weight, excess: weight * weight - weight });
+        self.push(Cell { key, weight, excess: weight * weight - weight });
     }
 
     #[inline]
-    fn add_cell(&mut self, series: usize, part: usize, cell: Cell) {
-        match self.bins.find(cell.key) {
-            Place::Found(at) => {
-                let there = self.bins.get_mut(at);
-                there.weight += cell.weight;
-                there.excess += cell.excess;
-            }
-            Place::Vacant(at) => {
-                self.bins.put(at, cell);
-                self.series[series][part].bins += 1;
-                if self.bins.is_full() && !self.bins.grow() {
-                    self.collapse();
-                }
-            }
+    fn push(&mut self, cell: Cell) {
+        self.recent.push(cell);
+        if self.recent.len() >= self.batch {
+            self.settle();
+            self.collapse();
+            self.begin_batch();
         }
     }
 
-    /// Merges bins until a quarter of those in use is free.
-    #[cold]
+    /// Batches are as large as the bins are many, so that sorting them in visits each bin a few times altogether.
+    fn begin_batch(&mut self) {
+        let free = self.most.saturating_sub(self.most_recent() + self.bins.len());
+        self.batch = self.bins.len().max(FIRST_BATCH).min(self.most_recent()).min(free).max(1);
+        self.recent.reserve_exact(self.batch);
+    }
+
+    /// Sorts the recent cells into the bins.
+    #[inline(never)]
+    pub(crate) fn settle(&mut self) {
+        self.recent.sort_unstable_by_key(|cell| cell.key);
+        // From the largest key down, so that no bin is overwritten before it has moved.
+        let mut left = self.bins.len();
+        self.bins.reserve_exact(self.recent.len());
+        self.bins.resize(left + self.recent.len(), Cell::default());
+        for to in (0..self.bins.len()).rev() {
+            let Some(&next) = self.recent.last() else { break };
+            if left > 0 && self.bins[left - 1].key > next.key {
+                left -= 1;
+                self.bins[to] = self.bins[left];
+            } else {
+                self.bins[to] = next;
+                self.recent.pop();
+            }
+        }
+        self.combine();
+    }
+
+    /// Adds up neighbours of equal keys.
+    fn combine(&mut self) {
+        self.bins.dedup_by(|cell, before| {
+            let is_equal = cell.key == before.key;
+            if is_equal {
+                before.weight += cell.weight;
+                before.excess += cell.excess;
+            }
+            is_equal
+        });
+    }
+
+    /// This store with all cells sorted in.
+    pub(super) fn settled(&self) -> Cow<'_, Self> {
+        let mut settled = Cow::Borrowed(self);
+        if !self.recent.is_empty() {
+            settled.to_mut().settle();
+        }
+        settled
+    }
+
+    /// The bins of a range of parts.
+    fn bins_of(&self, parts: std::ops::Range<usize>) -> &[Cell] {
+        let start = self.bins.partition_point(|cell| cell.part() < parts.start);
+        let length = self.bins[start..].partition_point(|cell| cell.part() < parts.end);
+        &self.bins[start..start + length]
+    }
+
+    /// If there are too many bins, merges some until a quarter of the room is free.
     fn collapse(&mut self) {
-        let enough = self.bins.len() - self.bins.len() / 4;
-        while self.bins.len() > enough {
-            let largest = self
-                .series
-                .iter()
-                .enumerate()
-                .flat_map(|(s, parts)| parts.iter().enumerate().map(move |(p, part)| (part.bins, part.bits, s, p)))
-                .filter(|&(_, bits, _, _)| bits > COARSEST)
-                .max();
+        if self.bins.len() <= self.most_bins() {
+            return;
+        }
+        while self.bins.len() > self.most_bins() / 4 * 3 {
+            let largest = (0..self.series.len() * PARTS)
+                .filter(|&part| self.series[part / PARTS][part % PARTS].bits > COARSEST)
+                .max_by_key(|&part| self.bins_of(part..part + 1).len());
             // At the coarsest there are 4 bins in each of 3 parts, and room for 24: this does not happen.
-            let Some((_, bits, series, part)) = largest else { return };
-            // Each step visits the whole table. Far below what anybody can tell apart, bits go together.
+            let Some(part) = largest else { return };
+            let bits = self.series[part / PARTS][part % PARTS].bits;
+            // Each step visits all bins. Far below what anybody can tell apart, bits go together.
             let bits = match bits {
                 21.. => INDISTINGUISHABLE,
                 13..21 => bits - 2,
                 _ => bits - 1,
             };
-            self.coarsen(series, part, bits);
+            self.coarsen(part, bits);
         }
     }
 
-    fn coarsen(&mut self, series: usize, part: usize, to: i8) {
-        let from = std::mem::replace(&mut self.series[series][part].bits, to);
-        let number = (series * PARTS + part) as u64 + 1;
-        let mut merged = 0;
-        self.bins.rebuild(
-            |mut cell| {
-                if cell.key >> CODE_BITS == number {
-                    let (low, _) = bins::range(cell.key & ((1 << CODE_BITS) - 1), from);
-                    cell.key = number << CODE_BITS | bins::code(low, to);
-                }
-                Some(cell)
-            },
-            |there, cell| {
-                there.weight += cell.weight;
-                there.excess += cell.excess;
-                merged += 1;
-            },
-        );
-        self.series[series][part].bins -= merged;
+    fn coarsen(&mut self, part: usize, to: i8) {
+        let from = std::mem::replace(&mut self.series[part / PARTS][part % PARTS].bits, to);
+        for cell in self.bins.iter_mut().filter(|cell| cell.part() == part) {
+            let (low, _) = bins::range(cell.code(), from);
+            cell.key = (part as u64 + 1) << CODE_BITS | bins::code(low, to);
+        }
+        self.combine();
     }
 
     /// Adds everything that another store of as many series has seen.
@@ -201,70 +250,54 @@ impl DelayStore {
     /// If the numbers of series differ.
     pub fn merge(&mut self, other: &Self) {
         assert_eq!(self.series.len(), other.series.len(), "stores of different series");
-        for series in 0..self.series.len() {
-            for part in 0..PARTS {
-                let theirs = other.series[series][part];
-                if theirs.bits < self.series[series][part].bits {
-                    self.coarsen(series, part, theirs.bits);
-                }
-                let ours = &mut self.series[series][part];
-                ours.samples = ours.samples.saturating_add(theirs.samples);
-                ours.min = ours.min.min(theirs.min);
-                ours.max = ours.max.max(theirs.max);
+        self.settle();
+        for part in 0..self.series.len() * PARTS {
+            let theirs = other.series[part / PARTS][part % PARTS];
+            if theirs.bits < self.series[part / PARTS][part % PARTS].bits {
+                self.coarsen(part, theirs.bits);
             }
+            let ours = &mut self.series[part / PARTS][part % PARTS];
+            ours.samples = ours.samples.saturating_add(theirs.samples);
+            ours.min = ours.min.min(theirs.min);
+            ours.max = ours.max.max(theirs.max);
         }
-        let mut cells: Vec<Cell> = other.bins.iter().copied().collect();
-        cells.sort_unstable_by_key(|c| c.key);
-        for cell in cells {
-            let number = (cell.key >> CODE_BITS) as usize - 1;
-            let (series, part) = (number / PARTS, number % PARTS);
-            let (low, _) = bins::range(cell.key & ((1 << CODE_BITS) - 1), other.series[series][part].bits);
-            let key = (number as u64 + 1) << CODE_BITS | bins::code(low, self.series[series][part].bits);
-            self.add_cell(series, part, Cell { key, ..cell });
+        for cell in &other.settled().bins {
+            let (series, part) = (cell.part() / PARTS, cell.part() % PARTS);
+            let (low, _) = bins::range(cell.code(), other.series[series][part].bits);
+            self.push(Cell { key: self.key(series, part, low), ..*cell });
         }
     }
 
     /// Forgets all samples, keeps the memory.
     pub fn reset(&mut self) {
         self.bins.clear();
+        self.recent.clear();
         self.series.fill([EMPTY; PARTS]);
     }
 
     /// The distribution of a series as its samples tell it.
     pub fn distribution(&self, series: usize, ambiguous: Ambiguous) -> Distribution {
-        let wanted = (series * PARTS + 1) as u64..((series + 1) * PARTS + 1) as u64;
-        let mut cells: Vec<Cell> =
-            self.bins.iter().filter(|c| wanted.contains(&(c.key >> CODE_BITS))).copied().collect();
-        cells.sort_unstable_by_key(|cell| cell.key);
-        self.distribution_of(series, &cells, ambiguous)
+        self.settled().distribution_of(series, ambiguous)
     }
 
-    /// The distributions of all series, in one pass over the bins.
+    /// The distributions of all series.
     pub fn distributions(&self, ambiguous: Ambiguous) -> Vec<Distribution> {
-        let mut cells: Vec<Cell> = self.bins.iter().copied().collect();
-        cells.sort_unstable_by_key(|cell| cell.key);
-        let mut rest = cells.as_slice();
-        (0..self.series.len())
-            .map(|series| {
-                let end = ((series + 1) * PARTS + 1) as u64;
-                let (own, others) = rest.split_at(rest.partition_point(|cell| cell.key >> CODE_BITS < end));
-                rest = others;
-                self.distribution_of(series, own, ambiguous)
-            })
-            .collect()
+        let settled = self.settled();
+        (0..self.series.len()).map(|series| settled.distribution_of(series, ambiguous)).collect()
     }
 
-    /// The distribution of a series from its cells, which are sorted by part and delay.
-    fn distribution_of(&self, series: usize, cells: &[Cell], ambiguous: Ambiguous) -> Distribution {
+    /// The distribution of a series while all cells are sorted in.
+    fn distribution_of(&self, series: usize, ambiguous: Ambiguous) -> Distribution {
         let parts = &self.series[series];
+        let cells = self.bins_of(series * PARTS..(series + 1) * PARTS);
         let collect = |shares: [f64; PARTS]| {
             let mut bins = Vec::with_capacity(cells.len());
             for cell in cells {
-                let part = (cell.key >> CODE_BITS) as usize - 1 - series * PARTS;
+                let part = cell.part() - series * PARTS;
                 if shares[part] == 0.0 {
                     continue;
                 }
-                let (low, high) = bins::range(cell.key & ((1 << CODE_BITS) - 1), parts[part].bits);
+                let (low, high) = bins::range(cell.code(), parts[part].bits);
                 bins.push(Bin {
                     // What lies outside the smallest and largest delay is known to be empty.
                     low: low.max(parts[part].min),
