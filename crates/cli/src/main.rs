@@ -3,7 +3,8 @@
 //! Results go to standard output, words to standard error. Exit code 0; 1 if the run failed; 2 for wrong usage. A closed
 //! pipe is no failure.
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
 use std::io;
 use std::process::ExitCode;
 
@@ -49,6 +50,9 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
+        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            return usage(&format!("expected a command: {}", commands()));
+        }
         Err(error) if error.use_stderr() => return usage(&first_line(&error)),
         Err(help) => {
             // Help that cannot be written has nobody to read it.
@@ -65,7 +69,7 @@ fn main() -> ExitCode {
         Err(Failure::Usage(words)) => usage(&words),
         Err(Failure::Run(error)) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(Failure::Run(error)) => {
-            eprintln!("dwell: {error:#}");
+            eprintln!("dwell: {}", chain(&error));
             ExitCode::from(1)
         }
     }
@@ -76,15 +80,39 @@ fn usage(words: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
+fn commands() -> String {
+    let command = Arguments::command();
+    command.get_subcommands().map(clap::Command::get_name).collect::<Vec<_>>().join(", ")
+}
+
 /// What is wrong with the command line, in one line.
 fn first_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first = lines.next().unwrap_or("wrong usage").trim_start_matches("error: ").to_owned();
-    // Some messages go on: a list of what is missing, a tip.
-    let more: Vec<&str> =
-        lines.take_while(|line| !line.starts_with("Usage") && !line.starts_with("For more")).collect();
-    if more.is_empty() { first } else { format!("{first} {}", more.join("; ")) }
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut words = String::new();
+    // Some messages go on: a list of what is missing or possible, a tip.
+    for line in lines.take_while(|line| !line.starts_with("Usage") && !line.starts_with("For more")) {
+        if line.starts_with("tip: to pass '") {
+            continue;
+        }
+        if !words.is_empty() {
+            words += if words.ends_with(':') { " " } else { "; " };
+        }
+        words += line.trim_start_matches("error: ").trim_start_matches("tip: ");
+    }
+    words
+}
+
+/// An error with its causes, each said once: some repeat their cause's words.
+fn chain(error: &anyhow::Error) -> String {
+    let mut words = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !words.ends_with(&cause) {
+            words += ": ";
+            words += &cause;
+        }
+    }
+    words
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {

@@ -42,7 +42,8 @@ impl Output {
     /// Opens the file at once, so that one that cannot be written is known before the work begins.
     pub(crate) fn file(path: &Path) -> Result<Self> {
         let cannot = || format!("{}: cannot be written", path.display());
-        if path.as_os_str() == "-" {
+        // The device is opened by no other name than standard output's: behind it may be a file, half written.
+        if path.as_os_str() == "-" || path == Path::new("/dev/stdout") {
             return Ok(Self::stdout());
         }
         if let Ok(metadata) = fs::metadata(path)
@@ -51,46 +52,51 @@ impl Output {
             let file = File::options().write(true).open(path).with_context(cannot)?;
             return Ok(Self::Direct(BufWriter::new(file), path.to_owned()));
         }
+        // A link stays, and what it leads to is replaced.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.partial", std::process::id()));
         let neighbour = path.with_file_name(name);
         let file = File::create(&neighbour).with_context(cannot)?;
-        Ok(Self::Whole {
-            to: BufWriter::with_capacity(1 << 16, file),
-            partial: Partial(Some(neighbour)),
-            path: path.to_owned(),
-        })
+        Ok(Self::Whole { to: BufWriter::with_capacity(1 << 16, file), partial: Partial(Some(neighbour)), path })
     }
 
     /// Writes out what is buffered and gives the file its name.
-    pub(crate) fn finish(self) -> Result<()> {
-        match self {
-            Self::Stdout(mut to) => to.flush()?,
-            Self::Direct(mut to, path) => to.flush().with_context(|| path.display().to_string())?,
-            Self::Whole { mut to, mut partial, path } => {
-                to.flush().with_context(|| path.display().to_string())?;
-                if let Some(neighbour) = &partial.0 {
-                    fs::rename(neighbour, &path).with_context(|| path.display().to_string())?;
-                }
-                partial.0 = None;
-            }
+    pub(crate) fn finish(mut self) -> Result<()> {
+        self.flush()?;
+        if let Self::Whole { mut partial, path, .. } = self
+            && let Some(neighbour) = &partial.0
+        {
+            fs::rename(neighbour, &path).with_context(|| path.display().to_string())?;
+            partial.0 = None;
         }
         Ok(())
+    }
+
+    /// The error with the name of what could not be written.
+    fn named(&self, error: &io::Error) -> io::Error {
+        let name = match self {
+            Self::Stdout(_) => "standard output".into(),
+            Self::Direct(_, path) | Self::Whole { path, .. } => path.to_string_lossy(),
+        };
+        io::Error::new(error.kind(), format!("{name}: {error}"))
     }
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
+        let written = match self {
             Self::Stdout(to) => to.write(bytes),
             Self::Direct(to, _) | Self::Whole { to, .. } => to.write(bytes),
-        }
+        };
+        written.map_err(|error| self.named(&error))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match self {
+        let flushed = match self {
             Self::Stdout(to) => to.flush(),
             Self::Direct(to, _) | Self::Whole { to, .. } => to.flush(),
-        }
+        };
+        flushed.map_err(|error| self.named(&error))
     }
 }

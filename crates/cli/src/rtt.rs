@@ -124,7 +124,7 @@ fn measure_events(arguments: &Arguments, path: &Path) -> Result<ExitCode, Failur
 
 fn meter(arguments: &Arguments, matches: &[Match], groups: u16, taken: usize) -> Result<RttMeter, Failure> {
     const FLOW_EXPIRY: Nanos = Nanos::from_secs(86_400);
-    let settings = Settings {
+    let mut settings = Settings {
         matches: matches.to_vec(),
         has_inside: !arguments.inside.is_empty(),
         groups,
@@ -142,18 +142,21 @@ fn meter(arguments: &Arguments, matches: &[Match], groups: u16, taken: usize) ->
         seed: arguments.seed,
         keeps_samples: arguments.samples.is_some() || arguments.format == Format::Ppviz,
     };
-    RttMeter::new(&settings).map_err(|error| {
-        Failure::Usage(match error {
-            SettingsError::Memory { needed, .. } => {
-                let needed = (needed + taken).div_ceil(1024);
-                format!(
-                    "--memory of {} bytes is too small for these matches, groups and slots: they need about {needed}KiB",
-                    arguments.memory
-                )
+    match RttMeter::new(&settings) {
+        Ok(meter) => Ok(meter),
+        Err(SettingsError::Memory { .. }) => {
+            // What is needed is known for certain only by trying.
+            while let Err(SettingsError::Memory { needed, .. }) = RttMeter::new(&settings) {
+                settings.memory = needed.max(settings.memory + settings.memory / 32);
             }
-            other => other.to_string(),
-        })
-    })
+            let needed = (settings.memory + taken).div_ceil(1024);
+            Err(Failure::Usage(format!(
+                "--memory of {} bytes is too small for these matches, groups and slots: {needed}KiB would do",
+                arguments.memory
+            )))
+        }
+        Err(error) => Err(Failure::Usage(error.to_string())),
+    }
 }
 
 /// When requests are given up: by default after the last retransmission of a SYN, 1 + 2 + … + 64 s.

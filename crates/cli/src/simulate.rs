@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES")]
     snap_length: Option<u32>,
     /// Seed of all that is drawn.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = units::whole, allow_negative_numbers = true)]
     seed: u64,
 }
 

@@ -1,6 +1,11 @@
-//! Sizes and times as people write them.
+//! Numbers, sizes and times as people write them.
 
 use dwell_types::Nanos;
+
+/// A whole number from zero.
+pub(crate) fn whole(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
+}
 
 /// Bytes: `65536`, `64KiB`, `64K` (both 1024), `64kB` (1000), likewise M and G.
 pub(crate) fn bytes(text: &str) -> Result<usize, String> {

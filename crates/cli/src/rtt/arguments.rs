@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["captures", "read", "matches", "inside", "group", "key", "count"])]
     pub(super) events: Option<PathBuf>,
     /// Stop after this many frames.
-    #[arg(short = 'c', value_name = "COUNT")]
+    #[arg(short = 'c', value_name = "COUNT", value_parser = crate::units::whole)]
     pub(super) count: Option<u64>,
 
     /// What is a request and what its response: tcp-handshake, tcp-ack, tcp-ts, tcp-flow, dns, ntp, icmp-echo, quic-spin.
@@ -65,16 +65,18 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value = "64MiB", help_heading = "How")]
     pub(super) memory: usize,
     /// Slots of each fridge, instead of what fits the memory.
-    #[arg(long, value_name = "N", help_heading = "How")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..), help_heading = "How")]
     pub(super) slots: Option<u32>,
     /// Share of the requests that enter each fridge, instead of one found while running.
-    #[arg(long, value_name = "P", help_heading = "How")]
+    #[arg(long, value_name = "P", value_parser = probability, help_heading = "How")]
     pub(super) entry_probability: Option<f64>,
     /// Bits that a fridge keeps of an id.
-    #[arg(long, value_name = "BITS", default_value_t = 32, help_heading = "How")]
+    #[arg(long, value_name = "BITS", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=32),
+        help_heading = "How")]
     pub(super) fingerprint_bits: u32,
     /// Seed of all hashes: the same seed gives the same answer.
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "How")]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole, allow_negative_numbers = true,
+        help_heading = "How")]
     pub(super) seed: u64,
 
     /// A report for each stretch of time instead of one for all.
@@ -136,6 +138,11 @@ fn matching(name: &str) -> Result<Match, String> {
         .into_iter()
         .find(|m| m.name() == name && *m != Match::Events)
         .ok_or_else(|| "expected tcp-handshake, tcp-ack, tcp-ts, tcp-flow, dns, ntp, icmp-echo or quic-spin".to_owned())
+}
+
+fn probability(text: &str) -> Result<f64, String> {
+    let value = text.parse::<f64>().ok().filter(|&p| p > 0.0 && p <= 1.0);
+    value.ok_or_else(|| "expected a number above 0 and at most 1".to_owned())
 }
 
 fn picture(path: &str) -> Result<(PathBuf, Image), String> {
