@@ -1,0 +1,110 @@
+//! `dwell rtt --events`: requests and responses from a log.
+
+use crate::run::{Run, assert_conserved, dwell_in, ends, lines};
+use std::fs;
+use tempfile::TempDir;
+
+fn log(lines: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("log.csv"), lines).unwrap();
+    folder
+}
+
+fn rtt(folder: &TempDir, more: &[&str]) -> Run {
+    dwell_in(folder.path(), &[&["rtt", "--events", "log.csv"], more].concat())
+}
+
+#[test]
+fn quantiles_of_a_log_are_those_of_its_delays() {
+    // Request n at n s, its response n ms later: delays of 1 to 100 ms.
+    let mut text = String::from("at_ns,kind,id\n");
+    for n in 1..=100_i64 {
+        let at = n * 1_000_000_000;
+        text += &format!("{at},request,call-{n}\n{},response,call-{n}\n", at + n * 1_000_000);
+    }
+    // One without an answer, and an answer to nothing.
+    text += "200000000000,request,lost\n200000000001,response,stray\n";
+    let folder = log(&text);
+    for method in ["auto", "exact"] {
+        let report = rtt(&folder, &["--format", "json", "--method", method]).ok().json();
+        assert_conserved(&report);
+        assert!(report["frames"].is_null());
+        assert_eq!(report["sources"][0], "log.csv");
+        let [line] = lines(&report) else { panic!("{report}") };
+        assert_eq!((&line["match"], &line["leg"], &line["group"]), (&"events".into(), &"both".into(), &"all".into()));
+        assert_eq!(line["requests"]["seen"], 101);
+        assert_eq!(line["requests"]["pending"].as_u64().unwrap() + line["requests"]["expired"].as_u64().unwrap(), 1);
+        assert_eq!((&line["responses"]["unmatched"], &line["samples"]), (&1.into(), &100.into()));
+        let delays = &line["delay_ns"];
+        for (key, expected) in
+            [("mean", 50.5e6), ("p50", 50e6), ("p90", 90e6), ("p95", 95e6), ("p99", 99e6), ("min", 1e6), ("max", 100e6)]
+        {
+            assert_eq!(ends(&delays[key]), (expected, expected, expected), "{method} {key}");
+        }
+    }
+}
+
+#[test]
+fn groups_of_a_log_have_lines_of_their_own() {
+    let folder = log("group,id,kind,at_ns\n\
+        red,1,request,0\nblue,2,request,10\nred,1,response,1000\nblue,2,response,3010\n\
+        blue,3,request,4000\nblue,3,response,5000\ngreen,4,request,6000\ngreen,4,response,6007\n");
+    let p50 = |more: &[&str]| -> Vec<(String, i64)> {
+        let report = rtt(&folder, &[&["--format", "json"], more].concat()).ok().json();
+        let mut lines: Vec<_> = lines(&report)
+            .iter()
+            .map(|l| (l["group"].as_str().unwrap().to_owned(), l["delay_ns"]["p50"]["value"].as_i64().unwrap()))
+            .collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(p50(&[]), [("blue".into(), 1_000), ("green".into(), 7), ("red".into(), 1_000)]);
+    assert_eq!(p50(&["--max-groups", "2"]), [("blue".into(), 1_000), ("other".into(), 7), ("red".into(), 1_000)]);
+}
+
+#[test]
+fn a_repeated_request_is_answered_within_bounds() {
+    let folder = log("at_ns,kind,id\n0,request,a\n1000,request,a\n1500,response,a\n");
+    let p50 = |ambiguous: &str| {
+        let run = rtt(&folder, &["--format", "json", "--ambiguous", ambiguous]).ok();
+        let report = run.json();
+        assert_conserved(&report);
+        let line = lines(&report)[0].clone();
+        assert_eq!((&line["requests"]["ambiguous"], &line["requests"]["matched"]), (&1.into(), &1.into()));
+        line["delay_ns"]["p50"].clone()
+    };
+    assert_eq!(ends(&p50("first")), (1_500.0, 1_500.0, 1_500.0));
+    assert_eq!(ends(&p50("last")), (500.0, 500.0, 500.0));
+    let (low, value, high) = ends(&p50("bounds"));
+    assert_eq!((low, high), (500.0, 1_500.0));
+    assert!(low <= value && value <= high);
+    assert!(p50("drop").is_null(), "an estimate without samples is absent");
+}
+
+#[test]
+fn samples_are_written_as_they_are_found() {
+    let folder =
+        log("at_ns,kind,id,group\n5,request,a,\"x, y\"\n7,request,b,z\n17,response,b,z\n25,response,a,\"x, y\"\n");
+    rtt(&folder, &["--samples", "samples.csv"]).ok();
+    let written = fs::read_to_string(folder.path().join("samples.csv")).unwrap();
+    let expected = "at_ns,delay_ns,weight,inserted_since,match,group,leg\n\
+        17,10,1.0,0,events,z,both\n25,20,1.0,0,events,\"x, y\",both\n";
+    assert_eq!(written, expected);
+    let ppviz = String::from_utf8(rtt(&folder, &["--format", "ppviz"]).ok().out).unwrap();
+    assert_eq!(
+        ppviz,
+        "0.000000017 0.000000010 0.000000010 events:both+z\n0.000000025 0.000000020 0.000000020 events:both+x,_y\n"
+    );
+}
+
+#[test]
+fn lines_out_of_order_are_told() {
+    let folder = log("at_ns,kind,id\n100,request,a\n300,response,a\n200,request,b\n250,request,c\n400,response,b\n");
+    let run = rtt(&folder, &["--format", "json"]);
+    assert_eq!((run.code, run.err.lines().count()), (0, 1), "{}", run.err);
+    let report = run.json();
+    let warning = report["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("2 lines are earlier"), "{warning}");
+    assert_eq!(run.err, format!("dwell: warning: {warning}\n"));
+    assert_eq!((&report["results"][0]["samples"], &report["span_ns"]["start"]), (&2.into(), &100.into()));
+}

@@ -1,0 +1,17 @@
+//! The `dwell` command, run as its users run it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+// Running it, and reading what it says.
+mod run;
+// Against what is known: recorded and simulated captures.
+mod truth;
+// In less memory than it would like.
+mod sampled;
+// Logs instead of packets.
+mod events;
+// What people get wrong, and systems that fail.
+mod pipes;
+mod usage;
+// Captures of all the world, if there are any here.
+mod captures;

@@ -1,0 +1,101 @@
+//! What stands at the other end: a reader that leaves, a full disk, a pipe to read from.
+
+use crate::run::{command, dwell_in, finish, lines, names, testdata};
+use std::fs::{self, File};
+use std::io::Read;
+use std::process::Stdio;
+
+/// Whoever pipes into `head` wants no complaint.
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let mixed = testdata("mixed/mixed.pcap.zst");
+    for how in [
+        &["rtt", &mixed, "--format", "csv"][..],
+        &["rtt", &mixed, "--format", "json", "--group", "src/24"],
+        &["rtt", &mixed, "--samples", "/dev/stdout"],
+        &["rtt", &mixed, "--format", "ppviz"],
+        &["rtt", &mixed, "--interval", "1s", "--format", "jsonl"],
+        &["rtt", "--help"],
+        &["simulate", "-w", "-", "--flows", "2000"],
+    ] {
+        for read in [0, 1] {
+            let mut child = command(how).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            let mut stdout = child.stdout.take().unwrap();
+            stdout.read_exact(&mut vec![0; read]).unwrap();
+            drop(stdout);
+            let output = child.wait_with_output().unwrap();
+            let words = String::from_utf8(output.stderr).unwrap();
+            assert_eq!((output.status.code(), words.as_str()), (Some(0), ""), "{how:?}");
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_in_one_line() {
+    if !fs::exists("/dev/full").unwrap() {
+        eprintln!("skipped: there is no /dev/full");
+        return;
+    }
+    let ntp = testdata("ntp/ntp.pcap");
+    for how in [
+        &["rtt", &ntp, "-o", "/dev/full"][..],
+        &["rtt", &ntp, "--match", "ntp", "--samples", "/dev/full"],
+        &["rtt", &ntp, "--match", "ntp", "--format", "ppviz", "-o", "/dev/full"],
+        &["simulate", "-w", "/dev/full"],
+    ] {
+        let run = finish(command(how));
+        assert_eq!(
+            (run.code, run.err.as_str()),
+            (1, "dwell: /dev/full: No space left on device (os error 28)\n"),
+            "{how:?}"
+        );
+    }
+    for how in [&["rtt", &ntp][..], &["rtt", &ntp, "--interval", "1s", "--format", "jsonl"]] {
+        let mut full = command(how);
+        full.stdout(File::options().write(true).open("/dev/full").unwrap()).stderr(Stdio::piped());
+        let output = full.spawn().unwrap().wait_with_output().unwrap();
+        let words = String::from_utf8(output.stderr).unwrap();
+        let expected = "dwell: standard output: No space left on device (os error 28)\n";
+        assert_eq!((output.status.code(), words.as_str()), (Some(1), expected), "{how:?}");
+    }
+}
+
+#[test]
+fn a_capture_comes_through_standard_input() {
+    let ntp = testdata("ntp/ntp.pcap");
+    let rtt = |capture: &str| {
+        let mut rtt = command(&["rtt", capture, "--match", "ntp", "--format", "json"]);
+        rtt.stdin(File::open(&ntp).unwrap());
+        finish(rtt).ok().json()
+    };
+    let (piped, named) = (rtt("-"), rtt(&ntp));
+    assert_eq!(piped["sources"][0], "-");
+    assert_eq!((&piped["results"], &piped["frames"]), (&named["results"], &named["frames"]));
+    assert_eq!(lines(&piped)[0]["samples"], 470);
+}
+
+/// Standard output by its other name, redirected into a file: the file is written, and nothing put in the device's place.
+#[test]
+fn the_device_of_standard_output_is_standard_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("samples.csv");
+    let ntp = testdata("ntp/ntp.pcap");
+    let mut rtt = command(&["rtt", &ntp, "--match", "ntp", "-o", "report.txt", "--samples", "/dev/stdout"]);
+    rtt.current_dir(folder.path()).stdout(File::create(&path).unwrap());
+    assert!(rtt.status().unwrap().success());
+    assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 471);
+    assert_eq!(names(folder.path()), ["report.txt", "samples.csv"]);
+    assert!(names("/dev".as_ref()).iter().all(|name| !name.ends_with(".partial")));
+}
+
+/// A link goes on leading where it led.
+#[test]
+fn a_link_is_written_through() {
+    let folder = tempfile::tempdir().unwrap();
+    let (target, link) = (folder.path().join("target.json"), folder.path().join("link.json"));
+    fs::write(&target, "old").unwrap();
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    dwell_in(folder.path(), &["rtt", &testdata("ntp/ntp.pcap"), "--format", "json", "-o", "link.json"]).ok();
+    assert!(link.is_symlink() && fs::read_to_string(&target).unwrap().contains("dwell.rtt/1"));
+    assert_eq!(names(folder.path()), ["link.json", "target.json"]);
+}

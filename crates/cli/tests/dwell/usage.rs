@@ -1,0 +1,271 @@
+//! What people get wrong: one line says what is wrong and what would do, and nothing is left behind.
+
+use crate::run::{Run, dwell, dwell_in, names, testdata};
+use std::fs;
+use std::path::Path;
+
+/// A folder with files that are no captures, a log or two, and an old result.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
+    fs::create_dir(folder.path().join("directory")).unwrap();
+    fs::copy(testdata("ntp/ntp.pcap"), folder.path().join("ntp.pcap")).unwrap();
+    write("empty", b"");
+    write("notes.txt", b"Buy milk, please.\nAnd bread.\n");
+    write("head.csv", b"time,kind,id\n1,request,a\n");
+    write("number.csv", b"at_ns,kind,id\n1,request,a\nnoon,response,a\n");
+    write("kind.csv", b"at_ns,kind,id\n1,request,a\n2,reply,a\n");
+    write("fields.csv", b"at_ns,kind,id\n1,request,a\n2,response\n");
+    write("bytes.csv", b"at_ns,kind,id\n1,request,a\n2,response,\xff\n");
+    write("old.json", b"an old result");
+    folder
+}
+
+/// Runs, and expects one line with these words, no results, and the folder as it was.
+#[track_caller]
+fn assert_refused(code: i32, arguments: &[&str], words: &[&str]) {
+    let folder = folder();
+    let before = names(folder.path());
+    let run = dwell_in(folder.path(), arguments);
+    assert_refusal(&run, code, words);
+    assert_eq!(names(folder.path()), before, "{arguments:?}");
+    assert_eq!(fs::read(folder.path().join("old.json")).unwrap(), b"an old result", "{arguments:?}");
+}
+
+#[track_caller]
+fn assert_refusal(run: &Run, code: i32, words: &[&str]) {
+    assert_eq!(run.code, code, "{}", run.err);
+    assert!(run.err.starts_with("dwell: ") && run.err.lines().count() == 1, "not one line: {}", run.err);
+    assert!(run.out.is_empty());
+    for word in words {
+        assert!(run.err.contains(word), "{} does not say {word}", run.err);
+    }
+}
+
+#[test]
+fn wrong_flags_are_wrong_usage() {
+    let cases: &[(&[&str], &[&str])] = &[
+        (&[], &["expected a command", "rtt", "simulate"]),
+        (&["rrt"], &["'rrt'", "'rtt'"]),
+        (&["rtt"], &["expected a capture"]),
+        (&["rtt", "ntp.pcap", "--memroy", "1MiB"], &["'--memroy'", "'--memory'"]),
+        (&["rtt", "ntp.pcap", "--match", "dhcp"], &["'dhcp'", "--match", "tcp-handshake", "icmp-echo"]),
+        (&["rtt", "ntp.pcap", "--memory", "1KiB"], &["--memory", "KiB would do"]),
+        (&["rtt", "ntp.pcap", "--memory", "much"], &["'much'", "--memory", "64KiB"]),
+        (&["rtt", "ntp.pcap", "--slots", "100"], &["--slots", "--method fridge"]),
+        (&["rtt", "ntp.pcap", "--method", "fridge", "--slots", "1"], &["--slots", "2.."]),
+        (&["rtt", "ntp.pcap", "--entry-probability", "0.5"], &["--entry-probability", "--method fridge"]),
+        (&["rtt", "ntp.pcap", "--method", "fridge", "--entry-probability", "2"], &["--entry-probability", "at most 1"]),
+        (
+            &["rtt", "ntp.pcap", "--method", "fridge", "--entry-probability", "NaN"],
+            &["--entry-probability", "at most 1"],
+        ),
+        (&["rtt", "ntp.pcap", "--method", "fridge", "--fingerprint-bits", "33"], &["--fingerprint-bits", "1..=32"]),
+        (&["rtt", "ntp.pcap", "--method", "best"], &["'best'", "auto, exact, fridge"]),
+        (&["rtt", "ntp.pcap", "--ambiguous", "no"], &["'no'", "bounds, first, last, drop"]),
+        (&["rtt", "ntp.pcap", "--seed", "-1"], &["'-1'", "--seed", "whole number"]),
+        (&["rtt", "ntp.pcap", "-c", "some"], &["'some'", "-c", "whole number"]),
+        (&["rtt", "ntp.pcap", "--group", "colour"], &["'colour'", "--group", "src", "vlan"]),
+        (&["rtt", "ntp.pcap", "--inside", "10.0.0.0/64"], &["'10.0.0.0/64'", "--inside", "at most 32"]),
+        (&["rtt", "ntp.pcap", "--interval", "0"], &["--interval", "10s"]),
+        (&["rtt", "ntp.pcap", "--interval", "1s", "--format", "openmetrics"], &["openmetrics", "jsonl"]),
+        (&["rtt", "ntp.pcap", "--format", "xml"], &["'xml'", "json"]),
+        (&["rtt", "ntp.pcap", "--plot", "x.txt"], &["'x.txt'", "--plot", ".svg", ".png"]),
+        (&["rtt", "ntp.pcap", "--events", "kind.csv"], &["--events"]),
+        (&["rtt", "--events", "kind.csv", "--group", "src"], &["--events", "--group"]),
+        (&["simulate"], &["--write"]),
+        (&["simulate", "-w", "new.pcap", "--span", "long"], &["'long'", "--span", "10s"]),
+    ];
+    for (arguments, words) in cases {
+        assert_refused(2, arguments, words);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_fails_the_run() {
+    let output = ["-o", "old.json", "--samples", "new.csv", "--plot", "new.svg"];
+    let cases: &[(&[&str], &str)] = &[
+        (&["missing.pcap"], "dwell: missing.pcap: No such file or directory (os error 2)\n"),
+        (&["ntp.pcap", "missing.pcap"], "dwell: missing.pcap: No such file or directory (os error 2)\n"),
+        (&["notes.txt/x.pcap"], "dwell: notes.txt/x.pcap: Not a directory (os error 20)\n"),
+        (&["directory"], "dwell: directory: expected a capture file, found a directory\n"),
+        (&["empty"], "dwell: empty: expected a capture file, found no bytes at all\n"),
+        (
+            &["notes.txt"],
+            "dwell: notes.txt: expected a pcap or pcapng file, plain or in gzip, xz or zstd, found text: \"Buy milk, \
+             please.\"\n",
+        ),
+        (&["--events", "missing.csv"], "dwell: missing.csv: No such file or directory (os error 2)\n"),
+        (&["--events", "directory"], "dwell: directory: expected a CSV file, found a directory\n"),
+        (&["--events", "empty"], "dwell: empty: line 1: expected the columns at_ns,kind,id[,group], found ''\n"),
+        (
+            &["--events", "head.csv"],
+            "dwell: head.csv: line 1: expected the columns at_ns,kind,id[,group], found 'time,kind,id'\n",
+        ),
+        (
+            &["--events", "number.csv"],
+            "dwell: number.csv: line 3: expected a whole number of nanoseconds as at_ns, found 'noon'\n",
+        ),
+        (&["--events", "kind.csv"], "dwell: kind.csv: line 3: expected request or response as kind, found 'reply'\n"),
+    ];
+    for (arguments, expected) in cases {
+        let all = [&["rtt"], *arguments, &output].concat();
+        assert_refused(1, &all, &[expected]);
+    }
+    assert_refused(1, &["rtt", "--events", "fields.csv"], &["fields.csv", "line: 3", "2 fields"]);
+    assert_refused(1, &["rtt", "--events", "bytes.csv"], &["bytes.csv", "line 3", "utf-8"]);
+}
+
+#[test]
+fn what_cannot_be_written_fails_the_run() {
+    let missing = "cannot be written: No such file or directory";
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["-o", "nowhere/x.json"], &["nowhere/x.json", missing]),
+        (&["-o", "notes.txt/x.json"], &["notes.txt/x.json", "cannot be written: Not a directory"]),
+        (&["-o", "directory"], &["directory", "cannot be written: Is a directory"]),
+        (&["-o", "old.json", "--samples", "nowhere/x.csv"], &["nowhere/x.csv", missing]),
+        (&["-o", "old.json", "--samples", "x.csv", "--plot", "nowhere/x.png"], &["nowhere/x.png", missing]),
+        (&["--format", "ppviz", "-o", "nowhere/x"], &["nowhere/x", missing]),
+    ];
+    for (arguments, words) in cases {
+        assert_refused(1, &[&["rtt", "ntp.pcap"], *arguments].concat(), words);
+    }
+    assert_refused(1, &["simulate", "-w", "nowhere/x.pcap"], &["nowhere/x.pcap", missing]);
+    assert_refused(1, &["simulate", "-w", "x.pcap", "--truth", "nowhere/x.csv"], &["nowhere/x.csv", missing]);
+}
+
+/// The size that the refusal names is enough, and little more than enough.
+#[test]
+fn the_memory_that_would_do_does() {
+    let ntp = testdata("ntp/ntp.pcap");
+    let some: [&[&str]; 6] = [
+        &[],
+        &["--method", "fridge"],
+        &["--match", "dns"],
+        &["--group", "src/24", "--max-groups", "1000"],
+        &["--method", "fridge", "--slots", "5000"],
+        &["--inside", "10.0.0.0/8", "--match", "tcp-handshake,tcp-ack,tcp-ts,tcp-flow,dns,ntp,icmp-echo,quic-spin"],
+    ];
+    for how in some {
+        let rtt = |memory: &str| dwell(&[&["rtt", &ntp, "--memory", memory], how].concat());
+        let refused = rtt("1KiB");
+        assert_refusal(&refused, 2, &["--memory"]);
+        let named = refused.err.split(": ").last().unwrap().split("KiB").next().unwrap();
+        rtt(&format!("{named}KiB")).ok();
+        let less = named.parse::<f64>().unwrap() * 0.8;
+        assert_eq!(rtt(&format!("{less}KiB")).code, 2, "{how:?}: {named}KiB is more than is needed");
+    }
+}
+
+/// A capture that ends in the middle of a record is what an interrupted tcpdump leaves: a warning, and the numbers before.
+#[test]
+fn a_cut_capture_is_used_up_to_the_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = fs::read(testdata("ntp/ntp.pcap")).unwrap();
+    let (cut, frames) = (folder.path().join("cut.pcap"), records(&whole));
+    let half = &frames[..frames.len() / 2];
+    let end = half.last().unwrap().end;
+    fs::write(&cut, &whole[..end + 30]).unwrap();
+    let rtt = |more: &[&str]| dwell(&[&["rtt", "--match", "ntp", "--format", "json"], more].concat());
+    let run = rtt(&[cut.to_str().unwrap()]);
+    let report = run.json();
+    assert_eq!((run.code, run.err.lines().count()), (0, 1), "{}", run.err);
+    let warning = report["warnings"][0].as_str().unwrap();
+    assert_eq!(run.err, format!("dwell: warning: {warning}\n"));
+    assert!(warning.contains("cut.pcap: cut short") && warning.contains(&end.to_string()), "{warning}");
+    let before = rtt(&[&testdata("ntp/ntp.pcap"), "-c", &half.len().to_string()]).ok().json();
+    assert_eq!((&report["results"], &report["frames"]), (&before["results"], &before["frames"]));
+    assert_eq!(report["frames"]["total"], half.len());
+    // The next capture is read none the less.
+    let both = rtt(&[cut.to_str().unwrap(), &testdata("icmp/icmp.pcapng")]);
+    assert_eq!((both.code, &both.err), (0, &run.err));
+    assert!(both.json()["frames"]["total"].as_u64().unwrap() > half.len() as u64);
+}
+
+#[test]
+fn a_cut_gzip_file_is_used_up_to_the_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, of) in [("cut.pcap.gz", "tcp/tcp.pcap.gz"), ("cut.pcap.zst", "mixed/mixed.pcap.zst")] {
+        let cut = folder.path().join(name);
+        let whole = fs::read(testdata(of)).unwrap();
+        fs::write(&cut, &whole[..whole.len() / 2]).unwrap();
+        let run = dwell(&["rtt", cut.to_str().unwrap(), "--format", "json"]);
+        assert_eq!((run.code, run.err.lines().count()), (0, 1), "{}", run.err);
+        assert!(run.err.contains("cut short"), "{}", run.err);
+        assert!(run.json()["frames"]["total"].as_u64().unwrap() > 1000, "{}", run.err);
+    }
+}
+
+/// Damage in the middle: what stands before it is reported, and the run has failed.
+#[test]
+fn a_damaged_capture_is_reported_up_to_the_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = fs::read(testdata("ntp/ntp.pcap")).unwrap();
+    let frames = records(&bytes);
+    let half = frames.len() / 2;
+    bytes[frames[half].start + 8..][..8].fill(0xff);
+    let damaged = folder.path().join("damaged.pcap");
+    fs::write(&damaged, &bytes).unwrap();
+    let output = folder.path().join("report.json");
+    let rtt = |more: &[&str]| dwell(&[&["rtt", "--match", "ntp", "--format", "json"], more].concat());
+    let run = rtt(&[damaged.to_str().unwrap(), "-o", output.to_str().unwrap()]);
+    assert_eq!((run.code, run.err.lines().count()), (1, 1), "{}", run.err);
+    let report: serde_json::Value = serde_json::from_slice(&fs::read(&output).unwrap()).unwrap();
+    let place = format!("byte {}", frames[half].start + 8);
+    for words in [run.err.as_str(), report["warnings"][0].as_str().unwrap()] {
+        assert!(words.contains("damaged.pcap") && words.contains(&place), "{words}, not {place}");
+    }
+    let before = rtt(&[&testdata("ntp/ntp.pcap"), "-c", &half.to_string()]).ok().json();
+    assert_eq!((&report["results"], &report["frames"]), (&before["results"], &before["frames"]));
+    assert_eq!(names(folder.path()), ["damaged.pcap", "report.json"]);
+}
+
+/// Where the records of a little-endian pcap file stand.
+fn records(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let mut records = Vec::new();
+    let mut at = 24;
+    while at + 16 <= bytes.len() {
+        let length = u32::from_le_bytes(bytes[at + 8..at + 12].try_into().unwrap()) as usize;
+        records.push(at..at + 16 + length);
+        at += 16 + length;
+    }
+    records
+}
+
+#[test]
+fn help_is_no_error() {
+    for (arguments, words) in [
+        (&["--help"][..], &["Usage: dwell", "rtt", "simulate"][..]),
+        (&["-h"], &["Usage: dwell"]),
+        (&["rtt", "--help"], &["--match", "--memory", "Examples:", "--ambiguous"]),
+        (&["simulate", "--help"], &["--truth"]),
+        (&["--version"], &[concat!("dwell ", env!("CARGO_PKG_VERSION"))]),
+    ] {
+        let run = dwell(arguments).ok();
+        let text = String::from_utf8(run.out).unwrap();
+        for word in words {
+            assert!(text.contains(word), "{arguments:?} does not say {word}");
+        }
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{arguments:?} is wider than 100");
+    }
+}
+
+/// An old result is replaced when the new one is whole.
+#[test]
+fn results_appear_whole() {
+    let folder = folder();
+    let how = ["--format", "json", "-o", "old.json", "--samples", "new.csv", "--plot", "new.svg"];
+    dwell_in(folder.path(), &[&["rtt", "ntp.pcap", "--match", "ntp"], &how[..]].concat()).ok();
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    assert!(read("old.json").starts_with('{') && read("old.json").ends_with("}\n"));
+    assert_eq!(read("new.csv").lines().count(), 471);
+    assert!(read("new.svg").ends_with("</svg>\n") || read("new.svg").ends_with("</svg>"));
+    assert!(names(folder.path()).iter().all(|name| !name.ends_with(".partial")));
+    let png = folder.path().join("new.png");
+    dwell_in(folder.path(), &["rtt", "ntp.pcap", "--match", "ntp", "--plot", "new.png", "-o", "old.json"]).ok();
+    assert!(is_png(&png));
+}
+
+fn is_png(path: &Path) -> bool {
+    fs::read(path).unwrap().starts_with(b"\x89PNG\r\n\x1a\n")
+}
