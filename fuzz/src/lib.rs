@@ -3,3 +3,4 @@
 pub mod capture;
 pub mod headers;
 pub mod pair;
+pub mod store;
