@@ -23,9 +23,6 @@ pub(super) fn picture(report: &RttReport) -> Picture {
     let mut subtitle = "Share of exchanges answered within the time below.".to_string();
     subtitle += bands(drawn.iter().copied());
     subtitle += " Marks: p50, p90, p95, p99.";
-    if ranked.len() > drawn.len() {
-        subtitle += &format!(" The {} largest of {} results.", drawn.len(), ranked.len());
-    }
     picture.text((LEFT, 52.0), subtitle, 12.5, QUIET, Align::Left);
     let Some(scale) = scale(drawn) else {
         picture.text((WIDTH / 2.0, HEIGHT / 2.0), "No exchange was measured.", 16.0, QUIET, Align::Centre);
@@ -45,7 +42,7 @@ pub(super) fn picture(report: &RttReport) -> Picture {
             }
         }
     }
-    legend(drawn, plane.bottom + 60.0, &mut picture);
+    legend(drawn, ranked.len(), plane.bottom + 60.0, &mut picture);
     picture
 }
 
@@ -125,12 +122,13 @@ impl Plane {
 }
 
 /// Name, number and quantiles of each curve, from `top` on.
-fn legend(lines: &[&ResultLine], top: f64, picture: &mut Picture) {
+fn legend(lines: &[&ResultLine], of: usize, top: f64, picture: &mut Picture) {
     const SIZE: f64 = 12.5;
     const SAMPLE: f64 = 38.0;
     const GAP: f64 = 24.0;
     const LONGEST_NAME: usize = 48;
-    let mut rows = vec![["", "exchanges", "p50", "p90", "p95", "p99"].map(String::from)];
+    let head = if of > lines.len() { format!("the {} largest of {of} results", lines.len()) } else { String::new() };
+    let mut rows = vec![[head.as_str(), "exchanges", "p50", "p90", "p95", "p99"].map(String::from)];
     for line in lines {
         let number = line.exchanges.map_or_else(String::new, |e| {
             let about = if line.is_complete() { "" } else { "≈ " };
