@@ -1,9 +1,45 @@
 //! Files that are whole or absent: what is written goes to a neighbour of the file first, which takes its name at the end.
 
+use crate::Failure;
 use anyhow::{Context, Result};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+/// Refuses to write two files to one place, or a file in the place of what is read. Devices and pipes may be shared.
+pub(crate) fn check_apart<'a>(
+    inputs: impl IntoIterator<Item = &'a PathBuf>,
+    outputs: impl IntoIterator<Item = &'a PathBuf>,
+) -> Result<(), Failure> {
+    let place = |path: &PathBuf| match fs::metadata(path) {
+        Ok(metadata) => metadata.is_file().then(|| fs::canonicalize(path).unwrap_or_else(|_| path.clone())),
+        Err(_) => {
+            let folder = fs::canonicalize(Path::new(".").join(path.parent().unwrap_or(path)));
+            Some(folder.unwrap_or_default().join(path.file_name().unwrap_or_default()))
+        }
+    };
+    let inputs: Vec<PathBuf> = inputs.into_iter().filter_map(place).collect();
+    let mut seen = Vec::new();
+    for path in outputs.into_iter().filter(|path| !is_stdout(path)) {
+        let Some(place) = place(path) else { continue };
+        if inputs.contains(&place) {
+            return Err(Failure::Usage(format!(
+                "{}: is read, and would be replaced: name another file",
+                path.display()
+            )));
+        }
+        if seen.contains(&place) {
+            return Err(Failure::Usage(format!("{}: would be written twice: name two files", path.display())));
+        }
+        seen.push(place);
+    }
+    Ok(())
+}
+
+/// The device is opened by no other name than standard output's: behind it may be a file, half written.
+fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-") || path == Path::new("/dev/stdout")
+}
 
 /// Standard output, or a file that appears when it is complete.
 pub(crate) enum Output {
@@ -42,8 +78,7 @@ impl Output {
     /// Opens the file at once, so that one that cannot be written is known before the work begins.
     pub(crate) fn file(path: &Path) -> Result<Self> {
         let cannot = || format!("{}: cannot be written", path.display());
-        // The device is opened by no other name than standard output's: behind it may be a file, half written.
-        if path.as_os_str() == "-" || path == Path::new("/dev/stdout") {
+        if is_stdout(path) {
             return Ok(Self::stdout());
         }
         if let Ok(metadata) = fs::metadata(path)

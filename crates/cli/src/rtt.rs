@@ -5,6 +5,7 @@ use crate::events::Events;
 use dwell_capture::{CaptureError, CaptureFiles, FrameSource};
 use dwell_observe::Observer;
 use dwell_observe::parse::{self, Key};
+use dwell_sketch::fridge::Fridge;
 use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
 use dwell_types::{FlowKey, Frame, Match, Nanos};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -142,12 +143,25 @@ fn meter(arguments: &Arguments, matches: &[Match], groups: u16, taken: usize) ->
         seed: arguments.seed,
         keeps_samples: arguments.samples.is_some() || arguments.format == Format::Ppviz,
     };
-    match RttMeter::new(&settings) {
+    let slots = arguments.slots.map_or(0, |n| (n as usize).saturating_mul(Fridge::SLOT_BYTES * matches.len()));
+    let attempt = |settings: &Settings| {
+        // Slots beyond all memory are not even asked for.
+        if slots > settings.memory {
+            return Err(SettingsError::Memory { given: settings.memory, needed: slots });
+        }
+        RttMeter::new(settings)
+    };
+    match attempt(&settings) {
         Ok(meter) => Ok(meter),
-        Err(SettingsError::Memory { .. }) => {
-            // What is needed is known for certain only by trying.
-            while let Err(SettingsError::Memory { needed, .. }) = RttMeter::new(&settings) {
-                settings.memory = needed.max(settings.memory + settings.memory / 32);
+        Err(SettingsError::Memory { needed, .. }) => {
+            // What is needed is known for certain only by trying; what is huge is not tried.
+            const HUGE: usize = 1 << 28;
+            let more = |needed: usize, memory: usize| needed.max(memory + memory / 32);
+            settings.memory = more(needed, settings.memory);
+            while settings.memory < HUGE
+                && let Err(SettingsError::Memory { needed, .. }) = attempt(&settings)
+            {
+                settings.memory = more(needed, settings.memory);
             }
             let needed = (settings.memory + taken).div_ceil(1024);
             Err(Failure::Usage(format!(

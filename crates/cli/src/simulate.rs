@@ -2,7 +2,7 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::{Failure, units};
 use clap::{Args, ValueEnum};
 use dwell_capture::PcapWriter;
@@ -56,6 +56,7 @@ enum Traffic {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    output::check_apart([], [&arguments.write].into_iter().chain(&arguments.truth))?;
     let mut settings = match arguments.traffic {
         Traffic::Small => Settings::small(),
         Traffic::Speed => Settings::speed(),

@@ -7,6 +7,11 @@ pub(crate) fn whole(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
 }
 
+/// A whole number above zero.
+pub(crate) fn count(text: &str) -> Result<u64, String> {
+    text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "expected a whole number above 0".to_owned())
+}
+
 /// Bytes: `65536`, `64KiB`, `64K` (both 1024), `64kB` (1000), likewise M and G.
 pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     let (number, unit) = split(text);

@@ -2,7 +2,7 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use crate::Failure;
+use crate::{Failure, output};
 use clap::{Args, ValueEnum};
 use dwell_observe::group::Grouping;
 use dwell_report::plot::Image;
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["captures", "read", "matches", "inside", "group", "key", "count"])]
     pub(super) events: Option<PathBuf>,
     /// Stop after this many frames.
-    #[arg(short = 'c', value_name = "COUNT", value_parser = crate::units::whole)]
+    #[arg(short = 'c', value_name = "COUNT", value_parser = crate::units::count)]
     pub(super) count: Option<u64>,
 
     /// What is a request and what its response: tcp-handshake, tcp-ack, tcp-ts, tcp-flow, dns, ntp, icmp-echo, quic-spin.
@@ -164,6 +164,9 @@ impl Arguments {
         if self.format == Format::Openmetrics && self.interval.is_some() {
             return usage("--format openmetrics has no series of intervals: use jsonl or csv");
         }
-        Ok(())
+        let plot = self.plot.as_ref().map(|(path, _)| path);
+        let outputs = [&self.output, &self.samples].into_iter().flatten().chain(plot);
+        let inputs = self.captures.iter().chain(&self.read).chain(&self.events);
+        output::check_apart(inputs, outputs)
     }
 }

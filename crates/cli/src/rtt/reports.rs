@@ -80,6 +80,11 @@ impl Outputs {
         })
     }
 
+    /// Whether the reports of intervals are still needed at the end. JSON Lines go on for as long as packets come.
+    fn keep_reports(&self) -> bool {
+        self.plot.is_some() || matches!(self.format, Format::Table | Format::Json | Format::Csv)
+    }
+
     pub(super) fn want_samples(&self) -> bool {
         self.samples.is_some() || self.ppviz.is_some()
     }
@@ -127,6 +132,7 @@ pub(super) struct Reports {
     /// First and last moment of the present interval; the reverse of all time before anything was seen.
     span: (Timestamp, Timestamp),
     frames_before: Option<Frames>,
+    /// The reports of earlier intervals, if the end needs them.
     done: Vec<RttReport>,
 }
 
@@ -213,7 +219,9 @@ impl Reports {
             json::write_line(&report, &mut outputs.report)?;
             outputs.report.flush()?;
         }
-        self.done.push(report);
+        if outputs.keep_reports() {
+            self.done.push(report);
+        }
         Ok(())
     }
 

@@ -238,3 +238,30 @@ fn the_tail_of_slow_handshakes_is_found() {
     assert!(low - clocks <= truth && truth <= high + clocks, "{truth} not in [{low}, {high}]");
     assert!((value / truth - 1.0).abs() < 0.02 && high - low < 0.1e9, "{value} [{low}, {high}]");
 }
+
+/// Legs and groups divide the exchanges between them: none is counted twice or forgotten.
+#[test]
+fn legs_and_groups_divide_the_whole() {
+    let capture = testdata("mixed/mixed.pcap.zst");
+    let totals = |how: &[&str]| {
+        let report = dwell(&[&["rtt", &capture, "--format", "json"], how].concat()).ok().json();
+        assert_conserved(&report);
+        let mut totals: BTreeMap<String, [u64; 3]> = BTreeMap::new();
+        for line in lines(&report) {
+            let count = |pointer: &str| line.pointer(pointer).and_then(Value::as_u64).unwrap();
+            let total = totals.entry(line["match"].as_str().unwrap().to_owned()).or_default();
+            total[0] += count("/requests/seen");
+            total[1] += count("/samples");
+            total[2] += count("/responses/seen");
+        }
+        totals
+    };
+    let whole = totals(&[]);
+    assert_eq!(whole["dns"], [2092, 2040, 2040]);
+    for group in ["src/24", "dst/16", "port", "dscp", "protocol", "src,dst-port"] {
+        assert_eq!(totals(&["--group", group, "--max-groups", "1000"]), whole, "{group}");
+        assert_eq!(totals(&["--group", group, "--max-groups", "3"]), whole, "{group}");
+    }
+    assert_eq!(totals(&["--inside", "10.10.0.0/16"]), whole);
+    assert_eq!(totals(&["--inside", "10.10.0.0/16,fd00:10::/48", "--group", "src/24"]), whole);
+}
