@@ -1,13 +1,15 @@
 //! An open-addressing hash table whose size is bounded and that is rebuilt in place.
 //!
-//! Linear probing over a flat array; removal shifts back, so there are no tombstones. Growing, dropping many entries and
-//! changing keys are one operation, [`Table::rebuild`], which needs one bit per slot besides the array.
+//! Linear probing over a flat array, with one byte per slot beside it: zero if the slot is empty, else seven bits of the
+//! key's hash. Eight bytes are looked at together, so most keys that are absent are told from these alone. Removal shifts
+//! back, so there are no tombstones. Growing and dropping many entries are one operation, [`Table::rebuild`], which needs
+//! no memory besides.
 
 use dwell_types::hash;
 
-/// What a table holds: a key, zero in an empty slot, and whatever goes with it.
+/// What a table holds: a key and whatever goes with it.
 pub(crate) trait Entry: Copy + Default {
-    /// The key; zero means that the slot is empty.
+    /// The key, uniformly distributed.
     fn key(&self) -> u64;
 }
 
@@ -21,6 +23,8 @@ pub(crate) enum Place {
 #[derive(Clone, Debug)]
 pub(crate) struct Table<E> {
     slots: Vec<E>,
+    /// One per slot; the first [`WINDOW`] are repeated at the end.
+    tags: Vec<u8>,
     occupied: usize,
     most_slots: usize,
 }
@@ -28,16 +32,21 @@ pub(crate) struct Table<E> {
 /// At most this share of the slots is occupied: probes stay short. A table that may still grow does so sooner.
 const FULLEST: (usize, usize) = (3, 4);
 const FULLER: (usize, usize) = (1, 2);
+/// Tags that are looked at together.
+const WINDOW: usize = 8;
+const EMPTY: u8 = 0;
+/// Marks an entry that has no new place yet.
+const UNPLACED: u8 = 0x80;
 
 impl<E: Entry> Table<E> {
-    /// A table that grows from `slots` to at most `most_slots` slots; both are at least 4.
-    pub(crate) fn new(slots: usize, most_slots: usize) -> Self {
-        let most_slots = most_slots.clamp(4, u32::MAX as usize);
-        Self { slots: vec![E::default(); slots.clamp(4, most_slots)], occupied: 0, most_slots }
-    }
+    /// Bytes per slot; [`WINDOW`] more come on top.
+    pub(crate) const SLOT_BYTES: usize = size_of::<E>() + 1;
 
-    pub(crate) fn len(&self) -> usize {
-        self.occupied
+    /// A table that grows from `slots` to at most `most_slots` slots; both are at least [`WINDOW`].
+    pub(crate) fn new(slots: usize, most_slots: usize) -> Self {
+        let most_slots = most_slots.clamp(WINDOW, u32::MAX as usize);
+        let slots = slots.clamp(WINDOW, most_slots);
+        Self { slots: vec![E::default(); slots], tags: vec![EMPTY; slots + WINDOW], occupied: 0, most_slots }
     }
 
     /// Whether another entry would exceed the load factor.
@@ -47,8 +56,12 @@ impl<E: Entry> Table<E> {
         self.occupied * of >= self.slots.len() * share
     }
 
+    pub(crate) fn is_half_empty(&self) -> bool {
+        self.occupied * 2 < self.slots.len()
+    }
+
     pub(crate) fn bytes(&self) -> usize {
-        self.slots.capacity() * size_of::<E>()
+        self.slots.capacity() * size_of::<E>() + self.tags.capacity()
     }
 
     pub(crate) fn get(&self, at: usize) -> &E {
@@ -61,46 +74,80 @@ impl<E: Entry> Table<E> {
 
     /// All entries, in no order that means anything.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &E> {
-        self.slots.iter().filter(|e| e.key() != 0)
+        self.slots.iter().zip(&self.tags).filter(|&(_, &tag)| tag != EMPTY).map(|(entry, _)| entry)
+    }
+
+    /// The slot where a key is at home, and its tag: different bits of one product.
+    #[inline]
+    fn home(&self, key: u64) -> (usize, u8) {
+        let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let at = hash::index((hash >> 32) as u32, self.slots.len() as u32) as usize;
+        (at, ((hash >> 24) as u8 & !UNPLACED).max(1))
     }
 
     #[inline]
-    fn home(&self, key: u64) -> usize {
-        hash::index((key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32, self.slots.len() as u32) as usize
+    fn wrap(&self, at: usize) -> usize {
+        if at >= self.slots.len() { at - self.slots.len() } else { at }
+    }
+
+    /// How many slots lie between two, going up and around.
+    #[inline]
+    fn distance(&self, from: usize, to: usize) -> usize {
+        if to >= from { to - from } else { to + self.slots.len() - from }
     }
 
     #[inline]
-    fn after(&self, at: usize) -> usize {
-        if at + 1 == self.slots.len() { 0 } else { at + 1 }
+    fn set_tag(&mut self, at: usize, tag: u8) {
+        self.tags[at] = tag;
+        if at < WINDOW {
+            let mirror = self.slots.len() + at;
+            self.tags[mirror] = tag;
+        }
     }
 
-    /// Reads the slot where a key is at home; what it gives means nothing.
+    /// The tags from a slot on.
     #[inline]
-    pub(crate) fn touch(&self, key: u64) -> u64 {
-        self.slots[self.home(key)].key()
+    fn window(&self, at: usize) -> u64 {
+        self.tags[at..].first_chunk().map_or(0, |window: &[u8; WINDOW]| u64::from_le_bytes(*window))
+    }
+
+    /// Reads the slot that [`Table::find`] will find, or find vacant if a key is to be put in, as far as the first tags
+    /// tell; what it gives means nothing.
+    #[inline]
+    pub(crate) fn touch(&self, key: u64, puts_in: bool) -> u64 {
+        let (home, tag) = self.home(key);
+        let (same, empty) = matches(self.window(home), tag);
+        let wanted = same | if puts_in { empty } else { 0 };
+        let at = if wanted == 0 { 0 } else { self.wrap(home + first(wanted)) };
+        self.slots[at].key()
     }
 
     /// Finds a key, or the vacant slot where it belongs: the table is never entirely occupied.
     #[inline]
     pub(crate) fn find(&self, key: u64) -> Place {
-        let mut at = self.home(key);
+        let (mut at, tag) = self.home(key);
         loop {
-            let there = self.slots[at].key();
-            if there == key {
-                return Place::Found(at);
+            let (mut same, empty) = matches(self.window(at), tag);
+            while same != 0 {
+                let there = self.wrap(at + first(same));
+                if self.slots[there].key() == key {
+                    return Place::Found(there);
+                }
+                same &= same - 1;
             }
-            if there == 0 {
-                return Place::Vacant(at);
+            if empty != 0 {
+                return Place::Vacant(self.wrap(at + first(empty)));
             }
-            at = self.after(at);
+            at = self.wrap(at + WINDOW);
         }
     }
 
     /// Puts an entry into the vacant slot that [`Table::find`] gave.
     #[inline]
     pub(crate) fn put(&mut self, vacant: usize, entry: E) {
-        debug_assert!(self.slots[vacant].key() == 0 && entry.key() != 0);
+        debug_assert!(self.tags[vacant] == EMPTY);
         self.slots[vacant] = entry;
+        self.set_tag(vacant, self.home(entry.key()).1);
         self.occupied += 1;
     }
 
@@ -108,18 +155,18 @@ impl<E: Entry> Table<E> {
     #[inline]
     pub(crate) fn remove(&mut self, at: usize) -> E {
         let removed = self.slots[at];
-        let len = self.slots.len();
-        let (mut gap, mut next) = (at, self.after(at));
-        while self.slots[next].key() != 0 {
-            let home = self.home(self.slots[next].key());
+        let (mut gap, mut next) = (at, self.wrap(at + 1));
+        while self.tags[next] != EMPTY {
+            let (home, tag) = self.home(self.slots[next].key());
             // The entry may move into the gap unless its home lies behind the gap on the way to `next`.
-            if (next + len - home) % len >= (next + len - gap) % len {
+            if self.distance(home, next) >= self.distance(gap, next) {
                 self.slots[gap] = self.slots[next];
+                self.set_tag(gap, tag);
                 gap = next;
             }
-            next = self.after(next);
+            next = self.wrap(next + 1);
         }
-        self.slots[gap] = E::default();
+        self.set_tag(gap, EMPTY);
         self.occupied -= 1;
         removed
     }
@@ -130,43 +177,59 @@ impl<E: Entry> Table<E> {
             return false;
         }
         let slots = (self.slots.len() * 2).min(self.most_slots);
+        self.tags.truncate(self.slots.len());
+        self.tags.reserve_exact(slots + WINDOW - self.tags.len());
+        self.tags.resize(slots + WINDOW, EMPTY);
         self.slots.reserve_exact(slots - self.slots.len());
         self.slots.resize(slots, E::default());
-        self.rebuild(Some, |_, _| ());
+        self.rebuild(|_| true);
         !self.is_full()
     }
 
-    /// Gives every entry a new place: `map` changes it or drops it, `merge` adds an entry to one that has the same key.
-    pub(crate) fn rebuild(&mut self, mut map: impl FnMut(E) -> Option<E>, mut merge: impl FnMut(&mut E, E)) {
-        let mut placed = vec![0u64; self.slots.len().div_ceil(64)];
+    /// Gives every entry that is to be kept a new place.
+    pub(crate) fn rebuild(&mut self, mut keep: impl FnMut(&E) -> bool) {
+        let slots = self.slots.len();
+        self.tags.truncate(slots);
+        for tag in self.tags.iter_mut().filter(|tag| **tag != EMPTY) {
+            *tag |= UNPLACED;
+        }
         self.occupied = 0;
-        for start in 0..self.slots.len() {
-            if placed[start / 64] >> (start % 64) & 1 == 1 || self.slots[start].key() == 0 {
+        // Homes keep their order when the table grows. From the last slot down, an entry finds its new place free.
+        for start in (0..slots).rev() {
+            if self.tags[start] & UNPLACED == 0 {
                 continue;
             }
-            let mut carried = map(std::mem::take(&mut self.slots[start]));
-            while let Some(entry) = carried.take() {
-                let mut at = self.home(entry.key());
-                loop {
-                    let is_placed = placed[at / 64] >> (at % 64) & 1 == 1;
-                    if !is_placed {
-                        let there = std::mem::replace(&mut self.slots[at], entry);
-                        placed[at / 64] |= 1 << (at % 64);
-                        self.occupied += 1;
-                        if there.key() != 0 {
-                            carried = map(there);
-                        }
-                        break;
-                    }
-                    if self.slots[at].key() == entry.key() {
-                        merge(&mut self.slots[at], entry);
-                        break;
-                    }
-                    at = self.after(at);
+            self.tags[start] = EMPTY;
+            let mut carried = Some(self.slots[start]);
+            while let Some(entry) = carried.take().filter(&mut keep) {
+                let (mut at, tag) = self.home(entry.key());
+                while self.tags[at] != EMPTY && self.tags[at] & UNPLACED == 0 {
+                    at = self.wrap(at + 1);
                 }
+                let there = std::mem::replace(&mut self.slots[at], entry);
+                carried = (std::mem::replace(&mut self.tags[at], tag) != EMPTY).then_some(there);
+                self.occupied += 1;
             }
         }
+        self.tags.extend_from_within(..WINDOW);
     }
+}
+
+/// Of eight tags those that equal one, up to the first empty slot, and the empty ones: the highest bit of each byte. The
+/// lowest of these bits is right, one above it may be there by mistake.
+#[inline]
+fn matches(window: u64, tag: u8) -> (u64, u64) {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    let zeros = |bytes: u64| bytes.wrapping_sub(LOW) & !bytes & (LOW << 7);
+    let empty = zeros(window);
+    let before_empty = empty.wrapping_sub(1) & !empty;
+    (zeros(window ^ (u64::from(tag) * LOW)) & before_empty, empty)
+}
+
+/// The number of the lowest byte that is marked.
+#[inline]
+fn first(marked: u64) -> usize {
+    (marked.trailing_zeros() / 8) as usize
 }
 
 #[cfg(test)]
@@ -191,8 +254,8 @@ mod tests {
     proptest! {
         /// Any sequence of insertions, removals and rebuilds leaves what a map would hold, and every key is found.
         #[test]
-        fn behaves_as_a_map(steps in prop::collection::vec((1u64..60, 0u64..4, any::<u64>()), 1..400)) {
-            let mut table = Table::<Pair>::new(4, 1 << 10);
+        fn behaves_as_a_map(steps in prop::collection::vec((0u64..60, 0u64..4, any::<u64>()), 1..400)) {
+            let mut table = Table::<Pair>::new(8, 1 << 10);
             let mut map = BTreeMap::new();
             for (key, action, value) in steps {
                 match (action, table.find(key)) {
@@ -207,21 +270,12 @@ mod tests {
                     }
                     (2, Place::Found(at)) => { prop_assert_eq!(table.remove(at), Pair(key, map[&key])); map.remove(&key); }
                     (3, _) if value % 16 == 0 => {
-                        // Drop keys above 40, fold the others to even keys, adding their values.
-                        table.rebuild(
-                            |p| (p.0 <= 40).then_some(Pair(p.0.next_multiple_of(2), p.1)),
-                            |a, b| a.1 = a.1.wrapping_add(b.1),
-                        );
-                        let mut folded = BTreeMap::new();
-                        for (k, v) in map.into_iter().filter(|&(k, _)| k <= 40) {
-                            let sum = folded.entry(k.next_multiple_of(2)).or_insert(0u64);
-                            *sum = sum.wrapping_add(v);
-                        }
-                        map = folded;
+                        table.rebuild(|p| p.0 <= 40);
+                        map.retain(|&key, _| key <= 40);
                     }
                     _ => prop_assert_eq!(matches!(table.find(key), Place::Found(_)), map.contains_key(&key)),
                 }
-                prop_assert_eq!(table.len(), map.len());
+                prop_assert_eq!(table.occupied, map.len());
                 prop_assert_eq!(&contents(&table), &map);
                 for key in map.keys() {
                     prop_assert!(matches!(table.find(*key), Place::Found(_)));

@@ -30,19 +30,23 @@ struct Curve {
     bins: Vec<Bin>,
     /// Running sums of weight and excess up to and including each bin.
     sums: Vec<(f64, f64)>,
+    /// Largest delay of all bins.
+    longest: i64,
 }
 
 impl Curve {
     fn new(bins: Vec<Bin>) -> Self {
         let mut total = (0.0, 0.0);
+        let mut longest = i64::MIN;
         let sums = bins
             .iter()
             .map(|bin| {
                 total = (total.0 + bin.weight, total.1 + bin.excess);
+                longest = longest.max(bin.high);
                 total
             })
             .collect();
-        Self { bins, sums }
+        Self { bins, sums, longest }
     }
 
     fn total(&self) -> (f64, f64) {
@@ -80,12 +84,19 @@ impl Curve {
     }
 
     fn mean(&self) -> Estimate<f64> {
-        let (weight, _) = self.total();
+        let (weight, excess) = self.total();
         let middle = |b: &Bin| 0.5 * (b.low as f64 + b.high as f64);
-        let mean = self.bins.iter().map(|b| b.weight * middle(b)).sum::<f64>() / weight;
-        let variance = self.bins.iter().map(|b| b.excess * (middle(b) - mean).powi(2)).sum::<f64>() / (weight * weight);
-        let width = self.bins.iter().map(|b| b.weight * 0.5 * (b.high as f64 - b.low as f64)).sum::<f64>() / weight;
-        let error = Z95 * variance.max(0.0).sqrt() + width;
+        let half_width = |b: &Bin| 0.5 * (b.high as f64 - b.low as f64);
+        let (sum, width) = self.bins.iter().fold((0.0, 0.0), |(sum, width), bin| {
+            (sum + bin.weight * middle(bin), width + bin.weight * half_width(bin))
+        });
+        let (mean, width) = (sum / weight, width / weight);
+        // Where everything is known, nothing is to be gained from a second pass.
+        let deviations = match excess {
+            0.0 => 0.0,
+            _ => self.bins.iter().map(|b| b.excess * (middle(b) - mean).powi(2)).sum::<f64>(),
+        };
+        let error = Z95 * (deviations / (weight * weight)).max(0.0).sqrt() + width;
         Estimate { value: mean, low: mean - error, high: mean + error }
     }
 }
@@ -160,14 +171,12 @@ impl Distribution {
 
     /// Smallest and largest delay among the samples, in nanoseconds; `None` without samples.
     pub fn extremes(&self) -> Option<(Estimate<i64>, Estimate<i64>)> {
-        let (first, last) = (self.value.bins.first()?, self.value.bins.last()?);
-        let largest = |curve: &Curve| curve.bins.iter().map(|b| b.high).max().unwrap_or(last.high);
-        let (low, high) = (largest(self.low()), largest(self.high()));
+        let first = self.value.bins.first()?.low;
         let smallest = self.low().bins.first()?.low;
         let next = self.high().bins.first()?.low;
         Some((
-            Estimate { value: first.low, low: smallest, high: next.max(first.low) },
-            Estimate { value: largest(&self.value), low, high },
+            Estimate { value: first, low: smallest, high: next.max(first) },
+            Estimate { value: self.value.longest, low: self.low().longest, high: self.high().longest },
         ))
     }
 
@@ -178,15 +187,12 @@ impl Distribution {
         if self.samples == 0 || points == 0 {
             return Vec::new();
         }
-        let mut next_share = 0.0;
+        let (bins, sums) = (&self.value.bins, &self.value.sums);
         let mut cdf = Vec::new();
-        for (rank, bin) in self.value.bins.iter().enumerate() {
-            let share = self.value.sums[rank].0 / total;
-            let is_last = rank + 1 == self.value.bins.len();
-            if share < next_share && !is_last {
-                continue;
-            }
-            next_share = share + 1.0 / points as f64;
+        let mut rank = 0;
+        while let Some(bin) = bins.get(rank) {
+            let share = sums[rank].0 / total;
+            let next_share = share + 1.0 / points as f64;
             let error = Z95 * self.value.standard_error(rank);
             // Delays are longer where every ambiguous sample takes its longer bound, so shares are smaller.
             let low = self.high.as_ref().map_or(share, |c| c.share_up_to(bin.high));
@@ -199,6 +205,9 @@ impl Distribution {
                     high: (high.max(share) + error).min(1.0),
                 },
             ));
+            let next = rank + 1 + sums[rank + 1..].partition_point(|&(sum, _)| sum / total < next_share);
+            // The last point is that of the last bin.
+            rank = if rank + 1 == bins.len() { next } else { next.min(bins.len() - 1) };
         }
         cdf
     }
@@ -207,9 +216,16 @@ impl Distribution {
     /// edge cuts counts where its middle lies.
     pub fn histogram(&self, edges: &[i64]) -> Vec<Estimate<f64>> {
         let mut sums = vec![(0.0, 0.0); edges.len().saturating_sub(1)];
+        let mut after = 0;
         for bin in &self.value.bins {
             let middle = bin.low + (bin.high - bin.low) / 2;
-            let after = edges.partition_point(|&e| e <= middle);
+            // Middles rise, but for overlapping bins: the edge is the same or near.
+            while edges.get(after).is_some_and(|&edge| edge <= middle) {
+                after += 1;
+            }
+            while after > 0 && edges[after - 1] > middle {
+                after -= 1;
+            }
             if let Some(sum) = after.checked_sub(1).and_then(|i| sums.get_mut(i)) {
                 *sum = (sum.0 + bin.weight, sum.1 + bin.excess);
             }

@@ -214,7 +214,8 @@ impl Fridge {
         let (at, fingerprint) = self.place(request.id);
         let old = self.slots[at];
         let step = self.probability.step();
-        if old.fingerprint() == fingerprint && old.has(OPEN | ANSWERED) && self.is_repeat(old, request) {
+        if old.fingerprint() == fingerprint && old.has(OPEN | ANSWERED) && self.is_repeat(old, request.at, request.tag)
+        {
             if self.exchanges.repeat == Repeat::Ambiguous {
                 self.slots[at] = old.repeated(self.inserted, request.at, step, byte(request.token));
             }
@@ -240,14 +241,14 @@ impl Fridge {
 
     /// Whether a request with the fingerprint of an entry repeats it; counts it if so.
     #[cold]
-    fn is_repeat(&mut self, entry: Slot, request: &Event) -> bool {
-        if entry.is_expired(request.at, self.exchanges.expiry) {
+    fn is_repeat(&mut self, entry: Slot, at: Timestamp, tag: u16) -> bool {
+        if entry.is_expired(at, self.exchanges.expiry) {
             return false;
         }
         match self.exchanges.repeat {
-            Repeat::Ignored => self.counts[usize::from(request.tag)].ignored += 1,
+            Repeat::Ignored => self.counts[usize::from(tag)].ignored += 1,
             Repeat::Ambiguous if entry.has(ANSWERED) => return false,
-            Repeat::Ambiguous => self.counts[usize::from(request.tag)].ambiguous += 1,
+            Repeat::Ambiguous => self.counts[usize::from(tag)].ambiguous += 1,
         }
         true
     }
