@@ -42,7 +42,7 @@ pub fn write_series(reports: &[RttReport], to: &mut impl Write) -> io::Result<()
     title(reports, to)?;
     let mut seen: Vec<&ResultLine> = Vec::new();
     for line in reports.iter().flat_map(|r| &r.results) {
-        if !seen.iter().any(|s| s.is_same(line)) {
+        if is_asked(line) && !seen.iter().any(|s| s.is_same(line)) {
             seen.push(line);
         }
     }
@@ -76,7 +76,8 @@ fn title(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
 
 /// The grid of delays. One line per result where nothing was estimated; else a second line with the intervals.
 fn delays(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
-    let estimated = results.iter().any(has_intervals);
+    let results: Vec<&ResultLine> = results.iter().filter(|l| is_asked(l)).collect();
+    let estimated = results.iter().any(|l| has_intervals(l));
     let mut grid = Grid::default();
     grid.row(cells(
         ["", "exchanges", "p50", "p90", "p95", "p99", "mean"],
@@ -89,7 +90,7 @@ fn delays(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
         grid.row(cells(["  sampled, min–max", of, to, to, to, to, to], &[]));
     }
     let mut rule = String::new();
-    for line in results {
+    for &line in &results {
         let grouped = results.iter().any(|l| l.rule() == line.rule() && l.group != "all");
         if grouped && rule != line.rule() {
             rule = line.rule();
@@ -118,6 +119,11 @@ fn delays(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
 
 fn cells<const N: usize>(first: [&str; N], rest: &[&str]) -> Vec<String> {
     first.iter().chain(rest).map(ToString::to_string).collect()
+}
+
+/// Whether there is anything to say: of some groups only packets that may be responses were seen, and answered nothing.
+fn is_asked(line: &ResultLine) -> bool {
+    line.group == "all" || line.requests.seen + line.requests.carried_over > 0
 }
 
 fn has_intervals(line: &ResultLine) -> bool {
