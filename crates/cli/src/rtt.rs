@@ -82,6 +82,7 @@ fn measure_packets(arguments: &Arguments) -> Result<ExitCode, Failure> {
     for warning in source.warnings() {
         reports.warn(warning.to_string());
     }
+    reports.warn_of_disorder();
     let Some(error) = damage else {
         reports.finish(&mut meter, &Observed::Packets(&observer), outputs)?;
         return Ok(ExitCode::SUCCESS);

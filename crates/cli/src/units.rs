@@ -46,7 +46,7 @@ pub(crate) fn span(text: &str) -> Result<Nanos, String> {
     };
     match number.parse::<f64>() {
         Ok(value) if value * scale >= 1.0 && value * scale < 9e18 => Ok(Nanos::new((value * scale).round() as i64)),
-        _ => Err("expected a time above zero, such as 500ms, 10s, 2m or 1h".to_owned()),
+        _ => Err("expected a time above zero and below 100000d, such as 500ms, 10s, 2m or 1h".to_owned()),
     }
 }
 

@@ -131,6 +131,10 @@ pub(super) struct Reports {
     interval_end: Option<i64>,
     /// First and last moment of the present interval; the reverse of all time before anything was seen.
     span: (Timestamp, Timestamp),
+    /// The latest moment of all.
+    latest: Timestamp,
+    /// How often something was earlier than what came before it, and by how much at most.
+    backwards: (u64, Nanos),
     frames_before: Option<Frames>,
     /// The reports of earlier intervals, if the end needs them.
     done: Vec<RttReport>,
@@ -175,6 +179,8 @@ impl Reports {
             interval: arguments.interval.map(Nanos::get),
             interval_end: None,
             span: NOTHING,
+            latest: NOTHING.1,
+            backwards: (0, Nanos::new(0)),
             frames_before: None,
             done: Vec::new(),
         }
@@ -190,6 +196,25 @@ impl Reports {
     #[inline]
     pub(super) fn see(&mut self, at: Timestamp) {
         self.span = (self.span.0.min(at), self.span.1.max(at));
+        if at < self.latest {
+            let step = Nanos::new(self.latest.as_nanos().saturating_sub(at.as_nanos()));
+            self.backwards = (self.backwards.0 + 1, self.backwards.1.max(step));
+        } else {
+            self.latest = at;
+        }
+    }
+
+    /// Warns of frames out of order by more than several receive queues of one interface explain.
+    pub(super) fn warn_of_disorder(&mut self) {
+        const USUAL: Nanos = Nanos::new(10_000_000);
+        let (frames, most) = self.backwards;
+        if most > USUAL {
+            let order = if self.sources.len() > 1 { "; give captures in the order of their time" } else { "" };
+            self.warn(format!(
+                "{frames} frames are earlier than one before them, by up to {most}: delays between them may be \
+                 wrong{order}"
+            ));
+        }
     }
 
     /// Whether `at` is behind the present interval. What comes late counts where it comes; intervals without anything

@@ -238,6 +238,21 @@ fn records(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
     records
 }
 
+/// Captures in the wrong order are measured, with a word about it.
+#[test]
+fn captures_out_of_order_are_told() {
+    let rtt = |captures: [&str; 2]| {
+        let [first, second] = captures.map(testdata);
+        dwell(&["rtt", &first, &second, "--match", "ntp,icmp-echo", "--format", "json"])
+    };
+    rtt(["ntp/ntp.pcap", "icmp/icmp.pcapng"]).ok();
+    let run = rtt(["icmp/icmp.pcapng", "ntp/ntp.pcap"]);
+    assert_eq!((run.code, run.err.lines().count()), (0, 1), "{}", run.err);
+    let warning = run.json()["warnings"][0].as_str().unwrap().to_owned();
+    assert_eq!(run.err, format!("dwell: warning: {warning}\n"));
+    assert!(warning.contains("1037 frames are earlier"), "{warning}");
+}
+
 #[test]
 fn help_is_no_error() {
     for (arguments, words) in [
