@@ -262,8 +262,10 @@ impl RttMeter {
         let Some(rule) = self.rules.get_mut(number) else { return };
         let tag = rule.first_tag[series.leg as usize] + series.group.min(self.groups - 1);
         let event = Event { id: sighting.id, at: sighting.at, token: sighting.token, tag, is_request };
-        if let AnyMeter::Fridge(fridge) = &mut rule.meter {
-            // A fridge fits the cache: nothing is gained by waiting.
+        if let AnyMeter::Fridge(fridge) = &mut rule.meter
+            && fridge.fits_cache()
+        {
+            // Nothing is gained by waiting.
             if let Some(sample) = fridge.take(&event) {
                 self.samples.clear();
                 self.samples.push(sample);

@@ -31,7 +31,7 @@ pub(crate) struct Table<E> {
 
 /// At most this share of the slots is occupied: probes stay short. A table that may still grow does so sooner.
 const FULLEST: (usize, usize) = (3, 4);
-const FULLER: (usize, usize) = (1, 2);
+const FULLER: (usize, usize) = (5, 8);
 /// Tags that are looked at together.
 const WINDOW: usize = 8;
 const EMPTY: u8 = 0;

@@ -87,6 +87,10 @@ struct Counts {
 /// Choices of *p* come after this many offered requests at first, then ever later.
 const FIRST_WINDOW: u64 = 1 << 10;
 const LAST_WINDOW: u64 = 1 << 17;
+/// So many cache misses overlap.
+const BATCH: usize = 64;
+/// 768 KiB.
+const CACHED_SLOTS: usize = 1 << 15;
 
 impl Fridge {
     /// Bytes per slot.
@@ -188,6 +192,22 @@ impl Fridge {
         let hash = id.0.wrapping_mul(self.slot_factor);
         let at = hash::index((hash >> 32) as u32, self.slots.len() as u32) as usize;
         (at, hash as u32 >> (32 - self.fingerprint_bits))
+    }
+
+    /// Whether the slots stay in a processor's own cache, so that nothing is gained by batches.
+    #[inline]
+    pub(crate) fn fits_cache(&self) -> bool {
+        self.slots.len() <= CACHED_SLOTS
+    }
+
+    /// Touches the events' slots, so that the cache misses of a batch overlap.
+    fn touch(&self, events: &[Event]) {
+        let mut touched = 0;
+        for event in events {
+            let (at, _) = self.place(event.id);
+            touched ^= self.slots[at].fingerprint();
+        }
+        std::hint::black_box(touched);
     }
 
     /// Takes one event; gives a sample if it is a response that finds its request.
@@ -303,8 +323,13 @@ fn decay(slots: u32) -> f64 {
 
 impl Meter for Fridge {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
-        for event in events {
-            samples.extend(self.take(event));
+        for batch in events.chunks(BATCH) {
+            if !self.fits_cache() {
+                self.touch(batch);
+            }
+            for event in batch {
+                samples.extend(self.take(event));
+            }
         }
     }
 
