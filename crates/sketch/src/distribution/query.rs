@@ -28,43 +28,61 @@ pub struct Distribution {
 #[derive(Clone, Debug)]
 struct Curve {
     bins: Vec<Bin>,
-    /// Running sums of weight and excess up to and including each bin.
+    /// Sums of weight and excess before every bin whose rank is a multiple of [`STRIDE`].
     sums: Vec<(f64, f64)>,
+    total: (f64, f64),
     /// Largest delay of all bins.
     longest: i64,
 }
 
+/// A running sum is kept for so many bins, and added up between.
+const STRIDE: usize = 32;
+
 impl Curve {
     fn new(bins: Vec<Bin>) -> Self {
+        let mut sums = Vec::with_capacity(bins.len().div_ceil(STRIDE));
         let mut total = (0.0, 0.0);
         let mut longest = i64::MIN;
-        let sums = bins
-            .iter()
-            .map(|bin| {
+        for block in bins.chunks(STRIDE) {
+            sums.push(total);
+            for bin in block {
                 total = (total.0 + bin.weight, total.1 + bin.excess);
                 longest = longest.max(bin.high);
-                total
-            })
-            .collect();
-        Self { bins, sums, longest }
+            }
+        }
+        Self { bins, sums, total, longest }
     }
 
-    fn total(&self) -> (f64, f64) {
-        self.sums.last().copied().unwrap_or_default()
+    /// Sums of weight and excess up to and including a bin.
+    fn sums_to(&self, rank: usize) -> (f64, f64) {
+        let block = rank / STRIDE;
+        let bins = &self.bins[block * STRIDE..=rank];
+        bins.iter().fold(self.sums[block], |sums, bin| (sums.0 + bin.weight, sums.1 + bin.excess))
+    }
+
+    /// The first bin up to which the weight is enough, or else the last one.
+    fn first(&self, is_enough: impl Fn(f64) -> bool) -> usize {
+        let block = self.sums.partition_point(|&(weight, _)| !is_enough(weight)).saturating_sub(1);
+        let start = block * STRIDE;
+        let mut weight = self.sums[block].0;
+        let found = self.bins[start..].iter().position(|bin| {
+            weight += bin.weight;
+            is_enough(weight)
+        });
+        found.map_or(self.bins.len() - 1, |bins| start + bins)
     }
 
     /// Index of the first bin at which the distribution function reaches `share`.
     fn rank(&self, share: f64) -> usize {
-        let (weight, _) = self.total();
-        let wanted = share * weight * (1.0 - 1e-12);
-        self.sums.partition_point(|&(w, _)| w < wanted).min(self.bins.len() - 1)
+        let wanted = share * self.total.0 * (1.0 - 1e-12);
+        self.first(|weight| weight >= wanted)
     }
 
     /// Standard error of the estimated distribution function after the bin at `rank`:
     /// √((1 − *F*)² *V*≤ + *F*² *V*>) / Σ*w*.
     fn standard_error(&self, rank: usize) -> f64 {
-        let (weight, excess) = self.total();
-        let (below, excess_below) = self.sums[rank];
+        let (weight, excess) = self.total;
+        let (below, excess_below) = self.sums_to(rank);
         let share = below / weight;
         ((1.0 - share).powi(2) * excess_below + share * share * (excess - excess_below)).max(0.0).sqrt() / weight
     }
@@ -74,8 +92,8 @@ impl Curve {
         let rank = self.rank(q);
         let error = Z95 * self.standard_error(rank);
         let bin = self.bins[rank];
-        let (up_to, _) = self.sums[rank];
-        let inside = 1.0 - ((up_to - q * self.total().0) / bin.weight).clamp(0.0, 1.0);
+        let (up_to, _) = self.sums_to(rank);
+        let inside = 1.0 - ((up_to - q * self.total.0) / bin.weight).clamp(0.0, 1.0);
         Estimate {
             value: bin.low + ((bin.high - bin.low) as f64 * inside).round() as i64,
             low: self.bins[self.rank(q - error)].low,
@@ -84,7 +102,7 @@ impl Curve {
     }
 
     fn mean(&self) -> Estimate<f64> {
-        let (weight, excess) = self.total();
+        let (weight, excess) = self.total;
         let middle = |b: &Bin| 0.5 * (b.low as f64 + b.high as f64);
         let half_width = |b: &Bin| 0.5 * (b.high as f64 - b.low as f64);
         let (sum, width) = self.bins.iter().fold((0.0, 0.0), |(sum, width), bin| {
@@ -140,7 +158,7 @@ impl Distribution {
         if self.samples == 0 {
             return None;
         }
-        let (value, variance) = self.value.total();
+        let (value, variance) = self.value.total;
         let error = Z95 * variance.max(0.0).sqrt();
         Some(Estimate { value, low: (value - error).max(self.samples as f64), high: value + error })
     }
@@ -183,15 +201,15 @@ impl Distribution {
     /// The share of exchanges that took no longer than each bin's upper end, in rising order: at most `points` points,
     /// evenly spaced in rank where there are more bins.
     pub fn cdf(&self, points: usize) -> Vec<(i64, Estimate<f64>)> {
-        let (total, _) = self.value.total();
+        let (total, _) = self.value.total;
         if self.samples == 0 || points == 0 {
             return Vec::new();
         }
-        let (bins, sums) = (&self.value.bins, &self.value.sums);
+        let bins = &self.value.bins;
         let mut cdf = Vec::new();
         let mut rank = 0;
         while let Some(bin) = bins.get(rank) {
-            let share = sums[rank].0 / total;
+            let share = self.value.sums_to(rank).0 / total;
             let next_share = share + 1.0 / points as f64;
             let error = Z95 * self.value.standard_error(rank);
             // Delays are longer where every ambiguous sample takes its longer bound, so shares are smaller.
@@ -205,9 +223,8 @@ impl Distribution {
                     high: (high.max(share) + error).min(1.0),
                 },
             ));
-            let next = rank + 1 + sums[rank + 1..].partition_point(|&(sum, _)| sum / total < next_share);
             // The last point is that of the last bin.
-            rank = if rank + 1 == bins.len() { next } else { next.min(bins.len() - 1) };
+            rank = self.value.first(|sum| sum / total >= next_share).max(rank + 1);
         }
         cdf
     }
@@ -242,6 +259,6 @@ impl Distribution {
 impl Curve {
     fn share_up_to(&self, delay: i64) -> f64 {
         let after = self.bins.partition_point(|b| b.high <= delay);
-        after.checked_sub(1).map_or(0.0, |rank| self.sums[rank].0 / self.total().0)
+        after.checked_sub(1).map_or(0.0, |rank| self.sums_to(rank).0 / self.total.0)
     }
 }
