@@ -152,9 +152,14 @@ impl DelayStore {
         self.recent.push(cell);
         if self.recent.len() >= self.batch {
             self.settle();
-            self.collapse();
-            self.begin_batch();
         }
+    }
+
+    /// Sorts the recent cells in and keeps the bound.
+    pub(crate) fn settle(&mut self) {
+        self.sort_in();
+        self.collapse();
+        self.begin_batch();
     }
 
     /// Batches are as large as the bins are many, so that sorting them in visits each bin a few times altogether.
@@ -166,7 +171,7 @@ impl DelayStore {
 
     /// Sorts the recent cells into the bins.
     #[inline(never)]
-    pub(crate) fn settle(&mut self) {
+    fn sort_in(&mut self) {
         self.recent.sort_unstable_by_key(|cell| cell.key);
         // From the largest key down, so that no bin is overwritten before it has moved.
         let mut left = self.bins.len();
@@ -201,7 +206,7 @@ impl DelayStore {
     pub(super) fn settled(&self) -> Cow<'_, Self> {
         let mut settled = Cow::Borrowed(self);
         if !self.recent.is_empty() {
-            settled.to_mut().settle();
+            settled.to_mut().sort_in();
         }
         settled
     }
@@ -431,6 +436,25 @@ mod tests {
         assert_eq!((bounds.low, bounds.high), (97_000_000, 1_005_000_000));
         assert_eq!(store.distribution(0, Ambiguous::Bounds).exchanges().unwrap().value, 100.0);
         assert_eq!(store.distribution(0, Ambiguous::Drop).exchanges().unwrap().value, 98.0);
+    }
+
+    /// Whatever is done in between, a batch never meets more bins than leave it room.
+    #[test]
+    fn the_bound_holds_at_every_moment() {
+        let bytes = 20_000;
+        let mut store = DelayStore::bounded(1, bytes).unwrap();
+        let mut other = store.clone();
+        for i in 0..20_000 {
+            store.update(0, &sample(1_000_003 * i, 1.0));
+            other.update(0, &sample(999_983 * i, 1.0));
+            match i % 331 {
+                0 => store.settle(),
+                1 => store.merge(&other),
+                2 => store = DelayStore::from_bytes(&store.to_bytes()).unwrap(),
+                _ => (),
+            }
+            assert!(store.state_bytes() <= bytes, "{} after {i}", store.state_bytes());
+        }
     }
 
     #[test]
