@@ -5,7 +5,6 @@ use crate::events::Events;
 use dwell_capture::{CaptureError, CaptureFiles, FrameSource};
 use dwell_observe::Observer;
 use dwell_observe::parse::{self, Key};
-use dwell_sketch::fridge::Fridge;
 use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
 use dwell_types::{FlowKey, Frame, Match, Nanos};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -126,7 +125,7 @@ fn measure_events(arguments: &Arguments, path: &Path) -> Result<ExitCode, Failur
 
 fn meter(arguments: &Arguments, matches: &[Match], groups: u16, taken: usize) -> Result<RttMeter, Failure> {
     const FLOW_EXPIRY: Nanos = Nanos::from_secs(86_400);
-    let mut settings = Settings {
+    let settings = Settings {
         matches: matches.to_vec(),
         has_inside: !arguments.inside.is_empty(),
         groups,
@@ -144,34 +143,16 @@ fn meter(arguments: &Arguments, matches: &[Match], groups: u16, taken: usize) ->
         seed: arguments.seed,
         keeps_samples: arguments.samples.is_some() || arguments.format == Format::Ppviz,
     };
-    let slots = arguments.slots.map_or(0, |n| (n as usize).saturating_mul(Fridge::SLOT_BYTES * matches.len()));
-    let attempt = |settings: &Settings| {
-        // Slots beyond all memory are not even asked for.
-        if slots > settings.memory {
-            return Err(SettingsError::Memory { given: settings.memory, needed: slots });
-        }
-        RttMeter::new(settings)
-    };
-    match attempt(&settings) {
-        Ok(meter) => Ok(meter),
-        Err(SettingsError::Memory { needed, .. }) => {
-            // What is needed is known for certain only by trying; what is huge is not tried.
-            const HUGE: usize = 1 << 28;
-            let more = |needed: usize, memory: usize| needed.max(memory + memory / 32);
-            settings.memory = more(needed, settings.memory);
-            while settings.memory < HUGE
-                && let Err(SettingsError::Memory { needed, .. }) = attempt(&settings)
-            {
-                settings.memory = more(needed, settings.memory);
-            }
-            let needed = (settings.memory + taken).div_ceil(1024);
-            Err(Failure::Usage(format!(
-                "--memory of {} bytes is too small for these matches, groups and slots: {needed}KiB would do",
-                arguments.memory
-            )))
-        }
-        Err(error) => Err(Failure::Usage(error.to_string())),
-    }
+    RttMeter::new(&settings).map_err(|error| {
+        Failure::Usage(match error {
+            SettingsError::Memory { needed, .. } => format!(
+                "--memory of {} bytes is too small for these matches, groups and slots: {}KiB would do",
+                arguments.memory,
+                (needed + taken).div_ceil(1024)
+            ),
+            other => other.to_string(),
+        })
+    })
 }
 
 /// When requests are given up: by default after the last retransmission of a SYN, 1 + 2 + … + 64 s.

@@ -186,7 +186,8 @@ impl RttMeter {
         let split = Split::new(settings, &matches, series)?;
         let store = match split.store {
             None => DelayStore::unbounded(series),
-            Some(bytes) => DelayStore::bounded(series, bytes).ok_or(split.too_little())?,
+            Some(bytes) => DelayStore::bounded(series, bytes)
+                .ok_or(SettingsError::Memory { given: bytes, needed: DelayStore::least_bytes(series) })?,
         };
         let mut rule_of = [ABSENT; Match::ALL.len()];
         let mut rules = Vec::with_capacity(matches.len());
@@ -195,8 +196,8 @@ impl RttMeter {
             let legs = legs(matching, settings.has_inside);
             let tags = legs.len() * usize::from(groups);
             let exchanges = Exchanges {
-                // At most 8 legs of 2¹³ groups: the last tag may not fit 16 bits, the count of tags is clamped above.
-                tags: u16::try_from(tags).map_err(|_| split.too_little())?,
+                // At most 5 legs of 2¹³ groups.
+                tags: tags as u16,
                 repeat: matching.repeat(),
                 expiry: if matching == Match::TcpFlow { settings.flow_expiry } else { settings.expiry },
                 seed: hash::word(settings.seed, matching as u64),
@@ -403,13 +404,11 @@ fn legs(matching: Match, has_inside: bool) -> &'static [Leg] {
 }
 
 /// How the memory is divided: a quarter for the store of delays, the rest among the rules, four parts to each rule that
-/// sees every segment and one to each other.
+/// sees every segment and one to each other. With a fixed number of slots the store has what these leave.
 struct Split {
     store: Option<usize>,
     tables: usize,
     parts: usize,
-    given: usize,
-    overhead: usize,
 }
 
 impl Split {
@@ -421,30 +420,36 @@ impl Split {
     }
 
     fn new(settings: &Settings, matches: &[Match], series: usize) -> Result<Self, SettingsError> {
-        let counts = series * 2 * size_of::<Fates>();
-        let rules = matches.len() * (size_of::<Rule>() + size_of::<Profile>() + BATCH * size_of::<Event>());
-        let overhead = counts + rules + BATCH * size_of::<Sample>() + size_of::<RttMeter>();
+        /// Fewer slots than this measure nothing.
+        const LEAST_SLOTS: usize = 64;
         let parts = matches.iter().map(|&m| Self::parts(m)).sum();
-        let mut split = Self { store: None, tables: 0, parts, given: settings.memory, overhead };
+        let mut split = Self { store: None, tables: 0, parts };
         if settings.method == Method::Exact {
             return Ok(split);
         }
-        let left = settings.memory.checked_sub(overhead).ok_or(split.too_little())?;
-        split.store = Some(left / 4);
-        split.tables = left - left / 4;
-        if split.tables / parts < 64 * Fridge::SLOT_BYTES {
-            return Err(split.too_little());
+        let counts = series * 3 * size_of::<Fates>();
+        let rules = matches.len() * (size_of::<Rule>() + size_of::<Profile>() + BATCH * size_of::<Event>());
+        let overhead = counts + rules + BATCH * size_of::<Sample>() + size_of::<RttMeter>();
+        let least_store = DelayStore::least_bytes(series);
+        let (needed, tables) = match settings.slots {
+            Some(slots) => {
+                let tables = matches.len().saturating_mul(slots as usize * Fridge::SLOT_BYTES);
+                (tables.saturating_add(overhead + least_store), Some(tables))
+            }
+            // The store has a quarter, the tables three.
+            None => (overhead + (4 * least_store).max(parts * LEAST_SLOTS * Fridge::SLOT_BYTES * 4 / 3), None),
+        };
+        if needed > settings.memory {
+            return Err(SettingsError::Memory { given: settings.memory, needed });
         }
+        let left = settings.memory - overhead;
+        let store = tables.map_or(left / 4, |tables| left - tables);
+        split.store = Some(store);
+        split.tables = left - store;
         Ok(split)
     }
 
     fn table(&self, matching: Match) -> usize {
         self.tables * Self::parts(matching) / self.parts.max(1)
-    }
-
-    /// The error, with about the least that would do.
-    fn too_little(&self) -> SettingsError {
-        let needed = (self.overhead + self.parts * 64 * Fridge::SLOT_BYTES * 4 / 3).next_multiple_of(1024);
-        SettingsError::Memory { given: self.given, needed: needed.max(self.given + 1) }
     }
 }

@@ -80,9 +80,13 @@ impl DelayStore {
 
     /// A store of at most `bytes` for `series` distributions; `None` if that is too little for 32 bins each.
     pub fn bounded(series: usize, bytes: usize) -> Option<Self> {
-        let left = bytes.checked_sub(series * size_of::<[Part; PARTS]>())?;
-        let most = left / size_of::<Cell>();
-        (most >= 32 * series.max(1)).then(|| Self::of(Vec::new(), most, vec![[EMPTY; PARTS]; series]))
+        let most = bytes.checked_sub(series * size_of::<[Part; PARTS]>())? / size_of::<Cell>();
+        (bytes >= Self::least_bytes(series)).then(|| Self::of(Vec::new(), most, vec![[EMPTY; PARTS]; series]))
+    }
+
+    /// The least that [`DelayStore::bounded`] takes for so many series.
+    pub fn least_bytes(series: usize) -> usize {
+        series * size_of::<[Part; PARTS]>() + 32 * series.max(1) * size_of::<Cell>()
     }
 
     /// A store of these bins, which are sorted.
