@@ -68,7 +68,7 @@ fn testdata() -> Result<()> {
     succeed(Command::new("sha256sum").current_dir(root().join("testdata")).args(["--check", "--quiet", "SHA256SUMS"]))
 }
 
-/// Every fuzz target for a while. Needs cargo-fuzz, and the compiler's unstable flags by `RUSTC_BOOTSTRAP`.
+/// Every fuzz target for a while, always from the same seed: a check must repeat. Needs cargo-fuzz, and the compiler's unstable flags by `RUSTC_BOOTSTRAP`.
 fn fuzz() -> Result<()> {
     if !has(&["fuzz", "--version"]) {
         eprintln!("skipped: cargo-fuzz is not installed (cargo install cargo-fuzz)");
@@ -82,7 +82,18 @@ fn fuzz() -> Result<()> {
     for target in String::from_utf8_lossy(&listed.stdout).lines() {
         eprintln!("-- {target}, {seconds} s");
         let limit = format!("-max_total_time={seconds}");
-        let options = ["fuzz", "run", "--sanitizer", "none", target, "--", &limit, "-verbosity=0", "-rss_limit_mb=512"];
+        let options = [
+            "fuzz",
+            "run",
+            "--sanitizer",
+            "none",
+            target,
+            "--",
+            &limit,
+            "-seed=1",
+            "-verbosity=0",
+            "-rss_limit_mb=512",
+        ];
         succeed(cargo(&options).env("RUSTC_BOOTSTRAP", "1").stderr(Stdio::inherit()))?;
     }
     Ok(())

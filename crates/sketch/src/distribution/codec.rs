@@ -11,8 +11,8 @@
 //!   f64 f64    Σ weight, Σ (weight² − weight)
 //! ```
 
-use super::bins::{COARSEST, CODE_BITS, FINEST};
-use super::store::{Cell, DelayStore, EMPTY, PARTS, Part};
+use super::bins::{self, COARSEST, CODE_BITS, FINEST};
+use super::store::{Cell, DelayStore, EMPTY, PARTS, Part, SINCE_FIRST, SINCE_LAST};
 use crate::codec::{CodecError, Reader, Writer};
 
 const KIND: u8 = 1;
@@ -57,11 +57,15 @@ impl DelayStore {
                 return Err(CodecError::Value("extremes"));
             }
         }
+        if series.iter().any(|parts| parts[SINCE_LAST].samples != parts[SINCE_FIRST].samples) {
+            // Every ambiguous sample counts in both.
+            return Err(CodecError::Value("ambiguous samples"));
+        }
         let cells = from.count(CELL_BYTES)?;
         if cells > most || most < 32 {
             return Err(CodecError::Value("bound"));
         }
-        let mut bins: Vec<Cell> = Vec::with_capacity(cells);
+        let mut read: Vec<Cell> = Vec::with_capacity(cells);
         let mut has_bins = vec![[false; PARTS]; number];
         for _ in 0..cells {
             let cell = Cell { key: from.u64()?, weight: from.amount("weight")?, excess: from.amount("variance")? };
@@ -69,17 +73,25 @@ impl DelayStore {
             let part = part.filter(|n| series.get(n / PARTS).is_some_and(|parts| parts[n % PARTS].samples > 0));
             let Some(part) = part else { return Err(CodecError::Value("series")) };
             has_bins[part / PARTS][part % PARTS] = true;
-            if bins.last().is_some_and(|before| before.key >= cell.key) {
+            let Part { bits, min, max, .. } = series[part / PARTS][part % PARTS];
+            let (low, high) = bins::range(cell.key & ((1 << CODE_BITS) - 1), bits);
+            if high < min || max < low {
+                return Err(CodecError::Value("bin beside its extremes"));
+            }
+            if cell.weight == 0.0 {
+                return Err(CodecError::Value("empty bin"));
+            }
+            if read.last().is_some_and(|before| before.key >= cell.key) {
                 return Err(CodecError::Value("order of bins"));
             }
-            bins.push(cell);
+            read.push(cell);
         }
         if series.iter().flatten().zip(has_bins.iter().flatten()).any(|(part, has_bins)| part.samples > 0 && !has_bins)
         {
             return Err(CodecError::Value("samples without bins"));
         }
         from.finish()?;
-        Ok(Self::of(bins, most, series))
+        Ok(Self::of(read, most, series))
     }
 }
 
@@ -147,6 +159,46 @@ mod tests {
                 store.merge(&copy);
             }
         }
+    }
+
+    /// Found by fuzzing: samples since the last request, but none since the first.
+    #[test]
+    fn ambiguous_samples_have_two_ends() {
+        let mut body = store(&[(700, 250)]).to_bytes();
+        body.truncate(body.len() - 8);
+        let parts = 6 + 8 + 8;
+        // The unambiguous part, which is empty, in place of the one since the first.
+        body.copy_within(parts..parts + PART_BYTES, parts + 2 * PART_BYTES);
+        assert_eq!(DelayStore::from_bytes(&seal(body)).unwrap_err(), CodecError::Value("ambiguous samples"));
+    }
+
+    /// Found by fuzzing: a bin that does not touch the range from the smallest to the largest delay of its part.
+    #[test]
+    fn bins_lie_between_the_extremes() {
+        let mut body = store(&[(700, 2)]).to_bytes();
+        body.truncate(body.len() - 8);
+        let smallest = 6 + 8 + 8 + 8 + 1;
+        for extreme in [smallest, smallest + 8] {
+            body[extreme..extreme + 8].copy_from_slice(&5i64.to_le_bytes());
+        }
+        assert_eq!(DelayStore::from_bytes(&seal(body)).unwrap_err(), CodecError::Value("bin beside its extremes"));
+    }
+
+    /// Delays at both ends of time in one bin: their distance is no 64-bit number.
+    #[test]
+    fn the_widest_bins_have_quantiles() {
+        let mut store = DelayStore::bounded(1, DelayStore::least_bytes(1)).unwrap();
+        for shift in 0..63 {
+            for sign in [-1, 1] {
+                let delay = Nanos::new(sign * (i64::MAX >> shift));
+                let at = Timestamp::from_nanos(0);
+                let sample =
+                    Sample { at, since_first: delay, since_last: delay, weight: 1.0, inserted_since: 0, tag: 0 };
+                store.update(0, &sample);
+            }
+        }
+        let median = store.distribution(0, Ambiguous::Drop).quantile(0.5).unwrap();
+        assert!(median.low <= 0 && 0 <= median.high, "{median:?}");
     }
 
     /// Bytes of version 1 as they were first written: old files must still read.

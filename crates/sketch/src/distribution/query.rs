@@ -95,7 +95,7 @@ impl Curve {
         let (up_to, _) = self.sums_to(rank);
         let inside = 1.0 - ((up_to - q * self.total.0) / bin.weight).clamp(0.0, 1.0);
         Estimate {
-            value: bin.low + ((bin.high - bin.low) as f64 * inside).round() as i64,
+            value: bin.low.saturating_add(((bin.high as f64 - bin.low as f64) * inside).round() as i64).min(bin.high),
             low: self.bins[self.rank(q - error)].low,
             high: self.bins[self.rank(q + error)].high,
         }
@@ -235,7 +235,7 @@ impl Distribution {
         let mut sums = vec![(0.0, 0.0); edges.len().saturating_sub(1)];
         let mut after = 0;
         for bin in &self.value.bins {
-            let middle = bin.low + (bin.high - bin.low) / 2;
+            let middle = i64::midpoint(bin.low, bin.high);
             // Middles rise, but for overlapping bins: the edge is the same or near.
             while edges.get(after).is_some_and(|&edge| edge <= middle) {
                 after += 1;

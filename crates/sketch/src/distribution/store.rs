@@ -34,8 +34,8 @@ pub struct DelayStore {
 /// Each series has three parts: unambiguous samples; ambiguous ones since the last request; the same since the first.
 pub(super) const PARTS: usize = 3;
 const CLEAR: usize = 0;
-const SINCE_LAST: usize = 1;
-const SINCE_FIRST: usize = 2;
+pub(super) const SINCE_LAST: usize = 1;
+pub(super) const SINCE_FIRST: usize = 2;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cell {
