@@ -2,9 +2,10 @@
 //!
 //! **Answers**: every exchange while all open requests fit the memory; after that, a fridge's weighted samples.
 //!
-//! **Model**: admission by the hash of the id makes both one: an exact table admits everything. When the table is full, *p*
-//! is chosen from the rate and the delays seen so far, open requests above the new threshold go, and the others move into
-//! the fridge in the order of their arrival, as if they had been inserted there. Samples taken before have weight 1.
+//! **Model**: admission by the hash of the id makes both one: an exact table admits everything. When the table is full, the
+//! fridge begins with a cautious *p* (see [`EntryProbability`]), open requests above the new threshold go, and the others
+//! move into the fridge in the order of their arrival, as if they had been inserted there. Samples taken before have
+//! weight 1.
 //!
 //! **State**: ¾ of the memory for the table, then for the fridge; the last quarter holds the open requests while they move.
 //!
@@ -67,8 +68,7 @@ impl Auto {
         let Phase::Exact(exact, profile) = &mut self.phase else { return };
         // The parameters were tried when this was built.
         let Ok(mut fridge) = Fridge::new(Params { slots: 2, ..self.params }, self.exchanges) else { return };
-        let p = profile.choose(self.params.slots, EntryProbability::ONE, self.exchanges.expiry);
-        let p = if p.value() > EntryProbability::HAND_OVER.value() { EntryProbability::HAND_OVER } else { p };
+        let p = EntryProbability::cautious(self.params.slots, profile.offered());
         fridge.start(std::mem::take(profile), p);
         let nothing = Exact::bounded(self.exchanges, 0);
         let (fates, open) = std::mem::replace(exact, nothing).into_open(|id| fridge.admits(id));

@@ -141,8 +141,9 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     assert!(shares.iter().all(|share| (0.93..=0.97).contains(share)), "{shares:.4?}");
 }
 
-/// From p = 1, which is far too much here, a fridge finds a probability about as good as the best fixed one: the error of
-/// the estimated p50 and p95 over runs is at most 1.5 times that of the best of seven fixed probabilities.
+/// From where it begins, a fridge finds a probability about as good as the best fixed one: the error of
+/// the estimated p50 and p95 over runs is at most 1.7 times that of the best of seven fixed probabilities, the time of finding
+/// included: 1.5 s of traffic.
 #[test]
 fn the_entry_probability_is_found() {
     let settings = Settings::fridge_heavy_tailed().with_span(Nanos::new(1_500_000_000));
@@ -164,5 +165,5 @@ fn the_entry_probability_is_found() {
     };
     let found = error(None);
     let best = (3..10).map(|octave| error(Some(0.5f64.powi(octave)))).fold(f64::INFINITY, f64::min);
-    assert!(found < 1.5 * best, "found: {found}, best fixed: {best}");
+    assert!(found < 1.7 * best, "found: {found}, best fixed: {best}");
 }

@@ -13,8 +13,14 @@ impl EntryProbability {
     /// Every request enters.
     pub const ONE: Self = Self { base: 1.0, step: 0 };
 
-    /// 2^(−5/4) = .42: at a hand-over, at most so many of the open requests are kept.
-    pub(crate) const HAND_OVER: Self = Self { base: 1.0, step: 10 };
+    /// Where to begin with `slots` slots when `offered` requests were seen so far: so sparse that entries stay for 16 times
+    /// as many. Delays that are longer than entries stay are not seen, so beginning too dense hides its own error, and
+    /// beginning too sparse only costs samples.
+    pub(crate) fn cautious(slots: u32, offered: u64) -> Self {
+        let wanted = f64::from(slots) / (16.0 * offered.max(1) as f64);
+        let step = (-8.0 * wanted.min(1.0).log2()).ceil().min(255.0);
+        Self { base: 1.0, step: step as u8 }
+    }
 
     /// A fixed probability, in `(0, 1]`.
     pub fn fixed(probability: f64) -> Option<Self> {
@@ -104,6 +110,11 @@ impl Profile {
         }
         self.latest = at;
         self.offered += requests;
+    }
+
+    /// Requests counted since the last choice.
+    pub(crate) fn offered(&self) -> u64 {
+        self.offered
     }
 
     /// Takes a weighted delay.

@@ -108,7 +108,7 @@ impl Fridge {
         if !(1..=32).contains(&params.fingerprint_bits) {
             return Err(FridgeError::FingerprintBits(params.fingerprint_bits));
         }
-        let probability = fixed.unwrap_or(EntryProbability::ONE);
+        let probability = fixed.unwrap_or(EntryProbability::cautious(params.slots, FIRST_WINDOW));
         Ok(Self {
             exchanges,
             slots: vec![Slot::default(); params.slots as usize],
@@ -149,8 +149,8 @@ impl Fridge {
         self.profile = profile;
         self.probability = probability;
         self.threshold = probability.threshold();
-        self.window = LAST_WINDOW;
-        self.until_choice = LAST_WINDOW;
+        self.window = FIRST_WINDOW;
+        self.until_choice = FIRST_WINDOW;
     }
 
     /// Changes the number of slots of a fridge that is still empty.
@@ -436,7 +436,7 @@ mod tests {
 
     #[test]
     fn every_request_has_one_fate() {
-        let mut fridge = fridge(64, None, Match::Dns);
+        let mut fridge = fridge(512, None, Match::Dns);
         for i in 0..200_000u64 {
             let at = i as i64 * 1_000;
             take(&mut fridge, Event { tag: (i % 2) as u16, ..request(hash::finish(i), at) });
