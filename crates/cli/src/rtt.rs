@@ -5,7 +5,7 @@ use crate::events::Events;
 use dwell_capture::{CaptureError, CaptureFiles, FrameSource};
 use dwell_observe::Observer;
 use dwell_observe::parse::{self, Key};
-use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
+use dwell_sketch::rtt::{RttMeter, Settings, SettingsError};
 use dwell_types::{FlowKey, Frame, Match, Nanos};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
@@ -15,7 +15,7 @@ use std::process::ExitCode;
 // What is asked.
 mod arguments;
 pub(crate) use arguments::Arguments;
-use arguments::{Format, KeyChoice, MethodChoice};
+use arguments::{Format, KeyChoice};
 // What is answered, and where it goes.
 mod reports;
 use reports::{Observed, Outputs, Reports};
@@ -129,11 +129,7 @@ fn meter(arguments: &Arguments, matches: &[Match], groups: u16, taken: usize) ->
         matches: matches.to_vec(),
         has_inside: !arguments.inside.is_empty(),
         groups,
-        method: match arguments.method {
-            MethodChoice::Auto => Method::Auto,
-            MethodChoice::Exact => Method::Exact,
-            MethodChoice::Fridge => Method::Fridge,
-        },
+        method: arguments.method.into(),
         memory: arguments.memory.saturating_sub(taken),
         expiry: expiry(arguments),
         flow_expiry: arguments.expiry.unwrap_or(FLOW_EXPIRY),

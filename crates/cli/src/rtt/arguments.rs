@@ -6,6 +6,7 @@ use crate::{Failure, output};
 use clap::{Args, ValueEnum};
 use dwell_observe::group::Grouping;
 use dwell_report::plot::Image;
+use dwell_sketch::rtt::Method;
 use dwell_types::{Match, Nanos, Prefix};
 use std::path::PathBuf;
 
@@ -149,6 +150,16 @@ fn picture(path: &str) -> Result<(PathBuf, Image), String> {
     let path = PathBuf::from(path);
     let image = Image::of(&path).ok_or("expected a file name ending in .svg or .png")?;
     Ok((path, image))
+}
+
+impl From<MethodChoice> for Method {
+    fn from(choice: MethodChoice) -> Self {
+        match choice {
+            MethodChoice::Auto => Self::Auto,
+            MethodChoice::Exact => Self::Exact,
+            MethodChoice::Fridge => Self::Fridge,
+        }
+    }
 }
 
 impl Arguments {

@@ -142,12 +142,7 @@ pub(super) struct Reports {
 
 impl Reports {
     pub(super) fn new(arguments: &Arguments, sources: Vec<String>) -> Self {
-        use super::arguments::MethodChoice;
-        let method = match arguments.method {
-            MethodChoice::Auto => Method::Auto,
-            MethodChoice::Exact => Method::Exact,
-            MethodChoice::Fridge => Method::Fridge,
-        };
+        let method = Method::from(arguments.method);
         let (ambiguous, name) = match arguments.ambiguous {
             AmbiguousChoice::Bounds => (Ambiguous::Bounds, "bounds"),
             AmbiguousChoice::First => (Ambiguous::First, "first"),

@@ -44,6 +44,21 @@ pub(crate) struct Open {
     answered: bool,
 }
 
+impl Open {
+    /// A request that was just seen.
+    fn new(request: &Event) -> Self {
+        Self {
+            id: request.id.0,
+            first: request.at,
+            last: request.at,
+            tag: request.tag,
+            tokens: Tokens::new(request.token),
+            repeats: 0,
+            answered: false,
+        }
+    }
+}
+
 impl Entry for Open {
     #[inline]
     fn key(&self) -> u64 {
@@ -82,7 +97,6 @@ impl Exact {
 
     /// Takes a request; false if there is no room for it within the bound. Then nothing has changed.
     pub(crate) fn try_request(&mut self, request: &Event) -> bool {
-        let tag = request.tag;
         self.latest = self.latest.max(request.at);
         let key = request.id.0;
         let mut vacant = match self.open.find(key) {
@@ -99,41 +113,21 @@ impl Exact {
             let Place::Vacant(at) = self.open.find(key) else { return false };
             vacant = at;
         }
-        self.open.put(
-            vacant,
-            Open {
-                id: key,
-                first: request.at,
-                last: request.at,
-                tag,
-                tokens: Tokens::new(request.token),
-                repeats: 0,
-                answered: false,
-            },
-        );
-        self.fates[usize::from(tag)].seen += 1;
+        self.open.put(vacant, Open::new(request));
+        self.fates[usize::from(request.tag)].seen += 1;
         true
     }
 
     /// A request with the id of one that is in the table.
     fn repeat(&mut self, at: usize, request: &Event) {
-        let tag = request.tag;
         let is_expired = self.is_expired(self.open.get(at));
         let open = self.open.get_mut(at);
         if is_expired || (open.answered && self.exchanges.repeat == Repeat::Ambiguous) {
             if !open.answered {
                 self.fates[usize::from(open.tag)].expired += 1;
             }
-            *open = Open {
-                first: request.at,
-                last: request.at,
-                tag,
-                tokens: Tokens::new(request.token),
-                repeats: 0,
-                answered: false,
-                ..*open
-            };
-            self.fates[usize::from(tag)].seen += 1;
+            *open = Open::new(request);
+            self.fates[usize::from(request.tag)].seen += 1;
             return;
         }
         match self.exchanges.repeat {
