@@ -6,7 +6,7 @@ use dwell_capture::{CaptureError, CaptureFiles, FrameSource};
 use dwell_observe::Observer;
 use dwell_observe::parse::{self, Key};
 use dwell_sketch::rtt::{RttMeter, Settings, SettingsError};
-use dwell_types::{FlowKey, Frame, Match, Nanos};
+use dwell_types::{FlowKey, Frame, Match, Nanos, Sink};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -58,9 +58,7 @@ fn measure_packets(arguments: &Arguments) -> Result<ExitCode, Failure> {
             }
             reports.see(at);
         }
-        for seen in observer.observe(&frame) {
-            meter.update(seen);
-        }
+        observer.observe(&frame, &mut meter);
         if outputs.want_samples() {
             let flow = flow(&frame, arguments);
             meter.flush();
@@ -107,7 +105,7 @@ fn measure_events(arguments: &Arguments, path: &Path) -> Result<ExitCode, Failur
             reports.end_interval(&mut meter, &Observed::Events(&events), &mut outputs)?;
         }
         reports.see(events.at());
-        meter.update(&seen);
+        meter.take(seen);
         if outputs.want_samples() {
             meter.flush();
             for (series, sample) in meter.take_samples() {

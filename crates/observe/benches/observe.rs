@@ -110,7 +110,7 @@ fn pass(observer: &mut Observer, bytes: &[u8]) -> (u64, u64, u64) {
     for (number, bytes) in bytes.chunks_exact(FRAME).enumerate() {
         let at = Some(Timestamp::from_nanos(number as i64 * 1_000));
         let frame = Frame { at, link: LinkType::ETHERNET, bytes, wire_length: 1514 };
-        for seen in observer.observe(&frame) {
+        observer.observe(&frame, &mut |seen| {
             let sighting = match seen {
                 Observation::Request(sighting) => {
                     requests += 1;
@@ -122,7 +122,7 @@ fn pass(observer: &mut Observer, bytes: &[u8]) -> (u64, u64, u64) {
                 }
             };
             ids = ids.wrapping_add(sighting.id.0 ^ sighting.at.as_nanos() as u64);
-        }
+        });
     }
     (requests, responses, ids)
 }

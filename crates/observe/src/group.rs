@@ -199,29 +199,9 @@ impl Groups {
         }
     }
 
-    /// Puts the observations of a packet into groups.
-    pub(crate) fn assign(&mut self, packet: &Packet<'_>, seen: &mut [Observation]) {
-        // Most packets have several observations in the same one or two groups: [of the reversed key, of its own key].
-        let mut known = [None; 2];
-        for observation in seen {
-            let own = is_own(observation, &packet.flow);
-            let known = &mut known[usize::from(own)];
-            let number = match *known {
-                Some(number) => number,
-                None => {
-                    let key = if own { packet.flow } else { packet.flow.reversed() };
-                    let group = self.grouping.group(packet, &key);
-                    let found = match observation {
-                        Observation::Request(_) => Some(self.find_or_add(&group)),
-                        Observation::Response(_) => self.find(&group),
-                    };
-                    *known = found;
-                    found.unwrap_or(0)
-                }
-            };
-            let (Observation::Request(sighting) | Observation::Response(sighting)) = observation;
-            sighting.series.group = number;
-        }
+    /// The groups of what the packet is.
+    pub(crate) fn of<'a>(&'a mut self, packet: &'a Packet<'a>) -> PacketGroups<'a> {
+        PacketGroups { groups: self, packet, known: [None; 2] }
     }
 
     fn find(&self, group: &Group) -> Option<u16> {
@@ -273,6 +253,33 @@ impl Groups {
     /// Bytes that the tables hold; they do not grow.
     pub fn state_bytes(&self) -> usize {
         self.most * size_of::<Group>() + size_of_val(&*self.slots)
+    }
+}
+
+/// The groups of what one packet is.
+pub(crate) struct PacketGroups<'a> {
+    groups: &'a mut Groups,
+    packet: &'a Packet<'a>,
+    /// Most packets are several observations in the same one or two groups: [of the reversed key, of its own key].
+    known: [Option<u16>; 2],
+}
+
+impl PacketGroups<'_> {
+    /// Puts an observation of the packet into its group.
+    pub(crate) fn name(&mut self, seen: &mut Observation) {
+        let own = is_own(seen, &self.packet.flow);
+        let known = &mut self.known[usize::from(own)];
+        let number = known.unwrap_or_else(|| {
+            let key = if own { self.packet.flow } else { self.packet.flow.reversed() };
+            let group = self.groups.grouping.group(self.packet, &key);
+            *known = match seen {
+                Observation::Request(_) => Some(self.groups.find_or_add(&group)),
+                Observation::Response(_) => self.groups.find(&group),
+            };
+            known.unwrap_or(0)
+        });
+        let (Observation::Request(sighting) | Observation::Response(sighting)) = seen;
+        sighting.series.group = number;
     }
 }
 
@@ -376,8 +383,15 @@ mod tests {
 
     /// The groups of what a packet gives, in order.
     fn groups(pairing: &mut Pairing, packet: &Packet<'_>) -> Vec<u16> {
-        let seen = pairing.observe(packet, Timestamp::from_nanos(1));
-        seen.iter().map(|(Observation::Request(s) | Observation::Response(s))| s.series.group).collect()
+        let mut groups = Vec::new();
+        pairing.observe(
+            packet,
+            Timestamp::from_nanos(1),
+            &mut |(Observation::Request(s) | Observation::Response(s))| {
+                groups.push(s.series.group);
+            },
+        );
+        groups
     }
 
     fn reversed(packet: &Packet<'static>) -> Packet<'static> {

@@ -1,7 +1,7 @@
 use crate::group::{Grouping, Groups};
 use crate::pair::{Pairing, Quic};
 use crate::parse::{self, Key, Reject};
-use dwell_types::{Frame, Match, Observation, Prefix, Timestamp};
+use dwell_types::{Frame, Match, Prefix, Sink, Timestamp};
 
 /// What to look for.
 #[derive(Clone, Debug)]
@@ -69,30 +69,34 @@ impl Observer {
         Self { key, pairing: Pairing::new(&matches, inside, groups, seed), frames: Frames::default() }
     }
 
-    /// The requests and responses that the frame is, responses first; at most [`Pairing::MOST`].
-    #[inline]
-    pub fn observe(&mut self, frame: &Frame<'_>) -> &[Observation] {
+    /// Gives the requests and responses that the frame is to the sink, responses first.
+    #[inline(always)]
+    pub fn observe(&mut self, frame: &Frame<'_>, to: &mut impl Sink) {
         self.frames.total += 1;
         let Some(at) = frame.at else { return self.reject(Reject::NoTimestamp) };
         // Nearly every packet: paired where it is parsed, so that its fields stay in registers.
-        if let Some(packet) = parse::parse_common(frame.link, frame.bytes, self.key) {
-            return self.pairing.observe(&packet, at);
+        if let Some(link) = parse::common(frame.link, frame.bytes) {
+            if let Some(packet) = link.v4(self.key) {
+                return self.pairing.observe(&packet, at, to);
+            }
+            if let Some(packet) = link.v6(self.key) {
+                return self.pairing.observe(&packet, at, to);
+            }
         }
-        self.observe_other(frame, at)
+        self.observe_other(frame, at, to);
     }
 
     #[inline(never)]
-    fn observe_other(&mut self, frame: &Frame<'_>, at: Timestamp) -> &[Observation] {
+    fn observe_other(&mut self, frame: &Frame<'_>, at: Timestamp, to: &mut impl Sink) {
         match parse::parse(frame.link, frame.bytes, frame.wire_length, self.key) {
-            Ok(packet) => self.pairing.observe(&packet, at),
+            Ok(packet) => self.pairing.observe(&packet, at, to),
             Err(reject) => self.reject(reject),
         }
     }
 
     #[inline(never)]
-    fn reject(&mut self, reject: Reject) -> &[Observation] {
+    fn reject(&mut self, reject: Reject) {
         self.frames.rejected[reject as usize] += 1;
-        &[]
     }
 
     /// What became of the frames so far.
@@ -124,7 +128,7 @@ impl Observer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dwell_types::{Leg, LinkType};
+    use dwell_types::{Leg, LinkType, Observation};
 
     /// IPv4 and UDP from port 50,000 to 53 with a query for the root.
     const QUERY: [u8; 45] = [
@@ -140,14 +144,19 @@ mod tests {
     #[test]
     fn frames_are_counted_by_fate() {
         let mut observer = Observer::new(Settings::default());
-        let seen = observer.observe(&frame(&QUERY));
-        let [Observation::Request(request)] = seen else { panic!("{seen:?}") };
+        let mut seen = Vec::new();
+        observer.observe(&frame(&QUERY), &mut |observation| seen.push(observation));
+        let [Observation::Request(request)] = seen[..] else { panic!("{seen:?}") };
         assert_eq!((request.at, request.series.matching), (Timestamp::from_nanos(5), Match::Dns));
         assert_eq!((request.series.leg, request.series.group, request.token), (Leg::Both, 0, 0));
 
-        assert!(observer.observe(&Frame { at: None, ..frame(&QUERY) }).is_empty());
-        assert!(observer.observe(&Frame { link: LinkType(9999), ..frame(&QUERY) }).is_empty());
-        assert!(observer.observe(&Frame { wire_length: 45, ..frame(&QUERY[..10]) }).is_empty());
+        for other in [
+            Frame { at: None, ..frame(&QUERY) },
+            Frame { link: LinkType(9999), ..frame(&QUERY) },
+            Frame { wire_length: 45, ..frame(&QUERY[..10]) },
+        ] {
+            observer.observe(&other, &mut |seen| panic!("{seen:?}"));
+        }
         let frames = observer.frames();
         assert_eq!((frames.total, frames.decoded()), (4, 1));
         let rejected: Vec<_> = frames.rejected().filter(|&(_, count)| count > 0).collect();
@@ -164,7 +173,7 @@ mod tests {
         let group = Some("src".parse().unwrap());
         let mut grouped =
             Observer::new(Settings { group, matches: vec![Match::QuicSpin, Match::Dns], ..Settings::default() });
-        grouped.observe(&frame(&QUERY));
+        grouped.observe(&frame(&QUERY), &mut |_| ());
         assert_eq!((grouped.groups(), grouped.group_name(0)), (2, "other".to_owned()));
         assert_eq!(grouped.group_name(1), "src=10.0.0.1");
         assert_eq!(grouped.quic(), Some(Quic::default()));

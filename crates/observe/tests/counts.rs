@@ -101,35 +101,33 @@ fn count(path: &Path) -> Counts {
                 }
             }
         }
-        for seen in observer.observe(&frame) {
-            match seen {
-                Observation::Request(sighting) => {
-                    let longer_than_record = segment.is_some_and(|segment| longer_than_record(&frame, &segment));
-                    let asked = Asked { sighting: *sighting, frame: number, longer_than_record };
-                    open.entry((sighting.series.matching, sighting.id)).or_insert(asked);
+        observer.observe(&frame, &mut |seen| match seen {
+            Observation::Request(sighting) => {
+                let longer_than_record = segment.is_some_and(|segment| longer_than_record(&frame, &segment));
+                let asked = Asked { sighting, frame: number, longer_than_record };
+                open.entry((sighting.series.matching, sighting.id)).or_insert(asked);
+            }
+            Observation::Response(sighting) => {
+                let series = sighting.series;
+                counts.tcp_dns += u64::from(series.matching == Match::Dns && segment.is_some());
+                let Some(asked) = open.remove(&(series.matching, sighting.id)) else { return };
+                assert_eq!(asked.sighting.series, series, "a response has another series than its request");
+                *counts.samples.entry((series.matching, series.leg)).or_default() += 1;
+                if series.matching == Match::TcpAck {
+                    if asked.longer_than_record {
+                        counts.longer_than_record += 1;
+                    } else if sighting.at == asked.sighting.at && sighting.at.as_nanos() != i64::MAX {
+                        counts.immediate += 1;
+                    } else {
+                        counts.older_ack +=
+                            u64::from(acknowledged[&key].frame > asked.frame && acknowledged[&key].frame < number);
+                    }
                 }
-                Observation::Response(sighting) => {
-                    let series = sighting.series;
-                    counts.tcp_dns += u64::from(series.matching == Match::Dns && segment.is_some());
-                    let Some(asked) = open.remove(&(series.matching, sighting.id)) else { continue };
-                    assert_eq!(asked.sighting.series, series, "a response has another series than its request");
-                    *counts.samples.entry((series.matching, series.leg)).or_default() += 1;
-                    if series.matching == Match::TcpAck {
-                        if asked.longer_than_record {
-                            counts.longer_than_record += 1;
-                        } else if sighting.at == asked.sighting.at && sighting.at.as_nanos() != i64::MAX {
-                            counts.immediate += 1;
-                        } else {
-                            counts.older_ack +=
-                                u64::from(acknowledged[&key].frame > asked.frame && acknowledged[&key].frame < number);
-                        }
-                    }
-                    if series.leg == Leg::Beyond {
-                        counts.handshake_again += u64::from(!answered.insert(sighting.id));
-                    }
+                if series.leg == Leg::Beyond {
+                    counts.handshake_again += u64::from(!answered.insert(sighting.id));
                 }
             }
-        }
+        });
     }
     if let Some(quic) = observer.quic()
         && quic.connections > 0

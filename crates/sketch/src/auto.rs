@@ -13,7 +13,7 @@
 
 use crate::exact::Exact;
 use crate::fridge::{EntryProbability, Fridge, FridgeError, Params, Profile};
-use crate::{Event, Exchanges, Fates, Meter, Sample};
+use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
 use dwell_types::Timestamp;
 
 /// A table of all open requests that becomes a fridge when it is full.
@@ -71,7 +71,7 @@ impl Auto {
         let p = EntryProbability::cautious(self.params.slots, profile.offered());
         fridge.start(std::mem::take(profile), p);
         let nothing = Exact::bounded(self.exchanges, 0);
-        let (fates, open) = std::mem::replace(exact, nothing).into_open(|id| fridge.admits(id));
+        let (fates, open) = std::mem::replace(exact, nothing).into_open(|id| fridge.gate().admits(id));
         fridge.resize(self.params.slots);
         fridge.count_on(fates);
         for request in &open {
@@ -92,7 +92,7 @@ impl Meter for Auto {
                     if !exact.try_request(event) {
                         break;
                     }
-                    profile.offer(event.at, 1);
+                    profile.offer(event.at, 1.0);
                 } else if let Some(sample) = exact.response(event) {
                     profile.sample(sample.since_first, 1.0);
                     samples.push(sample);
@@ -104,6 +104,13 @@ impl Meter for Auto {
         self.hand_over(event.at);
         if let Phase::Fridge(fridge) = &mut self.phase {
             fridge.update(rest, samples);
+        }
+    }
+
+    fn gate(&self) -> Gate {
+        match &self.phase {
+            Phase::Exact(..) => Gate::OPEN,
+            Phase::Fridge(fridge) => fridge.gate(),
         }
     }
 

@@ -1,5 +1,5 @@
 use crate::{Fates, Sample};
-use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp};
+use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 
 /// Everything that takes requests and responses and gives weighted delays.
 ///
@@ -10,11 +10,59 @@ pub trait Meter {
     /// Takes the next events; appends a sample for each response whose request is known, in order.
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>);
 
+    /// Which exchanges the meter can know of. An event of another may be kept from it: that changes nothing but its
+    /// counts. The gate changes only during [`Meter::update`].
+    fn gate(&self) -> Gate {
+        Gate::OPEN
+    }
+
     /// What became of the requests and responses of every series so far; the index is the tag.
     fn fates(&self) -> Vec<Fates>;
 
     /// Bytes that the data structure holds.
     fn state_bytes(&self) -> usize;
+}
+
+/// Admission by the hash of the id, so that a response knows whether its request was admitted.
+///
+/// The upper half of the id, permuted by a factor of the meter's own, is compared with a threshold: ids whose upper halves
+/// are equal pass together. Probabilities are met to within 2⁻³³.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gate {
+    /// Odd: multiplication permutes the 32-bit words.
+    factor: u32,
+    /// The largest product that passes.
+    threshold: u32,
+}
+
+impl Gate {
+    /// Everything passes.
+    pub const OPEN: Self = Self { factor: 1, threshold: u32::MAX };
+
+    /// Each id passes with the probability, at least 2⁻³². Gates with different seeds are independent.
+    pub(crate) fn new(seed: u64, probability: f64) -> Self {
+        let gate = Self { factor: hash::start(seed) as u32 | 1, threshold: 0 };
+        gate.with_probability(probability)
+    }
+
+    /// The same gate, opened wider or less wide: what passes the narrower one passes the wider one.
+    pub(crate) fn with_probability(self, probability: f64) -> Self {
+        let passing = (probability * 2f64.powi(32)).round().max(1.0);
+        Self { threshold: (passing - 1.0) as u32, ..self }
+    }
+
+    /// Whether an exchange passes.
+    #[inline(always)]
+    pub const fn admits(self, id: ExchangeId) -> bool {
+        self.admits_if(true, id)
+    }
+
+    /// Whether it passes and is `wanted`, in one comparison: what is not wanted is above every threshold.
+    #[inline(always)]
+    pub(crate) const fn admits_if(self, wanted: bool, id: ExchangeId) -> bool {
+        let product = ((id.0 >> 32) as u32).wrapping_mul(self.factor);
+        product as u64 | (!wanted as u64) << 32 <= self.threshold as u64
+    }
 }
 
 /// A request or a response, as a meter sees it.

@@ -4,8 +4,8 @@ use crate::auto::Auto;
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
 use crate::exact::Exact;
 use crate::fridge::{Fridge, FridgeError, Params, Profile};
-use crate::{Event, Exchanges, Fates, Meter, Sample};
-use dwell_types::{Leg, Match, Nanos, Observation, Series, Timestamp, hash};
+use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
+use dwell_types::{Leg, Match, Nanos, Observation, Series, Sink, Timestamp, hash};
 use std::fmt;
 
 /// How delays are found.
@@ -101,6 +101,7 @@ pub struct RttMeter {
     rules: Vec<Rule>,
     /// Index into `rules` by match; [`ABSENT`] if not served.
     rule_of: [u8; Match::ALL.len()],
+    doors: [Door; Match::ALL.len()],
     store: DelayStore,
     groups: u16,
     most_bytes: usize,
@@ -113,13 +114,28 @@ const ABSENT: u8 = u8::MAX;
 /// Events of one rule that are taken together.
 const BATCH: usize = 64;
 
+/// What every observation of a rule meets first.
+#[derive(Clone, Debug)]
+struct Door {
+    gate: Gate,
+    /// The tag of the first group of each leg that this rule has.
+    first_tag: [u16; Leg::ALL.len()],
+    /// Responses and requests by tag that the gate kept from the meter.
+    turned_away: Vec<[u64; 2]>,
+}
+
+impl Door {
+    /// Of a rule that is not served.
+    fn none() -> Self {
+        Self { gate: Gate::OPEN, first_tag: [0; Leg::ALL.len()], turned_away: Vec::new() }
+    }
+}
+
 /// One pairing rule with its meter and its series, `first_series..first_series + legs × groups`.
 #[derive(Clone, Debug)]
 struct Rule {
     matching: Match,
     meter: AnyMeter,
-    /// The tag of the first group of each leg that this rule has.
-    first_tag: [u16; Leg::ALL.len()],
     legs: &'static [Leg],
     first_series: usize,
     /// Events that wait for their batch to be full.
@@ -190,6 +206,7 @@ impl RttMeter {
                 .ok_or(SettingsError::Memory { given: bytes, needed: DelayStore::least_bytes(series) })?,
         };
         let mut rule_of = [ABSENT; Match::ALL.len()];
+        let mut doors = std::array::from_fn(|_| Door::none());
         let mut rules = Vec::with_capacity(matches.len());
         let mut first_series = 0;
         for &matching in &matches {
@@ -218,15 +235,16 @@ impl RttMeter {
                     )?)
                 }
             };
-            let mut first_tag = [0; Leg::ALL.len()];
+            let door = &mut doors[matching as usize];
+            door.gate = each_meter!(&meter, meter => meter.gate());
+            door.turned_away = vec![[0; 2]; tags];
             for (i, &leg) in legs.iter().enumerate() {
-                first_tag[leg as usize] = i as u16 * groups;
+                door.first_tag[leg as usize] = i as u16 * groups;
             }
             rule_of[matching as usize] = rules.len() as u8;
             rules.push(Rule {
                 matching,
                 meter,
-                first_tag,
                 legs,
                 first_series,
                 queue: Vec::with_capacity(BATCH),
@@ -237,6 +255,7 @@ impl RttMeter {
         let mut meter = Self {
             rules,
             rule_of,
+            doors,
             store,
             groups,
             most_bytes: 0,
@@ -251,29 +270,10 @@ impl RttMeter {
         Ok(meter)
     }
 
-    /// Takes one observation. Observations of rules that are not served are passed over.
-    #[inline]
-    pub fn update(&mut self, seen: &Observation) {
-        let (sighting, is_request) = match seen {
-            Observation::Request(sighting) => (sighting, true),
-            Observation::Response(sighting) => (sighting, false),
-        };
-        let series = sighting.series;
-        let number = usize::from(self.rule_of[series.matching as usize]);
+    #[inline(never)]
+    fn admit(&mut self, matching: Match, event: Event) {
+        let number = usize::from(self.rule_of[matching as usize]);
         let Some(rule) = self.rules.get_mut(number) else { return };
-        let tag = rule.first_tag[series.leg as usize] + series.group.min(self.groups - 1);
-        let event = Event { id: sighting.id, at: sighting.at, token: sighting.token, tag, is_request };
-        if let AnyMeter::Fridge(fridge) = &mut rule.meter
-            && fridge.fits_cache()
-        {
-            // Nothing is gained by waiting.
-            if let Some(sample) = fridge.take(&event) {
-                self.samples.clear();
-                self.samples.push(sample);
-                self.keep(number);
-            }
-            return;
-        }
         rule.queue.push(event);
         if rule.queue.len() == BATCH {
             self.take_batch(number);
@@ -284,9 +284,14 @@ impl RttMeter {
     fn take_batch(&mut self, number: usize) {
         let rule = &mut self.rules[number];
         self.samples.clear();
-        each_meter!(&mut rule.meter, meter => meter.update(&rule.queue, &mut self.samples));
+        self.doors[rule.matching as usize].gate = each_meter!(&mut rule.meter, meter => {
+            meter.update(&rule.queue, &mut self.samples);
+            meter.gate()
+        });
         rule.queue.clear();
-        self.keep(number);
+        if !self.samples.is_empty() {
+            self.keep(number);
+        }
     }
 
     /// Puts the samples at hand, all of one rule, into the store.
@@ -321,7 +326,7 @@ impl RttMeter {
         let mut answers = Vec::new();
         let mut distributions = self.store.distributions(ambiguous).into_iter();
         for rule in &self.rules {
-            let fates = each_meter!(&rule.meter, meter => meter.fates());
+            let fates = rule.fates(&self.doors);
             for (tag, (now, then)) in fates.iter().zip(&rule.reported).enumerate() {
                 // One distribution per series, in the same order.
                 let index = rule.first_series + tag;
@@ -347,7 +352,7 @@ impl RttMeter {
         self.flush();
         self.most_bytes = self.most_bytes.max(self.state_bytes());
         for rule in &mut self.rules {
-            rule.reported = each_meter!(&rule.meter, meter => meter.fates());
+            rule.reported = rule.fates(&self.doors);
         }
         self.store.reset();
     }
@@ -375,6 +380,7 @@ impl RttMeter {
                     + size_of::<Rule>()
                     + rule.reported.capacity() * size_of::<Fates>()
                     + rule.queue.capacity() * size_of::<Event>()
+                    + self.doors[rule.matching as usize].turned_away.capacity() * size_of::<[u64; 2]>()
             })
             .sum();
         rules + self.store.state_bytes() + self.samples.capacity() * size_of::<Sample>() + size_of::<Self>()
@@ -386,7 +392,45 @@ impl RttMeter {
     }
 }
 
+impl Sink for RttMeter {
+    /// Takes one observation. Observations of rules that are not served are passed over.
+    ///
+    /// Inlined where the rule is known, this is a count and a comparison for everything that no meter wants.
+    #[inline(always)]
+    fn take(&mut self, seen: Observation) {
+        self.take_if(true, seen);
+    }
+
+    #[inline(always)]
+    fn take_if(&mut self, wanted: bool, seen: Observation) {
+        let (sighting, is_request) = match seen {
+            Observation::Request(sighting) => (sighting, true),
+            Observation::Response(sighting) => (sighting, false),
+        };
+        let series = sighting.series;
+        let door = &mut self.doors[series.matching as usize];
+        let tag = door.first_tag[series.leg as usize] + series.group.min(self.groups - 1);
+        if door.gate.admits_if(wanted, sighting.id) {
+            let event = Event { id: sighting.id, at: sighting.at, token: sighting.token, tag, is_request };
+            self.admit(series.matching, event);
+        } else {
+            door.turned_away[usize::from(tag)][usize::from(is_request)] += u64::from(wanted);
+        }
+    }
+}
+
 impl Rule {
+    fn fates(&self, doors: &[Door; Match::ALL.len()]) -> Vec<Fates> {
+        let mut fates = each_meter!(&self.meter, meter => meter.fates());
+        for (fates, [responses, requests]) in fates.iter_mut().zip(&doors[self.matching as usize].turned_away) {
+            fates.seen += requests;
+            fates.not_admitted += requests;
+            fates.responses += responses;
+            fates.unmatched += responses;
+        }
+        fates
+    }
+
     #[inline]
     fn series(&self, tag: u16, groups: u16) -> Series {
         Series { matching: self.matching, leg: self.legs[usize::from(tag / groups)], group: tag % groups }
@@ -427,7 +471,7 @@ impl Split {
         if settings.method == Method::Exact {
             return Ok(split);
         }
-        let counts = series * 3 * size_of::<Fates>();
+        let counts = series * (3 * size_of::<Fates>() + size_of::<[u64; 2]>());
         let rules = matches.len() * (size_of::<Rule>() + size_of::<Profile>() + BATCH * size_of::<Event>());
         let overhead = counts + rules + BATCH * size_of::<Sample>() + size_of::<RttMeter>();
         let least_store = DelayStore::least_bytes(series);

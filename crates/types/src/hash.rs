@@ -1,7 +1,7 @@
 //! One small family of seeded 64-bit hashes for everything.
 //!
-//! Only 64-bit multiplication, exclusive or and shifts are used, so a kernel program computes the same values bit for
-//! bit. A hash is built by absorbing 64-bit words and finishing once:
+//! Only multiplication, exclusive or and shifts are used, so a kernel program computes the same values bit for bit
+//! (where a product has 128 bits, from four of 64). A hash is built by absorbing 64-bit words and finishing once:
 //!
 //! ```
 //! use dwell_types::hash;
@@ -44,6 +44,14 @@ pub const fn finish(state: u64) -> u64 {
 #[inline]
 pub const fn word(start: u64, word: u64) -> u64 {
     finish(start ^ word)
+}
+
+/// Folds two words into one: the halves of their product, exclusive or. The same for both orders. Good where both words
+/// are seeded and the result is hashed further; alone, it carries structure of the words into the result.
+#[inline]
+pub const fn fold(a: u64, b: u64) -> u64 {
+    let product = a as u128 * b as u128;
+    product as u64 ^ (product >> 64) as u64
 }
 
 /// The hash of a byte string: its length, then its bytes in little-endian words, the last one padded with zeros.

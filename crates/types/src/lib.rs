@@ -17,4 +17,4 @@ pub use flow::{Address, FlowKey, Prefix, PrefixError, protocol};
 pub mod hash;
 // What pairing yields: requests and responses.
 mod observation;
-pub use observation::{ExchangeId, Leg, Match, Observation, Repeat, Series, Sighting};
+pub use observation::{ExchangeId, Leg, Match, Observation, Repeat, Series, Sighting, Sink};

@@ -2,6 +2,9 @@ use crate::Timestamp;
 use core::fmt;
 
 /// A seeded 64-bit hash that a request and its response share, whatever the protocol.
+///
+/// Its upper half decides whether a sketch admits it: exchanges that are to be admitted together, or not at all, share
+/// that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExchangeId(pub u64);
 
@@ -12,6 +15,29 @@ pub enum Observation {
     Request(Sighting),
     /// Something that may be an answer.
     Response(Sighting),
+}
+
+/// Takes the observations of packets, one after another in the order of time.
+///
+/// A trait, so that a meter's way of taking one is inlined where it is made; any closure is one too.
+pub trait Sink {
+    /// Takes the next observation.
+    fn take(&mut self, seen: Observation);
+
+    /// Takes it if it is one: where about half are, a meter can do without a branch that is often foretold wrongly.
+    #[inline(always)]
+    fn take_if(&mut self, wanted: bool, seen: Observation) {
+        if wanted {
+            self.take(seen);
+        }
+    }
+}
+
+impl<F: FnMut(Observation)> Sink for F {
+    #[inline(always)]
+    fn take(&mut self, seen: Observation) {
+        self(seen);
+    }
 }
 
 /// What is known of a request or response when it is seen.

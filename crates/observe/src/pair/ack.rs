@@ -19,25 +19,25 @@
 use super::ids::Exchange;
 use super::seen::Gather;
 use crate::packet::Tcp;
+use dwell_types::Sink;
 
-#[inline]
-pub(super) fn response(segment: &Tcp<'_>, to: &mut Gather<'_>) {
+#[inline(always)]
+pub(super) fn response<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
     if segment.has(Tcp::ACK) {
         to.response(Exchange::Ack, segment.acknowledgement.into(), 0);
     }
 }
 
-#[inline]
-pub(super) fn request(segment: &Tcp<'_>, to: &mut Gather<'_>) {
-    if asks(segment) {
-        to.request(Exchange::Ack, segment.end().into(), 0);
-    }
+#[inline(always)]
+pub(super) fn request<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
+    to.request_if(asks(segment), Exchange::Ack, segment.end().into());
 }
 
 /// Whether the segment takes sequence space, so that its receiver must acknowledge it.
 #[inline]
 pub(super) const fn asks(segment: &Tcp<'_>) -> bool {
-    (segment.payload_length > 0 || segment.has(Tcp::SYN | Tcp::FIN)) && !segment.has(Tcp::RST)
+    // Not `&&`: each is hard to foretell.
+    ((segment.payload_length > 0) | segment.has(Tcp::SYN | Tcp::FIN)) & !segment.has(Tcp::RST)
 }
 
 #[cfg(test)]

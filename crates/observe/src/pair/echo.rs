@@ -8,9 +8,9 @@
 
 use super::ids::Exchange;
 use super::seen::Gather;
-use dwell_types::protocol;
+use dwell_types::{Sink, protocol};
 
-pub(super) fn observe(ip_protocol: u8, message: &[u8], to: &mut Gather<'_>) {
+pub(super) fn observe<S: Sink>(ip_protocol: u8, message: &[u8], to: &mut Gather<'_, S>) {
     let Some(&[kind, code, _, _, numbers @ ..]) = message.first_chunk::<8>() else { return };
     if code != 0 {
         return;

@@ -2,10 +2,13 @@
 //!
 //! - *beyond* the point: SYN → SYN-ACK. Hashed: the flow, the client's side, the sequence number after the SYN, which
 //!   is the acknowledgement number of the SYN-ACK. Tokens: TSval of the SYN, TSecr of the SYN-ACK.
-//! - *before* the point: SYN-ACK → the client's ACK. Hashed: the flow, the server's side, the sequence numbers after
+//! - *before* the point: SYN-ACK → the client's ACK. Hashed: the flow, the client's side, the sequence numbers after
 //!   both SYNs. Tokens: TSval of the SYN-ACK, TSecr of the ACK.
 //! - the *sum*: SYN → the client's ACK. Hashed: the flow, the client's side, the sequence number after the SYN. No
 //!   tokens: the ACK does not name the SYN.
+//!
+//! All three have the same upper half of the id, from what the SYN has: a sketch that keeps some exchanges only keeps all
+//! three of a handshake or none, and one look tells it that a segment is not the third of any that it keeps.
 //!
 //! A retransmitted SYN or SYN-ACK has the id of the first. The token tells which of them was answered: hosts let TSval
 //! advance between retransmissions (every millisecond with Linux). A TSval of 0 is taken for none.
@@ -27,6 +30,7 @@
 use super::ids::Exchange;
 use super::seen::Gather;
 use crate::packet::Tcp;
+use dwell_types::Sink;
 
 const KIND: u8 = Tcp::SYN | Tcp::ACK | Tcp::FIN | Tcp::RST;
 const SYN_ACK: u8 = Tcp::SYN | Tcp::ACK;
@@ -37,29 +41,31 @@ pub(super) const fn opens(segment: &Tcp<'_>) -> bool {
     segment.flags & KIND == Tcp::SYN
 }
 
-#[inline]
-pub(super) fn responses(segment: &Tcp<'_>, to: &mut Gather<'_>) {
+#[inline(always)]
+pub(super) fn responses<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
     if segment.flags & (Tcp::SYN | Tcp::ACK | Tcp::RST) == Tcp::ACK {
-        let ends = u64::from(segment.sequence) << 32 | u64::from(segment.acknowledgement);
-        to.response(Exchange::Before, ends, echo(segment));
-        to.own_response(Exchange::Sum, segment.sequence.into());
+        let ids = to.ids.handshake(to.flow.hash, to.flow.sender, segment.sequence);
+        to.answers(Exchange::Before, ids.before(segment.acknowledgement), echo(segment));
+        to.answers(Exchange::Sum, ids.sum(), 0);
     } else if segment.flags & KIND == SYN_ACK {
-        to.response(Exchange::Beyond, segment.acknowledgement.into(), echo(segment));
+        let ids = to.ids.handshake(to.flow.hash, to.flow.receiver, segment.acknowledgement);
+        to.answers(Exchange::Beyond, ids.beyond(), echo(segment));
     }
 }
 
-#[inline]
-pub(super) fn requests(segment: &Tcp<'_>, to: &mut Gather<'_>) {
+#[inline(always)]
+pub(super) fn requests<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
     if !segment.has(Tcp::SYN) {
         return;
     }
     let value = segment.timestamps.map_or(0, |(value, _)| value);
     if opens(segment) {
-        to.request(Exchange::Beyond, segment.end().into(), value);
-        to.request(Exchange::Sum, segment.end().into(), 0);
+        let ids = to.ids.handshake(to.flow.hash, to.flow.sender, segment.end());
+        to.asks(Exchange::Beyond, ids.beyond(), value);
+        to.asks(Exchange::Sum, ids.sum(), 0);
     } else if segment.flags & KIND == SYN_ACK {
-        let ends = u64::from(segment.acknowledgement) << 32 | u64::from(segment.end());
-        to.request(Exchange::Before, ends, value);
+        let ids = to.ids.handshake(to.flow.hash, to.flow.receiver, segment.acknowledgement);
+        to.asks(Exchange::Before, ids.before(segment.end()), value);
     }
 }
 

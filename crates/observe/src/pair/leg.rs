@@ -16,23 +16,35 @@ pub(crate) fn is_own(seen: &Observation, packet: &FlowKey) -> bool {
     }
 }
 
-/// Names the legs after the way of the request: outward, inward, inside, outside. The sum of a handshake stays the sum.
-pub(super) fn name(inside: &[Prefix], packet: &FlowKey, seen: &mut [Observation]) {
-    if seen.is_empty() {
-        return;
+/// The legs of what one packet is, named after the way of the request: outward, inward, inside, outside.
+pub(super) struct Legs<'a> {
+    packet: &'a FlowKey,
+    there: Leg,
+    back: Leg,
+}
+
+impl<'a> Legs<'a> {
+    /// `None` if nothing is named inside.
+    pub(super) fn new(inside: &[Prefix], packet: &'a FlowKey) -> Option<Self> {
+        if inside.is_empty() {
+            return None;
+        }
+        let is_inside = |address| inside.iter().any(|prefix| prefix.contains(address));
+        let there = way(is_inside(packet.source), is_inside(packet.destination));
+        let back = match there {
+            Leg::Outward => Leg::Inward,
+            Leg::Inward => Leg::Outward,
+            same => same,
+        };
+        Some(Self { packet, there, back })
     }
-    let is_inside = |address| inside.iter().any(|prefix| prefix.contains(address));
-    let there = way(is_inside(packet.source), is_inside(packet.destination));
-    let back = match there {
-        Leg::Outward => Leg::Inward,
-        Leg::Inward => Leg::Outward,
-        same => same,
-    };
-    for observation in seen {
-        let own = is_own(observation, packet);
-        let (Observation::Request(sighting) | Observation::Response(sighting)) = observation;
+
+    /// Names the leg; the sum of a handshake stays the sum.
+    pub(super) fn name(&self, seen: &mut Observation) {
+        let own = is_own(seen, self.packet);
+        let (Observation::Request(sighting) | Observation::Response(sighting)) = seen;
         if sighting.series.leg != Leg::Sum {
-            sighting.series.leg = if own { there } else { back };
+            sighting.series.leg = if own { self.there } else { self.back };
         }
     }
 }

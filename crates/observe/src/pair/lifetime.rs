@@ -10,16 +10,17 @@ use super::handshake;
 use super::ids::Exchange;
 use super::seen::Gather;
 use crate::packet::Tcp;
+use dwell_types::Sink;
 
-#[inline]
-pub(super) fn response(segment: &Tcp<'_>, to: &mut Gather<'_>) {
+#[inline(always)]
+pub(super) fn response<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
     if segment.has(Tcp::FIN | Tcp::RST) && !segment.has(Tcp::SYN) {
         to.shared_response(Exchange::Lifetime);
     }
 }
 
-#[inline]
-pub(super) fn request(segment: &Tcp<'_>, to: &mut Gather<'_>) {
+#[inline(always)]
+pub(super) fn request<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
     if handshake::opens(segment) {
         to.shared_request(Exchange::Lifetime);
     }

@@ -40,6 +40,7 @@ mod spin;
 pub use spin::Quic;
 // Which part of the way.
 mod leg;
+use leg::Legs;
 pub(crate) use leg::is_own;
 // Lines of a log.
 mod event;
@@ -47,9 +48,9 @@ pub use event::event_id;
 
 use crate::group::Groups;
 use crate::packet::{Packet, Tcp, Transport};
-use dwell_types::{FlowKey, Match, Observation, Prefix, Timestamp};
-use ids::{Flow, Ids};
-use seen::{Gather, Seen};
+use dwell_types::{FlowKey, Match, Prefix, Sink, Timestamp};
+use ids::Ids;
+use seen::Gather;
 use spin::Spin;
 
 /// Gives the requests and responses that a packet is.
@@ -60,7 +61,6 @@ pub struct Pairing {
     inside: Vec<Prefix>,
     groups: Option<Groups>,
     spin: Option<Spin>,
-    seen: Seen,
     /// Whether legs or groups have names of their own.
     names: bool,
 }
@@ -97,68 +97,33 @@ impl Pairing {
             inside,
             groups,
             spin: wanted(Match::QuicSpin).then(Spin::new),
-            seen: Seen::new(),
         }
     }
 
-    /// The requests and responses that the packet is, responses first; at most [`Pairing::MOST`].
-    #[inline]
-    pub fn observe(&mut self, packet: &Packet<'_>, at: Timestamp) -> &[Observation] {
-        let flow = self.ids.flow(&packet.flow);
-        match packet.transport {
-            Transport::Tcp(segment) => {
-                let mut to = Gather::new(&self.ids, flow, at, &mut self.seen);
-                tcp(self.rules, &packet.flow, &segment, &mut to);
-            }
-            Transport::Udp(payload) => self.udp(packet.flow, payload, flow, at),
-            Transport::Icmp(message) => self.icmp(packet.flow.protocol, message, flow, at),
-        }
+    /// Gives the requests and responses that the packet is to the sink, responses first.
+    #[inline(always)]
+    pub fn observe(&mut self, packet: &Packet<'_>, at: Timestamp, sink: &mut impl Sink) {
         if self.names {
-            self.name(*packet);
+            return self.observe_named(*packet, at, sink);
         }
-        self.seen.as_slice()
+        observe(self.rules, &self.ids, &mut self.spin, packet, at, sink);
     }
 
-    // What follows is rare or slow, and takes copies: the packet of the usual way is never put into memory.
-
+    /// The same with names of legs and groups.
     #[inline(never)]
-    fn udp(&mut self, key: FlowKey, payload: &[u8], flow: Flow, at: Timestamp) {
-        let mut to = Gather::new(&self.ids, flow, at, &mut self.seen);
-        // The port says which of them it is, whether it is asked for or not.
-        if dns::is_udp(&key) {
-            if self.rules.dns {
-                dns::datagram(payload, &mut to);
+    fn observe_named(&mut self, packet: Packet<'_>, at: Timestamp, sink: &mut impl Sink) {
+        let legs = Legs::new(&self.inside, &packet.flow);
+        let mut groups = self.groups.as_mut().map(|groups| groups.of(&packet));
+        observe(self.rules, &self.ids, &mut self.spin, &packet, at, &mut |mut seen| {
+            if let Some(legs) = &legs {
+                legs.name(&mut seen);
             }
-        } else if ntp::is_ntp(&key) {
-            if self.rules.ntp {
-                ntp::observe(payload, &mut to);
+            if let Some(groups) = &mut groups {
+                groups.name(&mut seen);
             }
-        } else if let Some(spin) = &mut self.spin {
-            spin.observe(payload, &mut to);
-        }
+            sink.take(seen);
+        });
     }
-
-    #[inline(never)]
-    fn icmp(&mut self, protocol: u8, message: &[u8], flow: Flow, at: Timestamp) {
-        let mut to = Gather::new(&self.ids, flow, at, &mut self.seen);
-        if self.rules.echo {
-            echo::observe(protocol, message, &mut to);
-        }
-    }
-
-    /// Names legs and groups.
-    #[inline(never)]
-    fn name(&mut self, packet: Packet<'_>) {
-        if !self.inside.is_empty() {
-            leg::name(&self.inside, &packet.flow, self.seen.as_mut_slice());
-        }
-        if let Some(groups) = &mut self.groups {
-            groups.assign(&packet, self.seen.as_mut_slice());
-        }
-    }
-
-    /// The most observations that one packet gives.
-    pub const MOST: usize = seen::MOST;
 
     /// The groups that requests were counted in, if there is grouping.
     pub const fn groups(&self) -> Option<&Groups> {
@@ -179,8 +144,43 @@ impl Pairing {
     }
 }
 
-#[inline]
-fn tcp(rules: Rules, key: &FlowKey, segment: &Tcp<'_>, to: &mut Gather<'_>) {
+// UDP and ICMP are rare, or slow enough, and take copies: the packet of the usual way is never put into memory.
+
+#[inline(never)]
+fn udp<S: Sink>(rules: Rules, spin: &mut Option<Spin>, key: FlowKey, payload: &[u8], mut to: Gather<'_, S>) {
+    // The port says which of them it is, whether it is asked for or not.
+    if dns::is_udp(&key) {
+        if rules.dns {
+            dns::datagram(payload, &mut to);
+        }
+    } else if ntp::is_ntp(&key) {
+        if rules.ntp {
+            ntp::observe(payload, &mut to);
+        }
+    } else if let Some(spin) = spin {
+        spin.observe(payload, &mut to);
+    }
+}
+
+#[inline(never)]
+fn icmp<S: Sink>(rules: Rules, protocol: u8, message: &[u8], mut to: Gather<'_, S>) {
+    if rules.echo {
+        echo::observe(protocol, message, &mut to);
+    }
+}
+
+#[inline(always)]
+fn observe(rules: Rules, ids: &Ids, spin: &mut Option<Spin>, packet: &Packet<'_>, at: Timestamp, sink: &mut impl Sink) {
+    let mut to = Gather { ids, flow: ids.flow(&packet.flow), at, sink };
+    match packet.transport {
+        Transport::Tcp(segment) => tcp(rules, &packet.flow, &segment, &mut to),
+        Transport::Udp(payload) => udp(rules, spin, packet.flow, payload, to),
+        Transport::Icmp(message) => icmp(rules, packet.flow.protocol, message, to),
+    }
+}
+
+#[inline(always)]
+fn tcp<S: Sink>(rules: Rules, key: &FlowKey, segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
     let dns = rules.dns && dns::is_tcp(key) && !segment.payload.is_empty();
     if rules.handshake {
         handshake::responses(segment, to);
@@ -188,14 +188,17 @@ fn tcp(rules: Rules, key: &FlowKey, segment: &Tcp<'_>, to: &mut Gather<'_>) {
     if rules.ack {
         ack::response(segment, to);
     }
-    if rules.timestamps {
-        timestamps::response(segment, to);
-    }
-    if rules.lifetime {
-        lifetime::response(segment, to);
-    }
-    if dns {
-        dns::segment(segment.payload, dns::Kind::Response, to.again());
+    let others = rules.timestamps | rules.lifetime | dns;
+    if others {
+        if rules.timestamps {
+            timestamps::response(segment, to);
+        }
+        if rules.lifetime {
+            lifetime::response(segment, to);
+        }
+        if dns {
+            dns::segment(segment.payload, dns::Kind::Response, to.again());
+        }
     }
     if rules.handshake {
         handshake::requests(segment, to);
@@ -203,21 +206,23 @@ fn tcp(rules: Rules, key: &FlowKey, segment: &Tcp<'_>, to: &mut Gather<'_>) {
     if rules.ack {
         ack::request(segment, to);
     }
-    if rules.timestamps {
-        timestamps::request(segment, to);
-    }
-    if rules.lifetime {
-        lifetime::request(segment, to);
-    }
-    if dns {
-        dns::segment(segment.payload, dns::Kind::Request, to.again());
+    if others {
+        if rules.timestamps {
+            timestamps::request(segment, to);
+        }
+        if rules.lifetime {
+            lifetime::request(segment, to);
+        }
+        if dns {
+            dns::segment(segment.payload, dns::Kind::Request, to.again());
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dwell_types::{Address, Leg, Sighting, protocol};
+    use dwell_types::{Address, Leg, Observation, Sighting, protocol};
 
     /// From 10.0.0.1, port 50,000, to 192.0.2.7, port 443.
     pub(super) fn flow(protocol: u8) -> FlowKey {
@@ -331,11 +336,13 @@ mod tests {
         fn packet(&mut self, flow: FlowKey, transport: Transport<'_>) -> Said {
             self.now += 1_000_000;
             let packet = Packet { flow, vlan: None, dscp: 0, transport };
-            Said { seen: self.pairing.observe(&packet, Timestamp::from_nanos(self.now)).to_vec() }
+            let mut seen = Vec::new();
+            self.pairing.observe(&packet, Timestamp::from_nanos(self.now), &mut |observation| seen.push(observation));
+            Said { seen }
         }
     }
 
-    /// Every rule at once: no packet gives more than fits but for DNS messages, and responses come first.
+    /// Every rule at once.
     #[test]
     fn responses_come_first() {
         let payload = [&[0, 17][..], &[0, 9, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1]].concat();

@@ -13,7 +13,7 @@
 
 use super::ids::Exchange;
 use super::seen::Gather;
-use dwell_types::FlowKey;
+use dwell_types::{FlowKey, Sink};
 
 const PORT: u16 = 123;
 
@@ -22,7 +22,7 @@ pub(super) fn is_ntp(key: &FlowKey) -> bool {
     key.source_port == PORT || key.destination_port == PORT
 }
 
-pub(super) fn observe(payload: &[u8], to: &mut Gather<'_>) {
+pub(super) fn observe<S: Sink>(payload: &[u8], to: &mut Gather<'_, S>) {
     let Some(&first) = payload.first() else { return };
     if !(1..=4).contains(&(first >> 3 & 7)) {
         return;

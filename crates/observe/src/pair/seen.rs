@@ -1,105 +1,80 @@
 use super::ids::{Exchange, Flow, Ids};
-use dwell_types::{ExchangeId, Leg, Match, Observation, Series, Sighting, Timestamp};
+use dwell_types::{ExchangeId, Observation, Series, Sighting, Sink, Timestamp};
 
-/// The most observations that one packet gives: eight by TCP flags and options, the rest for further DNS messages in
-/// one segment.
-pub(super) const MOST: usize = 16;
-
-/// The observations of one packet, in a place of their own that is filled anew for each.
-#[derive(Debug)]
-pub(super) struct Seen {
-    items: [Observation; MOST],
-    len: usize,
-}
-
-impl Seen {
-    pub(super) const fn new() -> Self {
-        let series = Series { matching: Match::TcpAck, leg: Leg::Both, group: 0 };
-        let nothing = Sighting { id: ExchangeId(0), at: Timestamp::from_nanos(0), token: 0, series };
-        Self { items: [Observation::Request(nothing); MOST], len: 0 }
-    }
-
-    /// Adds one; what does not fit is left out.
-    #[inline]
-    fn push(&mut self, seen: Observation) {
-        if let Some(item) = self.items.get_mut(self.len) {
-            *item = seen;
-            self.len += 1;
-        }
-    }
-
-    #[inline]
-    pub(super) fn as_slice(&self) -> &[Observation] {
-        &self.items[..self.len.min(MOST)]
-    }
-
-    #[inline]
-    pub(super) fn as_mut_slice(&mut self) -> &mut [Observation] {
-        &mut self.items[..self.len.min(MOST)]
-    }
-}
-
-/// What a rule needs to add the observations of one packet.
-pub(super) struct Gather<'a> {
-    ids: &'a Ids,
+/// What a rule needs to give the observations of one packet to whoever wants them, one after another.
+pub(super) struct Gather<'a, S> {
+    pub(super) ids: &'a Ids,
     pub(super) flow: Flow,
     pub(super) at: Timestamp,
-    seen: &'a mut Seen,
+    /// Takes each of them. Where that is inlined, an observation never is in memory.
+    pub(super) sink: &'a mut S,
 }
 
-impl<'a> Gather<'a> {
-    /// Forgets what the last packet was.
-    #[inline]
-    pub(super) fn new(ids: &'a Ids, flow: Flow, at: Timestamp, seen: &'a mut Seen) -> Self {
-        seen.len = 0;
-        Self { ids, flow, at, seen }
-    }
-
+impl<S: Sink> Gather<'_, S> {
     /// The same for a function that is not inlined: this one stays in registers.
     #[inline]
-    pub(super) fn again(&mut self) -> Gather<'_> {
-        Gather { ids: self.ids, flow: self.flow, at: self.at, seen: self.seen }
+    pub(super) fn again(&mut self) -> Gather<'_, S> {
+        Gather { ids: self.ids, flow: self.flow, at: self.at, sink: self.sink }
     }
 
     /// The packet asks: its sender is who asked.
-    #[inline]
+    #[inline(always)]
     pub(super) fn request(&mut self, exchange: Exchange, word: u64, token: u32) {
-        let sighting = self.sighting(exchange, self.flow.sender, word, token);
-        self.seen.push(Observation::Request(sighting));
+        let id = self.ids.id(self.flow.hash, exchange, self.flow.sender, word);
+        self.asks(exchange, id, token);
+    }
+
+    /// The packet asks if it is `wanted`, which is as likely as not.
+    #[inline(always)]
+    pub(super) fn request_if(&mut self, wanted: bool, exchange: Exchange, word: u64) {
+        let id = self.ids.id(self.flow.hash, exchange, self.flow.sender, word);
+        let sighting = self.sighting(exchange, id, 0);
+        self.sink.take_if(wanted, Observation::Request(sighting));
     }
 
     /// The packet answers: its receiver is who asked.
-    #[inline]
+    #[inline(always)]
     pub(super) fn response(&mut self, exchange: Exchange, word: u64, token: u32) {
-        let sighting = self.sighting(exchange, self.flow.receiver, word, token);
-        self.seen.push(Observation::Response(sighting));
+        let id = self.ids.id(self.flow.hash, exchange, self.flow.receiver, word);
+        self.answers(exchange, id, token);
     }
 
     /// The packet answers an earlier one of the same sender.
-    #[inline]
+    #[inline(always)]
     pub(super) fn own_response(&mut self, exchange: Exchange, word: u64) {
-        let sighting = self.sighting(exchange, self.flow.sender, word, 0);
-        self.seen.push(Observation::Response(sighting));
+        let id = self.ids.id(self.flow.hash, exchange, self.flow.sender, word);
+        self.answers(exchange, id, 0);
     }
 
     /// The packet asks for something that either side may answer.
-    #[inline]
+    #[inline(always)]
     pub(super) fn shared_request(&mut self, exchange: Exchange) {
-        let sighting = self.sighting(exchange, 0, 0, 0);
-        self.seen.push(Observation::Request(sighting));
+        self.asks(exchange, self.ids.id(self.flow.hash, exchange, 0, 0), 0);
     }
 
     /// The packet answers, whichever side asked.
-    #[inline]
+    #[inline(always)]
     pub(super) fn shared_response(&mut self, exchange: Exchange) {
-        let sighting = self.sighting(exchange, 0, 0, 0);
-        self.seen.push(Observation::Response(sighting));
+        self.answers(exchange, self.ids.id(self.flow.hash, exchange, 0, 0), 0);
     }
 
-    #[inline]
-    fn sighting(&self, exchange: Exchange, side: usize, word: u64, token: u32) -> Sighting {
+    /// The packet asks, with an id of the rule's own.
+    #[inline(always)]
+    pub(super) fn asks(&mut self, exchange: Exchange, id: ExchangeId, token: u32) {
+        let sighting = self.sighting(exchange, id, token);
+        self.sink.take(Observation::Request(sighting));
+    }
+
+    /// The packet answers, with an id of the rule's own.
+    #[inline(always)]
+    pub(super) fn answers(&mut self, exchange: Exchange, id: ExchangeId, token: u32) {
+        let sighting = self.sighting(exchange, id, token);
+        self.sink.take(Observation::Response(sighting));
+    }
+
+    #[inline(always)]
+    fn sighting(&self, exchange: Exchange, id: ExchangeId, token: u32) -> Sighting {
         let (matching, leg) = exchange.series();
-        let id = self.ids.id(self.flow.hash, exchange, side, word);
         Sighting { id, at: self.at, token, series: Series { matching, leg, group: 0 } }
     }
 }

@@ -33,7 +33,7 @@
 
 use super::ids::Exchange;
 use super::seen::Gather;
-use dwell_types::hash;
+use dwell_types::{Sink, hash};
 
 /// What became of the QUIC connections that were seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl Spin {
         Self { sets: vec![[Connection::default(); WAYS]; SETS as usize].into_boxed_slice(), gone: Quic::default() }
     }
 
-    pub(super) fn observe(&mut self, payload: &[u8], to: &mut Gather<'_>) {
+    pub(super) fn observe<S: Sink>(&mut self, payload: &[u8], to: &mut Gather<'_, S>) {
         const FORM_AND_FIXED: u8 = 0xc0;
         const SPIN: u8 = 0x20;
         let Some(&first) = payload.first() else { return };
@@ -475,12 +475,11 @@ mod tests {
         let mut spin = Spin::new();
         let before = spin.state_bytes();
         let ids = crate::pair::ids::Ids::new(3);
-        let mut seen = crate::pair::seen::Seen::new();
         let connections = u64::from(SETS) * WAYS as u64 * 3;
         let mut take = |n: u64, at: i64| {
             let key = FlowKey { source: Address::v4(n as u32), ..flow(protocol::UDP) };
             let at = dwell_types::Timestamp::from_nanos(at);
-            spin.observe(&LONG, &mut Gather::new(&ids, ids.flow(&key), at, &mut seen));
+            spin.observe(&LONG, &mut Gather { ids: &ids, flow: ids.flow(&key), at, sink: &mut |_| () });
         };
         for n in 0..connections {
             take(n, n as i64);

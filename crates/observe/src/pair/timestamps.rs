@@ -23,17 +23,18 @@ use super::ack;
 use super::ids::Exchange;
 use super::seen::Gather;
 use crate::packet::Tcp;
+use dwell_types::Sink;
 
-#[inline]
-pub(super) fn response(segment: &Tcp<'_>, to: &mut Gather<'_>) {
+#[inline(always)]
+pub(super) fn response<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
     match segment.timestamps {
         Some((_, echo)) if echo != 0 && segment.has(Tcp::ACK) => to.response(Exchange::Timestamps, echo.into(), 0),
         _ => {}
     }
 }
 
-#[inline]
-pub(super) fn request(segment: &Tcp<'_>, to: &mut Gather<'_>) {
+#[inline(always)]
+pub(super) fn request<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
     match segment.timestamps {
         Some((value, _)) if value != 0 && ack::asks(segment) => to.request(Exchange::Timestamps, value.into(), 0),
         _ => {}

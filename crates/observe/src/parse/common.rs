@@ -1,62 +1,85 @@
+//! The layout that nearly all packets have. `None` for every other, errors included; else what the walk over all layers
+//! gives. One function per version of IP, so that whoever uses the packet at once need not ask again which it is.
+
 use super::link::ether_type;
 use super::rest::{Rest, long, number};
 use super::tunnel::UdpTunnel;
-use super::{Key, transport};
+use super::{Key, transport as headers};
 use crate::packet::{Packet, Transport};
 use dwell_types::{Address, FlowKey, protocol};
 
-/// Parses Ethernet II, at most one VLAN tag, IPv4 without options or IPv6 without extension headers, and TCP or UDP that
-/// carries no tunnel. Yields `None` for everything else, errors included; else what the walk over all layers would.
+/// An Ethernet II frame with at most one VLAN tag: what is above.
+pub(crate) struct Link<'a> {
+    ether_type: u16,
+    vlan: Option<u16>,
+    bytes: &'a [u8],
+}
+
+impl<'a> Link<'a> {
+    #[inline(always)]
+    pub(super) fn ethernet(bytes: &'a [u8]) -> Option<Self> {
+        let (ethernet, bytes) = bytes.split_first_chunk::<14>()?;
+        let ether_type = number(ethernet, 12);
+        if ether_type != ether_type::VLAN {
+            return Some(Self { ether_type, vlan: None, bytes });
+        }
+        let (tag, bytes) = bytes.split_first_chunk::<4>()?;
+        Some(Self { ether_type: number(tag, 2), vlan: Some(number(tag, 0) & 0xfff), bytes })
+    }
+
+    /// IPv4 without options, and TCP or UDP that carries no tunnel.
+    #[inline(always)]
+    pub(crate) fn v4(&self, key: Key) -> Option<Packet<'a>> {
+        if self.ether_type != ether_type::IPV4 {
+            return None;
+        }
+        let (header, bytes) = self.bytes.split_first_chunk::<20>()?;
+        // Version 4, no options; neither more fragments nor an offset.
+        if header[0] != 0x45 || number(header, 6) & 0x3fff != 0 {
+            return None;
+        }
+        let addresses = (Address::v4(long(header, 12)), Address::v4(long(header, 16)));
+        let length = usize::from(number(header, 2)).checked_sub(20)?;
+        transport(key, self.vlan, header[1] >> 2, header[9], addresses, bytes, length)
+    }
+
+    /// IPv6 without extension headers, and TCP or UDP that carries no tunnel.
+    #[inline(always)]
+    pub(crate) fn v6(&self, key: Key) -> Option<Packet<'a>> {
+        if self.ether_type != ether_type::IPV6 {
+            return None;
+        }
+        let (header, bytes) = self.bytes.split_first_chunk::<40>()?;
+        let length = usize::from(number(header, 4));
+        if header[0] >> 4 != 6 || length == 0 {
+            return None;
+        }
+        let (addresses, _) = header[8..].as_chunks::<16>();
+        let addresses = (Address::v6(addresses[0]), Address::v6(addresses[1]));
+        let dscp = (number(header, 0) >> 6 & 0x3f) as u8;
+        transport(key, self.vlan, dscp, header[6], addresses, bytes, length)
+    }
+}
+
 #[inline(always)]
-pub(super) fn parse(bytes: &[u8], key: Key) -> Option<Packet<'_>> {
-    let (ethernet, mut bytes) = bytes.split_first_chunk::<14>()?;
-    let mut kind = number(ethernet, 12);
-    let mut vlan = None;
-    if kind == ether_type::VLAN {
-        let tag;
-        (tag, bytes) = bytes.split_first_chunk::<4>()?;
-        kind = number(tag, 2);
-        vlan = Some(number(tag, 0) & 0xfff);
-    }
-
-    let (source, destination, dscp, protocol, length);
-    match kind {
-        ether_type::IPV4 => {
-            let header;
-            (header, bytes) = bytes.split_first_chunk::<20>()?;
-            // Version 4, no options; neither more fragments nor an offset.
-            if header[0] != 0x45 || number(header, 6) & 0x3fff != 0 {
-                return None;
-            }
-            (source, destination) = (Address::v4(long(header, 12)), Address::v4(long(header, 16)));
-            (dscp, protocol) = (header[1] >> 2, header[9]);
-            length = usize::from(number(header, 2)).checked_sub(20)?;
-        }
-        ether_type::IPV6 => {
-            let header;
-            (header, bytes) = bytes.split_first_chunk::<40>()?;
-            if header[0] >> 4 != 6 {
-                return None;
-            }
-            let (addresses, _) = header[8..].as_chunks::<16>();
-            (source, destination) = (Address::v6(addresses[0]), Address::v6(addresses[1]));
-            (dscp, protocol) = ((number(header, 0) >> 6 & 0x3f) as u8, header[6]);
-            length = usize::from(number(header, 4));
-            if length == 0 {
-                return None;
-            }
-        }
-        _ => return None,
-    }
-
-    let mut rest = Rest { bytes: bytes.get(..length).unwrap_or(bytes), wire: length };
+fn transport<'a>(
+    key: Key,
+    vlan: Option<u16>,
+    dscp: u8,
+    protocol: u8,
+    (source, destination): (Address, Address),
+    bytes: &'a [u8],
+    length: usize,
+) -> Option<Packet<'a>> {
+    // Whether a frame was cut is hard to foretell: no branch.
+    let mut rest = Rest { bytes: bytes.split_at(length.min(bytes.len())).0, wire: length };
     let ([source_port, destination_port], transport) = match protocol {
         protocol::TCP => {
-            let (ports, tcp) = transport::tcp(rest).ok()?;
+            let (ports, tcp) = headers::tcp(rest).ok()?;
             (ports, Transport::Tcp(tcp))
         }
         protocol::UDP => {
-            let ports = transport::udp(&mut rest).ok()?;
+            let ports = headers::udp(&mut rest).ok()?;
             if key == Key::Inner && UdpTunnel::of_port(ports[1]).is_some() {
                 return None;
             }

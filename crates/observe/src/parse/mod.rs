@@ -38,6 +38,7 @@ pub use reject::Reject;
 mod rest;
 // The layout that nearly all packets have, inline.
 mod common;
+use common::Link;
 // All layouts, one header after another.
 mod walk;
 pub use walk::LAYERS;
@@ -75,15 +76,16 @@ pub enum Key {
 /// ```
 #[inline]
 pub fn parse<'a>(link: LinkType, bytes: &'a [u8], wire_length: u32, key: Key) -> Result<Packet<'a>, Reject> {
-    match parse_common(link, bytes, key) {
+    let common = common(link, bytes).and_then(|link| link.v4(key).or_else(|| link.v6(key)));
+    match common {
         Some(packet) => Ok(packet),
         None => walk::parse(link, bytes, wire_length, key),
     }
 }
 
-/// What [`parse`] gives, if the frame has the layout that nearly all have. Who uses the packet at once, where it is
-/// found, spares a copy of it.
+/// The way to what [`parse`] gives for a frame of the layout that nearly all have. Who uses the packet at once, where it
+/// is found, spares a copy of it.
 #[inline(always)]
-pub(crate) fn parse_common(link: LinkType, bytes: &[u8], key: Key) -> Option<Packet<'_>> {
-    if link == LinkType::ETHERNET { common::parse(bytes, key) } else { None }
+pub(crate) fn common(link: LinkType, bytes: &[u8]) -> Option<Link<'_>> {
+    if link == LinkType::ETHERNET { Link::ethernet(bytes) } else { None }
 }

@@ -31,17 +31,28 @@ pub(super) fn tcp(rest: Rest<'_>) -> Result<([u16; 2], Tcp<'_>), Reject> {
 
 /// TSval and TSecr of a segment with `length` bytes of header.
 ///
-/// Nearly every segment after the handshake has two fillers and this option first, and nothing before it.
+/// Nearly every segment after the handshake has two fillers and this option first, and nothing before it; a SYN mostly has
+/// its segment size and "SACK permitted" before it, in this order.
 #[inline(always)]
 fn timestamps(segment: &[u8], length: usize) -> Option<(u32, u32)> {
     const COMMON: u32 = u32::from_be_bytes([NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10]);
-    match segment.first_chunk::<32>() {
-        Some(header) if length >= 32 && long(header, TCP_HEADER) == COMMON => {
-            Some((long(header, 24), long(header, 28)))
-        }
-        _ if length == TCP_HEADER => None,
-        _ => search(segment, length).map(|both| ((both >> 32) as u32, both as u32)),
+    const SYN: [u32; 2] = [u32::from_be_bytes([2, 4, 0, 0]), u32::from_be_bytes([4, 2, TIMESTAMPS, 10])];
+    if let Some(header) = segment.first_chunk::<32>()
+        && length >= 32
+        && long(header, TCP_HEADER) == COMMON
+    {
+        return Some((long(header, 24), long(header, 28)));
     }
+    if let Some(header) = segment.first_chunk::<36>()
+        && length >= 36
+        && [long(header, 20) & 0xffff_0000, long(header, 24)] == SYN
+    {
+        return Some((long(header, 28), long(header, 32)));
+    }
+    if length == TCP_HEADER {
+        return None;
+    }
+    search(segment, length).map(|both| ((both >> 32) as u32, both as u32))
 }
 
 /// The first complete timestamp option in a list that may be cut or broken: TSval above TSecr, in one word so that they

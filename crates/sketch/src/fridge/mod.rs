@@ -12,11 +12,11 @@
 //! 2 × 8, probability 8, flags 8. Beside them a profile of 96 × 8 bytes by which *p* is found, and the counts of each
 //! series.
 //!
-//! **Cost**: one slot touched per admitted request and per response.
+//! **Cost**: one multiplication per event; one slot touched per event that passes the gate.
 //!
 //! **Estimate**: a sample that saw *x* insertions strictly between its request and its response was sampled with
 //! probability *q* = *p* (1 − 1/*M*)^*x*; its weight is 1/*q*. *x* counts requests that were *inserted*, so *p* may change
-//! while running: each entry is weighed by the *p* under which it entered. Unbiased for the number of exchanges in every
+//! while running: a response, too, must pass the gate, and each sample is weighed by the smaller *p* of the two. Unbiased for the number of exchanges in every
 //! set of delays; variance Σ(1/*q* − 1) over exchanges, estimated by Σ(1/*q*² − 1/*q*) over samples. A false match (another
 //! request's fingerprint) has probability 2^−bits per response that has no entry of its own.
 //!

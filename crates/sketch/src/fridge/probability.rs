@@ -2,6 +2,9 @@
 
 use dwell_types::{Nanos, Timestamp};
 
+/// The last step of an entry probability that is found: 2⁻²⁴, which a gate meets to within .2%.
+const LAST_STEP: u8 = 192;
+
 /// An entry probability: `base · 2^(−step/8)`. The base is 1 unless the user fixed another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EntryProbability {
@@ -16,9 +19,9 @@ impl EntryProbability {
     /// Where to begin with `slots` slots when `offered` requests were seen so far: so sparse that entries stay for 16 times
     /// as many. Delays that are longer than entries stay are not seen, so beginning too dense hides its own error, and
     /// beginning too sparse only costs samples.
-    pub(crate) fn cautious(slots: u32, offered: u64) -> Self {
-        let wanted = f64::from(slots) / (16.0 * offered.max(1) as f64);
-        let step = (-8.0 * wanted.min(1.0).log2()).ceil().min(255.0);
+    pub(crate) fn cautious(slots: u32, offered: f64) -> Self {
+        let wanted = f64::from(slots) / (16.0 * offered.max(1.0));
+        let step = (-8.0 * wanted.min(1.0).log2()).ceil().min(LAST_STEP.into());
         Self { base: 1.0, step: step as u8 }
     }
 
@@ -55,13 +58,6 @@ impl EntryProbability {
     pub(super) fn step(self) -> u8 {
         self.step
     }
-
-    /// A uniform 64-bit hash admits a request if it does not exceed this.
-    #[inline]
-    pub(super) fn threshold(self) -> u64 {
-        // Saturates to the largest value for p = 1.
-        (self.value() * 2f64.powi(64)) as u64
-    }
 }
 
 /// What is known of rate and delays, from which the best entry probability is predicted.
@@ -75,10 +71,11 @@ impl EntryProbability {
 pub struct Profile {
     /// Weight of exchanges by delay: two bins per octave from 1 ns to 2⁴⁸ ns.
     delays: [f64; Self::BINS],
-    /// Samples since the last choice.
+    /// Samples since the last choice that rested on enough of them, and requests admitted meanwhile.
     samples: u32,
+    admitted: f64,
     /// Requests offered since the window began.
-    offered: u64,
+    offered: f64,
     began: Option<Timestamp>,
     latest: Timestamp,
     /// Requests per nanosecond, smoothed over windows; zero while unknown.
@@ -95,7 +92,8 @@ impl Profile {
         Self {
             delays: [0.0; Self::BINS],
             samples: 0,
-            offered: 0,
+            admitted: 0.0,
+            offered: 0.0,
             began: None,
             latest: Timestamp::from_nanos(i64::MIN),
             rate: 0.0,
@@ -104,7 +102,7 @@ impl Profile {
 
     /// Counts requests, the last of them seen at `at`.
     #[inline]
-    pub(crate) fn offer(&mut self, at: Timestamp, requests: u64) {
+    pub(crate) fn offer(&mut self, at: Timestamp, requests: f64) {
         if self.began.is_none() {
             self.began = Some(at);
         }
@@ -113,7 +111,7 @@ impl Profile {
     }
 
     /// Requests counted since the last choice.
-    pub(crate) fn offered(&self) -> u64 {
+    pub(crate) fn offered(&self) -> f64 {
         self.offered
     }
 
@@ -145,28 +143,30 @@ impl Profile {
         /// Fewer samples than this say nothing about the tail.
         const ENOUGH: u32 = 64;
         let span = self.began.map_or(0, |began| (self.latest - began).get());
-        let (samples, offered) = (self.samples, std::mem::take(&mut self.offered));
+        let offered = std::mem::take(&mut self.offered);
+        self.admitted += offered * present.value();
         self.began = Some(self.latest);
         if span <= 0 {
             // The first window, or a clock that went backwards: no rate can be told.
             return present;
         }
-        let rate = offered as f64 / span as f64;
+        let rate = offered / span as f64;
         self.rate = if self.rate == 0.0 { rate } else { 0.5 * (self.rate + rate) };
         let sparsest = f64::from(slots) / (self.rate * expiry.get().max(1) as f64);
 
         let known: f64 = self.delays.iter().sum();
-        let step = if known == 0.0 || (samples < ENOUGH && offered as f64 * present.value() > f64::from(slots)) {
-            present.step().saturating_add(16)
-        } else if samples < ENOUGH {
-            return present;
-        } else {
+        let step = if self.samples >= ENOUGH {
             let step = self.least_variance(slots, present);
             // Older delays count half as much from one choice to the next.
-            self.samples = 0;
             self.delays.iter_mut().for_each(|w| *w *= 0.5);
             step
+        } else if known == 0.0 || self.admitted > f64::from(slots) {
+            present.step().saturating_add(16).min(LAST_STEP)
+        } else {
+            return present;
         };
+        self.samples = 0;
+        self.admitted = 0.0;
         let mut chosen = EntryProbability { step, ..present };
         while chosen.step > 0 && chosen.value() < sparsest {
             chosen.step -= 1;
@@ -175,25 +175,30 @@ impl Profile {
     }
 
     fn least_variance(&self, slots: u32, present: EntryProbability) -> u8 {
-        let coarse = (0..=248u8).step_by(8).min_by(|&a, &b| self.compare(slots, present, a, b)).unwrap_or(0);
-        (coarse.saturating_sub(7)..=coarse.saturating_add(7))
-            .min_by(|&a, &b| self.compare(slots, present, a, b))
-            .unwrap_or(coarse)
+        let delays: Vec<(f64, f64)> = self
+            .delays
+            .iter()
+            .enumerate()
+            .filter(|(_, weight)| **weight > 0.0)
+            .map(|(bin, &weight)| (Self::middle(bin) * self.rate / f64::from(slots), weight))
+            .collect();
+        let predicted = |step: u8| (Self::predicted(&delays, present.at_step(step)), step);
+        let least = |steps: &mut dyn Iterator<Item = u8>| steps.map(predicted).min_by(|a, b| a.0.total_cmp(&b.0));
+        let coarse = least(&mut (0..=LAST_STEP).step_by(8)).map_or(0, |(_, step)| step);
+        let around = coarse.saturating_sub(6)..=(coarse + 6).min(LAST_STEP);
+        least(&mut around.step_by(2)).map_or(coarse, |(_, step)| step)
     }
 
-    fn compare(&self, slots: u32, present: EntryProbability, a: u8, b: u8) -> std::cmp::Ordering {
-        self.predicted(slots, present.at_step(a)).total_cmp(&self.predicted(slots, present.at_step(b)))
-    }
-
-    /// Predicted standard deviation of the estimated distribution function, relative, summed over the targets.
-    fn predicted(&self, slots: u32, p: f64) -> f64 {
+    /// Predicted standard deviation of the estimated distribution function, relative, summed over the targets. Delays are
+    /// requests per slot that are offered meanwhile, ascending, with their weights.
+    fn predicted(delays: &[(f64, f64)], p: f64) -> f64 {
         /// Beyond this the weight is so large that its sample will not be seen.
         const LARGEST_EXPONENT: f64 = 12.0;
-        let total: f64 = self.delays.iter().sum();
+        let total: f64 = delays.iter().map(|(_, weight)| weight).sum();
         let mut below = [(0.0, 0.0); Self::TARGETS.len()];
         let mut all = (0.0, 0.0);
-        for (bin, &weight) in self.delays.iter().enumerate().filter(|(_, w)| **w > 0.0) {
-            let survived = (p * self.rate * Self::middle(bin) / f64::from(slots)).min(LARGEST_EXPONENT);
+        for &(delay, weight) in delays {
+            let survived = (p * delay).min(LARGEST_EXPONENT);
             all.0 += weight;
             all.1 += weight * (survived.exp() / p - 1.0);
             for (sums, target) in below.iter_mut().zip(Self::TARGETS) {
@@ -222,10 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thresholds_admit_the_stated_share() {
-        assert_eq!(EntryProbability::ONE.threshold(), u64::MAX);
-        let half = EntryProbability::fixed(0.5).unwrap();
-        assert_eq!(half.threshold(), 1 << 63);
+    fn steps_are_eighths_of_an_octave() {
         let steps = EntryProbability { base: 1.0, step: 20 };
         assert!((steps.value() - 2f64.powf(-2.5)).abs() < 1e-15);
         assert!(EntryProbability::fixed(0.0).is_none() && EntryProbability::fixed(1.1).is_none());
@@ -249,7 +251,7 @@ mod tests {
             for i in 0..10_000 {
                 let delay = 1e6 * (longest / 1e6).powf((f64::from(i) + 0.5) / 10_000.0);
                 profile.sample(Nanos::new(delay as i64), 1.0);
-                profile.offer(Timestamp::from_nanos(i64::from(i) * 1_000), 1);
+                profile.offer(Timestamp::from_nanos(i64::from(i) * 1_000), 1.0);
             }
             let p = profile.choose(1 << 12, EntryProbability::ONE, Nanos::from_secs(120)).value();
             let lifetime = 4096.0 / p;

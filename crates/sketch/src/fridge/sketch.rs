@@ -2,7 +2,7 @@ use super::slot::{ANSWERED, OPEN, REPEATED, Slot};
 use super::{EntryProbability, Profile};
 use crate::exact::Open;
 use crate::repeats::{Tokens, byte};
-use crate::{Event, Exchanges, Fates, Meter, Sample};
+use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 use std::fmt;
 
@@ -48,18 +48,16 @@ pub struct Fridge {
     /// Requests inserted so far; wraps.
     inserted: u32,
     fingerprint_bits: u32,
-    /// Odd multipliers. An id is uniform already, so its product with either is a permutation of uniform values; the two
-    /// products are independent functions of it.
+    /// Odd. An id is uniform already, so its product with this is a permutation of uniform values.
     slot_factor: u64,
-    entry_factor: u64,
     /// −ln(1 − 1/*M*).
     decay: f64,
     probability: EntryProbability,
-    /// Cached from `probability`.
-    threshold: u64,
+    /// Open with this probability.
+    gate: Gate,
     is_fixed: bool,
     profile: Profile,
-    /// Offered requests from one choice of *p* to the next.
+    /// Admitted requests from one choice of *p* to the next.
     window: u64,
     until_choice: u64,
     counts: Vec<Counts>,
@@ -84,9 +82,12 @@ struct Counts {
     answers: u64,
 }
 
-/// Choices of *p* come after this many offered requests at first, then ever later.
-const FIRST_WINDOW: u64 = 1 << 10;
-const LAST_WINDOW: u64 = 1 << 17;
+/// Choices of *p* come after this many admitted requests at first, then ever later up to a quarter of the slots, but at
+/// least [`LAST_WINDOW`].
+const FIRST_WINDOW: u64 = 1 << 6;
+const LAST_WINDOW: u64 = 1 << 10;
+/// So many requests begin the search for *p*.
+const FIRST_OFFERED: f64 = 1024.0;
 /// So many cache misses overlap.
 const BATCH: usize = 64;
 /// 768 KiB.
@@ -108,17 +109,16 @@ impl Fridge {
         if !(1..=32).contains(&params.fingerprint_bits) {
             return Err(FridgeError::FingerprintBits(params.fingerprint_bits));
         }
-        let probability = fixed.unwrap_or(EntryProbability::cautious(params.slots, FIRST_WINDOW));
+        let probability = fixed.unwrap_or(EntryProbability::cautious(params.slots, FIRST_OFFERED));
         Ok(Self {
             exchanges,
             slots: vec![Slot::default(); params.slots as usize],
             inserted: 0,
             fingerprint_bits: params.fingerprint_bits,
             slot_factor: hash::start(hash::word(exchanges.seed, 1)) | 1,
-            entry_factor: hash::start(hash::word(exchanges.seed, 2)) | 1,
             decay: decay(params.slots),
             probability,
-            threshold: probability.threshold(),
+            gate: Gate::new(hash::word(exchanges.seed, 2), probability.value()),
             is_fixed: fixed.is_some(),
             profile: Profile::new(),
             window: FIRST_WINDOW,
@@ -147,10 +147,14 @@ impl Fridge {
     /// Starts with what another method has learnt of rate and delays, and with the probability chosen from it.
     pub(crate) fn start(&mut self, profile: Profile, probability: EntryProbability) {
         self.profile = profile;
-        self.probability = probability;
-        self.threshold = probability.threshold();
+        self.set(probability);
         self.window = FIRST_WINDOW;
         self.until_choice = FIRST_WINDOW;
+    }
+
+    fn set(&mut self, probability: EntryProbability) {
+        self.probability = probability;
+        self.gate = self.gate.with_probability(probability.value());
     }
 
     /// Changes the number of slots of a fridge that is still empty.
@@ -178,12 +182,6 @@ impl Fridge {
         if old.has(OPEN) {
             self.before[usize::from(old.tag())].evicted += 1;
         }
-    }
-
-    /// Whether the id passes the entry probability.
-    #[inline]
-    pub(crate) fn admits(&self, id: ExchangeId) -> bool {
-        id.0.wrapping_mul(self.entry_factor) <= self.threshold
     }
 
     /// The slot where an id belongs, and its fingerprint: the upper and the lower half of one product.
@@ -214,6 +212,9 @@ impl Fridge {
     #[inline]
     pub(crate) fn take(&mut self, event: &Event) -> Option<Sample> {
         self.counts[usize::from(event.tag)].events[usize::from(event.is_request)] += 1;
+        if !self.gate.admits(event.id) {
+            return None;
+        }
         if event.is_request {
             self.request(event);
             return None;
@@ -224,13 +225,6 @@ impl Fridge {
     #[inline]
     fn request(&mut self, request: &Event) {
         self.latest = self.latest.max(request.at);
-        self.until_choice -= 1;
-        if self.until_choice == 0 {
-            self.choose();
-        }
-        if !self.admits(request.id) {
-            return;
-        }
         let (at, fingerprint) = self.place(request.id);
         let old = self.slots[at];
         let step = self.probability.step();
@@ -246,6 +240,10 @@ impl Fridge {
         self.counts[usize::from(request.tag)].inserted += 1;
         self.slots[at] =
             Slot::new(fingerprint, self.inserted, request.at, step, request.tag, Tokens::new(request.token));
+        self.until_choice -= 1;
+        if self.until_choice == 0 {
+            self.choose();
+        }
     }
 
     #[inline]
@@ -277,11 +275,12 @@ impl Fridge {
     #[cold]
     fn choose(&mut self) {
         if !self.is_fixed {
-            self.profile.offer(self.latest, self.window);
-            self.probability = self.profile.choose(self.slots(), self.probability, self.exchanges.expiry);
-            self.threshold = self.probability.threshold();
+            self.profile.offer(self.latest, self.window as f64 / self.probability.value());
+            let slots = self.slots();
+            let chosen = self.profile.choose(slots, self.probability, self.exchanges.expiry);
+            self.set(chosen);
         }
-        self.window = (self.window * 2).min(LAST_WINDOW);
+        self.window = (self.window * 2).min(LAST_WINDOW.max(u64::from(self.slots()) / 4));
         self.until_choice = self.window;
     }
 
@@ -301,7 +300,8 @@ impl Fridge {
             at: response.at,
             since_first,
             since_last: Nanos::new(since_first.get() - entry.repeated_after().get()),
-            weight: 1.0 / (self.probability.at_step(entry.step()) * survived),
+            // It had to pass the gate twice: when it entered, and now.
+            weight: 1.0 / (self.probability.at_step(entry.step().max(self.probability.step())) * survived),
             inserted_since: u64::from(inserted_since),
             tag: entry.tag(),
         };
@@ -331,6 +331,10 @@ impl Meter for Fridge {
                 samples.extend(self.take(event));
             }
         }
+    }
+
+    fn gate(&self) -> Gate {
+        self.gate
     }
 
     fn fates(&self) -> Vec<Fates> {
