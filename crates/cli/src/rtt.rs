@@ -127,7 +127,7 @@ fn meter(arguments: &Arguments, matches: &[Match], groups: u16, taken: usize) ->
         matches: matches.to_vec(),
         has_inside: !arguments.inside.is_empty(),
         groups,
-        method: arguments.method.into(),
+        method: arguments.method,
         memory: arguments.memory.saturating_sub(taken),
         expiry: expiry(arguments),
         flow_expiry: arguments.expiry.unwrap_or(FLOW_EXPIRY),

@@ -39,11 +39,11 @@ impl Auto {
     pub fn new(exchanges: Exchanges, bytes: usize, fingerprint_bits: u32) -> Result<Self, FridgeError> {
         let usable = bytes / 4 * 3;
         let slots = u32::try_from(usable / Fridge::SLOT_BYTES).unwrap_or(u32::MAX);
-        let params = Params { slots, fingerprint_bits, entry_probability: None };
+        let params = Params { slots, fingerprint_bits, entry_probability: None, product_limit: true };
         // The fridge is built only when it is needed, so its parameters are tried here.
         Fridge::new(Params { slots: slots.min(2), ..params }, exchanges)?;
         Ok(Self {
-            phase: Phase::Exact(Exact::bounded(exchanges, usable), Profile::new()),
+            phase: Phase::Exact(Exact::bounded(exchanges, usable), Profile::new(params.product_limit)),
             exchanges,
             params,
             sampled_since: None,
@@ -69,7 +69,7 @@ impl Auto {
         // The parameters were tried when this was built.
         let Ok(mut fridge) = Fridge::new(Params { slots: 2, ..self.params }, self.exchanges) else { return };
         let p = EntryProbability::cautious(self.params.slots, profile.offered());
-        fridge.start(std::mem::take(profile), p);
+        fridge.start(profile.clone(), p);
         let nothing = Exact::bounded(self.exchanges, 0);
         let (fates, open) = std::mem::replace(exact, nothing).into_open(|id| fridge.gate().admits(id));
         fridge.resize(self.params.slots);

@@ -15,6 +15,9 @@ pub use meter::{Event, Exchanges, Gate, Meter};
 pub mod auto;
 pub mod exact;
 pub mod fridge;
+// Delays that entries did not outlive.
+mod survival;
+pub use survival::Risk;
 // Weighted delays to quantiles with intervals.
 pub mod distribution;
 // All of it together.

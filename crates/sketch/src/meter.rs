@@ -1,4 +1,4 @@
-use crate::{Fates, Sample};
+use crate::{Fates, Risk, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 
 /// Everything that takes requests and responses and gives weighted delays.
@@ -14,6 +14,11 @@ pub trait Meter {
     /// counts. The gate changes only during [`Meter::update`].
     fn gate(&self) -> Gate {
         Gate::OPEN
+    }
+
+    /// By tag, what a product limit needs to weigh the samples, if the method has one.
+    fn risks(&self) -> &[Risk] {
+        &[]
     }
 
     /// What became of the requests and responses of every series so far; the index is the tag.
@@ -55,6 +60,11 @@ impl Gate {
     #[inline(always)]
     pub const fn admits(self, id: ExchangeId) -> bool {
         self.admits_if(true, id)
+    }
+
+    /// Whether it lets less pass than another form of the same gate.
+    pub(crate) const fn is_narrower_than(self, other: Self) -> bool {
+        self.threshold < other.threshold
     }
 
     /// Whether it passes and is `wanted`, in one comparison: what is not wanted is above every threshold.

@@ -4,28 +4,39 @@ use crate::auto::Auto;
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
 use crate::exact::Exact;
 use crate::fridge::{Fridge, FridgeError, Params, Profile};
-use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
+use crate::{Event, Exchanges, Fates, Gate, Meter, Risk, Sample};
 use dwell_types::{Leg, Match, Nanos, Observation, Series, Sink, Timestamp, hash};
 use std::fmt;
 
 /// How delays are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Exact while it fits, then a fridge.
+    /// Exact while it fits, then what [`Method::Km`] is.
     Auto,
     /// Every exchange, in as much memory as that takes.
     Exact,
     /// A fridge from the start.
     Fridge,
+    /// A fridge whose lost entries count, too: the product limit of Kaplan and Meier.
+    Km,
 }
 
 impl Method {
+    /// Every method, the default first.
+    pub const ALL: [Self; 4] = [Self::Auto, Self::Exact, Self::Fridge, Self::Km];
+
+    /// Whether its size and sampling can be set: [`Settings::slots`] and [`Settings::entry_probability`].
+    pub const fn has_parameters(self) -> bool {
+        matches!(self, Self::Fridge | Self::Km)
+    }
+
     /// The name on the command line and in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
             Self::Exact => "exact",
             Self::Fridge => "fridge",
+            Self::Km => "km",
         }
     }
 }
@@ -111,8 +122,9 @@ pub struct RttMeter {
 }
 
 const ABSENT: u8 = u8::MAX;
-/// Events of one rule that are taken together.
+/// Events of one rule that are taken together, so that cache misses overlap; fewer where there are none.
 const BATCH: usize = 64;
+const SMALL_BATCH: usize = 8;
 
 /// What every observation of a rule meets first.
 #[derive(Clone, Debug)]
@@ -140,8 +152,10 @@ struct Rule {
     first_series: usize,
     /// Events that wait for their batch to be full.
     queue: Vec<Event>,
+    batch: usize,
     /// Counts at the end of the last interval.
     reported: Vec<Fates>,
+    reported_risks: Vec<Risk>,
 }
 
 #[allow(clippy::large_enum_variant, reason = "a handful per run, on the hot path")]
@@ -223,13 +237,14 @@ impl RttMeter {
             let meter = match settings.method {
                 Method::Exact => AnyMeter::Exact(Exact::new(exchanges)),
                 Method::Auto => AnyMeter::Auto(Auto::new(exchanges, bytes, settings.fingerprint_bits)?),
-                Method::Fridge => {
+                Method::Fridge | Method::Km => {
                     let fitting = u32::try_from(bytes / Fridge::SLOT_BYTES).unwrap_or(u32::MAX);
                     AnyMeter::Fridge(Fridge::new(
                         Params {
                             slots: settings.slots.unwrap_or(fitting),
                             fingerprint_bits: settings.fingerprint_bits,
                             entry_probability: settings.entry_probability,
+                            product_limit: settings.method == Method::Km,
                         },
                         exchanges,
                     )?)
@@ -247,8 +262,10 @@ impl RttMeter {
                 meter,
                 legs,
                 first_series,
-                queue: Vec::with_capacity(BATCH),
+                queue: Vec::with_capacity(split.batch),
+                batch: split.batch,
                 reported: vec![Fates::default(); tags],
+                reported_risks: Vec::new(),
             });
             first_series += tags;
         }
@@ -259,7 +276,7 @@ impl RttMeter {
             store,
             groups,
             most_bytes: 0,
-            samples: Vec::with_capacity(BATCH),
+            samples: Vec::with_capacity(split.batch),
             kept: settings.keeps_samples.then(Vec::new),
         };
         let bytes = meter.state_bytes();
@@ -275,7 +292,7 @@ impl RttMeter {
         let number = usize::from(self.rule_of[matching as usize]);
         let Some(rule) = self.rules.get_mut(number) else { return };
         rule.queue.push(event);
-        if rule.queue.len() == BATCH {
+        if rule.queue.len() == rule.batch {
             self.take_batch(number);
         }
     }
@@ -324,13 +341,14 @@ impl RttMeter {
         self.flush();
         self.store.settle();
         let mut answers = Vec::new();
-        let mut distributions = self.store.distributions(ambiguous).into_iter();
         for rule in &self.rules {
             let fates = rule.fates(&self.doors);
             for (tag, (now, then)) in fates.iter().zip(&rule.reported).enumerate() {
-                // One distribution per series, in the same order.
                 let index = rule.first_series + tag;
-                let Some(distribution) = distributions.next() else { break };
+                let distribution = match rule.risk(tag) {
+                    None => self.store.distribution(index, ambiguous),
+                    Some(risk) => self.store.distribution_at_risk(index, ambiguous, &risk),
+                };
                 let fates = now.since(then);
                 if fates.seen + fates.responses + then.pending == 0 && distribution.samples() == 0 {
                     continue;
@@ -353,6 +371,7 @@ impl RttMeter {
         self.most_bytes = self.most_bytes.max(self.state_bytes());
         for rule in &mut self.rules {
             rule.reported = rule.fates(&self.doors);
+            rule.reported_risks = each_meter!(&rule.meter, meter => meter.risks().to_vec());
         }
         self.store.reset();
     }
@@ -379,6 +398,7 @@ impl RttMeter {
                 each_meter!(&rule.meter, meter => meter.state_bytes())
                     + size_of::<Rule>()
                     + rule.reported.capacity() * size_of::<Fates>()
+                    + rule.reported_risks.capacity() * size_of::<Risk>()
                     + rule.queue.capacity() * size_of::<Event>()
                     + self.doors[rule.matching as usize].turned_away.capacity() * size_of::<[u64; 2]>()
             })
@@ -420,6 +440,12 @@ impl Sink for RttMeter {
 }
 
 impl Rule {
+    /// What the responses of a series met in this interval.
+    fn risk(&self, tag: usize) -> Option<Risk> {
+        let risk = each_meter!(&self.meter, meter => meter.risks().get(tag).copied())?;
+        Some(self.reported_risks.get(tag).map_or(risk, |then| risk.since(then)))
+    }
+
     fn fates(&self, doors: &[Door; Match::ALL.len()]) -> Vec<Fates> {
         let mut fates = each_meter!(&self.meter, meter => meter.fates());
         for (fates, [responses, requests]) in fates.iter_mut().zip(&doors[self.matching as usize].turned_away) {
@@ -453,6 +479,8 @@ struct Split {
     store: Option<usize>,
     tables: usize,
     parts: usize,
+    /// Events of a rule that are taken together.
+    batch: usize,
 }
 
 impl Split {
@@ -466,23 +494,27 @@ impl Split {
     fn new(settings: &Settings, matches: &[Match], series: usize) -> Result<Self, SettingsError> {
         /// Fewer slots than this measure nothing.
         const LEAST_SLOTS: usize = 64;
+        /// What a processor keeps near.
+        const CACHE: usize = 1 << 20;
         let parts = matches.iter().map(|&m| Self::parts(m)).sum();
-        let mut split = Self { store: None, tables: 0, parts };
+        let mut split = Self { store: None, tables: 0, parts, batch: BATCH };
         if settings.method == Method::Exact {
             return Ok(split);
         }
-        let counts = series * (3 * size_of::<Fates>() + size_of::<[u64; 2]>());
-        let rules = matches.len() * (size_of::<Rule>() + size_of::<Profile>() + BATCH * size_of::<Event>());
-        let overhead = counts + rules + BATCH * size_of::<Sample>() + size_of::<RttMeter>();
+        let risks = if settings.method == Method::Fridge { 0 } else { 2 * size_of::<Risk>() };
+        let counts = series * (3 * size_of::<Fates>() + size_of::<[u64; 2]>() + risks);
         let least_store = DelayStore::least_bytes(series);
-        let (needed, tables) = match settings.slots {
-            Some(slots) => {
-                let tables = matches.len().saturating_mul(slots as usize * Fridge::SLOT_BYTES);
-                (tables.saturating_add(overhead + least_store), Some(tables))
-            }
-            // The store has a quarter, the tables three.
-            None => (overhead + (4 * least_store).max(parts * LEAST_SLOTS * Fridge::SLOT_BYTES * 4 / 3), None),
+        let tables = settings.slots.map(|slots| matches.len().saturating_mul(slots as usize * Fridge::SLOT_BYTES));
+        // The store has a quarter, the tables three.
+        let least = match tables {
+            Some(tables) => tables.saturating_add(least_store),
+            None => (4 * least_store).max(parts * LEAST_SLOTS * Fridge::SLOT_BYTES * 4 / 3),
         };
+        split.batch = if least.max(settings.memory) < CACHE { SMALL_BATCH } else { BATCH };
+        let queue = split.batch * size_of::<Event>();
+        let rules = matches.len() * (size_of::<Rule>() + size_of::<Profile>() + queue);
+        let overhead = counts + rules + split.batch * size_of::<Sample>() + size_of::<RttMeter>();
+        let needed = least.saturating_add(overhead);
         if needed > settings.memory {
             return Err(SettingsError::Memory { given: settings.memory, needed });
         }

@@ -14,6 +14,9 @@ pub struct Sample {
     pub weight: f64,
     /// Requests inserted between the request and the response; zero for methods that do not count them.
     pub inserted_since: u64,
+    /// How many insertions it survived, coarsely, for the product limit of its series; zero if the weight is all
+    /// that is to be said.
+    pub band: u8,
     /// The series of the request, as the caller numbered it.
     pub tag: u16,
 }

@@ -1,43 +1,19 @@
 //! What the fridge promises on average, over many seeded runs. Seeds are fixed, so a run of the suite never fails by
 //! chance; the tolerances would fail for another choice of seeds with the probabilities that stand beside them.
 
+mod common;
+
+use common::{exchanges, nearest_rank, run};
 use dwell_simulate::Distribution;
-use dwell_simulate::exchange::{ExchangeWorkload, Settings, Workload};
+use dwell_simulate::exchange::Settings;
+use dwell_sketch::Sample;
 use dwell_sketch::distribution::{Ambiguous, DelayStore};
 use dwell_sketch::fridge::{Fridge, Params};
-use dwell_sketch::{Event, Exchanges, Meter, Sample};
-use dwell_types::{Nanos, Observation, Repeat};
+use dwell_types::Nanos;
 
 fn fridge(slots: u32, p: Option<f64>, seed: u64) -> Fridge {
-    let params = Params { slots, fingerprint_bits: 32, entry_probability: p };
-    let exchanges = Exchanges { tags: 1, repeat: Repeat::Ambiguous, expiry: Nanos::from_secs(120), seed };
-    Fridge::new(params, exchanges).expect("parameters are in range")
-}
-
-/// Feeds a fridge; gives its samples and the true delays of all exchanges.
-fn run(fridge: &mut Fridge, settings: &Settings, seed: u64) -> (Vec<Sample>, Vec<i64>) {
-    let mut workload = ExchangeWorkload::new(settings, seed).expect("settings are in range");
-    let (mut samples, mut truth, mut events) = (Vec::new(), Vec::new(), Vec::new());
-    loop {
-        let seen = workload.next();
-        if let Some(seen) = &seen {
-            let (sighting, is_request) = match seen {
-                Observation::Request(sighting) => (sighting, true),
-                Observation::Response(sighting) => (sighting, false),
-            };
-            events.push(Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, is_request });
-            if !is_request {
-                truth.extend(workload.delay().map(Nanos::get));
-            }
-        }
-        if events.len() == 64 || seen.is_none() {
-            fridge.update(&events, &mut samples);
-            events.clear();
-        }
-        if seen.is_none() {
-            return (samples, truth);
-        }
-    }
+    let params = Params { slots, fingerprint_bits: 32, entry_probability: p, product_limit: false };
+    Fridge::new(params, exchanges(seed)).expect("parameters are in range")
 }
 
 /// Bins of a half decade, from 61 µs to 61 ms.
@@ -128,7 +104,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         truth.sort_unstable();
         for (covered, q) in covered.iter_mut().zip(QUANTILES) {
             let estimate = distribution.quantile(q).unwrap();
-            let true_value = truth[(q * truth.len() as f64).ceil() as usize - 1];
+            let true_value = nearest_rank(&truth, q);
             *covered += u32::from(estimate.low <= true_value && true_value <= estimate.high);
         }
         let exchanges = distribution.exchanges().unwrap();
@@ -156,7 +132,7 @@ fn the_entry_probability_is_found() {
             let distribution = store.distribution(0, Ambiguous::Bounds);
             truth.sort_unstable();
             for q in [0.5, 0.95] {
-                let true_value = truth[(q * truth.len() as f64).ceil() as usize - 1] as f64;
+                let true_value = nearest_rank(&truth, q) as f64;
                 let estimate = distribution.quantile(q).map_or(1.0, |e| e.value as f64);
                 squares += (estimate / true_value).log2().powi(2);
             }

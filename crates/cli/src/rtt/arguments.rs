@@ -3,6 +3,7 @@
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
 use crate::{Failure, output};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use dwell_observe::group::Grouping;
 use dwell_report::plot::Image;
@@ -20,7 +21,7 @@ Examples:
   dwell rtt capture.pcapng.gz                     handshakes, TCP data and DNS, as a table
   dwell rtt -r mon.pcap -r tue.pcap --match dns --group dst/24 --format json
   tcpdump -i eth0 -w - | dwell rtt - --interval 10s --format jsonl
-  dwell rtt capture.pcap --method fridge --memory 64KiB --plot cdf.svg")]
+  dwell rtt capture.pcap --memory 64KiB --plot cdf.svg")]
 pub(crate) struct Arguments {
     /// Captures in order: pcap or pcapng, plain or in gzip, xz or zstd; - is standard input.
     #[arg(value_name = "CAPTURE")]
@@ -59,9 +60,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "What is measured")]
     pub(super) expiry: Option<Nanos>,
 
-    /// How delays are found: exact while it fits and a fridge after that, everything in unbounded memory, or a fridge.
-    #[arg(long, value_enum, default_value_t = MethodChoice::Auto, help_heading = "How")]
-    pub(super) method: MethodChoice,
+    /// How delays are found. auto: every exchange while it fits, then like km. exact: every exchange, in as much memory as that
+    /// takes. km: a sample, what was overwritten counted by the product limit. fridge: a sample as in the paper.
+    #[arg(long, value_name = "METHOD", value_parser = method(), default_value = Method::Auto.name(), help_heading = "How")]
+    pub(super) method: Method,
     /// What all data structures together may hold; not the buffers for reading. Not for --method exact.
     #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value = "64MiB", help_heading = "How")]
     pub(super) memory: usize,
@@ -114,13 +116,6 @@ pub(super) enum Format {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum MethodChoice {
-    Auto,
-    Exact,
-    Fridge,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum KeyChoice {
     Inner,
     Outer,
@@ -141,6 +136,11 @@ fn matching(name: &str) -> Result<Match, String> {
         .ok_or_else(|| "expected tcp-handshake, tcp-ack, tcp-ts, tcp-flow, dns, ntp, icmp-echo or quic-spin".to_owned())
 }
 
+fn method() -> impl TypedValueParser<Value = Method> {
+    PossibleValuesParser::new(Method::ALL.map(Method::name))
+        .map(|name| Method::ALL.into_iter().find(|method| method.name() == name).unwrap_or(Method::Auto))
+}
+
 fn probability(text: &str) -> Result<f64, String> {
     let value = text.parse::<f64>().ok().filter(|&p| p > 0.0 && p <= 1.0);
     value.ok_or_else(|| "expected a number above 0 and at most 1".to_owned())
@@ -152,16 +152,6 @@ fn picture(path: &str) -> Result<(PathBuf, Image), String> {
     Ok((path, image))
 }
 
-impl From<MethodChoice> for Method {
-    fn from(choice: MethodChoice) -> Self {
-        match choice {
-            MethodChoice::Auto => Self::Auto,
-            MethodChoice::Exact => Self::Exact,
-            MethodChoice::Fridge => Self::Fridge,
-        }
-    }
-}
-
 impl Arguments {
     /// What the flags' own parsers cannot see.
     pub(super) fn check(&self) -> Result<(), Failure> {
@@ -169,8 +159,8 @@ impl Arguments {
         if self.events.is_none() && self.captures.is_empty() && self.read.is_empty() {
             return usage("expected a capture to read, or - for standard input");
         }
-        if self.method != MethodChoice::Fridge && (self.slots.is_some() || self.entry_probability.is_some()) {
-            return usage("--slots and --entry-probability belong to --method fridge");
+        if !self.method.has_parameters() && (self.slots.is_some() || self.entry_probability.is_some()) {
+            return usage("--slots and --entry-probability belong to --method fridge and km");
         }
         if self.format == Format::Openmetrics && self.interval.is_some() {
             return usage("--format openmetrics has no series of intervals: use jsonl or csv");

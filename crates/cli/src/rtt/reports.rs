@@ -142,7 +142,7 @@ pub(super) struct Reports {
 
 impl Reports {
     pub(super) fn new(arguments: &Arguments, sources: Vec<String>) -> Self {
-        let method = Method::from(arguments.method);
+        let method = arguments.method;
         let (ambiguous, name) = match arguments.ambiguous {
             AmbiguousChoice::Bounds => (Ambiguous::Bounds, "bounds"),
             AmbiguousChoice::First => (Ambiguous::First, "first"),

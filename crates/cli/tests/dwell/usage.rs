@@ -61,7 +61,7 @@ fn wrong_flags_are_wrong_usage() {
             &["--entry-probability", "at most 1"],
         ),
         (&["rtt", "ntp.pcap", "--method", "fridge", "--fingerprint-bits", "33"], &["--fingerprint-bits", "1..=32"]),
-        (&["rtt", "ntp.pcap", "--method", "best"], &["'best'", "auto, exact, fridge"]),
+        (&["rtt", "ntp.pcap", "--method", "best"], &["'best'", "auto, exact, fridge, km"]),
         (&["rtt", "ntp.pcap", "--ambiguous", "no"], &["'no'", "bounds, first, last, drop"]),
         (&["rtt", "ntp.pcap", "--seed", "-1"], &["'-1'", "--seed", "whole number"]),
         (&["rtt", "ntp.pcap", "-c", "some"], &["'some'", "-c", "whole number"]),
@@ -144,9 +144,10 @@ fn what_cannot_be_written_fails_the_run() {
 #[test]
 fn the_memory_that_would_do_does() {
     let ntp = testdata("ntp/ntp.pcap");
-    let some: [&[&str]; 6] = [
+    let some: [&[&str]; 7] = [
         &[],
         &["--method", "fridge"],
+        &["--method", "km"],
         &["--match", "dns"],
         &["--group", "src/24", "--max-groups", "1000"],
         &["--method", "fridge", "--slots", "5000"],

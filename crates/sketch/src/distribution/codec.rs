@@ -1,4 +1,4 @@
-//! A store of delays as bytes, kind 1, version 1.
+//! A store of delays as bytes, kind 1, version 2.
 //!
 //! ```text
 //! u64          most bins; 2⁶⁴ − 1: no bound
@@ -7,16 +7,16 @@
 //!   i8         resolution of its classes
 //!   i64 i64    smallest and largest delay, nanoseconds
 //! u64 m        bins; then for each, in rising order of keys:
-//!   u64        key: part number + 1 above 42 bits of code
+//!   u64        key: part number + 1 (19 bits), band (5), code (40)
 //!   f64 f64    Σ weight, Σ (weight² − weight)
 //! ```
 
-use super::bins::{self, COARSEST, CODE_BITS, FINEST};
+use super::bins::{self, COARSEST, FINEST};
 use super::store::{Cell, DelayStore, EMPTY, PARTS, Part, SINCE_FIRST, SINCE_LAST};
 use crate::codec::{CodecError, Reader, Writer};
 
 const KIND: u8 = 1;
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const PART_BYTES: usize = 25;
 const CELL_BYTES: usize = 24;
 
@@ -69,12 +69,13 @@ impl DelayStore {
         let mut has_bins = vec![[false; PARTS]; number];
         for _ in 0..cells {
             let cell = Cell { key: from.u64()?, weight: from.amount("weight")?, excess: from.amount("variance")? };
-            let part = usize::try_from(cell.key >> CODE_BITS).ok().and_then(|n| n.checked_sub(1));
-            let part = part.filter(|n| series.get(n / PARTS).is_some_and(|parts| parts[n % PARTS].samples > 0));
-            let Some(part) = part else { return Err(CodecError::Value("series")) };
+            let part = cell.part();
+            if series.get(part / PARTS).is_none_or(|parts| parts[part % PARTS].samples == 0) {
+                return Err(CodecError::Value("series"));
+            }
             has_bins[part / PARTS][part % PARTS] = true;
             let Part { bits, min, max, .. } = series[part / PARTS][part % PARTS];
-            let (low, high) = bins::range(cell.key & ((1 << CODE_BITS) - 1), bits);
+            let (low, high) = bins::range(cell.code(), bits);
             if high < min || max < low {
                 return Err(CodecError::Value("bin beside its extremes"));
             }
@@ -113,6 +114,7 @@ mod tests {
                 since_last: Nanos::new(if kind > 200 { delay / 2 } else { delay }),
                 weight: 1.0 + f64::from(kind),
                 inserted_since: 0,
+                band: kind % 7,
                 tag: 0,
             };
             store.update(usize::from(kind % 2), &sample);
@@ -192,8 +194,15 @@ mod tests {
             for sign in [-1, 1] {
                 let delay = Nanos::new(sign * (i64::MAX >> shift));
                 let at = Timestamp::from_nanos(0);
-                let sample =
-                    Sample { at, since_first: delay, since_last: delay, weight: 1.0, inserted_since: 0, tag: 0 };
+                let sample = Sample {
+                    at,
+                    since_first: delay,
+                    since_last: delay,
+                    weight: 1.0,
+                    inserted_since: 0,
+                    band: 0,
+                    tag: 0,
+                };
                 store.update(0, &sample);
             }
         }
@@ -201,7 +210,7 @@ mod tests {
         assert!(median.low <= 0 && 0 <= median.high, "{median:?}");
     }
 
-    /// Bytes of version 1 as they were first written: old files must still read.
+    /// Bytes of version 2 as they were first written: old files must still read.
     #[test]
     fn golden_bytes() {
         let bytes = store(&[(1_000, 1), (1_000_000, 3)]).to_bytes();
@@ -210,5 +219,5 @@ mod tests {
         assert!(DelayStore::from_bytes(&bytes).is_ok());
     }
 
-    const GOLDEN: u64 = 0xa172_7276_596d_4467;
+    const GOLDEN: u64 = 0xb1a2_a159_3e2a_ee9b;
 }

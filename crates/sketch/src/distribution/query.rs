@@ -1,4 +1,5 @@
 use crate::estimate::{Estimate, Z95};
+use crate::survival::{BANDS, Survival};
 
 /// Delays from `low` to `high` nanoseconds, both included, and the exchanges in between.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,6 +12,8 @@ pub struct Bin {
     pub weight: f64,
     /// Its estimated variance: Σ (1/*q*² − 1/*q*).
     pub excess: f64,
+    /// How many insertions its samples survived; zero without a product limit.
+    pub(super) band: u8,
 }
 
 /// A distribution of delays as weighted samples tell it.
@@ -33,13 +36,56 @@ struct Curve {
     total: (f64, f64),
     /// Largest delay of all bins.
     longest: i64,
+    limit: Option<Limit>,
 }
 
 /// A running sum is kept for so many bins, and added up between.
 const STRIDE: usize = 32;
 
+/// The product limit that weighed the bins, with what its variances need.
+#[derive(Clone, Debug)]
+struct Limit {
+    survival: Survival,
+    /// Weight by band before every bin whose rank is a multiple of [`Limit::STRIDE`].
+    sums: Vec<[f64; BANDS]>,
+    total: [f64; BANDS],
+}
+
+impl Limit {
+    const STRIDE: usize = 4096;
+
+    fn new(survival: Survival, bins: &[Bin]) -> Self {
+        let mut sums = Vec::with_capacity(bins.len().div_ceil(Self::STRIDE));
+        let mut total = [0.0; BANDS];
+        for block in bins.chunks(Self::STRIDE) {
+            sums.push(total);
+            by_band(&mut total, block);
+        }
+        Self { survival, sums, total }
+    }
+
+    /// Variance of the weight up to and including a bin, less `share` of all weight.
+    fn variance(&self, bins: &[Bin], rank: usize, share: f64) -> f64 {
+        let block = rank / Self::STRIDE;
+        let mut below = self.sums[block];
+        by_band(&mut below, &bins[block * Self::STRIDE..=rank]);
+        let bands = std::array::from_fn(|band| {
+            let (below, above) = (below[band], self.total[band] - below[band]);
+            let (up, down) = (1.0 - share, -share);
+            (up * below + down * above, up * up * below + down * down * above)
+        });
+        self.survival.variance(&bands)
+    }
+}
+
+fn by_band(sums: &mut [f64; BANDS], bins: &[Bin]) {
+    for bin in bins {
+        sums[usize::from(bin.band)] += bin.weight;
+    }
+}
+
 impl Curve {
-    fn new(bins: Vec<Bin>) -> Self {
+    fn new(bins: Vec<Bin>, survival: Option<Survival>) -> Self {
         let mut sums = Vec::with_capacity(bins.len().div_ceil(STRIDE));
         let mut total = (0.0, 0.0);
         let mut longest = i64::MIN;
@@ -50,7 +96,8 @@ impl Curve {
                 longest = longest.max(bin.high);
             }
         }
-        Self { bins, sums, total, longest }
+        let limit = survival.map(|survival| Limit::new(survival, &bins));
+        Self { bins, sums, total, longest, limit }
     }
 
     /// Sums of weight and excess up to and including a bin.
@@ -58,6 +105,19 @@ impl Curve {
         let block = rank / STRIDE;
         let bins = &self.bins[block * STRIDE..=rank];
         bins.iter().fold(self.sums[block], |sums, bin| (sums.0 + bin.weight, sums.1 + bin.excess))
+    }
+
+    /// Variance of Σ weight · *z*(bin).
+    fn variance(&self, z: impl Fn(&Bin) -> f64) -> f64 {
+        let Some(limit) = &self.limit else {
+            return self.bins.iter().map(|bin| bin.excess * z(bin).powi(2)).sum();
+        };
+        let mut bands = [(0.0, 0.0); BANDS];
+        for bin in &self.bins {
+            let (z, sums) = (z(bin), &mut bands[usize::from(bin.band)]);
+            *sums = (sums.0 + bin.weight * z, sums.1 + bin.weight * z * z);
+        }
+        limit.survival.variance(&bands)
     }
 
     /// The first bin up to which the weight is enough, or else the last one.
@@ -84,7 +144,11 @@ impl Curve {
         let (weight, excess) = self.total;
         let (below, excess_below) = self.sums_to(rank);
         let share = below / weight;
-        ((1.0 - share).powi(2) * excess_below + share * share * (excess - excess_below)).max(0.0).sqrt() / weight
+        let variance = match &self.limit {
+            None => (1.0 - share).powi(2) * excess_below + share * share * (excess - excess_below),
+            Some(limit) => limit.variance(&self.bins, rank, share),
+        };
+        variance.max(0.0).sqrt() / weight
     }
 
     /// A quantile, interpolated in its bin, and the ends of its interval.
@@ -110,10 +174,7 @@ impl Curve {
         });
         let (mean, width) = (sum / weight, width / weight);
         // Where everything is known, nothing is to be gained from a second pass.
-        let deviations = match excess {
-            0.0 => 0.0,
-            _ => self.bins.iter().map(|b| b.excess * (middle(b) - mean).powi(2)).sum::<f64>(),
-        };
+        let deviations = if excess == 0.0 { 0.0 } else { self.variance(|b| middle(b) - mean) };
         let error = Z95 * (deviations / (weight * weight)).max(0.0).sqrt() + width;
         Estimate { value: mean, low: mean - error, high: mean + error }
     }
@@ -126,8 +187,10 @@ impl Distribution {
         high: Option<Vec<Bin>>,
         samples: u64,
         ambiguous: u64,
+        survival: Option<Survival>,
     ) -> Self {
-        Self { value: Curve::new(value), low: low.map(Curve::new), high: high.map(Curve::new), samples, ambiguous }
+        let curve = |bins: Vec<Bin>| Curve::new(bins, survival.clone());
+        Self { value: curve(value), low: low.map(curve), high: high.map(curve), samples, ambiguous }
     }
 
     /// Samples that the estimates rest on.
@@ -158,7 +221,8 @@ impl Distribution {
         if self.samples == 0 {
             return None;
         }
-        let (value, variance) = self.value.total;
+        let (value, excess) = self.value.total;
+        let variance = if self.value.limit.is_none() { excess } else { self.value.variance(|_| 1.0) };
         let error = Z95 * variance.max(0.0).sqrt();
         Some(Estimate { value, low: (value - error).max(self.samples as f64), high: value + error })
     }
@@ -233,6 +297,7 @@ impl Distribution {
     /// edge cuts counts where its middle lies.
     pub fn histogram(&self, edges: &[i64]) -> Vec<Estimate<f64>> {
         let mut sums = vec![(0.0, 0.0); edges.len().saturating_sub(1)];
+        let mut bands = vec![[(0.0, 0.0); BANDS]; if self.value.limit.is_some() { sums.len() } else { 0 }];
         let mut after = 0;
         for bin in &self.value.bins {
             let middle = i64::midpoint(bin.low, bin.high);
@@ -243,8 +308,16 @@ impl Distribution {
             while after > 0 && edges[after - 1] > middle {
                 after -= 1;
             }
-            if let Some(sum) = after.checked_sub(1).and_then(|i| sums.get_mut(i)) {
-                *sum = (sum.0 + bin.weight, sum.1 + bin.excess);
+            let Some(place) = after.checked_sub(1).filter(|&place| place < sums.len()) else { continue };
+            sums[place] = (sums[place].0 + bin.weight, sums[place].1 + bin.excess);
+            if let Some(bands) = bands.get_mut(place) {
+                let sums = &mut bands[usize::from(bin.band)];
+                *sums = (sums.0 + bin.weight, sums.1 + bin.weight);
+            }
+        }
+        if let Some(limit) = &self.value.limit {
+            for ((_, variance), bands) in sums.iter_mut().zip(&bands) {
+                *variance = limit.survival.variance(bands);
             }
         }
         sums.into_iter()

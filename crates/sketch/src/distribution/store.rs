@@ -1,6 +1,7 @@
 use super::bins::{self, COARSEST, CODE_BITS, FINEST};
 use super::query::{Bin, Distribution};
 use crate::Sample;
+use crate::survival::{BAND_BITS, BANDS, Risk};
 use std::borrow::Cow;
 
 /// How a sample counts whose request was repeated, when it is not known which one was answered.
@@ -39,7 +40,7 @@ pub(super) const SINCE_FIRST: usize = 2;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cell {
-    /// The part's number plus one above [`CODE_BITS`] bits of code.
+    /// The part's number plus one, the band, and [`CODE_BITS`] bits of code.
     pub(super) key: u64,
     pub(super) weight: f64,
     /// Σ (weight² − weight): the part of the total's variance that falls into this bin.
@@ -47,11 +48,21 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    fn part(&self) -> usize {
-        (self.key >> CODE_BITS) as usize - 1
+    #[inline]
+    pub(super) fn key(part: usize, band: u8, code: u64) -> u64 {
+        ((part as u64 + 1) << BAND_BITS | u64::from(band)) << CODE_BITS | code
     }
 
-    fn code(&self) -> u64 {
+    /// The part's number; `usize::MAX` for a key that no part has.
+    pub(super) fn part(&self) -> usize {
+        ((self.key >> (CODE_BITS + BAND_BITS)) as usize).wrapping_sub(1)
+    }
+
+    pub(super) fn band(&self) -> u8 {
+        (self.key >> CODE_BITS) as u8 & (BANDS as u8 - 1)
+    }
+
+    pub(super) fn code(&self) -> u64 {
         self.key & ((1 << CODE_BITS) - 1)
     }
 }
@@ -73,15 +84,20 @@ const INDISTINGUISHABLE: i8 = 20;
 const FIRST_BATCH: usize = 1 << 8;
 
 impl DelayStore {
-    /// A store for `series` distributions that grows as needed and stays exact.
+    /// The most series that a store can tell apart.
+    pub const MOST_SERIES: usize = (1 << (64 - CODE_BITS - BAND_BITS)) / PARTS - 1;
+
+    /// A store for `series` distributions, at most [`DelayStore::MOST_SERIES`], that grows as needed and stays exact.
     pub fn unbounded(series: usize) -> Self {
         Self::of(Vec::new(), usize::MAX, vec![[EMPTY; PARTS]; series])
     }
 
-    /// A store of at most `bytes` for `series` distributions; `None` if that is too little for 32 bins each.
+    /// A store of at most `bytes` for `series` distributions; `None` if that is too little for 32 bins each, or if these are
+    /// too many series.
     pub fn bounded(series: usize, bytes: usize) -> Option<Self> {
         let most = bytes.checked_sub(series * size_of::<[Part; PARTS]>())? / size_of::<Cell>();
-        (bytes >= Self::least_bytes(series)).then(|| Self::of(Vec::new(), most, vec![[EMPTY; PARTS]; series]))
+        (bytes >= Self::least_bytes(series) && series <= Self::MOST_SERIES)
+            .then(|| Self::of(Vec::new(), most, vec![[EMPTY; PARTS]; series]))
     }
 
     /// The least that [`DelayStore::bounded`] takes for so many series.
@@ -127,27 +143,26 @@ impl DelayStore {
     #[inline]
     pub fn update(&mut self, series: usize, sample: &Sample) {
         if sample.is_ambiguous() {
-            self.add(series, SINCE_LAST, sample.since_last.get(), sample.weight);
-            self.add(series, SINCE_FIRST, sample.since_first.get(), sample.weight);
+            self.add(series, SINCE_LAST, sample.since_last.get(), sample);
+            self.add(series, SINCE_FIRST, sample.since_first.get(), sample);
         } else {
-            self.add(series, CLEAR, sample.since_first.get(), sample.weight);
+            self.add(series, CLEAR, sample.since_first.get(), sample);
         }
     }
 
     /// The key of the bin that holds a delay of this part of a series.
     #[inline]
-    fn key(&self, series: usize, part: usize, delay: i64) -> u64 {
-        let number = (series * PARTS + part) as u64 + 1;
-        number << CODE_BITS | bins::code(delay, self.series[series][part].bits)
+    fn key(&self, series: usize, part: usize, band: u8, delay: i64) -> u64 {
+        Cell::key(series * PARTS + part, band, bins::code(delay, self.series[series][part].bits))
     }
 
     #[inline]
-    fn add(&mut self, series: usize, part: usize, delay: i64, weight: f64) {
+    fn add(&mut self, series: usize, part: usize, delay: i64, &Sample { weight, band, .. }: &Sample) {
         let state = &mut self.series[series][part];
         state.samples += 1;
         state.min = state.min.min(delay);
         state.max = state.max.max(delay);
-        let key = self.key(series, part, delay);
+        let key = self.key(series, part, band, delay);
         self.push(Cell { key, weight, excess: weight * weight - weight });
     }
 
@@ -248,7 +263,7 @@ impl DelayStore {
         let from = std::mem::replace(&mut self.series[part / PARTS][part % PARTS].bits, to);
         for cell in self.bins.iter_mut().filter(|cell| cell.part() == part) {
             let (low, _) = bins::range(cell.code(), from);
-            cell.key = (part as u64 + 1) << CODE_BITS | bins::code(low, to);
+            cell.key = Cell::key(part, cell.band(), bins::code(low, to));
         }
         self.combine();
     }
@@ -273,7 +288,7 @@ impl DelayStore {
         for cell in &other.settled().bins {
             let (series, part) = (cell.part() / PARTS, cell.part() % PARTS);
             let (low, _) = bins::range(cell.code(), other.series[series][part].bits);
-            self.push(Cell { key: self.key(series, part, low), ..*cell });
+            self.push(Cell { key: self.key(series, part, cell.band(), low), ..*cell });
         }
     }
 
@@ -286,19 +301,25 @@ impl DelayStore {
 
     /// The distribution of a series as its samples tell it.
     pub fn distribution(&self, series: usize, ambiguous: Ambiguous) -> Distribution {
-        self.settled().distribution_of(series, ambiguous)
+        self.settled().distribution_of(series, ambiguous, None)
     }
 
-    /// The distributions of all series.
-    pub fn distributions(&self, ambiguous: Ambiguous) -> Vec<Distribution> {
-        let settled = self.settled();
-        (0..self.series.len()).map(|series| settled.distribution_of(series, ambiguous)).collect()
+    /// The same where a product limit weighs the samples by what the other responses of the series met.
+    pub fn distribution_at_risk(&self, series: usize, ambiguous: Ambiguous, risk: &Risk) -> Distribution {
+        self.settled().distribution_of(series, ambiguous, Some(risk))
     }
 
     /// The distribution of a series while all cells are sorted in.
-    fn distribution_of(&self, series: usize, ambiguous: Ambiguous) -> Distribution {
+    fn distribution_of(&self, series: usize, ambiguous: Ambiguous, risk: Option<&Risk>) -> Distribution {
         let parts = &self.series[series];
         let cells = self.bins_of(series * PARTS..(series + 1) * PARTS);
+        let mut by_band = [0.0; BANDS];
+        // Ambiguous samples are in two parts: counted once.
+        for cell in cells.iter().filter(|cell| cell.part() - series * PARTS != SINCE_LAST) {
+            by_band[usize::from(cell.band())] += cell.weight;
+        }
+        let survival = risk.and_then(|risk| risk.survival(&by_band));
+        let factors = survival.as_ref().map_or([1.0; BANDS], |survival| survival.factors);
         let collect = |shares: [f64; PARTS]| {
             let mut bins = Vec::with_capacity(cells.len());
             for cell in cells {
@@ -311,8 +332,9 @@ impl DelayStore {
                     // What lies outside the smallest and largest delay is known to be empty.
                     low: low.max(parts[part].min),
                     high: high.min(parts[part].max),
-                    weight: shares[part] * cell.weight,
+                    weight: shares[part] * cell.weight * factors[usize::from(cell.band())],
                     excess: shares[part] * cell.excess,
+                    band: cell.band(),
                 });
             }
             // The parts are sorted runs: a stable sort only merges them, and keeps their order where bins are equal.
@@ -329,7 +351,7 @@ impl DelayStore {
             Ambiguous::Bounds => ([1.0, 0.5, 0.5], Some(collect([1.0, 1.0, 0.0])), Some(collect([1.0, 0.0, 1.0]))),
         };
         let used = if ambiguous == Ambiguous::Drop { samples } else { samples.saturating_add(unresolved) };
-        Distribution::new(collect(value), low, high, used, unresolved)
+        Distribution::new(collect(value), low, high, used, unresolved, survival)
     }
 }
 
@@ -346,6 +368,7 @@ mod tests {
             since_last: Nanos::new(delay),
             weight,
             inserted_since: 0,
+            band: 0,
             tag: 0,
         }
     }

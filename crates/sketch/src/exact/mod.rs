@@ -221,6 +221,7 @@ impl Exact {
             since_last: response.at - open.last,
             weight: 1.0,
             inserted_since: 0,
+            band: 0,
             tag: open.tag,
         };
         if open.repeats > 0 {

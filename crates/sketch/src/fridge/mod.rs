@@ -24,6 +24,10 @@
 //! time is kept beside it. When the first was overwritten in between, nothing tells that there was one: the sample then
 //! looks unambiguous. A repeat that arrives after *p* was lowered may be turned away while its entry stays.
 //!
+//! **Product limit** (`km`): responses that do not find their entry count, too: they were open for longer than the entry that is
+//! there. What is lost is then replaced by what is known of those that lasted as long, and not by the survivors' weights
+//! alone ([`crate::Risk`], `docs/papers/zheng22-fridge.md`).
+//!
 //! **Merge**: samples of fridges over disjoint traffic are simply put together; slots are not mergeable.
 //!
 //! **Differs from the paper**: *x* counts inserted requests with factor 1/*M* as in the authors' switch program, where the
@@ -33,6 +37,7 @@
 //!
 //! **Source**: zheng22 §3.2 (`docs/papers/zheng22-fridge.md`).
 
+mod censoring;
 mod probability;
 mod sketch;
 mod slot;

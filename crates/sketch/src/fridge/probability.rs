@@ -2,6 +2,15 @@
 
 use dwell_types::{Nanos, Timestamp};
 
+/// What older delays count at each choice.
+const MEMORY: f64 = 0.75;
+
+/// *p* changes if the predicted error becomes less than this share of the present one.
+const WORTH_IT: f64 = 0.95;
+
+/// Beyond this the weight of a sample is so large that it will not be seen.
+const LARGEST_EXPONENT: f64 = 12.0;
+
 /// The last step of an entry probability that is found: 2⁻²⁴, which a gate meets to within .2%.
 const LAST_STEP: u8 = 192;
 
@@ -71,12 +80,16 @@ impl EntryProbability {
 pub struct Profile {
     /// Weight of exchanges by delay: two bins per octave from 1 ns to 2⁴⁸ ns.
     delays: [f64; Self::BINS],
+    /// Exchanges that responses of admitted ids stood for, found or not; not counted without product limit.
+    responses: Option<f64>,
     /// Samples since the last choice that rested on enough of them, and requests admitted meanwhile.
     samples: u32,
     admitted: f64,
     /// Requests offered since the window began.
     offered: f64,
     began: Option<Timestamp>,
+    /// When all this began.
+    first: Option<Timestamp>,
     latest: Timestamp,
     /// Requests per nanosecond, smoothed over windows; zero while unknown.
     rate: f64,
@@ -88,13 +101,15 @@ impl Profile {
     const TARGETS: [f64; 3] = [0.5, 0.95, 0.99];
 
     /// Nothing known yet.
-    pub fn new() -> Self {
+    pub fn new(product_limit: bool) -> Self {
         Self {
             delays: [0.0; Self::BINS],
+            responses: product_limit.then_some(0.0),
             samples: 0,
             admitted: 0.0,
             offered: 0.0,
             began: None,
+            first: None,
             latest: Timestamp::from_nanos(i64::MIN),
             rate: 0.0,
         }
@@ -104,7 +119,7 @@ impl Profile {
     #[inline]
     pub(crate) fn offer(&mut self, at: Timestamp, requests: f64) {
         if self.began.is_none() {
-            self.began = Some(at);
+            (self.began, self.first) = (Some(at), Some(at));
         }
         self.latest = at;
         self.offered += requests;
@@ -120,6 +135,14 @@ impl Profile {
     pub(crate) fn sample(&mut self, delay: Nanos, weight: f64) {
         self.samples += 1;
         self.delays[Self::bin(delay)] += weight;
+    }
+
+    /// Counts a response, found or not, that stands for so many exchanges.
+    #[inline]
+    pub(crate) fn respond(&mut self, exchanges: f64) {
+        if let Some(responses) = &mut self.responses {
+            *responses += exchanges;
+        }
     }
 
     fn bin(delay: Nanos) -> usize {
@@ -157,8 +180,9 @@ impl Profile {
         let known: f64 = self.delays.iter().sum();
         let step = if self.samples >= ENOUGH {
             let step = self.least_variance(slots, present);
-            // Older delays count half as much from one choice to the next.
-            self.delays.iter_mut().for_each(|w| *w *= 0.5);
+            // Older delays count less from one choice to the next.
+            self.delays.iter_mut().for_each(|w| *w *= MEMORY);
+            self.responses = self.responses.map(|responses| MEMORY * responses);
             step
         } else if known == 0.0 || self.admitted > f64::from(slots) {
             present.step().saturating_add(16).min(LAST_STEP)
@@ -168,10 +192,29 @@ impl Profile {
         self.samples = 0;
         self.admitted = 0.0;
         let mut chosen = EntryProbability { step, ..present };
+        let densest = self.densest(slots);
+        while chosen.step < LAST_STEP && chosen.value() > densest {
+            chosen.step += 1;
+        }
         while chosen.step > 0 && chosen.value() < sparsest {
             chosen.step -= 1;
         }
         chosen
+    }
+
+    /// The greatest probability that does not hide slow delays: until twice the 99th percentile has passed, entries are to
+    /// live for at least half of all that time, for there may be slower ones.
+    fn densest(&self, slots: u32) -> f64 {
+        let passed = self.first.map_or(0, |first| (self.latest - first).get()) as f64;
+        let mut above = self.delays.iter().sum::<f64>() * 0.01;
+        let slow = self.delays.iter().rposition(|weight| {
+            above -= weight;
+            above < 0.0
+        });
+        match slow {
+            Some(bin) if passed < 2.0 * Self::middle(bin) => 2.0 * f64::from(slots) / (self.rate * passed),
+            _ => 1.0,
+        }
     }
 
     fn least_variance(&self, slots: u32, present: EntryProbability) -> u8 {
@@ -182,18 +225,54 @@ impl Profile {
             .filter(|(_, weight)| **weight > 0.0)
             .map(|(bin, &weight)| (Self::middle(bin) * self.rate / f64::from(slots), weight))
             .collect();
-        let predicted = |step: u8| (Self::predicted(&delays, present.at_step(step)), step);
+        // Responses that answer nothing observed.
+        let known: f64 = delays.iter().map(|(_, weight)| weight).sum();
+        let orphans = self.responses.map(|responses| (responses - known).max(0.0));
+        let predicted = |step: u8| {
+            let p = present.at_step(step);
+            (orphans.map_or_else(|| Self::predicted(&delays, p), |n| Self::predicted_limit(&delays, n, p)), step)
+        };
         let least = |steps: &mut dyn Iterator<Item = u8>| steps.map(predicted).min_by(|a, b| a.0.total_cmp(&b.0));
         let coarse = least(&mut (0..=LAST_STEP).step_by(8)).map_or(0, |(_, step)| step);
         let around = coarse.saturating_sub(6)..=(coarse + 6).min(LAST_STEP);
-        least(&mut around.step_by(2)).map_or(coarse, |(_, step)| step)
+        match least(&mut around.step_by(2)) {
+            // The optimum is flat, and what it is predicted from is noisy: every change has its price.
+            Some((error, step)) if error < WORTH_IT * predicted(present.step()).0 => step,
+            _ => present.step(),
+        }
+    }
+
+    /// The same with a product limit and so many responses that answer nothing (see `Survival::variance`).
+    fn predicted_limit(delays: &[(f64, f64)], orphans: f64, p: f64) -> f64 {
+        let total: f64 = delays.iter().map(|(_, weight)| weight).sum();
+        let mut sum = 0.0;
+        for target in Self::TARGETS {
+            let wanted = target * total;
+            // Exchanges that are open, and those of them that end below the target.
+            let (mut open, mut open_below) = (total, 0.0);
+            for &(_, weight) in delays {
+                if open_below + weight <= wanted {
+                    open_below += weight;
+                }
+            }
+            let share = (open_below / total).clamp(0.01, 0.99);
+            let (mut variance, mut loss) = ((1.0 - p) * total * share * (1.0 - share), 1.0);
+            for &(delay, weight) in delays {
+                let more_loss = (p * delay).min(LARGEST_EXPONENT).exp();
+                let mean = open_below - share * open;
+                let squares = open_below * (1.0 - share).powi(2) + (open - open_below) * share * share;
+                variance += (more_loss - loss) * (squares - mean * mean / (open + orphans)).max(0.0);
+                (open, loss) = (open - weight, more_loss);
+                open_below = (open_below - weight).max(0.0);
+            }
+            sum += (variance / p).sqrt() / (share * (1.0 - share));
+        }
+        sum
     }
 
     /// Predicted standard deviation of the estimated distribution function, relative, summed over the targets. Delays are
     /// requests per slot that are offered meanwhile, ascending, with their weights.
     fn predicted(delays: &[(f64, f64)], p: f64) -> f64 {
-        /// Beyond this the weight is so large that its sample will not be seen.
-        const LARGEST_EXPONENT: f64 = 12.0;
         let total: f64 = delays.iter().map(|(_, weight)| weight).sum();
         let mut below = [(0.0, 0.0); Self::TARGETS.len()];
         let mut all = (0.0, 0.0);
@@ -213,12 +292,6 @@ impl Profile {
             sum += (variance / (f * f) + (all.1 - variance) / ((1.0 - f) * (1.0 - f))).sqrt();
         }
         sum
-    }
-}
-
-impl Default for Profile {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -246,7 +319,7 @@ mod tests {
     #[test]
     fn the_choice_follows_the_longest_delays() {
         for log_t in [6, 9, 12] {
-            let mut profile = Profile::new();
+            let mut profile = Profile::new(false);
             let longest = 1e6 * 2f64.powi(log_t);
             for i in 0..10_000 {
                 let delay = 1e6 * (longest / 1e6).powf((f64::from(i) + 0.5) / 10_000.0);

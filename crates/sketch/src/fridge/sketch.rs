@@ -1,8 +1,9 @@
+use super::censoring::Censoring;
 use super::slot::{ANSWERED, OPEN, REPEATED, Slot};
 use super::{EntryProbability, Profile};
 use crate::exact::Open;
 use crate::repeats::{Tokens, byte};
-use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
+use crate::{Event, Exchanges, Fates, Gate, Meter, Risk, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 use std::fmt;
 
@@ -15,6 +16,9 @@ pub struct Params {
     pub fingerprint_bits: u32,
     /// *p*, or `None` to find it while running.
     pub entry_probability: Option<f64>,
+    /// Whether responses that do not find their entry count: the samples are then to be weighed with
+    /// [`Meter::risks`].
+    pub product_limit: bool,
 }
 
 /// Why a fridge cannot be built.
@@ -45,8 +49,8 @@ impl std::error::Error for FridgeError {}
 pub struct Fridge {
     exchanges: Exchanges,
     slots: Vec<Slot>,
-    /// Requests inserted so far; wraps.
-    inserted: u32,
+    /// Requests inserted so far; entries keep the lower half.
+    inserted: u64,
     fingerprint_bits: u32,
     /// Odd. An id is uniform already, so its product with this is a permutation of uniform values.
     slot_factor: u64,
@@ -56,7 +60,10 @@ pub struct Fridge {
     /// Open with this probability.
     gate: Gate,
     is_fixed: bool,
+    /// Whether *p* is still 1 because there is room.
+    is_filling: bool,
     profile: Profile,
+    censoring: Option<Censoring>,
     /// Admitted requests from one choice of *p* to the next.
     window: u64,
     until_choice: u64,
@@ -82,12 +89,13 @@ struct Counts {
     answers: u64,
 }
 
-/// Choices of *p* come after this many admitted requests at first, then ever later up to a quarter of the slots, but at
-/// least [`LAST_WINDOW`].
-const FIRST_WINDOW: u64 = 1 << 6;
-const LAST_WINDOW: u64 = 1 << 10;
-/// So many requests begin the search for *p*.
+/// Everything enters until this share of the slots is taken, since nearly all of it survives; then the search for *p* begins.
+const FILLED: u32 = 4;
+/// The search's first choice comes after this many more requests offered, or admitted if that is sooner.
 const FIRST_OFFERED: f64 = 1024.0;
+const FIRST_ADMITTED: f64 = 64.0;
+/// The later ones come ever later, up to as many admitted requests as there are slots, but at least these.
+const LAST_WINDOW: u64 = 1 << 10;
 /// So many cache misses overlap.
 const BATCH: usize = 64;
 /// 768 KiB.
@@ -109,7 +117,8 @@ impl Fridge {
         if !(1..=32).contains(&params.fingerprint_bits) {
             return Err(FridgeError::FingerprintBits(params.fingerprint_bits));
         }
-        let probability = fixed.unwrap_or(EntryProbability::cautious(params.slots, FIRST_OFFERED));
+        let probability = fixed.unwrap_or(EntryProbability::ONE);
+        let window = u64::from((params.slots / FILLED).max(1));
         Ok(Self {
             exchanges,
             slots: vec![Slot::default(); params.slots as usize],
@@ -120,9 +129,11 @@ impl Fridge {
             probability,
             gate: Gate::new(hash::word(exchanges.seed, 2), probability.value()),
             is_fixed: fixed.is_some(),
-            profile: Profile::new(),
-            window: FIRST_WINDOW,
-            until_choice: FIRST_WINDOW,
+            profile: Profile::new(params.product_limit),
+            censoring: params.product_limit.then(|| Censoring::new(usize::from(exchanges.tags), params.slots)),
+            is_filling: true,
+            window,
+            until_choice: window,
             counts: vec![Counts::default(); usize::from(exchanges.tags)],
             before: Vec::new(),
             latest: Timestamp::from_nanos(i64::MIN),
@@ -147,20 +158,31 @@ impl Fridge {
     /// Starts with what another method has learnt of rate and delays, and with the probability chosen from it.
     pub(crate) fn start(&mut self, profile: Profile, probability: EntryProbability) {
         self.profile = profile;
+        self.search_from(probability);
+    }
+
+    fn search_from(&mut self, probability: EntryProbability) {
         self.set(probability);
-        self.window = FIRST_WINDOW;
-        self.until_choice = FIRST_WINDOW;
+        self.is_filling = false;
+        self.window = (FIRST_OFFERED * probability.value()).clamp(1.0, FIRST_ADMITTED) as u64;
+        self.until_choice = self.window;
     }
 
     fn set(&mut self, probability: EntryProbability) {
-        self.probability = probability;
-        self.gate = self.gate.with_probability(probability.value());
+        let gate = self.gate.with_probability(probability.value());
+        if let Some(censoring) = &mut self.censoring {
+            censoring.change(self.gate, self.probability.value(), gate, self.inserted);
+        }
+        (self.probability, self.gate) = (probability, gate);
     }
 
     /// Changes the number of slots of a fridge that is still empty.
     pub(crate) fn resize(&mut self, slots: u32) {
         self.slots = vec![Slot::default(); slots as usize];
         self.decay = decay(slots);
+        if let Some(censoring) = &mut self.censoring {
+            censoring.resize(slots);
+        }
     }
 
     /// Continues another method's counts.
@@ -173,10 +195,10 @@ impl Fridge {
         self.latest = self.latest.max(open.last);
         let (at, fingerprint) = self.place(ExchangeId(open.id));
         let step = self.probability.step();
-        self.inserted = self.inserted.wrapping_add(1);
-        let mut entry = Slot::new(fingerprint, self.inserted, open.first, step, open.tag, open.tokens);
+        self.inserted += 1;
+        let mut entry = Slot::new(fingerprint, self.inserted as u32, open.first, step, open.tag, open.tokens);
         if open.repeats > 0 {
-            entry = entry.repeated(self.inserted, open.last, step, open.tokens.last);
+            entry = entry.repeated(self.inserted as u32, open.last, step, open.tokens.last);
         }
         let old = std::mem::replace(&mut self.slots[at], entry);
         if old.has(OPEN) {
@@ -231,15 +253,15 @@ impl Fridge {
         if old.fingerprint() == fingerprint && old.has(OPEN | ANSWERED) && self.is_repeat(old, request.at, request.tag)
         {
             if self.exchanges.repeat == Repeat::Ambiguous {
-                self.slots[at] = old.repeated(self.inserted, request.at, step, byte(request.token));
+                self.slots[at] = old.repeated(self.inserted as u32, request.at, step, byte(request.token));
             }
             return;
         }
-        self.inserted = self.inserted.wrapping_add(1);
+        self.inserted += 1;
         self.counts[usize::from(old.tag())].evicted += u64::from(old.has(OPEN));
         self.counts[usize::from(request.tag)].inserted += 1;
         self.slots[at] =
-            Slot::new(fingerprint, self.inserted, request.at, step, request.tag, Tokens::new(request.token));
+            Slot::new(fingerprint, self.inserted as u32, request.at, step, request.tag, Tokens::new(request.token));
         self.until_choice -= 1;
         if self.until_choice == 0 {
             self.choose();
@@ -250,11 +272,49 @@ impl Fridge {
     fn response(&mut self, response: &Event) -> Option<Sample> {
         let (at, fingerprint) = self.place(response.id);
         let entry = self.slots[at];
-        if entry.fingerprint() != fingerprint || !entry.has(OPEN) {
+        let is_own = entry.fingerprint() == fingerprint;
+        if self.censoring.is_none() {
+            if !is_own || !entry.has(OPEN) {
+                return None;
+            }
+            self.slots[at] = entry.answered();
+            return self.answer(entry, response, 0);
+        }
+        self.limited_response(response, at, is_own)
+    }
+
+    /// The same with a product limit, for which responses count that do not find their entry.
+    fn limited_response(&mut self, response: &Event, at: usize, is_own: bool) -> Option<Sample> {
+        let entry = self.slots[at];
+        if is_own && entry.has(ANSWERED) {
+            // The same response again.
             return None;
         }
+        let censoring = self.censoring.as_mut()?;
+        let exchanges = censoring.exchanges(response.id, self.probability.value(), self.inserted)?;
+        if !self.is_fixed {
+            self.profile.respond(exchanges);
+        }
+        if !entry.has(OPEN | ANSWERED) {
+            censoring.censor_free(response.tag, response.id, self.inserted, exchanges);
+            return None;
+        }
+        let insertions = inserted_since(self.inserted, entry);
+        if !is_own {
+            censoring.censor(response.tag, insertions, exchanges);
+            return None;
+        }
+        let band = if entry.is_expired(response.at, self.exchanges.expiry) {
+            // One that is too slow to count.
+            censoring.censor(response.tag, insertions, exchanges);
+            0
+        } else {
+            censoring.find(response.tag, insertions, exchanges)
+        };
         self.slots[at] = entry.answered();
-        self.answer(entry, response)
+        let sample = self.answer(entry, response, band)?;
+        // It stands for responses, which passed the gate now, and not for requests, which passed it earlier.
+        Some(Sample { weight: exchanges * (self.decay * insertions as f64).exp(), ..sample })
     }
 
     /// Whether a request with the fingerprint of an entry repeats it; counts it if so.
@@ -277,17 +337,22 @@ impl Fridge {
         if !self.is_fixed {
             self.profile.offer(self.latest, self.window as f64 / self.probability.value());
             let slots = self.slots();
+            if self.is_filling {
+                // Only the fastest were answered so far: they say nothing about the others.
+                self.profile = Profile::new(self.censoring.is_some());
+                return self.search_from(EntryProbability::cautious(slots, self.window as f64));
+            }
             let chosen = self.profile.choose(slots, self.probability, self.exchanges.expiry);
             self.set(chosen);
         }
-        self.window = (self.window * 2).min(LAST_WINDOW.max(u64::from(self.slots()) / 4));
+        self.window = (self.window * 2).min(LAST_WINDOW.max(u64::from(self.slots())));
         self.until_choice = self.window;
     }
 
     /// The sample of a response that found its request, unless that has expired.
     #[inline]
-    fn answer(&mut self, entry: Slot, response: &Event) -> Option<Sample> {
-        let inserted_since = self.inserted.wrapping_sub(entry.inserted());
+    fn answer(&mut self, entry: Slot, response: &Event, band: u8) -> Option<Sample> {
+        let inserted_since = inserted_since(self.inserted, entry);
         let counts = &mut self.counts[usize::from(entry.tag())];
         if entry.is_expired(response.at, self.exchanges.expiry) {
             counts.expired += 1;
@@ -295,14 +360,15 @@ impl Fridge {
         }
         counts.matched += 1;
         let since_first = entry.time_to(response.at);
-        let survived = (-self.decay * f64::from(inserted_since)).exp();
+        let survived = (-self.decay * inserted_since as f64).exp();
         let mut sample = Sample {
             at: response.at,
             since_first,
             since_last: Nanos::new(since_first.get() - entry.repeated_after().get()),
             // It had to pass the gate twice: when it entered, and now.
             weight: 1.0 / (self.probability.at_step(entry.step().max(self.probability.step())) * survived),
-            inserted_since: u64::from(inserted_since),
+            inserted_since,
+            band,
             tag: entry.tag(),
         };
         if entry.has(REPEATED) {
@@ -314,6 +380,12 @@ impl Fridge {
         }
         Some(sample)
     }
+}
+
+/// Requests inserted after an entry, modulo 2³².
+#[inline]
+fn inserted_since(inserted: u64, entry: Slot) -> u64 {
+    u64::from((inserted as u32).wrapping_sub(entry.inserted()))
 }
 
 /// −ln(1 − 1/*M*).
@@ -335,6 +407,10 @@ impl Meter for Fridge {
 
     fn gate(&self) -> Gate {
         self.gate
+    }
+
+    fn risks(&self) -> &[Risk] {
+        self.censoring.as_ref().map_or(&[], Censoring::risks)
     }
 
     fn fates(&self) -> Vec<Fates> {
@@ -369,6 +445,7 @@ impl Meter for Fridge {
             + size_of::<Profile>()
             + self.counts.capacity() * size_of::<Counts>()
             + self.before.capacity() * size_of::<Fates>()
+            + self.censoring.as_ref().map_or(0, Censoring::state_bytes)
     }
 }
 
@@ -379,7 +456,7 @@ mod tests {
     use dwell_types::Match;
 
     fn fridge(slots: u32, p: Option<f64>, matching: Match) -> Fridge {
-        let params = Params { slots, fingerprint_bits: 32, entry_probability: p };
+        let params = Params { slots, fingerprint_bits: 32, entry_probability: p, product_limit: false };
         Fridge::new(params, exchanges(matching, Nanos::from_secs(100))).unwrap()
     }
 
@@ -456,7 +533,7 @@ mod tests {
     #[test]
     fn nonsense_parameters_are_refused() {
         let exchanges = exchanges(Match::Dns, Nanos::from_secs(1));
-        let good = Params { slots: 2, fingerprint_bits: 32, entry_probability: None };
+        let good = Params { slots: 2, fingerprint_bits: 32, entry_probability: None, product_limit: false };
         assert!(Fridge::new(good, exchanges).is_ok());
         for (params, error) in [
             (Params { slots: 1, ..good }, FridgeError::Slots(1)),

@@ -1,0 +1,143 @@
+//! What responses tell that do not find their entry.
+
+use crate::meter::Gate;
+use crate::survival::{Risk, band};
+use dwell_types::{ExchangeId, hash};
+
+/// The responses met so far, found or not, for the product limit.
+///
+/// All of them must have run the same risk: to be overwritten after a number of insertions that is geometrically distributed,
+/// whatever the time. Two kinds would not, and are made to:
+/// - A response that meets a slot which is still free could not have been overwritten. How many more insertions that would
+///   have lasted is drawn.
+/// - When the gate opens wider, requests from before are not there. The responses to what passes only the wider gate
+///   are left out until entries from before would be overwritten anyway.
+#[derive(Clone, Debug)]
+pub(super) struct Censoring {
+    risks: Vec<Risk>,
+    slots: u32,
+    /// The narrower gates that still hold for responses, with their probabilities and the insertions until when; each is
+    /// wider than the one before and holds for longer.
+    narrow: Vec<(Gate, f64, u64)>,
+}
+
+/// A narrower gate holds for so many insertions per slot. One in e⁴ entries lives longer.
+const LAG: u64 = 4;
+/// If the gate opens more often than this while one holds, the first one goes on to hold.
+const MOST_NARROW: usize = 16;
+
+impl Censoring {
+    pub(super) fn new(tags: usize, slots: u32) -> Self {
+        Self { risks: vec![Risk::NONE; tags], slots, narrow: Vec::with_capacity(MOST_NARROW) }
+    }
+
+    pub(super) fn risks(&self) -> &[Risk] {
+        &self.risks
+    }
+
+    pub(super) fn resize(&mut self, slots: u32) {
+        self.slots = slots;
+    }
+
+    pub(super) fn state_bytes(&self) -> usize {
+        self.risks.capacity() * size_of::<Risk>() + self.narrow.capacity() * size_of::<(Gate, f64, u64)>()
+    }
+
+    /// The gate, which was open with probability `p`, is going to change.
+    pub(super) fn change(&mut self, from: Gate, p: f64, to: Gate, inserted: u64) {
+        // What is not narrower than the new gate holds nothing back.
+        self.narrow.retain(|(gate, _, _)| gate.is_narrower_than(to));
+        if !from.is_narrower_than(to) {
+            return;
+        }
+        let until = inserted + LAG * u64::from(self.slots);
+        let is_full = self.narrow.len() == MOST_NARROW;
+        match self.narrow.last_mut() {
+            Some(last) if is_full || !last.0.is_narrower_than(from) => last.2 = until,
+            _ => self.narrow.push((from, p, until)),
+        }
+    }
+
+    /// How many exchanges a response stands for, if it counts; `gate` is open with probability `p`.
+    #[inline]
+    pub(super) fn exchanges(&mut self, id: ExchangeId, p: f64, inserted: u64) -> Option<f64> {
+        while self.narrow.first().is_some_and(|&(_, _, until)| inserted >= until) {
+            self.narrow.remove(0);
+        }
+        match self.narrow.first() {
+            Some((gate, _, _)) if !gate.admits(id) => None,
+            Some((_, p, _)) => Some(1.0 / p),
+            None => Some(1.0 / p),
+        }
+    }
+
+    /// A response found its entry after so many insertions; the band that it is in.
+    #[inline]
+    pub(super) fn find(&mut self, tag: u16, insertions: u64, exchanges: f64) -> u8 {
+        let band = band(insertions, self.slots);
+        self.risks[usize::from(tag)].find(band, exchanges);
+        band
+    }
+
+    /// A response did not: its exchange was open for more insertions than these.
+    #[inline]
+    pub(super) fn censor(&mut self, tag: u16, insertions: u64, exchanges: f64) {
+        self.risks[usize::from(tag)].censor(band(insertions, self.slots), exchanges);
+    }
+
+    /// A response met a slot that was free through all `inserted` insertions.
+    pub(super) fn censor_free(&mut self, tag: u16, id: ExchangeId, inserted: u64, exchanges: f64) {
+        // Exponentially distributed, from bits that nothing else looks at.
+        let uniform = (hash::finish(id.0 ^ inserted) >> 11) as f64 / (1u64 << 53) as f64;
+        let more = -(1.0 - uniform).ln() * f64::from(self.slots);
+        self.censor(tag, inserted.saturating_add(more as u64), exchanges);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Half of the ids pass the wide gate, an eighth the narrow one.
+    #[test]
+    fn a_wider_gate_waits() {
+        let wide = Gate::new(1, 0.5);
+        let narrow = wide.with_probability(0.125);
+        let mut censoring = Censoring::new(1, 100);
+        let counted = |censoring: &mut Censoring, gate: Gate, p: f64, inserted: u64| -> f64 {
+            (0..4_000u64)
+                .map(|i| ExchangeId(hash::finish(i)))
+                .filter(|&id| gate.admits(id))
+                .filter_map(|id| censoring.exchanges(id, p, inserted))
+                .sum()
+        };
+        let all = |sum: f64| assert!((sum / 4_000.0 - 1.0).abs() < 0.15, "{sum}");
+        all(counted(&mut censoring, wide, 0.5, 10));
+        censoring.change(wide, 0.5, narrow, 20);
+        assert!(censoring.narrow.is_empty());
+        all(counted(&mut censoring, narrow, 0.125, 21));
+        censoring.change(narrow, 0.125, wide, 30);
+        assert_eq!(censoring.exchanges(ExchangeId(0), 0.5, 31), Some(8.0));
+        all(counted(&mut censoring, wide, 0.5, 429));
+        assert_eq!(censoring.narrow.len(), 1);
+        all(counted(&mut censoring, wide, 0.5, 430));
+        assert!(censoring.narrow.is_empty());
+    }
+
+    /// However the gate moves, what holds responses back is narrower than it, and rises.
+    #[test]
+    fn narrow_gates_rise() {
+        let base = Gate::new(3, 1.0);
+        let mut censoring = Censoring::new(1, 10);
+        let mut from = (base, 1.0);
+        for i in 0..500u64 {
+            let p = 0.5f64.powi((hash::finish(i) % 12) as i32);
+            let to = base.with_probability(p);
+            censoring.change(from.0, from.1, to, 3 * i);
+            assert!(censoring.narrow.len() <= MOST_NARROW);
+            assert!(censoring.narrow.iter().all(|(gate, _, _)| gate.is_narrower_than(to)));
+            assert!(censoring.narrow.is_sorted_by(|a, b| a.0.is_narrower_than(b.0) && a.2 <= b.2));
+            from = (to, p);
+        }
+    }
+}
