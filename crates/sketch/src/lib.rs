@@ -15,6 +15,7 @@ pub use meter::{Event, Exchanges, Gate, Meter};
 pub mod auto;
 pub mod exact;
 pub mod fridge;
+pub mod simple;
 // Weighted delays to quantiles with intervals.
 pub mod distribution;
 // All of it together.
@@ -24,6 +25,7 @@ pub mod codec;
 // Pieces that the methods share.
 mod repeats;
 mod table;
+mod waiting;
 
 #[cfg(test)]
 mod test_support;
