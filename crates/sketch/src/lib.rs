@@ -16,6 +16,7 @@ pub mod auto;
 pub mod exact;
 pub mod fridge;
 pub mod hash_sample;
+pub mod lut;
 pub mod simple;
 // Weighted delays to quantiles with intervals.
 pub mod distribution;
