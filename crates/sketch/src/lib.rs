@@ -17,6 +17,7 @@ pub mod exact;
 pub mod fridge;
 pub mod hash_sample;
 pub mod lut;
+pub mod mis;
 pub mod simple;
 // Weighted delays to quantiles with intervals.
 pub mod distribution;
