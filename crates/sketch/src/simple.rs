@@ -17,8 +17,8 @@
 //! **Estimate**: none. An exchange of delay *d* survives *x* later requests with probability (1 − 1/*M*)^*x* if one stage is
 //! always overwritten, so with *λ* requests per second a share 1 − e^(−*λd*/*M*) of the exchanges of delay *d* is lost: the
 //! slower, the more, whatever the number of runs. Keeping entries until they are overdue loses the exchanges slower than
-//! that when the array is full, and lets orphans block it: fast and slow exchanges are then lost alike before they enter. A false match has
-//! probability stages · 2^−bits per response that has no entry of its own.
+//! that when the array is full, and lets orphans block it: fast and slow exchanges are then lost alike before they enter. A
+//! false match has probability stages · 2^−bits per response that has no entry of its own.
 //!
 //! **Merge**: the samples of arrays over disjoint traffic are simply put together.
 //!
@@ -136,55 +136,60 @@ impl Simple {
         self.slots.len() as u32
     }
 
+    #[inline]
     fn request(&mut self, request: &Event) {
         self.latest = self.latest.max(request.at);
-        let tag = usize::from(request.tag);
-        for places in &self.stages {
-            let (at, fingerprint) = places.of(request.id);
-            match self.slots[at].meets(fingerprint, request.at, &self.exchanges) {
-                Meets::Other => continue,
-                Meets::Ignorable => (),
-                Meets::Open => {
-                    self.slots[at].repeat(request);
-                    let fates = &mut self.fates[self.slots[at].tag()];
-                    fates.seen += 1;
-                    fates.ambiguous += 1;
-                }
-            }
-            return;
-        }
-        self.fates[tag].seen += 1;
-        let Some((at, fingerprint)) = self.room(request) else {
-            self.fates[tag].not_admitted += 1;
-            return;
-        };
-        let old = std::mem::replace(&mut self.slots[at], Waiting::new(fingerprint, request));
-        if old.is_open() {
-            self.fates[old.tag()].evicted += 1;
-        }
-    }
-
-    /// Where a request may be put.
-    fn room(&self, request: &Event) -> Option<(usize, u32)> {
-        let is_overdue = |slot: &Waiting| match self.overwrite {
-            Overwrite::Always => false,
-            Overwrite::WhenOlder(age) => slot.is_older(request.at, age),
-        };
-        let mut oldest = None;
+        // Where it may be put: the first slot that is free, or else the oldest.
+        let (mut free, mut oldest) = (None, None);
         for places in &self.stages {
             let (at, fingerprint) = places.of(request.id);
             let slot = &self.slots[at];
-            if !slot.is_open() || is_overdue(slot) {
-                return Some((at, fingerprint));
+            match slot.meets(fingerprint, request.at, &self.exchanges) {
+                Meets::Ignorable => return,
+                Meets::Open => return self.repeat(at, request),
+                Meets::Other => (),
+            }
+            if free.is_none() && (!slot.is_open() || self.is_overdue(slot, request.at)) {
+                free = Some((at, fingerprint));
             }
             let age = slot.age(request.at);
             if oldest.is_none_or(|(than, _)| age > than) {
                 oldest = Some((age, (at, fingerprint)));
             }
         }
-        oldest.filter(|_| self.overwrite == Overwrite::Always).map(|(_, there)| there)
+        if self.overwrite == Overwrite::Always {
+            free = free.or(oldest.map(|(_, there)| there));
+        }
+        self.put(free, request);
     }
 
+    fn is_overdue(&self, slot: &Waiting, now: Timestamp) -> bool {
+        match self.overwrite {
+            Overwrite::Always => false,
+            Overwrite::WhenOlder(age) => slot.is_older(now, age),
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, free: Option<(usize, u32)>, request: &Event) {
+        let fates = &mut self.fates[usize::from(request.tag)];
+        fates.seen += 1;
+        let Some((at, fingerprint)) = free else {
+            fates.not_admitted += 1;
+            return;
+        };
+        let old = std::mem::replace(&mut self.slots[at], Waiting::new(fingerprint, request));
+        self.fates[old.tag()].evicted += u64::from(old.is_open());
+    }
+
+    fn repeat(&mut self, at: usize, request: &Event) {
+        self.slots[at].repeat(request);
+        let fates = &mut self.fates[self.slots[at].tag()];
+        fates.seen += 1;
+        fates.ambiguous += 1;
+    }
+
+    #[inline]
     fn response(&mut self, response: &Event) -> Option<Sample> {
         self.latest = self.latest.max(response.at);
         let sample = self.answer(response);
@@ -195,6 +200,7 @@ impl Simple {
     }
 
     /// Frees the slot of a response's request; gives the sample unless that has expired.
+    #[inline]
     fn answer(&mut self, response: &Event) -> Option<Sample> {
         let waits = |&(at, fingerprint): &(usize, u32)| self.slots[at].awaits(fingerprint);
         let (at, _) = self.stages.iter().map(|places| places.of(response.id)).find(waits)?;

@@ -13,12 +13,12 @@
 //!
 //! **Cost**: one multiplication per event; two more and one slot touched per event that passes the gate.
 //!
-//! **Estimate**: balance heuristic. One counter serves all fridges: *z* admitted requests came strictly between a request and
-//! its response, into whichever fridge. Each of them had the chance *r*ₖ/(*R* *M*ₖ) to overwrite it, had it been in fridge
-//! *k*. Whatever they did, it would have been sampled with probability *q* = Σ*r*ₖ (1 − *r*ₖ/(*R* *M*ₖ))^*z*, since it can be in one fridge only;
-//! its weight is 1/*q*, whichever it was in. Unbiased for the number of exchanges in every set of delays; variance Σ(1/*q* − 1),
-//! never above that of its best fridge alone with the same *r*ₖ. False matches and equal requests: as in the fridge. A counter for
-//! each fridge would not do: the weight needs to know what would have happened in the others.
+//! **Estimate**: balance heuristic. One counter serves all fridges: *z* admitted requests came strictly between a request
+//! and its response, into whichever fridge. Each of them had the chance *r*ₖ/(*R* *M*ₖ) to overwrite it, had it been in
+//! fridge *k*. So it would have been sampled with probability *q* = Σ*r*ₖ (1 − *r*ₖ/(*R* *M*ₖ))^*z*, since it can be in one
+//! fridge only; its weight is 1/*q*, whichever it was in. Unbiased for the number of exchanges in every set of delays;
+//! variance Σ(1/*q* − 1), never above that of its best fridge alone with the same *r*ₖ. False matches and equal requests: as
+//! in the fridge. A counter of each fridge's own would not do: the weight needs to know what happened in the others.
 //!
 //! **Merge**: samples over disjoint traffic are simply put together.
 //!
