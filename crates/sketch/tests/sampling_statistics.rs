@@ -130,6 +130,21 @@ fn hash_samples_are_unbiased() {
     }
 }
 
+/// A lifetime that is learnt while the gate closes is not too short: the 99.9th percentile of these delays, rounded up, is
+/// the longest.
+#[test]
+fn hash_samples_with_a_learnt_lifetime_are_unbiased() {
+    let ratios = ratios(100, |seed, stream| {
+        let bytes = 3_000 * HashSample::SLOT_BYTES;
+        let mut table =
+            HashSample::new(bytes, Lifetime::Learnt(1.0), exchanges(seed)).expect("parameters are in range");
+        let found = count(&samples(&mut table, stream));
+        assert_eq!((table.lifetime(), table.probability() < 0.9), (LONGEST, true));
+        found
+    });
+    assert!(is_unbiased(&ratios), "{ratios:.4?}");
+}
+
 /// A lifetime of 1 ms loses what takes longer, and nothing else.
 #[test]
 fn hash_samples_are_unbiased_up_to_the_lifetime_only() {
