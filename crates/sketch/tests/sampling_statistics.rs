@@ -150,7 +150,7 @@ fn hash_samples_with_a_learnt_lifetime_are_unbiased() {
 fn hash_samples_are_unbiased_up_to_the_lifetime_only() {
     let lifetime = Lifetime::Given(Nanos::new(SHORTEST << 10));
     let ratios = ratios(150, |seed, stream| count(&samples(&mut hash_sample(lifetime, seed), stream)));
-    assert!(is_unbiased(&ratios[..5]) && ratios[5].0 == 0.0, "{ratios:.4?}");
+    assert!(is_unbiased(&ratios[..5]) && ratios[5].0 < 0.001, "{ratios:.4?}");
 }
 
 fn ladder(rungs: &[(u32, f64)]) -> Ladder {
