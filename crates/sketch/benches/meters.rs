@@ -5,6 +5,9 @@
 
 use dwell_sketch::exact::Exact;
 use dwell_sketch::fridge::{Fridge, Params};
+use dwell_sketch::hash_sample::{HashSample, Lifetime};
+use dwell_sketch::mis::{Ladder, Mis, Rung};
+use dwell_sketch::simple::{self, Overwrite, Simple};
 use dwell_sketch::{Event, Exchanges, Fates, Meter};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 use std::hint::black_box;
@@ -37,7 +40,22 @@ fn stream() -> Vec<Event> {
     stream
 }
 
+/// Measures a meter that is right to 10%.
 fn measure<M: Meter>(name: &str, stream: &[Event], make: impl Fn() -> M) {
+    let ratio = time(name, stream, make);
+    assert!((ratio - 1.0).abs() < 0.1, "{name}: {ratio} times as many exchanges as there are");
+}
+
+/// Measures one that loses exchanges, and says how many it keeps.
+fn measure_biased<M: Meter>(name: &str, stream: &[Event], make: impl Fn() -> M) {
+    let ratio = time(name, stream, make);
+    assert!(ratio > 0.1 && ratio <= 1.0, "{name}: {ratio}");
+    println!("    keeps {ratio:.2} of the exchanges");
+}
+
+/// Prints the times; gives the estimated over the true number of exchanges.
+fn time<M: Meter>(name: &str, stream: &[Event], make: impl Fn() -> M) -> f64 {
+    let mut ratio = 0.0;
     let mut times = Vec::new();
     let mut samples = Vec::new();
     for _ in 0..5 {
@@ -53,12 +71,12 @@ fn measure<M: Meter>(name: &str, stream: &[Event], make: impl Fn() -> M) {
         black_box(&meter);
         let fates = meter.fates()[0];
         assert!(Fates::is_conserved(&fates) && fates.matched > 0, "{fates:?}");
-        let truth = fates.responses as f64;
-        assert!((weights / truth - 1.0).abs() < 0.1, "{name}: {weights} exchanges instead of {truth}");
+        ratio = weights / fates.responses as f64;
     }
     times.sort_unstable_by(f64::total_cmp);
     let (fastest, median) = (times[0], times[2]);
     println!("{name:28} {fastest:6.2} {median:6.2} ns/observation {:8.1} M/s", 1e3 / median);
+    ratio
 }
 
 /// The floor: reads every event and hashes its id once.
@@ -74,6 +92,32 @@ fn walk(stream: &[Event]) {
     println!("{:28} {:6.2} {:6.2} ns/observation", "read and hash", times[0], times[2]);
 }
 
+/// The fridge's rivals, at 64 KiB and at 1 MiB. The simple array is biased, so it only has to say how much it keeps.
+fn rivals(stream: &[Event], exchanges: Exchanges) {
+    for kib in [64, 1024] {
+        let slots = |bytes| ((kib << 10) / bytes) as u32;
+        for stages in [1, 4] {
+            let overwrite = Overwrite::WhenOlder(Nanos::new(2 * DELAY as i64 * 1_000));
+            let params = simple::Params { slots: slots(Simple::SLOT_BYTES), stages, fingerprint_bits: 32, overwrite };
+            let name = format!("simple {kib} KiB, {stages} stages");
+            measure_biased(&name, stream, || Simple::new(params, exchanges).expect("parameters are in range"));
+        }
+        for lifetime in [Lifetime::Given(Nanos::new(2 * DELAY as i64 * 1_000)), Lifetime::Learnt(2.0)] {
+            let is_given = matches!(lifetime, Lifetime::Given(_));
+            let name = format!("hash sample {kib} KiB, {}", if is_given { "given" } else { "learnt" });
+            measure(&name, stream, || {
+                HashSample::new(kib << 10, lifetime, exchanges).expect("parameters are in range")
+            });
+        }
+        for admitted in [1.0, 0.125] {
+            let rung = |share: f64| Rung { slots: slots(2 * Mis::SLOT_BYTES), probability: admitted * share };
+            let ladder = Ladder::new(vec![rung(0.75), rung(0.25)]).expect("rungs are in range");
+            let name = format!("mis {kib} KiB, R {admitted}");
+            measure(&name, stream, || Mis::new(ladder.clone(), 32, exchanges).expect("parameters are in range"));
+        }
+    }
+}
+
 fn main() {
     let stream = stream();
     println!("{} observations, {} bytes each", stream.len(), size_of::<Event>());
@@ -86,5 +130,6 @@ fn main() {
         let name = format!("fridge {slots} slots, p {}", p.map_or("auto".into(), |p: f64| p.to_string()));
         measure(&name, &stream, || Fridge::new(params, exchanges).expect("parameters are in range"));
     }
+    rivals(&stream, exchanges);
     measure("exact", &stream, || Exact::new(exchanges));
 }

@@ -15,6 +15,10 @@ pub use meter::{Event, Exchanges, Gate, Meter};
 pub mod auto;
 pub mod exact;
 pub mod fridge;
+pub mod hash_sample;
+pub mod lut;
+pub mod mis;
+pub mod simple;
 // Delays that entries did not outlive.
 mod survival;
 pub use survival::Risk;
@@ -27,6 +31,7 @@ pub mod codec;
 // Pieces that the methods share.
 mod repeats;
 mod table;
+mod waiting;
 
 #[cfg(test)]
 mod test_support;

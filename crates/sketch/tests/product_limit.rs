@@ -19,7 +19,7 @@ fn fridge(slots: u32, p: Option<f64>, product_limit: bool, seed: u64) -> Fridge 
 /// The distribution that a fridge estimates, and the true delays in rising order.
 fn estimate(fridge: &mut Fridge, settings: &Settings, seed: u64) -> (distribution::Distribution, Vec<i64>) {
     let (samples, mut truth) = run(fridge, settings, seed);
-    let mut store = DelayStore::bounded(1, 1 << 20).unwrap();
+    let mut store = DelayStore::bounded(1, 1 << 20).expect("a megabyte is enough for one series");
     samples.iter().for_each(|sample| store.update(0, sample));
     truth.sort_unstable();
     let risk: Option<&Risk> = fridge.risks().first();

@@ -1,0 +1,498 @@
+//! Consistent sampling: exact for the ids that pass a gate, which closes as far as the memory demands.
+//!
+//! **Answers**: a sample of the answered exchanges, each with the number of exchanges that it stands for.
+//!
+//! **Model**: a table of the open requests whose id's hash passes the gate. When the table is full, first what is older than
+//! the lifetime goes, then the gate closes by steps of 2^−⅛ and what it no longer admits goes, until a quarter of the room is
+//! free. The gate never opens again. Assumes that ids of different exchanges are independent under the seeded hash; who
+//! knows the seed can break that.
+//!
+//! **State**: an open-addressing table of 24-byte entries (id 64 bits, time 48, time from the first to the last equal request
+//! 32, tag 16, tokens 2 × 8, state 8, padding 8) with one byte each beside them, at most ¾ full, and 8 bytes; 48 × 8 bytes by
+//! which the lifetime is learnt; the counts of each series.
+//!
+//! **Cost**: one multiplication per event. For events that pass the gate one look at eight bytes, and at one entry if it is
+//! found or put in; a walk over the table whenever a quarter of its room, or more, was put in.
+//!
+//! **Estimate**: a sample has weight 1/*p* with the *p* of now, since the response, too, must pass the gate. How far the
+//! gate closes depends on how many passed it so far, not on which of them go, so the weight remains unbiased in every
+//! set of delays up to the lifetime. Variance (1/*p* − 1) per exchange, whatever its delay. Delays above the lifetime are
+//! not measured at all: with orphans, a lifetime that is too long costs sparse sampling, and one too short the tail.
+//!
+//! The lifetime is given, or learnt: the multiple of the 99.9th percentile of the delays measured so far (rounded up to a
+//! power of two), once the stream has lasted twice as long as that and 1,024 delays are known. Slower exchanges that are
+//! rarer than 1 in 1,000, or that first come later than that, may be missed by it. Until it is learnt the gate closes as if
+//! orphans stayed for the whole expiry, and never opens again: a given lifetime samples more where tables are small.
+//!
+//! **Merge**: samples of tables over disjoint traffic are simply put together.
+//!
+//! **Differs from the paper**: no paper has this; the threshold is that of adaptive sampling for distinct counts.
+//!
+//! **Source**: the comparison that zheng22 lacks (`docs/papers/zheng22-fridge.md`).
+
+use crate::table::{Entry, Place, Table};
+use crate::waiting::{Meets, Waiting, count_open};
+use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
+use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
+use std::fmt;
+
+/// How long a request may wait.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Lifetime {
+    /// This long, or as long as the expiry if that is shorter.
+    Given(Nanos),
+    /// This multiple, at least 1, of the 99.9th percentile of delays, from when it is known; until then, and at most, the
+    /// expiry.
+    Learnt(f64),
+}
+
+/// Why a sampling table cannot be built.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum HashSampleError {
+    /// So few bytes measure nothing.
+    Bytes {
+        /// As given.
+        given: usize,
+        /// At least so many are needed.
+        needed: usize,
+    },
+    /// Requests wait for a while.
+    Lifetime(Nanos),
+    /// A lifetime is at least the 99.9th percentile of delays.
+    Multiple(f64),
+}
+
+impl fmt::Display for HashSampleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes { given, needed } => write!(f, "a table needs {needed} bytes, not {given}"),
+            Self::Lifetime(lifetime) => write!(f, "a lifetime is above zero, not {lifetime}"),
+            Self::Multiple(multiple) => {
+                write!(f, "a lifetime is at least 1 times the 99.9th percentile, not {multiple}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for HashSampleError {}
+
+/// A table of the open requests that a closing gate admits.
+#[derive(Clone, Debug)]
+pub struct HashSample {
+    /// With the present lifetime as expiry.
+    exchanges: Exchanges,
+    /// The lifetime is at most this.
+    expiry: Nanos,
+    /// The multiple, if the lifetime is learnt.
+    multiple: Option<f64>,
+    gate: Gate,
+    step: u32,
+    /// One over *p*.
+    weight: f64,
+    open: Table<Sampled>,
+    /// Entries that may remain when room is made.
+    most_kept: usize,
+    delays: Octaves,
+    fates: Vec<Fates>,
+    began: Option<Timestamp>,
+    latest: Timestamp,
+}
+
+/// A request with its whole id: the lower half as fingerprint, and the upper half.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sampled {
+    waiting: Waiting,
+    upper: u32,
+}
+
+impl Sampled {
+    fn new(request: &Event) -> Self {
+        Self { waiting: Waiting::new(fingerprint(request.id), request), upper: (request.id.0 >> 32) as u32 }
+    }
+}
+
+impl Entry for Sampled {
+    #[inline]
+    fn key(&self) -> u64 {
+        u64::from(self.upper) << 32 | u64::from(self.waiting.fingerprint())
+    }
+}
+
+#[inline]
+fn fingerprint(id: ExchangeId) -> u32 {
+    id.0 as u32
+}
+
+/// *p* of a step.
+fn probability(step: u32) -> f64 {
+    2f64.powf(-f64::from(step) / 8.0)
+}
+
+/// 2⁻²⁴, which a gate meets to within .2%.
+const LAST_STEP: u32 = 192;
+/// Tables smaller than this measure nothing.
+const LEAST_SLOTS: usize = 64;
+/// Bytes of a table beside its slots.
+const TABLE_BYTES: usize = 8;
+/// So many cache misses overlap.
+const BATCH: usize = 64;
+/// Tables up to 800 KiB stay in a processor's own cache, so that nothing is gained by batches.
+const CACHED_BYTES: usize = 800 << 10;
+
+impl HashSample {
+    /// Bytes per slot; at most ¾ of the slots are used.
+    pub const SLOT_BYTES: usize = Table::<Sampled>::SLOT_BYTES;
+
+    /// An empty table of at most `bytes`; the counts of the series come on top.
+    pub fn new(bytes: usize, lifetime: Lifetime, exchanges: Exchanges) -> Result<Self, HashSampleError> {
+        let needed = LEAST_SLOTS * Self::SLOT_BYTES + TABLE_BYTES;
+        if bytes < needed {
+            return Err(HashSampleError::Bytes { given: bytes, needed });
+        }
+        let (given, multiple) = match lifetime {
+            Lifetime::Given(lifetime) if lifetime <= Nanos::ZERO => return Err(HashSampleError::Lifetime(lifetime)),
+            Lifetime::Given(lifetime) => (lifetime, None),
+            Lifetime::Learnt(multiple) if multiple >= 1.0 && multiple.is_finite() => (exchanges.expiry, Some(multiple)),
+            Lifetime::Learnt(multiple) => return Err(HashSampleError::Multiple(multiple)),
+        };
+        let slots = (bytes - TABLE_BYTES) / Self::SLOT_BYTES;
+        Ok(Self {
+            exchanges: Exchanges { expiry: given.min(exchanges.expiry), ..exchanges },
+            expiry: exchanges.expiry,
+            multiple,
+            gate: Gate::new(hash::word(exchanges.seed, 2), 1.0),
+            step: 0,
+            weight: 1.0,
+            open: Table::new(slots, slots),
+            most_kept: slots * 3 / 4 * 3 / 4,
+            delays: Octaves::default(),
+            fates: vec![Fates::default(); usize::from(exchanges.tags)],
+            began: None,
+            latest: Timestamp::from_nanos(i64::MIN),
+        })
+    }
+
+    /// The present *p*.
+    pub fn probability(&self) -> f64 {
+        1.0 / self.weight
+    }
+
+    /// The present lifetime.
+    pub fn lifetime(&self) -> Nanos {
+        self.exchanges.expiry
+    }
+
+    #[inline]
+    fn request(&mut self, request: &Event) {
+        if !self.gate.admits(request.id) {
+            let fates = &mut self.fates[usize::from(request.tag)];
+            fates.seen += 1;
+            fates.not_admitted += 1;
+            return;
+        }
+        self.latest = self.latest.max(request.at);
+        match self.open.find(request.id.0) {
+            Place::Found(at) => self.meet(at, request),
+            Place::Vacant(at) => self.put(at, request),
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, vacant: usize, request: &Event) {
+        self.fates[usize::from(request.tag)].seen += 1;
+        let mut vacant = vacant;
+        if self.open.is_full() {
+            self.make_room(request.at);
+            // The gate may have closed for this request, too.
+            let (true, Place::Vacant(at)) = (self.gate.admits(request.id), self.open.find(request.id.0)) else {
+                self.fates[usize::from(request.tag)].not_admitted += 1;
+                return;
+            };
+            vacant = at;
+        }
+        self.open.put(vacant, Sampled::new(request));
+    }
+
+    /// A request with the id of one that is in the table.
+    fn meet(&mut self, at: usize, request: &Event) {
+        let met = &mut self.open.get_mut(at).waiting;
+        let fates = &mut self.fates[met.tag()];
+        match met.meets(fingerprint(request.id), request.at, &self.exchanges) {
+            Meets::Ignorable => (),
+            Meets::Open => {
+                met.repeat(request);
+                fates.seen += 1;
+                fates.ambiguous += 1;
+            }
+            Meets::Other => {
+                fates.expired += u64::from(met.is_open());
+                *self.open.get_mut(at) = Sampled::new(request);
+                self.fates[usize::from(request.tag)].seen += 1;
+            }
+        }
+    }
+
+    /// Drops what is too old, then closes the gate until enough has gone.
+    #[cold]
+    fn make_room(&mut self, now: Timestamp) {
+        let began = *self.began.get_or_insert(now);
+        self.learn(now - began);
+        let mut kept = self.sweep();
+        while kept > self.most_kept && self.step < LAST_STEP {
+            self.step += 1;
+            self.weight = 1.0 / probability(self.step);
+            self.gate = self.gate.with_probability(probability(self.step));
+            kept = self.sweep();
+        }
+    }
+
+    /// Keeps what is neither too old nor kept out by the gate; says how much that is.
+    fn sweep(&mut self) -> usize {
+        let (latest, lifetime, gate, fates) = (self.latest, self.exchanges.expiry, self.gate, &mut self.fates);
+        let mut kept = 0;
+        self.open.rebuild(|entry| {
+            let waiting = &entry.waiting;
+            let fates = &mut fates[waiting.tag()];
+            let is_old = waiting.is_older(latest, lifetime);
+            let is_kept_out = !is_old && !gate.admits(ExchangeId(entry.key()));
+            fates.expired += u64::from(is_old && waiting.is_open());
+            fates.not_admitted += u64::from(is_kept_out && waiting.is_open());
+            kept += usize::from(!is_old && !is_kept_out);
+            !is_old && !is_kept_out
+        });
+        kept
+    }
+
+    /// Learns the lifetime, if it is to be learnt and enough is known after so much time.
+    fn learn(&mut self, elapsed: Nanos) {
+        let (Some(multiple), Some(tail)) = (self.multiple, self.delays.tail()) else { return };
+        let lifetime = Nanos::new((tail.get() as f64 * multiple) as i64);
+        if lifetime.get() <= elapsed.get() / 2 {
+            self.exchanges.expiry = lifetime.min(self.expiry);
+            self.delays.halve();
+        }
+    }
+
+    #[inline]
+    fn response(&mut self, response: &Event) -> Option<Sample> {
+        let sample = if self.gate.admits(response.id) { self.answer(response) } else { None };
+        let fates = &mut self.fates[usize::from(response.tag)];
+        fates.responses += 1;
+        fates.unmatched += u64::from(sample.is_none());
+        sample
+    }
+
+    /// The sample of a response whose request is known and not too old.
+    fn answer(&mut self, response: &Event) -> Option<Sample> {
+        self.latest = self.latest.max(response.at);
+        let Place::Found(at) = self.open.find(response.id.0) else { return None };
+        let waiting = self.open.get(at).waiting;
+        if !waiting.is_open() || waiting.is_older(response.at, self.exchanges.expiry) {
+            return None;
+        }
+        match self.exchanges.repeat {
+            Repeat::Ambiguous => _ = self.open.remove(at),
+            repeat @ Repeat::Ignored => self.open.get_mut(at).waiting.close(repeat),
+        }
+        let (mut sample, is_resolved) = waiting.sample(response);
+        sample.weight = self.weight;
+        let fates = &mut self.fates[waiting.tag()];
+        fates.matched += 1;
+        fates.resolved += u64::from(is_resolved);
+        self.delays.update(sample.since_first, sample.weight);
+        Some(sample)
+    }
+
+    /// Touches the slots that the events' ids will need, so that the cache misses of a batch overlap.
+    fn touch(&self, events: &[Event]) {
+        let touched = events
+            .iter()
+            .filter(|event| self.gate.admits(event.id))
+            .fold(0, |touched, event| touched ^ self.open.touch(event.id.0, event.is_request));
+        std::hint::black_box(touched);
+    }
+}
+
+impl Meter for HashSample {
+    fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
+        for batch in events.chunks(BATCH) {
+            if self.began.is_none() {
+                self.began = batch.first().map(|event| event.at);
+            }
+            if self.open.bytes() > CACHED_BYTES {
+                self.touch(batch);
+            }
+            for event in batch {
+                if event.is_request {
+                    self.request(event);
+                } else {
+                    samples.extend(self.response(event));
+                }
+            }
+        }
+    }
+
+    fn gate(&self) -> Gate {
+        self.gate
+    }
+
+    fn fates(&self) -> Vec<Fates> {
+        let mut fates = self.fates.clone();
+        count_open(&mut fates, self.open.iter().map(|entry| &entry.waiting), self.latest, self.exchanges.expiry);
+        fates
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.open.bytes() + size_of::<Octaves>() + self.fates.capacity() * size_of::<Fates>()
+    }
+}
+
+/// Weight of the delays by octave: as much as the tail's order of magnitude needs.
+#[derive(Clone, Debug)]
+struct Octaves {
+    /// Of delays from 2^*i* ns to below 2^(*i*+1) ns; the first has all shorter, the last all longer ones.
+    weights: [f64; 48],
+    /// Samples since the last lesson.
+    samples: u32,
+}
+
+impl Default for Octaves {
+    fn default() -> Self {
+        Self { weights: [0.0; 48], samples: 0 }
+    }
+}
+
+impl Octaves {
+    #[inline]
+    fn update(&mut self, delay: Nanos, weight: f64) {
+        let octave = delay.get().max(1).ilog2() as usize;
+        self.weights[octave.min(47)] += weight;
+        self.samples = self.samples.saturating_add(1);
+    }
+
+    /// The 99.9th percentile, rounded up to a power of two; `None` while there are too few samples to tell.
+    fn tail(&self) -> Option<Nanos> {
+        const ENOUGH: u32 = 1024;
+        let mut above = self.weights.iter().sum::<f64>() * 0.001;
+        let beyond = |&octave: &usize| {
+            above -= self.weights[octave];
+            above < 0.0
+        };
+        let octave = (0..self.weights.len()).rev().find(beyond)?;
+        (self.samples >= ENOUGH).then(|| Nanos::new(2 << octave))
+    }
+
+    /// Older delays count half as much from one lesson to the next.
+    fn halve(&mut self) {
+        self.weights.iter_mut().for_each(|weight| *weight *= 0.5);
+        self.samples = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exact::Exact;
+    use crate::test_support::{exchanges, request, response};
+    use dwell_types::Match;
+
+    const LONG: Lifetime = Lifetime::Given(Nanos::from_secs(100));
+
+    fn table(bytes: usize, lifetime: Lifetime, matching: Match) -> HashSample {
+        HashSample::new(bytes, lifetime, exchanges(matching, Nanos::from_secs(100))).unwrap()
+    }
+
+    /// Requests one microsecond apart, every second one answered after `delay` more; tags alternate.
+    fn feed(meter: &mut impl Meter, requests: u64, delay: u64) -> Vec<Sample> {
+        let mut samples = Vec::new();
+        for i in 0..requests {
+            let at = i as i64 * 1_000;
+            meter.update(&[Event { tag: (i % 2) as u16, ..request(hash::finish(i), at) }], &mut samples);
+            if i >= delay && (i - delay) % 4 < 2 {
+                meter.update(&[response(hash::finish(i - delay), at + 1)], &mut samples);
+            }
+        }
+        samples
+    }
+
+    #[test]
+    fn an_entry_has_25_bytes() {
+        assert_eq!(HashSample::SLOT_BYTES, 25);
+    }
+
+    /// While nothing had to go, every sample and every count is that of the exact table.
+    #[test]
+    fn with_room_it_is_exact() {
+        for matching in [Match::Dns, Match::TcpHandshake, Match::TcpTs] {
+            let mut exact = Exact::new(exchanges(matching, Nanos::from_secs(100)));
+            let mut table = table(1 << 20, LONG, matching);
+            let (mut expected, mut found) = (Vec::new(), Vec::new());
+            for i in 0..2_000u64 {
+                let at = i as i64 * 6_400;
+                let again = Event { token: 2, tag: 1, ..request(hash::finish(i.saturating_sub(3)), at + 64) };
+                let answer = Event { token: 1, ..response(hash::finish(i.saturating_sub(5)), at + 128) };
+                for event in [Event { token: 1, ..request(hash::finish(i), at) }, again, answer] {
+                    exact.update(&[event], &mut expected);
+                    table.update(&[event], &mut found);
+                }
+            }
+            assert_eq!(found, expected, "{matching:?}");
+            assert_eq!(table.fates(), exact.fates(), "{matching:?}");
+            assert_eq!(table.gate(), Gate::new(hash::word(1, 2), 1.0));
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded_and_every_request_has_one_fate() {
+        for matching in [Match::Dns, Match::TcpTs] {
+            let bytes = 100 * HashSample::SLOT_BYTES;
+            let mut table = table(bytes, LONG, matching);
+            feed(&mut table, 50_000, 30);
+            let counts = size_of::<Octaves>() + 2 * size_of::<Fates>();
+            assert!((bytes + counts - 32..=bytes + counts).contains(&table.state_bytes()));
+            let fates = table.fates();
+            assert!(fates.iter().all(Fates::is_conserved), "{fates:?}");
+            assert!(fates.iter().all(|f| f.matched > 20 && f.not_admitted > 10_000 && f.pending > 0), "{fates:?}");
+            assert!(table.probability() < 0.01, "orphans stay for 100 s: {}", table.probability());
+        }
+    }
+
+    #[test]
+    fn orphans_occupy_the_table_for_a_lifetime_only() {
+        let lifetime = Lifetime::Given(Nanos::new(60_000));
+        let mut table = table(100 * HashSample::SLOT_BYTES, lifetime, Match::Dns);
+        let samples = feed(&mut table, 50_000, 30);
+        // 45 wait within 60 µs, 56 of 75 places may: nothing has to go.
+        assert_eq!((table.probability(), samples.len()), (1.0, 24_986));
+        let fates = table.fates();
+        assert!(fates.iter().all(Fates::is_conserved), "{fates:?}");
+        assert_eq!(fates[0].matched + fates[0].expired + fates[0].pending, fates[0].seen);
+        assert!(feed(&mut table, 1_000, 61).is_empty(), "later than the lifetime");
+    }
+
+    /// Delays of 100 µs: the 99.9th percentile is rounded up to 131 µs, the lifetime twice that.
+    #[test]
+    fn the_lifetime_is_learnt() {
+        let mut table = table(2_000 * HashSample::SLOT_BYTES, Lifetime::Learnt(2.0), Match::Dns);
+        feed(&mut table, 100_000, 100);
+        assert_eq!(table.lifetime(), Nanos::new(1 << 18));
+        assert!(table.probability() > 0.1, "{}", table.probability());
+        let fates = table.fates();
+        assert!(fates.iter().all(|f| f.is_conserved() && f.expired > 3_000), "{fates:?}");
+    }
+
+    #[test]
+    fn nonsense_parameters_are_refused() {
+        let exchanges = exchanges(Match::Dns, Nanos::from_secs(1));
+        let needed = 64 * 25 + 8;
+        assert!(HashSample::new(needed, LONG, exchanges).is_ok());
+        for (bytes, lifetime, error) in [
+            (needed - 1, LONG, HashSampleError::Bytes { given: needed - 1, needed }),
+            (needed, Lifetime::Given(Nanos::ZERO), HashSampleError::Lifetime(Nanos::ZERO)),
+            (needed, Lifetime::Learnt(0.5), HashSampleError::Multiple(0.5)),
+        ] {
+            assert_eq!(HashSample::new(bytes, lifetime, exchanges).unwrap_err(), error);
+        }
+        assert!(HashSample::new(needed, Lifetime::Learnt(f64::NAN), exchanges).is_err());
+    }
+}

@@ -1,0 +1,317 @@
+use super::Ladder;
+use crate::waiting::{Meets, Places, Waiting, count_open};
+use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
+use dwell_types::{ExchangeId, Timestamp, hash};
+use std::fmt;
+
+/// Why the fridges cannot be built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MisError {
+    /// A fingerprint has 1 to 32 bits.
+    FingerprintBits(u32),
+    /// Slots are numbered with 32 bits.
+    Slots(u64),
+}
+
+impl fmt::Display for MisError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FingerprintBits(bits) => write!(f, "a fingerprint has 1 to 32 bits, not {bits}"),
+            Self::Slots(slots) => write!(f, "the fridges have at most 2^32 - 1 slots together, not {slots}"),
+        }
+    }
+}
+
+impl std::error::Error for MisError {}
+
+/// Fridges that share a stream: multiple importance sampling.
+#[derive(Clone, Debug)]
+pub struct Mis {
+    exchanges: Exchanges,
+    ladder: Ladder,
+    /// Open with probability *R*.
+    gate: Gate,
+    /// Odd; the upper half of an id's product with it chooses the fridge.
+    rung_factor: u64,
+    fridges: Vec<Part>,
+    slots: Vec<Slot>,
+    /// Requests inserted so far, into all fridges; wraps.
+    inserted: u32,
+    fates: Vec<Fates>,
+    latest: Timestamp,
+}
+
+/// A sample and where it was found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drawn {
+    /// With the weight of the balance heuristic; `inserted_since` counts what entered any fridge.
+    pub sample: Sample,
+    /// Number of the fridge.
+    pub rung: usize,
+}
+
+/// One fridge's slots.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    /// Takes what hashes to at most this and is not taken by an earlier one.
+    threshold: u32,
+    places: Places,
+}
+
+/// An entry of any fridge.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    waiting: Waiting,
+    /// Insertion counter after the last equal request.
+    inserted: u32,
+}
+
+/// So many cache misses overlap.
+const BATCH: usize = 64;
+/// Arrays up to 768 KiB stay in a processor's own cache, so that nothing is gained by batches.
+const CACHED_SLOTS: usize = 1 << 15;
+
+impl Mis {
+    /// Bytes per slot.
+    pub const SLOT_BYTES: usize = size_of::<Slot>();
+
+    /// Empty fridges with fingerprints of 1 to 32 bits.
+    pub fn new(ladder: Ladder, fingerprint_bits: u32, exchanges: Exchanges) -> Result<Self, MisError> {
+        if !(1..=32).contains(&fingerprint_bits) {
+            return Err(MisError::FingerprintBits(fingerprint_bits));
+        }
+        let slots: u64 = ladder.rungs().iter().map(|rung| u64::from(rung.slots)).sum();
+        let slots = u32::try_from(slots).map_err(|_| MisError::Slots(slots))?;
+        Ok(Self {
+            exchanges,
+            gate: Gate::new(hash::word(exchanges.seed, 2), ladder.probability()),
+            rung_factor: hash::start(hash::word(exchanges.seed, 3)) | 1,
+            fridges: parts(&ladder, fingerprint_bits, hash::word(exchanges.seed, 1)),
+            slots: vec![Slot::default(); slots as usize],
+            inserted: 0,
+            fates: vec![Fates::default(); usize::from(exchanges.tags)],
+            latest: Timestamp::from_nanos(i64::MIN),
+            ladder,
+        })
+    }
+
+    /// The fridges.
+    pub fn ladder(&self) -> &Ladder {
+        &self.ladder
+    }
+
+    /// The fridge of an id, its slot and fingerprint there.
+    #[inline]
+    fn place(&self, id: ExchangeId) -> (usize, usize, u32) {
+        let chooser = (id.0.wrapping_mul(self.rung_factor) >> 32) as u32;
+        let last = self.fridges.len() - 1;
+        let rung = self.fridges[..last].iter().filter(|part| chooser > part.threshold).count();
+        let (at, fingerprint) = self.fridges[rung].places.of(id);
+        (rung, at, fingerprint)
+    }
+
+    /// Takes one event; gives a sample if it is a response that finds its request.
+    #[inline]
+    pub fn draw(&mut self, event: &Event) -> Option<Drawn> {
+        let is_admitted = self.gate.admits(event.id);
+        if event.is_request {
+            if is_admitted {
+                self.request(event);
+            } else {
+                let fates = &mut self.fates[usize::from(event.tag)];
+                fates.seen += 1;
+                fates.not_admitted += 1;
+            }
+            return None;
+        }
+        let drawn = if is_admitted { self.response(event) } else { None };
+        let fates = &mut self.fates[usize::from(event.tag)];
+        fates.responses += 1;
+        fates.unmatched += u64::from(drawn.is_none());
+        drawn
+    }
+
+    fn request(&mut self, request: &Event) {
+        self.latest = self.latest.max(request.at);
+        let (_, at, fingerprint) = self.place(request.id);
+        let slot = &mut self.slots[at];
+        match slot.waiting.meets(fingerprint, request.at, &self.exchanges) {
+            Meets::Ignorable => (),
+            Meets::Open => {
+                slot.waiting.repeat(request);
+                slot.inserted = self.inserted;
+                let fates = &mut self.fates[slot.waiting.tag()];
+                fates.seen += 1;
+                fates.ambiguous += 1;
+            }
+            Meets::Other => {
+                self.inserted = self.inserted.wrapping_add(1);
+                let old = &slot.waiting;
+                self.fates[old.tag()].evicted += u64::from(old.is_open());
+                *slot = Slot { waiting: Waiting::new(fingerprint, request), inserted: self.inserted };
+                self.fates[usize::from(request.tag)].seen += 1;
+            }
+        }
+    }
+
+    fn response(&mut self, response: &Event) -> Option<Drawn> {
+        self.latest = self.latest.max(response.at);
+        let (rung, at, fingerprint) = self.place(response.id);
+        let slot = &mut self.slots[at];
+        if !slot.waiting.awaits(fingerprint) {
+            return None;
+        }
+        let found = *slot;
+        slot.waiting.close(self.exchanges.repeat);
+        let fates = &mut self.fates[found.waiting.tag()];
+        if found.waiting.is_older(response.at, self.exchanges.expiry) {
+            fates.expired += 1;
+            return None;
+        }
+        let (mut sample, is_resolved) = found.waiting.sample(response);
+        fates.matched += 1;
+        fates.resolved += u64::from(is_resolved);
+        sample.inserted_since = u64::from(self.inserted.wrapping_sub(found.inserted));
+        sample.weight = self.ladder.weight(sample.inserted_since);
+        Some(Drawn { sample, rung })
+    }
+
+    /// Touches the slots of the events that pass the gate, so that the cache misses of a batch overlap.
+    fn touch(&self, events: &[Event]) {
+        let touched = events
+            .iter()
+            .filter(|event| self.gate.admits(event.id))
+            .fold(0, |touched, event| touched ^ self.slots[self.place(event.id).1].waiting.fingerprint());
+        std::hint::black_box(touched);
+    }
+}
+
+/// The fridges side by side in one array. A request that passes the gate goes to fridge *k* with probability *r*ₖ/*R*.
+fn parts(ladder: &Ladder, fingerprint_bits: u32, seed: u64) -> Vec<Part> {
+    let (mut share, mut first) = (0.0, 0);
+    let mut part = |(k, rung): (u64, &super::Rung)| {
+        share += rung.probability / ladder.probability();
+        let places = Places::new(hash::word(seed, k), first, rung.slots, fingerprint_bits);
+        first += rung.slots;
+        Part { threshold: (share * 2f64.powi(32) - 1.0) as u32, places }
+    };
+    (0..).zip(ladder.rungs()).map(&mut part).collect()
+}
+
+impl Meter for Mis {
+    fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
+        for batch in events.chunks(BATCH) {
+            if self.slots.len() > CACHED_SLOTS {
+                self.touch(batch);
+            }
+            for event in batch {
+                samples.extend(self.draw(event).map(|drawn| drawn.sample));
+            }
+        }
+    }
+
+    fn gate(&self) -> Gate {
+        self.gate
+    }
+
+    fn fates(&self) -> Vec<Fates> {
+        let mut fates = self.fates.clone();
+        count_open(&mut fates, self.slots.iter().map(|slot| &slot.waiting), self.latest, self.exchanges.expiry);
+        fates
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<Slot>()
+            + self.fridges.capacity() * size_of::<Part>()
+            + self.fates.capacity() * size_of::<Fates>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Rung;
+    use super::*;
+    use crate::exact::Exact;
+    use crate::test_support::{exchanges, request, response};
+    use dwell_types::{Match, Nanos};
+
+    fn mis(rungs: &[(u32, f64)], matching: Match) -> Mis {
+        let rungs = rungs.iter().map(|&(slots, probability)| Rung { slots, probability }).collect();
+        Mis::new(Ladder::new(rungs).unwrap(), 32, exchanges(matching, Nanos::from_secs(100))).unwrap()
+    }
+
+    #[test]
+    fn a_slot_has_24_bytes() {
+        assert_eq!(Mis::SLOT_BYTES, 24);
+        let mis = mis(&[(100, 0.25), (50, 0.5)], Match::Dns);
+        assert_eq!(mis.state_bytes(), 150 * 24 + 2 * size_of::<Part>() + 2 * size_of::<Fates>());
+    }
+
+    /// In fridges that are large enough and admit everything, every sample is that of the exact table, but for its weight,
+    /// which is 1 within the chance that nothing was lost.
+    #[test]
+    fn with_room_it_is_exact() {
+        for matching in [Match::Dns, Match::TcpHandshake, Match::TcpTs] {
+            let mut exact = Exact::new(exchanges(matching, Nanos::from_secs(100)));
+            let mut mis = mis(&[(1 << 21, 0.5), (1 << 20, 0.25), (1 << 20, 0.25)], matching);
+            let (mut expected, mut found) = (Vec::new(), Vec::new());
+            for i in 0..1_000u64 {
+                let at = i as i64 * 6_400;
+                let again = Event { token: 2, tag: 1, ..request(hash::finish(i.saturating_sub(3)), at + 64) };
+                let answer = Event { token: 1, ..response(hash::finish(i.saturating_sub(5)), at + 128) };
+                for event in [Event { token: 1, ..request(hash::finish(i), at) }, again, answer] {
+                    exact.update(&[event], &mut expected);
+                    mis.update(&[event], &mut found);
+                }
+            }
+            assert!(found.iter().all(|sample| sample.weight < 1.0001 && sample.inserted_since <= 8));
+            found.iter_mut().for_each(|sample| (sample.weight, sample.inserted_since) = (1.0, 0));
+            assert_eq!(found, expected, "{matching:?}");
+            assert_eq!(mis.fates(), exact.fates(), "{matching:?}");
+        }
+    }
+
+    /// Each fridge takes its share of what is admitted: 10⁵ ids, 5 standard deviations are at most 800.
+    #[test]
+    fn shares_are_met() {
+        let rungs = [(64, 0.3), (1_000, 0.15), (128, 0.05)];
+        let mis = mis(&rungs, Match::Dns);
+        let mut seen = [0.0; 4];
+        for i in 0..100_000 {
+            let id = ExchangeId(hash::finish(i));
+            let (rung, at, _) = mis.place(id);
+            let first: u32 = rungs[..rung].iter().map(|&(slots, _)| slots).sum();
+            assert!((first as usize..(first + rungs[rung].0) as usize).contains(&at));
+            seen[if mis.gate().admits(id) { rung } else { 3 }] += 1.0;
+        }
+        for (seen, expected) in seen.iter().zip([30_000.0f64, 15_000.0, 5_000.0, 50_000.0]) {
+            assert!((seen - expected).abs() < 800.0, "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn every_request_has_one_fate() {
+        for matching in [Match::Dns, Match::TcpTs] {
+            let mut mis = mis(&[(30, 0.4), (70, 0.2)], matching);
+            let mut samples = Vec::new();
+            for i in 0..50_000u64 {
+                let at = i as i64 * 1_000;
+                let asked = request(hash::finish(i - i % 7 % 3), at);
+                let answered = response(hash::finish(i.saturating_sub(30 + i % 3)), at + 500);
+                mis.update(&[Event { tag: (i % 2) as u16, ..asked }, Event { tag: 1, ..answered }], &mut samples);
+            }
+            let fates = mis.fates();
+            assert!(fates.iter().all(Fates::is_conserved), "{fates:?}");
+            assert!(fates[0].matched > 1_000 && fates[0].evicted > 0 && fates[0].pending > 0, "{fates:?}");
+        }
+    }
+
+    #[test]
+    fn nonsense_parameters_are_refused() {
+        let exchanges = exchanges(Match::Dns, Nanos::from_secs(1));
+        let ladder = |slots| Ladder::new(vec![Rung { slots, probability: 0.5 }; 2]).unwrap();
+        assert_eq!(Mis::new(ladder(2), 0, exchanges).unwrap_err(), MisError::FingerprintBits(0));
+        assert_eq!(Mis::new(ladder(2), 33, exchanges).unwrap_err(), MisError::FingerprintBits(33));
+        assert_eq!(Mis::new(ladder(1 << 31), 32, exchanges).unwrap_err(), MisError::Slots(1 << 32));
+    }
+}

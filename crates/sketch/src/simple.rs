@@ -1,0 +1,383 @@
+//! The simple array: whoever is still there when the response comes is measured, as if nobody had been lost.
+//!
+//! The competitor of the fridge, and the usual design in switches. It is biased; it is here to be compared with.
+//!
+//! **Answers**: the delays of the exchanges that survived, weight 1 each.
+//!
+//! **Model**: an array of *M* slots in 1 to 6 stages, each with a hash of its own. A request takes the first stage whose
+//! slot is free or overdue. If there is none, either it overwrites the oldest of its slots ([`Overwrite::Always`]), or it is
+//! lost ([`Overwrite::WhenOlder`]). A response looks in all stages and frees the slot that it finds. Correct only where
+//! nothing is lost, or where what is lost does not depend on the delay.
+//!
+//! **State**: *M* slots of 20 bytes: fingerprint (up to 32 bits), time 48, time from the first to the last equal request 32,
+//! tag 16, tokens 2 × 8, state 8, padding 8. The counts of each series come on top.
+//!
+//! **Cost**: one multiplication and one slot per stage and event.
+//!
+//! **Estimate**: none. An exchange of delay *d* survives *x* later requests with probability (1 − 1/*M*)^*x* if one stage is
+//! always overwritten, so with *λ* requests per second a share 1 − e^(−*λd*/*M*) of the exchanges of delay *d* is lost: the
+//! slower, the more, whatever the number of runs. Keeping entries until they are overdue loses the exchanges slower than
+//! that when the array is full, and lets orphans block it: fast and slow exchanges are then lost alike before they enter. A
+//! false match has probability stages · 2^−bits per response that has no entry of its own.
+//!
+//! **Merge**: the samples of arrays over disjoint traffic are simply put together.
+//!
+//! **Differs from the paper**: an entry has what a correct delay needs when requests repeat (both bounds, tokens); where all
+//! stages are taken, the oldest entry is overwritten, which a switch could not choose.
+//!
+//! **Source**: zheng22 §2.1, §2.2, §5.3, which describe the array of its reference 6 (`docs/papers/zheng22-fridge.md`).
+
+use crate::waiting::{Meets, Places, Waiting, count_open};
+use crate::{Event, Exchanges, Fates, Meter, Sample};
+use dwell_types::{Nanos, Timestamp, hash};
+use std::fmt;
+
+/// What a request does when it finds all its slots taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overwrite {
+    /// It overwrites the oldest entry.
+    Always,
+    /// It overwrites an entry that is older than this, if any; else it is not admitted.
+    WhenOlder(Nanos),
+}
+
+/// What a simple array is built with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// *M*: slots of all stages together, at least one each. What the stages cannot share evenly is left out.
+    pub slots: u32,
+    /// Stages, `1..=6`.
+    pub stages: u32,
+    /// Bits of the id's hash that an entry keeps, `1..=32`.
+    pub fingerprint_bits: u32,
+    /// What happens to entries.
+    pub overwrite: Overwrite,
+}
+
+/// Why a simple array cannot be built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SimpleError {
+    /// There are 1 to 6 stages.
+    Stages(u32),
+    /// Every stage needs a slot.
+    Slots {
+        /// As given.
+        slots: u32,
+        /// At least as many slots are needed.
+        stages: u32,
+    },
+    /// A fingerprint has 1 to 32 bits.
+    FingerprintBits(u32),
+    /// Entries are kept for a while.
+    Age(Nanos),
+}
+
+impl fmt::Display for SimpleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stages(stages) => write!(f, "an array has 1 to {MOST_STAGES} stages, not {stages}"),
+            Self::Slots { slots, stages } => write!(f, "{slots} slots are not enough for {stages} stages"),
+            Self::FingerprintBits(bits) => write!(f, "a fingerprint has 1 to 32 bits, not {bits}"),
+            Self::Age(age) => write!(f, "the age from which entries are overwritten is above zero, not {age}"),
+        }
+    }
+}
+
+impl std::error::Error for SimpleError {}
+
+/// An array of requests that wait, indexed by hash.
+#[derive(Clone, Debug)]
+pub struct Simple {
+    exchanges: Exchanges,
+    overwrite: Overwrite,
+    stages: Vec<Places>,
+    slots: Vec<Waiting>,
+    fates: Vec<Fates>,
+    latest: Timestamp,
+}
+
+const MOST_STAGES: u32 = 6;
+
+impl Simple {
+    /// Bytes per slot.
+    pub const SLOT_BYTES: usize = size_of::<Waiting>();
+
+    /// An empty array.
+    pub fn new(params: Params, exchanges: Exchanges) -> Result<Self, SimpleError> {
+        let Params { slots, stages, fingerprint_bits, overwrite } = params;
+        if !(1..=MOST_STAGES).contains(&stages) {
+            return Err(SimpleError::Stages(stages));
+        }
+        if slots < stages {
+            return Err(SimpleError::Slots { slots, stages });
+        }
+        if !(1..=32).contains(&fingerprint_bits) {
+            return Err(SimpleError::FingerprintBits(fingerprint_bits));
+        }
+        if let Overwrite::WhenOlder(age) = overwrite
+            && age <= Nanos::ZERO
+        {
+            return Err(SimpleError::Age(age));
+        }
+        let each = slots / stages;
+        let places = |k| Places::new(hash::word(exchanges.seed, u64::from(k)), k * each, each, fingerprint_bits);
+        Ok(Self {
+            exchanges,
+            overwrite,
+            stages: (0..stages).map(places).collect(),
+            slots: vec![Waiting::default(); (each * stages) as usize],
+            fates: vec![Fates::default(); usize::from(exchanges.tags)],
+            latest: Timestamp::from_nanos(i64::MIN),
+        })
+    }
+
+    /// Slots of all stages.
+    pub fn slots(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    #[inline]
+    fn request(&mut self, request: &Event) {
+        self.latest = self.latest.max(request.at);
+        // Where it may be put: the first slot that is free, or else the oldest.
+        let (mut free, mut oldest) = (None, None);
+        for places in &self.stages {
+            let (at, fingerprint) = places.of(request.id);
+            let slot = &self.slots[at];
+            match slot.meets(fingerprint, request.at, &self.exchanges) {
+                Meets::Ignorable => return,
+                Meets::Open => return self.repeat(at, request),
+                Meets::Other => (),
+            }
+            if free.is_none() && (!slot.is_open() || self.is_overdue(slot, request.at)) {
+                free = Some((at, fingerprint));
+            }
+            let age = slot.age(request.at);
+            if oldest.is_none_or(|(than, _)| age > than) {
+                oldest = Some((age, (at, fingerprint)));
+            }
+        }
+        if self.overwrite == Overwrite::Always {
+            free = free.or(oldest.map(|(_, there)| there));
+        }
+        self.put(free, request);
+    }
+
+    fn is_overdue(&self, slot: &Waiting, now: Timestamp) -> bool {
+        match self.overwrite {
+            Overwrite::Always => false,
+            Overwrite::WhenOlder(age) => slot.is_older(now, age),
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, free: Option<(usize, u32)>, request: &Event) {
+        let fates = &mut self.fates[usize::from(request.tag)];
+        fates.seen += 1;
+        let Some((at, fingerprint)) = free else {
+            fates.not_admitted += 1;
+            return;
+        };
+        let old = std::mem::replace(&mut self.slots[at], Waiting::new(fingerprint, request));
+        self.fates[old.tag()].evicted += u64::from(old.is_open());
+    }
+
+    fn repeat(&mut self, at: usize, request: &Event) {
+        self.slots[at].repeat(request);
+        let fates = &mut self.fates[self.slots[at].tag()];
+        fates.seen += 1;
+        fates.ambiguous += 1;
+    }
+
+    #[inline]
+    fn response(&mut self, response: &Event) -> Option<Sample> {
+        self.latest = self.latest.max(response.at);
+        let sample = self.answer(response);
+        let fates = &mut self.fates[usize::from(response.tag)];
+        fates.responses += 1;
+        fates.unmatched += u64::from(sample.is_none());
+        sample
+    }
+
+    /// Frees the slot of a response's request; gives the sample unless that has expired.
+    #[inline]
+    fn answer(&mut self, response: &Event) -> Option<Sample> {
+        let waits = |&(at, fingerprint): &(usize, u32)| self.slots[at].awaits(fingerprint);
+        let (at, _) = self.stages.iter().map(|places| places.of(response.id)).find(waits)?;
+        let waiting = self.slots[at];
+        self.slots[at].close(self.exchanges.repeat);
+        let fates = &mut self.fates[waiting.tag()];
+        if waiting.is_older(response.at, self.exchanges.expiry) {
+            fates.expired += 1;
+            return None;
+        }
+        let (sample, is_resolved) = waiting.sample(response);
+        fates.matched += 1;
+        fates.resolved += u64::from(is_resolved);
+        Some(sample)
+    }
+
+    /// Touches the events' slots, so that the cache misses of a batch overlap.
+    fn touch(&self, events: &[Event]) {
+        let mut touched = 0;
+        for places in &self.stages {
+            for event in events {
+                touched ^= self.slots[places.of(event.id).0].fingerprint();
+            }
+        }
+        std::hint::black_box(touched);
+    }
+}
+
+/// So many cache misses overlap.
+const BATCH: usize = 64;
+/// Arrays up to 640 KiB stay in a processor's own cache, so that nothing is gained by batches.
+const CACHED_SLOTS: usize = 1 << 15;
+
+impl Meter for Simple {
+    fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
+        for batch in events.chunks(BATCH) {
+            if self.slots.len() > CACHED_SLOTS {
+                self.touch(batch);
+            }
+            for event in batch {
+                if event.is_request {
+                    self.request(event);
+                } else {
+                    samples.extend(self.response(event));
+                }
+            }
+        }
+    }
+
+    fn fates(&self) -> Vec<Fates> {
+        let mut fates = self.fates.clone();
+        count_open(&mut fates, self.slots.iter(), self.latest, self.exchanges.expiry);
+        fates
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<Waiting>()
+            + self.stages.capacity() * size_of::<Places>()
+            + self.fates.capacity() * size_of::<Fates>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exact::Exact;
+    use crate::test_support::{exchanges, request, response};
+    use dwell_types::Match;
+
+    const GOOD: Params = Params { slots: 1 << 10, stages: 1, fingerprint_bits: 32, overwrite: Overwrite::Always };
+
+    fn simple(params: Params, matching: Match) -> Simple {
+        Simple::new(params, exchanges(matching, Nanos::from_secs(100))).unwrap()
+    }
+
+    fn take(meter: &mut impl Meter, event: Event) -> Option<Sample> {
+        let mut samples = Vec::new();
+        meter.update(&[event], &mut samples);
+        samples.pop()
+    }
+
+    /// In an array that is large enough, nothing is lost: every sample and every count is that of the exact table.
+    #[test]
+    fn with_room_it_is_exact() {
+        for (matching, stages) in [(Match::Dns, 1), (Match::TcpHandshake, 4), (Match::TcpTs, 6)] {
+            let mut exact = Exact::new(exchanges(matching, Nanos::from_secs(100)));
+            let overwrite = Overwrite::WhenOlder(Nanos::from_secs(100));
+            let mut simple = simple(Params { slots: 1 << 20, stages, overwrite, ..GOOD }, matching);
+            let (mut expected, mut found) = (Vec::new(), Vec::new());
+            for i in 0..2_000u64 {
+                let at = i as i64 * 6_400;
+                let again = Event { token: 2, tag: 1, ..request(hash::finish(i.saturating_sub(3)), at + 64) };
+                let answer = Event { token: 1, ..response(hash::finish(i.saturating_sub(5)), at + 128) };
+                for event in [Event { token: 1, ..request(hash::finish(i), at) }, again, answer] {
+                    exact.update(&[event], &mut expected);
+                    simple.update(&[event], &mut found);
+                }
+            }
+            assert_eq!(found, expected, "{matching:?}");
+            let lost = simple.fates().iter().map(|f| f.evicted + f.not_admitted).sum::<u64>();
+            assert_eq!(lost, 0, "{matching:?}");
+            assert_eq!(simple.fates(), exact.fates(), "{matching:?}");
+        }
+    }
+
+    #[test]
+    fn full_arrays_overwrite_or_refuse() {
+        let age = Nanos::new(1_000);
+        for (overwrite, first, second) in
+            [(Overwrite::Always, None, Some(20)), (Overwrite::WhenOlder(age), Some(30), None)]
+        {
+            let mut simple = simple(Params { slots: 1, overwrite, ..GOOD }, Match::Dns);
+            take(&mut simple, request(1, 0));
+            take(&mut simple, request(2, 10));
+            let delay = |sample: Option<Sample>| sample.map(|s| s.since_first.get());
+            assert_eq!(delay(take(&mut simple, response(1, 30))), first);
+            assert_eq!(delay(take(&mut simple, response(2, 30))), second);
+            assert!(simple.fates()[0].is_conserved());
+        }
+        let mut simple = simple(Params { slots: 1, overwrite: Overwrite::WhenOlder(age), ..GOOD }, Match::Dns);
+        take(&mut simple, request(1, 0));
+        take(&mut simple, request(2, 1_001));
+        assert_eq!(take(&mut simple, response(1, 1_002)), None);
+        assert_eq!(take(&mut simple, response(2, 1_003)).unwrap().since_first.get(), 2);
+        assert_eq!(simple.fates()[0].evicted, 1);
+    }
+
+    /// More stages lose fewer requests, at equal slots: half an array's slots taken leave one stage 39% collisions
+    /// (1 − (1 − e^(−½))/½ = 21% lost), four stages nearly none.
+    #[test]
+    fn stages_use_the_array_better() {
+        let lost = |stages| {
+            let overwrite = Overwrite::WhenOlder(Nanos::from_secs(10));
+            let mut simple = simple(Params { slots: 1 << 12, stages, overwrite, ..GOOD }, Match::Dns);
+            (0..1 << 11).for_each(|i| _ = take(&mut simple, request(hash::finish(i), i as i64)));
+            simple.fates()[0].not_admitted as f64 / f64::from(1 << 11)
+        };
+        assert!((lost(1) - 0.213).abs() < 0.03, "{}", lost(1));
+        assert!(lost(2) < 0.1 && lost(4) < 0.02, "{} {}", lost(2), lost(4));
+    }
+
+    #[test]
+    fn every_request_has_one_fate() {
+        for (stages, overwrite) in
+            [(1, Overwrite::Always), (4, Overwrite::Always), (6, Overwrite::WhenOlder(Nanos::new(40_000)))]
+        {
+            for matching in [Match::Dns, Match::TcpTs] {
+                let mut simple = simple(Params { slots: 60, stages, overwrite, ..GOOD }, matching);
+                for i in 0..50_000u64 {
+                    let at = i as i64 * 1_000;
+                    take(&mut simple, Event { tag: (i % 2) as u16, ..request(hash::finish(i - i % 7 % 3), at) });
+                    take(
+                        &mut simple,
+                        Event { tag: 1, ..response(hash::finish(i.saturating_sub(30 + i % 3)), at + 500) },
+                    );
+                }
+                let fates = simple.fates();
+                assert!(fates.iter().all(Fates::is_conserved), "{fates:?}");
+                assert!(fates[0].matched > 1_000 && fates[0].evicted > 0 && fates[0].pending > 0, "{fates:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn nonsense_parameters_are_refused() {
+        let exchanges = exchanges(Match::Dns, Nanos::from_secs(1));
+        for (params, error) in [
+            (Params { slots: 5, stages: 6, ..GOOD }, SimpleError::Slots { slots: 5, stages: 6 }),
+            (Params { stages: 0, ..GOOD }, SimpleError::Stages(0)),
+            (Params { stages: 7, ..GOOD }, SimpleError::Stages(7)),
+            (Params { fingerprint_bits: 33, ..GOOD }, SimpleError::FingerprintBits(33)),
+            (Params { overwrite: Overwrite::WhenOlder(Nanos::ZERO), ..GOOD }, SimpleError::Age(Nanos::ZERO)),
+        ] {
+            assert_eq!(Simple::new(params, exchanges).unwrap_err(), error);
+        }
+        let simple = Simple::new(Params { slots: 100, stages: 6, ..GOOD }, exchanges).unwrap();
+        assert_eq!(simple.slots(), 96);
+        assert_eq!(simple.state_bytes(), 96 * 20 + 6 * 24 + 2 * size_of::<Fates>());
+    }
+}

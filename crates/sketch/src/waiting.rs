@@ -1,0 +1,248 @@
+//! A request that waits in an array indexed by hash, and where its id belongs there.
+//!
+//! What the array-based competitors of the fridge share: the entry, the rule that tells a repeat, the counts of what is
+//! left over.
+
+use crate::repeats::{Tokens, byte};
+use crate::{Event, Exchanges, Fates, Sample};
+use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
+
+/// One slot of an array: 20 bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Waiting {
+    fingerprint: u32,
+    /// Time of the first request, nanoseconds modulo 2⁴⁸: delays are known within ±39 h.
+    first_low: u32,
+    first_high: u16,
+    tag: u16,
+    /// Time from the first to the last equal request in units of 64 ns, rounded down; saturates at 275 s.
+    repeated_after: u32,
+    tokens: Tokens,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+enum State {
+    #[default]
+    Free,
+    /// Waits for its response.
+    Open,
+    /// Waits, and was repeated.
+    Repeated,
+    /// Free for others; kept to recognise equal requests (see [`Repeat::Ignored`]).
+    Answered,
+}
+
+const TIME_BITS: u32 = 48;
+const REPEAT_UNIT_NS: i64 = 64;
+
+/// What a request is to the entry that it finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meets {
+    /// Another request, an expired one, or none.
+    Other,
+    /// An equal one that makes this one meaningless.
+    Ignorable,
+    /// An equal one that is still open.
+    Open,
+}
+
+impl Waiting {
+    /// A request that was just seen.
+    #[inline]
+    pub(crate) fn new(fingerprint: u32, request: &Event) -> Self {
+        let first = request.at.as_nanos() as u64;
+        Self {
+            fingerprint,
+            first_low: first as u32,
+            first_high: (first >> 32) as u16,
+            tag: request.tag,
+            repeated_after: 0,
+            tokens: Tokens::new(request.token),
+            state: State::Open,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.state, State::Open | State::Repeated)
+    }
+
+    /// Whether it is open and its fingerprint is this.
+    #[inline]
+    pub(crate) fn awaits(&self, fingerprint: u32) -> bool {
+        self.fingerprint == fingerprint && self.is_open()
+    }
+
+    #[inline]
+    pub(crate) fn fingerprint(&self) -> u32 {
+        self.fingerprint
+    }
+
+    #[inline]
+    pub(crate) fn tag(&self) -> usize {
+        usize::from(self.tag)
+    }
+
+    /// What a request with this fingerprint is to the entry.
+    #[inline]
+    pub(crate) fn meets(&self, fingerprint: u32, at: Timestamp, exchanges: &Exchanges) -> Meets {
+        if self.fingerprint != fingerprint || self.state == State::Free || self.is_older(at, exchanges.expiry) {
+            return Meets::Other;
+        }
+        match exchanges.repeat {
+            Repeat::Ignored => Meets::Ignorable,
+            Repeat::Ambiguous if self.is_open() => Meets::Open,
+            Repeat::Ambiguous => Meets::Other,
+        }
+    }
+
+    /// Time from the first request to `at`, modulo 2⁴⁸ ns.
+    #[inline]
+    fn since_first(&self, at: Timestamp) -> Nanos {
+        let first = u64::from(self.first_low) | u64::from(self.first_high) << 32;
+        let difference = (at.as_nanos() as u64).wrapping_sub(first) << (64 - TIME_BITS);
+        Nanos::new(difference as i64 >> (64 - TIME_BITS))
+    }
+
+    /// Time from the last equal request to `at`.
+    #[inline]
+    fn since_last(&self, at: Timestamp) -> Nanos {
+        Nanos::new(self.since_first(at).get() - i64::from(self.repeated_after) * REPEAT_UNIT_NS)
+    }
+
+    /// Whether more than `age` lies between the last equal request and `at`, in either direction: what seems to come from
+    /// far ahead is an old entry whose time has wrapped.
+    #[inline]
+    pub(crate) fn is_older(&self, at: Timestamp, age: Nanos) -> bool {
+        self.since_last(at).get().unsigned_abs() > age.get().unsigned_abs()
+    }
+
+    /// Age of the last equal request.
+    #[inline]
+    pub(crate) fn age(&self, at: Timestamp) -> Nanos {
+        self.since_last(at)
+    }
+
+    /// Takes an equal request.
+    pub(crate) fn repeat(&mut self, request: &Event) {
+        let units = self.since_first(request.at).get().max(0) / REPEAT_UNIT_NS;
+        self.repeated_after = u32::try_from(units).unwrap_or(u32::MAX);
+        self.tokens.last = byte(request.token);
+        self.state = State::Repeated;
+    }
+
+    /// Ends the wait. The entry remains only where later equal requests are to be ignored.
+    #[inline]
+    pub(crate) fn close(&mut self, repeat: Repeat) {
+        self.state = if repeat == Repeat::Ignored { State::Answered } else { State::Free };
+    }
+
+    /// The sample of a response, and whether its token resolved which of several requests it answers. Weight 1 and no
+    /// insertions: both are the method's to fill in.
+    #[inline]
+    pub(crate) fn sample(&self, response: &Event) -> (Sample, bool) {
+        let mut sample = Sample {
+            at: response.at,
+            since_first: self.since_first(response.at),
+            since_last: self.since_last(response.at),
+            weight: 1.0,
+            inserted_since: 0,
+            tag: self.tag,
+        };
+        let is_resolved = self.state == State::Repeated && sample.resolve(self.tokens.answered(response.token));
+        (sample, is_resolved)
+    }
+}
+
+/// Counts what still waits: as expired where that is so, else as pending.
+pub(crate) fn count_open<'a>(
+    fates: &mut [Fates],
+    slots: impl Iterator<Item = &'a Waiting>,
+    latest: Timestamp,
+    expiry: Nanos,
+) {
+    for slot in slots.filter(|slot| slot.is_open()) {
+        let fates = &mut fates[slot.tag()];
+        *(if slot.is_older(latest, expiry) { &mut fates.expired } else { &mut fates.pending }) += 1;
+    }
+}
+
+/// One array's hash: the slot of an id, and its fingerprint.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Places {
+    /// Odd. An id is uniform already, so its product with this is a permutation of uniform values.
+    factor: u64,
+    first: u32,
+    slots: u32,
+    fingerprint_shift: u32,
+}
+
+impl Places {
+    /// `slots` slots from the number `first` on, fingerprints of 1 to 32 bits. Places with different seeds are independent.
+    pub(crate) fn new(seed: u64, first: u32, slots: u32, fingerprint_bits: u32) -> Self {
+        Self { factor: hash::start(seed) | 1, first, slots, fingerprint_shift: 32 - fingerprint_bits }
+    }
+
+    /// The upper and the lower half of one product.
+    #[inline]
+    pub(crate) fn of(&self, id: ExchangeId) -> (usize, u32) {
+        let hash = id.0.wrapping_mul(self.factor);
+        let at = self.first + hash::index((hash >> 32) as u32, self.slots);
+        (at as usize, hash as u32 >> self.fingerprint_shift)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_support::{exchanges, request, response};
+    use dwell_types::Match;
+
+    #[test]
+    fn an_entry_has_20_bytes() {
+        assert_eq!((size_of::<Waiting>(), align_of::<Waiting>()), (20, 4));
+    }
+
+    #[test]
+    fn times_wrap_and_may_go_backwards() {
+        for (first, delay) in [((1 << 48) - 10, 1 << 30), (-5, 100), (1_700_000_000_000_000_000, -6_219_000), (0, 0)] {
+            let (sample, _) = Waiting::new(7, &request(1, first)).sample(&response(1, first + delay));
+            assert_eq!((sample.since_first.get(), sample.since_last.get()), (delay, delay));
+        }
+    }
+
+    #[test]
+    fn repeats_are_told_by_rule_and_age() {
+        let mut waiting = Waiting::new(7, &Event { token: 5, ..request(1, 0) });
+        let met =
+            |w: &Waiting, matching, at| w.meets(7, Timestamp::from_nanos(at), &exchanges(matching, Nanos::new(100)));
+        assert_eq!(met(&waiting, Match::Dns, 50), Meets::Open);
+        assert_eq!(met(&waiting, Match::TcpTs, 50), Meets::Ignorable);
+        assert_eq!(met(&waiting, Match::Dns, 101), Meets::Other);
+        assert_eq!(met(&Waiting::default(), Match::Dns, 0), Meets::Other);
+        waiting.repeat(&Event { token: 6, ..request(1, 6_400) });
+        let (sample, is_resolved) = waiting.sample(&response(1, 10_000));
+        assert_eq!((sample.since_first.get(), sample.since_last.get(), is_resolved), (10_000, 3_600, false));
+        let (sample, is_resolved) = waiting.sample(&Event { token: 6, ..response(1, 10_000) });
+        assert_eq!((sample.since_first.get(), is_resolved), (3_600, true));
+        waiting.close(Repeat::Ambiguous);
+        assert_eq!(met(&waiting, Match::Dns, 6_410), Meets::Other);
+        waiting.close(Repeat::Ignored);
+        assert_eq!(met(&waiting, Match::TcpTs, 6_410), Meets::Ignorable);
+    }
+
+    #[test]
+    fn places_fill_their_slots_and_no_others() {
+        let places = Places::new(3, 100, 50, 8);
+        let mut seen = [0u32; 200];
+        for i in 0..50_000 {
+            let (at, fingerprint) = places.of(ExchangeId(hash::finish(i)));
+            assert!(fingerprint < 256);
+            seen[at] += 1;
+        }
+        assert!(seen[100..150].iter().all(|n| (700..1_300).contains(n)), "{seen:?}");
+        assert_eq!(seen[100..150].iter().sum::<u32>(), 50_000);
+    }
+}
