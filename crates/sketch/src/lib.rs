@@ -15,6 +15,7 @@ pub use meter::{Event, Exchanges, Gate, Meter};
 pub mod auto;
 pub mod exact;
 pub mod fridge;
+pub mod timebloom;
 // Weighted delays to quantiles with intervals.
 pub mod distribution;
 // All of it together.
