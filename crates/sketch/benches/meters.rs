@@ -5,6 +5,7 @@
 
 use dwell_sketch::exact::Exact;
 use dwell_sketch::fridge::{Fridge, Params};
+use dwell_sketch::timebloom::{self, Policy, Prior, Reference, TimeBloom};
 use dwell_sketch::{Event, Exchanges, Fates, Meter};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 use std::hint::black_box;
@@ -74,6 +75,20 @@ fn walk(stream: &[Event]) {
     println!("{:28} {:6.2} {:6.2} ns/observation", "read and hash", times[0], times[2]);
 }
 
+/// 64 KiB in 64 filters; 45,000 requests of the last 45 ms want 8 hash functions.
+fn ring(policy: Policy, prior: &Prior, exchanges: Exchanges) -> TimeBloom {
+    let params = timebloom::Params {
+        bits: 1 << 19,
+        filters: 64,
+        rate: 1e6,
+        policy,
+        reference: Reference::ConditionalMean,
+        prior: prior.clone(),
+    };
+    let exchanges = Exchanges { expiry: Nanos::new(45_000_000), ..exchanges };
+    TimeBloom::new(params, exchanges).expect("parameters are in range")
+}
+
 fn main() {
     let stream = stream();
     println!("{} observations, {} bytes each", stream.len(), size_of::<Event>());
@@ -85,6 +100,12 @@ fn main() {
         let params = Params { slots, fingerprint_bits: 32, entry_probability: p };
         let name = format!("fridge {slots} slots, p {}", p.map_or("auto".into(), |p: f64| p.to_string()));
         measure(&name, &stream, || Fridge::new(params, exchanges).expect("parameters are in range"));
+    }
+    for (policy, prior) in
+        [(Policy::Closest, Prior::Uniform), (Policy::Bayes, Prior::Uniform), (Policy::Bayes, Prior::Learnt)]
+    {
+        let name = format!("timebloom {policy:?}, {prior:?}");
+        measure(&name, &stream, || ring(policy, &prior, exchanges));
     }
     measure("exact", &stream, || Exact::new(exchanges));
 }

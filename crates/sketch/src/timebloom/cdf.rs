@@ -18,6 +18,8 @@ pub(super) struct Point {
     pub(super) share: f64,
     /// E[X; X ≤ delay] in nanoseconds.
     pub(super) moment: f64,
+    /// Share per nanosecond from here to the next point.
+    density: f64,
 }
 
 /// Why points are no distribution of delays.
@@ -63,7 +65,7 @@ impl Cdf {
             last = last.to(delay_ns, share);
             cdf.points.push(last);
         }
-        if last.share == 1.0 { Ok(cdf) } else { Err(CdfError::Total(last.share)) }
+        if last.share == 1.0 { Ok(cdf.with_densities()) } else { Err(CdfError::Total(last.share)) }
     }
 
     /// Only the given delays occur: pairs of a delay and P(X ≤ delay).
@@ -76,7 +78,7 @@ impl Cdf {
     /// Every delay from zero to the longest equally likely.
     pub fn uniform(longest: Nanos) -> Self {
         let first = Point::default();
-        Self { points: vec![first, first.to(longest.get().max(0) as f64, 1.0)] }
+        Self { points: vec![first, first.to(longest.get().max(0) as f64, 1.0)] }.with_densities()
     }
 
     /// From cells of uniform density: each one's upper end in nanoseconds, ascending from above zero, and its weight.
@@ -89,7 +91,17 @@ impl Cdf {
             last = last.to(end, sum / total);
             points.push(last);
         }
-        Self { points }
+        Self { points }.with_densities()
+    }
+
+    fn with_densities(mut self) -> Self {
+        for next in 1..self.points.len() {
+            let (low, high) = (self.points[next - 1], self.points[next]);
+            if high.delay > low.delay {
+                self.points[next - 1].density = (high.share - low.share) / (high.delay - low.delay);
+            }
+        }
+        self
     }
 
     /// Expected delay in nanoseconds.
@@ -112,12 +124,18 @@ impl Cdf {
     #[inline]
     pub(super) fn at(&self, delay: f64) -> Point {
         let above = self.points.partition_point(|point| point.delay <= delay);
-        let Some(&high) = self.points.get(above) else { return self.points[above - 1] };
         if above == 0 {
             return Point { delay, ..Point::default() };
         }
         let low = self.points[above - 1];
-        low.to(delay, low.share + (high.share - low.share) * ((delay - low.delay) / (high.delay - low.delay)))
+        low.to(delay, low.share + low.density * (delay - low.delay))
+    }
+
+    /// Whether the density is the same everywhere between two delays.
+    #[inline]
+    pub(super) fn is_even(&self, low: f64, high: f64) -> bool {
+        let above = self.points.partition_point(|point| point.delay <= low);
+        above > 0 && self.points.get(above).is_some_and(|next| high <= next.delay)
     }
 
     pub(super) fn state_bytes(&self) -> usize {
@@ -130,7 +148,7 @@ impl Point {
     #[inline]
     fn to(self, delay: f64, share: f64) -> Self {
         let moment = self.moment + (share - self.share) * (self.delay + delay) / 2.0;
-        Self { delay, share, moment }
+        Self { delay, share, moment, density: 0.0 }
     }
 }
 

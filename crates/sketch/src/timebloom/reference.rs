@@ -71,6 +71,9 @@ impl Bin {
     /// The expected delay in the bin, or its middle where the bin has no probability.
     #[inline]
     pub(super) fn mean(self, cdf: &Cdf) -> f64 {
+        if cdf.is_even(self.low.max(0.0), self.high) {
+            return self.middle();
+        }
         let (low, high) = (cdf.at(self.low), cdf.at(self.high));
         let probability = high.share - low.share;
         if probability > 0.0 {
@@ -98,7 +101,7 @@ mod tests {
     use super::*;
     use dwell_types::Nanos;
 
-    /// Δ = 10, t_max = 30, a response 4 after the beginning of its slot.
+    /// Δ = 10, *t*_max = 30, a response 4 after the beginning of its slot.
     const BINS: Bins = Bins { elapsed: 4, width: 10, longest: 30 };
 
     #[test]

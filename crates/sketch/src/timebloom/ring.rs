@@ -41,8 +41,8 @@ pub(super) struct Shape {
 
 /// More would not tell ids apart better than the 64 bits of their hash.
 pub(super) const MOST_HASHES: u32 = 64;
-/// Multiplier of the generator that gives the rows of an id: a 64-bit congruential one of good spectrum (Knuth's MMIX).
-const NEXT_ROW: u64 = 6_364_136_223_846_793_005;
+/// What the step from one row of an id to its next grows by: 2⁶⁴ over the golden ratio.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Shape {
     /// The rows that fit into so many bits; `None` if not even one does, or more than 2³² − 1.
@@ -160,14 +160,16 @@ impl Ring {
         }
     }
 
-    /// The *k* rows of an id, each by its first bit.
+    /// The *k* rows of an id.
     #[inline]
     fn rows(&self, id: ExchangeId) -> impl Iterator<Item = usize> + use<> {
-        let Shape { rows, stride, .. } = self.shape;
-        let mut state = hash::word(self.start, id.0) | 1;
+        let rows = self.shape.rows;
+        let hash = hash::word(self.start, id.0);
+        let (mut place, mut step) = (hash, hash.rotate_left(32));
         (0..self.hashes).map(move |_| {
-            state = state.wrapping_mul(NEXT_ROW);
-            hash::index((state >> 32) as u32, rows) as usize * stride
+            place = place.wrapping_add(step);
+            step = step.wrapping_add(STEP);
+            hash::index((place >> 32) as u32, rows) as usize
         })
     }
 
@@ -175,14 +177,22 @@ impl Ring {
     #[inline]
     pub(super) fn insert(&mut self, id: ExchangeId) {
         let column = self.column as usize;
+        let stride = self.shape.stride;
+        let rows = self.rows(id);
         let mut set = 0;
-        for row in self.rows(id) {
-            let at = row + column;
-            let word = &mut self.words[at / 64];
-            set += !*word >> (at % 64) & 1;
-            *word |= 1 << (at % 64);
+        let words = self.words.as_mut_slice();
+        if stride < 64 {
+            for row in rows {
+                let at = row * stride + column;
+                set += put(&mut words[at / 64], 1 << (at % 64));
+            }
+        } else {
+            let (row_words, first, bit) = (stride / 64, column / 64, 1 << (column % 64));
+            for row in rows {
+                set += put(&mut words[row * row_words + first], bit);
+            }
         }
-        self.ones[column] += set as u32;
+        self.ones[column] += set;
     }
 
     /// Ages of all filters that match an id, in slots, ascending; age 0 is the present slot.
@@ -190,16 +200,22 @@ impl Ring {
     pub(super) fn find(&mut self, id: ExchangeId, ages: &mut Vec<u32>) {
         ages.clear();
         let (filters, column) = (self.shape.filters, self.column);
-        if self.shape.row_words() == 1 {
+        let stride = self.shape.stride;
+        if stride <= 64 {
             let all = u64::MAX >> (64 - filters);
-            let row = self.rows(id).fold(all, |left, row| left & self.words[row / 64] >> (row % 64));
+            let words = self.words.as_slice();
+            let row = if stride == 64 {
+                self.rows(id).fold(all, |left, row| left & words[row])
+            } else {
+                self.rows(id).fold(all, |left, row| left & words[row * stride / 64] >> (row * stride % 64))
+            };
             push_ones(row >> column, 0, ages);
             push_ones(row & !(u64::MAX << column), filters - column, ages);
             return;
         }
         self.matching.fill(u64::MAX);
         for row in self.rows(id) {
-            let words = &self.words[row / 64..][..self.matching.len()];
+            let words = &self.words[row * self.matching.len()..][..self.matching.len()];
             self.matching.iter_mut().zip(words).for_each(|(left, word)| *left &= word);
         }
         for (base, &row) in (0..).step_by(64).zip(&self.matching) {
@@ -223,6 +239,14 @@ impl Ring {
     pub(super) fn state_bytes(&self) -> usize {
         (self.words.len() + self.matching.len()) * size_of::<u64>() + self.ones.len() * size_of::<u32>()
     }
+}
+
+/// Sets one bit; gives 1 if it was clear.
+#[inline]
+fn put(word: &mut u64, bit: u64) -> u32 {
+    let was_clear = *word & bit == 0;
+    *word |= bit;
+    u32::from(was_clear)
 }
 
 /// Appends the places of the bits that are set, plus a base, ascending.
@@ -372,7 +396,9 @@ mod tests {
         assert!((per_filter / expected - 1.0).abs() < 0.05, "{per_filter}, expected {expected}");
     }
 
-    /// The same by the share of set bits, also where no foreign id would ever match.
+    /// The same by the share of set bits, also where no foreign id would ever match. The chance of a filter deviates by .25
+    /// of its mean with 2 functions (1,120 filters), .75 with 9 (4,600), and 6 with 36 (184,000): standard errors of .7%,
+    /// 1.1% and 1.4%; the tolerances are at least 3.5 of them.
     #[test]
     fn set_bits_are_as_the_mixture_says() {
         for (bits, filters, hashes, seeds) in [(1 << 15, 32, 2, 4), (1 << 17, 128, 9, 4), (1 << 19, 512, 36, 40)] {
@@ -380,8 +406,9 @@ mod tests {
                 assert_eq!(ring.hashes(), hashes);
                 ring.false_positive(1)
             });
-            let expected = false_positive_probability((bits / u64::from(filters)) as u32, hashes, 1e4 / f64::from(filters - 1));
-            println!("{bits} {filters} {found} {expected} {}", found / expected);
+            let load = 1e4 / f64::from(filters - 1);
+            let expected = false_positive_probability((bits / u64::from(filters)) as u32, hashes, load);
+            assert!((found / expected - 1.0).abs() < 0.05, "{filters} filters: {found}, expected {expected}");
         }
     }
 }

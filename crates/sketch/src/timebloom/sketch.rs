@@ -167,7 +167,7 @@ impl TimeBloom {
             self.cdf = cdf;
         }
         self.counts.matched(response.tag, choice.age <= self.ring.slots_into_turn());
-        let delay = Nanos::new(choice.delay.round() as i64);
+        let delay = Nanos::new((choice.delay + 0.5) as i64);
         Some(Sample {
             at: response.at,
             since_first: delay,
