@@ -5,6 +5,8 @@
 
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings, Workload};
+use dwell_sketch::distribution::{Ambiguous, DelayStore};
+use dwell_sketch::fridge::{self, Fridge};
 use dwell_sketch::timebloom::{
     Cdf, Params, Policy, Prior, Reference, TimeBloom, TimeBloomError, conditional_mean_error, slot_middle_error,
 };
@@ -14,7 +16,7 @@ use proptest::prelude::*;
 
 const LONGEST: Nanos = Nanos::from_secs(10);
 /// So many bits leave no false matches: what remains is the systematic error.
-const PLENTY: u64 = 1 << 22;
+const PLENTY: u64 = 1 << 20;
 /// The mean of the delays that [`empirical`] draws; the function [`table`] has a mean of 328.6 ms.
 const DRAWN_MEAN: Nanos = Nanos::new(427_000_000);
 
@@ -62,13 +64,14 @@ fn table() -> Prior {
 /// A stream, and the true delay of each response.
 type Stream = (Vec<Event>, Vec<i64>);
 
-fn stream(delays: &Distribution, seed: u64) -> Stream {
+/// A stream of which a share of the requests is answered.
+fn stream(delays: &Distribution, answered: f64, seed: u64) -> Stream {
     let settings = Settings {
         start: Timestamp::from_nanos(0),
         arrivals: Arrivals::Poisson,
         rate: 1e3,
         bursts: None,
-        answered: 1.0,
+        answered,
         delays: delays.clone(),
         orphans: 0.0,
         end: End::After(Nanos::from_secs(100)),
@@ -89,7 +92,7 @@ fn stream(delays: &Distribution, seed: u64) -> Stream {
 }
 
 fn streams(delays: &Distribution, seeds: u64) -> Vec<Stream> {
-    (0..seeds).map(|seed| stream(delays, seed)).collect()
+    (0..seeds).map(|seed| stream(delays, 1.0, seed)).collect()
 }
 
 fn params(bits: u64, filters: u32, policy: Policy, prior: &Prior) -> Params {
@@ -171,17 +174,18 @@ fn delays_near_the_longest_one() {
     }
 }
 
-/// The published figures. Wrong choices are few and cost up to seconds, so they make the chance: 1% of 270,000 responses
+/// The thesis's setting; its text says "almost 35" and "roughly 190 ms", the digits are from another reconstruction of it.
+/// Wrong choices are few and cost up to seconds, so they make the chance: 1% of 270,000 responses
 /// at *b* = 128 gives 2% standard error of the part that they add, 3.4% at *b* = 32 gives 1.3%; loads that differ from run
-/// to run add 1% of it. Of the whole that is 1 to 1.5%, and as much again in the published figures (ten seeds): ±5% is
+/// to run add 1% of it. Of the whole that is 1 to 1.5%, and about as much again in the other reconstruction: ±5% is
 /// exceeded by chance about once in 100 choices of seeds.
 ///
 /// The thesis looks around .427 s, the mean of the delays that it draws; the function through the points of its table has
-/// a mean of .3286 s, which is the better center (34.9 ms).
+/// a mean of .3286 s, which is the better center.
 #[test]
-fn published_mean_errors() {
+fn mean_errors_of_the_thesis() {
     let (drawn, prior) = (streams(&empirical(), 3), table());
-    for (bits, filters, policy, published) in [
+    for (bits, filters, policy, expected) in [
         (PLENTY, 4, Policy::Closest, 208.5),
         (1 << 17, 128, Policy::MostLikely, 33.4),
         (1 << 17, 128, Policy::AroundMedian, 34.4),
@@ -189,12 +193,16 @@ fn published_mean_errors() {
         (1 << 17, 128, Policy::Around(DRAWN_MEAN), 37.3),
     ] {
         let found = errors(&params(bits, filters, policy, &prior), &drawn).absolute;
-        assert_near(found, published, 0.05, &format!("empirical, {filters} filters, {policy:?}"));
+        assert_near(found, expected, 0.05, &format!("empirical, {filters} filters, {policy:?}"));
     }
+    let around = |policy| errors(&params(1 << 17, 128, policy, &prior), &drawn).absolute;
+    let (mean, drawn_mean) = (around(Policy::AroundMean), around(Policy::Around(DRAWN_MEAN)));
+    println!("around the mean of the table: {mean:.1} ms");
+    assert!(mean < drawn_mean, "{mean} {drawn_mean}");
     let drawn = streams(&uniform(), 3);
-    for (policy, published) in [(Policy::MostLikely, 197.9), (Policy::AroundMedian, 196.6), (Policy::Closest, 193.9)] {
+    for (policy, expected) in [(Policy::MostLikely, 197.9), (Policy::AroundMedian, 196.6), (Policy::Closest, 193.9)] {
         let found = errors(&params(1 << 17, 32, policy, &Prior::Uniform), &drawn).absolute;
-        assert_near(found, published, 0.05, &format!("uniform, 32 filters, {policy:?}"));
+        assert_near(found, expected, 0.05, &format!("uniform, 32 filters, {policy:?}"));
     }
 }
 
@@ -254,6 +262,51 @@ fn a_learnt_prior_finds_what_the_table_does_not_say() {
     let (learnt, known) = (error(&Prior::Learnt), error(&table()));
     println!("learnt {learnt:.1} ms, known {known:.1} ms");
     assert!(learnt < 0.7 * known);
+}
+
+/// Root mean square, over streams, of ln(estimated/true) for p50, p90 and p99.
+fn quantile_errors<M: Meter>(streams: &[Stream], make: impl Fn(u64) -> M) -> [f64; 3] {
+    let mut squares = [0.0; 3];
+    for (seed, (events, truth)) in (0..).zip(streams) {
+        let mut samples = Vec::new();
+        make(seed).update(events, &mut samples);
+        let mut store = DelayStore::bounded(1, 1 << 20).expect("room for one series");
+        samples.iter().for_each(|sample| store.update(0, sample));
+        let distribution = store.distribution(0, Ambiguous::Bounds);
+        let mut truth = truth.clone();
+        truth.sort_unstable();
+        for (square, q) in squares.iter_mut().zip([0.5, 0.9, 0.99]) {
+            let true_value = truth[(q * truth.len() as f64).ceil() as usize - 1] as f64;
+            let estimate = distribution.quantile(q).expect("there are samples").value as f64;
+            *square += (estimate / true_value).ln().powi(2) / streams.len() as f64;
+        }
+    }
+    squares.map(f64::sqrt)
+}
+
+/// At equal bytes (16 KiB), with 87% of the requests never answered, the ring's quantiles are better than those of a fridge,
+/// which has 2,400 samples instead of 12,900. Where all are answered, neither is much better. Errors are of six runs each:
+/// their ratio (8 at p90, 4 at p99) is a quarter of that in one of 500 choices of seeds.
+#[test]
+fn a_fridge_of_the_same_size() {
+    let delays = Distribution::LogNormal { mean: DRAWN_MEAN, p99: Nanos::from_secs(3) };
+    let both = |answered: f64| {
+        let streams: Vec<_> = (0..6).map(|seed| stream(&delays, answered, seed)).collect();
+        let ring = quantile_errors(&streams, |seed| {
+            let params = params(1 << 17, 128, Policy::Bayes, &Prior::Learnt);
+            TimeBloom::new(params, exchanges(seed)).expect("parameters are in range")
+        });
+        let fridge = quantile_errors(&streams, |seed| {
+            let params = fridge::Params { slots: 682, fingerprint_bits: 32, entry_probability: None };
+            Fridge::new(params, exchanges(seed)).expect("parameters are in range")
+        });
+        println!("{answered} answered: ring {ring:.3?}, fridge {fridge:.3?}");
+        (ring, fridge)
+    };
+    let (ring, fridge) = both(0.13);
+    assert!(2.0 * ring[1] < fridge[1] && ring[2] < fridge[2], "{ring:?} {fridge:?}");
+    let (ring, fridge) = both(1.0);
+    assert!(ring.iter().chain(&fridge).all(|&error| error < 0.15), "{ring:?} {fridge:?}");
 }
 
 fn small(policy: Policy, prior: &Prior) -> TimeBloom {
