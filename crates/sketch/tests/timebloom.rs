@@ -142,8 +142,8 @@ fn assert_near(found: f64, expected: f64, tolerance: f64, what: &str) {
     assert!((found / expected - 1.0).abs() < tolerance, "{what}: {found} ms, expected {expected} ± {tolerance}");
 }
 
-/// 270,000 responses with errors that deviate by about their mean: .2% standard error of each mean, a fifth of that for
-/// the part that depends on the phase alone; ±.5% is exceeded by chance once in 80 choices of seeds.
+/// 270,000 responses whose errors are near uniform in `0..Δ/2`, so deviate by .6 of their mean: .11% standard error. ±.5% is
+/// 4.5 of them, exceeded in one of the four by chance once in 40,000 choices of seeds.
 #[test]
 fn systematic_error_of_uniform_delays() {
     let streams = streams(&uniform(), 3);

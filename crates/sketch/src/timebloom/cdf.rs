@@ -131,13 +131,6 @@ impl Cdf {
         low.to(delay, low.share + low.density * (delay - low.delay))
     }
 
-    /// Whether the density is the same everywhere between two delays.
-    #[inline]
-    pub(super) fn is_even(&self, low: f64, high: f64) -> bool {
-        let above = self.points.partition_point(|point| point.delay <= low);
-        above > 0 && self.points.get(above).is_some_and(|next| high <= next.delay)
-    }
-
     pub(super) fn state_bytes(&self) -> usize {
         self.points.capacity() * size_of::<Point>()
     }

@@ -71,9 +71,6 @@ impl Bin {
     /// The expected delay in the bin, or its middle where the bin has no probability.
     #[inline]
     pub(super) fn mean(self, cdf: &Cdf) -> f64 {
-        if cdf.is_even(self.low.max(0.0), self.high) {
-            return self.middle();
-        }
         let (low, high) = (cdf.at(self.low), cdf.at(self.high));
         let probability = high.share - low.share;
         if probability > 0.0 {
