@@ -8,6 +8,7 @@ use dwell_sketch::fridge::{Fridge, Params};
 use dwell_sketch::hash_sample::{HashSample, Lifetime};
 use dwell_sketch::mis::{Ladder, Mis, Rung};
 use dwell_sketch::simple::{self, Overwrite, Simple};
+use dwell_sketch::timebloom::{self, Policy, Prior, Reference, TimeBloom};
 use dwell_sketch::{Event, Exchanges, Fates, Meter};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 use std::hint::black_box;
@@ -118,6 +119,20 @@ fn rivals(stream: &[Event], exchanges: Exchanges) {
     }
 }
 
+/// 64 KiB in 64 filters; 45,000 requests of the last 45 ms want 8 hash functions.
+fn ring(policy: Policy, prior: &Prior, exchanges: Exchanges) -> TimeBloom {
+    let params = timebloom::Params {
+        bits: 1 << 19,
+        filters: 64,
+        rate: 1e6,
+        policy,
+        reference: Reference::ConditionalMean,
+        prior: prior.clone(),
+    };
+    let exchanges = Exchanges { expiry: Nanos::new(45_000_000), ..exchanges };
+    TimeBloom::new(params, exchanges).expect("parameters are in range")
+}
+
 fn main() {
     let stream = stream();
     println!("{} observations, {} bytes each", stream.len(), size_of::<Event>());
@@ -131,5 +146,11 @@ fn main() {
         measure(&name, &stream, || Fridge::new(params, exchanges).expect("parameters are in range"));
     }
     rivals(&stream, exchanges);
+    for (policy, prior) in
+        [(Policy::Closest, Prior::Uniform), (Policy::Bayes, Prior::Uniform), (Policy::Bayes, Prior::Learnt)]
+    {
+        let name = format!("timebloom {policy:?}, {prior:?}");
+        measure(&name, &stream, || ring(policy, &prior, exchanges));
+    }
     measure("exact", &stream, || Exact::new(exchanges));
 }

@@ -19,6 +19,7 @@ pub mod hash_sample;
 pub mod lut;
 pub mod mis;
 pub mod simple;
+pub mod timebloom;
 // Delays that entries did not outlive.
 mod survival;
 pub use survival::Risk;

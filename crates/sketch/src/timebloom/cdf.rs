@@ -1,0 +1,180 @@
+use dwell_types::Nanos;
+use std::fmt;
+
+/// A distribution of delays, by its distribution function: linear between points, with steps where two points have the
+/// same delay.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cdf {
+    /// By delay, ascending; the last share is 1.
+    points: Vec<Point>,
+}
+
+/// The distribution up to some delay.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Point {
+    /// In nanoseconds, not negative.
+    pub(super) delay: f64,
+    /// P(X ≤ delay).
+    pub(super) share: f64,
+    /// E[X; X ≤ delay] in nanoseconds.
+    pub(super) moment: f64,
+    /// Share per nanosecond from here to the next point.
+    density: f64,
+}
+
+/// Why points are no distribution of delays.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CdfError {
+    /// Delays must not be negative or descend.
+    Delay(Nanos),
+    /// Shares must lie in `0..=1` and must not descend.
+    Share(f64),
+    /// The last share must be 1.
+    Total(f64),
+}
+
+impl fmt::Display for CdfError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Delay(delay) => write!(f, "delay {delay}: expected zero or more, and not less than the one before"),
+            Self::Share(share) => write!(f, "share {share}: expected 0 to 1, and not less than the one before"),
+            Self::Total(share) => write!(f, "the shares end with {share} instead of 1"),
+        }
+    }
+}
+
+impl std::error::Error for CdfError {}
+
+impl Cdf {
+    /// Through pairs of a delay and P(X ≤ delay). A first share above zero is a step.
+    pub fn linear(points: &[(Nanos, f64)]) -> Result<Self, CdfError> {
+        let mut last = Point::default();
+        let mut cdf = Self { points: Vec::with_capacity(points.len() + 1) };
+        for &(delay, share) in points {
+            let delay_ns = delay.get() as f64;
+            if delay_ns < last.delay {
+                return Err(CdfError::Delay(delay));
+            }
+            if !(last.share..=1.0).contains(&share) {
+                return Err(CdfError::Share(share));
+            }
+            if cdf.points.is_empty() {
+                last.delay = delay_ns;
+                cdf.points.push(last);
+            }
+            last = last.to(delay_ns, share);
+            cdf.points.push(last);
+        }
+        if last.share == 1.0 { Ok(cdf.with_densities()) } else { Err(CdfError::Total(last.share)) }
+    }
+
+    /// Only the given delays occur: pairs of a delay and P(X ≤ delay).
+    pub fn steps(points: &[(Nanos, f64)]) -> Result<Self, CdfError> {
+        let mut below = 0.0;
+        let step = |&(delay, share): &(Nanos, f64)| [(delay, std::mem::replace(&mut below, share)), (delay, share)];
+        Self::linear(&points.iter().flat_map(step).collect::<Vec<_>>())
+    }
+
+    /// Every delay from zero to the longest equally likely.
+    pub fn uniform(longest: Nanos) -> Self {
+        let first = Point::default();
+        Self { points: vec![first, first.to(longest.get().max(0) as f64, 1.0)] }.with_densities()
+    }
+
+    /// From cells of uniform density: each one's upper end in nanoseconds, ascending from above zero, and its weight.
+    pub(super) fn from_cells(ends: &[f64], weights: &[f64]) -> Self {
+        let total: f64 = weights.iter().sum();
+        let mut points = vec![Point::default()];
+        let (mut last, mut sum) = (Point::default(), 0.0);
+        for (&end, weight) in ends.iter().zip(weights) {
+            sum += weight;
+            last = last.to(end, sum / total);
+            points.push(last);
+        }
+        Self { points }.with_densities()
+    }
+
+    fn with_densities(mut self) -> Self {
+        for next in 1..self.points.len() {
+            let (low, high) = (self.points[next - 1], self.points[next]);
+            if high.delay > low.delay {
+                self.points[next - 1].density = (high.share - low.share) / (high.delay - low.delay);
+            }
+        }
+        self
+    }
+
+    /// Expected delay in nanoseconds.
+    pub fn mean(&self) -> f64 {
+        self.points.last().map_or(0.0, |last| last.moment)
+    }
+
+    /// The least delay in nanoseconds that a share in `0..=1` does not exceed.
+    pub fn quantile(&self, share: f64) -> f64 {
+        let above = self.points.partition_point(|point| point.share < share).min(self.points.len() - 1);
+        let high = self.points[above];
+        let low = self.points[above.saturating_sub(1)];
+        if high.share <= low.share {
+            return high.delay;
+        }
+        low.delay + (high.delay - low.delay) * ((share - low.share) / (high.share - low.share)).clamp(0.0, 1.0)
+    }
+
+    /// The distribution up to a delay.
+    #[inline]
+    pub(super) fn at(&self, delay: f64) -> Point {
+        let above = self.points.partition_point(|point| point.delay <= delay);
+        if above == 0 {
+            return Point { delay, ..Point::default() };
+        }
+        let low = self.points[above - 1];
+        low.to(delay, low.share + low.density * (delay - low.delay))
+    }
+
+    pub(super) fn state_bytes(&self) -> usize {
+        self.points.capacity() * size_of::<Point>()
+    }
+}
+
+impl Point {
+    /// A later point, with the probability in between spread evenly.
+    #[inline]
+    fn to(self, delay: f64, share: f64) -> Self {
+        let moment = self.moment + (share - self.share) * (self.delay + delay) / 2.0;
+        Self { delay, share, moment, density: 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(points: &[(i64, f64)]) -> Vec<(Nanos, f64)> {
+        points.iter().map(|&(delay, share)| (Nanos::new(delay), share)).collect()
+    }
+
+    #[test]
+    fn steps_and_lines() {
+        let steps = Cdf::steps(&points(&[(10, 0.25), (20, 0.75), (40, 1.0)])).unwrap();
+        assert_eq!(steps.mean(), 22.5);
+        assert_eq!([9.0, 10.0, 19.0, 20.0, 50.0].map(|d| steps.at(d).share), [0.0, 0.25, 0.25, 0.75, 1.0]);
+        assert_eq!([0.1, 0.25, 0.3, 0.8, 1.0].map(|q| steps.quantile(q)), [10.0, 10.0, 20.0, 40.0, 40.0]);
+        let line = Cdf::linear(&points(&[(10, 0.0), (30, 1.0)])).unwrap();
+        assert_eq!((line.mean(), line.quantile(0.25), line.at(20.0).share), (20.0, 15.0, 0.5));
+        assert_eq!(line.at(20.0).moment, 0.5 * 15.0);
+        assert_eq!(Cdf::uniform(Nanos::new(8)).quantile(0.5), 4.0);
+        assert_eq!(Cdf::from_cells(&[1.0, 3.0], &[1.0, 3.0]).at(2.0).share, 0.625);
+    }
+
+    #[test]
+    fn what_is_no_distribution_is_refused() {
+        let error = |pairs: &[(i64, f64)]| Cdf::linear(&points(pairs)).unwrap_err();
+        assert_eq!(error(&[(-1, 1.0)]), CdfError::Delay(Nanos::new(-1)));
+        assert_eq!(error(&[(5, 0.5), (4, 1.0)]), CdfError::Delay(Nanos::new(4)));
+        assert_eq!(error(&[(5, 0.5), (6, 0.4)]), CdfError::Share(0.4));
+        assert_eq!(error(&[(5, 1.5)]), CdfError::Share(1.5));
+        assert!(matches!(error(&[(5, f64::NAN)]), CdfError::Share(_)));
+        assert_eq!(error(&[(5, 0.5)]), CdfError::Total(0.5));
+        assert_eq!(error(&[]), CdfError::Total(0.0));
+    }
+}

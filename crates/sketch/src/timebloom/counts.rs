@@ -1,0 +1,127 @@
+use crate::Fates;
+
+/// What a meter that cannot delete knows of the fates of its requests, per series.
+///
+/// A request is dated by its turn of the ring, and so is a match, by the slot that was chosen. Of each turn, no more
+/// requests than it had are matched, however many responses found one.
+#[derive(Clone, Debug)]
+pub(super) struct Counts {
+    /// The turn that `series` calls the present one.
+    turn: i64,
+    series: Vec<Series>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Series {
+    /// The previous turn and the present one.
+    turns: [Turn; 2],
+    /// Fates of the requests of earlier turns, and the responses.
+    fates: Fates,
+}
+
+/// Requests of one turn of the ring, and responses that were taken for theirs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    seen: u64,
+    answers: u64,
+}
+
+impl Turn {
+    fn matched(self) -> u64 {
+        self.answers.min(self.seen)
+    }
+}
+
+impl Counts {
+    pub(super) fn new(tags: u16) -> Self {
+        Self { turn: i64::MIN, series: vec![Series::default(); usize::from(tags)] }
+    }
+
+    /// The ring is in this turn now: what is older than the one before has expired.
+    #[inline]
+    pub(super) fn advance(&mut self, turn: i64) {
+        if turn > self.turn {
+            let steps = turn.saturating_sub(self.turn).min(2);
+            self.turn = turn;
+            for _ in 0..steps {
+                self.series.iter_mut().for_each(Series::turn_on);
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn request(&mut self, tag: u16) {
+        self.series[usize::from(tag)].turns[1].seen += 1;
+    }
+
+    /// A response that no filter matched.
+    #[inline]
+    pub(super) fn unmatched(&mut self, tag: u16) {
+        let fates = &mut self.series[usize::from(tag)].fates;
+        fates.responses += 1;
+        fates.unmatched += 1;
+    }
+
+    /// A response whose request is believed to lie in the present turn, or in the one before.
+    #[inline]
+    pub(super) fn matched(&mut self, tag: u16, in_present_turn: bool) {
+        let series = &mut self.series[usize::from(tag)];
+        series.fates.responses += 1;
+        series.turns[usize::from(in_present_turn)].answers += 1;
+    }
+
+    pub(super) fn fates(&self) -> Vec<Fates> {
+        self.series.iter().map(Series::fates).collect()
+    }
+
+    pub(super) fn state_bytes(&self) -> usize {
+        self.series.capacity() * size_of::<Series>()
+    }
+}
+
+impl Series {
+    fn turn_on(&mut self) {
+        let [ended, present] = self.turns;
+        self.turns = [present, Turn::default()];
+        self.fates.seen += ended.seen;
+        self.fates.matched += ended.matched();
+        self.fates.expired += ended.seen - ended.matched();
+    }
+
+    fn fates(&self) -> Fates {
+        let mut fates = self.fates;
+        for turn in self.turns {
+            fates.seen += turn.seen;
+            fates.matched += turn.matched();
+            fates.pending += turn.seen - turn.matched();
+        }
+        fates
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_request_has_one_fate() {
+        let mut counts = Counts::new(1);
+        counts.advance(-3);
+        (0..10).for_each(|_| counts.request(0));
+        (0..4).for_each(|_| counts.matched(0, true));
+        counts.unmatched(0);
+        let fates = |counts: &Counts| {
+            let fates = counts.fates()[0];
+            assert!(fates.is_conserved(), "{fates:?}");
+            (fates.seen, fates.matched, fates.pending, fates.expired)
+        };
+        assert_eq!(fates(&counts), (10, 4, 6, 0));
+        counts.advance(-2);
+        (0..20).for_each(|_| counts.matched(0, false));
+        assert_eq!(fates(&counts), (10, 10, 0, 0), "no more than there were");
+        counts.request(0);
+        counts.advance(i64::MAX);
+        assert_eq!(fates(&counts), (11, 10, 0, 1));
+        assert_eq!((counts.fates()[0].responses, counts.fates()[0].unmatched), (25, 1));
+    }
+}

@@ -1,0 +1,76 @@
+use super::Cdf;
+use super::policy::Query;
+use dwell_types::Nanos;
+
+/// A distribution of delays learnt from the matches themselves, by stochastic expectation maximisation: each response is
+/// spread over the cells that its matching filters allow, in proportion to what is believed so far; from time to time
+/// the cells' weights become the new belief. Slots begin at other phases for each response, so the cells may be finer
+/// than slots.
+#[derive(Clone, Debug)]
+pub(super) struct Learnt {
+    /// Upper ends of the cells in nanoseconds: [`CELLS_PER_OCTAVE`] per octave, the last at the longest delay.
+    ends: Vec<f64>,
+    /// Responses per cell, older ones discounted.
+    weights: Vec<f64>,
+    /// Responses until the belief changes.
+    until_step: u32,
+}
+
+const OCTAVES: i32 = 14;
+const CELLS_PER_OCTAVE: i32 = 4;
+/// Responses between two changes of the belief; each change halves the weight of what came before.
+const STEP: u32 = 1 << 10;
+/// What a cell keeps at least, in responses, so that no cell is ever impossible.
+const LEAST: f64 = 0.1;
+
+impl Learnt {
+    /// Nothing learnt yet.
+    pub(super) fn new(longest: Nanos) -> Self {
+        let end = |cell: i32| longest.get() as f64 * 2f64.powf(-f64::from(cell) / f64::from(CELLS_PER_OCTAVE));
+        let ends: Vec<f64> = (0..=OCTAVES * CELLS_PER_OCTAVE).rev().map(end).collect();
+        Self { weights: vec![0.0; ends.len()], ends, until_step: STEP }
+    }
+
+    /// Learns from one response; gives a new belief from time to time.
+    pub(super) fn update(&mut self, query: &Query<'_>) -> Option<Cdf> {
+        let total: f64 = query.ages.iter().map(|&age| query.odds(age)).sum();
+        if total > 0.0 {
+            for &age in query.ages {
+                self.spread(query, age, query.odds(age) / total);
+            }
+        }
+        self.until_step -= 1;
+        (self.until_step == 0).then(|| self.step())
+    }
+
+    /// Spreads a weight over the part of each cell that lies in the bin of an age.
+    fn spread(&mut self, query: &Query<'_>, age: u32, weight: f64) {
+        let bin = query.bins.bin(age);
+        let mut below = query.cdf.at(bin.low).share;
+        let scale = weight / bin.probability(query.cdf);
+        if !scale.is_finite() {
+            return;
+        }
+        let first = self.ends.partition_point(|&end| end <= bin.low);
+        for (end, cell) in self.ends[first..].iter().zip(&mut self.weights[first..]) {
+            let share = query.cdf.at(end.min(bin.high)).share;
+            *cell += scale * (share - below);
+            below = share;
+            if *end >= bin.high {
+                return;
+            }
+        }
+    }
+
+    fn step(&mut self) -> Cdf {
+        self.until_step = STEP;
+        self.weights.iter_mut().for_each(|weight| *weight = weight.max(LEAST));
+        let cdf = Cdf::from_cells(&self.ends, &self.weights);
+        self.weights.iter_mut().for_each(|weight| *weight /= 2.0);
+        cdf
+    }
+
+    pub(super) fn state_bytes(&self) -> usize {
+        (self.ends.capacity() + self.weights.capacity()) * size_of::<f64>()
+    }
+}

@@ -1,0 +1,149 @@
+use super::reference::Bins;
+use super::{Cdf, Reference};
+use dwell_types::{Nanos, hash};
+
+/// Which of several matching filters is believed.
+///
+/// There is none that takes the true one: a meter cannot know it. Enough bits leave only that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Policy {
+    /// The youngest.
+    Closest,
+    /// The oldest.
+    Farthest,
+    /// Any, equally likely.
+    Random,
+    /// The one whose bin is most likely under the prior; of equal ones the oldest [porcino23 Algorithm 1].
+    MostLikely,
+    /// The one nearest to the median delay under the prior; of two the younger [porcino23 Algorithm 2].
+    AroundMedian,
+    /// The one nearest to the mean delay under the prior; of two the younger.
+    AroundMean,
+    /// The one nearest to a delay that is known to be common; of two the younger.
+    Around(Nanos),
+    /// The median of all delays that are possible, each bin weighed by its probability under the prior over the
+    /// probability that its filter matches falsely. Ours; takes no reference time.
+    Bayes,
+}
+
+/// What is known when a response has found at least one filter.
+pub(super) struct Query<'a> {
+    /// Ages of the matching filters, ascending, never empty.
+    pub(super) ages: &'a [u32],
+    pub(super) bins: Bins,
+    pub(super) cdf: &'a Cdf,
+    /// Chance that the filter of an age matches falsely.
+    pub(super) false_positive: &'a dyn Fn(u32) -> f64,
+    /// Random bits for this response.
+    pub(super) random: u64,
+}
+
+/// The slot that is believed, and a delay.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Choice {
+    pub(super) age: u32,
+    /// In nanoseconds.
+    pub(super) delay: f64,
+}
+
+/// Shares of probability nearer than this to each other are equal: they differ by rounding only.
+const TIE: f64 = 1e-9;
+/// A filter that matches falsely less often than this does not match falsely.
+const NEVER: f64 = 1e-100;
+
+impl Query<'_> {
+    /// Chooses a slot, and a delay in it.
+    #[inline]
+    pub(super) fn choose(&self, policy: Policy, reference: Reference) -> Choice {
+        let age = match policy {
+            Policy::Closest => self.ages[0],
+            Policy::Farthest => self.ages[self.ages.len() - 1],
+            Policy::Random => self.ages[hash::index((self.random >> 32) as u32, self.ages.len() as u32) as usize],
+            Policy::MostLikely => self.most_likely(),
+            Policy::AroundMedian => self.nearest(self.cdf.quantile(0.5)),
+            Policy::AroundMean => self.nearest(self.cdf.mean()),
+            Policy::Around(delay) => self.nearest(delay.get() as f64),
+            Policy::Bayes => return self.posterior_median(),
+        };
+        Choice { age, delay: self.bins.delay(reference, age, self.cdf) }
+    }
+
+    fn most_likely(&self) -> u32 {
+        let (mut best, mut most) = (self.ages[self.ages.len() - 1], 0.0);
+        for &age in self.ages.iter().rev() {
+            let probability = self.bins.bin(age).probability(self.cdf);
+            if probability > most + TIE {
+                (best, most) = (age, probability);
+            }
+        }
+        best
+    }
+
+    fn nearest(&self, delay: f64) -> u32 {
+        let center = self.bins.age(delay);
+        self.ages.iter().copied().min_by_key(|age| age.abs_diff(center)).unwrap_or(center)
+    }
+
+    /// The odds that the request is in the filter of an age: P(bin), over the chance that this filter would match
+    /// falsely, which it would have done if the request were elsewhere.
+    pub(super) fn odds(&self, age: u32) -> f64 {
+        self.bins.bin(age).probability(self.cdf) / (self.false_positive)(age).max(NEVER)
+    }
+
+    /// The delay that the response exceeds with probability one half, given which filters match.
+    fn posterior_median(&self) -> Choice {
+        let mut rest = self.ages.iter().map(|&age| self.odds(age)).sum::<f64>() / 2.0;
+        for &age in self.ages {
+            let odds = self.odds(age);
+            if odds > 0.0 && odds >= rest {
+                return Choice { age, delay: self.bins.bin(age).quantile(rest / odds, self.cdf) };
+            }
+            rest -= odds;
+        }
+        let age = self.ages[0];
+        Choice { age, delay: self.bins.bin(age).quantile(0.5, self.cdf) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choose(policy: Policy, ages: &[u32], cdf: &Cdf, false_positive: &dyn Fn(u32) -> f64) -> Choice {
+        let bins = Bins { elapsed: 6, width: 10, longest: 70 };
+        let query = Query { ages, bins, cdf, false_positive, random: 1 << 63 };
+        query.choose(policy, Reference::ConditionalMean)
+    }
+
+    /// The thesis's example, figure 3.7: eight filters, a response six tenths into its slot, a uniform distribution whose
+    /// median lies in bin 3.
+    #[test]
+    fn each_policy_has_its_order() {
+        let uniform = Cdf::uniform(Nanos::new(70));
+        let age = |policy, ages: &[u32]| choose(policy, ages, &uniform, &|_| 0.1).age;
+        let all = [0, 1, 2, 3, 4, 5, 6, 7];
+        assert_eq!(age(Policy::Closest, &all), 0);
+        assert_eq!(age(Policy::Farthest, &all), 7);
+        assert_eq!(age(Policy::Random, &all), 4);
+        assert_eq!(age(Policy::MostLikely, &all), 6, "of equal ones the oldest");
+        assert_eq!(age(Policy::MostLikely, &[0, 7]), 0, "six tenths against four");
+        for (ages, chosen) in [(&all[..], 3), (&[2, 4], 2), (&[1, 4], 4), (&[0, 6, 7], 0), (&[7], 7)] {
+            assert_eq!(age(Policy::AroundMedian, ages), chosen, "{ages:?}");
+            assert_eq!(age(Policy::AroundMean, ages), chosen, "{ages:?}");
+        }
+    }
+
+    #[test]
+    fn the_posterior_median_weighs_bins_by_their_filters() {
+        let uniform = Cdf::uniform(Nanos::new(70));
+        let alone = choose(Policy::Bayes, &[3], &uniform, &|_| 0.1);
+        assert_eq!((alone.age, alone.delay.round()), (3, 31.0), "the middle of 26..36");
+        // Odds 1 : 1: the border between them. Odds 3 : 1: at two thirds of the first.
+        let equal = choose(Policy::Bayes, &[1, 5], &uniform, &|_| 0.1);
+        assert!((equal.delay - 16.0).abs() < 1e-6 || (equal.delay - 46.0).abs() < 1e-6, "{equal:?}");
+        let unequal = choose(Policy::Bayes, &[1, 5], &uniform, &|age| if age == 5 { 0.3 } else { 0.1 });
+        assert!((unequal.delay - (6.0 + 20.0 / 3.0)).abs() < 1e-6, "{unequal:?}");
+        let impossible = choose(Policy::Bayes, &[4], &Cdf::uniform(Nanos::new(20)), &|_| 0.0);
+        assert_eq!((impossible.age, impossible.delay), (4, 41.0), "a bin without probability, by its middle");
+    }
+}

@@ -1,0 +1,205 @@
+use super::counts::Counts;
+use super::learnt::Learnt;
+use super::policy::Query;
+use super::reference::Bins;
+use super::ring::{Ring, Shape};
+use super::{Cdf, Policy, Reference};
+use crate::{Event, Exchanges, Fates, Meter, Sample};
+use dwell_types::{ExchangeId, Nanos, hash};
+use std::fmt;
+
+/// What a ring of filters is built with. The longest delay *t*_max is [`Exchanges::expiry`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Params {
+    /// *N*: bits of all filters together. Each filter has ⌊*N*/*b*⌋, with *b* rounded up to a power of two below 64, and to a
+    /// multiple of 64 above.
+    pub bits: u64,
+    /// *b*, `2..=4096`.
+    pub filters: u32,
+    /// λ: expected requests per second, by which the number of hash functions is chosen. Half or twice the true one does
+    /// little harm.
+    pub rate: f64,
+    /// Which of several matching filters is believed.
+    pub policy: Policy,
+    /// Which moment of a slot stands for its requests.
+    pub reference: Reference,
+    /// What is known of the delays.
+    pub prior: Prior,
+}
+
+/// What is known of the delays beforehand.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Prior {
+    /// Nothing: all delays up to the longest are equally likely.
+    Uniform,
+    /// Their distribution.
+    Known(Cdf),
+    /// Nothing at first; it is learnt from the matches.
+    Learnt,
+}
+
+/// Why a ring of filters cannot be built.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TimeBloomError {
+    /// A ring has 2 to 4,096 filters.
+    Filters(u32),
+    /// Each filter needs at least one bit, and at most 2³² − 1.
+    Bits(u64),
+    /// The rate must be above zero and finite.
+    Rate(f64),
+    /// The longest delay must be above zero and at most 2⁶⁰ ns (36 years).
+    Longest(Nanos),
+}
+
+impl fmt::Display for TimeBloomError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Filters(filters) => write!(f, "a ring has 2 to {MOST_FILTERS} filters, not {filters}"),
+            Self::Bits(bits) => write!(f, "{bits} bits: each filter needs at least 1 and at most 2^32 - 1"),
+            Self::Rate(rate) => write!(f, "{rate} requests per second: expected a finite number above zero"),
+            Self::Longest(longest) => write!(f, "a longest delay of {longest}: expected above zero, up to 2^60 ns"),
+        }
+    }
+}
+
+impl std::error::Error for TimeBloomError {}
+
+const MOST_FILTERS: u32 = 1 << 12;
+const LONGEST: Nanos = Nanos::new(1 << 60);
+
+/// Time-spaced Bloom filters.
+#[derive(Clone, Debug)]
+pub struct TimeBloom {
+    ring: Ring,
+    policy: Policy,
+    reference: Reference,
+    longest: Nanos,
+    cdf: Cdf,
+    learnt: Option<Learnt>,
+    counts: Counts,
+    /// Start of the hash that [`Policy::Random`] draws from.
+    random: u64,
+    /// Ages of the filters that matched the last response.
+    ages: Vec<u32>,
+}
+
+impl TimeBloom {
+    /// An empty ring.
+    pub fn new(params: Params, exchanges: Exchanges) -> Result<Self, TimeBloomError> {
+        let Params { bits, filters, rate, policy, reference, prior } = params;
+        let longest = exchanges.expiry;
+        if !(2..=MOST_FILTERS).contains(&filters) {
+            return Err(TimeBloomError::Filters(filters));
+        }
+        if !(rate.is_finite() && rate > 0.0) {
+            return Err(TimeBloomError::Rate(rate));
+        }
+        if longest <= Nanos::ZERO || longest > LONGEST {
+            return Err(TimeBloomError::Longest(longest));
+        }
+        let shape = Shape::new(bits, filters).ok_or(TimeBloomError::Bits(bits))?;
+        let width = longest.get().unsigned_abs().div_ceil(u64::from(filters - 1)) as i64;
+        let hashes = shape.hashes(rate * width as f64 / 1e9);
+        let learnt = (prior == Prior::Learnt).then(|| Learnt::new(longest));
+        Ok(Self {
+            ring: Ring::new(shape, hashes, width, hash::word(exchanges.seed, 1)),
+            policy,
+            reference,
+            longest,
+            cdf: if let Prior::Known(cdf) = prior { cdf } else { Cdf::uniform(longest) },
+            learnt,
+            counts: Counts::new(exchanges.tags),
+            random: hash::start(hash::word(exchanges.seed, 2)),
+            ages: Vec::with_capacity(filters as usize),
+        })
+    }
+
+    /// *n*: bits of each filter.
+    pub fn filter_bits(&self) -> u32 {
+        self.ring.shape().rows
+    }
+
+    /// *k*.
+    pub fn hashes(&self) -> u32 {
+        self.ring.hashes()
+    }
+
+    /// Δ: *t*_max/(*b* − 1), rounded up to whole nanoseconds.
+    pub fn slot_width(&self) -> Nanos {
+        Nanos::new(self.ring.width())
+    }
+
+    /// The distribution of delays that is believed at present.
+    pub fn belief(&self) -> &Cdf {
+        &self.cdf
+    }
+
+    #[inline]
+    fn take(&mut self, event: &Event) -> Option<Sample> {
+        if self.ring.advance(event.at) {
+            self.counts.advance(self.ring.turn());
+        }
+        if event.is_request {
+            self.ring.insert(event.id);
+            self.counts.request(event.tag);
+            return None;
+        }
+        self.response(event)
+    }
+
+    #[inline]
+    fn response(&mut self, response: &Event) -> Option<Sample> {
+        self.ring.find(response.id, &mut self.ages);
+        if self.ages.is_empty() {
+            self.counts.unmatched(response.tag);
+            return None;
+        }
+        let elapsed = self.ring.elapsed(response.at);
+        let query = Query {
+            ages: &self.ages,
+            bins: Bins { elapsed, width: self.ring.width(), longest: self.longest.get() },
+            cdf: &self.cdf,
+            false_positive: &|age| self.ring.false_positive(age),
+            random: self.random_bits(response.id),
+        };
+        let choice = query.choose(self.policy, self.reference);
+        if let Some(cdf) = self.learnt.as_mut().and_then(|learnt| learnt.update(&query)) {
+            self.cdf = cdf;
+        }
+        self.counts.matched(response.tag, choice.age <= self.ring.slots_into_turn());
+        let delay = Nanos::new((choice.delay + 0.5) as i64);
+        Some(Sample {
+            at: response.at,
+            since_first: delay,
+            since_last: delay,
+            weight: 1.0,
+            inserted_since: 0,
+            tag: response.tag,
+        })
+    }
+
+    #[inline]
+    fn random_bits(&self, id: ExchangeId) -> u64 {
+        hash::word(self.random, id.0)
+    }
+}
+
+impl Meter for TimeBloom {
+    fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
+        for event in events {
+            samples.extend(self.take(event));
+        }
+    }
+
+    fn fates(&self) -> Vec<Fates> {
+        self.counts.fates()
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.ring.state_bytes()
+            + self.cdf.state_bytes()
+            + self.learnt.as_ref().map_or(0, Learnt::state_bytes)
+            + self.counts.state_bytes()
+            + self.ages.capacity() * size_of::<u32>()
+    }
+}
