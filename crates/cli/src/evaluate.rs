@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     /// Threads, instead of one per core.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
-    /// The record's folder, instead of experiments/record/<date>-<name>; one that was begun is continued.
+    /// The record's folder, instead of experiments/record/DATE-NAME; one that was begun is continued.
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
     /// The form of the results on standard output.
@@ -137,10 +137,7 @@ fn print(results: &Results, format: Format) -> Result<()> {
     let mut to = Output::stdout();
     match format {
         Format::Table => table::write(results, &mut to)?,
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut to, results)?;
-            writeln!(to)?;
-        }
+        Format::Json => results.write_json(&mut to)?,
         Format::Csv => record::write_csv(&results.summaries, &mut to)?,
     }
     to.finish()

@@ -37,26 +37,35 @@ pub struct Summary {
     /// Those without an estimate.
     pub missing: u64,
     /// Median of |*e*|, in octaves; of [`Scale::Log2`] only, as the three that follow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub median_error: Option<f64>,
     /// Root mean square of *e*, in octaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rms_error: Option<f64>,
     /// Median of |*e*| of averages of ten, in octaves; `None` with fewer than ten seeds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ten_median_error: Option<f64>,
     /// Root mean square of the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ten_rms_error: Option<f64>,
     /// Mean of *e*, of estimate over truth, or of the estimate, by scale: the bias.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean: Option<f64>,
     /// Its standard error; `None` with fewer than two runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standard_error: Option<f64>,
     /// Share of the intervals that hold the truth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub covered: Option<f64>,
 }
 
 impl Summary {
-    /// How many standard errors the mean ratio is away from one; `None` where it is no ratio or has no error.
+    /// How many standard errors the mean ratio is away from one: infinitely many where every run has the same wrong ratio,
+    /// as zero where nothing was ever sampled. `None` where it is no ratio, or has no standard error.
     pub fn deviations_from_one(&self) -> Option<f64> {
-        let error = self.standard_error.filter(|&error| error > 0.0 && self.scale == Scale::Ratio)?;
-        Some((self.mean? - 1.0) / error)
+        let error = self.standard_error.filter(|_| self.scale == Scale::Ratio)?;
+        let away = self.mean? - 1.0;
+        Some(if away == 0.0 { 0.0 } else { away / error })
     }
 }
 
@@ -246,6 +255,8 @@ mod tests {
         assert_eq!((summary.mean, summary.missing), (Some(1.0), 0));
         assert_eq!(summary.standard_error, Some((2f64 / 2.0 / 3.0).sqrt()));
         assert_eq!(summary.deviations_from_one(), Some(0.0));
+        let never = one(&case(), "q", &runs(&[Some(0.0); 3], Scale::Ratio));
+        assert_eq!(never.deviations_from_one(), Some(f64::NEG_INFINITY));
     }
 
     #[test]

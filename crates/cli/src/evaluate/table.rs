@@ -30,7 +30,8 @@ pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
         to,
         "median, rms: of |log2(estimate/truth)| over single runs; ten: rms where the estimates of ten seeds are averaged.\n\
          bias: mean of log2(estimate/truth). in 95%: share of intervals that hold the truth. none: runs without an estimate.\n\
-         octaves: of all octaves of delay, those whose mean count is {BIASED} standard errors or more away from the truth."
+         octaves: of all octaves of delay, those whose mean count is {BIASED} standard errors or more away from the\n\
+         truth, or of which nothing was ever sampled."
     )
 }
 

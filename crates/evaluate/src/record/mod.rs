@@ -67,6 +67,17 @@ impl Results {
         }
     }
 
+    /// Writes the document: one line per summary.
+    pub fn write_json(&self, to: &mut impl Write) -> io::Result<()> {
+        let head = serde_json::to_string(&Self { summaries: Vec::new(), ..self.clone() })?;
+        // The document without its end, `]}`.
+        write!(to, "{}", head.trim_end_matches("]}"))?;
+        for (i, summary) in self.summaries.iter().enumerate() {
+            write!(to, "{}\n{}", if i == 0 { "" } else { "," }, serde_json::to_string(summary)?)?;
+        }
+        writeln!(to, "\n]}}")
+    }
+
     /// The results of a record.
     pub fn read(folder: &Path) -> Result<Self, RecordError> {
         let path = folder.join("result.json");
@@ -175,10 +186,9 @@ impl Record {
         results::write(&results.summaries, &mut table).map_err(|error| RecordError::File(path.clone(), error))?;
         write(&path, &table)?;
         let path = file("result.json");
-        let mut text = serde_json::to_string_pretty(results)
-            .map_err(|error| RecordError::Content(path.clone(), error.to_string()))?;
-        text.push('\n');
-        write(&path, text.as_bytes())?;
+        let mut text = Vec::new();
+        results.write_json(&mut text).map_err(|error| RecordError::File(path.clone(), error))?;
+        write(&path, &text)?;
         self.facts.duration_seconds += duration_seconds;
         self.facts.seeds = results.seeds;
         self.facts.write(&self.folder.join("facts.json"))
