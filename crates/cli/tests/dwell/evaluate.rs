@@ -217,3 +217,12 @@ fn a_check_tells_what_moved() {
         assert!(said.contains(word), "{said} does not say {word}");
     }
 }
+
+/// The committed quick records are what the code gives: whatever moves them is meant to, and makes them anew.
+#[test]
+fn the_committed_records_hold() {
+    let run = dwell_in(Path::new(env!("CARGO_MANIFEST_DIR")), &["evaluate", "--check"]);
+    let said = String::from_utf8(run.out).unwrap();
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{said}");
+    assert!(said.lines().count() >= 4 && said.lines().all(|line| line.contains("as recorded")), "{said}");
+}

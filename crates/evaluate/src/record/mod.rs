@@ -161,9 +161,10 @@ impl Record {
             runs = cases::read(&file("cases.csv"), &cases)?;
         }
         write(&file("definition.toml"), definition.text.as_bytes())?;
-        facts.write(&file("facts.json"))?;
         // What was cut off in the middle of a run is gone after this.
         cases::write(&file("cases.csv"), &cases, &runs)?;
+        // Last: a record that has facts has all that continuing it needs.
+        facts.write(&file("facts.json"))?;
         let cases_path = file("cases.csv");
         let appended = fs::File::options().append(true).open(&cases_path);
         let appended = Mutex::new(appended.map_err(|error| RecordError::File(cases_path, error))?);
