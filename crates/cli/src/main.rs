@@ -12,6 +12,8 @@ use std::process::ExitCode;
 mod rtt;
 // Captures with known truth.
 mod simulate;
+// Experiments with known truth.
+mod evaluate;
 // What the subcommands share: logs instead of packets, sizes and times on the command line, files that are whole or absent.
 mod events;
 mod output;
@@ -30,6 +32,7 @@ struct Arguments {
 enum Command {
     Rtt(rtt::Arguments),
     Simulate(simulate::Arguments),
+    Evaluate(evaluate::Arguments),
 }
 
 /// What ends a run early.
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Rtt(arguments) => rtt::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Evaluate(arguments) => evaluate::run(&arguments),
     };
     match result {
         Ok(code) => code,

@@ -1,0 +1,265 @@
+//! `dwell evaluate`: experiments with known truth, from their definitions to their records.
+
+#![allow(clippy::doc_markdown, reason = "these comments are the help text")]
+
+use crate::Failure;
+use crate::output::Output;
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use dwell_evaluate::check::{self, Moved};
+use dwell_evaluate::record::{self, Facts, Record, Results};
+use dwell_evaluate::run::{self, Run};
+use dwell_evaluate::{Definition, Size, metrics};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+// Results for people.
+mod table;
+
+/// Runs an experiment: methods against streams of which every delay is known, over many seeds.
+///
+/// Definitions are TOML files; a name stands for experiments/definitions/NAME.toml in this folder or one above. The same
+/// definition and seeds give the same numbers, whatever the number of threads.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  dwell evaluate --list
+  dwell evaluate fridge-bursts --quick
+  dwell evaluate fridge-fig3 --seeds 20 --record /tmp/fig3
+  dwell evaluate --check                          every experiment that has a quick record")]
+pub(crate) struct Arguments {
+    /// Names of experiments, or files that end in .toml.
+    #[arg(value_name = "NAME|FILE", required_unless_present_any = ["list", "check"])]
+    experiments: Vec<String>,
+    /// List the experiments that there are.
+    #[arg(long, conflicts_with_all = ["experiments", "check", "quick", "seeds", "record"])]
+    list: bool,
+    /// Run shorter streams and fewer seeds, as the definition says.
+    #[arg(long)]
+    quick: bool,
+    /// Run the quick size and compare it with its latest record, or with --record; exit code 1 if something moved.
+    #[arg(long, conflicts_with_all = ["quick", "seeds"])]
+    check: bool,
+    /// Seeds 1 to N, instead of the definition's number.
+    #[arg(long, value_name = "N", value_parser = crate::units::count)]
+    seeds: Option<u64>,
+    /// Threads, instead of one per core.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// The record's folder, instead of experiments/record/DATE-NAME; one that was begun is continued.
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
+    /// The form of the results on standard output.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Table,
+    /// One document per experiment, schema dwell.evaluate/1.
+    Json,
+    /// One row per case and quantity.
+    Csv,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if arguments.list {
+        return list();
+    }
+    if arguments.record.is_some() && arguments.experiments.len() != 1 {
+        return Err(Failure::Usage("--record: expected exactly one experiment beside it".to_owned()));
+    }
+    if arguments.check {
+        return check_all(arguments);
+    }
+    for definition in definitions(&arguments.experiments)? {
+        measure(arguments, &definition)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs one experiment, keeps its record and prints its results.
+fn measure(arguments: &Arguments, definition: &Definition) -> Result<()> {
+    let size = if arguments.quick { Size::Quick } else { Size::Full };
+    let seeds = arguments.seeds.unwrap_or(definition.seeds(size));
+    let folder = match &arguments.record {
+        Some(folder) => folder.clone(),
+        None => records()?.join(format!("{}-{}", record::today(), record_name(definition, size))),
+    };
+    let (record, finished) = Record::begin(&folder, definition, size, Facts::here(size.name(), seeds))?;
+    let begin = Instant::now();
+    let runs = runs(arguments, definition, size, seeds, finished, |runs| record.append(runs))?;
+    let results = Results::new(definition, size, seeds, metrics::summarise(definition.experiment(size), &runs));
+    record.finish(&runs, &results, begin.elapsed().as_secs_f64())?;
+    print(&results, arguments.format)?;
+    eprintln!("dwell: record in {}", folder.display());
+    Ok(())
+}
+
+/// All runs, those that were finished before included, with a progress bar.
+fn runs(
+    arguments: &Arguments,
+    definition: &Definition,
+    size: Size,
+    seeds: u64,
+    finished: Vec<Run>,
+    keep: impl Fn(&[Run]) -> io::Result<()> + Sync,
+) -> Result<Vec<Run>> {
+    let experiment = definition.experiment(size);
+    let progress = progress(&definition.name, experiment.cases().len() as u64 * seeds);
+    progress.inc(finished.iter().filter(|run| run.seed <= seeds).count() as u64);
+    let runs = run::rest(experiment, seeds, arguments.threads.map(usize::from), finished, |runs| {
+        keep(runs)?;
+        progress.inc(runs.len() as u64);
+        Ok(())
+    });
+    progress.finish_and_clear();
+    Ok(runs?)
+}
+
+/// A bar on standard error, if that is a terminal.
+fn progress(name: &str, runs: u64) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::with_draw_target(Some(runs), ProgressDrawTarget::stderr_with_hz(5));
+    let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} runs {eta}");
+    let bar = if let Ok(style) = style { bar.with_style(style) } else { bar };
+    bar.with_message(name.to_owned())
+}
+
+fn print(results: &Results, format: Format) -> Result<()> {
+    let mut to = Output::stdout();
+    match format {
+        Format::Table => table::write(results, &mut to)?,
+        Format::Json => results.write_json(&mut to)?,
+        Format::Csv => record::write_csv(&results.summaries, &mut to)?,
+    }
+    to.finish()
+}
+
+/// Compares fresh quick runs with their records.
+fn check_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let named = !arguments.experiments.is_empty();
+    let definitions = if named { definitions(&arguments.experiments)? } else { all_definitions()? };
+    let mut has_moved = false;
+    for definition in definitions {
+        let name = record_name(&definition, Size::Quick);
+        let folder = match &arguments.record {
+            Some(folder) => Some(folder.clone()),
+            None => record::latest(&records()?, &name),
+        };
+        let Some(folder) = folder else {
+            if named {
+                return Err(Failure::Run(anyhow::anyhow!(
+                    "{}: no quick record to compare with: dwell evaluate {} --quick makes one",
+                    definition.name,
+                    definition.name
+                )));
+            }
+            eprintln!("dwell: {}: no quick record, not checked", definition.name);
+            continue;
+        };
+        has_moved |= !check(arguments, &definition, &folder)?.is_empty();
+    }
+    Ok(if has_moved { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+/// Compares one fresh quick run with a record.
+fn check(arguments: &Arguments, definition: &Definition, folder: &Path) -> Result<Vec<Moved>> {
+    let recorded = Results::read(folder)?;
+    if (recorded.name.as_str(), recorded.size.as_str()) != (definition.name.as_str(), Size::Quick.name()) {
+        anyhow::bail!(
+            "{}: expected a quick record of {}, found a {} one of {}",
+            folder.display(),
+            definition.name,
+            recorded.size,
+            recorded.name
+        );
+    }
+    let runs = runs(arguments, definition, Size::Quick, recorded.seeds, Vec::new(), |_| Ok(()))?;
+    let fresh = metrics::summarise(definition.experiment(Size::Quick), &runs);
+    let moved = check::compare(&recorded.summaries, &fresh, &definition.tolerance);
+    let mut to = Output::stdout();
+    for moved in &moved {
+        writeln!(to, "{}: {moved}", definition.name)?;
+    }
+    let verdict = if moved.is_empty() { "as recorded".to_owned() } else { format!("{} numbers moved", moved.len()) };
+    writeln!(to, "{}: {} summaries, {verdict} in {}", definition.name, fresh.len(), folder.display())?;
+    to.finish()?;
+    Ok(moved)
+}
+
+/// One line per experiment.
+fn list() -> Result<ExitCode, Failure> {
+    let mut to = Output::stdout();
+    let definitions = all_definitions()?;
+    let width = definitions.iter().map(|definition| definition.name.len()).max().unwrap_or(0);
+    for Definition { name, title, source, .. } in definitions {
+        writeln!(to, "{name:width$}  {title} [{source}]")?;
+    }
+    to.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The definitions of these names and files.
+fn definitions(experiments: &[String]) -> Result<Vec<Definition>, Failure> {
+    let read = |experiment: &String| {
+        let is_file = Path::new(experiment).extension().is_some_and(|ending| ending == "toml");
+        let path = if is_file {
+            PathBuf::from(experiment)
+        } else {
+            let names = definition_paths()?;
+            let found = names.iter().find(|path| path.file_stem().is_some_and(|stem| stem == experiment.as_str()));
+            found.cloned().ok_or_else(|| {
+                let stems = names.iter().filter_map(|path| path.file_stem()).map(|stem| stem.to_string_lossy());
+                Failure::Usage(format!(
+                    "no experiment '{experiment}': expected a file that ends in .toml, or one of {}",
+                    stems.collect::<Vec<_>>().join(", ")
+                ))
+            })?
+        };
+        Ok(Definition::read(&path)?)
+    };
+    experiments.iter().map(read).collect()
+}
+
+fn all_definitions() -> Result<Vec<Definition>, Failure> {
+    definition_paths()?.iter().map(|path| Ok(Definition::read(path)?)).collect()
+}
+
+/// The definitions' files, sorted by name.
+fn definition_paths() -> Result<Vec<PathBuf>, Failure> {
+    let folder = root()?.join("definitions");
+    let entries = folder.read_dir().with_context(|| folder.display().to_string())?;
+    let mut paths: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
+    paths.sort();
+    Ok(paths)
+}
+
+fn records() -> Result<PathBuf> {
+    Ok(root()?.join("record"))
+}
+
+/// The nearest folder `experiments` that has definitions: here or above.
+fn root() -> Result<PathBuf> {
+    let here = std::env::current_dir()?;
+    let mut folders = here.ancestors().map(|folder| folder.join("experiments"));
+    folders
+        .find(|folder| folder.join("definitions").is_dir())
+        .context("no experiments/definitions here or above: name a file that ends in .toml, and --record")
+}
+
+/// What a record is called, behind its date.
+fn record_name(definition: &Definition, size: Size) -> String {
+    match size {
+        Size::Full => definition.name.clone(),
+        Size::Quick => format!("{}-quick", definition.name),
+    }
+}

@@ -1,0 +1,106 @@
+//! Results as a table: one block per workload, one line per case.
+
+use dwell_evaluate::metrics::Summary;
+use dwell_evaluate::record::Results;
+use dwell_evaluate::{Scale, label};
+use std::io::{self, Write};
+
+/// Fewest standard errors that count as biased.
+const BIASED: f64 = 3.0;
+
+/// The summaries of one case.
+type CaseSummaries<'a> = Vec<&'a Summary>;
+
+/// Writes the results of one experiment.
+pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
+    writeln!(to, "{}: {}", results.name, results.title)?;
+    writeln!(to, "{}; {} size, {} seeds", results.source, results.size, results.seeds)?;
+    let cases = cases(&results.summaries);
+    let mut workload = None;
+    for case in &cases {
+        let Some(first) = case.first() else { continue };
+        if workload != Some(&first.workload) {
+            workload = Some(&first.workload);
+            head(case, &first.workload, width(&cases), to)?;
+        }
+        line(case, width(&cases), to)?;
+    }
+    writeln!(to)?;
+    writeln!(
+        to,
+        "median, rms: of |log2(estimate/truth)| over single runs; ten: rms where the estimates of ten seeds are averaged.\n\
+         bias: mean of log2(estimate/truth). in 95%: share of intervals that hold the truth. none: runs without an estimate.\n\
+         octaves: of all octaves of delay, those whose mean count is {BIASED} standard errors or more away from the\n\
+         truth, or of which nothing was ever sampled."
+    )
+}
+
+/// Summaries by case; they stand together.
+fn cases(summaries: &[Summary]) -> Vec<CaseSummaries<'_>> {
+    let same =
+        |a: &Summary, b: &Summary| (&a.workload, &a.method, &a.parameters) == (&b.workload, &b.method, &b.parameters);
+    summaries.chunk_by(same).map(|case| case.iter().collect()).collect()
+}
+
+fn name(case: &CaseSummaries<'_>) -> String {
+    let first = case.first();
+    first.map(|s| format!("{} {}", s.method, label(&s.parameters)).trim_end().to_owned()).unwrap_or_default()
+}
+
+fn width(cases: &[CaseSummaries<'_>]) -> usize {
+    cases.iter().map(|case| name(case).chars().count()).max().unwrap_or(0)
+}
+
+/// Those that have an error in octaves.
+fn errors<'a>(case: &'a CaseSummaries<'a>) -> impl Iterator<Item = &'a Summary> {
+    case.iter().copied().filter(|summary| summary.scale == Scale::Log2)
+}
+
+fn head(case: &CaseSummaries<'_>, workload: &str, width: usize, to: &mut impl Write) -> io::Result<()> {
+    writeln!(to, "\n{workload}")?;
+    write!(to, "  {:width$}", "")?;
+    for summary in errors(case) {
+        write!(to, "  {:^20}", summary.quantity)?;
+    }
+    write!(to, "\n  {:width$}", "")?;
+    for summary in errors(case) {
+        match is_largest(summary) {
+            true => write!(to, "  {:>6} {:>6} {:>6}", "median", "rms", "ten")?,
+            false => write!(to, "  {:>6} {:>6} {:>6}", "median", "bias", "in 95%")?,
+        }
+    }
+    writeln!(to, "  {:>5} {:>7}", "none", "octaves")
+}
+
+/// Whether this is the largest of several errors: it has no sign and no interval.
+fn is_largest(summary: &Summary) -> bool {
+    summary.quantity.starts_with("max_")
+}
+
+fn line(case: &CaseSummaries<'_>, width: usize, to: &mut impl Write) -> io::Result<()> {
+    write!(to, "  {:width$}", name(case))?;
+    for s in errors(case) {
+        let [median, rms, ten] = [s.median_error, s.rms_error, s.ten_rms_error].map(|error| number(error, false));
+        if is_largest(s) {
+            write!(to, "  {median:>6} {rms:>6} {ten:>6}")?;
+        } else {
+            let share = s.covered.map_or_else(|| "–".to_owned(), |share| format!("{:.0}%", share * 100.0));
+            write!(to, "  {median:>6} {:>6} {share:>6}", number(s.mean, true))?;
+        }
+    }
+    let missing = errors(case).map(|summary| summary.missing).max().unwrap_or(0);
+    let octaves = case.iter().filter(|summary| summary.quantity.starts_with("octave_"));
+    let deviations: Vec<f64> = octaves.filter_map(|summary| summary.deviations_from_one()).collect();
+    let biased = deviations.iter().filter(|deviation| deviation.abs() >= BIASED).count();
+    writeln!(to, "  {missing:>5} {:>7}", format!("{biased}/{}", deviations.len()))
+}
+
+/// `.021`, `1.32`, a dash for what there is not.
+fn number(value: Option<f64>, signed: bool) -> String {
+    let Some(value) = value else { return "–".to_owned() };
+    let text = if signed { format!("{value:+.3}") } else { format!("{value:.3}") };
+    match text.replacen("0.", ".", 1) {
+        short if value.abs() < 1.0 && text.trim_start_matches(['+', '-']).starts_with("0.") => short,
+        _ => format!("{value:.2}"),
+    }
+}

@@ -1,0 +1,228 @@
+//! Experiments: what can be asked, that results repeat, and that a check notices what moved.
+
+use crate::run::{Run, dwell, dwell_in};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const SMALL: &str = r#"
+name = "small"
+title = "Two fridges"
+source = "a test"
+seeds = 11
+[quick]
+seeds = 3
+share = 0.5
+[tolerance]
+octaves = 0.001
+[[delay.workloads]]
+name = "all"
+rate = 1e5
+answered = 0.4
+delays = { distribution = "log-uniform", low_ms = 1, high_ms = 64 }
+requests = 4000
+[[delay.workloads]]
+name = "measured"
+preset = "fridge-synthetic"
+longest_ms = 16
+span_ms = 20
+measured_ms = [0, 4]
+[[delay.methods]]
+method = "fridge"
+slots = ["2^8"]
+entry_probability = ["2^-2", "auto"]
+[[delay.methods]]
+method = "exact"
+"#;
+
+/// A folder with the definition `small`.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let definitions = folder.path().join("experiments/definitions");
+    fs::create_dir_all(&definitions).unwrap();
+    fs::write(definitions.join("small.toml"), SMALL).unwrap();
+    folder
+}
+
+/// A run in that folder, which may say where its record is.
+#[track_caller]
+fn evaluate(folder: &Path, more: &[&str]) -> Run {
+    let run = dwell_in(folder, &[&["evaluate", "small"], more].concat());
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(run.err.starts_with("dwell: record in ") && run.err.lines().count() == 1, "{}", run.err);
+    run
+}
+
+/// The only record, of a name's ending.
+fn record(folder: &Path, ending: &str) -> PathBuf {
+    let records = fs::read_dir(folder.join("experiments/record")).unwrap().map(|entry| entry.unwrap().path());
+    let found: Vec<PathBuf> = records.filter(|path| path.to_str().unwrap().ends_with(ending)).collect();
+    assert_eq!(found.len(), 1);
+    found[0].clone()
+}
+
+fn bytes(folder: &Path) -> [Vec<u8>; 4] {
+    ["definition.toml", "cases.csv", "results.csv", "result.json"].map(|name| fs::read(folder.join(name)).unwrap())
+}
+
+/// A refusal in one line with these words.
+#[track_caller]
+fn assert_refused(run: &Run, code: i32, words: &[&str]) {
+    assert_eq!((run.code, run.out.len()), (code, 0), "{}", run.err);
+    assert!(run.err.starts_with("dwell: ") && run.err.lines().count() == 1, "{}", run.err);
+    for word in words {
+        assert!(run.err.contains(word), "{} does not say {word}", run.err);
+    }
+}
+
+#[test]
+fn experiments_are_listed() {
+    let folder = folder();
+    let below = folder.path().join("experiments/definitions");
+    for place in [folder.path(), below.as_path()] {
+        let run = dwell_in(place, &["evaluate", "--list"]).ok();
+        assert_eq!(String::from_utf8(run.out).unwrap(), "small  Two fridges [a test]\n");
+    }
+}
+
+/// Every committed definition can be read.
+#[test]
+fn the_committed_experiments_are_sound() {
+    let run = dwell_in(Path::new(env!("CARGO_MANIFEST_DIR")), &["evaluate", "--list"]).ok();
+    let listed = String::from_utf8(run.out).unwrap();
+    for name in ["fridge-fig3 ", "fridge-heavy-tailed ", "fridge-bursts ", "fridge-orphans "] {
+        assert!(listed.contains(name), "{listed}");
+    }
+}
+
+#[test]
+fn what_cannot_be_run_is_refused() {
+    let folder = folder();
+    let place = folder.path();
+    assert_refused(&dwell_in(place, &["evaluate"]), 2, &["NAME|FILE"]);
+    assert_refused(&dwell_in(place, &["evaluate", "smal"]), 2, &["'smal'", "small", ".toml"]);
+    assert_refused(&dwell_in(place, &["evaluate", "small", "--seeds", "0"]), 2, &["'0'", "--seeds", "above 0"]);
+    assert_refused(&dwell_in(place, &["evaluate", "small", "--check", "--quick"]), 2, &["--check", "--quick"]);
+    assert_refused(&dwell_in(place, &["evaluate", "small", "small", "--record", "r"]), 2, &["--record", "one"]);
+    assert_refused(&dwell_in(place, &["evaluate", "none.toml"]), 1, &["none.toml", "No such file"]);
+    assert_refused(&dwell_in(place, &["evaluate", "small", "--check"]), 1, &["no quick record", "--quick"]);
+    let elsewhere = tempfile::tempdir().unwrap();
+    assert_refused(&dwell_in(elsewhere.path(), &["evaluate", "--list"]), 1, &["experiments/definitions"]);
+
+    let broken = [
+        (SMALL.replace("slots", "slogs"), &["unknown field `slogs`", "slots"][..]),
+        (SMALL.replace("seeds = 11", "seeds = -1"), &["line 5", "seeds = -1"]),
+        (SMALL.replace("answered = 0.4", "answered = 4"), &["delay.workloads[0]", "from 0 to 1"]),
+        (SMALL.replace("\"exact\"", "\"guess\""), &["delay.methods[1].method", "'guess'", "fridge"]),
+        ("just words".to_owned(), &["line 1", "'just words'"]),
+    ];
+    for (text, words) in broken {
+        fs::write(place.join("broken.toml"), text).unwrap();
+        let refused = dwell_in(place, &["evaluate", "broken.toml", "--record", "r"]);
+        assert_refused(&refused, 1, &[&["broken.toml: "], words].concat());
+        assert!(!place.join("r").exists());
+    }
+}
+
+/// The same numbers to the last bit, whatever the number of threads; and sensible ones.
+#[test]
+fn results_repeat() {
+    let (one, two) = (folder(), folder());
+    let json = evaluate(one.path(), &["--threads", "1", "--format", "json"]).json();
+    evaluate(two.path(), &["--threads", "3"]);
+    let first = record(one.path(), "-small");
+    assert_eq!(bytes(&first), bytes(&record(two.path(), "-small")));
+    assert_eq!(json, serde_json::from_slice::<Value>(&fs::read(first.join("result.json")).unwrap()).unwrap());
+
+    let summaries = json["summaries"].as_array().unwrap();
+    let find = |workload: &str, method: &str, quantity: &str| {
+        let is_it = |s: &&Value| s["workload"] == workload && s["method"] == method && s["quantity"] == quantity;
+        summaries.iter().find(is_it).unwrap()
+    };
+    for workload in ["all", "measured"] {
+        for quantity in ["p50", "p99", "max_p05_p95"] {
+            assert_eq!(find(workload, "exact", quantity)["rms_error"], 0.0);
+            let error = find(workload, "fridge", quantity)["rms_error"].as_f64().unwrap();
+            assert!((0.001..5.0).contains(&error), "{workload} {quantity}: {error}");
+            assert!(find(workload, "fridge", quantity)["ten_rms_error"].is_f64());
+        }
+        assert_eq!(find(workload, "exact", "exchanges")["mean"], 1.0);
+        assert_eq!(find(workload, "exact", "octave_20")["mean"], 1.0);
+        assert_eq!(find(workload, "exact", "p50")["covered"], 1.0);
+    }
+    let facts: Value = serde_json::from_slice(&fs::read(first.join("facts.json")).unwrap()).unwrap();
+    assert_eq!((&facts["seeds"], &facts["size"]), (&11.into(), &"full".into()));
+    assert!(facts["duration_seconds"].as_f64() > Some(0.0) && facts["program"].as_str().unwrap().len() == 16);
+}
+
+#[test]
+fn an_interrupted_run_goes_on() {
+    let (whole, cut) = (folder(), folder());
+    evaluate(whole.path(), &[]);
+    // Fewer seeds, of which the last is cut in the middle of a line.
+    evaluate(cut.path(), &["--seeds", "4"]);
+    let begun = record(cut.path(), "-small");
+    let cases = fs::read(begun.join("cases.csv")).unwrap();
+    fs::write(begun.join("cases.csv"), &cases[..cases.len() * 2 / 3]).unwrap();
+    fs::remove_file(begun.join("result.json")).unwrap();
+    evaluate(cut.path(), &[]);
+    assert_eq!(bytes(&begun), bytes(&record(whole.path(), "-small")));
+
+    // What was there is not run again: a number in it that no run could give stays.
+    let cases = fs::read_to_string(begun.join("cases.csv")).unwrap();
+    let line = cases.lines().find(|line| line.contains(",state_bytes,")).unwrap();
+    let forged = line.replace(line.split(',').nth(8).unwrap(), "1");
+    fs::write(begun.join("cases.csv"), cases.replacen(line, &forged, 1)).unwrap();
+    evaluate(cut.path(), &[]);
+    assert!(fs::read_to_string(begun.join("cases.csv")).unwrap().contains(&forged));
+
+    // Results of two definitions or programs do not mix.
+    let definition = cut.path().join("experiments/definitions/small.toml");
+    fs::write(&definition, SMALL.replace("0.4", "0.5")).unwrap();
+    let refused = dwell_in(cut.path(), &["evaluate", "small"]);
+    assert_refused(&refused, 1, &["-small", "another definition", "remove"]);
+    fs::write(&definition, SMALL).unwrap();
+    let facts = fs::read_to_string(begun.join("facts.json")).unwrap();
+    let at = facts.find("\"program\": \"").unwrap() + 12;
+    fs::write(begun.join("facts.json"), format!("{}0000{}", &facts[..at], &facts[at + 4..])).unwrap();
+    assert_refused(&dwell_in(cut.path(), &["evaluate", "small"]), 1, &["-small", "another build"]);
+}
+
+#[test]
+fn a_check_tells_what_moved() {
+    let folder = folder();
+    let place = folder.path();
+    let none = dwell_in(place, &["evaluate", "--check"]);
+    assert_eq!((none.code, none.err.as_str()), (0, "dwell: small: no quick record, not checked\n"));
+    evaluate(place, &["--quick"]);
+    for check in [&["evaluate", "--check"][..], &["evaluate", "small", "--check"]] {
+        let said = String::from_utf8(dwell_in(place, check).ok().out).unwrap();
+        assert!(said.starts_with("small: ") && said.contains("as recorded") && said.lines().count() == 1, "{said}");
+    }
+
+    // A record with one error that is larger than the tolerance, and one that is not.
+    let path = record(place, "-small-quick").join("result.json");
+    let mut results: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    for (index, by) in [(0, 0.0009), (1, 0.0011)] {
+        let error = &mut results["summaries"][index]["rms_error"];
+        *error = (error.as_f64().unwrap() + by).into();
+    }
+    fs::write(&path, results.to_string()).unwrap();
+    let run = dwell(&["evaluate", "x.toml", "--check", "--record", path.to_str().unwrap()]);
+    assert_refused(&run, 1, &["x.toml"]);
+    let run = dwell_in(place, &["evaluate", "--check"]);
+    let said = String::from_utf8(run.out).unwrap();
+    assert_eq!((run.code, run.err.as_str(), said.lines().count()), (1, "", 2), "{said}");
+    for word in ["small: all, fridge", "slots=256, p95: rms error was", "may move by 0.0010", "1 numbers moved"] {
+        assert!(said.contains(word), "{said} does not say {word}");
+    }
+}
+
+/// The committed quick records are what the code gives: whatever moves them is meant to, and makes them anew.
+#[test]
+fn the_committed_records_hold() {
+    let run = dwell_in(Path::new(env!("CARGO_MANIFEST_DIR")), &["evaluate", "--check"]);
+    let said = String::from_utf8(run.out).unwrap();
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{said}");
+    assert!(said.lines().count() >= 4 && said.lines().all(|line| line.contains("as recorded")), "{said}");
+}

@@ -1,0 +1,329 @@
+//! An experiment as TOML: `experiments/definitions/*.toml`. The form is described in `docs/guide/evaluate.md`.
+
+use crate::delay::Delay;
+use crate::experiment::Experiment;
+use serde::Deserialize;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+// Numbers as definitions write them.
+mod number;
+pub(crate) use number::Number;
+
+/// A checked definition.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// The file's name without its ending; names the record too.
+    pub name: String,
+    /// What is shown, in one line.
+    pub title: String,
+    /// Where the claim is made: paper and section.
+    pub source: String,
+    /// Seeds 1 to this number.
+    pub seeds: u64,
+    /// What `--quick` and `--check` run instead.
+    pub quick: Quick,
+    /// How far a fresh quick run may be from a recorded one.
+    pub tolerance: Tolerance,
+    /// The file as it was read, for the record.
+    pub text: String,
+    full: Experiment,
+    small: Experiment,
+}
+
+/// Full or quick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// As the claim is made.
+    Full,
+    /// Small enough to run at every change.
+    Quick,
+}
+
+impl Size {
+    /// The name in records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Quick => "quick",
+        }
+    }
+}
+
+/// How a quick run is smaller.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Quick {
+    /// Seeds 1 to this number.
+    pub seeds: u64,
+    /// The length of every stream, as a share of the full one, above 0 and up to 1.
+    pub share: f64,
+}
+
+impl Default for Quick {
+    fn default() -> Self {
+        Self { seeds: 2, share: 0.1 }
+    }
+}
+
+/// How far a number of a fresh run may lie from the recorded one. The same code gives the same numbers, so these only leave
+/// room for changes that are not meant to move them.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tolerance {
+    /// For errors, which are log₂ of estimate over truth.
+    pub octaves: f64,
+    /// For shares of runs: intervals that hold the truth, estimates that are missing.
+    pub share: f64,
+    /// For ratios of estimated to true counts.
+    pub ratio: f64,
+    /// For plain values such as bytes of state: relative.
+    pub relative: f64,
+}
+
+impl Default for Tolerance {
+    fn default() -> Self {
+        Self { octaves: 0.01, share: 0.1, ratio: 0.02, relative: 0.02 }
+    }
+}
+
+/// Why a definition cannot be used.
+#[derive(Debug)]
+pub enum DefinitionError {
+    /// The file cannot be read.
+    Read(PathBuf, io::Error),
+    /// The text is no TOML, or has keys or types that no definition has.
+    Form {
+        /// The file.
+        path: PathBuf,
+        /// Its line, from 1, and what stands there.
+        line: Option<(usize, String)>,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A value cannot be.
+    Value {
+        /// The file.
+        path: PathBuf,
+        /// The key, as a path from the top.
+        key: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl fmt::Display for DefinitionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Form { path, line: None, problem } => write!(f, "{}: {problem}", path.display()),
+            Self::Form { path, line: Some((line, text)), problem } => {
+                write!(f, "{}: line {line}, '{text}': {problem}", path.display())
+            }
+            Self::Value { path, key, problem } => write!(f, "{}: {key}: {problem}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for DefinitionError {}
+
+/// A value that cannot be, with its key.
+#[derive(Debug)]
+pub(crate) struct Invalid {
+    pub(crate) key: String,
+    pub(crate) problem: String,
+}
+
+impl Invalid {
+    pub(crate) fn new(key: impl Into<String>, problem: impl fmt::Display) -> Self {
+        Self { key: key.into(), problem: problem.to_string() }
+    }
+
+    /// The same, of an entry further up.
+    pub(crate) fn within(mut self, outer: impl fmt::Display) -> Self {
+        self.key = format!("{outer}.{}", self.key);
+        self
+    }
+}
+
+/// The file, before its values are checked. The table below the general keys says which kind of experiment it is.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: String,
+    title: String,
+    source: String,
+    seeds: u64,
+    #[serde(default)]
+    quick: Quick,
+    #[serde(default)]
+    tolerance: Tolerance,
+    delay: Option<crate::delay::File>,
+}
+
+impl Definition {
+    /// The definition in a file.
+    pub fn read(path: &Path) -> Result<Self, DefinitionError> {
+        let text = fs::read_to_string(path).map_err(|error| DefinitionError::Read(path.to_owned(), error))?;
+        Self::parse(path, &text)
+    }
+
+    /// The definition in a text; `path` is what errors call it.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, DefinitionError> {
+        let file: File = toml::from_str(text).map_err(|error| form_error(path, text, &error))?;
+        Self::check(file, text).map_err(|Invalid { key, problem }| DefinitionError::Value {
+            path: path.to_owned(),
+            key,
+            problem,
+        })
+    }
+
+    fn check(file: File, text: &str) -> Result<Self, Invalid> {
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if file.name.is_empty() || !file.name.chars().all(is_plain) {
+            return Err(Invalid::new("name", format!("'{}': expected small letters, digits and hyphens", file.name)));
+        }
+        for (key, seeds) in [("seeds", file.seeds), ("quick.seeds", file.quick.seeds)] {
+            if !(1..=1_000_000).contains(&seeds) {
+                return Err(Invalid::new(key, format!("{seeds}: expected from 1 to 1000000")));
+            }
+        }
+        let share = file.quick.share;
+        if !(share > 0.0 && share <= 1.0) {
+            return Err(Invalid::new("quick.share", format!("{share}: expected above 0 and up to 1")));
+        }
+        file.tolerance.check().map_err(|error| error.within("tolerance"))?;
+        let Some(kind) = file.delay else {
+            return Err(Invalid::new("delay", "missing: expected [[delay.workloads]] and [[delay.methods]]"));
+        };
+        let resolve = |share| Delay::new(&kind, share).map(Experiment::Delay).map_err(|error| error.within("delay"));
+        Ok(Self {
+            full: resolve(1.0)?,
+            small: resolve(share)?,
+            name: file.name,
+            title: file.title,
+            source: file.source,
+            seeds: file.seeds,
+            quick: file.quick,
+            tolerance: file.tolerance,
+            text: text.to_owned(),
+        })
+    }
+
+    /// The experiment in one of its sizes.
+    pub fn experiment(&self, size: Size) -> &Experiment {
+        match size {
+            Size::Full => &self.full,
+            Size::Quick => &self.small,
+        }
+    }
+
+    /// The number of seeds in one of its sizes.
+    pub fn seeds(&self, size: Size) -> u64 {
+        match size {
+            Size::Full => self.seeds,
+            Size::Quick => self.quick.seeds,
+        }
+    }
+}
+
+impl Tolerance {
+    fn check(&self) -> Result<(), Invalid> {
+        let values =
+            [("octaves", self.octaves), ("share", self.share), ("ratio", self.ratio), ("relative", self.relative)];
+        match values.into_iter().find(|(_, value)| !(*value >= 0.0 && value.is_finite())) {
+            Some((key, value)) => Err(Invalid::new(key, format!("{value}: expected zero or more"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The parser's message in one line.
+fn form_error(path: &Path, text: &str, error: &toml::de::Error) -> DefinitionError {
+    let line = error.span().map(|span| {
+        let before = &text[..span.start.min(text.len())];
+        let number = before.matches('\n').count();
+        (number + 1, text.lines().nth(number).unwrap_or_default().trim().to_owned())
+    });
+    DefinitionError::Form { path: path.to_owned(), line, problem: error.message().replace('\n', "; ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOUND: &str = r#"
+name = "sound"
+title = "t"
+source = "s"
+seeds = 3
+[[delay.workloads]]
+name = "w"
+preset = "fridge-synthetic"
+longest_ms = 64
+[[delay.methods]]
+method = "fridge"
+slots = ["2^8", 512]
+entry_probability = ["2^-3", 0.5, "auto"]
+"#;
+
+    fn refusal(text: &str) -> String {
+        match Definition::parse(Path::new("x.toml"), text) {
+            Ok(_) => panic!("accepted: {text}"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_sweep_is_a_product() {
+        let definition = Definition::parse(Path::new("x.toml"), SOUND).unwrap();
+        assert_eq!(definition.experiment(Size::Full).cases().len(), 6);
+        assert_eq!((definition.seeds(Size::Full), definition.seeds(Size::Quick)), (3, 2));
+    }
+
+    #[test]
+    fn errors_name_file_and_key() {
+        let cases: &[(&str, &str, &[&str])] = &[
+            ("seeds = 3", "seeds = 0", &["seeds", "from 1"]),
+            ("seeds = 3", "seeds = \"many\"", &["line 5", "seeds = \"many\"", "invalid type"]),
+            ("seeds = 3", "seeds = 3\nsedes = 4", &["line 6", "unknown field `sedes`", "`seeds`"]),
+            ("seeds = 3", "", &["missing field `seeds`"]),
+            ("seeds = 3", "seeds = ", &["line 5"]),
+            ("\"sound\"", "\"A b\"", &["name", "small letters"]),
+            ("longest_ms = 64", "", &["delay.workloads[0].longest_ms", "fridge-synthetic"]),
+            ("longest_ms = 64", "longest_ms = 0.5", &["delay.workloads[0]", "upper end"]),
+            ("longest_ms = 64", "longest_ms = 64\nspam = 1", &["unknown field `spam`"]),
+            ("longest_ms = 64", "longest_ms = 64\nrate = -1", &["delay.workloads[0]", "-1 requests per second"]),
+            ("longest_ms = 64", "longest_ms = 64\nrequests = 5\nspan_ms = 7", &["workloads[0].span_ms", "requests"]),
+            ("longest_ms = 64", "longest_ms = 64\nmeasured_ms = [5, 2]", &["workloads[0].measured_ms"]),
+            ("longest_ms = 64", "longest_ms = 64\norphan_share = 1", &["workloads[0].orphan_share"]),
+            ("fridge-synthetic", "freezer", &["unknown variant `freezer`", "`fridge-synthetic`"]),
+            ("method = \"fridge\"", "method = \"freezer\"", &["delay.methods[0].method", "'freezer'", "fridge"]),
+            ("\"2^8\", 512", "1", &["delay.methods[0]", "at least 2 slots"]),
+            ("\"2^8\", 512", "2.5", &["delay.methods[0].slots", "whole number"]),
+            ("\"2^8\", 512", "", &["delay.methods[0].slots", "empty"]),
+            ("\"2^-3\"", "\"2^3\"", &["delay.methods[0]", "at most 1"]),
+            ("\"2^-3\"", "\"some\"", &["2^-9"]),
+            ("slots = [\"2^8\", 512]", "", &["delay.methods[0]", "slots", "memory_bytes"]),
+            ("slots = [\"2^8\", 512]", "memory_bytes = [100]", &["delay.methods[0]", "100 bytes of memory"]),
+            ("method = \"fridge\"", "method = \"auto\"", &["delay.methods[0].slots", "auto"]),
+        ];
+        for (from, to, words) in cases {
+            let text = SOUND.replacen(from, to, 1);
+            assert_ne!(text, SOUND, "{from}");
+            let said = refusal(&text);
+            assert!(said.starts_with("x.toml: ") && said.lines().count() == 1, "{said}");
+            for word in *words {
+                assert!(said.contains(word), "{to}: '{said}' does not say '{word}'");
+            }
+        }
+        let twice = SOUND.replacen(
+            "[[delay.methods]]",
+            "[[delay.workloads]]\nname = \"w\"\npreset = \"fridge-heavy-tailed\"\n[[delay.methods]]",
+            1,
+        );
+        assert!(refusal(&twice).contains("delay.workloads[1].name"), "{}", refusal(&twice));
+    }
+}

@@ -1,0 +1,47 @@
+use serde::Deserialize;
+use std::fmt;
+
+/// A number, a power of two written as `"2^-9"`, or `"auto"`.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "Written")]
+pub(crate) enum Number {
+    /// Stated.
+    Value(f64),
+    /// Found while running.
+    Auto,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a number, a power of two such as \"2^-9\", or \"auto\"")]
+enum Written {
+    Value(f64),
+    Word(String),
+}
+
+impl TryFrom<Written> for Number {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        let word = match written {
+            Written::Value(value) => return Ok(Self::Value(value)),
+            Written::Word(word) => word,
+        };
+        if word == "auto" {
+            return Ok(Self::Auto);
+        }
+        let power = word.strip_prefix("2^").and_then(|exponent| exponent.parse::<f64>().ok());
+        match power.map(f64::exp2) {
+            Some(value) if value.is_normal() => Ok(Self::Value(value)),
+            _ => Err(format!("'{word}': expected a number, a power of two such as \"2^-9\", or \"auto\"")),
+        }
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(value) => value.fmt(f),
+            Self::Auto => f.write_str("auto"),
+        }
+    }
+}

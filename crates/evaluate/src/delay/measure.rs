@@ -1,0 +1,148 @@
+use super::QUANTILES;
+use super::method::Configuration;
+use super::workload::Stream;
+use crate::experiment::{Measurement, Scale};
+use dwell_simulate::Delays;
+use dwell_simulate::exchange::{ExchangeWorkload, Workload};
+use dwell_sketch::distribution::{Ambiguous, Distribution};
+use dwell_sketch::rtt::RttMeter;
+use dwell_types::{Nanos, Observation, Sink, hash};
+
+/// The group of the exchanges that are asked for, where only some are.
+const MEASURED: u16 = 1;
+/// Observations that go through one meter before the next.
+const BLOCK: usize = 4096;
+
+/// One stream through all meters at once, so that it is made only once. Each meter's answer is the same as if it were alone.
+pub(super) fn run(
+    stream: &Stream,
+    configurations: &[&Configuration],
+    seed: u64,
+) -> Result<Vec<Vec<Measurement>>, String> {
+    let mut workload = ExchangeWorkload::new(&stream.settings, seed).map_err(|error| error.to_string())?;
+    let groups = if stream.measured.is_some() { MEASURED + 1 } else { 1 };
+    let meters = configurations.iter().map(|c| c.meter(hash::word(u64::from_le_bytes(*b"evaluate"), seed), groups));
+    let mut meters: Vec<RttMeter> = meters.collect::<Result<_, _>>()?;
+
+    let mut delays = Delays::default();
+    let mut block = Vec::with_capacity(BLOCK);
+    loop {
+        block.clear();
+        while block.len() < BLOCK
+            && let Some(seen) = workload.next()
+        {
+            let (seen, answered) = look(stream, seen, workload.delay());
+            block.push(seen);
+            if let Some(delay) = answered {
+                delays.record(delay);
+            }
+        }
+        if block.is_empty() {
+            break;
+        }
+        for meter in &mut meters {
+            block.iter().for_each(|&seen| meter.take(seen));
+        }
+    }
+    let truth = Truth::new(delays);
+    Ok(meters.iter_mut().map(|meter| truth.compare(meter, groups - 1)).collect())
+}
+
+/// The observation with its group; and the delay, of a response whose exchange is asked for.
+#[inline]
+fn look(stream: &Stream, mut seen: Observation, delay: Option<Nanos>) -> (Observation, Option<Nanos>) {
+    let Some(measured) = &stream.measured else {
+        let is_response = matches!(seen, Observation::Response(_));
+        return (seen, delay.filter(|_| is_response));
+    };
+    match &mut seen {
+        Observation::Request(sighting) => {
+            sighting.series.group = u16::from(measured.contains(&sighting.at.as_nanos())) * MEASURED;
+            (seen, None)
+        }
+        Observation::Response(sighting) => {
+            let at = sighting.at.as_nanos();
+            let delay = delay.filter(|delay| measured.contains(&(at - delay.get())));
+            sighting.series.group = u16::from(delay.is_some()) * MEASURED;
+            (seen, delay)
+        }
+    }
+}
+
+/// What should have been found.
+struct Truth {
+    /// At [`QUANTILES`], in nanoseconds; `None` without delays.
+    quantiles: [Option<f64>; QUANTILES.len()],
+    exchanges: usize,
+    /// Powers of two that hold all delays; octave *i* reaches from `edges[i]` to `edges[i + 1]`.
+    edges: Vec<i64>,
+    /// Exchanges in each octave.
+    octaves: Vec<f64>,
+}
+
+impl Truth {
+    fn new(mut delays: Delays) -> Self {
+        // .55 · 1600 is a little more than 880 in floating point; the rank is 880 all the same.
+        let quantile = |share: f64| delays.quantile(share * (1.0 - 1e-12)).map(|delay| delay.get() as f64);
+        let quantiles = QUANTILES.map(|(_, share)| share).map(quantile);
+        let sorted = delays.sorted();
+        let octave = |delay: Option<&Nanos>| delay.map_or(0, |delay| delay.get().max(1).ilog2());
+        let edges: Vec<i64> = (octave(sorted.first())..=octave(sorted.last()) + 1).map(|power| 1 << power).collect();
+        let below = |edge: &i64| sorted.partition_point(|delay| delay.get() < *edge);
+        let octaves = edges.windows(2).map(|ends| (below(&ends[1]) - below(&ends[0])) as f64).collect();
+        Self { quantiles, exchanges: sorted.len(), edges, octaves }
+    }
+
+    /// What a meter says about the group that is asked for.
+    fn compare(&self, meter: &mut RttMeter, group: u16) -> Vec<Measurement> {
+        let answers = meter.estimate(Ambiguous::Bounds);
+        let found = answers.iter().find(|answer| answer.series.group == group).map(|answer| &answer.distribution);
+        let mut measurements = self.quantiles(found);
+        measurements.extend(self.counts(found));
+        let samples = found.map_or(0, Distribution::samples);
+        for (quantity, value) in [("samples", samples as f64), ("state_bytes", meter.most_bytes() as f64)] {
+            measurements.push(Measurement {
+                quantity: quantity.to_owned(),
+                scale: Scale::Value,
+                truth: None,
+                estimate: Some(value),
+                interval: None,
+            });
+        }
+        measurements
+    }
+
+    fn quantiles(&self, found: Option<&Distribution>) -> Vec<Measurement> {
+        let compare = |(&(name, share), &truth): (&(&str, f64), &Option<f64>)| {
+            let estimate = found.and_then(|distribution| distribution.quantile(share));
+            Measurement {
+                quantity: name.to_owned(),
+                scale: Scale::Log2,
+                truth,
+                estimate: estimate.map(|e| e.value as f64),
+                interval: estimate.map(|e| (e.low as f64, e.high as f64)),
+            }
+        };
+        QUANTILES.iter().zip(&self.quantiles).map(compare).collect()
+    }
+
+    /// The number of exchanges, in all and per octave. A method that sampled none of an octave estimates zero there, and
+    /// that is part of its mean.
+    fn counts(&self, found: Option<&Distribution>) -> Vec<Measurement> {
+        let count = |quantity: String, truth: f64, estimate: (f64, Option<(f64, f64)>)| Measurement {
+            quantity,
+            scale: Scale::Ratio,
+            truth: Some(truth),
+            estimate: Some(estimate.0),
+            interval: estimate.1,
+        };
+        let all = found.and_then(Distribution::exchanges).map_or((0.0, None), |e| (e.value, Some((e.low, e.high))));
+        let mut counts = vec![count("exchanges".to_owned(), self.exchanges as f64, all)];
+        let histogram = found.map(|distribution| distribution.histogram(&self.edges)).unwrap_or_default();
+        for (i, (&edge, &truth)) in self.edges.iter().zip(&self.octaves).enumerate() {
+            let estimate = histogram.get(i).map_or((0.0, None), |e| (e.value, Some((e.low, e.high))));
+            counts.push(count(format!("octave_{}", edge.ilog2()), truth, estimate));
+        }
+        counts
+    }
+}

@@ -1,0 +1,171 @@
+use super::Parameters;
+use crate::definition::{Invalid, Number};
+use dwell_sketch::rtt::{Method, RttMeter, Settings};
+use dwell_types::{Match, Nanos};
+use serde::Deserialize;
+
+/// Every method that a definition can name.
+const METHODS: [Method; 3] = [Method::Auto, Method::Exact, Method::Fridge];
+
+/// One entry of `[[delay.methods]]`: a method, and lists of parameters of which every combination is a configuration.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MethodEntry {
+    method: String,
+    /// Slots, whatever memory they take.
+    slots: Option<Vec<Number>>,
+    /// Bytes for everything together.
+    memory_bytes: Option<Vec<Number>>,
+    entry_probability: Option<Vec<Number>>,
+    /// Requests that pass while an entry stays: slots over entry probability.
+    lifetime_requests: Option<Vec<Number>>,
+    fingerprint_bits: Option<u32>,
+    expiry_ms: Option<f64>,
+}
+
+/// A method with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Configuration {
+    pub(super) method: Method,
+    size: Size,
+    /// `None`: found while running.
+    entry_probability: Option<f64>,
+    fingerprint_bits: Option<u32>,
+    expiry: Option<Nanos>,
+}
+
+/// What bounds a configuration's memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Size {
+    /// Nothing.
+    Unbounded,
+    /// A number of slots, with ample memory for the delays beside them.
+    Slots(u32),
+    /// Bytes for everything together.
+    Memory(usize),
+}
+
+impl MethodEntry {
+    /// Every combination, each of them tried: a configuration that is returned can be built.
+    pub(super) fn configurations(&self) -> Result<Vec<Configuration>, Invalid> {
+        let Some(method) = METHODS.into_iter().find(|method| method.name() == self.method) else {
+            let names = METHODS.map(Method::name).join(", ");
+            return Err(Invalid::new("method", format!("'{}': expected one of {names}", self.method)));
+        };
+        let expiry = match self.expiry_ms {
+            Some(ms) if !(ms > 0.0 && ms < 1e12) => {
+                return Err(Invalid::new("expiry_ms", format!("{ms}: expected above 0")));
+            }
+            ms => ms.map(super::workload::milliseconds),
+        };
+        let mut configurations = Vec::new();
+        for size in self.sizes(method)? {
+            for entry_probability in self.entry_probabilities(size)? {
+                let fingerprint_bits = self.fingerprint_bits;
+                let configuration = Configuration { method, size, entry_probability, fingerprint_bits, expiry };
+                configuration.meter(0, 1).map_err(|problem| {
+                    let parameters = configuration.parameters();
+                    Invalid::new("method", format!("{} {parameters:?}: {problem}", self.method))
+                })?;
+                configurations.push(configuration);
+            }
+        }
+        Ok(configurations)
+    }
+
+    fn sizes(&self, method: Method) -> Result<Vec<Size>, Invalid> {
+        match (&self.slots, &self.memory_bytes) {
+            (None, None) if method == Method::Exact => Ok(vec![Size::Unbounded]),
+            (None, None) => Err(Invalid::new("method", format!("{} needs slots or memory_bytes", self.method))),
+            (Some(_), Some(_)) => Err(Invalid::new("memory_bytes", "either this or slots, not both")),
+            (Some(_), None) if matches!(method, Method::Auto | Method::Exact) => {
+                Err(Invalid::new("slots", format!("{} has none: expected memory_bytes", self.method)))
+            }
+            (None, Some(_)) if method == Method::Exact => Err(Invalid::new("memory_bytes", "exact has no bound")),
+            (Some(slots), None) => wholes("slots", slots, u32::MAX.into(), |n| Size::Slots(n as u32)),
+            (None, Some(bytes)) => wholes("memory_bytes", bytes, 1 << 40, |n| Size::Memory(n as usize)),
+        }
+    }
+
+    fn entry_probabilities(&self, size: Size) -> Result<Vec<Option<f64>>, Invalid> {
+        let (key, numbers) = match (&self.entry_probability, &self.lifetime_requests) {
+            (None, None) => return Ok(vec![None]),
+            (Some(_), Some(_)) => return Err(Invalid::new("lifetime_requests", "either this or entry_probability")),
+            (Some(numbers), None) => ("entry_probability", numbers),
+            (None, Some(numbers)) => ("lifetime_requests", numbers),
+        };
+        if numbers.is_empty() {
+            return Err(Invalid::new(key, "empty: expected at least one"));
+        }
+        let probability = |number: &Number| match (*number, size) {
+            (Number::Auto, _) => Ok(None),
+            (Number::Value(p), _) if key == "entry_probability" => Ok(Some(p)),
+            (Number::Value(lifetime), Size::Slots(slots)) if lifetime > 0.0 => {
+                Ok(Some((f64::from(slots) / lifetime).min(1.0)))
+            }
+            (Number::Value(lifetime), Size::Slots(_)) => {
+                Err(Invalid::new(key, format!("{lifetime}: expected above 0")))
+            }
+            (Number::Value(_), _) => Err(Invalid::new(key, "expected only beside slots")),
+        };
+        numbers.iter().map(probability).collect()
+    }
+}
+
+/// Whole numbers above zero, as sizes.
+fn wholes(key: &str, numbers: &[Number], most: u64, size: impl Fn(u64) -> Size) -> Result<Vec<Size>, Invalid> {
+    if numbers.is_empty() {
+        return Err(Invalid::new(key, "empty: expected at least one"));
+    }
+    let whole = |number: &Number| match *number {
+        Number::Value(n) if n >= 1.0 && n <= most as f64 && n.fract() == 0.0 => Ok(size(n as u64)),
+        other => Err(Invalid::new(key, format!("{other}: expected a whole number from 1 to {most}"))),
+    };
+    numbers.iter().map(whole).collect()
+}
+
+impl Configuration {
+    /// What a table shows.
+    pub(super) fn parameters(&self) -> Parameters {
+        let mut parameters = Parameters::new();
+        let mut add = |name: &str, value: f64| parameters.insert(name.to_owned(), value);
+        match self.size {
+            Size::Unbounded => None,
+            Size::Slots(slots) => add("slots", slots.into()),
+            Size::Memory(bytes) => add("memory_bytes", bytes as f64),
+        };
+        self.entry_probability.map(|p| add("entry_probability", p));
+        self.fingerprint_bits.map(|bits| add("fingerprint_bits", bits.into()));
+        self.expiry.map(|expiry| add("expiry_ms", expiry.get() as f64 / 1e6));
+        parameters
+    }
+
+    /// A meter of simulated exchanges. Every method is made here and nowhere else.
+    pub(super) fn meter(&self, seed: u64, groups: u16) -> Result<RttMeter, String> {
+        /// Beside a stated number of slots: enough for every delay of the largest stream.
+        const AMPLE: usize = 64 << 20;
+        const BYTES_PER_SLOT: usize = 24;
+        let (slots, memory) = match self.size {
+            Size::Unbounded => (None, usize::MAX),
+            Size::Slots(slots) => (Some(slots), AMPLE + slots as usize * BYTES_PER_SLOT),
+            Size::Memory(bytes) => (None, bytes),
+        };
+        // As `dwell rtt`'s default.
+        let expiry = self.expiry.unwrap_or(Nanos::from_secs(128));
+        RttMeter::new(&Settings {
+            matches: vec![Match::Events],
+            has_inside: false,
+            groups,
+            method: self.method,
+            memory,
+            expiry,
+            flow_expiry: expiry,
+            slots,
+            entry_probability: self.entry_probability,
+            fingerprint_bits: self.fingerprint_bits.unwrap_or(32),
+            seed,
+            keeps_samples: false,
+        })
+        .map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,122 @@
+//! How long do responses take, seen at one point? Methods of [`dwell_sketch::rtt`] against streams of
+//! [`dwell_simulate::exchange`].
+
+use crate::definition::Invalid;
+use crate::experiment::{Case, Measurement, Shown};
+use std::collections::BTreeMap;
+
+// The streams of a definition.
+mod workload;
+use workload::{Stream, WorkloadEntry};
+// The methods of a definition, and the only place where meters are made.
+mod method;
+use method::{Configuration, MethodEntry};
+// One stream through many meters.
+mod measure;
+
+/// The tables `[[delay.workloads]]` and `[[delay.methods]]`, before their values are checked.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct File {
+    workloads: Vec<WorkloadEntry>,
+    methods: Vec<MethodEntry>,
+}
+
+/// Streams, and the configurations that see each of them.
+#[derive(Clone, Debug)]
+pub struct Delay {
+    streams: Vec<Stream>,
+    configurations: Vec<Configuration>,
+}
+
+/// Quantiles at which delays are estimated, and their names.
+const QUANTILES: [(&str, f64); 20] = [
+    ("p05", 0.05),
+    ("p10", 0.10),
+    ("p15", 0.15),
+    ("p20", 0.20),
+    ("p25", 0.25),
+    ("p30", 0.30),
+    ("p35", 0.35),
+    ("p40", 0.40),
+    ("p45", 0.45),
+    ("p50", 0.50),
+    ("p55", 0.55),
+    ("p60", 0.60),
+    ("p65", 0.65),
+    ("p70", 0.70),
+    ("p75", 0.75),
+    ("p80", 0.80),
+    ("p85", 0.85),
+    ("p90", 0.90),
+    ("p95", 0.95),
+    ("p99", 0.99),
+];
+
+/// p50, p95, p99, and the largest error from p5 to p95 in steps of 5 as in the fridge paper [zheng22 §5].
+pub(crate) const SHOWN: Shown = Shown {
+    quantities: &["p50", "p95", "p99"],
+    largest: (
+        "max_p05_p95",
+        &[
+            "p05", "p10", "p15", "p20", "p25", "p30", "p35", "p40", "p45", "p50", "p55", "p60", "p65", "p70", "p75",
+            "p80", "p85", "p90", "p95",
+        ],
+    ),
+};
+
+impl Delay {
+    /// Streams of `share` of their full length.
+    pub(crate) fn new(file: &File, share: f64) -> Result<Self, Invalid> {
+        let mut streams: Vec<Stream> = Vec::new();
+        for (i, entry) in file.workloads.iter().enumerate() {
+            let stream = entry.stream(share).map_err(|error| error.within(format!("workloads[{i}]")))?;
+            if streams.iter().any(|other| other.name == stream.name) {
+                return Err(Invalid::new(format!("workloads[{i}].name"), format!("'{}' a second time", stream.name)));
+            }
+            streams.push(stream);
+        }
+        let mut configurations = Vec::new();
+        for (i, entry) in file.methods.iter().enumerate() {
+            for configuration in entry.configurations().map_err(|error| error.within(format!("methods[{i}]")))? {
+                if configurations.contains(&configuration) {
+                    return Err(Invalid::new(format!("methods[{i}]"), "the same configuration a second time"));
+                }
+                configurations.push(configuration);
+            }
+        }
+        if streams.is_empty() || configurations.is_empty() {
+            let key = if streams.is_empty() { "workloads" } else { "methods" };
+            return Err(Invalid::new(key, "empty: expected at least one"));
+        }
+        Ok(Self { streams, configurations })
+    }
+
+    pub(crate) fn cases(&self) -> Vec<Case> {
+        let mut cases = Vec::new();
+        for (stream, Stream { name, .. }) in self.streams.iter().enumerate() {
+            cases.extend(self.configurations.iter().map(|configuration| Case {
+                stream,
+                workload: name.clone(),
+                method: configuration.method.name().to_owned(),
+                parameters: configuration.parameters(),
+            }));
+        }
+        cases
+    }
+
+    pub(crate) fn run(&self, cases: &[&Case], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+        let Some(stream) = cases.first().and_then(|case| self.streams.get(case.stream)) else { return Ok(Vec::new()) };
+        let configurations: Option<Vec<&Configuration>> = cases.iter().map(|case| self.configuration(case)).collect();
+        let configurations = configurations.ok_or("a case that is not of this experiment")?;
+        measure::run(stream, &configurations, seed)
+    }
+
+    fn configuration(&self, case: &Case) -> Option<&Configuration> {
+        let is_it = |c: &&Configuration| c.method.name() == case.method && c.parameters() == case.parameters;
+        self.configurations.iter().find(is_it)
+    }
+}
+
+/// Parameters that a table shows, by name.
+type Parameters = BTreeMap<String, f64>;

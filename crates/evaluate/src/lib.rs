@@ -1,0 +1,49 @@
+//! Sketches against streams with known truth: an experiment from its definition to its record.
+//!
+//! ```
+//! use dwell_evaluate::{Definition, Size, metrics, run};
+//!
+//! let text = r#"
+//!     name = "small"
+//!     title = "A fridge of 256 slots"
+//!     source = "an example"
+//!     seeds = 2
+//!     [[delay.workloads]]
+//!     name = "steady"
+//!     rate = 1e5
+//!     answered = 0.4
+//!     delays = { distribution = "log-uniform", low_ms = 1, high_ms = 64 }
+//!     requests = 10_000
+//!     [[delay.methods]]
+//!     method = "fridge"
+//!     slots = [256]
+//!     entry_probability = ["2^-3", "auto"]
+//! "#;
+//! let definition = Definition::parse("small.toml".as_ref(), text)?;
+//! let experiment = definition.experiment(Size::Full);
+//! let cases = run::all(&experiment, definition.seeds, None)?;
+//! let summaries = metrics::summarise(&experiment, &cases);
+//! assert!(summaries.iter().any(|s| s.quantity == "p50" && s.runs == 2));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Results depend on the definition and its seeds alone: not on the number of threads, on what was done before an
+//! interruption, or on which other cases ran. A clock is read only for the facts of a record. In the order of an
+//! experiment:
+
+// What is to be done.
+pub mod definition;
+pub use definition::{Definition, DefinitionError, Size};
+// The kinds of experiment, and what one run of any kind yields.
+mod experiment;
+pub use experiment::{Case, Experiment, Measurement, Scale, Shown, label};
+// Delays of exchanges seen at one point.
+pub mod delay;
+// Every case and seed, on all cores.
+pub mod run;
+// What the runs say together.
+pub mod metrics;
+// What is kept: results beside the facts of their making.
+pub mod record;
+// A fresh quick run against a record.
+pub mod check;

@@ -1,0 +1,272 @@
+//! What the runs of a case say together.
+//!
+//! The error of a run is *e* = log₂(estimate/truth), in octaves. Two protocols are kept apart, because methods with
+//! variance and methods with bias change places between them:
+//!
+//! - *single run*: the median of |*e*| and the root of the mean of *e*², over the seeds. This is what a user gets.
+//! - *average of ten*, as the papers do: the estimates of ten seeds are averaged, and so are the truths of their streams;
+//!   |log₂| of their ratio, then the median and root mean square over the groups of ten. This removes variance and leaves
+//!   bias.
+//!
+//! A run without an estimate is counted as missing and takes no part in any mean. An estimate or truth that is not above
+//! zero has no logarithm: such a run is missing as well.
+
+use crate::experiment::{Case, Experiment, Measurement, Scale};
+use crate::run::Run;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Seeds that the papers average.
+const AVERAGED: usize = 10;
+
+/// One quantity of one case, over all seeds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The workload's name.
+    pub workload: String,
+    /// The method's name.
+    pub method: String,
+    /// The method's parameters.
+    pub parameters: BTreeMap<String, f64>,
+    /// What was estimated.
+    pub quantity: String,
+    /// What the means below are of.
+    pub scale: Scale,
+    /// Seeds.
+    pub runs: u64,
+    /// Those without an estimate.
+    pub missing: u64,
+    /// Median of |*e*|, in octaves; of [`Scale::Log2`] only, as the three that follow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub median_error: Option<f64>,
+    /// Root mean square of *e*, in octaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rms_error: Option<f64>,
+    /// Median of |*e*| of averages of ten, in octaves; `None` with fewer than ten seeds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ten_median_error: Option<f64>,
+    /// Root mean square of the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ten_rms_error: Option<f64>,
+    /// Mean of *e*, of estimate over truth, or of the estimate, by scale: the bias.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<f64>,
+    /// Its standard error; `None` with fewer than two runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standard_error: Option<f64>,
+    /// Share of the intervals that hold the truth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covered: Option<f64>,
+}
+
+impl Summary {
+    /// How many standard errors the mean ratio is away from one: infinitely many where every run has the same wrong ratio,
+    /// as zero where nothing was ever sampled. `None` where it is no ratio, or has no standard error.
+    pub fn deviations_from_one(&self) -> Option<f64> {
+        let error = self.standard_error.filter(|_| self.scale == Scale::Ratio)?;
+        let away = self.mean? - 1.0;
+        Some(if away == 0.0 { 0.0 } else { away / error })
+    }
+}
+
+/// Summaries in the order of the cases; the runs are sorted by case and seed.
+pub fn summarise(experiment: &Experiment, runs: &[Run]) -> Vec<Summary> {
+    let shown = experiment.shown();
+    let mut summaries = Vec::new();
+    for (index, case) in experiment.cases().iter().enumerate() {
+        let from = runs.partition_point(|run| run.case < index);
+        let to = runs.partition_point(|run| run.case <= index);
+        let runs = &runs[from..to];
+        let mut quantities: Vec<&str> = shown.quantities.to_vec();
+        let mut others = BTreeSet::new();
+        for measurement in runs.iter().flat_map(|run| &run.measurements).filter(|m| m.scale != Scale::Log2) {
+            if others.insert((measurement.scale, &measurement.quantity)) {
+                quantities.push(&measurement.quantity);
+            }
+        }
+        let (name, members) = shown.largest;
+        summaries.extend(quantities.iter().map(|quantity| one(case, quantity, runs)));
+        summaries
+            .insert(summaries.len() + shown.quantities.len() - quantities.len(), largest(case, name, members, runs));
+    }
+    summaries
+}
+
+/// One quantity.
+fn one(case: &Case, quantity: &str, runs: &[Run]) -> Summary {
+    let found: Vec<Option<&Measurement>> = runs.iter().map(|run| find(run, quantity)).collect();
+    let scale = found.iter().flatten().next().map_or(Scale::Log2, |m| m.scale);
+    let values: Vec<f64> = found.iter().flatten().filter_map(|m| compared(m)).collect();
+    // A stream without a single exchange of some delay has no ratio there; that is no estimate missing.
+    let asked = found.iter().filter(|m| !m.is_some_and(|m| scale == Scale::Ratio && m.truth == Some(0.0))).count();
+    let mut summary = Summary::new(case, quantity, scale, asked, values.len());
+    summary.mean = mean(&values);
+    summary.standard_error = standard_error(&values);
+    let held = found.iter().flatten().filter_map(|m| {
+        let (low, high) = m.interval?;
+        m.truth.map(|truth| low <= truth && truth <= high)
+    });
+    let held: Vec<f64> = held.map(|is_held| f64::from(u8::from(is_held))).collect();
+    summary.covered = mean(&held);
+    if scale == Scale::Log2 {
+        let averages: Vec<f64> =
+            runs.chunks_exact(AVERAGED).filter_map(|ten| error_of_average(ten, quantity)).collect();
+        summary.set_errors(&values, &averages);
+    }
+    summary
+}
+
+/// The largest |*e*| over several quantities, of runs that have them all.
+fn largest(case: &Case, name: &str, members: &[&str], runs: &[Run]) -> Summary {
+    let largest = |errors: Vec<Option<f64>>| {
+        let errors: Option<Vec<f64>> = errors.into_iter().collect();
+        errors.map(|errors| errors.into_iter().fold(0.0, |most: f64, e| most.max(e.abs())))
+    };
+    let of_run = |run: &Run| largest(members.iter().map(|name| find(run, name).and_then(compared)).collect());
+    let of_ten = |ten: &[Run]| largest(members.iter().map(|name| error_of_average(ten, name)).collect());
+    let values: Vec<f64> = runs.iter().filter_map(of_run).collect();
+    let averages: Vec<f64> = runs.chunks_exact(AVERAGED).filter_map(of_ten).collect();
+    let mut summary = Summary::new(case, name, Scale::Log2, runs.len(), values.len());
+    summary.set_errors(&values, &averages);
+    summary
+}
+
+impl Summary {
+    fn new(case: &Case, quantity: &str, scale: Scale, runs: usize, found: usize) -> Self {
+        Self {
+            workload: case.workload.clone(),
+            method: case.method.clone(),
+            parameters: case.parameters.clone(),
+            quantity: quantity.to_owned(),
+            scale,
+            runs: runs as u64,
+            missing: runs.saturating_sub(found) as u64,
+            median_error: None,
+            rms_error: None,
+            ten_median_error: None,
+            ten_rms_error: None,
+            mean: None,
+            standard_error: None,
+            covered: None,
+        }
+    }
+
+    fn set_errors(&mut self, single: &[f64], averages: &[f64]) {
+        self.median_error = median_magnitude(single);
+        self.rms_error = root_mean_square(single);
+        self.ten_median_error = median_magnitude(averages);
+        self.ten_rms_error = root_mean_square(averages);
+    }
+}
+
+fn find<'a>(run: &'a Run, quantity: &str) -> Option<&'a Measurement> {
+    run.measurements.iter().find(|m| m.quantity == quantity)
+}
+
+/// Estimate against truth on the measurement's scale.
+fn compared(measurement: &Measurement) -> Option<f64> {
+    let estimate = measurement.estimate?;
+    match measurement.scale {
+        Scale::Log2 => log_ratio(estimate, measurement.truth?),
+        Scale::Ratio => measurement.truth.filter(|&truth| truth > 0.0).map(|truth| estimate / truth),
+        Scale::Value => Some(estimate),
+    }
+}
+
+fn log_ratio(estimate: f64, truth: f64) -> Option<f64> {
+    (estimate > 0.0 && truth > 0.0).then(|| (estimate / truth).log2())
+}
+
+/// log₂ of mean estimate over mean truth; `None` if one is missing.
+fn error_of_average(runs: &[Run], quantity: &str) -> Option<f64> {
+    let found: Option<Vec<&Measurement>> = runs.iter().map(|run| find(run, quantity)).collect();
+    let found = found?;
+    let sum = |of: fn(&Measurement) -> Option<f64>| found.iter().map(|m| of(m)).sum::<Option<f64>>();
+    log_ratio(sum(|m| m.estimate)?, sum(|m| m.truth)?)
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+fn standard_error(values: &[f64]) -> Option<f64> {
+    let mean = mean(values).filter(|_| values.len() > 1)?;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some((squares / (values.len() - 1) as f64 / values.len() as f64).sqrt())
+}
+
+fn root_mean_square(values: &[f64]) -> Option<f64> {
+    let squares: Vec<f64> = values.iter().map(|value| value * value).collect();
+    mean(&squares).map(f64::sqrt)
+}
+
+/// Median of the magnitudes: the middle one, or the mean of the two in the middle.
+fn median_magnitude(values: &[f64]) -> Option<f64> {
+    let mut magnitudes: Vec<f64> = values.iter().map(|value| value.abs()).collect();
+    magnitudes.sort_by(f64::total_cmp);
+    let last = magnitudes.len().checked_sub(1)?;
+    Some(0.5 * (magnitudes[last / 2] + magnitudes[last.div_ceil(2)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case() -> Case {
+        Case { stream: 0, workload: "w".into(), method: "m".into(), parameters: BTreeMap::new() }
+    }
+
+    /// Runs with these estimates of a truth of 100, each with an interval of ± 10.
+    fn runs(estimates: &[Option<f64>], scale: Scale) -> Vec<Run> {
+        let run = |(seed, &estimate): (usize, &Option<f64>)| {
+            let interval = estimate.map(|e| (e - 10.0, e + 10.0));
+            let measurement = Measurement { quantity: "q".into(), scale, truth: Some(100.0), estimate, interval };
+            Run { case: 0, seed: seed as u64 + 1, measurements: vec![measurement] }
+        };
+        estimates.iter().enumerate().map(run).collect()
+    }
+
+    #[test]
+    fn what_is_missing_is_counted_and_nothing_else() {
+        let summary = one(&case(), "q", &runs(&[Some(200.0), None, Some(50.0), Some(100.0), Some(0.0)], Scale::Log2));
+        assert_eq!((summary.runs, summary.missing), (5, 2));
+        assert_eq!((summary.median_error, summary.mean), (Some(1.0), Some(0.0)));
+        assert_eq!(summary.rms_error, Some((2f64 / 3.0).sqrt()));
+        // 200 ± 10, 50 ± 10 and 0 ± 10 do not hold 100; 100 ± 10 does.
+        assert_eq!(summary.covered, Some(0.25));
+        assert_eq!(summary.ten_rms_error, None);
+    }
+
+    #[test]
+    fn averaging_removes_variance_but_not_bias() {
+        let noisy = [50.0, 150.0].repeat(10).into_iter().map(Some).collect::<Vec<_>>();
+        let summary = one(&case(), "q", &runs(&noisy, Scale::Log2));
+        assert!(summary.rms_error > Some(0.7) && summary.ten_rms_error == Some(0.0), "{summary:?}");
+        let biased = one(&case(), "q", &runs(&[Some(50.0); 20], Scale::Log2));
+        assert_eq!(
+            (biased.rms_error, biased.ten_rms_error, biased.ten_median_error),
+            (Some(1.0), Some(1.0), Some(1.0))
+        );
+    }
+
+    #[test]
+    fn zero_is_an_estimate_of_a_count() {
+        let summary = one(&case(), "q", &runs(&[Some(0.0), Some(200.0), Some(100.0)], Scale::Ratio));
+        assert_eq!((summary.mean, summary.missing), (Some(1.0), 0));
+        assert_eq!(summary.standard_error, Some((2f64 / 2.0 / 3.0).sqrt()));
+        assert_eq!(summary.deviations_from_one(), Some(0.0));
+        let never = one(&case(), "q", &runs(&[Some(0.0); 3], Scale::Ratio));
+        assert_eq!(never.deviations_from_one(), Some(f64::NEG_INFINITY));
+    }
+
+    #[test]
+    fn the_largest_needs_all() {
+        let mut two = runs(&[Some(200.0), Some(25.0)], Scale::Log2);
+        for run in &mut two {
+            run.measurements.push(Measurement { quantity: "r".into(), ..run.measurements[0].clone() });
+        }
+        two[1].measurements[1].estimate = None;
+        let summary = largest(&case(), "max", &["q", "r"], &two);
+        assert_eq!((summary.runs, summary.missing, summary.median_error), (2, 1, Some(1.0)));
+    }
+}

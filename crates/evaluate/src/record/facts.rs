@@ -1,0 +1,123 @@
+use super::{RecordError, read, write};
+use dwell_types::hash;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Under what circumstances results were made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// The day on which it was begun, UTC.
+    pub date: String,
+    /// The commit that is checked out; `None` outside a repository.
+    pub commit: Option<String>,
+    /// Whether files of the repository differ from that commit.
+    pub dirty: Option<bool>,
+    /// Hash of the program's file: which code really ran.
+    pub program: String,
+    /// `full` or `quick`.
+    pub size: String,
+    /// Seeds 1 to this number.
+    pub seeds: u64,
+    /// Model of the processor, where the system tells.
+    pub cpu: Option<String>,
+    /// Cores that may be used.
+    pub cores: usize,
+    /// Operating system and architecture.
+    pub platform: String,
+    /// Time that the runs took, all stretches of work together.
+    pub duration_seconds: f64,
+    /// The command line of the last of them.
+    pub command: Vec<String>,
+}
+
+impl Facts {
+    /// The facts of this process.
+    pub fn here(size: &str, seeds: u64) -> Self {
+        Self {
+            date: today(),
+            commit: git(&["rev-parse", "HEAD"]),
+            dirty: git(&["status", "--porcelain", "--untracked-files=no"]).map(|changes| !changes.is_empty()),
+            program: program(),
+            size: size.to_owned(),
+            seeds,
+            cpu: cpu(),
+            cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+            duration_seconds: 0.0,
+            command: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+        }
+    }
+
+    pub(super) fn read(path: &Path) -> Result<Self, RecordError> {
+        serde_json::from_str(&read(path)?).map_err(|error| RecordError::Content(path.to_owned(), error.to_string()))
+    }
+
+    pub(super) fn write(&self, path: &Path) -> Result<(), RecordError> {
+        let text = serde_json::to_string_pretty(self);
+        let mut text = text.map_err(|error| RecordError::Content(path.to_owned(), error.to_string()))?;
+        text.push('\n');
+        write(path, text.as_bytes())
+    }
+}
+
+/// What git says; `None` if there is none, or no repository.
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// A hash of the running program's file, in hexadecimal.
+fn program() -> String {
+    let bytes = std::env::current_exe().and_then(fs::read).unwrap_or_default();
+    format!("{:016x}", hash::finish(hash::bytes(hash::start(0), &bytes)))
+}
+
+fn cpu() -> Option<String> {
+    let text = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    line.split_once(": ").map(|(_, name)| name.trim().to_owned())
+}
+
+/// The day, UTC: `2026-11-20`.
+pub fn today() -> String {
+    const SECONDS_PER_DAY: u64 = 86_400;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    date(now / SECONDS_PER_DAY)
+}
+
+/// The date that lies so many days after 1970-01-01.
+fn date(days: u64) -> String {
+    let (mut year, mut left) = (1970, days);
+    let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    while left >= 365 + u64::from(is_leap(year)) {
+        left -= 365 + u64::from(is_leap(year));
+        year += 1;
+    }
+    let lengths = [31, 28 + u64::from(is_leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let mut month = 1;
+    for length in lengths {
+        if left < length {
+            break;
+        }
+        left -= length;
+        month += 1;
+    }
+    format!("{year:04}-{month:02}-{:02}", left + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates() {
+        let known = [(0, "1970-01-01"), (59, "1970-03-01"), (11_016, "2000-02-29"), (20_777, "2026-11-20")];
+        for (days, expected) in known {
+            assert_eq!(date(days), expected);
+        }
+        assert_eq!(date(20_453), "2025-12-31");
+    }
+}

@@ -1,0 +1,222 @@
+//! What is kept of an experiment: a folder, usually `experiments/record/<date>-<name>`.
+//!
+//! | file | content | the same for every number of threads |
+//! |---|---|---|
+//! | `definition.toml` | the definition as it was read | yes |
+//! | `cases.csv` | every number that every run estimated, and the truth | yes, when finished |
+//! | `results.csv` | summaries over the seeds | yes |
+//! | `result.json` | the same as one document, schema `dwell.evaluate/1` | yes |
+//! | `facts.json` | commit, program, machine, time: [`Facts`] | no |
+//!
+//! Runs are appended to `cases.csv` as they finish. A record that was begun is continued by the same program with the same
+//! definition only: a mixture of two would be a record of neither.
+
+use crate::definition::{Definition, Size};
+use crate::experiment::Case;
+use crate::metrics::Summary;
+use crate::run::Run;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+// Every run, as it finishes.
+mod cases;
+// Where, when and by what.
+mod facts;
+pub use facts::{Facts, today};
+// The summaries as CSV.
+mod results;
+pub use results::write as write_csv;
+
+/// Schema of `result.json`.
+pub const SCHEMA: &str = "dwell.evaluate/1";
+
+/// `result.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The definition's name.
+    pub name: String,
+    /// The definition's title.
+    pub title: String,
+    /// Where the claim is made.
+    pub source: String,
+    /// `full` or `quick`.
+    pub size: String,
+    /// Seeds 1 to this number.
+    pub seeds: u64,
+    /// One per case and quantity.
+    pub summaries: Vec<Summary>,
+}
+
+impl Results {
+    /// The results of a definition.
+    pub fn new(definition: &Definition, size: Size, seeds: u64, summaries: Vec<Summary>) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            name: definition.name.clone(),
+            title: definition.title.clone(),
+            source: definition.source.clone(),
+            size: size.name().to_owned(),
+            seeds,
+            summaries,
+        }
+    }
+
+    /// Writes the document: one line per summary.
+    pub fn write_json(&self, to: &mut impl Write) -> io::Result<()> {
+        let head = serde_json::to_string(&Self { summaries: Vec::new(), ..self.clone() })?;
+        // The document without its end, `]}`.
+        write!(to, "{}", head.trim_end_matches("]}"))?;
+        for (i, summary) in self.summaries.iter().enumerate() {
+            write!(to, "{}\n{}", if i == 0 { "" } else { "," }, serde_json::to_string(summary)?)?;
+        }
+        writeln!(to, "\n]}}")
+    }
+
+    /// The results of a record.
+    pub fn read(folder: &Path) -> Result<Self, RecordError> {
+        let path = folder.join("result.json");
+        let text = fs::read_to_string(&path).map_err(|error| RecordError::File(path.clone(), error))?;
+        let results: Self =
+            serde_json::from_str(&text).map_err(|error| RecordError::Content(path.clone(), error.to_string()))?;
+        if results.schema != SCHEMA {
+            return Err(RecordError::Content(path, format!("expected schema {SCHEMA}, found '{}'", results.schema)));
+        }
+        Ok(results)
+    }
+}
+
+/// Why a record cannot be written or read.
+#[derive(Debug)]
+pub enum RecordError {
+    /// A file cannot be read or written.
+    File(PathBuf, io::Error),
+    /// A file holds something else.
+    Content(PathBuf, String),
+    /// The folder holds results of something else.
+    Other {
+        /// The folder.
+        folder: PathBuf,
+        /// What is different.
+        difference: &'static str,
+    },
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Content(path, problem) => write!(f, "{}: {problem}", path.display()),
+            Self::Other { folder, difference } => {
+                write!(f, "{}: holds results of another {difference}; remove it or name another", folder.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for RecordError {}
+
+/// A record that is being written.
+#[derive(Debug)]
+pub struct Record {
+    folder: PathBuf,
+    facts: Facts,
+    /// Descriptions of the cases, by index.
+    cases: Vec<Case>,
+    appended: Mutex<fs::File>,
+}
+
+impl Record {
+    /// Begins a record, or continues one: then with the runs that are there. `facts` are those of this run.
+    pub fn begin(
+        folder: &Path,
+        definition: &Definition,
+        size: Size,
+        facts: Facts,
+    ) -> Result<(Self, Vec<Run>), RecordError> {
+        let cases = definition.experiment(size).cases();
+        let mut facts = facts;
+        let file = |name: &str| folder.join(name);
+        fs::create_dir_all(folder).map_err(|error| RecordError::File(folder.to_owned(), error))?;
+        let mut runs = Vec::new();
+        if file("facts.json").exists() {
+            let before = Facts::read(&file("facts.json"))?;
+            let kept = read(&file("definition.toml"))?;
+            let other = |difference| RecordError::Other { folder: folder.to_owned(), difference };
+            if kept != definition.text {
+                return Err(other("definition"));
+            }
+            if before.size != facts.size {
+                return Err(other("size"));
+            }
+            if before.program != facts.program {
+                return Err(other("build of this program"));
+            }
+            facts.duration_seconds += before.duration_seconds;
+            runs = cases::read(&file("cases.csv"), &cases)?;
+        }
+        write(&file("definition.toml"), definition.text.as_bytes())?;
+        // What was cut off in the middle of a run is gone after this.
+        cases::write(&file("cases.csv"), &cases, &runs)?;
+        // Last: a record that has facts has all that continuing it needs.
+        facts.write(&file("facts.json"))?;
+        let cases_path = file("cases.csv");
+        let appended = fs::File::options().append(true).open(&cases_path);
+        let appended = Mutex::new(appended.map_err(|error| RecordError::File(cases_path, error))?);
+        Ok((Self { folder: folder.to_owned(), facts, cases, appended }, runs))
+    }
+
+    /// Keeps finished runs.
+    pub fn append(&self, runs: &[Run]) -> io::Result<()> {
+        let bytes = cases::rows(&self.cases, runs)?;
+        let mut file = self.appended.lock().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(&bytes)
+    }
+
+    /// Writes the results; all runs are there now.
+    pub fn finish(mut self, runs: &[Run], results: &Results, duration_seconds: f64) -> Result<(), RecordError> {
+        let file = |name: &str| self.folder.join(name);
+        cases::write(&file("cases.csv"), &self.cases, runs)?;
+        let path = file("results.csv");
+        let mut table = Vec::new();
+        results::write(&results.summaries, &mut table).map_err(|error| RecordError::File(path.clone(), error))?;
+        write(&path, &table)?;
+        let path = file("result.json");
+        let mut text = Vec::new();
+        results.write_json(&mut text).map_err(|error| RecordError::File(path.clone(), error))?;
+        write(&path, &text)?;
+        self.facts.duration_seconds += duration_seconds;
+        self.facts.seeds = results.seeds;
+        self.facts.write(&self.folder.join("facts.json"))
+    }
+}
+
+/// The latest record of this name among the folders `<date>-<name>`.
+pub fn latest(records: &Path, name: &str) -> Option<PathBuf> {
+    /// Characters of a date and the hyphen behind it.
+    const DATE: usize = "2026-01-01-".len();
+    let is_it = |path: &PathBuf| {
+        let folder = path.file_name().and_then(|folder| folder.to_str()).unwrap_or_default();
+        folder.get(DATE..) == Some(name) && path.join("result.json").is_file()
+    };
+    let entries = fs::read_dir(records).ok()?;
+    entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).filter(is_it).max()
+}
+
+fn read(path: &Path) -> Result<String, RecordError> {
+    fs::read_to_string(path).map_err(|error| RecordError::File(path.to_owned(), error))
+}
+
+/// Writes a file that is whole or as it was before.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    let partial = PathBuf::from(partial);
+    let written = fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, path));
+    written.map_err(|error| RecordError::File(path.to_owned(), error))
+}

@@ -1,0 +1,42 @@
+use crate::experiment::label;
+use crate::metrics::Summary;
+use std::io::{self, Write};
+
+/// Writes summaries as CSV. Errors are in octaves; `mean` is what `scale` says: of the error in octaves, of estimated over
+/// true, or of the value itself.
+pub fn write(summaries: &[Summary], to: &mut impl Write) -> io::Result<()> {
+    let mut writer = csv::Writer::from_writer(to);
+    writer.write_record([
+        "workload",
+        "method",
+        "parameters",
+        "quantity",
+        "scale",
+        "runs",
+        "missing",
+        "median_error_octaves",
+        "rms_error_octaves",
+        "ten_median_error_octaves",
+        "ten_rms_error_octaves",
+        "mean",
+        "standard_error",
+        "covered_share",
+    ])?;
+    for summary in summaries {
+        let label = label(&summary.parameters);
+        let numbers = [
+            summary.median_error,
+            summary.rms_error,
+            summary.ten_median_error,
+            summary.ten_rms_error,
+            summary.mean,
+            summary.standard_error,
+            summary.covered,
+        ];
+        let mut row = vec![summary.workload.clone(), summary.method.clone(), label, summary.quantity.clone()];
+        row.extend([summary.scale.name().to_owned(), summary.runs.to_string(), summary.missing.to_string()]);
+        row.extend(numbers.map(|number| number.map(|value| value.to_string()).unwrap_or_default()));
+        writer.write_record(row)?;
+    }
+    writer.flush()
+}

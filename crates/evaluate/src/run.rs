@@ -1,0 +1,90 @@
+//! Every case and seed of an experiment, on all cores.
+//!
+//! One task is one seed of one stream: the cases that see this stream take it together. Results come sorted by case and
+//! seed, so they do not depend on the number of threads, nor on which of them were there already.
+
+use crate::experiment::{Case, Experiment, Measurement};
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io;
+
+/// One seed of one case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Index into [`Experiment::cases`].
+    pub case: usize,
+    /// The seed, from 1.
+    pub seed: u64,
+    /// What was found.
+    pub measurements: Vec<Measurement>,
+}
+
+/// Why runs ended early.
+#[derive(Debug)]
+pub enum RunError {
+    /// A stream or a method cannot be built.
+    Refused(String),
+    /// Finished runs could not be kept.
+    Keep(io::Error),
+    /// There are no threads to be had.
+    Threads(String),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(problem) => f.write_str(problem),
+            Self::Keep(error) => write!(f, "results cannot be kept: {error}"),
+            Self::Threads(problem) => write!(f, "no threads: {problem}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// Runs everything; `threads` is by default the number of cores.
+pub fn all(experiment: &Experiment, seeds: u64, threads: Option<usize>) -> Result<Vec<Run>, RunError> {
+    rest(experiment, seeds, threads, Vec::new(), |_| Ok(()))
+}
+
+/// Runs what is not among the finished runs, and tells of every few that are, from any thread and in any order. The answer
+/// holds those of the finished runs that were asked for, too.
+pub fn rest(
+    experiment: &Experiment,
+    seeds: u64,
+    threads: Option<usize>,
+    finished: Vec<Run>,
+    keep: impl Fn(&[Run]) -> io::Result<()> + Sync,
+) -> Result<Vec<Run>, RunError> {
+    let cases = experiment.cases();
+    let tasks = tasks(&cases, seeds, &finished);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
+    let pool = pool.map_err(|error| RunError::Threads(error.to_string()))?;
+    let run_task = |(seed, indices): &(u64, Vec<usize>)| {
+        let together: Vec<&Case> = indices.iter().map(|&index| &cases[index]).collect();
+        let found = experiment.run(&together, *seed).map_err(RunError::Refused)?;
+        let with_case = indices.iter().zip(found);
+        let runs: Vec<Run> = with_case.map(|(&case, measurements)| Run { case, seed: *seed, measurements }).collect();
+        keep(&runs).map_err(RunError::Keep)?;
+        Ok(runs)
+    };
+    let fresh: Vec<Vec<Run>> = pool.install(|| tasks.par_iter().map(run_task).collect::<Result<_, RunError>>())?;
+
+    let wanted = finished.into_iter().filter(|run| run.seed <= seeds);
+    let mut runs: Vec<Run> = wanted.chain(fresh.into_iter().flatten()).collect();
+    runs.sort_by_key(|run| (run.case, run.seed));
+    Ok(runs)
+}
+
+/// What is still to be done: seeds, and the cases of one stream that lack it.
+fn tasks(cases: &[Case], seeds: u64, finished: &[Run]) -> Vec<(u64, Vec<usize>)> {
+    let finished: BTreeSet<(usize, u64)> = finished.iter().map(|run| (run.case, run.seed)).collect();
+    let mut tasks: BTreeMap<(usize, u64), Vec<usize>> = BTreeMap::new();
+    for (index, case) in cases.iter().enumerate() {
+        for seed in (1..=seeds).filter(|&seed| !finished.contains(&(index, seed))) {
+            tasks.entry((case.stream, seed)).or_default().push(index);
+        }
+    }
+    tasks.into_iter().map(|((_, seed), indices)| (seed, indices)).collect()
+}
