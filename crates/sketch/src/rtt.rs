@@ -4,6 +4,8 @@ use crate::auto::Auto;
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
 use crate::exact::Exact;
 use crate::fridge::{Fridge, FridgeError, Params, Profile};
+use crate::hash_sample::{HashSample, HashSampleError, Lifetime};
+use crate::simple::{self, Overwrite, Simple, SimpleError};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Risk, Sample};
 use dwell_types::{Leg, Match, Nanos, Observation, Series, Sink, Timestamp, hash};
 use std::fmt;
@@ -19,15 +21,28 @@ pub enum Method {
     Fridge,
     /// A fridge whose lost entries count, too: the product limit of Kaplan and Meier.
     Km,
+    /// Every exchange of the ids that a closing gate admits.
+    HashSample,
+    /// An array in which the last comer stays: biased, to compare with.
+    Simple,
 }
 
 impl Method {
     /// Every method, the default first.
-    pub const ALL: [Self; 4] = [Self::Auto, Self::Exact, Self::Fridge, Self::Km];
+    pub const ALL: [Self; 6] = [Self::Auto, Self::Exact, Self::Fridge, Self::Km, Self::HashSample, Self::Simple];
 
-    /// Whether its size and sampling can be set: [`Settings::slots`] and [`Settings::entry_probability`].
-    pub const fn has_parameters(self) -> bool {
+    /// Whether [`Settings::slots`] can be set.
+    pub const fn has_slots(self) -> bool {
+        matches!(self, Self::Fridge | Self::Km | Self::Simple)
+    }
+
+    /// Whether [`Settings::entry_probability`] can be set.
+    pub const fn has_entry_probability(self) -> bool {
         matches!(self, Self::Fridge | Self::Km)
+    }
+
+    const fn slot_bytes(self) -> usize {
+        if matches!(self, Self::Simple) { Simple::SLOT_BYTES } else { Fridge::SLOT_BYTES }
     }
 
     /// The name on the command line and in reports.
@@ -37,6 +52,8 @@ impl Method {
             Self::Exact => "exact",
             Self::Fridge => "fridge",
             Self::Km => "km",
+            Self::HashSample => "hash-sample",
+            Self::Simple => "simple",
         }
     }
 }
@@ -84,6 +101,10 @@ pub enum SettingsError {
     },
     /// A fridge parameter is out of range.
     Fridge(FridgeError),
+    /// A parameter of the simple array is out of range.
+    Simple(SimpleError),
+    /// A parameter of the table of sampled ids is out of range.
+    HashSample(HashSampleError),
 }
 
 impl fmt::Display for SettingsError {
@@ -94,11 +115,25 @@ impl fmt::Display for SettingsError {
                 write!(f, "{given} bytes of memory are too few: these matches and groups need at least {needed}")
             }
             Self::Fridge(error) => error.fmt(f),
+            Self::Simple(error) => error.fmt(f),
+            Self::HashSample(error) => error.fmt(f),
         }
     }
 }
 
 impl std::error::Error for SettingsError {}
+
+impl From<SimpleError> for SettingsError {
+    fn from(error: SimpleError) -> Self {
+        Self::Simple(error)
+    }
+}
+
+impl From<HashSampleError> for SettingsError {
+    fn from(error: HashSampleError) -> Self {
+        Self::HashSample(error)
+    }
+}
 
 impl From<FridgeError> for SettingsError {
     fn from(error: FridgeError) -> Self {
@@ -120,6 +155,9 @@ pub struct RttMeter {
     samples: Vec<Sample>,
     kept: Option<Vec<(Series, Sample)>>,
 }
+
+/// A sampled request waits for so many times the 99.9th percentile of delays.
+const LIFETIME: f64 = 2.0;
 
 const ABSENT: u8 = u8::MAX;
 /// Events of one rule that are taken together, so that cache misses overlap; fewer where there are none.
@@ -164,6 +202,8 @@ enum AnyMeter {
     Auto(Auto),
     Exact(Exact),
     Fridge(Fridge),
+    HashSample(HashSample),
+    Simple(Simple),
 }
 
 macro_rules! each_meter {
@@ -172,6 +212,8 @@ macro_rules! each_meter {
             AnyMeter::Auto($name) => $call,
             AnyMeter::Exact($name) => $call,
             AnyMeter::Fridge($name) => $call,
+            AnyMeter::HashSample($name) => $call,
+            AnyMeter::Simple($name) => $call,
         }
     };
 }
@@ -234,21 +276,32 @@ impl RttMeter {
                 seed: hash::word(settings.seed, matching as u64),
             };
             let bytes = split.table(matching);
+            let fitting = u32::try_from(bytes / settings.method.slot_bytes()).unwrap_or(u32::MAX);
+            let slots = settings.slots.unwrap_or(fitting);
             let meter = match settings.method {
                 Method::Exact => AnyMeter::Exact(Exact::new(exchanges)),
                 Method::Auto => AnyMeter::Auto(Auto::new(exchanges, bytes, settings.fingerprint_bits)?),
-                Method::Fridge | Method::Km => {
-                    let fitting = u32::try_from(bytes / Fridge::SLOT_BYTES).unwrap_or(u32::MAX);
-                    AnyMeter::Fridge(Fridge::new(
-                        Params {
-                            slots: settings.slots.unwrap_or(fitting),
-                            fingerprint_bits: settings.fingerprint_bits,
-                            entry_probability: settings.entry_probability,
-                            product_limit: settings.method == Method::Km,
-                        },
-                        exchanges,
-                    )?)
+                Method::Fridge | Method::Km => AnyMeter::Fridge(Fridge::new(
+                    Params {
+                        slots,
+                        fingerprint_bits: settings.fingerprint_bits,
+                        entry_probability: settings.entry_probability,
+                        product_limit: settings.method == Method::Km,
+                    },
+                    exchanges,
+                )?),
+                Method::HashSample => {
+                    AnyMeter::HashSample(HashSample::new(bytes, Lifetime::Learnt(LIFETIME), exchanges)?)
                 }
+                Method::Simple => AnyMeter::Simple(Simple::new(
+                    simple::Params {
+                        slots,
+                        stages: 1,
+                        fingerprint_bits: settings.fingerprint_bits,
+                        overwrite: Overwrite::Always,
+                    },
+                    exchanges,
+                )?),
             };
             let door = &mut doors[matching as usize];
             door.gate = each_meter!(&meter, meter => meter.gate());
@@ -383,6 +436,8 @@ impl RttMeter {
             let (sampled_since, fridge) = match &rule.meter {
                 AnyMeter::Auto(auto) => (auto.sampled_since(), auto.fridge().map(describe)),
                 AnyMeter::Exact(_) => (None, None),
+                AnyMeter::HashSample(sample) if sample.probability() == 1.0 => (None, None),
+                AnyMeter::HashSample(_) | AnyMeter::Simple(_) => (Some(Timestamp::from_nanos(i64::MIN)), None),
                 AnyMeter::Fridge(fridge) => (Some(Timestamp::from_nanos(i64::MIN)), Some(describe(fridge))),
             };
             RuleState { matching: rule.matching, sampled_since, fridge }
@@ -501,10 +556,12 @@ impl Split {
         if settings.method == Method::Exact {
             return Ok(split);
         }
-        let risks = if settings.method == Method::Fridge { 0 } else { 2 * size_of::<Risk>() };
+        let has_limit = matches!(settings.method, Method::Auto | Method::Km);
+        let risks = if has_limit { 2 * size_of::<Risk>() } else { 0 };
         let counts = series * (3 * size_of::<Fates>() + size_of::<[u64; 2]>() + risks);
         let least_store = DelayStore::least_bytes(series);
-        let tables = settings.slots.map(|slots| matches.len().saturating_mul(slots as usize * Fridge::SLOT_BYTES));
+        let tables =
+            settings.slots.map(|slots| matches.len().saturating_mul(slots as usize * settings.method.slot_bytes()));
         // The store has a quarter, the tables three.
         let least = match tables {
             Some(tables) => tables.saturating_add(least_store),

@@ -149,6 +149,7 @@ impl Waiting {
             since_last: self.since_last(response.at),
             weight: 1.0,
             inserted_since: 0,
+            band: 0,
             tag: self.tag,
         };
         let is_resolved = self.state == State::Repeated && sample.resolve(self.tokens.answered(response.token));

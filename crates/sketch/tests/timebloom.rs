@@ -297,7 +297,8 @@ fn a_fridge_of_the_same_size() {
             TimeBloom::new(params, exchanges(seed)).expect("parameters are in range")
         });
         let fridge = quantile_errors(&streams, |seed| {
-            let params = fridge::Params { slots: 682, fingerprint_bits: 32, entry_probability: None };
+            let params =
+                fridge::Params { slots: 682, fingerprint_bits: 32, entry_probability: None, product_limit: false };
             Fridge::new(params, exchanges(seed)).expect("parameters are in range")
         });
         println!("{answered} answered: ring {ring:.3?}, fridge {fridge:.3?}");

@@ -61,7 +61,8 @@ pub(crate) struct Arguments {
     pub(super) expiry: Option<Nanos>,
 
     /// How delays are found. auto: every exchange while it fits, then like km. exact: every exchange, in as much memory as that
-    /// takes. km: a sample, what was overwritten counted by the product limit. fridge: a sample as in the paper.
+    /// takes. km: a sample, what was overwritten counted by the product limit. fridge: a sample as in the paper. hash-sample: all
+    /// exchanges of some ids. simple: whatever was not overwritten, which loses the slow ones.
     #[arg(long, value_name = "METHOD", value_parser = method(), default_value = Method::Auto.name(), help_heading = "How")]
     pub(super) method: Method,
     /// What all data structures together may hold; not the buffers for reading. Not for --method exact.
@@ -159,8 +160,11 @@ impl Arguments {
         if self.events.is_none() && self.captures.is_empty() && self.read.is_empty() {
             return usage("expected a capture to read, or - for standard input");
         }
-        if !self.method.has_parameters() && (self.slots.is_some() || self.entry_probability.is_some()) {
-            return usage("--slots and --entry-probability belong to --method fridge and km");
+        if self.slots.is_some() && !self.method.has_slots() {
+            return usage("--slots belongs to --method fridge, km and simple");
+        }
+        if self.entry_probability.is_some() && !self.method.has_entry_probability() {
+            return usage("--entry-probability belongs to --method fridge and km");
         }
         if self.format == Format::Openmetrics && self.interval.is_some() {
             return usage("--format openmetrics has no series of intervals: use jsonl or csv");

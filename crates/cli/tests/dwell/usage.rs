@@ -61,7 +61,7 @@ fn wrong_flags_are_wrong_usage() {
             &["--entry-probability", "at most 1"],
         ),
         (&["rtt", "ntp.pcap", "--method", "fridge", "--fingerprint-bits", "33"], &["--fingerprint-bits", "1..=32"]),
-        (&["rtt", "ntp.pcap", "--method", "best"], &["'best'", "auto, exact, fridge, km"]),
+        (&["rtt", "ntp.pcap", "--method", "best"], &["'best'", "auto, exact, fridge, km, hash-sample, simple"]),
         (&["rtt", "ntp.pcap", "--ambiguous", "no"], &["'no'", "bounds, first, last, drop"]),
         (&["rtt", "ntp.pcap", "--seed", "-1"], &["'-1'", "--seed", "whole number"]),
         (&["rtt", "ntp.pcap", "-c", "some"], &["'some'", "-c", "whole number"]),

@@ -4,9 +4,6 @@ use dwell_sketch::rtt::{Method, RttMeter, Settings};
 use dwell_types::{Match, Nanos};
 use serde::Deserialize;
 
-/// Every method that a definition can name.
-const METHODS: [Method; 3] = [Method::Auto, Method::Exact, Method::Fridge];
-
 /// One entry of `[[delay.methods]]`: a method, and lists of parameters of which every combination is a configuration.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -48,8 +45,8 @@ enum Size {
 impl MethodEntry {
     /// Every combination, each of them tried: a configuration that is returned can be built.
     pub(super) fn configurations(&self) -> Result<Vec<Configuration>, Invalid> {
-        let Some(method) = METHODS.into_iter().find(|method| method.name() == self.method) else {
-            let names = METHODS.map(Method::name).join(", ");
+        let Some(method) = Method::ALL.into_iter().find(|method| method.name() == self.method) else {
+            let names = Method::ALL.map(Method::name).join(", ");
             return Err(Invalid::new("method", format!("'{}': expected one of {names}", self.method)));
         };
         let expiry = match self.expiry_ms {
@@ -78,7 +75,7 @@ impl MethodEntry {
             (None, None) if method == Method::Exact => Ok(vec![Size::Unbounded]),
             (None, None) => Err(Invalid::new("method", format!("{} needs slots or memory_bytes", self.method))),
             (Some(_), Some(_)) => Err(Invalid::new("memory_bytes", "either this or slots, not both")),
-            (Some(_), None) if matches!(method, Method::Auto | Method::Exact) => {
+            (Some(_), None) if !method.has_slots() => {
                 Err(Invalid::new("slots", format!("{} has none: expected memory_bytes", self.method)))
             }
             (None, Some(_)) if method == Method::Exact => Err(Invalid::new("memory_bytes", "exact has no bound")),

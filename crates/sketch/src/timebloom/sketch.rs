@@ -174,6 +174,7 @@ impl TimeBloom {
             since_last: delay,
             weight: 1.0,
             inserted_since: 0,
+            band: 0,
             tag: response.tag,
         })
     }
