@@ -188,6 +188,8 @@ struct Rule {
     meter: AnyMeter,
     legs: &'static [Leg],
     first_series: usize,
+    /// Requests older than this are given up.
+    expiry: Nanos,
     /// Events that wait for their batch to be full.
     queue: Vec<Event>,
     batch: usize,
@@ -315,6 +317,7 @@ impl RttMeter {
                 meter,
                 legs,
                 first_series,
+                expiry: exchanges.expiry,
                 queue: Vec::with_capacity(split.batch),
                 batch: split.batch,
                 reported: vec![Fates::default(); tags],
@@ -402,6 +405,7 @@ impl RttMeter {
                     None => self.store.distribution(index, ambiguous),
                     Some(risk) => self.store.distribution_at_risk(index, ambiguous, &risk),
                 };
+                let distribution = distribution.with_longest(rule.expiry);
                 let fates = now.since(then);
                 if fates.seen + fates.responses + then.pending == 0 && distribution.samples() == 0 {
                     continue;

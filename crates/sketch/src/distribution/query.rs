@@ -1,5 +1,6 @@
 use crate::estimate::{Estimate, Z95};
 use crate::survival::{BANDS, Survival};
+use dwell_types::Nanos;
 
 /// Delays from `low` to `high` nanoseconds, both included, and the exchanges in between.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,6 +37,8 @@ struct Curve {
     total: (f64, f64),
     /// Largest delay of all bins.
     longest: i64,
+    /// Largest delay that could have been measured.
+    possible: Option<i64>,
     limit: Option<Limit>,
 }
 
@@ -97,7 +100,7 @@ impl Curve {
             }
         }
         let limit = survival.map(|survival| Limit::new(survival, &bins));
-        Self { bins, sums, total, longest, limit }
+        Self { bins, sums, total, longest, possible: None, limit }
     }
 
     /// Sums of weight and excess up to and including a bin.
@@ -161,8 +164,23 @@ impl Curve {
         Estimate {
             value: bin.low.saturating_add(((bin.high as f64 - bin.low as f64) * inside).round() as i64).min(bin.high),
             low: self.bins[self.rank(q - error)].low,
-            high: self.bins[self.rank(q + error)].high,
+            high: match self.possible {
+                Some(possible) if q + error.max(self.unseen(rank)) > 1.0 => possible.max(self.longest),
+                _ => self.bins[self.rank(q + error)].high,
+            },
         }
+    }
+
+    /// The share of exchanges beyond the bin at `rank` that may have been missed altogether: if what was sampled there
+    /// had been three samples, none would have been seen in one run of twenty ("rule of three"). Zero where nothing is sampled.
+    fn unseen(&self, rank: usize) -> f64 {
+        let (weight, excess) = self.total;
+        let (below, excess_below) = self.sums_to(rank);
+        let (above, excess_above) = (weight - below, excess - excess_below);
+        let Some(last) = self.bins.last() else { return 0.0 };
+        // Σ*w*² / Σ*w* − 1: how many a sample stands for besides itself.
+        let each = if above > 1e-9 * weight { excess_above / above } else { last.excess / last.weight.max(1.0) };
+        3.0 * each.max(0.0) / weight
     }
 
     fn mean(&self) -> Estimate<f64> {
@@ -191,6 +209,15 @@ impl Distribution {
     ) -> Self {
         let curve = |bins: Vec<Bin>| Curve::new(bins, survival.clone());
         Self { value: curve(value), low: low.map(curve), high: high.map(curve), samples, ambiguous }
+    }
+
+    /// The same where no delay above `longest` could have been measured: where too few samples say how long the slowest exchanges
+    /// took, intervals reach up to that.
+    pub fn with_longest(mut self, longest: Nanos) -> Self {
+        for curve in [Some(&mut self.value), self.low.as_mut(), self.high.as_mut()].into_iter().flatten() {
+            curve.possible = Some(longest.get());
+        }
+        self
     }
 
     /// Samples that the estimates rest on.

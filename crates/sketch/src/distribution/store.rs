@@ -445,6 +445,20 @@ mod tests {
         }
     }
 
+    /// Twenty samples of 100 exchanges each do not know the slowest twentieth; twenty exchanges do.
+    #[test]
+    fn few_samples_do_not_know_the_tail() {
+        let high = |weight: f64, q: f64| {
+            let mut store = DelayStore::unbounded(1);
+            (1..=20).for_each(|delay| store.update(0, &sample(delay * 1_000_000, weight)));
+            let distribution = store.distribution(0, Ambiguous::Bounds).with_longest(Nanos::from_secs(128));
+            distribution.quantile(q).unwrap().high
+        };
+        assert_eq!((high(100.0, 0.95), high(100.0, 0.99)), (128_000_000_000, 128_000_000_000));
+        assert!(high(100.0, 0.5) < 20_000_000);
+        assert_eq!((high(1.0, 0.95), high(1.0, 0.99)), (19_000_000, 20_000_000));
+    }
+
     #[test]
     fn ambiguous_samples_move_between_their_bounds() {
         let mut store = DelayStore::unbounded(1);
