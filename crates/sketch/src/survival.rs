@@ -24,11 +24,7 @@ pub(crate) const BAND_BITS: u32 = 5;
 /// take several bands as one.
 #[inline]
 pub(crate) fn band(insertions: u64, slots: u32) -> u8 {
-    let together = match slots {
-        0..1024 => 4,
-        1024..4096 => 2,
-        _ => 1,
-    };
+    let together = together(slots) as u64;
     let eighths = insertions.saturating_mul(8) / u64::from(slots);
     let band = match eighths {
         0..16 => eighths,
@@ -36,6 +32,16 @@ pub(crate) fn band(insertions: u64, slots: u32) -> u8 {
         _ => (24 + (eighths - 32) / 4).min(BANDS as u64 - 2),
     };
     (band - band % together) as u8 + 1
+}
+
+/// How many bands a fridge takes as one.
+#[inline]
+const fn together(slots: u32) -> usize {
+    match slots {
+        0..1024 => 4,
+        1024..4096 => 2,
+        _ => 1,
+    }
 }
 
 /// Where a band begins, in units of *M*.
@@ -55,10 +61,15 @@ pub struct Risk {
     censored: [f64; BANDS],
     /// Σ 1/*p*².
     squares: f64,
+    /// How many bands are taken as one.
+    together: usize,
 }
 
 impl Risk {
-    pub(crate) const NONE: Self = Self { found: [0.0; BANDS], censored: [0.0; BANDS], squares: 0.0 };
+    /// Nothing met by a fridge of so many slots.
+    pub(crate) const fn none(slots: u32) -> Self {
+        Self { found: [0.0; BANDS], censored: [0.0; BANDS], squares: 0.0, together: together(slots) }
+    }
 
     /// A response found its entry.
     #[inline]
@@ -81,16 +92,18 @@ impl Risk {
             found: less(&self.found, &then.found),
             censored: less(&self.censored, &then.censored),
             squares: (self.squares - then.squares).max(0.0),
+            together: self.together,
         }
     }
 
-    /// Adds what a fridge over other traffic met.
+    /// Adds what a fridge of about as many slots met in other traffic.
     pub fn merge(&mut self, other: &Self) {
         for band in 0..BANDS {
             self.found[band] += other.found[band];
             self.censored[band] += other.censored[band];
         }
         self.squares += other.squares;
+        self.together = self.together.max(other.together);
     }
 
     /// The product limit for samples whose weights have these sums by band; `None` if no response came.
@@ -99,7 +112,8 @@ impl Risk {
         if all <= 0.0 {
             return None;
         }
-        let mut survival = Survival { factors: [1.0; BANDS], open: [0.0; BANDS], base: self.squares / all };
+        let (base, together) = (self.squares / all, self.together);
+        let mut survival = Survival { factors: [1.0; BANDS], open: [0.0; BANDS], base, together };
         // At risk when the band begins, and the estimated number still open then.
         let (mut at_risk, mut open) = (all, all);
         for (band, &weight) in weights.iter().enumerate().skip(1) {
@@ -110,9 +124,9 @@ impl Risk {
                 ended = open * (since_begin / at_risk).min(1.0);
                 survival.factors[band] = ended / weight;
             }
-            survival.open[band] = open - 0.5 * ended;
             at_risk -= self.found[band] + self.censored[band];
             open -= ended;
+            survival.open[band] = open;
         }
         Some(survival)
     }
@@ -123,29 +137,31 @@ impl Risk {
 pub(crate) struct Survival {
     /// What the weights in each band are to be multiplied with.
     pub(crate) factors: [f64; BANDS],
-    /// Estimated number still open in the middle of each band, those that never end included.
+    /// Estimated number still open at the end of each band, those that never end included.
     open: [f64; BANDS],
     /// Exchanges that a response stands for.
     base: f64,
+    /// How many bands are taken as one.
+    together: usize,
 }
 
 impl Survival {
     /// Variance of an estimated Σ *z* over exchanges, from Σ *z* and Σ *z*² in each band:
     /// Σ*z*² (1/*p* − 1) for the gate, and for the censoring
     /// ∫ (1/*p*) (Σ*z*² − (Σ*z*)²/*open*) e^*g* d*g* over the insertions *g* *M*, both sums over the exchanges that last longer: what is
-    /// lost at *g* is replaced by the mean of what is still open (Greenwood's formula for any *z*).
+    /// lost at *g* is replaced by the mean of what is still open (Greenwood's formula for any *z*). What ends in a band is
+    /// replaced in it by its like alone, on average for half of the band.
     pub(crate) fn variance(&self, bands: &[(f64, f64); BANDS]) -> f64 {
         let (mut sum, mut squares, mut variance) = (0.0, 0.0, 0.0);
-        for band in (1..BANDS).rev() {
-            let (here, here_squares) = bands[band];
-            // In the middle of a band, half of what ends in it is open.
-            let (z, zz) = (sum + 0.5 * here, squares + 0.5 * here_squares);
-            let spread = if self.open[band] > 0.0 { zz - z * z / self.open[band] } else { zz };
-            let begin_g = begin(band);
-            let end_g = if band + 1 < BANDS { begin(band + 1) } else { begin_g + 0.5 };
-            variance += spread.max(0.0) * (end_g.exp() - begin_g.exp());
-            sum += here;
-            squares += here_squares;
+        for first in (1..BANDS).step_by(self.together).rev() {
+            let last = (first + self.together).min(BANDS) - 1;
+            let here = bands[first..=last].iter().fold((0.0, 0.0), |here, band| (here.0 + band.0, here.1 + band.1));
+            let open = self.open[last];
+            let replaced = if open > 0.0 { sum * sum / open } else { 0.0 };
+            let end = if last + 1 < BANDS { begin(last + 1) } else { begin(last) + 0.5 };
+            variance += ((squares - replaced).max(0.0) + 0.5 * here.1) * (end.exp() - begin(first).exp());
+            sum += here.0;
+            squares += here.1;
         }
         self.base * variance + (self.base - 1.0).max(0.0) * squares
     }
@@ -177,7 +193,7 @@ mod tests {
 
     /// Entries that all begin with a band, so that their weights are e^*g*.
     fn risk(found: &[(u8, f64)], censored: &[(u8, f64)]) -> ([f64; BANDS], Survival) {
-        let (mut risk, mut weights) = (Risk::NONE, [0.0; BANDS]);
+        let (mut risk, mut weights) = (Risk::none(1 << 12), [0.0; BANDS]);
         for &(band, number) in found {
             (0..number as u32).for_each(|_| risk.find(band, 1.0));
             weights[usize::from(band)] += number * begin(usize::from(band)).exp();
@@ -195,7 +211,7 @@ mod tests {
         let found: Vec<(u8, f64)> = (1..20).map(|band| (band, 3.0)).collect();
         let (mass, _) = risk(&found, &[]);
         assert!(mass[1..20].iter().all(|mass| (mass - 3.0).abs() < 1e-9), "{mass:?}");
-        assert!(Risk::NONE.survival(&[0.0; BANDS]).is_none());
+        assert!(Risk::none(1 << 12).survival(&[0.0; BANDS]).is_none());
     }
 
     /// The example of a textbook: of 10, 2 end in the first band, 4 are censored in the second, 3 end in the third, and one

@@ -28,7 +28,7 @@ const MOST_NARROW: usize = 16;
 
 impl Censoring {
     pub(super) fn new(tags: usize, slots: u32) -> Self {
-        Self { risks: vec![Risk::NONE; tags], slots, narrow: Vec::with_capacity(MOST_NARROW) }
+        Self { risks: vec![Risk::none(slots); tags], slots, narrow: Vec::with_capacity(MOST_NARROW) }
     }
 
     pub(super) fn risks(&self) -> &[Risk] {
@@ -37,6 +37,7 @@ impl Censoring {
 
     pub(super) fn resize(&mut self, slots: u32) {
         self.slots = slots;
+        self.risks.fill(Risk::none(slots));
     }
 
     pub(super) fn state_bytes(&self) -> usize {
