@@ -1,10 +1,9 @@
 //! Groups: which requests are reported together.
 
 use crate::packet::Packet;
-use crate::pair::is_own;
 use core::fmt;
 use core::str::FromStr;
-use dwell_types::{Address, FlowKey, Observation, Prefix, Series, hash, protocol};
+use dwell_types::{Address, FlowKey, Leg, Match, Observation, Prefix, Series, hash, protocol};
 
 /// What tells groups apart: a comma-separated list of
 ///
@@ -253,6 +252,22 @@ impl Groups {
     /// Bytes that the tables hold; they do not grow.
     pub fn state_bytes(&self) -> usize {
         self.most * size_of::<Group>() + size_of_val(&*self.slots)
+    }
+}
+
+/// Whether the request of an observation had the key of the packet itself, and not the reversed one, as far as the
+/// packet tells: a request has, most responses have not.
+///
+/// The *sum* of a handshake ends with a packet of the side that asked, and an edge of the spin bit follows another in
+/// the same direction. The end of a `tcp-flow` may come from either side: the higher port is taken for the client's,
+/// which is a guess and decides only under which name a response is counted that no request fits.
+#[inline]
+pub(crate) fn is_own(seen: &Observation, packet: &FlowKey) -> bool {
+    let Observation::Response(sighting) = seen else { return true };
+    match sighting.series {
+        Series { matching: Match::QuicSpin, .. } | Series { leg: Leg::Sum, .. } => true,
+        Series { matching: Match::TcpFlow, .. } => packet.source_port > packet.destination_port,
+        _ => false,
     }
 }
 

@@ -1,20 +1,5 @@
-use dwell_types::{FlowKey, Leg, Match, Observation, Prefix, Series};
-
-/// Whether the request of an observation had the key of the packet itself, and not the reversed one, as far as the
-/// packet tells: a request has, most responses have not.
-///
-/// The *sum* of a handshake ends with a packet of the side that asked, and an edge of the spin bit follows another in
-/// the same direction. The end of a `tcp-flow` may come from either side: the higher port is taken for the client's,
-/// which is a guess and decides only under which name a response is counted that no request fits.
-#[inline]
-pub(crate) fn is_own(seen: &Observation, packet: &FlowKey) -> bool {
-    let Observation::Response(sighting) = seen else { return true };
-    match sighting.series {
-        Series { matching: Match::QuicSpin, .. } | Series { leg: Leg::Sum, .. } => true,
-        Series { matching: Match::TcpFlow, .. } => packet.source_port > packet.destination_port,
-        _ => false,
-    }
-}
+use crate::group::is_own;
+use dwell_types::{FlowKey, Leg, Observation, Prefix};
 
 /// The legs of what one packet is, named after the way of the request: outward, inward, inside, outside.
 pub(super) struct Legs<'a> {

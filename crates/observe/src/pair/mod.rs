@@ -41,7 +41,6 @@ pub use spin::Quic;
 // Which part of the way.
 mod leg;
 use leg::Legs;
-pub(crate) use leg::is_own;
 // Lines of a log.
 mod event;
 pub use event::event_id;
