@@ -130,7 +130,7 @@ pub(super) enum AmbiguousChoice {
     Drop,
 }
 
-fn matching(name: &str) -> Result<Match, String> {
+pub(crate) fn matching(name: &str) -> Result<Match, String> {
     Match::ALL
         .into_iter()
         .find(|m| m.name() == name && *m != Match::Events)
