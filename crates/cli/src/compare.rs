@@ -4,12 +4,13 @@
 
 use crate::Failure;
 use crate::output::{self, Output};
-use crate::rtt::{EXPIRY, FLOW_EXPIRY, matching, progress};
+use crate::rtt::{EXPIRY, FLOW_EXPIRY, matching, picture, progress};
 use clap::{Args, ValueEnum};
 use dwell_capture::{CaptureFiles, FrameSource};
-use dwell_evaluate::compare::{Comparison, MethodFacts, Results, SCHEMA, Settings};
+use dwell_evaluate::compare::{Comparison, MatchResult, MethodFacts, Results, SCHEMA, Settings};
 use dwell_observe::Observer;
 use dwell_observe::parse::Key;
+use dwell_report::plot::{self, Image, Tradeoff};
 use dwell_sketch::rtt::Method;
 use dwell_types::{Match, Prefix};
 use std::path::PathBuf;
@@ -31,7 +32,7 @@ waits, auto is exact until the memory is full and then as km; simple has nothing
 Examples:
   dwell compare capture.pcapng.gz
   dwell compare capture.pcap --match tcp-ack --memory 8KiB,32KiB --methods km,hash-sample --seeds 100
-  dwell compare mon.pcap tue.pcap --format json -o compared.json")]
+  dwell compare mon.pcap tue.pcap --format json -o compared.json --plot error.svg")]
 pub(crate) struct Arguments {
     /// Captures in order: pcap or pcapng, plain or in gzip, xz or zstd; - is standard input.
     #[arg(value_name = "CAPTURE", required = true)]
@@ -60,6 +61,9 @@ pub(crate) struct Arguments {
     /// Where the results go, instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Draw error against memory, for each match on its worst leg: a file ending in .svg or .png.
+    #[arg(long, value_name = "FILE", value_parser = picture)]
+    plot: Option<(PathBuf, Image)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -81,13 +85,18 @@ fn method(name: &str) -> Result<Method, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    output::check_apart(&arguments.captures, &arguments.output)?;
+    let plot = arguments.plot.as_ref().map(|(path, _)| path);
+    output::check_apart(&arguments.captures, arguments.output.iter().chain(plot))?;
     let settings = settings(arguments)?;
     let mut comparison = Comparison::new(&settings).map_err(|error| Failure::Usage(error.to_string()))?;
     let mut source = CaptureFiles::open(&arguments.captures)?;
     let mut to = match &arguments.output {
         Some(path) => Output::file(path)?,
         None => Output::stdout(),
+    };
+    let plot = match &arguments.plot {
+        Some((path, image)) => Some((Output::file(path)?, *image)),
+        None => None,
     };
     let mut observer = observer(arguments, settings.matches.iter().map(|&(matching, _)| matching).collect());
     let progress = progress(source.bytes_total());
@@ -132,7 +141,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Format::Csv => results.write_csv(&mut to)?,
     }
     to.finish()?;
+    if let Some((to, image)) = plot {
+        draw(&results, image, to)?;
+    }
     Ok(code)
+}
+
+/// Draws the largest errors of every match against memory.
+fn draw(results: &Results, image: Image, mut to: Output) -> Result<(), Failure> {
+    let curve = |matched: &MatchResult, method: &'static str| {
+        let errors = matched.worst_errors().into_iter().filter(|&(name, ..)| name == method);
+        let points = errors.filter_map(|(_, bytes, octaves)| Some((bytes, octaves?.exp2() - 1.0)));
+        (method.to_owned(), points.collect())
+    };
+    let panel = |matched: &MatchResult| Tradeoff {
+        name: matched.matching.to_owned(),
+        curves: results.methods.iter().map(|method| curve(matched, method.name)).collect(),
+    };
+    let panels: Vec<Tradeoff> = results.matches.iter().map(panel).collect();
+    let title = format!("Error against memory, {} seeds", results.seeds);
+    let subtitle = "Median over the seeds of the largest error from p5 to p95, on the worst leg. Dark line: 5%.";
+    plot::write_tradeoffs(&title, subtitle, &panels, image, &mut to)?;
+    Ok(to.finish()?)
 }
 
 /// What is compared, each thing once.

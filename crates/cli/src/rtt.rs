@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 // What is asked.
 mod arguments;
-pub(crate) use arguments::{Arguments, matching};
+pub(crate) use arguments::{Arguments, matching, picture};
 use arguments::{Format, KeyChoice};
 // What is answered, and where it goes.
 mod reports;

@@ -184,6 +184,29 @@ fn results_go_where_they_should() {
     assert!(String::from_utf8(cut.out).unwrap().contains("\nntp both: "));
 }
 
+/// A panel per match, a curve per method; nothing seen draws no curve and fails no run.
+#[test]
+fn a_picture_has_every_match_and_method() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let draw = |capture: &str, to: &str, more: &[&str]| {
+        let capture = testdata(capture);
+        dwell(&[&["compare", &capture, "--seeds", "1", "--plot", to], more].concat()).ok();
+        std::fs::read(to).unwrap()
+    };
+    let svg = String::from_utf8(draw("mixed/mixed.pcap.zst", &at("p.svg"), &[])).unwrap();
+    for word in ["tcp-handshake", "tcp-ack", "dns", "hash-sample", "simple", "km", "auto", "16 KiB", "10%", "1 seeds"] {
+        assert!(svg.contains(word), "{word}");
+    }
+    assert_eq!(svg.as_bytes(), draw("mixed/mixed.pcap.zst", &at("q.svg"), &[]));
+    let png = draw("ntp/ntp.pcap", &at("p.png"), &["--match", "ntp", "--memory", "16KiB", "--methods", "km"]);
+    assert!(png.starts_with(b"\x89PNG"));
+    let all = "tcp-handshake,tcp-ack,tcp-ts,tcp-flow,dns,ntp,icmp-echo,quic-spin";
+    draw("mixed/mixed.pcap.zst", &at("all.svg"), &["--match", all]);
+    let none = draw("icmp/icmp.pcapng", &at("none.svg"), &["--match", "dns"]);
+    assert!(String::from_utf8(none).unwrap().contains("No exchange was measured."));
+}
+
 #[test]
 fn nonsense_is_refused_in_one_line() {
     let capture = testdata("ntp/ntp.pcap");
@@ -200,6 +223,8 @@ fn nonsense_is_refused_in_one_line() {
         (&[&capture, "--match", "events"], 2, &["'events'"]),
         (&[&capture, "--inside", "10.0.0.0/33"], 2, &["--inside"]),
         (&[&capture, "--format", "xml"], 2, &["'xml'", "json"]),
+        (&[&capture, "--plot", "p.jpg"], 2, &["'p.jpg'", "--plot", ".svg"]),
+        (&[&capture, "--plot", "p.svg", "-o", "p.svg"], 2, &["p.svg", "twice"]),
         (&["nothing.pcap"], 1, &["nothing.pcap", "No such file"]),
         (&[&capture, "-o", "nowhere/x.json"], 1, &["nowhere/x.json", "written"]),
     ];

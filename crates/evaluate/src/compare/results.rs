@@ -167,6 +167,16 @@ pub(super) fn recommend(legs: &[LegResult]) -> Option<Recommended> {
     least.or_else(best).cloned()
 }
 
+impl MatchResult {
+    /// By memory and method as in the results, the median of the largest error on the worst leg, in octaves; `None` where
+    /// there is none on some leg.
+    pub fn worst_errors(&self) -> Vec<(&'static str, usize, Option<f64>)> {
+        let lines = self.legs.first().map_or(&[][..], |leg| &leg.results);
+        let error = |number| judge(&self.legs, number).map(|(_, judged)| judged.max_error_octaves);
+        lines.iter().enumerate().map(|(number, line)| (line.method, line.memory_bytes, error(number))).collect()
+    }
+}
+
 /// One candidate on its worst leg, and how often it gave no answer.
 fn judge(legs: &[LegResult], number: usize) -> Option<(u64, Recommended)> {
     let mut missing = 0;
