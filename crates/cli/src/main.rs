@@ -10,6 +10,8 @@ use std::process::ExitCode;
 
 // How long do responses take? The main path: read this first.
 mod rtt;
+// Which method, in how much memory?
+mod compare;
 // Captures with known truth.
 mod simulate;
 // Experiments with known truth.
@@ -31,6 +33,7 @@ struct Arguments {
 #[allow(clippy::large_enum_variant, reason = "there is one")]
 enum Command {
     Rtt(rtt::Arguments),
+    Compare(compare::Arguments),
     Simulate(simulate::Arguments),
     Evaluate(evaluate::Arguments),
 }
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
     };
     let result = match arguments.command {
         Command::Rtt(arguments) => rtt::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
     };

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 // What is asked.
 mod arguments;
-pub(crate) use arguments::Arguments;
+pub(crate) use arguments::{Arguments, matching, picture};
 use arguments::{Format, KeyChoice};
 // What is answered, and where it goes.
 mod reports;
@@ -122,7 +122,6 @@ fn measure_events(arguments: &Arguments, path: &Path) -> Result<ExitCode, Failur
 }
 
 fn meter(arguments: &Arguments, matches: &[Match], groups: u16, taken: usize) -> Result<RttMeter, Failure> {
-    const FLOW_EXPIRY: Nanos = Nanos::from_secs(86_400);
     let settings = Settings {
         matches: matches.to_vec(),
         has_inside: !arguments.inside.is_empty(),
@@ -149,9 +148,13 @@ fn meter(arguments: &Arguments, matches: &[Match], groups: u16, taken: usize) ->
     })
 }
 
-/// When requests are given up: by default after the last retransmission of a SYN, 1 + 2 + … + 64 s.
+/// When requests are given up unless told otherwise: after the last retransmission of a SYN, 1 + 2 + … + 64 s.
+pub(crate) const EXPIRY: Nanos = Nanos::from_secs(128);
+/// The same for flows, which last longer.
+pub(crate) const FLOW_EXPIRY: Nanos = Nanos::from_secs(86_400);
+
 fn expiry(arguments: &Arguments) -> Nanos {
-    arguments.expiry.unwrap_or(Nanos::from_secs(128))
+    arguments.expiry.unwrap_or(EXPIRY)
 }
 
 fn key(arguments: &Arguments) -> Key {
@@ -167,7 +170,7 @@ fn flow(frame: &Frame<'_>, arguments: &Arguments) -> Option<FlowKey> {
 }
 
 /// A bar on standard error, if that is a terminal and it is known how much there is to read.
-fn progress(bytes: Option<u64>) -> ProgressBar {
+pub(crate) fn progress(bytes: Option<u64>) -> ProgressBar {
     let Some(bytes) = bytes.filter(|_| io::stderr().is_terminal()) else { return ProgressBar::hidden() };
     let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr_with_hz(5));
     let style = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}");

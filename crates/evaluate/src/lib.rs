@@ -47,3 +47,5 @@ pub mod metrics;
 pub mod record;
 // A fresh quick run against a record.
 pub mod check;
+// Methods on a stream that is given, instead of one that is made.
+pub mod compare;

@@ -11,7 +11,7 @@
 //! A run without an estimate is counted as missing and takes no part in any mean. An estimate or truth that is not above
 //! zero has no logarithm: such a run is missing as well.
 
-use crate::experiment::{Case, Experiment, Measurement, Scale};
+use crate::experiment::{Case, Experiment, Measurement, Scale, Shown};
 use crate::run::Run;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,9 +71,13 @@ impl Summary {
 
 /// Summaries in the order of the cases; the runs are sorted by case and seed.
 pub fn summarise(experiment: &Experiment, runs: &[Run]) -> Vec<Summary> {
-    let shown = experiment.shown();
+    summarise_cases(&experiment.cases(), experiment.shown(), runs)
+}
+
+/// The same for runs of any cases, experiment or not.
+pub fn summarise_cases(cases: &[Case], shown: Shown, runs: &[Run]) -> Vec<Summary> {
     let mut summaries = Vec::new();
-    for (index, case) in experiment.cases().iter().enumerate() {
+    for (index, case) in cases.iter().enumerate() {
         let from = runs.partition_point(|run| run.case < index);
         let to = runs.partition_point(|run| run.case <= index);
         let runs = &runs[from..to];

@@ -130,7 +130,7 @@ pub(super) enum AmbiguousChoice {
     Drop,
 }
 
-fn matching(name: &str) -> Result<Match, String> {
+pub(crate) fn matching(name: &str) -> Result<Match, String> {
     Match::ALL
         .into_iter()
         .find(|m| m.name() == name && *m != Match::Events)
@@ -147,7 +147,7 @@ fn probability(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| "expected a number above 0 and at most 1".to_owned())
 }
 
-fn picture(path: &str) -> Result<(PathBuf, Image), String> {
+pub(crate) fn picture(path: &str) -> Result<(PathBuf, Image), String> {
     let path = PathBuf::from(path);
     let image = Image::of(&path).ok_or("expected a file name ending in .svg or .png")?;
     Ok((path, image))

@@ -10,6 +10,8 @@ mod truth;
 mod sampled;
 // Logs instead of packets.
 mod events;
+// Every method on one capture.
+mod compare;
 // Experiments.
 mod evaluate;
 // What people get wrong, and systems that fail.

@@ -45,7 +45,7 @@ fn assert_refusal(run: &Run, code: i32, words: &[&str]) {
 #[test]
 fn wrong_flags_are_wrong_usage() {
     let cases: &[(&[&str], &[&str])] = &[
-        (&[], &["expected a command", "rtt", "simulate"]),
+        (&[], &["expected a command", "rtt", "compare", "simulate"]),
         (&["rrt"], &["'rrt'", "'rtt'"]),
         (&["rtt"], &["expected a capture"]),
         (&["rtt", "ntp.pcap", "--memroy", "1MiB"], &["'--memroy'", "'--memory'"]),

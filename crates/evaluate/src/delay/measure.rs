@@ -97,7 +97,7 @@ impl Truth {
     fn compare(&self, meter: &mut RttMeter, group: u16) -> Vec<Measurement> {
         let answers = meter.estimate(Ambiguous::Bounds);
         let found = answers.iter().find(|answer| answer.series.group == group).map(|answer| &answer.distribution);
-        let mut measurements = self.quantiles(found);
+        let mut measurements = compare_quantiles(&self.quantiles, found);
         measurements.extend(self.counts(found));
         let samples = found.map_or(0, Distribution::samples);
         for (quantity, value) in [("samples", samples as f64), ("state_bytes", meter.most_bytes() as f64)] {
@@ -110,20 +110,6 @@ impl Truth {
             });
         }
         measurements
-    }
-
-    fn quantiles(&self, found: Option<&Distribution>) -> Vec<Measurement> {
-        let compare = |(&(name, share), &truth): (&(&str, f64), &Option<f64>)| {
-            let estimate = found.and_then(|distribution| distribution.quantile(share));
-            Measurement {
-                quantity: name.to_owned(),
-                scale: Scale::Log2,
-                truth,
-                estimate: estimate.map(|e| e.value as f64),
-                interval: estimate.map(|e| (e.low as f64, e.high as f64)),
-            }
-        };
-        QUANTILES.iter().zip(&self.quantiles).map(compare).collect()
     }
 
     /// The number of exchanges, in all and per octave. A method that sampled none of an octave estimates zero there, and
@@ -145,4 +131,22 @@ impl Truth {
         }
         counts
     }
+}
+
+/// A distribution at [`QUANTILES`] against the truth there, in nanoseconds.
+pub(crate) fn compare_quantiles(
+    truths: &[Option<f64>; QUANTILES.len()],
+    found: Option<&Distribution>,
+) -> Vec<Measurement> {
+    let compare = |(&(name, share), &truth): (&(&str, f64), &Option<f64>)| {
+        let estimate = found.and_then(|distribution| distribution.quantile(share));
+        Measurement {
+            quantity: name.to_owned(),
+            scale: Scale::Log2,
+            truth,
+            estimate: estimate.map(|e| e.value as f64),
+            interval: estimate.map(|e| (e.low as f64, e.high as f64)),
+        }
+    };
+    QUANTILES.iter().zip(truths).map(compare).collect()
 }

@@ -13,6 +13,7 @@ mod method;
 use method::{Configuration, MethodEntry};
 // One stream through many meters.
 mod measure;
+pub(crate) use measure::compare_quantiles;
 
 /// The tables `[[delay.workloads]]` and `[[delay.methods]]`, before their values are checked.
 #[derive(serde::Deserialize)]
@@ -30,7 +31,7 @@ pub struct Delay {
 }
 
 /// Quantiles at which delays are estimated, and their names.
-const QUANTILES: [(&str, f64); 20] = [
+pub(crate) const QUANTILES: [(&str, f64); 20] = [
     ("p05", 0.05),
     ("p10", 0.10),
     ("p15", 0.15),

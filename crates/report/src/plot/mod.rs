@@ -7,6 +7,7 @@
 // What is drawn.
 mod cdf;
 mod series;
+mod tradeoff;
 // Values to places.
 mod scale;
 // Shapes, and their rendering.
@@ -54,6 +55,26 @@ pub fn write(report: &RttReport, image: Image, to: &mut impl Write) -> io::Resul
 /// Draws p50, p95 and p99 over time with 95% bands, one panel per result, those with the most exchanges first.
 pub fn write_series(reports: &[RttReport], image: Image, to: &mut impl Write) -> io::Result<()> {
     render::write(&series::picture(reports), image, to)
+}
+
+/// How the error of several methods falls with memory: one panel of [`write_tradeoffs`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tradeoff {
+    /// What is measured.
+    pub name: String,
+    /// By method, the same in all panels: bytes, and the error there as a share of the truth.
+    pub curves: Vec<(String, Vec<(usize, f64)>)>,
+}
+
+/// Draws error against memory, one panel each.
+pub fn write_tradeoffs(
+    title: &str,
+    subtitle: &str,
+    panels: &[Tradeoff],
+    image: Image,
+    to: &mut impl Write,
+) -> io::Result<()> {
+    render::write(&tradeoff::picture(title, subtitle, panels), image, to)
 }
 
 /// The heading of a picture: what was measured, cut to the width.

@@ -1,0 +1,214 @@
+//! `dwell compare`: which method, in how much memory? Every method on the user's own capture.
+
+#![allow(clippy::doc_markdown, reason = "these comments are the help text")]
+
+use crate::Failure;
+use crate::output::{self, Output};
+use crate::rtt::{EXPIRY, FLOW_EXPIRY, matching, picture, progress};
+use clap::{Args, ValueEnum};
+use dwell_capture::{CaptureFiles, FrameSource};
+use dwell_evaluate::compare::{Comparison, MatchResult, MethodFacts, Results, SCHEMA, Settings};
+use dwell_observe::Observer;
+use dwell_observe::parse::Key;
+use dwell_report::plot::{self, Image, Tradeoff};
+use dwell_sketch::rtt::Method;
+use dwell_types::{Match, Prefix};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+// Results for people.
+mod table;
+
+/// Which method, in how much memory: every method on your own capture at equal memory, against every exchange of it.
+///
+/// Each match is measured as if it were alone, as dwell rtt --match MATCH --memory SIZE would; the capture is read once.
+/// The truth is what --method exact says. Seeds differ in the methods' hashes, not in the exchanges.
+#[derive(Args)]
+#[command(after_help = "\
+How each method is tuned: all with the same effort, none by hand. They find their parameters while they run: km and fridge
+search the share of the requests that enters, hash-sample lowers its rate until its ids fit and learns how long a request
+waits, auto is exact until the memory is full and then as km; simple has nothing to tune. None needs prior knowledge.
+
+Examples:
+  dwell compare capture.pcapng.gz
+  dwell compare capture.pcap --match tcp-ack --memory 8KiB,32KiB --methods km,hash-sample --seeds 100
+  dwell compare mon.pcap tue.pcap --format json -o compared.json --plot error.svg")]
+pub(crate) struct Arguments {
+    /// Captures in order: pcap or pcapng, plain or in gzip, xz or zstd; - is standard input.
+    #[arg(value_name = "CAPTURE", required = true)]
+    captures: Vec<PathBuf>,
+    /// What all data structures together may hold, for each match.
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = crate::units::bytes,
+        default_value = "4KiB,16KiB,64KiB,256KiB")]
+    memory: Vec<usize>,
+    /// The methods: km, fridge, hash-sample, simple, auto.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = method,
+        default_value = "km,fridge,hash-sample,simple,auto")]
+    methods: Vec<Method>,
+    /// What is a request and what its response, as in dwell rtt.
+    #[arg(long = "match", value_name = "LIST", value_delimiter = ',', value_parser = matching,
+        default_value = "tcp-handshake,tcp-ack,dns")]
+    matches: Vec<Match>,
+    /// What is inside, so that legs are named outward and inward: prefixes such as 10.0.0.0/8 or 2001:db8::/32.
+    #[arg(long, value_name = "PREFIX", value_delimiter = ',')]
+    inside: Vec<Prefix>,
+    /// Seeds of every method's hashes, 1 to N; the average of ten seeds needs ten.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    seeds: u16,
+    /// The form of the results.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Where the results go, instead of standard output.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Draw error against memory, for each match on its worst leg: a file ending in .svg or .png.
+    #[arg(long, value_name = "FILE", value_parser = picture)]
+    plot: Option<(PathBuf, Image)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Table,
+    /// One document, schema dwell.compare/1.
+    Json,
+    /// One row per leg, method, memory and quantity.
+    Csv,
+}
+
+fn method(name: &str) -> Result<Method, String> {
+    let is_it = |method: &Method| method.name() == name && *method != Method::Exact;
+    Method::ALL.into_iter().find(is_it).ok_or_else(|| match name {
+        "exact" => "it is the truth: expected km, fridge, hash-sample, simple or auto".to_owned(),
+        _ => "expected km, fridge, hash-sample, simple or auto".to_owned(),
+    })
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let plot = arguments.plot.as_ref().map(|(path, _)| path);
+    output::check_apart(&arguments.captures, arguments.output.iter().chain(plot))?;
+    let settings = settings(arguments)?;
+    let mut comparison = Comparison::new(&settings).map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut source = CaptureFiles::open(&arguments.captures)?;
+    let mut to = match &arguments.output {
+        Some(path) => Output::file(path)?,
+        None => Output::stdout(),
+    };
+    let plot = match &arguments.plot {
+        Some((path, image)) => Some((Output::file(path)?, *image)),
+        None => None,
+    };
+    let mut observer = observer(arguments, settings.matches.iter().map(|&(matching, _)| matching).collect());
+    let progress = progress(source.bytes_total());
+    let mut frames = 0u64;
+    let damage = loop {
+        match source.next_frame() {
+            Ok(Some(frame)) => observer.observe(&frame, &mut comparison),
+            Ok(None) => break None,
+            Err(error) => break Some(error),
+        }
+        frames += 1;
+        if frames & 0xffff == 0 {
+            progress.set_position(source.bytes_read());
+        }
+    };
+    progress.finish_and_clear();
+    let mut warnings: Vec<String> = source.warnings().iter().map(ToString::to_string).collect();
+    let code = match damage {
+        Some(error) if frames == 0 => return Err(error.into()),
+        // What was read before the damage is sound.
+        Some(error) => {
+            warnings.push(format!("{error}; what follows there was not read"));
+            ExitCode::from(1)
+        }
+        None => ExitCode::SUCCESS,
+    };
+    for warning in &warnings {
+        eprintln!("dwell: warning: {warning}");
+    }
+    let results = Results {
+        schema: SCHEMA,
+        sources: arguments.captures.iter().map(|path| path.display().to_string()).collect(),
+        warnings,
+        seeds: settings.seeds,
+        memory_bytes: settings.memories.clone(),
+        methods: settings.methods.iter().map(|&method| MethodFacts::new(method)).collect(),
+        matches: comparison.finish(),
+    };
+    match arguments.format {
+        Format::Table => table::write(&results, &mut to)?,
+        Format::Json => results.write_json(&mut to)?,
+        Format::Csv => results.write_csv(&mut to)?,
+    }
+    to.finish()?;
+    if let Some((to, image)) = plot {
+        draw(&results, image, to)?;
+    }
+    Ok(code)
+}
+
+/// Draws the largest errors of every match against memory.
+fn draw(results: &Results, image: Image, mut to: Output) -> Result<(), Failure> {
+    let curve = |matched: &MatchResult, method: &'static str| {
+        let errors = matched.worst_errors().into_iter().filter(|&(name, ..)| name == method);
+        let points = errors.filter_map(|(_, bytes, octaves)| Some((bytes, octaves?.exp2() - 1.0)));
+        (method.to_owned(), points.collect())
+    };
+    let panel = |matched: &MatchResult| Tradeoff {
+        name: matched.matching.to_owned(),
+        curves: results.methods.iter().map(|method| curve(matched, method.name)).collect(),
+    };
+    let panels: Vec<Tradeoff> = results.matches.iter().map(panel).collect();
+    let title = format!("Error against memory, {} seeds", results.seeds);
+    let subtitle = "Median over the seeds of the largest error from p5 to p95, on the worst leg. Dark line: 5%.";
+    plot::write_tradeoffs(&title, subtitle, &panels, image, &mut to)?;
+    Ok(to.finish()?)
+}
+
+/// What is compared, each thing once.
+fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
+    /// All meters together: more than that is a slip of the keyboard.
+    const MOST_BYTES: usize = 16 << 30;
+    let mut matches = arguments.matches.clone();
+    matches.sort_unstable();
+    matches.dedup();
+    let mut memories = arguments.memory.clone();
+    memories.sort_unstable();
+    memories.dedup();
+    let mut methods: Vec<Method> = Vec::new();
+    for &method in &arguments.methods {
+        if !methods.contains(&method) {
+            methods.push(method);
+        }
+    }
+    let all = memories.iter().fold(0usize, |sum, &memory| sum.saturating_add(memory));
+    let all = all.saturating_mul(matches.len() * methods.len() * usize::from(arguments.seeds));
+    if all > MOST_BYTES {
+        return Err(Failure::Usage(format!(
+            "--memory: all methods, matches and seeds together would take {} GiB, expected at most {}",
+            all >> 30,
+            MOST_BYTES >> 30
+        )));
+    }
+    let alone = |matching| (matching, observer(arguments, vec![matching]).state_bytes());
+    Ok(Settings {
+        matches: matches.into_iter().map(alone).collect(),
+        has_inside: !arguments.inside.is_empty(),
+        methods,
+        memories,
+        seeds: arguments.seeds.into(),
+        expiry: EXPIRY,
+        flow_expiry: FLOW_EXPIRY,
+    })
+}
+
+fn observer(arguments: &Arguments, matches: Vec<Match>) -> Observer {
+    Observer::new(dwell_observe::Settings {
+        matches,
+        key: Key::Inner,
+        inside: arguments.inside.clone(),
+        group: None,
+        max_groups: 1,
+        seed: 0,
+    })
+}

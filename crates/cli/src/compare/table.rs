@@ -1,0 +1,152 @@
+//! A comparison as tables: one block per match and leg, one line per memory and method.
+
+use dwell_evaluate::compare::{Errors, LegResult, Line, MatchResult, Results};
+use dwell_types::Nanos;
+use std::io::{self, Write};
+
+/// Errors with an interval each, and the largest of many.
+const QUANTILES: [&str; 3] = ["p50", "p95", "p99"];
+const LARGEST: &str = "max_p05_p95";
+
+pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
+    writeln!(to, "{}: {} seeds", results.sources.join(", "), results.seeds)?;
+    for warning in &results.warnings {
+        writeln!(to, "warning: {warning}")?;
+    }
+    for matched in &results.matches {
+        for leg in &matched.legs {
+            block(results, matched.matching, leg, to)?;
+        }
+    }
+    writeln!(
+        to,
+        "\nError: how far the estimate is from the truth, up or down; median and rms over single seeds; avg: rms where the\n\
+         estimates of ten seeds are averaged first. in 95%: share of the seeds whose 95% interval holds the truth. none: seeds\n\
+         without an estimate, which no median or rms counts. max: the largest error over p5, p10 … p95."
+    )?;
+    for method in &results.methods {
+        if let Some(knowledge) = method.prior_knowledge {
+            writeln!(to, "* {} needs prior knowledge: {knowledge}.", method.name)?;
+        }
+    }
+    if results.methods.iter().all(|method| method.prior_knowledge.is_none()) {
+        writeln!(to, "All methods find their parameters while they run; none needs prior knowledge.")?;
+    }
+    writeln!(to)?;
+    results.matches.iter().try_for_each(|matched| writeln!(to, "{}", recommendation(matched, results.seeds)))
+}
+
+fn block(results: &Results, matching: &str, leg: &LegResult, to: &mut impl Write) -> io::Result<()> {
+    write!(to, "\n{matching} {}: {} exchanges", leg.leg, leg.exchanges)?;
+    let truth = leg.truth_ns;
+    for (name, delay) in QUANTILES.into_iter().zip([truth.p50, truth.p95, truth.p99]) {
+        if let Some(delay) = delay {
+            write!(to, ", {name} {}", Nanos::new(delay))?;
+        }
+    }
+    let names: Vec<String> = leg.results.iter().map(|line| name(results, line)).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let sizes: Vec<String> = leg.results.iter().map(|line| size(line.memory_bytes)).collect();
+    let head = width + 2 + sizes.iter().map(|size| size.chars().count()).max().unwrap_or(0);
+    write!(to, "\n{:head$}", "")?;
+    for quantity in QUANTILES {
+        write!(to, "  {quantity:^21}")?;
+    }
+    write!(to, "  {:^21}\n{:head$}", "max", "")?;
+    for _ in QUANTILES {
+        write!(to, "  {:>6} {:>6} {:>7}", "median", "rms", "in 95%")?;
+    }
+    writeln!(to, "  {:>6} {:>6} {:>7}  {:>4}", "median", "rms", "avg", "none")?;
+    for ((line, name), size) in leg.results.iter().zip(&names).zip(&sizes) {
+        let gap = head - width;
+        write!(to, "{name:<width$}{size:>gap$}")?;
+        cells(line, to)?;
+    }
+    Ok(())
+}
+
+/// The method, marked if it must be told what the others find out.
+fn name(results: &Results, line: &Line) -> String {
+    let is_marked = |method: &str| results.methods.iter().any(|m| m.name == method && m.prior_knowledge.is_some());
+    format!("{}{}", line.method, if is_marked(line.method) { "*" } else { "" })
+}
+
+fn cells(line: &Line, to: &mut impl Write) -> io::Result<()> {
+    if let Some(needed) = line.needed_bytes {
+        return writeln!(to, "  too small: {}", size(needed.next_multiple_of(1024)));
+    }
+    let find = |quantity: &str| line.errors.get(quantity);
+    for errors in QUANTILES.map(find) {
+        let of = |value: fn(&Errors) -> Option<f64>| error(errors.and_then(value));
+        let covered = errors.and_then(|e| e.covered_share);
+        let covered = covered.map_or_else(|| "–".to_owned(), |share| format!("{:.0}%", share * 100.0));
+        write!(to, "  {:>6} {:>6} {covered:>7}", of(|e| e.median_octaves), of(|e| e.rms_octaves))?;
+    }
+    let of = |value: fn(&Errors) -> Option<f64>| error(find(LARGEST).and_then(value));
+    let missing = line.errors.values().map(|errors| errors.missing).max().unwrap_or(0);
+    let (median, rms, ten) = (of(|e| e.median_octaves), of(|e| e.rms_octaves), of(|e| e.ten_rms_octaves));
+    writeln!(to, "  {median:>6} {rms:>6} {ten:>7}  {missing:>4}")
+}
+
+fn recommendation(matched: &MatchResult, seeds: u64) -> String {
+    let name = matched.matching;
+    let Some(best) = &matched.recommended else {
+        let reason = if matched.legs.is_empty() { "no exchanges" } else { "no method gave an answer" };
+        return format!("{name}: {reason}.");
+    };
+    let leg = match matched.legs.len() {
+        1 => String::new(),
+        _ if best.max_error_octaves == 0.0 => String::new(),
+        _ => format!(", worst leg ({})", best.worst_leg),
+    };
+    let (method, memory, error) = (best.method, size(best.memory_bytes), error(Some(best.max_error_octaves)));
+    if best.is_good {
+        return format!("{name}: {method} in {memory} is enough: max error {error}, median of {seeds} seeds{leg}.");
+    }
+    format!(
+        "{name}: nothing here stays below 5%; the best is {method} in {memory}: max error {error}, median of {seeds} \
+         seeds{leg}."
+    )
+}
+
+/// Octaves as a percentage of the smaller of estimate and truth, or as a factor from two up.
+fn error(octaves: Option<f64>) -> String {
+    let Some(octaves) = octaves else { return "–".to_owned() };
+    let factor = octaves.exp2();
+    let percent = (factor - 1.0) * 100.0;
+    match percent {
+        0.0 => "0%".to_owned(),
+        p if p < 9.95 => format!("{p:.1}%"),
+        p if p < 99.5 => format!("{p:.0}%"),
+        _ if factor < 99.5 => format!("×{factor:.1}"),
+        _ => format!("×{factor:.0}"),
+    }
+}
+
+fn size(bytes: usize) -> String {
+    match bytes {
+        b if b >= 1 << 20 && b.is_multiple_of(1 << 20) => format!("{} MiB", b >> 20),
+        b if b >= 1 << 10 && b.is_multiple_of(1 << 10) => format!("{} KiB", b >> 10),
+        b => format!("{b} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_read_well() {
+        for (octaves, text) in [
+            (None, "–"),
+            (Some(0.0), "0%"),
+            (Some(0.0703), "5.0%"),
+            (Some(0.5), "41%"),
+            (Some(1.0), "×2.0"),
+            (Some(7.0), "×128"),
+        ] {
+            assert_eq!(error(octaves), text);
+        }
+        assert_eq!([size(4096), size(1 << 20), size(5000)], ["4 KiB", "1 MiB", "5000 B"]);
+    }
+}

@@ -1,0 +1,243 @@
+//! Every method on one capture: that errors are errors, and that what does not fit or does not exist is said.
+
+use crate::run::{dwell, line, testdata};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// The lines of a match and leg.
+fn results<'a>(report: &'a Value, matching: &str, leg: &str) -> &'a [Value] {
+    let find = |list: &'a Value, key: &str, name: &str| {
+        let found = list.as_array().unwrap().iter().find(|one| one[key] == name);
+        found.unwrap_or_else(|| panic!("no {name}"))
+    };
+    let matched = find(&report["matches"], "match", matching);
+    find(&matched["legs"], "leg", leg)["results"].as_array().unwrap()
+}
+
+/// The only line of a method.
+fn of<'a>(results: &'a [Value], method: &str) -> &'a Value {
+    let found: Vec<&Value> = results.iter().filter(|line| line["method"] == method).collect();
+    assert_eq!(found.len(), 1, "{method}");
+    found[0]
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+/// Slow answers are those that are overwritten first: the array loses them, the others weigh what is left.
+#[test]
+fn slow_exchanges_are_lost_by_the_simple_array_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("s.pcap").to_str().unwrap().to_owned();
+    let how = ["--flows", "1", "--queries", "20000", "--span", "10s", "--snap-length", "96"];
+    assert_eq!(dwell(&[&["simulate", "-w", &capture], &how[..]].concat()).code, 0);
+    let report = dwell(&["compare", &capture, "--match", "dns", "--memory", "16KiB", "--format", "json"]).ok().json();
+    let results = results(&report, "dns", "both");
+    let error = |method: &str| number(&of(results, method)["errors"]["p95"]["median_octaves"]);
+    assert!(error("simple") > 0.8, "{}", error("simple"));
+    for method in ["km", "fridge", "hash-sample", "auto"] {
+        assert!(error(method) < 0.6 * error("simple"), "{method}: {}", error(method));
+    }
+    // Bias stays when seeds are averaged, and its intervals miss.
+    let simple = &of(results, "simple")["errors"]["p95"];
+    assert!(number(&simple["mean_octaves"]) < -0.8 && number(&simple["ten_rms_octaves"]) > 0.8);
+    assert_eq!(simple["covered_share"], 0.0);
+    assert_eq!(report["matches"][0]["recommended"]["method"], "hash-sample");
+}
+
+/// While everything fits, `auto` is the truth on every leg, to the last bit; and that is what is recommended.
+#[test]
+fn what_fits_has_no_error() {
+    let capture = testdata("mixed/mixed.pcap.zst");
+    let report = dwell(&["compare", &capture, "--memory", "4MiB", "--methods", "auto", "--format", "json"]).ok().json();
+    let exact = dwell(&["rtt", &capture, "--method", "exact", "--format", "json"]).ok().json();
+    for (matching, leg) in [("tcp-handshake", "sum"), ("tcp-handshake", "before"), ("tcp-ack", "both"), ("dns", "both")]
+    {
+        let auto = of(results(&report, matching, leg), "auto");
+        let errors = auto["errors"].as_object().unwrap();
+        assert_eq!(errors.keys().collect::<Vec<_>>(), ["max_p05_p95", "p50", "p95", "p99"]);
+        for error in errors.values() {
+            assert_eq!((&error["rms_octaves"], &error["ten_rms_octaves"]), (&0.0.into(), &0.0.into()));
+            assert_eq!(error["missing"], 0);
+        }
+        for name in ["p50", "p95", "p99"] {
+            assert_eq!(errors[name]["covered_share"], 1.0);
+        }
+        assert_eq!(auto["samples"].as_f64(), line(&exact, matching, leg)["samples"].as_f64());
+    }
+    for matched in report["matches"].as_array().unwrap() {
+        let recommended = &matched["recommended"];
+        assert_eq!((&recommended["method"], &recommended["is_good"]), (&"auto".into(), &true.into()));
+        for leg in matched["legs"].as_array().unwrap() {
+            let truth = line(&exact, matched["match"].as_str().unwrap(), leg["leg"].as_str().unwrap());
+            for name in ["p50", "p95", "p99"] {
+                assert_eq!(leg["truth_ns"][name], truth["delay_ns"][name]["value"]);
+            }
+        }
+    }
+}
+
+/// Every combination has its line, in order and once; all forms have them; and the same bytes come again.
+#[test]
+fn every_combination_is_there_and_repeats() {
+    let capture = testdata("dns/dns.pcap.xz");
+    let how = ["--match", "dns,dns,tcp-ack", "--memory", "64KiB,16KiB,16KiB", "--methods", "simple,km,simple"];
+    let run = |format: &str| {
+        let run = || dwell(&[&["compare", &capture, "--format", format, "--seeds", "3"], &how[..]].concat()).ok().out;
+        let out = run();
+        assert_eq!(out, run());
+        String::from_utf8(out).unwrap()
+    };
+    let report: Value = serde_json::from_str(&run("json")).unwrap();
+    assert_eq!((&report["schema"], &report["seeds"]), (&"dwell.compare/1".into(), &3.into()));
+    assert_eq!(report["memory_bytes"], serde_json::json!([16384, 65536]));
+    let names: Vec<&Value> = report["matches"].as_array().unwrap().iter().map(|m| &m["match"]).collect();
+    assert_eq!(names, ["tcp-ack", "dns"]);
+    for method in report["methods"].as_array().unwrap() {
+        assert!(method["tuning"].is_string() && method["prior_knowledge"].is_null());
+    }
+    let lines = results(&report, "dns", "both");
+    let combinations: Vec<_> = lines.iter().map(|line| (number(&line["memory_bytes"]), &line["method"])).collect();
+    let (simple, km) = (&Value::from("simple"), &Value::from("km"));
+    assert_eq!(combinations, [(16384.0, simple), (16384.0, km), (65536.0, simple), (65536.0, km)]);
+    for line in lines {
+        assert!(number(&line["state_bytes"]) <= number(&line["memory_bytes"]), "{line}");
+        // Fewer seeds than ten have no average of ten.
+        assert!(line["errors"]["p50"]["ten_rms_octaves"].is_null() && line["errors"]["p50"]["rms_octaves"].is_f64());
+    }
+
+    let csv = run("csv");
+    let rows: Vec<csv::StringRecord> = csv::Reader::from_reader(csv.as_bytes()).records().map(|r| r.unwrap()).collect();
+    assert_eq!(rows.len(), 2 * 4 * 4);
+    let keys = rows.iter().map(|row| [0, 1, 3, 4, 6].map(|column| row[column].to_owned()));
+    assert_eq!(keys.collect::<BTreeSet<_>>().len(), rows.len());
+    let table = run("table");
+    assert!(table.contains("\ndns both: 660 exchanges, p50 ") && table.contains("\ntcp-ack: "), "{table}");
+    assert!(table.lines().all(|line| line.chars().count() <= 120), "{table}");
+}
+
+/// A memory that is too small is told with the one that would do: that one works, and one step less does not.
+#[test]
+fn too_small_is_no_failure() {
+    let capture = testdata("dns/dns.pcap.xz");
+    let compare = |memory: &str, format: &str| {
+        let how = ["--match", "dns", "--memory", memory, "--format", format, "--seeds", "1"];
+        dwell(&[&["compare", &capture], &how[..]].concat()).ok()
+    };
+    let small = compare("4KiB", "json").json();
+    assert!(small["matches"][0]["recommended"].is_null());
+    for line in results(&small, "dns", "both") {
+        assert!(line["state_bytes"].is_null() && line["errors"].as_object().unwrap().is_empty());
+        let needed = line["needed_bytes"].as_u64().unwrap();
+        let method = line["method"].as_str().unwrap();
+        for (memory, fits) in [(needed, true), (needed - 64, false)] {
+            let report = compare(&memory.to_string(), "json").json();
+            let line = of(results(&report, "dns", "both"), method);
+            assert_eq!(line["needed_bytes"].is_null(), fits, "{memory}: {line}");
+            let rtt = ["rtt", &capture, "--match", "dns", "--method", method, "--memory", &memory.to_string()];
+            assert_eq!(dwell(&rtt).code == 0, fits, "{memory}: {line}");
+        }
+    }
+    let table = String::from_utf8(compare("4KiB", "table").out).unwrap();
+    assert!(table.contains("km           4 KiB  too small: 9 KiB\n"), "{table}");
+    assert!(table.ends_with("dns: no method gave an answer.\n"), "{table}");
+}
+
+#[test]
+fn without_exchanges_nothing_is_recommended() {
+    let capture = testdata("icmp/icmp.pcapng");
+    let run = dwell(&["compare", &capture, "--match", "dns", "--memory", "16KiB"]).ok();
+    assert!(String::from_utf8(run.out).unwrap().ends_with("\ndns: no exchanges.\n"));
+    let report = dwell(&["compare", &capture, "--match", "dns", "--format", "json"]).ok().json();
+    assert_eq!(report["matches"], serde_json::json!([{ "match": "dns", "legs": [], "recommended": null }]));
+}
+
+#[test]
+fn legs_are_named_by_what_is_inside() {
+    let capture = testdata("icmp/icmp.pcapng");
+    let how =
+        ["--match", "icmp-echo", "--inside", "10.10.0.0/16,fd00:10::/31", "--memory", "64KiB", "--format", "json"];
+    let report = dwell(&[&["compare", &capture], &how[..]].concat()).ok().json();
+    assert_eq!(of(results(&report, "icmp-echo", "outward"), "auto")["errors"]["p50"]["missing"], 0);
+}
+
+#[test]
+fn results_go_where_they_should() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("compared.json").to_str().unwrap().to_owned();
+    let capture = testdata("ntp/ntp.pcap");
+    let how = ["compare", &capture, "--match", "ntp", "--format", "json", "--seeds", "2"];
+    assert!(dwell(&[&how[..], &["-o", &to]].concat()).ok().out.is_empty());
+    assert_eq!(std::fs::read(&to).unwrap(), dwell(&how).ok().out);
+    // A capture is not replaced by what is said about it.
+    let copy = folder.path().join("c.pcap").to_str().unwrap().to_owned();
+    std::fs::copy(&capture, &copy).unwrap();
+    assert_eq!(dwell(&["compare", &copy, "-o", &copy]).code, 2);
+    assert_eq!(std::fs::read(&copy).unwrap(), std::fs::read(&capture).unwrap());
+    // What was read before damage counts.
+    let mut bytes = std::fs::read(&capture).unwrap();
+    bytes.truncate(bytes.len() / 2);
+    std::fs::write(&copy, &bytes).unwrap();
+    let cut = dwell(&["compare", &copy, "--match", "ntp", "--memory", "64KiB"]);
+    assert!(cut.err.starts_with("dwell: warning: ") && cut.err.contains("c.pcap"), "{}", cut.err);
+    assert!(String::from_utf8(cut.out).unwrap().contains("\nntp both: "));
+}
+
+/// A panel per match, a curve per method; nothing seen draws no curve and fails no run.
+#[test]
+fn a_picture_has_every_match_and_method() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let draw = |capture: &str, to: &str, more: &[&str]| {
+        let capture = testdata(capture);
+        dwell(&[&["compare", &capture, "--seeds", "1", "--plot", to], more].concat()).ok();
+        std::fs::read(to).unwrap()
+    };
+    let svg = String::from_utf8(draw("mixed/mixed.pcap.zst", &at("p.svg"), &[])).unwrap();
+    for word in ["tcp-handshake", "tcp-ack", "dns", "hash-sample", "simple", "km", "auto", "16 KiB", "10%", "1 seeds"] {
+        assert!(svg.contains(word), "{word}");
+    }
+    assert_eq!(svg.as_bytes(), draw("mixed/mixed.pcap.zst", &at("q.svg"), &[]));
+    let png = draw("ntp/ntp.pcap", &at("p.png"), &["--match", "ntp", "--memory", "16KiB", "--methods", "km"]);
+    assert!(png.starts_with(b"\x89PNG"));
+    let all = "tcp-handshake,tcp-ack,tcp-ts,tcp-flow,dns,ntp,icmp-echo,quic-spin";
+    draw("mixed/mixed.pcap.zst", &at("all.svg"), &["--match", all]);
+    let none = draw("icmp/icmp.pcapng", &at("none.svg"), &["--match", "dns"]);
+    assert!(String::from_utf8(none).unwrap().contains("No exchange was measured."));
+}
+
+#[test]
+fn nonsense_is_refused_in_one_line() {
+    let capture = testdata("ntp/ntp.pcap");
+    let cases: &[(&[&str], i32, &[&str])] = &[
+        (&[], 2, &["CAPTURE"]),
+        (&[&capture, "--methods", "exact"], 2, &["'exact'", "truth"]),
+        (&[&capture, "--methods", "km,best"], 2, &["'best'", "hash-sample"]),
+        (&[&capture, "--methods", ""], 2, &["--methods"]),
+        (&[&capture, "--memory", "16KiB,much"], 2, &["'much'", "64KiB"]),
+        (&[&capture, "--memory", "0"], 2, &["--memory"]),
+        (&[&capture, "--memory", "1GiB"], 2, &["--memory", "150 GiB", "16"]),
+        (&[&capture, "--seeds", "0"], 2, &["--seeds", "1..=1000"]),
+        (&[&capture, "--match", "dhcp"], 2, &["'dhcp'", "icmp-echo"]),
+        (&[&capture, "--match", "events"], 2, &["'events'"]),
+        (&[&capture, "--inside", "10.0.0.0/33"], 2, &["--inside"]),
+        (&[&capture, "--format", "xml"], 2, &["'xml'", "json"]),
+        (&[&capture, "--plot", "p.jpg"], 2, &["'p.jpg'", "--plot", ".svg"]),
+        (&[&capture, "--plot", "p.svg", "-o", "p.svg"], 2, &["p.svg", "twice"]),
+        (&["nothing.pcap"], 1, &["nothing.pcap", "No such file"]),
+        (&[&capture, "-o", "nowhere/x.json"], 1, &["nowhere/x.json", "written"]),
+    ];
+    for (arguments, code, words) in cases {
+        let run = dwell(&[&["compare"], *arguments].concat());
+        assert_eq!((run.code, run.out.len()), (*code, 0), "{arguments:?}: {}", run.err);
+        assert!(run.err.starts_with("dwell: ") && run.err.lines().count() == 1, "{}", run.err);
+        for word in *words {
+            assert!(run.err.contains(word), "{} does not say {word}", run.err);
+        }
+    }
+    let help = String::from_utf8(dwell(&["compare", "--help"]).ok().out).unwrap();
+    for word in ["prior knowledge", "km and fridge", "--seeds", "hash-sample lowers its rate"] {
+        assert!(help.contains(word), "{help}");
+    }
+}

@@ -1,0 +1,250 @@
+//! Every method on one stream at equal memory, with the exact method as the truth.
+//!
+//! Each pairing rule is measured as if it were alone: its meters have all of a stated memory. The stream passes once; every
+//! observation goes to the exact meter of its rule and to one meter per method, memory and seed. Seeds differ in the
+//! meters' hashes alone, so what varies over them is what the method adds to the same exchanges.
+
+use crate::delay::{QUANTILES, SHOWN, compare_quantiles};
+use crate::experiment::{Case, Measurement, Scale};
+use crate::metrics::{self, Summary};
+use crate::run::Run;
+use dwell_sketch::distribution::{Ambiguous, Distribution};
+use dwell_sketch::rtt::{self, Answer, Method, RttMeter, SettingsError};
+use dwell_types::{Match, Nanos, Observation, Sink, hash};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+
+// What is said about it.
+mod results;
+pub use results::{Errors, LegResult, Line, MatchResult, MethodFacts, Quantiles, Recommended, Results, SCHEMA};
+
+/// A largest error below this is recommended: 5%, in octaves.
+pub const GOOD_OCTAVES: f64 = 0.070_389_327_891_398;
+
+/// Observations that wait to go through all meters of a rule together.
+const BLOCK: usize = 4096;
+
+/// What is compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The pairing rules, each with the bytes that observing for it takes; they come out of the memory.
+    pub matches: Vec<(Match, usize)>,
+    /// Whether legs are told apart by inside and outside.
+    pub has_inside: bool,
+    /// The methods, in the order of the answer.
+    pub methods: Vec<Method>,
+    /// Bytes for everything together, in the order of the answer.
+    pub memories: Vec<usize>,
+    /// Seeds 1 to this.
+    pub seeds: u64,
+    /// Requests older than this are given up.
+    pub expiry: Nanos,
+    /// The same for [`Match::TcpFlow`].
+    pub flow_expiry: Nanos,
+}
+
+/// Takes observations for all meters, then compares them.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    seeds: u64,
+    panels: Vec<Panel>,
+    /// Index into `panels` by match.
+    panel_of: [Option<usize>; Match::ALL.len()],
+}
+
+/// One rule with its meters.
+#[derive(Clone, Debug)]
+struct Panel {
+    matching: Match,
+    exact: RttMeter,
+    candidates: Vec<Candidate>,
+    /// One per seed of every candidate that fits, in this order.
+    meters: Vec<RttMeter>,
+    block: Vec<Observation>,
+}
+
+/// One method in one memory.
+#[derive(Clone, Debug)]
+struct Candidate {
+    method: Method,
+    memory: usize,
+    /// Bytes that it needs at least, if that is more.
+    needed: Option<usize>,
+}
+
+impl Comparison {
+    /// Nothing seen yet.
+    pub fn new(settings: &Settings) -> Result<Self, SettingsError> {
+        let mut panel_of = [None; Match::ALL.len()];
+        let mut panels = Vec::new();
+        for &(matching, taken) in &settings.matches {
+            panel_of[matching as usize] = Some(panels.len());
+            panels.push(Panel::new(settings, matching, taken)?);
+        }
+        Ok(Self { seeds: settings.seeds, panels, panel_of })
+    }
+
+    /// What every rule's meters say, in the order of the settings.
+    pub fn finish(self) -> Vec<MatchResult> {
+        self.panels.into_iter().map(|panel| panel.finish(self.seeds)).collect()
+    }
+}
+
+impl Sink for Comparison {
+    #[inline]
+    fn take(&mut self, seen: Observation) {
+        let (Observation::Request(sighting) | Observation::Response(sighting)) = &seen;
+        let Some(panel) = self.panel_of[sighting.series.matching as usize] else { return };
+        let panel = &mut self.panels[panel];
+        panel.block.push(seen);
+        if panel.block.len() == BLOCK {
+            panel.pass_on();
+        }
+    }
+}
+
+impl Panel {
+    fn new(settings: &Settings, matching: Match, taken: usize) -> Result<Self, SettingsError> {
+        let meter = |method, memory: usize, seed| {
+            RttMeter::new(&rtt::Settings {
+                matches: vec![matching],
+                has_inside: settings.has_inside,
+                groups: 1,
+                method,
+                memory: memory.saturating_sub(taken),
+                expiry: settings.expiry,
+                flow_expiry: settings.flow_expiry,
+                slots: None,
+                entry_probability: None,
+                fingerprint_bits: 32,
+                seed: hash::word(u64::from_le_bytes(*b"compare\0"), seed),
+                keeps_samples: false,
+            })
+        };
+        let mut panel = Self {
+            matching,
+            exact: meter(Method::Exact, usize::MAX, 0)?,
+            candidates: Vec::new(),
+            meters: Vec::new(),
+            block: Vec::with_capacity(BLOCK),
+        };
+        for &memory in &settings.memories {
+            for &method in &settings.methods {
+                let needed = match meter(method, memory, 1) {
+                    Ok(_) => None,
+                    Err(SettingsError::Memory { needed, .. }) => Some(least(needed + taken, |m| meter(method, m, 1))?),
+                    Err(error) => return Err(error),
+                };
+                panel.candidates.push(Candidate { method, memory, needed });
+                for seed in (1..=settings.seeds).filter(|_| needed.is_none()) {
+                    panel.meters.push(meter(method, memory, seed)?);
+                }
+            }
+        }
+        Ok(panel)
+    }
+
+    /// Sends what waits through all meters. Each is the only one to see its state, so the threads change no answer.
+    fn pass_on(&mut self) {
+        let Self { exact, meters, block, .. } = self;
+        let through = |meter: &mut RttMeter| block.iter().for_each(|&seen| meter.take(seen));
+        rayon::join(|| through(exact), || meters.par_iter_mut().for_each(through));
+        block.clear();
+    }
+
+    fn finish(mut self, seeds: u64) -> MatchResult {
+        self.pass_on();
+        let truth = self.exact.estimate(Ambiguous::Bounds);
+        let found: Vec<Found> = self
+            .meters
+            .par_iter_mut()
+            .map(|meter| Found { answers: meter.estimate(Ambiguous::Bounds), bytes: meter.most_bytes() })
+            .collect();
+        let known = truth.iter().filter(|answer| answer.distribution.samples() > 0);
+        let legs: Vec<LegResult> = known.map(|truth| self.leg(truth, &found, seeds)).collect();
+        let recommended = results::recommend(&legs);
+        MatchResult { matching: self.matching.name(), legs, recommended }
+    }
+
+    /// All candidates against the truth of one series.
+    fn leg(&self, truth: &Answer, found: &[Found], seeds: u64) -> LegResult {
+        let distribution = &truth.distribution;
+        let truths = QUANTILES.map(|(_, share)| distribution.quantile(share).map(|quantile| quantile.value as f64));
+        let mut found = found.chunks_exact(usize::try_from(seeds).unwrap_or(usize::MAX).max(1));
+        let mut lines = Vec::new();
+        for candidate in &self.candidates {
+            let fits = candidate.needed.is_none();
+            let of_seeds = if fits { found.next().unwrap_or_default() } else { &[] };
+            let runs: Vec<Run> = (1..=seeds)
+                .zip(of_seeds)
+                .map(|(seed, found)| Run { case: 0, seed, measurements: found.measure(truth, &truths) })
+                .collect();
+            let summaries = if fits { metrics::summarise_cases(&[candidate.case()], SHOWN, &runs) } else { Vec::new() };
+            lines.push(candidate.line(&summaries));
+        }
+        let at = |share| distribution.quantile(share).map(|quantile| quantile.value);
+        LegResult {
+            leg: truth.series.leg.name(),
+            exchanges: distribution.samples(),
+            truth_ns: Quantiles { p50: at(0.5), p95: at(0.95), p99: at(0.99) },
+            results: lines,
+        }
+    }
+}
+
+/// The least memory from `least` up with which this works; `needed` of an error may not be the last word.
+fn least(mut least: usize, works: impl Fn(usize) -> Result<RttMeter, SettingsError>) -> Result<usize, SettingsError> {
+    const STEP: usize = 64;
+    loop {
+        match works(least) {
+            Ok(_) => return Ok(least),
+            Err(SettingsError::Memory { .. }) => least = least.saturating_add(STEP.max(least / 64)),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+impl Candidate {
+    fn case(&self) -> Case {
+        let parameters = BTreeMap::from([("memory_bytes".to_owned(), self.memory as f64)]);
+        Case { stream: 0, workload: String::new(), method: self.method.name().to_owned(), parameters }
+    }
+
+    fn line(&self, summaries: &[Summary]) -> Line {
+        let value = |name: &str| summaries.iter().find(|s| s.quantity == name).and_then(|s| s.mean);
+        let errors = summaries.iter().filter(|summary| summary.scale == Scale::Log2);
+        Line {
+            method: self.method.name(),
+            memory_bytes: self.memory,
+            needed_bytes: self.needed,
+            state_bytes: value("state_bytes"),
+            samples: value("samples"),
+            errors: errors.map(|summary| (summary.quantity.clone(), Errors::new(summary))).collect(),
+        }
+    }
+}
+
+/// What one meter says.
+struct Found {
+    answers: Vec<Answer>,
+    bytes: usize,
+}
+
+impl Found {
+    fn measure(&self, truth: &Answer, truths: &[Option<f64>; QUANTILES.len()]) -> Vec<Measurement> {
+        let distribution = self.answers.iter().find(|a| a.series == truth.series).map(|a| &a.distribution);
+        let mut measurements = compare_quantiles(truths, distribution);
+        let samples = distribution.map_or(0, Distribution::samples);
+        for (quantity, value) in [("samples", samples as f64), ("state_bytes", self.bytes as f64)] {
+            let (scale, estimate) = (Scale::Value, Some(value));
+            measurements.push(Measurement {
+                quantity: quantity.to_owned(),
+                scale,
+                truth: None,
+                estimate,
+                interval: None,
+            });
+        }
+        measurements
+    }
+}

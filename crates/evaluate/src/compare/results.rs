@@ -1,0 +1,308 @@
+use super::GOOD_OCTAVES;
+use crate::metrics::Summary;
+use dwell_sketch::rtt::Method;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// The name of the JSON's schema.
+pub const SCHEMA: &str = "dwell.compare/1";
+
+/// A comparison, as JSON has it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Results {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// What was read.
+    pub sources: Vec<String>,
+    /// What the reader must know.
+    pub warnings: Vec<String>,
+    /// Seeds of every method's hashes, 1 to this.
+    pub seeds: u64,
+    /// The memories, in rising order.
+    pub memory_bytes: Vec<usize>,
+    /// The methods.
+    pub methods: Vec<MethodFacts>,
+    /// One per pairing rule.
+    pub matches: Vec<MatchResult>,
+}
+
+/// What there is to know of a method before its results.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MethodFacts {
+    /// Its name.
+    pub name: &'static str,
+    /// How it finds its parameters.
+    pub tuning: &'static str,
+    /// What it must be told that the others find out; `None` if nothing.
+    pub prior_knowledge: Option<&'static str>,
+}
+
+impl MethodFacts {
+    /// The facts of a method.
+    pub const fn new(method: Method) -> Self {
+        let tuning = match method {
+            Method::Auto => "every exchange while it fits, then as km",
+            Method::Exact => "none to find",
+            Method::Fridge | Method::Km => "entry probability searched while running",
+            Method::HashSample => "sampling rate from the memory, lifetime learnt while running",
+            Method::Simple => "none to find",
+        };
+        Self { name: method.name(), tuning, prior_knowledge: None }
+    }
+}
+
+/// One pairing rule.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MatchResult {
+    /// Its name.
+    #[serde(rename = "match")]
+    pub matching: &'static str,
+    /// One per leg that has exchanges.
+    pub legs: Vec<LegResult>,
+    /// What to use; `None` without exchanges, or where nothing gives an answer.
+    pub recommended: Option<Recommended>,
+}
+
+/// One leg of a rule.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LegResult {
+    /// Its name.
+    pub leg: &'static str,
+    /// Exchanges that the truth is made of.
+    pub exchanges: u64,
+    /// The truth.
+    pub truth_ns: Quantiles,
+    /// Every method in every memory, by memory.
+    pub results: Vec<Line>,
+}
+
+/// True delays, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Quantiles {
+    pub p50: Option<i64>,
+    pub p95: Option<i64>,
+    pub p99: Option<i64>,
+}
+
+/// One method in one memory.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// The method.
+    pub method: &'static str,
+    /// What it was given.
+    pub memory_bytes: usize,
+    /// What it needs at least, if that is more: then there are no results.
+    pub needed_bytes: Option<usize>,
+    /// What its data structures held at most; mean over the seeds.
+    pub state_bytes: Option<f64>,
+    /// Delays that its estimates rest on; mean over the seeds.
+    pub samples: Option<f64>,
+    /// By quantity: `p50`, `p95`, `p99`, `max_p05_p95`; empty if it did not fit.
+    pub errors: BTreeMap<String, Errors>,
+}
+
+/// Errors of one quantity over the seeds: log₂ of estimated over true, in octaves (see [`crate::metrics`]).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Errors {
+    /// Seeds without an estimate, which take no part in what follows.
+    pub missing: u64,
+    /// Median of the magnitude, over single seeds.
+    pub median_octaves: Option<f64>,
+    /// Root mean square, over single seeds.
+    pub rms_octaves: Option<f64>,
+    /// Mean with its sign; `None` of the largest of several.
+    pub mean_octaves: Option<f64>,
+    /// Median where ten seeds' estimates are averaged first; `None` with fewer than ten.
+    pub ten_median_octaves: Option<f64>,
+    /// Root mean square of the same.
+    pub ten_rms_octaves: Option<f64>,
+    /// Share of the 95% intervals that hold the truth; `None` of the largest of several.
+    pub covered_share: Option<f64>,
+}
+
+impl Errors {
+    pub(super) fn new(summary: &Summary) -> Self {
+        Self {
+            missing: summary.missing,
+            median_octaves: summary.median_error,
+            rms_octaves: summary.rms_error,
+            mean_octaves: summary.mean,
+            ten_median_octaves: summary.ten_median_error,
+            ten_rms_octaves: summary.ten_rms_error,
+            covered_share: summary.covered,
+        }
+    }
+}
+
+/// The least memory that is good enough on every leg, or the best there is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Recommended {
+    /// The method.
+    pub method: &'static str,
+    /// Its memory.
+    pub memory_bytes: usize,
+    /// Median over the seeds of its largest error from p5 to p95, on the worst leg.
+    pub max_error_octaves: f64,
+    /// That leg.
+    pub worst_leg: &'static str,
+    /// Whether this is below 5%, and no seed of any leg without an estimate.
+    pub is_good: bool,
+}
+
+/// What to use where all legs count. Equally small memories go by error, equal errors by the order of the methods.
+pub(super) fn recommend(legs: &[LegResult]) -> Option<Recommended> {
+    let candidates = legs.first()?.results.len();
+    let judged: Vec<(u64, Recommended)> = (0..candidates).filter_map(|number| judge(legs, number)).collect();
+    let good = judged.iter().filter(|(_, judged)| judged.is_good).map(|(_, judged)| judged);
+    let least = good
+        .min_by(|a, b| (a.memory_bytes.cmp(&b.memory_bytes)).then(a.max_error_octaves.total_cmp(&b.max_error_octaves)));
+    let best = || {
+        let best = judged.iter().min_by(|(a_missing, a), (b_missing, b)| {
+            (a_missing.cmp(b_missing)).then(a.max_error_octaves.total_cmp(&b.max_error_octaves))
+        });
+        best.map(|(_, best)| best)
+    };
+    least.or_else(best).cloned()
+}
+
+impl MatchResult {
+    /// By memory and method as in the results, the median of the largest error on the worst leg, in octaves; `None` where
+    /// there is none on some leg.
+    pub fn worst_errors(&self) -> Vec<(&'static str, usize, Option<f64>)> {
+        let lines = self.legs.first().map_or(&[][..], |leg| &leg.results);
+        let error = |number| judge(&self.legs, number).map(|(_, judged)| judged.max_error_octaves);
+        lines.iter().enumerate().map(|(number, line)| (line.method, line.memory_bytes, error(number))).collect()
+    }
+}
+
+/// One candidate on its worst leg, and how often it gave no answer.
+fn judge(legs: &[LegResult], number: usize) -> Option<(u64, Recommended)> {
+    let mut missing = 0;
+    let mut worst: Option<Recommended> = None;
+    for leg in legs {
+        let line = leg.results.get(number)?;
+        let errors = line.errors.get("max_p05_p95")?;
+        missing += errors.missing;
+        let error = errors.median_octaves?;
+        if worst.as_ref().is_none_or(|worst| error > worst.max_error_octaves) {
+            let (method, memory_bytes) = (line.method, line.memory_bytes);
+            worst = Some(Recommended {
+                method,
+                memory_bytes,
+                max_error_octaves: error,
+                worst_leg: leg.leg,
+                is_good: false,
+            });
+        }
+    }
+    let worst = worst?;
+    Some((missing, Recommended { is_good: missing == 0 && worst.max_error_octaves < GOOD_OCTAVES, ..worst }))
+}
+
+impl Results {
+    /// Writes them as an indented object.
+    pub fn write_json(&self, to: &mut impl Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut *to, self)?;
+        writeln!(to)
+    }
+
+    /// Writes them as CSV: one row per leg, method, memory and quantity; one without quantity where a method did not fit.
+    pub fn write_csv(&self, to: &mut impl Write) -> io::Result<()> {
+        let mut writer = csv::Writer::from_writer(to);
+        writer.write_record([
+            "match",
+            "leg",
+            "exchanges",
+            "method",
+            "memory_bytes",
+            "needed_bytes",
+            "quantity",
+            "seeds",
+            "missing",
+            "median_octaves",
+            "rms_octaves",
+            "mean_octaves",
+            "ten_median_octaves",
+            "ten_rms_octaves",
+            "covered_share",
+        ])?;
+        let text = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+        for matched in &self.matches {
+            for leg in &matched.legs {
+                for line in &leg.results {
+                    let needed = line.needed_bytes.map(|bytes| bytes.to_string()).unwrap_or_default();
+                    let (exchanges, memory) = (leg.exchanges.to_string(), line.memory_bytes.to_string());
+                    let head = [matched.matching, leg.leg, &exchanges, line.method, &memory, &needed];
+                    if line.errors.is_empty() {
+                        writer.write_record(head.into_iter().chain([""; 9]))?;
+                    }
+                    for (quantity, errors) in &line.errors {
+                        let counts = [quantity.clone(), self.seeds.to_string(), errors.missing.to_string()];
+                        let numbers = [
+                            errors.median_octaves,
+                            errors.rms_octaves,
+                            errors.mean_octaves,
+                            errors.ten_median_octaves,
+                            errors.ten_rms_octaves,
+                            errors.covered_share,
+                        ];
+                        let rest = counts.into_iter().chain(numbers.map(text));
+                        writer.write_record(head.into_iter().map(str::to_owned).chain(rest))?;
+                    }
+                }
+            }
+        }
+        writer.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A leg with one line per memory and median error; no error: did not fit; `missing` of every line.
+    fn leg(leg: &'static str, lines: &[(usize, Option<f64>)], missing: u64) -> LegResult {
+        let line = |&(memory_bytes, error): &(usize, Option<f64>)| {
+            let errors = Errors {
+                missing,
+                median_octaves: error,
+                rms_octaves: error,
+                mean_octaves: None,
+                ten_median_octaves: None,
+                ten_rms_octaves: None,
+                covered_share: None,
+            };
+            Line {
+                method: "m",
+                memory_bytes,
+                needed_bytes: None,
+                state_bytes: None,
+                samples: None,
+                errors: error.map(|_| ("max_p05_p95".to_owned(), errors)).into_iter().collect(),
+            }
+        };
+        let truth_ns = Quantiles { p50: None, p95: None, p99: None };
+        LegResult { leg, exchanges: 1, truth_ns, results: lines.iter().map(line).collect() }
+    }
+
+    #[test]
+    fn the_least_good_memory_is_recommended_else_the_best() {
+        assert_eq!(GOOD_OCTAVES, 1.05f64.log2());
+        assert_eq!(recommend(&[]), None);
+        assert_eq!(recommend(&[leg("a", &[(1, None)], 0)]), None);
+        let first = [(1, None), (2, Some(0.06)), (2, Some(0.05)), (3, Some(0.0))];
+        let one = recommend(&[leg("a", &first, 0)]).unwrap();
+        assert_eq!((one.memory_bytes, one.max_error_octaves, one.is_good), (2, 0.05, true));
+        // The worst leg decides.
+        let second = [(1, Some(0.0)), (2, Some(0.0)), (2, Some(0.5)), (3, Some(0.01))];
+        let two = recommend(&[leg("a", &first, 0), leg("b", &second, 0)]).unwrap();
+        assert_eq!((two.memory_bytes, two.max_error_octaves, two.worst_leg), (2, 0.06, "a"));
+        // Without answers from every seed nothing is good enough.
+        let rare = recommend(&[leg("a", &first, 0), leg("b", &second, 1)]).unwrap();
+        assert_eq!((rare.memory_bytes, rare.worst_leg, rare.is_good), (3, "b", false));
+        let poor = recommend(&[leg("a", &[(1, Some(0.3)), (2, Some(0.2)), (3, Some(0.4))], 0)]).unwrap();
+        assert_eq!((poor.memory_bytes, poor.is_good), (2, false));
+    }
+}
