@@ -5,7 +5,7 @@
 //! **Model**: admission by the hash of the id makes both one: an exact table admits everything. When the table is full, the
 //! fridge begins with a cautious *p* (see [`EntryProbability`]), open requests above the new threshold go, and the others
 //! move into the fridge in the order of their arrival, as if they had been inserted there. Samples taken before have
-//! weight 1.
+//! weight 1; those that come later are weighed by the product limit.
 //!
 //! **State**: ¾ of the memory for the table, then for the fridge; the last quarter holds the open requests while they move.
 //!
@@ -13,7 +13,7 @@
 
 use crate::exact::Exact;
 use crate::fridge::{EntryProbability, Fridge, FridgeError, Params, Profile};
-use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
+use crate::{Event, Exchanges, Fates, Gate, Meter, Risk, Sample};
 use dwell_types::Timestamp;
 
 /// A table of all open requests that becomes a fridge when it is full.
@@ -114,6 +114,13 @@ impl Meter for Auto {
         }
     }
 
+    fn risks(&self) -> &[Risk] {
+        match &self.phase {
+            Phase::Exact(..) => &[],
+            Phase::Fridge(fridge) => fridge.risks(),
+        }
+    }
+
     fn fates(&self) -> Vec<Fates> {
         match &self.phase {
             Phase::Exact(exact, _) => exact.fates(),
@@ -156,7 +163,7 @@ mod tests {
         let samples = run(&mut auto, 100_000, |_| true, 10_000);
         assert_eq!(samples.len(), 100_000);
         assert!(samples.iter().all(|s| s.weight == 1.0 && s.since_first.get() == 10_000_000));
-        assert_eq!(auto.sampled_since(), None);
+        assert_eq!((auto.sampled_since(), auto.risks().len()), (None, 0));
     }
 
     /// Half of the requests are orphans, so the table must fill. The weights still add up to the number of exchanges:
@@ -173,6 +180,7 @@ mod tests {
         assert!((total - requests as f64 / 2.0).abs() < 5.5 * error, "{total} ± {error}");
         assert!(error < 4_000.0, "{error}");
         assert!(auto.state_bytes() < bytes, "{}", auto.state_bytes());
+        assert!(samples.iter().any(|s| s.band > 0) && auto.risks().len() == 2, "the product limit goes on");
         let fates = auto.fates()[0];
         assert!(fates.is_conserved() && fates.seen == requests, "{fates:?}");
     }

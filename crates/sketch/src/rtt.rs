@@ -92,6 +92,8 @@ pub struct Settings {
 pub enum SettingsError {
     /// Nothing to measure.
     NoMatches,
+    /// More matches, legs and groups together than the store of delays tells apart.
+    Series(usize),
     /// The memory is too small for what was asked.
     Memory {
         /// Bytes allowed.
@@ -111,6 +113,9 @@ impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoMatches => f.write_str("no matches to measure"),
+            Self::Series(series) => {
+                write!(f, "{series} matches × legs × groups: expected at most {}", DelayStore::MOST_SERIES)
+            }
             Self::Memory { given, needed } => {
                 write!(f, "{given} bytes of memory are too few: these matches and groups need at least {needed}")
             }
@@ -257,6 +262,9 @@ impl RttMeter {
             return Err(SettingsError::NoMatches);
         }
         let series: usize = matches.iter().map(|&m| legs(m, settings.has_inside).len() * usize::from(groups)).sum();
+        if series > DelayStore::MOST_SERIES {
+            return Err(SettingsError::Series(series));
+        }
         let split = Split::new(settings, &matches, series)?;
         let store = match split.store {
             None => DelayStore::unbounded(series),
@@ -372,6 +380,7 @@ impl RttMeter {
     fn keep(&mut self, number: usize) {
         let rule = &self.rules[number];
         for sample in &self.samples {
+            debug_assert!(sample.band == 0 || rule.risk(usize::from(sample.tag)).is_some(), "a band needs its risk");
             self.store.update(rule.first_series + usize::from(sample.tag), sample);
         }
         if let Some(kept) = &mut self.kept {
