@@ -59,16 +59,15 @@ impl Censoring {
         }
     }
 
-    /// How many exchanges a response stands for, if it counts; `gate` is open with probability `p`.
+    /// The probability that a response had to pass the gate, if it counts; the gate is open with probability `p`.
     #[inline]
-    pub(super) fn exchanges(&mut self, id: ExchangeId, p: f64, inserted: u64) -> Option<f64> {
+    pub(super) fn probability(&mut self, id: ExchangeId, p: f64, inserted: u64) -> Option<f64> {
         while self.narrow.first().is_some_and(|&(_, _, until)| inserted >= until) {
             self.narrow.remove(0);
         }
         match self.narrow.first() {
-            Some((gate, _, _)) if !gate.admits(id) => None,
-            Some((_, p, _)) => Some(1.0 / p),
-            None => Some(1.0 / p),
+            Some(&(gate, narrow, _)) => gate.admits(id).then_some(narrow),
+            None => Some(p),
         }
     }
 
@@ -109,7 +108,7 @@ mod tests {
             (0..4_000u64)
                 .map(|i| ExchangeId(hash::finish(i)))
                 .filter(|&id| gate.admits(id))
-                .filter_map(|id| censoring.exchanges(id, p, inserted))
+                .filter_map(|id| Some(1.0 / censoring.probability(id, p, inserted)?))
                 .sum()
         };
         let all = |sum: f64| assert!((sum / 4_000.0 - 1.0).abs() < 0.15, "{sum}");
@@ -118,7 +117,7 @@ mod tests {
         assert!(censoring.narrow.is_empty());
         all(counted(&mut censoring, narrow, 0.125, 21));
         censoring.change(narrow, 0.125, wide, 30);
-        assert_eq!(censoring.exchanges(ExchangeId(0), 0.5, 31), Some(8.0));
+        assert_eq!(censoring.probability(ExchangeId(0), 0.5, 31), Some(0.125));
         all(counted(&mut censoring, wide, 0.5, 429));
         assert_eq!(censoring.narrow.len(), 1);
         all(counted(&mut censoring, wide, 0.5, 430));

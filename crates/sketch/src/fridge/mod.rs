@@ -16,7 +16,8 @@
 //!
 //! **Estimate**: a sample that saw *x* insertions strictly between its request and its response was sampled with
 //! probability *q* = *p* (1 − 1/*M*)^*x*; its weight is 1/*q*. *x* counts requests that were *inserted*, so *p* may change
-//! while running: a response, too, must pass the gate, and each sample is weighed by the smaller *p* of the two. Unbiased for the number of exchanges in every
+//! while running: a response, too, must pass the gate, and each sample is weighed by the smaller *p* of the two. Unbiased
+//! for the number of exchanges in every
 //! set of delays; variance Σ(1/*q* − 1) over exchanges, estimated by Σ(1/*q*² − 1/*q*) over samples. A false match (another
 //! request's fingerprint) has probability 2^−bits per response that has no entry of its own.
 //!
@@ -26,7 +27,7 @@
 //!
 //! **Product limit** (`km`): responses that do not find their entry count, too: they were open for longer than the entry that is
 //! there. What is lost is then replaced by what is known of those that lasted as long, and not by the survivors' weights
-//! alone ([`crate::Risk`], `docs/papers/zheng22-fridge.md`).
+//! alone ([`crate::Risk`], `docs/papers/product-limit.md`).
 //!
 //! **Merge**: samples of fridges over disjoint traffic are simply put together; slots are not mergeable.
 //!

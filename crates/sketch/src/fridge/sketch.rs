@@ -278,7 +278,9 @@ impl Fridge {
                 return None;
             }
             self.slots[at] = entry.answered();
-            return self.answer(entry, response, 0);
+            // It had to pass the gate twice: when it entered, and now.
+            let p = self.probability.at_step(entry.step().max(self.probability.step()));
+            return self.answer(entry, response, p);
         }
         self.limited_response(response, at, is_own)
     }
@@ -291,7 +293,8 @@ impl Fridge {
             return None;
         }
         let censoring = self.censoring.as_mut()?;
-        let exchanges = censoring.exchanges(response.id, self.probability.value(), self.inserted)?;
+        let p = censoring.probability(response.id, self.probability.value(), self.inserted)?;
+        let exchanges = 1.0 / p;
         if !self.is_fixed {
             self.profile.respond(exchanges);
         }
@@ -304,17 +307,16 @@ impl Fridge {
             censoring.censor(response.tag, insertions, exchanges);
             return None;
         }
-        let band = if entry.is_expired(response.at, self.exchanges.expiry) {
+        self.slots[at] = entry.answered();
+        // The sample stands for responses, which passed the gate now, and not for requests, which passed it earlier.
+        let sample = self.answer(entry, response, p);
+        let censoring = self.censoring.as_mut()?;
+        let Some(sample) = sample else {
             // One that is too slow to count.
             censoring.censor(response.tag, insertions, exchanges);
-            0
-        } else {
-            censoring.find(response.tag, insertions, exchanges)
+            return None;
         };
-        self.slots[at] = entry.answered();
-        let sample = self.answer(entry, response, band)?;
-        // It stands for responses, which passed the gate now, and not for requests, which passed it earlier.
-        Some(Sample { weight: exchanges * (self.decay * insertions as f64).exp(), ..sample })
+        Some(Sample { band: censoring.find(response.tag, insertions, exchanges), ..sample })
     }
 
     /// Whether a request with the fingerprint of an entry repeats it; counts it if so.
@@ -349,9 +351,10 @@ impl Fridge {
         self.until_choice = self.window;
     }
 
-    /// The sample of a response that found its request, unless that has expired.
+    /// The sample of a response that found its request, unless that has expired; `p` is the probability that the gate let
+    /// it through.
     #[inline]
-    fn answer(&mut self, entry: Slot, response: &Event, band: u8) -> Option<Sample> {
+    fn answer(&mut self, entry: Slot, response: &Event, p: f64) -> Option<Sample> {
         let inserted_since = inserted_since(self.inserted, entry);
         let counts = &mut self.counts[usize::from(entry.tag())];
         if entry.is_expired(response.at, self.exchanges.expiry) {
@@ -365,10 +368,9 @@ impl Fridge {
             at: response.at,
             since_first,
             since_last: Nanos::new(since_first.get() - entry.repeated_after().get()),
-            // It had to pass the gate twice: when it entered, and now.
-            weight: 1.0 / (self.probability.at_step(entry.step().max(self.probability.step())) * survived),
+            weight: 1.0 / (p * survived),
             inserted_since,
-            band,
+            band: 0,
             tag: entry.tag(),
         };
         if entry.has(REPEATED) {
