@@ -392,8 +392,7 @@ impl Octaves {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exact::Exact;
-    use crate::test_support::{exchanges, request, response};
+    use crate::test_support::{assert_exact, exchanges, request, response};
     use dwell_types::Match;
 
     const LONG: Lifetime = Lifetime::Given(Nanos::from_secs(100));
@@ -424,20 +423,8 @@ mod tests {
     #[test]
     fn with_room_it_is_exact() {
         for matching in [Match::Dns, Match::TcpHandshake, Match::TcpTs] {
-            let mut exact = Exact::new(exchanges(matching, Nanos::from_secs(100)));
             let mut table = table(1 << 20, LONG, matching);
-            let (mut expected, mut found) = (Vec::new(), Vec::new());
-            for i in 0..2_000u64 {
-                let at = i as i64 * 6_400;
-                let again = Event { token: 2, tag: 1, ..request(hash::finish(i.saturating_sub(3)), at + 64) };
-                let answer = Event { token: 1, ..response(hash::finish(i.saturating_sub(5)), at + 128) };
-                for event in [Event { token: 1, ..request(hash::finish(i), at) }, again, answer] {
-                    exact.update(&[event], &mut expected);
-                    table.update(&[event], &mut found);
-                }
-            }
-            assert_eq!(found, expected, "{matching:?}");
-            assert_eq!(table.fates(), exact.fates(), "{matching:?}");
+            assert_exact(&mut table, matching);
             assert_eq!(table.gate(), Gate::new(hash::word(1, 2), 1.0));
         }
     }

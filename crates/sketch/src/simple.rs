@@ -266,8 +266,7 @@ impl Meter for Simple {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exact::Exact;
-    use crate::test_support::{exchanges, request, response};
+    use crate::test_support::{assert_exact, exchanges, request, response};
     use dwell_types::Match;
 
     const GOOD: Params = Params { slots: 1 << 10, stages: 1, fingerprint_bits: 32, overwrite: Overwrite::Always };
@@ -286,23 +285,11 @@ mod tests {
     #[test]
     fn with_room_it_is_exact() {
         for (matching, stages) in [(Match::Dns, 1), (Match::TcpHandshake, 4), (Match::TcpTs, 6)] {
-            let mut exact = Exact::new(exchanges(matching, Nanos::from_secs(100)));
             let overwrite = Overwrite::WhenOlder(Nanos::from_secs(100));
             let mut simple = simple(Params { slots: 1 << 20, stages, overwrite, ..GOOD }, matching);
-            let (mut expected, mut found) = (Vec::new(), Vec::new());
-            for i in 0..2_000u64 {
-                let at = i as i64 * 6_400;
-                let again = Event { token: 2, tag: 1, ..request(hash::finish(i.saturating_sub(3)), at + 64) };
-                let answer = Event { token: 1, ..response(hash::finish(i.saturating_sub(5)), at + 128) };
-                for event in [Event { token: 1, ..request(hash::finish(i), at) }, again, answer] {
-                    exact.update(&[event], &mut expected);
-                    simple.update(&[event], &mut found);
-                }
-            }
-            assert_eq!(found, expected, "{matching:?}");
+            assert_exact(&mut simple, matching);
             let lost = simple.fates().iter().map(|f| f.evicted + f.not_admitted).sum::<u64>();
             assert_eq!(lost, 0, "{matching:?}");
-            assert_eq!(simple.fates(), exact.fates(), "{matching:?}");
         }
     }
 
