@@ -27,7 +27,7 @@ mod table;
 #[command(after_help = "\
 How each method is tuned: all with the same effort, none by hand. They find their parameters while they run: km and fridge
 search the share of the requests that enters, hash-sample lowers its rate until its ids fit and learns how long a request
-waits, auto is exact until the memory is full and then as km; simple has nothing to tune. None needs prior knowledge.
+waits, auto is exact until the memory is full, and then chooses by age what may wait; simple has nothing to tune. None needs prior knowledge.
 
 Examples:
   dwell compare capture.pcapng.gz

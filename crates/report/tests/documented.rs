@@ -17,7 +17,7 @@ fn keys(value: &Value, found: &mut BTreeSet<String>) {
         Value::Object(map) => {
             for (key, value) in map {
                 // Reasons and matches are data.
-                if !["rejected", "fridges"].contains(&key.as_str()) {
+                if !["rejected", "rules"].contains(&key.as_str()) {
                     keys(value, found);
                 }
                 found.insert(key.clone());

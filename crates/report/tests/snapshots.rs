@@ -59,7 +59,7 @@ fn json_has_the_documented_keys() {
     let rejected: u64 = frames["rejected"].as_object().unwrap().values().map(|v| v.as_u64().unwrap()).sum();
     assert_eq!(frames["total"].as_u64().unwrap(), frames["decoded"].as_u64().unwrap() + rejected);
     assert_eq!(value["memory"]["budget_bytes"], 65_536);
-    assert_eq!(value["method"]["fridges"]["tcp-ack"]["slots"], 3_072);
+    assert_eq!(value["method"]["rules"]["tcp-ack"]["slots"], 3_072);
     for line in value["results"].as_array().unwrap() {
         let requests = &line["requests"];
         let fate = |name: &str| requests[name].as_u64().unwrap();

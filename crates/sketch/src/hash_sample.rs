@@ -30,10 +30,10 @@
 //!
 //! **Source**: the comparison that zheng22 lacks (`docs/papers/zheng22-fridge.md`).
 
-use crate::table::{Entry, Place, Table};
-use crate::waiting::{Meets, Waiting, count_open};
+use crate::table::{Place, Table};
+use crate::waiting::{Meets, Sampled, count_open, fingerprint};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
-use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
+use dwell_types::{Nanos, Repeat, Timestamp, hash};
 use std::fmt;
 
 /// How long a request may wait.
@@ -96,31 +96,6 @@ pub struct HashSample {
     fates: Vec<Fates>,
     began: Option<Timestamp>,
     latest: Timestamp,
-}
-
-/// A request with its whole id: the lower half as fingerprint, and the upper half.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sampled {
-    waiting: Waiting,
-    upper: u32,
-}
-
-impl Sampled {
-    fn new(request: &Event) -> Self {
-        Self { waiting: Waiting::new(fingerprint(request.id), request), upper: (request.id.0 >> 32) as u32 }
-    }
-}
-
-impl Entry for Sampled {
-    #[inline]
-    fn key(&self) -> u64 {
-        u64::from(self.upper) << 32 | u64::from(self.waiting.fingerprint())
-    }
-}
-
-#[inline]
-fn fingerprint(id: ExchangeId) -> u32 {
-    id.0 as u32
 }
 
 /// *p* of a step.
@@ -254,7 +229,7 @@ impl HashSample {
             let waiting = &entry.waiting;
             let fates = &mut fates[waiting.tag()];
             let is_old = waiting.is_older(latest, lifetime);
-            let is_kept_out = !is_old && !gate.admits(ExchangeId(entry.key()));
+            let is_kept_out = !is_old && !gate.admits(entry.id());
             fates.expired += u64::from(is_old && waiting.is_open());
             fates.not_admitted += u64::from(is_kept_out && waiting.is_open());
             kept += usize::from(!is_old && !is_kept_out);
@@ -294,13 +269,12 @@ impl HashSample {
             Repeat::Ambiguous => _ = self.open.remove(at),
             repeat @ Repeat::Ignored => self.open.get_mut(at).waiting.close(repeat),
         }
-        let (mut sample, is_resolved) = waiting.sample(response);
-        sample.weight = self.weight;
+        let (sample, is_resolved) = waiting.sample(response);
         let fates = &mut self.fates[waiting.tag()];
         fates.matched += 1;
         fates.resolved += u64::from(is_resolved);
-        self.delays.update(sample.since_first, sample.weight);
-        Some(sample)
+        self.delays.update(sample.since_first, self.weight);
+        Some(sample.weighted(self.weight))
     }
 
     /// Touches the slots that the events' ids will need, so that the cache misses of a batch overlap.

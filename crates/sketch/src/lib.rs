@@ -12,10 +12,10 @@ pub use sample::{Fates, Sample};
 // What takes requests and responses and gives weighted delays: the interface, then the methods.
 mod meter;
 pub use meter::{Event, Exchanges, Gate, Meter};
-pub mod auto;
 pub mod exact;
 pub mod fridge;
 pub mod hash_sample;
+pub mod horizon;
 pub mod lut;
 pub mod mis;
 pub mod simple;

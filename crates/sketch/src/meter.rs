@@ -16,10 +16,13 @@ pub trait Meter {
         Gate::OPEN
     }
 
-    /// By tag, what a product limit needs to weigh the samples, if the method has one.
-    fn risks(&self) -> &[Risk] {
-        &[]
+    /// What a product limit needs to weigh the samples of a series, if the method has one.
+    fn risk(&self, _tag: usize) -> Option<Risk> {
+        None
     }
+
+    /// Begins anew with what [`Meter::risk`] tells; open requests stay.
+    fn forget_risk(&mut self) {}
 
     /// What became of the requests and responses of every series so far; the index is the tag.
     fn fates(&self) -> Vec<Fates>;
@@ -54,6 +57,11 @@ impl Gate {
     pub(crate) fn with_probability(self, probability: f64) -> Self {
         let passing = (probability * 2f64.powi(32)).round().max(1.0);
         Self { threshold: (passing - 1.0) as u32, ..self }
+    }
+
+    /// The probability with which an id passes.
+    pub(crate) fn probability(self) -> f64 {
+        (f64::from(self.threshold) + 1.0) * 2f64.powi(-32)
     }
 
     /// Whether an exchange passes.

@@ -1,10 +1,10 @@
 //! The question "how long do responses take", whole: one meter per pairing rule, one store of delays, one memory budget.
 
-use crate::auto::Auto;
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
 use crate::exact::Exact;
 use crate::fridge::{Fridge, FridgeError, Params, Profile};
 use crate::hash_sample::{HashSample, HashSampleError, Lifetime};
+use crate::horizon::{Horizon, HorizonError};
 use crate::simple::{self, Overwrite, Simple, SimpleError};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Risk, Sample};
 use dwell_types::{Leg, Match, Nanos, Observation, Series, Sink, Timestamp, hash};
@@ -13,7 +13,7 @@ use std::fmt;
 /// How delays are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Exact while it fits, then what [`Method::Km`] is.
+    /// Exact while it fits, then every id waits as long as its hash says.
     Auto,
     /// Every exchange, in as much memory as that takes.
     Exact,
@@ -107,6 +107,8 @@ pub enum SettingsError {
     Simple(SimpleError),
     /// A parameter of the table of sampled ids is out of range.
     HashSample(HashSampleError),
+    /// The table of the default method is too small.
+    Horizon(HorizonError),
 }
 
 impl fmt::Display for SettingsError {
@@ -122,6 +124,7 @@ impl fmt::Display for SettingsError {
             Self::Fridge(error) => error.fmt(f),
             Self::Simple(error) => error.fmt(f),
             Self::HashSample(error) => error.fmt(f),
+            Self::Horizon(error) => error.fmt(f),
         }
     }
 }
@@ -137,6 +140,12 @@ impl From<SimpleError> for SettingsError {
 impl From<HashSampleError> for SettingsError {
     fn from(error: HashSampleError) -> Self {
         Self::HashSample(error)
+    }
+}
+
+impl From<HorizonError> for SettingsError {
+    fn from(error: HorizonError) -> Self {
+        Self::Horizon(error)
     }
 }
 
@@ -200,13 +209,12 @@ struct Rule {
     batch: usize,
     /// Counts at the end of the last interval.
     reported: Vec<Fates>,
-    reported_risks: Vec<Risk>,
 }
 
 #[allow(clippy::large_enum_variant, reason = "a handful per run, on the hot path")]
 #[derive(Clone, Debug)]
 enum AnyMeter {
-    Auto(Auto),
+    Auto(Horizon),
     Exact(Exact),
     Fridge(Fridge),
     HashSample(HashSample),
@@ -249,6 +257,8 @@ pub struct RuleState {
     pub sampled_since: Option<Timestamp>,
     /// Slots, present entry probability and fingerprint bits, where there is a fridge.
     pub fridge: Option<(u32, f64, u32)>,
+    /// The chances with which the fastest and the slowest exchanges are sampled now, where ids have horizons.
+    pub horizon: Option<(f64, f64)>,
 }
 
 impl RttMeter {
@@ -290,7 +300,7 @@ impl RttMeter {
             let slots = settings.slots.unwrap_or(fitting);
             let meter = match settings.method {
                 Method::Exact => AnyMeter::Exact(Exact::new(exchanges)),
-                Method::Auto => AnyMeter::Auto(Auto::new(exchanges, bytes, settings.fingerprint_bits)?),
+                Method::Auto => AnyMeter::Auto(Horizon::new(bytes, exchanges)?),
                 Method::Fridge | Method::Km => AnyMeter::Fridge(Fridge::new(
                     Params {
                         slots,
@@ -329,7 +339,6 @@ impl RttMeter {
                 queue: Vec::with_capacity(split.batch),
                 batch: split.batch,
                 reported: vec![Fates::default(); tags],
-                reported_risks: Vec::new(),
             });
             first_series += tags;
         }
@@ -380,7 +389,6 @@ impl RttMeter {
     fn keep(&mut self, number: usize) {
         let rule = &self.rules[number];
         for sample in &self.samples {
-            debug_assert!(sample.band == 0 || rule.risk(usize::from(sample.tag)).is_some(), "a band needs its risk");
             self.store.update(rule.first_series + usize::from(sample.tag), sample);
         }
         if let Some(kept) = &mut self.kept {
@@ -437,7 +445,7 @@ impl RttMeter {
         self.most_bytes = self.most_bytes.max(self.state_bytes());
         for rule in &mut self.rules {
             rule.reported = rule.fates(&self.doors);
-            rule.reported_risks = each_meter!(&rule.meter, meter => meter.risks().to_vec());
+            each_meter!(&mut rule.meter, meter => meter.forget_risk());
         }
         self.store.reset();
     }
@@ -447,13 +455,17 @@ impl RttMeter {
         self.rules.iter().map(|rule| {
             let describe = |f: &Fridge| (f.slots(), f.entry_probability().value(), f.fingerprint_bits());
             let (sampled_since, fridge) = match &rule.meter {
-                AnyMeter::Auto(auto) => (auto.sampled_since(), auto.fridge().map(describe)),
+                AnyMeter::Auto(horizon) => (horizon.sampled_since(), None),
                 AnyMeter::Exact(_) => (None, None),
                 AnyMeter::HashSample(sample) if sample.probability() == 1.0 => (None, None),
                 AnyMeter::HashSample(_) | AnyMeter::Simple(_) => (Some(Timestamp::from_nanos(i64::MIN)), None),
                 AnyMeter::Fridge(fridge) => (Some(Timestamp::from_nanos(i64::MIN)), Some(describe(fridge))),
             };
-            RuleState { matching: rule.matching, sampled_since, fridge }
+            let horizon = match &rule.meter {
+                AnyMeter::Auto(horizon) if sampled_since.is_some() => Some(horizon.probabilities()),
+                _ => None,
+            };
+            RuleState { matching: rule.matching, sampled_since, fridge, horizon }
         })
     }
 
@@ -466,7 +478,6 @@ impl RttMeter {
                 each_meter!(&rule.meter, meter => meter.state_bytes())
                     + size_of::<Rule>()
                     + rule.reported.capacity() * size_of::<Fates>()
-                    + rule.reported_risks.capacity() * size_of::<Risk>()
                     + rule.queue.capacity() * size_of::<Event>()
                     + self.doors[rule.matching as usize].turned_away.capacity() * size_of::<[u64; 2]>()
             })
@@ -510,8 +521,7 @@ impl Sink for RttMeter {
 impl Rule {
     /// What the responses of a series met in this interval.
     fn risk(&self, tag: usize) -> Option<Risk> {
-        let risk = each_meter!(&self.meter, meter => meter.risks().get(tag).copied())?;
-        Some(self.reported_risks.get(tag).map_or(risk, |then| risk.since(then)))
+        each_meter!(&self.meter, meter => meter.risk(tag))
     }
 
     fn fates(&self, doors: &[Door; Match::ALL.len()]) -> Vec<Fates> {
@@ -569,9 +579,12 @@ impl Split {
         if settings.method == Method::Exact {
             return Ok(split);
         }
-        let has_limit = matches!(settings.method, Method::Auto | Method::Km);
-        let risks = if has_limit { 2 * size_of::<Risk>() } else { 0 };
-        let counts = series * (3 * size_of::<Fates>() + size_of::<[u64; 2]>() + risks);
+        let (series_limit, limit) = match settings.method {
+            Method::Auto => (Horizon::SERIES_BYTES, 0),
+            Method::Km => Fridge::LIMIT_BYTES,
+            _ => (0, 0),
+        };
+        let counts = series * (3 * size_of::<Fates>() + size_of::<[u64; 2]>() + series_limit);
         let least_store = DelayStore::least_bytes(series);
         let tables =
             settings.slots.map(|slots| matches.len().saturating_mul(slots as usize * settings.method.slot_bytes()));
@@ -582,7 +595,7 @@ impl Split {
         };
         split.batch = if least.max(settings.memory) < CACHE { SMALL_BATCH } else { BATCH };
         let queue = split.batch * size_of::<Event>();
-        let rules = matches.len() * (size_of::<Rule>() + size_of::<Profile>() + queue);
+        let rules = matches.len() * (size_of::<Rule>() + size_of::<Profile>() + limit + queue);
         let overhead = counts + rules + split.batch * size_of::<Sample>() + size_of::<RttMeter>();
         let needed = least.saturating_add(overhead);
         if needed > settings.memory {

@@ -12,6 +12,9 @@ pub struct Sample {
     pub since_last: Nanos,
     /// One over the chance that this exchange was sampled; at least 1.
     pub weight: f64,
+    /// Where it is not known which of several requests was answered: one over the chance that this was seen, and not only its
+    /// last request. At least `weight`, and equal to it where requests that are repeated stay.
+    pub repeat_weight: f64,
     /// Requests inserted between the request and the response; zero for methods that do not count them.
     pub inserted_since: u64,
     /// How many insertions it survived, coarsely, for the product limit of its series; zero if the weight is all
@@ -22,6 +25,12 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// The same standing for so many exchanges.
+    #[inline]
+    pub(crate) fn weighted(self, weight: f64) -> Self {
+        Self { weight, repeat_weight: weight, ..self }
+    }
+
     /// Whether it is not known which of several requests was answered.
     #[inline]
     pub fn is_ambiguous(&self) -> bool {

@@ -4,6 +4,7 @@
 //! left over.
 
 use crate::repeats::{Tokens, byte};
+use crate::table::Entry;
 use crate::{Event, Exchanges, Fates, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 
@@ -15,10 +16,11 @@ pub(crate) struct Waiting {
     first_low: u32,
     first_high: u16,
     tag: u16,
-    /// Time from the first to the last equal request in units of 64 ns, rounded down; saturates at 275 s.
-    repeated_after: u32,
-    tokens: Tokens,
+    /// Time from the first to the last equal request, 40 bits of nanoseconds; saturates at 1,099 s.
+    repeated_low: u32,
+    repeated_high: u8,
     state: State,
+    tokens: Tokens,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,7 +37,7 @@ enum State {
 }
 
 const TIME_BITS: u32 = 48;
-const REPEAT_UNIT_NS: i64 = 64;
+const REPEAT_BITS: u32 = 40;
 
 /// What a request is to the entry that it finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,9 +60,10 @@ impl Waiting {
             first_low: first as u32,
             first_high: (first >> 32) as u16,
             tag: request.tag,
-            repeated_after: 0,
-            tokens: Tokens::new(request.token),
+            repeated_low: 0,
+            repeated_high: 0,
             state: State::Open,
+            tokens: Tokens::new(request.token),
         }
     }
 
@@ -109,7 +112,8 @@ impl Waiting {
     /// Time from the last equal request to `at`.
     #[inline]
     fn since_last(&self, at: Timestamp) -> Nanos {
-        Nanos::new(self.since_first(at).get() - i64::from(self.repeated_after) * REPEAT_UNIT_NS)
+        let repeated_after = i64::from(self.repeated_low) | i64::from(self.repeated_high) << 32;
+        Nanos::new(self.since_first(at).get() - repeated_after)
     }
 
     /// Whether more than `age` lies between the last equal request and `at`, in either direction: what seems to come from
@@ -127,8 +131,8 @@ impl Waiting {
 
     /// Takes an equal request.
     pub(crate) fn repeat(&mut self, request: &Event) {
-        let units = self.since_first(request.at).get().max(0) / REPEAT_UNIT_NS;
-        self.repeated_after = u32::try_from(units).unwrap_or(u32::MAX);
+        let after = self.since_first(request.at).get().clamp(0, (1 << REPEAT_BITS) - 1);
+        (self.repeated_low, self.repeated_high) = (after as u32, (after >> 32) as u8);
         self.tokens.last = byte(request.token);
         self.state = State::Repeated;
     }
@@ -148,6 +152,7 @@ impl Waiting {
             since_first: self.since_first(response.at),
             since_last: self.since_last(response.at),
             weight: 1.0,
+            repeat_weight: 1.0,
             inserted_since: 0,
             band: 0,
             tag: self.tag,
@@ -155,6 +160,38 @@ impl Waiting {
         let is_resolved = self.state == State::Repeated && sample.resolve(self.tokens.answered(response.token));
         (sample, is_resolved)
     }
+}
+
+/// A request with its whole id: the lower half as fingerprint, and the upper half.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sampled {
+    pub(crate) waiting: Waiting,
+    upper: u32,
+}
+
+impl Sampled {
+    #[inline]
+    pub(crate) fn new(request: &Event) -> Self {
+        Self { waiting: Waiting::new(fingerprint(request.id), request), upper: (request.id.0 >> 32) as u32 }
+    }
+
+    #[inline]
+    pub(crate) fn id(&self) -> ExchangeId {
+        ExchangeId(self.key())
+    }
+}
+
+impl Entry for Sampled {
+    #[inline]
+    fn key(&self) -> u64 {
+        u64::from(self.upper) << 32 | u64::from(self.waiting.fingerprint())
+    }
+}
+
+/// The lower half of an id.
+#[inline]
+pub(crate) fn fingerprint(id: ExchangeId) -> u32 {
+    id.0 as u32
 }
 
 /// Counts what still waits: as expired where that is so, else as pending.

@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "What is measured")]
     pub(super) expiry: Option<Nanos>,
 
-    /// How delays are found. auto: every exchange while it fits, then like km. exact: every exchange, in as much memory as that
+    /// How delays are found. auto: every exchange while it fits, then a sample that keeps slow ones as long as memory allows. exact: every exchange, in as much memory as that
     /// takes. km: a sample, what was overwritten counted by the product limit. fridge: a sample as in the paper. hash-sample: all
     /// exchanges of some ids. simple: whatever was not overwritten, which loses the slow ones.
     #[arg(long, value_name = "METHOD", value_parser = method(), default_value = Method::Auto.name(), help_heading = "How")]

@@ -305,6 +305,10 @@ impl Reports {
                 facts.insert("slots", Parameter::Integer(u64::from(slots)));
                 facts.insert("entry_probability", Parameter::Real(p));
             }
+            if let Some((fastest, slowest)) = rule.horizon {
+                facts.insert("entry_probability", Parameter::Real(fastest));
+                facts.insert("expiry_probability", Parameter::Real(slowest));
+            }
             if let Some(since) = rule.sampled_since.filter(|_| self.method == Method::Auto) {
                 facts.insert("sampled_since_ns", Parameter::Integer(since.as_nanos().unsigned_abs()));
             }
@@ -313,7 +317,7 @@ impl Reports {
             }
         }
         if !rules.is_empty() {
-            parameters.insert("fridges", Parameter::Map(rules));
+            parameters.insert("rules", Parameter::Map(rules));
         }
         let resolution = answers.iter().map(|a| a.resolution).fold(0.0, f64::max);
         parameters.insert("relative_resolution", Parameter::Real(resolution));

@@ -42,7 +42,7 @@ impl MethodFacts {
     /// The facts of a method.
     pub const fn new(method: Method) -> Self {
         let tuning = match method {
-            Method::Auto => "every exchange while it fits, then as km",
+            Method::Auto => "every exchange while it fits, then by age the share with the least predicted error",
             Method::Exact => "none to find",
             Method::Fridge | Method::Km => "entry probability searched while running",
             Method::HashSample => "sampling rate from the memory, lifetime learnt while running",

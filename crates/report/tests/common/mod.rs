@@ -212,8 +212,8 @@ pub fn sampled() -> RttReport {
     report.method.name = "fridge";
     report.method.parameters.insert("fingerprint_bits", Parameter::Integer(16));
     report.method.parameters.insert("ambiguous", Parameter::Text("bounds".into()));
-    let fridges = BTreeMap::from([("tcp-ack", fridge(3_072, 0.031_25)), ("dns", fridge(512, 1.0))]);
-    report.method.parameters.insert("fridges", Parameter::Map(fridges));
+    let rules = BTreeMap::from([("tcp-ack", fridge(3_072, 0.031_25)), ("dns", fridge(512, 1.0))]);
+    report.method.parameters.insert("rules", Parameter::Map(rules));
     report.method.parameters.insert("relative_resolution", Parameter::Real(0.001_953));
     report
 }

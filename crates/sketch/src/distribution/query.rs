@@ -13,7 +13,7 @@ pub struct Bin {
     pub weight: f64,
     /// Its estimated variance: Σ (1/*q*² − 1/*q*).
     pub excess: f64,
-    /// How many insertions its samples survived; zero without a product limit.
+    /// The band in which its samples were found; zero without a product limit.
     pub(super) band: u8,
 }
 
@@ -49,7 +49,7 @@ const STRIDE: usize = 32;
 #[derive(Clone, Debug)]
 struct Limit {
     survival: Survival,
-    /// Weight by band before every bin whose rank is a multiple of [`Limit::STRIDE`].
+    /// Weight by band, as [`by_band`] has it, before every bin whose rank is a multiple of [`Limit::STRIDE`].
     sums: Vec<[f64; BANDS]>,
     total: [f64; BANDS],
 }
@@ -81,9 +81,10 @@ impl Limit {
     }
 }
 
+/// Adds up the weight in each band; number 0, whose bins no product limit weighs, has their excess.
 fn by_band(sums: &mut [f64; BANDS], bins: &[Bin]) {
     for bin in bins {
-        sums[usize::from(bin.band)] += bin.weight;
+        sums[usize::from(bin.band)] += if bin.band == 0 { bin.excess } else { bin.weight };
     }
 }
 
@@ -118,7 +119,8 @@ impl Curve {
         let mut bands = [(0.0, 0.0); BANDS];
         for bin in &self.bins {
             let (z, sums) = (z(bin), &mut bands[usize::from(bin.band)]);
-            *sums = (sums.0 + bin.weight * z, sums.1 + bin.weight * z * z);
+            let weight = if bin.band == 0 { bin.excess } else { bin.weight };
+            *sums = (sums.0 + weight * z, sums.1 + weight * z * z);
         }
         limit.survival.variance(&bands)
     }
@@ -248,8 +250,9 @@ impl Distribution {
         if self.samples == 0 {
             return None;
         }
-        let (value, excess) = self.value.total;
-        let variance = if self.value.limit.is_none() { excess } else { self.value.variance(|_| 1.0) };
+        // Every view has the same total; that since the last request is known best.
+        let (value, excess) = self.low().total;
+        let variance = if self.low().limit.is_none() { excess } else { self.low().variance(|_| 1.0) };
         let error = Z95 * variance.max(0.0).sqrt();
         Some(Estimate { value, low: (value - error).max(self.samples as f64), high: value + error })
     }
@@ -339,7 +342,8 @@ impl Distribution {
             sums[place] = (sums[place].0 + bin.weight, sums[place].1 + bin.excess);
             if let Some(bands) = bands.get_mut(place) {
                 let sums = &mut bands[usize::from(bin.band)];
-                *sums = (sums.0 + bin.weight, sums.1 + bin.weight);
+                let weight = if bin.band == 0 { bin.excess } else { bin.weight };
+                *sums = (sums.0 + weight, sums.1 + weight);
             }
         }
         if let Some(limit) = &self.value.limit {

@@ -142,12 +142,14 @@ impl DelayStore {
     /// Adds a sample to a series.
     #[inline]
     pub fn update(&mut self, series: usize, sample: &Sample) {
-        if sample.is_ambiguous() {
-            self.add(series, SINCE_LAST, sample.since_last.get(), sample);
-            self.add(series, SINCE_FIRST, sample.since_first.get(), sample);
-        } else {
-            self.add(series, CLEAR, sample.since_first.get(), sample);
+        let &Sample { weight, repeat_weight, band, .. } = sample;
+        if !sample.is_ambiguous() {
+            return self.add(series, CLEAR, sample.since_first.get(), weight, band);
         }
+        self.add(series, SINCE_LAST, sample.since_last.get(), weight, band);
+        // A product limit weighs what it knows of: the wait since the last request.
+        let band = if weight == repeat_weight { band } else { 0 };
+        self.add(series, SINCE_FIRST, sample.since_first.get(), repeat_weight, band);
     }
 
     /// The key of the bin that holds a delay of this part of a series.
@@ -157,7 +159,7 @@ impl DelayStore {
     }
 
     #[inline]
-    fn add(&mut self, series: usize, part: usize, delay: i64, &Sample { weight, band, .. }: &Sample) {
+    fn add(&mut self, series: usize, part: usize, delay: i64, weight: f64, band: u8) {
         let state = &mut self.series[series][part];
         state.samples += 1;
         state.min = state.min.min(delay);
@@ -315,7 +317,7 @@ impl DelayStore {
         let cells = self.bins_of(series * PARTS..(series + 1) * PARTS);
         let mut by_band = [0.0; BANDS];
         // Ambiguous samples are in two parts: counted once.
-        for cell in cells.iter().filter(|cell| cell.part() - series * PARTS != SINCE_LAST) {
+        for cell in cells.iter().filter(|cell| cell.part() - series * PARTS != SINCE_FIRST) {
             by_band[usize::from(cell.band())] += cell.weight;
         }
         let survival = risk.and_then(|risk| risk.survival(&by_band));
@@ -343,12 +345,23 @@ impl DelayStore {
         };
         let samples = parts[CLEAR].samples;
         let unresolved = parts[SINCE_LAST].samples;
+        let mut weights = [0.0; PARTS];
+        for cell in cells {
+            weights[cell.part() - series * PARTS] += cell.weight * factors[usize::from(cell.band())];
+        }
+        // Repeats that were not seen as such are among the clear samples: as many as the others stand for more.
+        let [clear, last, first] = weights;
+        let truly_clear = if clear > 0.0 { (1.0 - (first - last) / clear).clamp(0.0, 1.0) } else { 1.0 };
         let (value, low, high) = match ambiguous {
-            Ambiguous::Drop => ([1.0, 0.0, 0.0], None, None),
+            Ambiguous::Drop => ([truly_clear, 0.0, 0.0], None, None),
             Ambiguous::Last => ([1.0, 1.0, 0.0], None, None),
-            Ambiguous::First => ([1.0, 0.0, 1.0], None, None),
+            Ambiguous::First => ([truly_clear, 0.0, 1.0], None, None),
             Ambiguous::Bounds if unresolved == 0 => ([1.0, 0.0, 0.0], None, None),
-            Ambiguous::Bounds => ([1.0, 0.5, 0.5], Some(collect([1.0, 1.0, 0.0])), Some(collect([1.0, 0.0, 1.0]))),
+            Ambiguous::Bounds => (
+                [0.5 * (1.0 + truly_clear), 0.5, 0.5],
+                Some(collect([1.0, 1.0, 0.0])),
+                Some(collect([truly_clear, 0.0, 1.0])),
+            ),
         };
         let used = if ambiguous == Ambiguous::Drop { samples } else { samples.saturating_add(unresolved) };
         Distribution::new(collect(value), low, high, used, unresolved, survival)
@@ -367,6 +380,7 @@ mod tests {
             since_first: Nanos::new(delay),
             since_last: Nanos::new(delay),
             weight,
+            repeat_weight: weight,
             inserted_since: 0,
             band: 0,
             tag: 0,

@@ -6,8 +6,8 @@
 //! so a delay above the expiry is not measured; it is counted as `expired`.
 //!
 //! **State**: an open-addressing table of 32-byte entries (id 64 bits, first and last time 64 each, tag 16, tokens 2 × 8,
-//! repeats 8, state 8), with one byte each by which most absent ids are recognised, at most ¾ full. It grows by doubling without bound ([`Exact::new`]) or up to a bound
-//! ([`Exact::bounded`]); before it grows, what has expired is dropped.
+//! repeats 8, state 8), with one byte each by which most absent ids are recognised, at most ¾ full. It grows by doubling; before it
+//! grows, what has expired is dropped.
 //!
 //! **Cost**: one look at eight of these bytes per request or response, and at one entry if it is found or put in.
 //!
@@ -17,7 +17,7 @@
 use crate::repeats::{Answered, Tokens, byte};
 use crate::table::{Entry, Place, Table};
 use crate::{Event, Exchanges, Fates, Meter, Sample};
-use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp};
+use dwell_types::{Nanos, Repeat, Timestamp};
 
 /// A table of all open requests.
 #[derive(Clone, Debug)]
@@ -32,14 +32,14 @@ pub struct Exact {
 /// One request that waits, or waited, for its response. Aligned, so that it lies in one cache line.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(32))]
-pub(crate) struct Open {
-    pub(crate) id: u64,
-    pub(crate) first: Timestamp,
-    pub(crate) last: Timestamp,
-    pub(crate) tag: u16,
-    pub(crate) tokens: Tokens,
+struct Open {
+    id: u64,
+    first: Timestamp,
+    last: Timestamp,
+    tag: u16,
+    tokens: Tokens,
     /// How often the request was repeated, up to 255.
-    pub(crate) repeats: u8,
+    repeats: u8,
     /// Kept only to recognise later equal requests (see [`Repeat::Ignored`]).
     answered: bool,
 }
@@ -73,18 +73,9 @@ const BATCH: usize = 64;
 impl Exact {
     /// A table that grows as needed.
     pub fn new(exchanges: Exchanges) -> Self {
-        Self::with_slots(exchanges, usize::MAX)
-    }
-
-    /// A table of at most `bytes`.
-    pub fn bounded(exchanges: Exchanges, bytes: usize) -> Self {
-        Self::with_slots(exchanges, bytes / Table::<Open>::SLOT_BYTES)
-    }
-
-    fn with_slots(exchanges: Exchanges, most: usize) -> Self {
         Self {
             exchanges,
-            open: Table::new(FIRST_SLOTS, most),
+            open: Table::new(FIRST_SLOTS, usize::MAX),
             fates: vec![Fates::default(); usize::from(exchanges.tags)],
             latest: Timestamp::from_nanos(i64::MIN),
             swept: Timestamp::from_nanos(i64::MIN),
@@ -95,27 +86,18 @@ impl Exact {
         self.latest - open.last > self.exchanges.expiry
     }
 
-    /// Takes a request; false if there is no room for it within the bound. Then nothing has changed.
-    pub(crate) fn try_request(&mut self, request: &Event) -> bool {
+    fn request(&mut self, request: &Event) {
         self.latest = self.latest.max(request.at);
-        let key = request.id.0;
-        let mut vacant = match self.open.find(key) {
-            Place::Found(at) => {
-                self.repeat(at, request);
-                return true;
-            }
-            Place::Vacant(at) => at,
-        };
         if self.open.is_full() {
-            if !self.make_room() {
-                return false;
-            }
-            let Place::Vacant(at) = self.open.find(key) else { return false };
-            vacant = at;
+            self.make_room();
         }
-        self.open.put(vacant, Open::new(request));
-        self.fates[usize::from(request.tag)].seen += 1;
-        true
+        match self.open.find(request.id.0) {
+            Place::Found(at) => self.repeat(at, request),
+            Place::Vacant(at) => {
+                self.open.put(at, Open::new(request));
+                self.fates[usize::from(request.tag)].seen += 1;
+            }
+        }
     }
 
     /// A request with the id of one that is in the table.
@@ -143,17 +125,15 @@ impl Exact {
         }
     }
 
-    /// Drops what has expired, then grows if that freed little. False if the table is still full.
+    /// Drops what has expired, then grows if that freed little.
     #[cold]
-    fn make_room(&mut self) -> bool {
+    fn make_room(&mut self) {
         if self.latest - self.swept > Nanos::new(self.exchanges.expiry.get() / 4) {
             self.sweep();
         }
-        if self.open.is_half_empty() || self.open.grow() {
-            return true;
+        if !self.open.is_half_empty() {
+            self.open.grow();
         }
-        self.sweep();
-        !self.open.is_full()
     }
 
     fn sweep(&mut self) {
@@ -169,24 +149,8 @@ impl Exact {
         });
     }
 
-    /// Ends the table: the open requests that `keep` wants, in the order in which they were last seen. The others are
-    /// counted as not admitted.
-    pub(crate) fn into_open(mut self, keep: impl Fn(ExchangeId) -> bool) -> (Vec<Fates>, Vec<Open>) {
-        self.sweep();
-        let mut kept = Vec::with_capacity(self.open.iter().filter(|o| !o.answered && keep(ExchangeId(o.id))).count());
-        for open in self.open.iter().filter(|o| !o.answered) {
-            if keep(ExchangeId(open.id)) {
-                kept.push(*open);
-            } else {
-                self.fates[usize::from(open.tag)].not_admitted += 1;
-            }
-        }
-        kept.sort_unstable_by_key(|o| (o.last, o.id));
-        (self.fates, kept)
-    }
-
     /// Touches the slots that the events' ids will need, so that the cache misses of a batch overlap.
-    pub(crate) fn touch(&self, events: &[Event]) {
+    fn touch(&self, events: &[Event]) {
         let mut touched = 0;
         for event in events {
             touched ^= self.open.touch(event.id.0, event.is_request);
@@ -196,7 +160,7 @@ impl Exact {
 
     /// Takes a response; gives a delay if its request is known.
     #[inline]
-    pub(crate) fn response(&mut self, response: &Event) -> Option<Sample> {
+    fn response(&mut self, response: &Event) -> Option<Sample> {
         self.latest = self.latest.max(response.at);
         let fates = &mut self.fates[usize::from(response.tag)];
         fates.responses += 1;
@@ -220,6 +184,7 @@ impl Exact {
             since_first: response.at - open.first,
             since_last: response.at - open.last,
             weight: 1.0,
+            repeat_weight: 1.0,
             inserted_since: 0,
             band: 0,
             tag: open.tag,
@@ -237,8 +202,7 @@ impl Meter for Exact {
             self.touch(batch);
             for event in batch {
                 if event.is_request {
-                    let taken = self.try_request(event);
-                    debug_assert!(taken, "an unbounded table always has room");
+                    self.request(event);
                 } else {
                     samples.extend(self.response(event));
                 }
@@ -307,7 +271,7 @@ mod tests {
         {
             let mut exact = exact(Match::TcpHandshake, 60);
             for (at, token) in [(0, 11), (1, 12), (3, 13)] {
-                exact.try_request(&Event { token, ..request(5, at * second) });
+                exact.request(&Event { token, ..request(5, at * second) });
             }
             let sample = exact.response(&Event { token, ..response(5, 3_700_000_000) }).unwrap();
             assert_eq!(
@@ -345,19 +309,5 @@ mod tests {
         let fates = exact.fates()[0];
         assert_eq!((fates.seen, fates.expired, fates.matched, fates.ambiguous), (2, 1, 1, 0));
         assert!(fates.is_conserved());
-    }
-
-    #[test]
-    fn a_bounded_table_takes_what_fits_and_says_when_it_does_not() {
-        let mut exact = Exact::bounded(exchanges(Match::Dns, Nanos::from_secs(1)), 33 * 4096);
-        let mut taken = 0;
-        while exact.try_request(&request(taken + 1, 1_000)) {
-            taken += 1;
-        }
-        assert_eq!(taken, 4096 * 3 / 4);
-        assert!(exact.state_bytes() <= 33 * 4096 + 8 + 2 * size_of::<Fates>());
-        assert!(exact.try_request(&request(1 << 40, 2_000_000_000)), "expired requests make room");
-        assert!(exact.fates()[0].is_conserved());
-        assert_eq!(exact.fates()[0].expired, taken);
     }
 }

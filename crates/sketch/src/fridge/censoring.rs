@@ -1,10 +1,20 @@
 //! What responses tell that do not find their entry.
 
 use crate::meter::Gate;
-use crate::survival::{Risk, band};
+use crate::survival::{BANDS, Loss, Risk};
 use dwell_types::{ExchangeId, hash};
 
 /// The responses met so far, found or not, for the product limit.
+///
+/// A response of an admitted exchange finds its entry (its delay is known) or another's (then its exchange was open for
+/// longer than that one is there: its delay is censored). On the scale of insertions, which is no time but what
+/// overwrites, both are one draw: looking back from the response, the first insertion into its slot that is not its own
+/// lies *Y* insertions back, geometrically distributed and independent of the *X* insertions since its request. The
+/// entry is found if *X* < *Y*.
+///
+/// *X* is cut into bands, short ones at first, in units of *M* insertions. In a band the entries are weighed by their chance to
+/// survive, as the fridge does, so that it does not matter where in the band they end; from band to band
+/// the product limit counts.
 ///
 /// All of them must have run the same risk: to be overwritten after a number of insertions that is geometrically distributed,
 /// whatever the time. Two kinds would not, and are made to:
@@ -14,11 +24,82 @@ use dwell_types::{ExchangeId, hash};
 ///   are left out until entries from before would be overwritten anyway.
 #[derive(Clone, Debug)]
 pub(super) struct Censoring {
-    risks: Vec<Risk>,
+    counts: Vec<Counts>,
     slots: u32,
     /// The narrower gates that still hold for responses, with their probabilities and the insertions until when; each is
     /// wider than the one before and holds for longer.
     narrow: Vec<(Gate, f64, u64)>,
+}
+
+/// Responses of one series by the band in which their entry was found or known to be overwritten. Each counts as many
+/// exchanges as it stands for: 1/*p*.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    last: [f64; BANDS],
+    /// Σ 1/*p*².
+    squares: f64,
+}
+
+impl Counts {
+    #[inline]
+    fn end(&mut self, band: u8, exchanges: f64) {
+        self.last[usize::from(band)] += exchanges;
+        self.squares += exchanges * exchanges;
+    }
+
+    /// Entries survive *g M* insertions with probability e^−*g*.
+    fn risk(&self, together: usize) -> Risk {
+        let mut risk = Risk::none(Loss::Gradual);
+        let all: f64 = self.last.iter().sum();
+        if all <= 0.0 {
+            return risk;
+        }
+        let each = self.squares / all;
+        let mut left = all;
+        for band in 1..BANDS {
+            // Of bands that are taken as one only the first has entries.
+            let first = 1 + (band - 1).next_multiple_of(together);
+            let weight = begin(first.min(BANDS - 1)).exp();
+            risk.at_risk[band] = left * weight;
+            risk.each[band] = each * weight;
+            left = (left - self.last[band]).max(0.0);
+        }
+        risk
+    }
+}
+
+/// The band of `insertions` survived among `slots` slots, `1..BANDS`: 16 of ⅛ *M*, 8 of ¼ *M*, 7 of ½ *M*; the last is open.
+/// Small fridges, whose delays have little room, take several bands as one.
+#[inline]
+fn band(insertions: u64, slots: u32) -> u8 {
+    let together = together(slots) as u64;
+    let eighths = insertions.saturating_mul(8) / u64::from(slots);
+    let band = match eighths {
+        0..16 => eighths,
+        16..32 => 16 + (eighths - 16) / 2,
+        _ => (24 + (eighths - 32) / 4).min(BANDS as u64 - 2),
+    };
+    (band - band % together) as u8 + 1
+}
+
+/// How many bands a fridge takes as one.
+#[inline]
+const fn together(slots: u32) -> usize {
+    match slots {
+        0..1024 => 4,
+        1024..4096 => 2,
+        _ => 1,
+    }
+}
+
+/// Where a band begins, in units of *M*.
+fn begin(band: usize) -> f64 {
+    let band = band - 1;
+    match band {
+        0..16 => band as f64 / 8.0,
+        16..24 => 2.0 + (band - 16) as f64 / 4.0,
+        _ => 4.0 + (band - 24) as f64 / 2.0,
+    }
 }
 
 /// A narrower gate holds for so many insertions per slot. One in e⁴ entries lives longer.
@@ -27,21 +108,26 @@ const LAG: u64 = 4;
 const MOST_NARROW: usize = 16;
 
 impl Censoring {
+    /// Bytes per series, and besides.
+    pub(super) const SERIES_BYTES: usize = size_of::<Counts>();
+    pub(super) const OWN_BYTES: usize = MOST_NARROW * size_of::<(Gate, f64, u64)>();
+
     pub(super) fn new(tags: usize, slots: u32) -> Self {
-        Self { risks: vec![Risk::none(slots); tags], slots, narrow: Vec::with_capacity(MOST_NARROW) }
+        Self { counts: vec![Counts::default(); tags], slots, narrow: Vec::with_capacity(MOST_NARROW) }
     }
 
-    pub(super) fn risks(&self) -> &[Risk] {
-        &self.risks
+    /// What the responses of a series met.
+    pub(super) fn risk(&self, tag: usize) -> Option<Risk> {
+        self.counts.get(tag).map(|counts| counts.risk(together(self.slots)))
     }
 
-    pub(super) fn resize(&mut self, slots: u32) {
-        self.slots = slots;
-        self.risks.fill(Risk::none(slots));
+    /// Begins to count anew.
+    pub(super) fn forget(&mut self) {
+        self.counts.fill(Counts::default());
     }
 
     pub(super) fn state_bytes(&self) -> usize {
-        self.risks.capacity() * size_of::<Risk>() + self.narrow.capacity() * size_of::<(Gate, f64, u64)>()
+        self.counts.capacity() * size_of::<Counts>() + self.narrow.capacity() * size_of::<(Gate, f64, u64)>()
     }
 
     /// The gate, which was open with probability `p`, is going to change.
@@ -75,14 +161,14 @@ impl Censoring {
     #[inline]
     pub(super) fn find(&mut self, tag: u16, insertions: u64, exchanges: f64) -> u8 {
         let band = band(insertions, self.slots);
-        self.risks[usize::from(tag)].find(band, exchanges);
+        self.counts[usize::from(tag)].end(band, exchanges);
         band
     }
 
     /// A response did not: its exchange was open for more insertions than these.
     #[inline]
     pub(super) fn censor(&mut self, tag: u16, insertions: u64, exchanges: f64) {
-        self.risks[usize::from(tag)].censor(band(insertions, self.slots), exchanges);
+        self.counts[usize::from(tag)].end(band(insertions, self.slots), exchanges);
     }
 
     /// A response met a slot that was free through all `inserted` insertions.
@@ -97,6 +183,26 @@ impl Censoring {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bands_are_in_order_and_cover_everything() {
+        for (slots, together) in [(1u32 << 12, 1), (1 << 11, 2), (1 << 9, 4)] {
+            let mut last = 0;
+            for insertions in 0..20 * u64::from(slots) {
+                let here = band(insertions, slots);
+                assert!(here >= last && (1..BANDS as u8).contains(&here));
+                let from = begin(usize::from(here)) * f64::from(slots);
+                assert!(insertions as f64 >= from);
+                let next = usize::from(here) + together;
+                if next < BANDS {
+                    assert!((insertions as f64) < begin(next) * f64::from(slots));
+                }
+                last = here;
+            }
+            assert!(usize::from(last) + together >= BANDS);
+            assert_eq!(band(u64::MAX, slots), last);
+        }
+    }
 
     /// Half of the ids pass the wide gate, an eighth the narrow one.
     #[test]

@@ -125,11 +125,6 @@ impl Profile {
         self.offered += requests;
     }
 
-    /// Requests counted since the last choice.
-    pub(crate) fn offered(&self) -> f64 {
-        self.offered
-    }
-
     /// Takes a weighted delay.
     #[inline]
     pub(crate) fn sample(&mut self, delay: Nanos, weight: f64) {

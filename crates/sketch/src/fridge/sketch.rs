@@ -1,7 +1,6 @@
 use super::censoring::Censoring;
 use super::slot::{ANSWERED, OPEN, REPEATED, Slot};
 use super::{EntryProbability, Profile};
-use crate::exact::Open;
 use crate::repeats::{Tokens, byte};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Risk, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
@@ -17,7 +16,7 @@ pub struct Params {
     /// *p*, or `None` to find it while running.
     pub entry_probability: Option<f64>,
     /// Whether responses that do not find their entry count: the samples are then to be weighed with
-    /// [`Meter::risks`].
+    /// [`Meter::risk`].
     pub product_limit: bool,
 }
 
@@ -68,8 +67,6 @@ pub struct Fridge {
     window: u64,
     until_choice: u64,
     counts: Vec<Counts>,
-    /// What was counted before this fridge took over.
-    before: Vec<Fates>,
     latest: Timestamp,
 }
 
@@ -104,6 +101,8 @@ const CACHED_SLOTS: usize = 1 << 15;
 impl Fridge {
     /// Bytes per slot.
     pub const SLOT_BYTES: usize = size_of::<Slot>();
+    /// Bytes that a product limit costs per series, and besides.
+    pub(crate) const LIMIT_BYTES: (usize, usize) = (Censoring::SERIES_BYTES, Censoring::OWN_BYTES);
 
     /// An empty fridge.
     pub fn new(params: Params, exchanges: Exchanges) -> Result<Self, FridgeError> {
@@ -135,7 +134,6 @@ impl Fridge {
             window,
             until_choice: window,
             counts: vec![Counts::default(); usize::from(exchanges.tags)],
-            before: Vec::new(),
             latest: Timestamp::from_nanos(i64::MIN),
         })
     }
@@ -155,12 +153,6 @@ impl Fridge {
         self.probability
     }
 
-    /// Starts with what another method has learnt of rate and delays, and with the probability chosen from it.
-    pub(crate) fn start(&mut self, profile: Profile, probability: EntryProbability) {
-        self.profile = profile;
-        self.search_from(probability);
-    }
-
     fn search_from(&mut self, probability: EntryProbability) {
         self.set(probability);
         self.is_filling = false;
@@ -174,36 +166,6 @@ impl Fridge {
             censoring.change(self.gate, self.probability.value(), gate, self.inserted);
         }
         (self.probability, self.gate) = (probability, gate);
-    }
-
-    /// Changes the number of slots of a fridge that is still empty.
-    pub(crate) fn resize(&mut self, slots: u32) {
-        self.slots = vec![Slot::default(); slots as usize];
-        self.decay = decay(slots);
-        if let Some(censoring) = &mut self.censoring {
-            censoring.resize(slots);
-        }
-    }
-
-    /// Continues another method's counts.
-    pub(crate) fn count_on(&mut self, fates: Vec<Fates>) {
-        self.before = fates;
-    }
-
-    /// Takes over a request that was counted as seen already and that this fridge admits.
-    pub(crate) fn adopt(&mut self, open: &Open) {
-        self.latest = self.latest.max(open.last);
-        let (at, fingerprint) = self.place(ExchangeId(open.id));
-        let step = self.probability.step();
-        self.inserted += 1;
-        let mut entry = Slot::new(fingerprint, self.inserted as u32, open.first, step, open.tag, open.tokens);
-        if open.repeats > 0 {
-            entry = entry.repeated(self.inserted as u32, open.last, step, open.tokens.last);
-        }
-        let old = std::mem::replace(&mut self.slots[at], entry);
-        if old.has(OPEN) {
-            self.before[usize::from(old.tag())].evicted += 1;
-        }
     }
 
     /// The slot where an id belongs, and its fingerprint: the upper and the lower half of one product.
@@ -368,7 +330,8 @@ impl Fridge {
             at: response.at,
             since_first,
             since_last: Nanos::new(since_first.get() - entry.repeated_after().get()),
-            weight: 1.0 / (p * survived),
+            weight: 1.0,
+            repeat_weight: 1.0,
             inserted_since,
             band: 0,
             tag: entry.tag(),
@@ -377,10 +340,11 @@ impl Fridge {
             counts.resolved += u64::from(sample.resolve(entry.tokens().answered(response.token)));
         }
         self.counts[usize::from(response.tag)].answers += 1;
+        let weight = 1.0 / (p * survived);
         if !self.is_fixed {
-            self.profile.sample(sample.since_first, sample.weight);
+            self.profile.sample(sample.since_first, weight);
         }
-        Some(sample)
+        Some(sample.weighted(weight))
     }
 }
 
@@ -411,13 +375,18 @@ impl Meter for Fridge {
         self.gate
     }
 
-    fn risks(&self) -> &[Risk] {
-        self.censoring.as_ref().map_or(&[], Censoring::risks)
+    fn risk(&self, tag: usize) -> Option<Risk> {
+        self.censoring.as_ref()?.risk(tag)
+    }
+
+    fn forget_risk(&mut self) {
+        if let Some(censoring) = &mut self.censoring {
+            censoring.forget();
+        }
     }
 
     fn fates(&self) -> Vec<Fates> {
-        let mut fates = self.before.clone();
-        fates.resize(self.counts.len(), Fates::default());
+        let mut fates = vec![Fates::default(); self.counts.len()];
         for (fates, counts) in fates.iter_mut().zip(&self.counts) {
             let [responses, requests] = counts.events;
             let seen = requests - counts.ignored;
@@ -446,7 +415,6 @@ impl Meter for Fridge {
         self.slots.capacity() * size_of::<Slot>()
             + size_of::<Profile>()
             + self.counts.capacity() * size_of::<Counts>()
-            + self.before.capacity() * size_of::<Fates>()
             + self.censoring.as_ref().map_or(0, Censoring::state_bytes)
     }
 }

@@ -64,7 +64,16 @@ mod tests {
         let mut draw = |rung, delay| {
             let since_first = Nanos::new(delay);
             let (at, since_last) = (Timestamp::from_nanos(0), since_first);
-            let sample = Sample { at, since_first, since_last, weight: 1.0, inserted_since: 0, band: 0, tag: 0 };
+            let sample = Sample {
+                at,
+                since_first,
+                since_last,
+                weight: 1.0,
+                repeat_weight: 1.0,
+                inserted_since: 0,
+                band: 0,
+                tag: 0,
+            };
             combined.update(&ladder, &Drawn { sample, rung });
         };
         for (rung, delay) in [(0, 4), (0, 5), (1, 7), (1, 8)] {

@@ -172,8 +172,8 @@ impl Mis {
         fates.matched += 1;
         fates.resolved += u64::from(is_resolved);
         sample.inserted_since = u64::from(self.inserted.wrapping_sub(found.inserted));
-        sample.weight = self.ladder.weight(sample.inserted_since);
-        Some(Drawn { sample, rung })
+        let weight = self.ladder.weight(sample.inserted_since);
+        Some(Drawn { sample: sample.weighted(weight), rung })
     }
 
     /// Touches the slots of the events that pass the gate, so that the cache misses of a batch overlap.
@@ -265,7 +265,7 @@ mod tests {
                 }
             }
             assert!(found.iter().all(|sample| sample.weight < 1.0001 && sample.inserted_since <= 8));
-            found.iter_mut().for_each(|sample| (sample.weight, sample.inserted_since) = (1.0, 0));
+            found.iter_mut().for_each(|sample| *sample = Sample { inserted_since: 0, ..sample.weighted(1.0) });
             assert_eq!(found, expected, "{matching:?}");
             assert_eq!(mis.fates(), exact.fates(), "{matching:?}");
         }

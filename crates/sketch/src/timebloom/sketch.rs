@@ -173,6 +173,7 @@ impl TimeBloom {
             since_first: delay,
             since_last: delay,
             weight: 1.0,
+            repeat_weight: 1.0,
             inserted_since: 0,
             band: 0,
             tag: response.tag,

@@ -1,0 +1,241 @@
+use super::Curve;
+use crate::survival::BANDS;
+
+/// What is known of delays, from which the thresholds are chosen.
+///
+/// The variance of the estimated distribution function at quantile *F* is Σ (1/*q* − 1/*q*′) *V* over the bands, *q*′ being the
+/// chance in the band before. *V* is Σ*z*² − (Σ*z*)²/*open* over the exchanges that last to the band, with *z* = \[delay below the quantile\] − *F*
+/// (see `Survival::variance`). So each band costs *A*/*q*, where *A* is what *V* falls by in it. The table holds Σ *c q* requests,
+/// where *c* is the number of requests that wait at the ages of the band. For a given room, the least sum of standard deviations, relative to
+/// *F*(1 − *F*) at *F* = .5, .95, .99, has *q* ∝ √(*A*/*c*), bands in which this would rise with age taken together.
+#[derive(Clone, Debug, Default)]
+pub struct Chooser {
+    /// Exchanges by band of delay.
+    delays: [f64; BANDS],
+    /// Exchanges that responses stood for, found or not.
+    responses: f64,
+    /// Samples since the last choice that rested on enough of them.
+    samples: u32,
+}
+
+/// What older delays count at each choice.
+const MEMORY: f64 = 0.75;
+/// Quantiles whose predicted variance is minimised, and how much each counts. The last stands for means and what lies far out.
+const TARGETS: [(f64, f64); 4] = [(0.5, 1.0), (0.95, 1.0), (0.99, 1.0), (0.999, 0.1)];
+/// Where no delay was sampled there may be as many as would have been missed, but not more than this share of all.
+const UNSEEN: f64 = 2e-5;
+/// This share of the room is spread evenly over all requests, so that no age is left out.
+const SPREAD: f64 = 0.05;
+/// Fewer samples than this do not outweigh older ones.
+const ENOUGH: u32 = 64;
+/// Thresholds change their shape if the predicted error becomes less than this share of the present one: every change costs what
+/// responses tell until it has settled.
+const WORTH_IT: f64 = 0.9;
+/// Bands in which fewer requests wait than this share of the room count as if as many did: not everything need enter for what is
+/// short and rare.
+const LEAST_WAITING: f64 = 1.0 / 64.0;
+/// Weights and thresholds depend on each other: so often one is found from the other.
+const ROUNDS: usize = 8;
+
+impl Chooser {
+    /// Takes a delay that stands for so many exchanges.
+    #[inline]
+    pub(super) fn sample(&mut self, band: usize, exchanges: f64) {
+        self.delays[band] += exchanges;
+        self.samples = self.samples.saturating_add(1);
+    }
+
+    /// Counts responses, found or not, that stand for so many exchanges.
+    #[inline]
+    pub(super) fn respond(&mut self, exchanges: f64) {
+        self.responses += exchanges;
+    }
+
+    /// Lets older delays count less.
+    pub(super) fn fade(&mut self) {
+        if self.samples >= ENOUGH {
+            self.delays.iter_mut().for_each(|weight| *weight *= MEMORY);
+            self.responses *= MEMORY;
+            self.samples = 0;
+        }
+    }
+
+    /// The chances with the least predicted error if `waiting` requests wait by band and there is room for so many; or the present ones,
+    /// made smaller by one factor if they need more room, where those are about as good. Nothing is known of bands after `known`: they have its chance, until
+    /// they come to pass.
+    pub(super) fn choose(&self, curve: &Curve, waiting: &[f64; BANDS], known: usize, room: f64) -> [f64; BANDS] {
+        let present: [f64; BANDS] = std::array::from_fn(|band| curve.kept_probability(band.max(1)));
+        let held: f64 = (1..BANDS).map(|band| waiting[band] * present[band]).sum();
+        let present = present.map(|chance| chance * (room / held).min(1.0));
+        let costs = self.costs(&present);
+        let mut chances = present;
+        for _ in 0..ROUNDS {
+            let mut cost = [0.0; BANDS];
+            for (&(target, weight), bands) in TARGETS.iter().zip(&costs) {
+                let error = target * (1.0 - target) * variance(bands, &chances).sqrt().max(f64::MIN_POSITIVE);
+                cost.iter_mut().zip(bands).for_each(|(sum, band)| *sum += weight / error * band);
+            }
+            chances = cheapest(&cost, waiting, known, room);
+        }
+        if error(&costs, &chances) < WORTH_IT * error(&costs, &present) { chances } else { present }
+    }
+
+    /// *A* by band for each target.
+    fn costs(&self, present: &[f64; BANDS]) -> [[f64; BANDS]; TARGETS.len()] {
+        let known: f64 = self.delays.iter().sum();
+        // With nothing known, anything may come.
+        let unseen = if known > 0.0 { UNSEEN * known } else { 1.0 };
+        let delays: [f64; BANDS] =
+            std::array::from_fn(
+                |band| {
+                    if band == 0 { 0.0 } else { self.delays[band] + unseen.min(1.0 / present[band]) }
+                },
+            );
+        let total: f64 = delays.iter().sum();
+        let orphans = (self.responses - known).max(0.0);
+        TARGETS.map(|(target, _)| {
+            let mut below_until = 0.0;
+            let below: [f64; BANDS] = std::array::from_fn(|band| {
+                let below = (target * total - below_until).clamp(0.0, delays[band]);
+                below_until += below;
+                below
+            });
+            let (mut open, mut open_below, mut longer) = (0.0, 0.0, 0.0);
+            let mut costs = [0.0; BANDS];
+            for band in (1..BANDS).rev() {
+                open += delays[band];
+                open_below += below[band];
+                let sum = open_below - target * open;
+                let squares = open_below * (1.0 - 2.0 * target) + open * target * target;
+                let unexplained = squares - sum * sum / (open + orphans).max(f64::MIN_POSITIVE);
+                costs[band] = (unexplained - longer).max(0.0);
+                longer = unexplained.max(longer);
+            }
+            costs
+        })
+    }
+}
+
+fn variance(costs: &[f64; BANDS], chances: &[f64; BANDS]) -> f64 {
+    costs.iter().zip(chances).skip(1).map(|(cost, chance)| cost / chance).sum()
+}
+
+fn error(costs: &[[f64; BANDS]; TARGETS.len()], chances: &[f64; BANDS]) -> f64 {
+    let error = |(bands, (target, weight)): (_, (f64, f64))| {
+        weight * variance(bands, chances).sqrt() / (target * (1.0 - target))
+    };
+    costs.iter().zip(TARGETS).map(error).sum()
+}
+
+/// The chances, at most 1 and not rising, that fit Σ waiting · chance into the room with the least Σ cost / chance; none is below what
+/// [`SPREAD`] of the room allows for all. From band `known` on there is one chance.
+fn cheapest(cost: &[f64; BANDS], waiting: &[f64; BANDS], known: usize, room: f64) -> [f64; BANDS] {
+    if waiting[1..].iter().sum::<f64>() <= room {
+        return [1.0; BANDS];
+    }
+    // Neighbours that must have one chance in common, as (cost, waiting, bands); first the square of each chance up to a factor falls.
+    let mut blocks: Vec<(f64, f64, usize)> = Vec::with_capacity(BANDS);
+    let known = known.clamp(1, BANDS - 1);
+    let least = LEAST_WAITING * room;
+    for band in 1..=known {
+        let mut block = (cost[band], waiting[band].max(least), 1);
+        while let Some(&(before, waits, bands)) = blocks.last() {
+            if block.0 * waits < before * block.1 {
+                break;
+            }
+            block = (block.0 + before, block.1 + waits, block.2 + bands);
+            blocks.pop();
+        }
+        blocks.push(block);
+    }
+    let all: f64 = blocks.iter().map(|&(_, waiting, _)| waiting).sum();
+    let least_chance = (SPREAD * room / all).min(1.0);
+    let chance = |scale: f64, cost: f64, waiting: f64| (scale * (cost / waiting).sqrt()).clamp(least_chance, 1.0);
+    let held =
+        |scale: f64| -> f64 { blocks.iter().map(|&(cost, waiting, _)| waiting * chance(scale, cost, waiting)).sum() };
+    // Bisection on the exponent of the factor.
+    let (mut low, mut high) = (-200.0f64, 200.0f64);
+    for _ in 0..48 {
+        let middle = 0.5 * (low + high);
+        *(if held(middle.exp2()) <= room { &mut low } else { &mut high }) = middle;
+    }
+    let scale = low.exp2();
+    let mut chances = [1.0; BANDS];
+    let mut band = 1;
+    for (cost, waiting, bands) in blocks {
+        chances[band..band + bands].fill(chance(scale, cost, waiting));
+        band += bands;
+    }
+    let last = chances[known];
+    chances[known..].fill(last);
+    chances
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Gate;
+    use dwell_types::Nanos;
+
+    fn open() -> Curve {
+        Curve::open(Gate::new(1, 1.0), Nanos::from_secs(2))
+    }
+
+    /// With room for all nothing is left out; with less the room is filled, and chances do not rise with age.
+    #[test]
+    fn the_room_is_used() {
+        let curve = open();
+        let mut chooser = Chooser::default();
+        (10..25).for_each(|band| chooser.sample(band, 100.0));
+        let waiting = std::array::from_fn(|band| band as f64);
+        let all: f64 = waiting.iter().sum();
+        assert!(chooser.choose(&curve, &waiting, BANDS, all + 1.0).iter().all(|&chance| chance == 1.0));
+        for room in [0.5 * all, 0.01 * all] {
+            let chances = chooser.choose(&curve, &waiting, BANDS, room);
+            let held: f64 = (1..BANDS).map(|band| waiting[band] * chances[band]).sum();
+            assert!((0.8..=1.000_001).contains(&(held / room)), "{held} of {room}");
+            assert!(chances[1..].is_sorted_by(|a, b| a >= b), "{chances:?}");
+        }
+    }
+
+    /// Most delays are short. Where nobody waits in vain, few requests wait long, and slow exchanges are kept; among orphans, they are
+    /// sampled less than fast ones.
+    #[test]
+    fn orphans_shorten_horizons() {
+        let curve = open();
+        let mut chooser = Chooser::default();
+        (5..25).for_each(|band| chooser.sample(band, 2f64.powi(25 - band as i32)));
+        let ratio = |waits: &dyn Fn(f64) -> f64| {
+            let waiting = std::array::from_fn(|band| if band < 25 { waits(band as f64) } else { 0.0 });
+            let chances = chooser.choose(&curve, &waiting, BANDS, waiting.iter().sum::<f64>() / 50.0);
+            chances[5] / chances[24]
+        };
+        // As many as are answered later; or all of them for ever.
+        let answered = ratio(&|band| band.exp2() * (25.0 - band).exp2());
+        let orphans = ratio(&|band| band.exp2());
+        assert!(answered < 100.0 && orphans > 1.5 * answered, "{answered} {orphans}");
+    }
+
+    /// No neighbour of the cheapest chances that fits the room is cheaper.
+    #[test]
+    fn the_cheapest_is_the_cheapest() {
+        let cost: [f64; BANDS] = std::array::from_fn(|band| ((band * 7919) % 31) as f64 + 0.1);
+        let waiting: [f64; BANDS] = std::array::from_fn(|band| ((band * 104_729) % 17) as f64 + 0.5);
+        let all: f64 = waiting[1..].iter().sum();
+        let chances = cheapest(&cost, &waiting, BANDS, 0.2 * all);
+        let least = variance(&cost, &chances);
+        for up in 1..BANDS {
+            for down in (1..BANDS).filter(|&down| down != up) {
+                let mut other = chances;
+                other[up] += 1e-3 / waiting[up];
+                other[down] -= 1e-3 / waiting[down];
+                if other.iter().all(|&chance| chance >= SPREAD * 0.2)
+                    && other[1..].is_sorted_by(|a, b| a >= b)
+                    && other[1] <= 1.0
+                {
+                    assert!(variance(&cost, &other) >= least * (1.0 - 1e-9), "{up} {down}");
+                }
+            }
+        }
+    }
+}

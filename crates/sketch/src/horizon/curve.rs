@@ -1,0 +1,125 @@
+use crate::Gate;
+use crate::survival::BANDS;
+use dwell_types::{ExchangeId, Nanos, Timestamp};
+
+/// The chance *q* that a request is still there, by age: one threshold per octave of age, falling.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// Octaves of nanoseconds that the first band has besides its own.
+    shift: u32,
+    expiry: Nanos,
+    /// By band, what a request must pass to stay.
+    kept: [Gate; BANDS],
+    /// By band, what a response must pass to count: not more than any of its requests had to pass.
+    counted: [Gate; BANDS],
+    /// One over the chance of `counted`.
+    weights: [f64; BANDS],
+    /// When the two become equal; [`SETTLED`] where they are.
+    rises: [Timestamp; BANDS],
+    next_rise: Timestamp,
+}
+
+const SETTLED: Timestamp = Timestamp::from_nanos(i64::MAX);
+
+impl Curve {
+    /// Everything stays until the expiry.
+    pub(super) fn open(gate: Gate, expiry: Nanos) -> Self {
+        let octaves = expiry.get().max(1).ilog2() + 1;
+        Self {
+            shift: octaves.saturating_sub(BANDS as u32 - 1),
+            expiry,
+            kept: [gate; BANDS],
+            counted: [gate; BANDS],
+            weights: [1.0; BANDS],
+            rises: [SETTLED; BANDS],
+            next_rise: SETTLED,
+        }
+    }
+
+    /// The band of an age, `1..BANDS`.
+    #[inline]
+    pub(super) fn band(&self, age: Nanos) -> usize {
+        let octave = (age.get().max(1) as u64).ilog2();
+        (octave.saturating_sub(self.shift) as usize + 1).min(BANDS - 1)
+    }
+
+    /// The age at which a band ends, in nanoseconds.
+    pub(super) fn end(&self, band: usize) -> f64 {
+        2f64.powi((band as u32 + self.shift) as i32).min(self.expiry.get() as f64)
+    }
+
+    /// What a request must pass to be put in.
+    #[inline]
+    pub(super) fn entry(&self) -> Gate {
+        self.kept[1]
+    }
+
+    /// Whether a request of this age stays.
+    #[inline]
+    pub(super) fn keeps(&self, id: ExchangeId, age: Nanos) -> bool {
+        self.kept[self.band(age)].admits(id)
+    }
+
+    /// The last band in which a response of this id would count; 0 if it never does.
+    #[inline]
+    pub(super) fn last_band(&self, id: ExchangeId) -> usize {
+        self.counted[1..].partition_point(|gate| gate.admits(id))
+    }
+
+    /// One over the chance that a request is still there in a band, as far as responses count.
+    #[inline]
+    pub(super) fn weight(&self, band: usize) -> f64 {
+        self.weights[band]
+    }
+
+    /// The chance that a request that comes now will be there.
+    pub(super) fn kept_probability(&self, band: usize) -> f64 {
+        self.kept[band].probability()
+    }
+
+    /// Sets the chances by band, which do not rise with age. Thresholds fall at once; where they rise, the new ones count for responses when all
+    /// requests that are so old have come after `now`.
+    pub(super) fn set(&mut self, chances: &[f64; BANDS], now: Timestamp) {
+        for (band, &chance) in chances.iter().enumerate().skip(1) {
+            let gate = self.kept[band].with_probability(chance);
+            if self.kept[band].is_narrower_than(gate) {
+                self.rises[band] = now + Nanos::new(self.end(band).ceil() as i64);
+            }
+            self.kept[band] = gate;
+            if !self.counted[band].is_narrower_than(gate) {
+                (self.counted[band], self.rises[band]) = (gate, SETTLED);
+            }
+        }
+        self.settle();
+    }
+
+    /// Whether the thresholds that count rise now.
+    #[inline]
+    pub(super) fn is_due(&self, now: Timestamp) -> bool {
+        now >= self.next_rise
+    }
+
+    /// Lets those rise whose time has come.
+    pub(super) fn rise(&mut self, now: Timestamp) {
+        for band in 1..BANDS {
+            if self.rises[band] <= now {
+                (self.counted[band], self.rises[band]) = (self.kept[band], SETTLED);
+            }
+        }
+        self.settle();
+    }
+
+    /// Who counts at one age has counted at every earlier one.
+    fn settle(&mut self) {
+        for band in 2..BANDS {
+            if self.counted[band - 1].is_narrower_than(self.counted[band]) {
+                self.counted[band] = self.counted[band - 1];
+                if self.rises[band] == SETTLED {
+                    self.rises[band] = self.rises[band - 1];
+                }
+            }
+        }
+        self.weights = self.counted.map(|gate| 1.0 / gate.probability());
+        self.next_rise = self.rises[1..].iter().copied().min().unwrap_or(SETTLED);
+    }
+}

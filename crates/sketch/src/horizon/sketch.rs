@@ -1,0 +1,487 @@
+use super::chooser::Chooser;
+use super::curve::Curve;
+use crate::survival::{BANDS, Loss, Risk};
+use crate::table::{Place, Table};
+use crate::waiting::{Meets, Sampled, count_open, fingerprint};
+use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
+use dwell_types::{Nanos, Repeat, Timestamp, hash};
+use std::fmt;
+
+/// Too few bytes to measure anything: given, and needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HorizonError {
+    /// As given.
+    pub given: usize,
+    /// At least so many are needed.
+    pub needed: usize,
+}
+
+impl fmt::Display for HorizonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a table needs {} bytes, not {}", self.needed, self.given)
+    }
+}
+
+impl std::error::Error for HorizonError {}
+
+/// A table of the open requests that their ids' hashes let stay.
+#[derive(Clone, Debug)]
+pub struct Horizon {
+    exchanges: Exchanges,
+    curve: Curve,
+    open: Table<Sampled>,
+    /// Entries that the bound allows.
+    room: usize,
+    chooser: Chooser,
+    by_tag: Vec<AtRisk>,
+    all: AtRisk,
+    /// Σ 1/*q*² of all responses before the thresholds last changed.
+    squares: [f64; BANDS],
+    /// Responses since then.
+    unfolded: u32,
+    fates: Vec<Fates>,
+    /// Requests to put in until thresholds are chosen again.
+    until_choice: u64,
+    began: Option<Timestamp>,
+    latest: Timestamp,
+    /// Since when answers are estimates.
+    sampled_since: Option<Timestamp>,
+}
+
+/// The responses of one series, or of all, by the bands in which they were at risk.
+#[derive(Clone, Copy, Debug, Default)]
+struct AtRisk {
+    /// Responses since the thresholds last changed, by the last band in which they were at risk.
+    last: [u32; BANDS],
+    /// Σ 1/*q* of those before, in every band.
+    before: [f64; BANDS],
+}
+
+impl AtRisk {
+    /// Σ 1/*q* of all so far, and Σ 1/*q*² of those since the thresholds last changed.
+    fn sums(&self, curve: &Curve) -> ([f64; BANDS], [f64; BANDS]) {
+        let (mut sums, mut squares) = (self.before, [0.0; BANDS]);
+        let mut responses = 0.0;
+        for band in (1..BANDS).rev() {
+            responses += f64::from(self.last[band]);
+            let each = curve.weight(band);
+            sums[band] += responses * each;
+            squares[band] = responses * each * each;
+        }
+        (sums, squares)
+    }
+}
+
+const FIRST_SLOTS: usize = 1 << 10;
+/// Tables smaller than this measure nothing.
+const LEAST_SLOTS: usize = 64;
+/// Bytes of a table beside its slots.
+const TABLE_BYTES: usize = 8;
+/// So many cache misses overlap.
+const BATCH: usize = 64;
+/// Tables up to 800 KiB stay in a processor's own cache, so that nothing is gained by batches.
+const CACHED_BYTES: usize = 800 << 10;
+/// Thresholds are chosen for this share of the room, and must fall if more than that is still taken when all have gone whose time
+/// has come.
+const AIMED: f64 = 0.8;
+const MOST_KEPT: f64 = 0.92;
+/// From one choice to the next this share of the room is put in, or as many requests as make so many seen.
+const WINDOW: usize = 8;
+const LEAST_WINDOW: f64 = 1024.0;
+
+impl Horizon {
+    /// An empty table of at most `bytes`; the counts of the series come on top.
+    pub fn new(bytes: usize, exchanges: Exchanges) -> Result<Self, HorizonError> {
+        let needed = LEAST_SLOTS * Table::<Sampled>::SLOT_BYTES + TABLE_BYTES;
+        if bytes < needed {
+            return Err(HorizonError { given: bytes, needed });
+        }
+        let slots = (bytes - TABLE_BYTES) / Table::<Sampled>::SLOT_BYTES;
+        let tags = usize::from(exchanges.tags);
+        let room = slots * 3 / 4;
+        Ok(Self {
+            exchanges,
+            curve: Curve::open(Gate::new(hash::word(exchanges.seed, 2), 1.0), exchanges.expiry),
+            open: Table::new(FIRST_SLOTS, slots),
+            room,
+            chooser: Chooser::default(),
+            by_tag: vec![AtRisk::default(); tags],
+            all: AtRisk::default(),
+            squares: [0.0; BANDS],
+            unfolded: 0,
+            fates: vec![Fates::default(); tags],
+            until_choice: 0,
+            began: None,
+            latest: Timestamp::from_nanos(i64::MIN),
+            sampled_since: None,
+        })
+    }
+
+    /// The bytes of a series beside its counts.
+    pub(crate) const SERIES_BYTES: usize = size_of::<AtRisk>();
+
+    /// The moment at which the memory was full; before it, and while `None`, every exchange is known.
+    pub fn sampled_since(&self) -> Option<Timestamp> {
+        self.sampled_since
+    }
+
+    /// The chances with which the fastest and the slowest exchanges are sampled now.
+    pub fn probabilities(&self) -> (f64, f64) {
+        (self.curve.kept_probability(1), self.curve.kept_probability(BANDS - 1))
+    }
+
+    #[inline]
+    fn request(&mut self, request: &Event) {
+        self.latest = self.latest.max(request.at);
+        if !self.curve.entry().admits(request.id) {
+            let fates = &mut self.fates[usize::from(request.tag)];
+            fates.seen += 1;
+            fates.not_admitted += 1;
+            return;
+        }
+        match self.open.find(request.id.0) {
+            Place::Found(at) => self.meet(at, request),
+            Place::Vacant(at) => self.put(at, request),
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, vacant: usize, request: &Event) {
+        self.fates[usize::from(request.tag)].seen += 1;
+        let mut vacant = vacant;
+        if self.open.is_full() || (self.until_choice == 0 && self.sampled_since.is_some()) {
+            self.make_room();
+            // The entry may be barred for this request, too.
+            let (true, Place::Vacant(at)) = (self.curve.entry().admits(request.id), self.open.find(request.id.0))
+            else {
+                self.fates[usize::from(request.tag)].not_admitted += 1;
+                return;
+            };
+            vacant = at;
+        }
+        self.open.put(vacant, Sampled::new(request));
+        self.until_choice = self.until_choice.saturating_sub(1);
+    }
+
+    /// A request with the id of one that is in the table.
+    fn meet(&mut self, at: usize, request: &Event) {
+        let met = &mut self.open.get_mut(at).waiting;
+        let fates = &mut self.fates[met.tag()];
+        let is_gone = !self.curve.keeps(request.id, met.age(request.at));
+        match met.meets(fingerprint(request.id), request.at, &self.exchanges) {
+            Meets::Ignorable if !is_gone => (),
+            Meets::Open if !is_gone => {
+                met.repeat(request);
+                fates.seen += 1;
+                fates.ambiguous += 1;
+            }
+            meets => {
+                if met.is_open() {
+                    *(if meets == Meets::Other { &mut fates.expired } else { &mut fates.evicted }) += 1;
+                }
+                *self.open.get_mut(at) = Sampled::new(request);
+                self.fates[usize::from(request.tag)].seen += 1;
+            }
+        }
+    }
+
+    /// Lets go what is beyond its horizon; if that is too little, lets the table grow, or else the thresholds fall.
+    #[cold]
+    fn make_room(&mut self) {
+        let most = MOST_KEPT * self.room as f64;
+        let ages = self.sweep();
+        let is_tight = |ages: &[u32; BANDS]| ages.iter().map(|&n| f64::from(n)).sum::<f64>() > most;
+        if self.open.is_full() && self.open.grow() {
+            return;
+        }
+        if is_tight(&ages) || (self.until_choice == 0 && self.sampled_since.is_some()) {
+            self.choose(&ages);
+            // What waits now is not what waits on average.
+            while is_tight(&self.sweep()) && self.curve.entry().probability() > 2f64.powi(-31) {
+                self.set(&std::array::from_fn(|band| 0.9 * self.curve.kept_probability(band.max(1))));
+            }
+        }
+    }
+
+    /// Chooses the thresholds anew from what waits by age.
+    fn choose(&mut self, ages: &[u32; BANDS]) {
+        // Of those that wait, sampled or not. Nobody knows how many will wait at ages that have not come to pass yet: when they do,
+        // thresholds fall again.
+        let each = |band: usize| f64::from(ages[band]) / self.curve.kept_probability(band.max(1));
+        let waiting = std::array::from_fn(each);
+        let known = self.curve.band(self.latest - self.began.unwrap_or(self.latest));
+        let chances = self.chooser.choose(&self.curve, &waiting, known, AIMED * self.room as f64);
+        self.set(&chances);
+        self.chooser.fade();
+        let seen = LEAST_WINDOW * self.curve.entry().probability();
+        self.until_choice = (self.room / WINDOW).max(seen as usize) as u64;
+    }
+
+    fn set(&mut self, chances: &[f64; BANDS]) {
+        self.fold();
+        self.sampled_since.get_or_insert(self.latest);
+        self.curve.set(chances, self.latest);
+    }
+
+    /// Adds up what responses met under the thresholds that are about to change.
+    fn fold(&mut self) {
+        let (_, squares) = self.all.sums(&self.curve);
+        self.squares.iter_mut().zip(squares).for_each(|(sum, more)| *sum += more);
+        for at_risk in self.by_tag.iter_mut().chain([&mut self.all]) {
+            *at_risk = AtRisk { before: at_risk.sums(&self.curve).0, last: [0; BANDS] };
+        }
+        self.unfolded = 0;
+    }
+
+    /// Counts a response that was at risk up to a band.
+    #[inline]
+    fn count(&mut self, tag: u16, last: usize) {
+        self.by_tag[usize::from(tag)].last[last] += 1;
+        self.all.last[last] += 1;
+        self.unfolded += 1;
+        if self.unfolded == u32::MAX {
+            self.fold();
+        }
+    }
+
+    /// Lets go what is beyond its horizon; says how many stay, by band of age.
+    fn sweep(&mut self) -> [u32; BANDS] {
+        let (latest, expiry, curve, fates) = (self.latest, self.exchanges.expiry, &self.curve, &mut self.fates);
+        let mut ages = [0; BANDS];
+        self.open.rebuild(|entry| {
+            let waiting = &entry.waiting;
+            let age = waiting.age(latest);
+            let is_expired = waiting.is_older(latest, expiry);
+            let stays = !is_expired && curve.keeps(entry.id(), age);
+            if stays {
+                ages[curve.band(age)] += 1;
+            } else if waiting.is_open() {
+                let fates = &mut fates[waiting.tag()];
+                *(if is_expired { &mut fates.expired } else { &mut fates.evicted }) += 1;
+            }
+            stays
+        });
+        ages
+    }
+
+    #[inline]
+    fn response(&mut self, response: &Event) -> Option<Sample> {
+        self.latest = self.latest.max(response.at);
+        let last = if self.sampled_since.is_none() { BANDS - 1 } else { self.curve.last_band(response.id) };
+        let sample = if last > 0 { self.answer(response, last) } else { None };
+        let fates = &mut self.fates[usize::from(response.tag)];
+        fates.responses += 1;
+        fates.unmatched += u64::from(sample.is_none());
+        sample
+    }
+
+    /// The sample of a response whose request is known and within its horizon, which ends with the band `last`.
+    #[inline]
+    fn answer(&mut self, response: &Event, last: usize) -> Option<Sample> {
+        let found = match self.open.find(response.id.0) {
+            Place::Found(at) => Some((at, self.open.get(at).waiting)),
+            Place::Vacant(_) => None,
+        };
+        if found.is_some_and(|(_, waiting)| !waiting.is_open()) {
+            // The same response again.
+            return None;
+        }
+        self.chooser.respond(self.curve.weight(1));
+        let in_time = found.filter(|(_, waiting)| !waiting.is_older(response.at, self.exchanges.expiry));
+        let answered = in_time.map(|(at, waiting)| (at, waiting, waiting.sample(response)));
+        let in_time = |sample: &Sample| self.curve.band(sample.since_last) <= last;
+        let Some((at, waiting, (sample, is_resolved))) = answered.filter(|(_, _, (sample, _))| in_time(sample)) else {
+            self.count(response.tag, last);
+            return None;
+        };
+        let band = self.curve.band(sample.since_last);
+        self.count(response.tag, band);
+        match self.exchanges.repeat {
+            Repeat::Ambiguous => _ = self.open.remove(at),
+            repeat @ Repeat::Ignored => self.open.get_mut(at).waiting.close(repeat),
+        }
+        let fates = &mut self.fates[waiting.tag()];
+        fates.matched += 1;
+        fates.resolved += u64::from(is_resolved);
+        let sample = Sample { band: band as u8, ..sample.weighted(self.curve.weight(band)) };
+        let sample = if sample.is_ambiguous() { self.repeated(sample, last) } else { sample };
+        self.chooser.sample(self.curve.band(sample.since_first), sample.repeat_weight);
+        Some(sample)
+    }
+
+    /// The sample of a repeated request: it was seen as such if its id let the first request stay until the last. An id that
+    /// does so by chance only, since nobody looked meanwhile, gives what the others give.
+    fn repeated(&self, sample: Sample, last: usize) -> Sample {
+        let gap = Nanos::new(sample.since_first.get() - sample.since_last.get());
+        let gap = self.curve.band(gap).max(usize::from(sample.band));
+        if gap > last {
+            return Sample { since_first: sample.since_last, ..sample };
+        }
+        Sample { repeat_weight: self.curve.weight(gap), ..sample }
+    }
+
+    /// Touches the slots that the events' ids will need, so that the cache misses of a batch overlap.
+    fn touch(&self, events: &[Event]) {
+        let entry = self.curve.entry();
+        let touched = events
+            .iter()
+            .filter(|event| entry.admits(event.id))
+            .fold(0, |touched, event| touched ^ self.open.touch(event.id.0, event.is_request));
+        std::hint::black_box(touched);
+    }
+}
+
+impl Meter for Horizon {
+    fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
+        self.began = self.began.or(events.first().map(|event| event.at));
+        for batch in events.chunks(BATCH) {
+            if self.curve.is_due(self.latest) {
+                self.fold();
+                self.curve.rise(self.latest);
+            }
+            if self.open.bytes() > CACHED_BYTES {
+                self.touch(batch);
+            }
+            for event in batch {
+                if event.is_request {
+                    self.request(event);
+                } else {
+                    samples.extend(self.response(event));
+                }
+            }
+        }
+    }
+
+    fn gate(&self) -> Gate {
+        self.curve.entry()
+    }
+
+    fn risk(&self, tag: usize) -> Option<Risk> {
+        self.sampled_since?;
+        let (at_risk, _) = self.by_tag.get(tag)?.sums(&self.curve);
+        // How much each stands for is told from all series together.
+        let (all, squares) = self.all.sums(&self.curve);
+        let each = |band: usize| match all[band] {
+            0.0 => self.curve.weight(band),
+            all => (self.squares[band] + squares[band]) / all,
+        };
+        Some(Risk { at_risk, each: std::array::from_fn(each), loss: Loss::AtBorders })
+    }
+
+    fn forget_risk(&mut self) {
+        self.by_tag.fill(AtRisk::default());
+        (self.all, self.squares, self.unfolded) = (AtRisk::default(), [0.0; BANDS], 0);
+    }
+
+    fn fates(&self) -> Vec<Fates> {
+        let mut fates = self.fates.clone();
+        count_open(&mut fates, self.open.iter().map(|entry| &entry.waiting), self.latest, self.exchanges.expiry);
+        fates
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.open.bytes() + self.by_tag.capacity() * size_of::<AtRisk>() + self.fates.capacity() * size_of::<Fates>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::distribution::{Ambiguous, DelayStore};
+    use crate::test_support::{assert_exact, exchanges, request, response};
+    use dwell_types::Match;
+
+    const SLOT: usize = Table::<Sampled>::SLOT_BYTES;
+
+    fn horizon(bytes: usize, matching: Match) -> Horizon {
+        Horizon::new(bytes, exchanges(matching, Nanos::from_secs(100))).unwrap()
+    }
+
+    /// While nothing had to go, every sample and every count is that of the exact table; the bands have no effect.
+    #[test]
+    fn with_room_it_is_exact() {
+        for matching in [Match::Dns, Match::TcpHandshake, Match::TcpTs] {
+            let mut horizon = horizon(1 << 20, matching);
+            assert_exact(&mut horizon, matching);
+            assert_eq!((horizon.sampled_since(), horizon.risk(0)), (None, None));
+        }
+    }
+
+    /// Requests one microsecond apart, every second one answered after `delay` more; tags alternate.
+    fn feed(meter: &mut impl Meter, requests: u64, delay: u64) -> Vec<Sample> {
+        let mut samples = Vec::new();
+        for i in 0..requests {
+            let at = i as i64 * 1_000;
+            meter.update(&[Event { tag: (i % 2) as u16, ..request(hash::finish(i), at) }], &mut samples);
+            if i >= delay && (i - delay) % 4 < 2 {
+                meter.update(&[response(hash::finish(i - delay), at + 1)], &mut samples);
+            }
+        }
+        samples
+    }
+
+    #[test]
+    fn memory_is_bounded_and_every_request_has_one_fate() {
+        for matching in [Match::Dns, Match::TcpTs] {
+            let bytes = 400 * SLOT;
+            let mut horizon = horizon(bytes, matching);
+            let before = horizon.state_bytes() - horizon.open.bytes();
+            feed(&mut horizon, 200_000, 30);
+            assert!(horizon.open.bytes() <= bytes && horizon.state_bytes() == before + horizon.open.bytes());
+            let fates = horizon.fates();
+            assert!(fates.iter().all(Fates::is_conserved), "{fates:?}");
+            assert!(fates.iter().all(|f| f.matched > 1_000 && f.evicted > 1_000 && f.pending > 0), "{fates:?}");
+            assert!(horizon.sampled_since().is_some() && horizon.risk(0).is_some());
+        }
+    }
+
+    /// Half of the requests wait for ever. They are let go soon, and what is answered within 30 µs is seen all the same.
+    #[test]
+    fn orphans_do_not_crowd_out_the_answered() {
+        let mut horizon = horizon(400 * SLOT, Match::Dns);
+        let samples = feed(&mut horizon, 200_000, 30);
+        assert!(samples.len() > 90_000, "{} of 100,000", samples.len());
+        let (fastest, slowest) = horizon.probabilities();
+        assert!(fastest > 0.9 && slowest < 0.01, "{fastest} {slowest}");
+    }
+
+    /// One exchange in five is asked again after 400 µs and answered 10 µs later, among orphans that fill the table: the first
+    /// requests are mostly gone by then. Those that are seen stand for the others.
+    #[test]
+    fn repeats_that_are_seen_stand_for_those_that_are_not() {
+        let mut horizon = horizon(200 * SLOT, Match::Dns);
+        let (mut samples, exchanges) = (Vec::new(), 400_000u64);
+        for i in 0..exchanges {
+            let at = i as i64 * 1_000;
+            let id = |i: u64| hash::finish(2 * i);
+            horizon.update(&[request(hash::finish(2 * i + 1), at), request(id(i), at + 1)], &mut samples);
+            if i >= 410 {
+                if (i - 400) % 5 == 0 {
+                    horizon.update(&[request(id(i - 400), at + 2)], &mut samples);
+                }
+                let asked = if i % 5 == 0 { i - 410 } else { i - 10 };
+                horizon.update(&[response(id(asked), at + 3)], &mut samples);
+            }
+        }
+        let seen = samples.iter().filter(|sample| sample.is_ambiguous()).count();
+        assert!((1_000..40_000).contains(&seen), "{seen} of 80,000: most are not seen as repeats, but enough");
+        let mut store = DelayStore::unbounded(1);
+        samples.iter().for_each(|sample| store.update(0, &Sample { tag: 0, ..*sample }));
+        let slow = |ambiguous| {
+            let distribution = store.distribution_at_risk(0, ambiguous, &horizon.risk(0).unwrap());
+            let counts = distribution.histogram(&[0, 100_000, 1_000_000]);
+            counts[1].value / (counts[0].value + counts[1].value)
+        };
+        // 80,000 of 400,000; a count of some hundreds is known to 5% or so, six times which is allowed.
+        assert!((slow(Ambiguous::First) - 0.2).abs() < 0.06, "{}", slow(Ambiguous::First));
+        assert!(slow(Ambiguous::Last) < 0.01, "{}", slow(Ambiguous::Last));
+    }
+
+    #[test]
+    fn too_little_memory_is_refused() {
+        let exchanges = exchanges(Match::Dns, Nanos::from_secs(1));
+        let needed = LEAST_SLOTS * SLOT + TABLE_BYTES;
+        assert!(Horizon::new(needed, exchanges).is_ok());
+        assert_eq!(Horizon::new(needed - 1, exchanges).unwrap_err(), HorizonError { given: needed - 1, needed });
+    }
+}
