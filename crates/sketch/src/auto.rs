@@ -13,6 +13,7 @@
 
 use crate::exact::Exact;
 use crate::fridge::{EntryProbability, Fridge, FridgeError, Params, Profile};
+use crate::table::BATCH;
 use crate::{Event, Exchanges, Fates, Gate, Meter, Risk, Sample};
 use dwell_types::Timestamp;
 
@@ -63,6 +64,31 @@ impl Auto {
         }
     }
 
+    /// Takes a batch into the table; when that is full, hands over and gives the fridge the rest.
+    fn remember(&mut self, batch: &[Event], samples: &mut Vec<Sample>) {
+        let Phase::Exact(exact, profile) = &mut self.phase else { return };
+        let sifted = exact.sift(batch);
+        let mut kept = sifted.of(batch);
+        let refused = kept.find(|event| {
+            if event.is_request {
+                if !exact.try_request(event) {
+                    return true;
+                }
+                profile.offer(event.at, 1.0);
+            } else if let Some(sample) = exact.response(event) {
+                profile.sample(sample.since_first, 1.0);
+                samples.push(sample);
+            }
+            false
+        });
+        let Some(refused) = refused else { return };
+        let rest: Vec<Event> = std::iter::once(refused).chain(kept).copied().collect();
+        self.hand_over(refused.at);
+        if let Phase::Fridge(fridge) = &mut self.phase {
+            fridge.update(&rest, samples);
+        }
+    }
+
     #[cold]
     fn hand_over(&mut self, at: Timestamp) {
         let Phase::Exact(exact, profile) = &mut self.phase else { return };
@@ -71,7 +97,7 @@ impl Auto {
         let p = EntryProbability::cautious(self.params.slots, profile.offered());
         fridge.start(profile.clone(), p);
         let nothing = Exact::bounded(self.exchanges, 0);
-        let (fates, open) = std::mem::replace(exact, nothing).into_open(|id| fridge.gate().admits(id));
+        let (fates, open) = std::mem::replace(exact, nothing).into_open(at, |id| fridge.gate().admits(id));
         fridge.resize(self.params.slots);
         fridge.count_on(fates);
         for request in &open {
@@ -84,26 +110,11 @@ impl Auto {
 
 impl Meter for Auto {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
-        let mut rest = events;
-        if let Phase::Exact(exact, profile) = &mut self.phase {
-            exact.touch(events);
-            while let Some((event, after)) = rest.split_first() {
-                if event.is_request {
-                    if !exact.try_request(event) {
-                        break;
-                    }
-                    profile.offer(event.at, 1.0);
-                } else if let Some(sample) = exact.response(event) {
-                    profile.sample(sample.since_first, 1.0);
-                    samples.push(sample);
-                }
-                rest = after;
+        for batch in events.chunks(BATCH) {
+            match &mut self.phase {
+                Phase::Exact(..) => self.remember(batch, samples),
+                Phase::Fridge(fridge) => fridge.update(batch, samples),
             }
-        }
-        let Some(event) = rest.first() else { return };
-        self.hand_over(event.at);
-        if let Phase::Fridge(fridge) = &mut self.phase {
-            fridge.update(rest, samples);
         }
     }
 

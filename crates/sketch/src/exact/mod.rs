@@ -15,8 +15,8 @@
 //! both bounds, unless the response's token names the request that it answers.
 
 use crate::repeats::{Answered, Tokens, byte};
-use crate::table::{Entry, Place, Table};
-use crate::{Event, Exchanges, Fates, Meter, Sample};
+use crate::table::{BATCH, Entry, Place, Sifted, Table};
+use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp};
 
 /// A table of all open requests.
@@ -67,8 +67,6 @@ impl Entry for Open {
 }
 
 const FIRST_SLOTS: usize = 1 << 10;
-/// So many cache misses overlap.
-const BATCH: usize = 64;
 
 impl Exact {
     /// A table that grows as needed.
@@ -91,8 +89,8 @@ impl Exact {
         }
     }
 
-    fn is_expired(&self, open: &Open) -> bool {
-        self.latest - open.last > self.exchanges.expiry
+    fn is_expired(&self, open: &Open, now: Timestamp) -> bool {
+        now - open.last > self.exchanges.expiry
     }
 
     /// Takes a request; false if there is no room for it within the bound. Then nothing has changed.
@@ -107,7 +105,7 @@ impl Exact {
             Place::Vacant(at) => at,
         };
         if self.open.is_full() {
-            if !self.make_room() {
+            if !self.make_room(request.at) {
                 return false;
             }
             let Place::Vacant(at) = self.open.find(key) else { return false };
@@ -120,7 +118,7 @@ impl Exact {
 
     /// A request with the id of one that is in the table.
     fn repeat(&mut self, at: usize, request: &Event) {
-        let is_expired = self.is_expired(self.open.get(at));
+        let is_expired = self.is_expired(self.open.get(at), request.at);
         let open = self.open.get_mut(at);
         if is_expired || (open.answered && self.exchanges.repeat == Repeat::Ambiguous) {
             if !open.answered {
@@ -145,23 +143,23 @@ impl Exact {
 
     /// Drops what has expired, then grows if that freed little. False if the table is still full.
     #[cold]
-    fn make_room(&mut self) -> bool {
-        if self.latest - self.swept > Nanos::new(self.exchanges.expiry.get() / 4) {
-            self.sweep();
+    fn make_room(&mut self, now: Timestamp) -> bool {
+        if now - self.swept > Nanos::new(self.exchanges.expiry.get() / 4) {
+            self.sweep(now);
         }
         if self.open.is_half_empty() || self.open.grow() {
             return true;
         }
-        self.sweep();
+        self.sweep(now);
         !self.open.is_full()
     }
 
-    fn sweep(&mut self) {
-        self.swept = self.latest;
-        let (latest, expiry) = (self.latest, self.exchanges.expiry);
+    fn sweep(&mut self, now: Timestamp) {
+        self.swept = now;
+        let expiry = self.exchanges.expiry;
         let fates = &mut self.fates;
         self.open.rebuild(|open| {
-            let is_expired = latest - open.last > expiry;
+            let is_expired = now - open.last > expiry;
             if is_expired && !open.answered {
                 fates[usize::from(open.tag)].expired += 1;
             }
@@ -171,8 +169,8 @@ impl Exact {
 
     /// Ends the table: the open requests that `keep` wants, in the order in which they were last seen. The others are
     /// counted as not admitted.
-    pub(crate) fn into_open(mut self, keep: impl Fn(ExchangeId) -> bool) -> (Vec<Fates>, Vec<Open>) {
-        self.sweep();
+    pub(crate) fn into_open(mut self, now: Timestamp, keep: impl Fn(ExchangeId) -> bool) -> (Vec<Fates>, Vec<Open>) {
+        self.sweep(now);
         let mut kept = Vec::with_capacity(self.open.iter().filter(|o| !o.answered && keep(ExchangeId(o.id))).count());
         for open in self.open.iter().filter(|o| !o.answered) {
             if keep(ExchangeId(open.id)) {
@@ -185,13 +183,15 @@ impl Exact {
         (self.fates, kept)
     }
 
-    /// Touches the slots that the events' ids will need, so that the cache misses of a batch overlap.
-    pub(crate) fn touch(&self, events: &[Event]) {
-        let mut touched = 0;
-        for event in events {
-            touched ^= self.open.touch(event.id.0, event.is_request);
-        }
-        std::hint::black_box(touched);
+    /// Keeps the events of a batch, at most [`BATCH`], that must be taken; counts the responses that answer nothing.
+    pub(crate) fn sift(&mut self, batch: &[Event]) -> Sifted {
+        let Self { open, fates, latest, .. } = self;
+        open.sift(batch, Gate::OPEN, |event, is_kept| {
+            *latest = (*latest).max(event.at);
+            let fates = &mut fates[usize::from(event.tag)];
+            fates.responses += u64::from(!is_kept);
+            fates.unmatched += u64::from(!is_kept);
+        })
     }
 
     /// Takes a response; gives a delay if its request is known.
@@ -234,8 +234,7 @@ impl Exact {
 impl Meter for Exact {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
         for batch in events.chunks(BATCH) {
-            self.touch(batch);
-            for event in batch {
+            for event in self.sift(batch).of(batch) {
                 if event.is_request {
                     let taken = self.try_request(event);
                     debug_assert!(taken, "an unbounded table always has room");
@@ -250,7 +249,7 @@ impl Meter for Exact {
         let mut fates = self.fates.clone();
         for open in self.open.iter().filter(|o| !o.answered) {
             let fates = &mut fates[usize::from(open.tag)];
-            let fate = if self.is_expired(open) { &mut fates.expired } else { &mut fates.pending };
+            let fate = if self.is_expired(open, self.latest) { &mut fates.expired } else { &mut fates.pending };
             *fate += 1;
         }
         fates
@@ -276,7 +275,7 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{exchanges, request, response};
+    use crate::test_support::{assert_batches_agree, exchanges, request, response};
     use dwell_types::Match;
 
     fn exact(matching: Match, expiry_s: i64) -> Exact {
@@ -333,6 +332,13 @@ mod tests {
         let fates = exact.fates()[0];
         assert_eq!((fates.seen, fates.matched, fates.ambiguous), (1, 1, 0));
         assert!(fates.is_conserved());
+    }
+
+    #[test]
+    fn batches_change_nothing() {
+        for matching in [Match::Dns, Match::TcpTs] {
+            assert_batches_agree(|| exact(matching, 10));
+        }
     }
 
     #[test]
