@@ -30,7 +30,7 @@
 //!
 //! **Source**: the comparison that zheng22 lacks (`docs/papers/zheng22-fridge.md`).
 
-use crate::table::{BATCH, Entry, Place, Sifted, Table};
+use crate::table::{Entry, Place, Table};
 use crate::waiting::{Meets, Waiting, count_open};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
@@ -134,6 +134,10 @@ const LAST_STEP: u32 = 192;
 const LEAST_SLOTS: usize = 64;
 /// Bytes of a table beside its slots.
 const TABLE_BYTES: usize = 8;
+/// So many cache misses overlap.
+const BATCH: usize = 64;
+/// Tables up to 800 KiB stay in a processor's own cache, so that nothing is gained by batches.
+const CACHED_BYTES: usize = 800 << 10;
 
 impl HashSample {
     /// Bytes per slot; at most ¾ of the slots are used.
@@ -180,32 +184,32 @@ impl HashSample {
 
     #[inline]
     fn request(&mut self, request: &Event) {
+        if !self.gate.admits(request.id) {
+            let fates = &mut self.fates[usize::from(request.tag)];
+            fates.seen += 1;
+            fates.not_admitted += 1;
+            return;
+        }
+        self.latest = self.latest.max(request.at);
         match self.open.find(request.id.0) {
             Place::Found(at) => self.meet(at, request),
-            // Since the batch began, the gate may have closed for it.
-            Place::Vacant(at) if self.gate.admits(request.id) => self.put(at, request),
-            Place::Vacant(_) => self.refuse(request),
+            Place::Vacant(at) => self.put(at, request),
         }
-    }
-
-    fn refuse(&mut self, request: &Event) {
-        let fates = &mut self.fates[usize::from(request.tag)];
-        fates.seen += 1;
-        fates.not_admitted += 1;
     }
 
     #[inline]
     fn put(&mut self, vacant: usize, request: &Event) {
+        self.fates[usize::from(request.tag)].seen += 1;
         let mut vacant = vacant;
         if self.open.is_full() {
             self.make_room(request.at);
             // The gate may have closed for this request, too.
             let (true, Place::Vacant(at)) = (self.gate.admits(request.id), self.open.find(request.id.0)) else {
-                return self.refuse(request);
+                self.fates[usize::from(request.tag)].not_admitted += 1;
+                return;
             };
             vacant = at;
         }
-        self.fates[usize::from(request.tag)].seen += 1;
         self.open.put(vacant, Sampled::new(request));
     }
 
@@ -233,23 +237,23 @@ impl HashSample {
     fn make_room(&mut self, now: Timestamp) {
         let began = *self.began.get_or_insert(now);
         self.learn(now - began);
-        let mut kept = self.sweep(now);
+        let mut kept = self.sweep();
         while kept > self.most_kept && self.step < LAST_STEP {
             self.step += 1;
             self.weight = 1.0 / probability(self.step);
             self.gate = self.gate.with_probability(probability(self.step));
-            kept = self.sweep(now);
+            kept = self.sweep();
         }
     }
 
     /// Keeps what is neither too old nor kept out by the gate; says how much that is.
-    fn sweep(&mut self, now: Timestamp) -> usize {
-        let (lifetime, gate, fates) = (self.exchanges.expiry, self.gate, &mut self.fates);
+    fn sweep(&mut self) -> usize {
+        let (latest, lifetime, gate, fates) = (self.latest, self.exchanges.expiry, self.gate, &mut self.fates);
         let mut kept = 0;
         self.open.rebuild(|entry| {
             let waiting = &entry.waiting;
             let fates = &mut fates[waiting.tag()];
-            let is_old = waiting.is_older(now, lifetime);
+            let is_old = waiting.is_older(latest, lifetime);
             let is_kept_out = !is_old && !gate.admits(ExchangeId(entry.key()));
             fates.expired += u64::from(is_old && waiting.is_open());
             fates.not_admitted += u64::from(is_kept_out && waiting.is_open());
@@ -271,16 +275,16 @@ impl HashSample {
 
     #[inline]
     fn response(&mut self, response: &Event) -> Option<Sample> {
-        let sample = self.answer(response);
-        self.fates[usize::from(response.tag)].unmatched += u64::from(sample.is_none());
+        let sample = if self.gate.admits(response.id) { self.answer(response) } else { None };
+        let fates = &mut self.fates[usize::from(response.tag)];
+        fates.responses += 1;
+        fates.unmatched += u64::from(sample.is_none());
         sample
     }
 
     /// The sample of a response whose request is known and not too old.
     fn answer(&mut self, response: &Event) -> Option<Sample> {
-        if !self.gate.admits(response.id) {
-            return None;
-        }
+        self.latest = self.latest.max(response.at);
         let Place::Found(at) = self.open.find(response.id.0) else { return None };
         let waiting = self.open.get(at).waiting;
         if !waiting.is_open() || waiting.is_older(response.at, self.exchanges.expiry) {
@@ -299,18 +303,13 @@ impl HashSample {
         Some(sample)
     }
 
-    /// Keeps the events of a batch, at most [`BATCH`], that must be taken; counts the others.
-    fn sift(&mut self, batch: &[Event]) -> Sifted {
-        let Self { open, gate, fates, latest, .. } = self;
-        open.sift(batch, *gate, |event, is_kept| {
-            let fates = &mut fates[usize::from(event.tag)];
-            let is_lost = u64::from(event.is_request & !is_kept);
-            fates.seen += is_lost;
-            fates.not_admitted += is_lost;
-            fates.responses += u64::from(!event.is_request);
-            fates.unmatched += u64::from(!event.is_request & !is_kept);
-            *latest = (*latest).max(if gate.admits(event.id) { event.at } else { *latest });
-        })
+    /// Touches the slots that the events' ids will need, so that the cache misses of a batch overlap.
+    fn touch(&self, events: &[Event]) {
+        let touched = events
+            .iter()
+            .filter(|event| self.gate.admits(event.id))
+            .fold(0, |touched, event| touched ^ self.open.touch(event.id.0, event.is_request));
+        std::hint::black_box(touched);
     }
 }
 
@@ -320,7 +319,10 @@ impl Meter for HashSample {
             if self.began.is_none() {
                 self.began = batch.first().map(|event| event.at);
             }
-            for event in self.sift(batch).of(batch) {
+            if self.open.bytes() > CACHED_BYTES {
+                self.touch(batch);
+            }
+            for event in batch {
                 if event.is_request {
                     self.request(event);
                 } else {
@@ -427,7 +429,6 @@ mod tests {
         }
     }
 
-    /// Even where the gate closes in the middle of a batch.
     #[test]
     fn batches_change_nothing() {
         for matching in [Match::Dns, Match::TcpTs] {

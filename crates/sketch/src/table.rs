@@ -5,7 +5,7 @@
 //! back, so there are no tombstones. Growing and dropping many entries are one operation, [`Table::rebuild`], which needs
 //! no memory besides.
 
-use crate::{Event, Gate};
+use crate::Event;
 use dwell_types::hash;
 
 /// What a table holds: a key and whatever goes with it.
@@ -128,11 +128,22 @@ impl<E: Entry> Table<E> {
         self.tags[at..].first_chunk().map_or(0, |window: &[u8; WINDOW]| u64::from_le_bytes(*window))
     }
 
-    /// Of a batch, at most [`BATCH`] events, keeps those of admitted ids that may find an entry or leave one: all requests, and
-    /// the responses that may answer what is in the table or an earlier request of the batch, as far as tags tell. Says of
-    /// every event whether it was kept. Reads the slots of those that were, so that the cache misses of a batch overlap.
+    /// Reads the slot that [`Table::find`] will find, or find vacant if a key is to be put in, as far as the first tags
+    /// tell; what it gives means nothing.
     #[inline]
-    pub(crate) fn sift(&self, batch: &[Event], gate: Gate, mut say: impl FnMut(&Event, bool)) -> Sifted {
+    pub(crate) fn touch(&self, key: u64, puts_in: bool) -> u64 {
+        let (home, tag) = self.home(key);
+        let (same, empty) = matches(self.window(home), tag);
+        let wanted = same | if puts_in { empty } else { 0 };
+        let at = if wanted == 0 { 0 } else { self.wrap(home + first(wanted)) };
+        self.slots[at].key()
+    }
+
+    /// Of a batch, at most [`BATCH`] events, keeps those that may find an entry or leave one: all requests, and the responses
+    /// that may answer what is in the table or an earlier request of the batch, as far as tags tell. Says of every event
+    /// whether it was kept. Reads the slots of those that were, so that the cache misses of a batch overlap.
+    #[inline]
+    pub(crate) fn sift(&self, batch: &[Event], mut say: impl FnMut(&Event, bool)) -> Sifted {
         // Each loop only loads what the next one needs, so that the processor looks far ahead.
         let mut windows = [0; BATCH];
         for (window, event) in windows.iter_mut().zip(batch) {
@@ -148,7 +159,7 @@ impl<E: Entry> Table<E> {
             let (word, bit) = ((event.id.0 >> 6) as usize % asked.len(), event.id.0 % 64);
             let is_absent = (same == 0) & (empty != 0) & (asked[word] >> bit & 1 == 0);
             asked[word] |= u64::from(event.is_request) << bit;
-            let is_kept = gate.admits_if(event.is_request | !is_absent, event.id);
+            let is_kept = event.is_request | !is_absent;
             // No branch, since none could be foretold.
             let wanted = same | if event.is_request { empty } else { 0 };
             slots[sifted.kept] = self.wrap(home + first(wanted));

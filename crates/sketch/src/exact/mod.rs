@@ -16,7 +16,7 @@
 
 use crate::repeats::{Answered, Tokens, byte};
 use crate::table::{BATCH, Entry, Place, Sifted, Table};
-use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
+use crate::{Event, Exchanges, Fates, Meter, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp};
 
 /// A table of all open requests.
@@ -186,7 +186,7 @@ impl Exact {
     /// Keeps the events of a batch, at most [`BATCH`], that must be taken; counts the responses that answer nothing.
     pub(crate) fn sift(&mut self, batch: &[Event]) -> Sifted {
         let Self { open, fates, latest, .. } = self;
-        open.sift(batch, Gate::OPEN, |event, is_kept| {
+        open.sift(batch, |event, is_kept| {
             *latest = (*latest).max(event.at);
             let fates = &mut fates[usize::from(event.tag)];
             fates.responses += u64::from(!is_kept);
