@@ -1,6 +1,6 @@
 //! Speed of the meters alone: requests and responses already hashed, state in the second-level cache.
 //!
-//! `cargo bench -p dwell-sketch`. Every case runs the same stream of 4 M observations five times and prints the fastest
+//! `cargo bench -p dwell-sketch`, or with ` -- PART` only the cases whose names contain that. Every case runs the same stream of 4 M observations five times and prints the fastest
 //! and the median run in nanoseconds per observation, and checks what came out: a meter that is fast and wrong fails.
 
 use dwell_sketch::exact::Exact;
@@ -41,14 +41,25 @@ fn stream() -> Vec<Event> {
     stream
 }
 
+/// Whether a case of this name is asked for.
+fn is_wanted(name: &str) -> bool {
+    std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).all(|part| name.contains(&part))
+}
+
 /// Measures a meter that is right to 10%.
 fn measure<M: Meter>(name: &str, stream: &[Event], make: impl Fn() -> M) {
+    if !is_wanted(name) {
+        return;
+    }
     let ratio = time(name, stream, make);
     assert!((ratio - 1.0).abs() < 0.1, "{name}: {ratio} times as many exchanges as there are");
 }
 
 /// Measures one that loses exchanges, and says how many it keeps.
 fn measure_biased<M: Meter>(name: &str, stream: &[Event], make: impl Fn() -> M) {
+    if !is_wanted(name) {
+        return;
+    }
     let ratio = time(name, stream, make);
     assert!(ratio > 0.1 && ratio <= 1.0, "{name}: {ratio}");
     println!("    keeps {ratio:.2} of the exchanges");

@@ -366,7 +366,7 @@ impl Octaves {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{assert_exact, exchanges, request, response};
+    use crate::test_support::{assert_batches_agree, assert_exact, exchanges, request, response};
     use dwell_types::Match;
 
     const LONG: Lifetime = Lifetime::Given(Nanos::from_secs(100));
@@ -400,6 +400,13 @@ mod tests {
             let mut table = table(1 << 20, LONG, matching);
             assert_exact(&mut table, matching);
             assert_eq!(table.gate(), Gate::new(hash::word(1, 2), 1.0));
+        }
+    }
+
+    #[test]
+    fn batches_change_nothing() {
+        for matching in [Match::Dns, Match::TcpTs] {
+            assert_batches_agree(|| table(1_000 * HashSample::SLOT_BYTES, LONG, matching));
         }
     }
 

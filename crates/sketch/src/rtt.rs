@@ -7,7 +7,7 @@ use crate::hash_sample::{HashSample, HashSampleError, Lifetime};
 use crate::horizon::{Horizon, HorizonError};
 use crate::simple::{self, Overwrite, Simple, SimpleError};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Risk, Sample};
-use dwell_types::{Leg, Match, Nanos, Observation, Series, Sink, Timestamp, hash};
+use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Series, Sink, Timestamp, hash};
 use std::fmt;
 
 /// How delays are found.
@@ -360,11 +360,13 @@ impl RttMeter {
         Ok(meter)
     }
 
+    /// Queues an event. Its parts come one by one: put together before the call, they would be read from memory before all
+    /// of them have arrived there.
     #[inline(never)]
-    fn admit(&mut self, matching: Match, event: Event) {
+    fn admit(&mut self, id: ExchangeId, at: Timestamp, token: u32, tag: u16, is_request: bool, matching: Match) {
         let number = usize::from(self.rule_of[matching as usize]);
         let Some(rule) = self.rules.get_mut(number) else { return };
-        rule.queue.push(event);
+        rule.queue.push(Event { id, at, token, tag, is_request });
         if rule.queue.len() == rule.batch {
             self.take_batch(number);
         }
@@ -510,8 +512,7 @@ impl Sink for RttMeter {
         let door = &mut self.doors[series.matching as usize];
         let tag = door.first_tag[series.leg as usize] + series.group.min(self.groups - 1);
         if door.gate.admits_if(wanted, sighting.id) {
-            let event = Event { id: sighting.id, at: sighting.at, token: sighting.token, tag, is_request };
-            self.admit(series.matching, event);
+            self.admit(sighting.id, sighting.at, sighting.token, tag, is_request, series.matching);
         } else {
             door.turned_away[usize::from(tag)][usize::from(is_request)] += u64::from(wanted);
         }

@@ -34,3 +34,25 @@ pub(crate) fn assert_exact(meter: &mut impl Meter, matching: Match) {
     assert_eq!(found, expected, "{matching:?}");
     assert_eq!(meter.fates(), exact.fates(), "{matching:?}");
 }
+
+/// However a stream is cut into batches, samples and counts are the same. Every request comes twice, and is answered before
+/// or after that, twice, or not at all; half of that happens within a batch.
+pub(crate) fn assert_batches_agree<M: Meter>(make: impl Fn() -> M) {
+    let mut stream = Vec::new();
+    for i in 0..20_000u64 {
+        let at = i as i64 * 1_000;
+        let id = |back| hash::finish(i.saturating_sub(back));
+        stream.extend([request(id(0), at), response(id(i % 3 * 40), at + 1)]);
+        stream.extend([request(id(7), at + 2), response(id(i % 5 * 20), at + 3), response(!id(0), at + 4)]);
+    }
+    let run = |size: usize| {
+        let (mut meter, mut samples) = (make(), Vec::new());
+        stream.chunks(size).for_each(|batch| meter.update(batch, &mut samples));
+        (samples, meter.fates())
+    };
+    let expected = run(1);
+    assert!(expected.0.len() > 100);
+    for size in [2, 63, 64, 65, 1_000] {
+        assert!(run(size) == expected, "batches of {size}");
+    }
+}

@@ -1,6 +1,8 @@
+use super::store::PARTS;
 use crate::estimate::{Estimate, Z95};
 use crate::survival::{BANDS, Survival};
 use dwell_types::Nanos;
+use std::sync::Arc;
 
 /// Delays from `low` to `high` nanoseconds, both included, and the exchanges in between.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,6 +17,8 @@ pub struct Bin {
     pub excess: f64,
     /// The band in which its samples were found; zero without a product limit.
     pub(super) band: u8,
+    /// Whether its samples are unambiguous, and if not, by which bound they are here: the part of the store.
+    pub(super) part: u8,
 }
 
 /// A distribution of delays as weighted samples tell it.
@@ -31,7 +35,9 @@ pub struct Distribution {
 /// Bins in rising order with running sums.
 #[derive(Clone, Debug)]
 struct Curve {
-    bins: Vec<Bin>,
+    /// Of all curves of a distribution together.
+    bins: Arc<Vec<Bin>>,
+    factors: Factors,
     /// Sums of weight and excess before every bin whose rank is a multiple of [`STRIDE`].
     sums: Vec<(f64, f64)>,
     total: (f64, f64),
@@ -40,6 +46,24 @@ struct Curve {
     /// Largest delay that could have been measured.
     possible: Option<i64>,
     limit: Option<Limit>,
+}
+
+/// What the weights and excesses of each part of the store are multiplied with in a curve; parts with zero are not in it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Factors(pub(super) [f64; PARTS]);
+
+impl Factors {
+    fn of(self, bin: &Bin) -> f64 {
+        self.0[usize::from(bin.part)]
+    }
+
+    /// The bins that are in the curve, with their weights there.
+    fn weigh(self, bins: &[Bin]) -> impl DoubleEndedIterator<Item = Bin> {
+        bins.iter().filter(move |bin| self.of(bin) > 0.0).map(move |bin| {
+            let factor = self.of(bin);
+            Bin { weight: factor * bin.weight, excess: factor * bin.excess, ..*bin }
+        })
+    }
 }
 
 /// A running sum is kept for so many bins, and added up between.
@@ -57,21 +81,21 @@ struct Limit {
 impl Limit {
     const STRIDE: usize = 4096;
 
-    fn new(survival: Survival, bins: &[Bin]) -> Self {
+    fn new(survival: Survival, bins: &[Bin], factors: Factors) -> Self {
         let mut sums = Vec::with_capacity(bins.len().div_ceil(Self::STRIDE));
         let mut total = [0.0; BANDS];
         for block in bins.chunks(Self::STRIDE) {
             sums.push(total);
-            by_band(&mut total, block);
+            by_band(&mut total, factors.weigh(block));
         }
         Self { survival, sums, total }
     }
 
     /// Variance of the weight up to and including a bin, less `share` of all weight.
-    fn variance(&self, bins: &[Bin], rank: usize, share: f64) -> f64 {
+    fn variance(&self, bins: &[Bin], factors: Factors, rank: usize, share: f64) -> f64 {
         let block = rank / Self::STRIDE;
         let mut below = self.sums[block];
-        by_band(&mut below, &bins[block * Self::STRIDE..=rank]);
+        by_band(&mut below, factors.weigh(&bins[block * Self::STRIDE..=rank]));
         let bands = std::array::from_fn(|band| {
             let (below, above) = (below[band], self.total[band] - below[band]);
             let (up, down) = (1.0 - share, -share);
@@ -82,43 +106,48 @@ impl Limit {
 }
 
 /// Adds up the weight in each band; number 0, whose bins no product limit weighs, has their excess.
-fn by_band(sums: &mut [f64; BANDS], bins: &[Bin]) {
+fn by_band(sums: &mut [f64; BANDS], bins: impl Iterator<Item = Bin>) {
     for bin in bins {
         sums[usize::from(bin.band)] += if bin.band == 0 { bin.excess } else { bin.weight };
     }
 }
 
 impl Curve {
-    fn new(bins: Vec<Bin>, survival: Option<Survival>) -> Self {
+    fn new(bins: Arc<Vec<Bin>>, factors: Factors, survival: Option<Survival>) -> Self {
         let mut sums = Vec::with_capacity(bins.len().div_ceil(STRIDE));
         let mut total = (0.0, 0.0);
         let mut longest = i64::MIN;
         for block in bins.chunks(STRIDE) {
             sums.push(total);
-            for bin in block {
+            for bin in factors.weigh(block) {
                 total = (total.0 + bin.weight, total.1 + bin.excess);
                 longest = longest.max(bin.high);
             }
         }
-        let limit = survival.map(|survival| Limit::new(survival, &bins));
-        Self { bins, sums, total, longest, possible: None, limit }
+        let limit = survival.map(|survival| Limit::new(survival, &bins, factors));
+        Self { bins, factors, sums, total, longest, possible: None, limit }
+    }
+
+    /// The bins with their weights here.
+    fn weighed(&self) -> impl DoubleEndedIterator<Item = Bin> {
+        self.factors.weigh(&self.bins)
     }
 
     /// Sums of weight and excess up to and including a bin.
     fn sums_to(&self, rank: usize) -> (f64, f64) {
         let block = rank / STRIDE;
-        let bins = &self.bins[block * STRIDE..=rank];
-        bins.iter().fold(self.sums[block], |sums, bin| (sums.0 + bin.weight, sums.1 + bin.excess))
+        let bins = self.factors.weigh(&self.bins[block * STRIDE..=rank]);
+        bins.fold(self.sums[block], |sums, bin| (sums.0 + bin.weight, sums.1 + bin.excess))
     }
 
     /// Variance of Σ weight · *z*(bin).
     fn variance(&self, z: impl Fn(&Bin) -> f64) -> f64 {
         let Some(limit) = &self.limit else {
-            return self.bins.iter().map(|bin| bin.excess * z(bin).powi(2)).sum();
+            return self.weighed().map(|bin| bin.excess * z(&bin).powi(2)).sum();
         };
         let mut bands = [(0.0, 0.0); BANDS];
-        for bin in &self.bins {
-            let (z, sums) = (z(bin), &mut bands[usize::from(bin.band)]);
+        for bin in self.weighed() {
+            let (z, sums) = (z(&bin), &mut bands[usize::from(bin.band)]);
             let weight = if bin.band == 0 { bin.excess } else { bin.weight };
             *sums = (sums.0 + weight * z, sums.1 + weight * z * z);
         }
@@ -131,10 +160,12 @@ impl Curve {
         let start = block * STRIDE;
         let mut weight = self.sums[block].0;
         let found = self.bins[start..].iter().position(|bin| {
-            weight += bin.weight;
-            is_enough(weight)
+            let factor = self.factors.of(bin);
+            weight += factor * bin.weight;
+            factor > 0.0 && is_enough(weight)
         });
-        found.map_or(self.bins.len() - 1, |bins| start + bins)
+        let last = || self.bins.iter().rposition(|bin| self.factors.of(bin) > 0.0);
+        found.map(|bins| start + bins).or_else(last).unwrap_or(0)
     }
 
     /// Index of the first bin at which the distribution function reaches `share`.
@@ -151,7 +182,7 @@ impl Curve {
         let share = below / weight;
         let variance = match &self.limit {
             None => (1.0 - share).powi(2) * excess_below + share * share * (excess - excess_below),
-            Some(limit) => limit.variance(&self.bins, rank, share),
+            Some(limit) => limit.variance(&self.bins, self.factors, rank, share),
         };
         variance.max(0.0).sqrt() / weight
     }
@@ -162,7 +193,8 @@ impl Curve {
         let error = Z95 * self.standard_error(rank);
         let bin = self.bins[rank];
         let (up_to, _) = self.sums_to(rank);
-        let inside = 1.0 - ((up_to - q * self.total.0) / bin.weight).clamp(0.0, 1.0);
+        let weight = self.factors.of(&bin) * bin.weight;
+        let inside = 1.0 - ((up_to - q * self.total.0) / weight).clamp(0.0, 1.0);
         Estimate {
             value: bin.low.saturating_add(((bin.high as f64 - bin.low as f64) * inside).round() as i64).min(bin.high),
             low: self.bins[self.rank(q - error)].low,
@@ -179,7 +211,7 @@ impl Curve {
         let (weight, excess) = self.total;
         let (below, excess_below) = self.sums_to(rank);
         let (above, excess_above) = (weight - below, excess - excess_below);
-        let Some(last) = self.bins.last() else { return 0.0 };
+        let Some(last) = self.weighed().next_back() else { return 0.0 };
         // Σ*w*² / Σ*w* − 1: how many a sample stands for besides itself.
         let each = if above > 1e-9 * weight { excess_above / above } else { last.excess / last.weight.max(1.0) };
         3.0 * each.max(0.0) / weight
@@ -189,8 +221,8 @@ impl Curve {
         let (weight, excess) = self.total;
         let middle = |b: &Bin| 0.5 * (b.low as f64 + b.high as f64);
         let half_width = |b: &Bin| 0.5 * (b.high as f64 - b.low as f64);
-        let (sum, width) = self.bins.iter().fold((0.0, 0.0), |(sum, width), bin| {
-            (sum + bin.weight * middle(bin), width + bin.weight * half_width(bin))
+        let (sum, width) = self.weighed().fold((0.0, 0.0), |(sum, width), bin| {
+            (sum + bin.weight * middle(&bin), width + bin.weight * half_width(&bin))
         });
         let (mean, width) = (sum / weight, width / weight);
         // Where everything is known, nothing is to be gained from a second pass.
@@ -202,15 +234,16 @@ impl Curve {
 
 impl Distribution {
     pub(super) fn new(
-        value: Vec<Bin>,
-        low: Option<Vec<Bin>>,
-        high: Option<Vec<Bin>>,
+        bins: Vec<Bin>,
+        low: Option<Factors>,
+        high: Option<Factors>,
         samples: u64,
         ambiguous: u64,
         survival: Option<Survival>,
     ) -> Self {
-        let curve = |bins: Vec<Bin>| Curve::new(bins, survival.clone());
-        Self { value: curve(value), low: low.map(curve), high: high.map(curve), samples, ambiguous }
+        let bins = Arc::new(bins);
+        let curve = |factors| Curve::new(Arc::clone(&bins), factors, survival.clone());
+        Self { value: curve(Factors([1.0; PARTS])), low: low.map(curve), high: high.map(curve), samples, ambiguous }
     }
 
     /// The same where no delay above `longest` could have been measured: where too few samples say how long the slowest exchanges
@@ -284,8 +317,8 @@ impl Distribution {
     /// Smallest and largest delay among the samples, in nanoseconds; `None` without samples.
     pub fn extremes(&self) -> Option<(Estimate<i64>, Estimate<i64>)> {
         let first = self.value.bins.first()?.low;
-        let smallest = self.low().bins.first()?.low;
-        let next = self.high().bins.first()?.low;
+        let smallest = self.low().weighed().next()?.low;
+        let next = self.high().weighed().next()?.low;
         Some((
             Estimate { value: first, low: smallest, high: next.max(first) },
             Estimate { value: self.value.longest, low: self.low().longest, high: self.high().longest },
@@ -329,7 +362,7 @@ impl Distribution {
         let mut sums = vec![(0.0, 0.0); edges.len().saturating_sub(1)];
         let mut bands = vec![[(0.0, 0.0); BANDS]; if self.value.limit.is_some() { sums.len() } else { 0 }];
         let mut after = 0;
-        for bin in &self.value.bins {
+        for bin in self.bins() {
             let middle = i64::midpoint(bin.low, bin.high);
             // Middles rise, but for overlapping bins: the edge is the same or near.
             while edges.get(after).is_some_and(|&edge| edge <= middle) {

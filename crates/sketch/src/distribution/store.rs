@@ -1,5 +1,5 @@
 use super::bins::{self, COARSEST, CODE_BITS, FINEST};
-use super::query::{Bin, Distribution};
+use super::query::{Bin, Distribution, Factors};
 use crate::Sample;
 use crate::survival::{BAND_BITS, BANDS, Risk};
 use std::borrow::Cow;
@@ -322,27 +322,6 @@ impl DelayStore {
         }
         let survival = risk.and_then(|risk| risk.survival(&by_band));
         let factors = survival.as_ref().map_or([1.0; BANDS], |survival| survival.factors);
-        let collect = |shares: [f64; PARTS]| {
-            let mut bins = Vec::with_capacity(cells.len());
-            for cell in cells {
-                let part = cell.part() - series * PARTS;
-                if shares[part] == 0.0 {
-                    continue;
-                }
-                let (low, high) = bins::range(cell.code(), parts[part].bits);
-                bins.push(Bin {
-                    // What lies outside the smallest and largest delay is known to be empty.
-                    low: low.max(parts[part].min),
-                    high: high.min(parts[part].max),
-                    weight: shares[part] * cell.weight * factors[usize::from(cell.band())],
-                    excess: shares[part] * cell.excess,
-                    band: cell.band(),
-                });
-            }
-            // The parts are sorted runs: a stable sort only merges them, and keeps their order where bins are equal.
-            bins.sort_by_key(|bin| (bin.low, bin.high));
-            bins
-        };
         let samples = parts[CLEAR].samples;
         let unresolved = parts[SINCE_LAST].samples;
         let mut weights = [0.0; PARTS];
@@ -352,19 +331,38 @@ impl DelayStore {
         // Repeats that were not seen as such are among the clear samples: as many as the others stand for more.
         let [clear, last, first] = weights;
         let truly_clear = if clear > 0.0 { (1.0 - (first - last) / clear).clamp(0.0, 1.0) } else { 1.0 };
-        let (value, low, high) = match ambiguous {
+        let both = 0.5 * (1.0 + truly_clear);
+        // What a sample counts by each of its delays; and at the shorter one or the longer one alone, as multiples of that.
+        let (shares, low, high) = match ambiguous {
             Ambiguous::Drop => ([truly_clear, 0.0, 0.0], None, None),
             Ambiguous::Last => ([1.0, 1.0, 0.0], None, None),
             Ambiguous::First => ([truly_clear, 0.0, 1.0], None, None),
             Ambiguous::Bounds if unresolved == 0 => ([1.0, 0.0, 0.0], None, None),
-            Ambiguous::Bounds => (
-                [0.5 * (1.0 + truly_clear), 0.5, 0.5],
-                Some(collect([1.0, 1.0, 0.0])),
-                Some(collect([truly_clear, 0.0, 1.0])),
-            ),
+            Ambiguous::Bounds => {
+                ([both, 0.5, 0.5], Some(Factors([1.0 / both, 2.0, 0.0])), Some(Factors([truly_clear / both, 0.0, 2.0])))
+            }
         };
+        let mut bins = Vec::with_capacity(cells.len());
+        for cell in cells {
+            let part = cell.part() - series * PARTS;
+            if shares[part] == 0.0 {
+                continue;
+            }
+            let (low, high) = bins::range(cell.code(), parts[part].bits);
+            bins.push(Bin {
+                // What lies outside the smallest and largest delay is known to be empty.
+                low: low.max(parts[part].min),
+                high: high.min(parts[part].max),
+                weight: shares[part] * cell.weight * factors[usize::from(cell.band())],
+                excess: shares[part] * cell.excess,
+                band: cell.band(),
+                part: part as u8,
+            });
+        }
+        // The parts are sorted runs: a stable sort only merges them, and keeps their order where bins are equal.
+        bins.sort_by_key(|bin| (bin.low, bin.high));
         let used = if ambiguous == Ambiguous::Drop { samples } else { samples.saturating_add(unresolved) };
-        Distribution::new(collect(value), low, high, used, unresolved, survival)
+        Distribution::new(bins, low, high, used, unresolved, survival)
     }
 }
 

@@ -15,7 +15,7 @@
 //! both bounds, unless the response's token names the request that it answers.
 
 use crate::repeats::{Answered, Tokens, byte};
-use crate::table::{Entry, Place, Table};
+use crate::table::{BATCH, Entry, Place, Sifted, Table};
 use crate::{Event, Exchanges, Fates, Meter, Sample};
 use dwell_types::{Nanos, Repeat, Timestamp};
 
@@ -67,8 +67,6 @@ impl Entry for Open {
 }
 
 const FIRST_SLOTS: usize = 1 << 10;
-/// So many cache misses overlap.
-const BATCH: usize = 64;
 
 impl Exact {
     /// A table that grows as needed.
@@ -82,14 +80,14 @@ impl Exact {
         }
     }
 
-    fn is_expired(&self, open: &Open) -> bool {
-        self.latest - open.last > self.exchanges.expiry
+    fn is_expired(&self, open: &Open, now: Timestamp) -> bool {
+        now - open.last > self.exchanges.expiry
     }
 
     fn request(&mut self, request: &Event) {
         self.latest = self.latest.max(request.at);
         if self.open.is_full() {
-            self.make_room();
+            self.make_room(request.at);
         }
         match self.open.find(request.id.0) {
             Place::Found(at) => self.repeat(at, request),
@@ -102,7 +100,7 @@ impl Exact {
 
     /// A request with the id of one that is in the table.
     fn repeat(&mut self, at: usize, request: &Event) {
-        let is_expired = self.is_expired(self.open.get(at));
+        let is_expired = self.is_expired(self.open.get(at), request.at);
         let open = self.open.get_mut(at);
         if is_expired || (open.answered && self.exchanges.repeat == Repeat::Ambiguous) {
             if !open.answered {
@@ -127,21 +125,21 @@ impl Exact {
 
     /// Drops what has expired, then grows if that freed little.
     #[cold]
-    fn make_room(&mut self) {
-        if self.latest - self.swept > Nanos::new(self.exchanges.expiry.get() / 4) {
-            self.sweep();
+    fn make_room(&mut self, now: Timestamp) {
+        if now - self.swept > Nanos::new(self.exchanges.expiry.get() / 4) {
+            self.sweep(now);
         }
         if !self.open.is_half_empty() {
             self.open.grow();
         }
     }
 
-    fn sweep(&mut self) {
-        self.swept = self.latest;
-        let (latest, expiry) = (self.latest, self.exchanges.expiry);
+    fn sweep(&mut self, now: Timestamp) {
+        self.swept = now;
+        let expiry = self.exchanges.expiry;
         let fates = &mut self.fates;
         self.open.rebuild(|open| {
-            let is_expired = latest - open.last > expiry;
+            let is_expired = now - open.last > expiry;
             if is_expired && !open.answered {
                 fates[usize::from(open.tag)].expired += 1;
             }
@@ -149,13 +147,15 @@ impl Exact {
         });
     }
 
-    /// Touches the slots that the events' ids will need, so that the cache misses of a batch overlap.
-    fn touch(&self, events: &[Event]) {
-        let mut touched = 0;
-        for event in events {
-            touched ^= self.open.touch(event.id.0, event.is_request);
-        }
-        std::hint::black_box(touched);
+    /// Keeps the events of a batch, at most [`BATCH`], that must be taken; counts the responses that answer nothing.
+    fn sift(&mut self, batch: &[Event]) -> Sifted {
+        let Self { open, fates, latest, .. } = self;
+        open.sift(batch, |event, is_kept| {
+            *latest = (*latest).max(event.at);
+            let fates = &mut fates[usize::from(event.tag)];
+            fates.responses += u64::from(!is_kept);
+            fates.unmatched += u64::from(!is_kept);
+        })
     }
 
     /// Takes a response; gives a delay if its request is known.
@@ -199,8 +199,7 @@ impl Exact {
 impl Meter for Exact {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
         for batch in events.chunks(BATCH) {
-            self.touch(batch);
-            for event in batch {
+            for event in self.sift(batch).of(batch) {
                 if event.is_request {
                     self.request(event);
                 } else {
@@ -214,7 +213,7 @@ impl Meter for Exact {
         let mut fates = self.fates.clone();
         for open in self.open.iter().filter(|o| !o.answered) {
             let fates = &mut fates[usize::from(open.tag)];
-            let fate = if self.is_expired(open) { &mut fates.expired } else { &mut fates.pending };
+            let fate = if self.is_expired(open, self.latest) { &mut fates.expired } else { &mut fates.pending };
             *fate += 1;
         }
         fates
@@ -240,7 +239,7 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{exchanges, request, response};
+    use crate::test_support::{assert_batches_agree, exchanges, request, response};
     use dwell_types::Match;
 
     fn exact(matching: Match, expiry_s: i64) -> Exact {
@@ -297,6 +296,13 @@ mod tests {
         let fates = exact.fates()[0];
         assert_eq!((fates.seen, fates.matched, fates.ambiguous), (1, 1, 0));
         assert!(fates.is_conserved());
+    }
+
+    #[test]
+    fn batches_change_nothing() {
+        for matching in [Match::Dns, Match::TcpTs] {
+            assert_batches_agree(|| exact(matching, 10));
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use super::chooser::Chooser;
 use super::curve::Curve;
 use crate::survival::{BANDS, Loss, Risk};
-use crate::table::{Place, Table};
+use crate::table::{BATCH, Place, Sifted, Table};
 use crate::waiting::{Meets, Sampled, count_open, fingerprint};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
 use dwell_types::{Nanos, Repeat, Timestamp, hash};
@@ -77,8 +77,6 @@ const FIRST_SLOTS: usize = 1 << 10;
 const LEAST_SLOTS: usize = 64;
 /// Bytes of a table beside its slots.
 const TABLE_BYTES: usize = 8;
-/// So many cache misses overlap.
-const BATCH: usize = 64;
 /// Tables up to 800 KiB stay in a processor's own cache, so that nothing is gained by batches.
 const CACHED_BYTES: usize = 800 << 10;
 /// Thresholds are chosen for this share of the room, and must fall if more than that is still taken when all have gone whose time
@@ -239,9 +237,6 @@ impl Horizon {
         self.by_tag[usize::from(tag)].last[last] += 1;
         self.all.last[last] += 1;
         self.unfolded += 1;
-        if self.unfolded == u32::MAX {
-            self.fold();
-        }
     }
 
     /// Lets go what is beyond its horizon; says how many stay, by band of age.
@@ -320,6 +315,33 @@ impl Horizon {
         Sample { repeat_weight: self.curve.weight(gap), ..sample }
     }
 
+    /// The events of a batch that must be taken while everything is known; counts the responses that answer nothing.
+    fn sift(&mut self, batch: &[Event]) -> Sifted {
+        let Self { open, fates, latest, by_tag, all, unfolded, .. } = self;
+        let mut unmatched = 0;
+        let sifted = open.sift(batch, |event, is_kept| {
+            *latest = (*latest).max(event.at);
+            let tag = usize::from(event.tag);
+            fates[tag].responses += u64::from(!is_kept);
+            fates[tag].unmatched += u64::from(!is_kept);
+            by_tag[tag].last[BANDS - 1] += u32::from(!is_kept);
+            unmatched += u32::from(!is_kept);
+        });
+        all.last[BANDS - 1] += unmatched;
+        *unfolded += unmatched;
+        self.chooser.respond(unmatched.into());
+        sifted
+    }
+
+    #[inline]
+    fn take(&mut self, event: &Event, samples: &mut Vec<Sample>) {
+        if event.is_request {
+            self.request(event);
+        } else {
+            samples.extend(self.response(event));
+        }
+    }
+
     /// Touches the slots that the events' ids will need, so that the cache misses of a batch overlap.
     fn touch(&self, events: &[Event]) {
         let entry = self.curve.entry();
@@ -335,19 +357,20 @@ impl Meter for Horizon {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
         self.began = self.began.or(events.first().map(|event| event.at));
         for batch in events.chunks(BATCH) {
-            if self.curve.is_due(self.latest) {
+            let is_due = self.curve.is_due(self.latest);
+            if is_due || self.unfolded > u32::MAX - BATCH as u32 {
                 self.fold();
+            }
+            if is_due {
                 self.curve.rise(self.latest);
             }
-            if self.open.bytes() > CACHED_BYTES {
+            if self.open.bytes() <= CACHED_BYTES {
+                batch.iter().for_each(|event| self.take(event, samples));
+            } else if self.sampled_since.is_none() {
+                self.sift(batch).of(batch).for_each(|event| self.take(event, samples));
+            } else {
                 self.touch(batch);
-            }
-            for event in batch {
-                if event.is_request {
-                    self.request(event);
-                } else {
-                    samples.extend(self.response(event));
-                }
+                batch.iter().for_each(|event| self.take(event, samples));
             }
         }
     }
