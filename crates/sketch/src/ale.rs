@@ -40,7 +40,7 @@
 //! **Source**: porcino23 §3.4, figure 3.8, table 3.2, which describe its reference 10 (`docs/papers/porcino23-timebloom.md`).
 
 use crate::counters::Counters;
-use crate::timebloom::{self, Counts, LONGEST, MOST_HASHES};
+use crate::timebloom::{self, Counts, LEAST_FILTERS, LEAST_PLACES, LONGEST, MOST_HASHES};
 use crate::{Event, Exchanges, Fates, Meter, Sample};
 use dwell_types::{ExchangeId, Nanos, hash};
 use std::fmt;
@@ -68,13 +68,25 @@ pub struct Params {
 }
 
 impl Params {
+    /// *w* that the window covers at least, apart from the present one.
+    fn least_span(&self) -> i64 {
+        match self.widths {
+            Widths::Uniform => i64::from(self.buckets),
+            Widths::Exponential => 1 << (self.buckets - 1),
+        }
+    }
+
+    /// What [`Params::budget`] needs at least.
+    pub const LEAST_BYTES: usize =
+        LEAST_FILTERS as usize * (size_of::<Bucket>() + LEAST_PLACES as usize / 2) + PLACES_BYTES;
+
     /// The window for delays up to `longest` that fits so many bytes, its series' counts not included; `None` if they are
     /// too few. `rate`: requests per second, if that is known. Buckets of exponential width take 4 hash functions, since their
     /// loads differ too much for any number to suit all.
     pub fn budget(bytes: usize, widths: Widths, longest: Nanos, rate: Option<f64>) -> Option<Self> {
         const EXPONENTIAL: u32 = 14;
         const EXPONENTIAL_HASHES: u32 = 4;
-        let bytes = bytes.checked_sub(MOST_HASHES as usize * size_of::<usize>())?;
+        let bytes = bytes.checked_sub(PLACES_BYTES)?;
         let counters = |filters: u32| {
             let each = (bytes / filters as usize).saturating_sub(size_of::<Bucket>());
             u32::try_from(each / 8 * 16).unwrap_or(u32::MAX - 15)
@@ -88,7 +100,7 @@ impl Params {
             Widths::Uniform => timebloom::hashes(counters, Nanos::new(longest.get() / i64::from(buckets)), rate),
             Widths::Exponential => EXPONENTIAL_HASHES,
         };
-        (counters > 0).then_some(Self { widths, buckets, counters, hashes })
+        (counters >= LEAST_PLACES).then_some(Self { widths, buckets, counters, hashes })
     }
 }
 
@@ -123,6 +135,8 @@ impl fmt::Display for AleError {
 
 impl std::error::Error for AleError {}
 
+/// Of the counters of an id.
+const PLACES_BYTES: usize = MOST_HASHES as usize * size_of::<usize>();
 const MOST_UNIFORM: u32 = (1 << 12) - 1;
 const MOST_EXPONENTIAL: u32 = 20;
 
@@ -168,14 +182,13 @@ impl Ale {
         if exchanges.expiry <= Nanos::ZERO || exchanges.expiry > LONGEST {
             return Err(AleError::Longest(exchanges.expiry));
         }
-        let widths = if widths == Widths::Uniform { u64::from(buckets) } else { 1 << (buckets - 1) };
         Ok(Self {
             params,
             buckets: vec![
                 Bucket { counters: Counters::new(counters), begin: i64::MIN, is_empty: true };
                 buckets as usize + 1
             ],
-            width: exchanges.expiry.get().unsigned_abs().div_ceil(widths) as i64,
+            width: exchanges.expiry.get().unsigned_abs().div_ceil(params.least_span() as u64) as i64,
             tick: i64::MIN,
             start: hash::start(hash::word(exchanges.seed, 1)),
             places: Vec::with_capacity(hashes as usize),
@@ -186,6 +199,11 @@ impl Ale {
     /// *b*, *n* and *k*.
     pub fn params(&self) -> Params {
         self.params
+    }
+
+    /// *t*_max, as far as whole multiples of *w* have it.
+    pub fn longest(&self) -> Nanos {
+        Nanos::new(self.width * self.params.least_span())
     }
 
     /// *w*, rounded up to whole nanoseconds.
@@ -492,20 +510,21 @@ mod tests {
     fn budgets_are_kept_and_used() {
         let exchanges = exchanges(Match::Dns, Nanos::from_secs(8));
         for widths in [Widths::Uniform, Widths::Exponential] {
-            assert_eq!(Params::budget(1 << 9, widths, exchanges.expiry, None), None);
-            for bytes in [20_000, 49_152, 1 << 20] {
+            assert_eq!(Params::budget(1 << 10, widths, exchanges.expiry, None), None);
+            for bytes in [Params::LEAST_BYTES, 20_000, 49_152, 1 << 20] {
                 let params = Params::budget(bytes, widths, exchanges.expiry, None).unwrap();
                 let ale = Ale::new(params, exchanges).unwrap();
                 let held = ale.state_bytes() - ale.counts.state_bytes();
                 assert!(held <= bytes && held + 512 + 8 * ale.buckets.len() >= bytes, "{widths:?}: {held} of {bytes}");
             }
         }
+        assert_eq!(Params::budget(Params::LEAST_BYTES - 1, Widths::Uniform, exchanges.expiry, None), None);
         let uniform = |rate| {
             let params = Params::budget(49_152, Widths::Uniform, exchanges.expiry, rate).unwrap();
             (params.buckets, params.hashes)
         };
         // 94,000 counters: 8 per request in the window at 1,500 requests per second, none to speak of at 100,000.
-        assert_eq!((uniform(None), uniform(Some(1_500.0)), uniform(Some(1e5))), ((127, 8), (31, 5), (31, 1)));
+        assert_eq!((uniform(None), uniform(Some(1_500.0)), uniform(Some(1e5))), ((255, 8), (31, 5), (31, 1)));
     }
 
     #[test]

@@ -17,11 +17,14 @@
 use crate::timebloom::{self, Params, Policy, Prior, Reference};
 use dwell_types::Nanos;
 
+/// Bytes of the uniform distribution that a ring keeps.
+const PRIOR: usize = 64;
+/// What [`budget`] needs at least.
+pub const LEAST_BYTES: usize = timebloom::LEAST_BYTES + PRIOR;
+
 /// The window for delays up to `longest` that fits so many bytes, its series' counts not included; `None` if they are too few.
 /// `rate`: requests per second, if that is known.
 pub fn budget(bytes: usize, longest: Nanos, rate: Option<f64>) -> Option<Params> {
-    /// Bytes of the uniform distribution that a ring keeps.
-    const PRIOR: usize = 64;
     let (bits, buckets, rate) = timebloom::fit(bytes.checked_sub(PRIOR)?, longest, rate)?;
     Some(params(bits, buckets, rate))
 }

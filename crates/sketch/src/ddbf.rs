@@ -35,7 +35,7 @@
 //! **Source**: porcino23 §3.4, table 3.2, which describe its reference 12 (`docs/papers/porcino23-timebloom.md`).
 
 use crate::counters::Counters;
-use crate::timebloom::{self, Counts, LONGEST, MOST_HASHES};
+use crate::timebloom::{self, Counts, LEAST_PLACES, LONGEST, MOST_HASHES};
 use crate::{Event, Exchanges, Fates, Meter, Sample};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 use std::fmt;
@@ -50,18 +50,25 @@ pub struct Params {
 }
 
 impl Params {
+    /// What [`Params::budget`] needs at least.
+    pub const LEAST_BYTES: usize = LEAST_PLACES as usize / 16 * BLOCK_BYTES + PLACES_BYTES;
+
     /// The filter that fits so many bytes, its series' counts not included; `None` if they are too few. With 4 hash functions,
     /// whatever the rate: what overwrites an entry comes within its delay, not within *t*_max, so that the best number for
     /// membership is too few.
     pub fn budget(bytes: usize) -> Option<Self> {
-        /// Of sixteen cells, whose counts share a word.
-        const BLOCK_BYTES: usize = 16 * size_of::<u32>() + size_of::<u64>();
-        const HASHES: u32 = 4;
-        let blocks = bytes.checked_sub(HASHES as usize * size_of::<usize>())? / BLOCK_BYTES;
+        let blocks = bytes.checked_sub(PLACES_BYTES)? / BLOCK_BYTES;
         let cells = u32::try_from(16 * blocks).unwrap_or(u32::MAX - 15);
-        (cells > 0).then_some(Self { cells, hashes: HASHES })
+        (cells >= LEAST_PLACES).then_some(Self { cells, hashes: HASHES })
     }
 }
+
+/// *k* of a filter that fits a budget.
+const HASHES: u32 = 4;
+/// Of sixteen cells, whose counts share a word.
+const BLOCK_BYTES: usize = 16 * size_of::<u32>() + size_of::<u64>();
+/// Of the cells of an id.
+const PLACES_BYTES: usize = HASHES as usize * size_of::<usize>();
 
 /// Why a filter cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +136,11 @@ impl Ddbf {
             counts: Counts::new(exchanges.tags),
             latest: Timestamp::from_nanos(i64::MIN),
         })
+    }
+
+    /// *t*_max.
+    pub fn longest(&self) -> Nanos {
+        self.longest
     }
 
     /// *n* and *k*.
@@ -294,8 +306,8 @@ mod tests {
 
     #[test]
     fn budgets_are_kept_and_used() {
-        assert_eq!(Params::budget(103), None);
-        for bytes in [104, 12_345, 1 << 20] {
+        assert_eq!(Params::budget(Params::LEAST_BYTES - 1), None);
+        for bytes in [Params::LEAST_BYTES, 12_345, 1 << 20] {
             let params = Params::budget(bytes).unwrap();
             let ddbf = Ddbf::new(params, exchanges(Match::Dns, LONGEST)).unwrap();
             let held = ddbf.state_bytes() - ddbf.counts.state_bytes();

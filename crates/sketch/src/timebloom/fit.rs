@@ -4,6 +4,12 @@ use dwell_types::Nanos;
 
 /// *k* where the rate is not known.
 const UNKNOWN_RATE: u32 = 8;
+/// Filters into which a window is divided at least.
+pub(crate) const LEAST_FILTERS: u32 = 32;
+/// Filters smaller than this measure nothing.
+pub(crate) const LEAST_PLACES: u32 = 64;
+/// Bytes of the least ring.
+pub(crate) const LEAST_BYTES: usize = beside_bytes(LEAST_FILTERS) + (LEAST_FILTERS * LEAST_PLACES / 8) as usize;
 
 /// *k* for a filter of *n* places that takes the ids of a stretch of time, at a rate per second. Where the rate is not known,
 /// 8: at the load for which that is best, false matches are .4%; from three quarters to twice that load they are at most 1.6
@@ -13,7 +19,7 @@ pub(crate) fn hashes(places: u32, window: Nanos, rate: Option<f64>) -> u32 {
 }
 
 /// Bits, filters and the rate of requests per second to build a ring of so many bytes by, for delays up to `longest`; `None`
-/// if nothing sensible fits. Without a rate, that for which [`UNKNOWN_RATE`] functions are best.
+/// if they are too few. Without a rate, that for which [`UNKNOWN_RATE`] functions are best.
 pub(crate) fn fit(bytes: usize, longest: Nanos, rate: Option<f64>) -> Option<(u64, u32, f64)> {
     let rows = |filters: u32| {
         let bits = bytes.checked_sub(beside_bytes(filters)).map_or(0, |bytes| bytes as u64 * 8);
@@ -22,17 +28,16 @@ pub(crate) fn fit(bytes: usize, longest: Nanos, rate: Option<f64>) -> Option<(u6
     let filters = fit_filters(rows, longest, rate);
     let width = longest.get() as f64 / 1e9 / f64::from(filters - 1);
     let design = f64::from(rows(filters)) * std::f64::consts::LN_2 / f64::from(UNKNOWN_RATE) / width;
-    (rows(filters) > 0).then(|| (u64::from(rows(filters)) * u64::from(filters), filters, rate.unwrap_or(design)))
+    (rows(filters) >= LEAST_PLACES)
+        .then(|| (u64::from(rows(filters)) * u64::from(filters), filters, rate.unwrap_or(design)))
 }
 
 /// Into how many filters to divide a window: a power of two, the more the finer, as long as a response meets less than half a
-/// false match. `places`: of each filter, if there are so many. Where the rate is not known, up to 128 filters of at
+/// false match. `places`: of each filter, if there are so many. Where the rate is not known, up to 256 filters of at
 /// least 64 places.
 pub(crate) fn fit_filters(places: impl Fn(u32) -> u32, longest: Nanos, rate: Option<f64>) -> u32 {
-    const LEAST: u32 = 32;
     const MOST: u32 = 1 << 10;
-    const MOST_UNKNOWN: u32 = 128;
-    const LEAST_PLACES: u32 = 64;
+    const MOST_UNKNOWN: u32 = 256;
     let is_good = |filters: u32| {
         let places = places(filters);
         let Some(rate) = rate else { return filters <= MOST_UNKNOWN && places >= LEAST_PLACES };
@@ -40,12 +45,12 @@ pub(crate) fn fit_filters(places: impl Fn(u32) -> u32, longest: Nanos, rate: Opt
         let false_matches = false_positive_probability(places.max(1), best_hashes(places, load), load);
         places >= LEAST_PLACES && false_matches * f64::from(filters - 1) < 0.5
     };
-    let doubled = std::iter::successors(Some(2 * LEAST), |filters| Some(2 * filters));
-    doubled.take_while(|&filters| filters <= MOST && is_good(filters)).last().unwrap_or(LEAST)
+    let doubled = std::iter::successors(Some(2 * LEAST_FILTERS), |filters| Some(2 * filters));
+    doubled.take_while(|&filters| filters <= MOST && is_good(filters)).last().unwrap_or(LEAST_FILTERS)
 }
 
 /// Bytes of a ring beside its filters, and of the ages that match.
-fn beside_bytes(filters: u32) -> usize {
+const fn beside_bytes(filters: u32) -> usize {
     filters as usize * 2 * size_of::<u32>() + filters.div_ceil(64) as usize * size_of::<u64>()
 }
 
@@ -86,7 +91,11 @@ mod tests {
                 }
             }
         }
-        assert_eq!((Params::budget(3_000, LONGEST, None), bloomtime::budget(300, LONGEST, None)), (None, None));
+        for (least, budget) in
+            [(Params::LEAST_BYTES, Params::budget as fn(_, _, _) -> _), (bloomtime::LEAST_BYTES, bloomtime::budget)]
+        {
+            assert!(budget(least, LONGEST, None).is_some() && budget(least - 1, LONGEST, None).is_none());
+        }
     }
 
     #[test]
@@ -98,6 +107,9 @@ mod tests {
         };
         let by_rate = [1e5, 1e3, 1.0].map(|rate| chosen(1 << 14, Some(rate)));
         assert_eq!(by_rate, [(32, 1), (128, 8), (512, 64)]);
-        assert_eq!([700, 1 << 14, 1 << 24].map(|bytes| chosen(bytes, None)), [(32, 8), (128, 8), (128, 8)]);
+        assert_eq!(
+            [bloomtime::LEAST_BYTES, 1 << 14, 1 << 24].map(|bytes| chosen(bytes, None)),
+            [(32, 8), (256, 8), (256, 8)]
+        );
     }
 }

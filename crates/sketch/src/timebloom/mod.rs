@@ -60,7 +60,7 @@ pub(crate) use sketch::LONGEST;
 pub use sketch::{Params, Prior, TimeBloom, TimeBloomError};
 // How many filters and hash functions.
 mod fit;
-pub(crate) use fit::{fit, fit_filters, hashes};
+pub(crate) use fit::{LEAST_BYTES, LEAST_FILTERS, LEAST_PLACES, fit, fit_filters, hashes};
 // What to expect.
 mod expected;
 pub use expected::{conditional_mean_error, false_positive_probability, slot_middle_error};

@@ -28,6 +28,9 @@ pub struct Params {
 }
 
 impl Params {
+    /// What [`Params::budget`] needs at least.
+    pub const LEAST_BYTES: usize = super::LEAST_BYTES + Learnt::BYTES;
+
     /// The ring for delays up to `longest` that fits so many bytes, its series' counts not included; `None` if they are too
     /// few. `rate`: requests per second, if that is known. The delays are learnt.
     pub fn budget(bytes: usize, longest: Nanos, rate: Option<f64>) -> Option<Self> {
@@ -125,9 +128,19 @@ impl TimeBloom {
         })
     }
 
+    /// *b*.
+    pub fn filters(&self) -> u32 {
+        self.ring.shape().filters
+    }
+
     /// *n*: bits of each filter.
     pub fn filter_bits(&self) -> u32 {
         self.ring.shape().rows
+    }
+
+    /// *t*_max.
+    pub fn longest(&self) -> Nanos {
+        self.longest
     }
 
     /// *k*.
