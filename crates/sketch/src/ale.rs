@@ -6,16 +6,16 @@
 //! **Answers**: the delay of every answered exchange, weight 1, known to about a quarter of its bucket; now and then that
 //! of a younger bucket.
 //!
-//! **Model**: a request increments its *k* counters in the present filter. Every *w* seconds the contents of all filters
-//! move to the next older bucket, the oldest is forgotten. With [`Widths::Exponential`] bucket *i* moves only every 2^(*i* − 1) *w*
-//! seconds (the present one is bucket 0) and is added to what the next one holds. A response looks through the buckets from the present one back, takes
-//! the first in which all its counters are set, and decrements them there. No delay exceeds *t*_max
-//! ([`Exchanges::expiry`]), which must be known beforehand: a longer one may be found up to *w* or, in ALE-E,
-//! *t*_max later, else it is lost or matched falsely. Ids of different exchanges differ. Times may jump ahead; one that
-//! goes back counts as the present.
+//! **Model**: a request increments its *k* counters in the present filter, bucket 0. Every *w* seconds the contents of all
+//! filters move to the next older bucket; the oldest is forgotten. With [`Widths::Exponential`] bucket *i* moves only every
+//! 2^(*i* − 1) *w* seconds and is added to what the next one holds. A response looks through the buckets from the present
+//! one back, takes the first in which all its counters are set, and decrements them there. No delay exceeds *t*_max
+//! ([`Exchanges::expiry`]), which must be known beforehand: one that is longer, by up to *w* or in ALE-E by up to *t*_max,
+//! may still be found; any longer one is lost or matched falsely. Ids of different exchanges differ. Times may jump ahead;
+//! one that goes back counts as the beginning of the present bucket.
 //!
-//! **State**: *b* + 1 filters of *n* counters of 4 bits, 4(*b* + 1)*n* bits in all (*n* rounded to words of 16); beside them
-//! 16 bytes per filter, 8*k*, and 112 per series.
+//! **State**: *b* + 1 filters of *n* counters of 4 bits, 4(*b* + 1)*n* bits in all (*n* rounded up to words of 16); beside
+//! them 40 bytes per filter, 8*k*, and 112 per series.
 //!
 //! **Cost**: *k* counters per request, up to *k* per bucket and *k* more per response. A move of ALE-U clears one filter;
 //! ALE-E adds about two filters per *w*, *n*/8 words.
@@ -31,11 +31,11 @@
 //!
 //! **Merge**: samples of windows over disjoint traffic are simply put together.
 //!
-//! **Differs from the paper**: which we have only as porcino23 retells it. Ours are the choices: a counter that reaches 15 stays;
-//! in the present bucket the middle is that of the time since its beginning; the boundaries of ALE-E's buckets, which move
-//! as contents move, are kept; *t*_max is what the window covers at least: *bw*, or 2^(*b* − 1) *w*; places are those of
-//! the ring. Contents move by exchanging arrays where the older bucket is empty. The bounds of a bucket are exchanged in
-//! porcino23's text.
+//! **Differs from the paper**: which we have only as porcino23 retells it. Ours are these choices: a counter that reaches 15
+//! stays; in the present bucket the middle is that of the time since its beginning; the bounds of ALE-E's buckets, which
+//! change as contents move, are kept; *t*_max is what the window covers at least, *bw* or 2^(*b* − 1) *w*; places are those
+//! of the ring. Contents move by exchanging arrays where the older bucket is empty. The bounds of a bucket are exchanged
+//! in porcino23's text.
 //!
 //! **Source**: porcino23 §3.4, figure 3.8, table 3.2, which describe its reference 10 (`docs/papers/porcino23-timebloom.md`).
 
@@ -68,14 +68,6 @@ pub struct Params {
 }
 
 impl Params {
-    /// *w* that the window covers at least, apart from the present one.
-    fn least_span(&self) -> i64 {
-        match self.widths {
-            Widths::Uniform => i64::from(self.buckets),
-            Widths::Exponential => 1 << (self.buckets - 1),
-        }
-    }
-
     /// What [`Params::budget`] needs at least.
     pub const LEAST_BYTES: usize =
         LEAST_FILTERS as usize * (size_of::<Bucket>() + LEAST_PLACES as usize / 2) + PLACES_BYTES;
@@ -101,6 +93,14 @@ impl Params {
             Widths::Exponential => EXPONENTIAL_HASHES,
         };
         (counters >= LEAST_PLACES).then_some(Self { widths, buckets, counters, hashes })
+    }
+
+    /// *w* that the window covers at least, apart from the present one.
+    fn least_span(&self) -> i64 {
+        match self.widths {
+            Widths::Uniform => i64::from(self.buckets),
+            Widths::Exponential => 1 << (self.buckets - 1),
+        }
     }
 }
 

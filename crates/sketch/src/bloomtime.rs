@@ -2,15 +2,15 @@
 //!
 //! A competitor of the time-spaced Bloom filters; it is biased and here to be compared with.
 //!
-//! **Answers, Model, State, Cost, Merge**: as the [ring of filters](crate::timebloom), which this is: moving the contents of *b*
-//! buckets by one and filling *b* filters in turn hold the same bits. The longest delay *t*_max = (*b* − 1)*w* must be known
-//! beforehand.
+//! **Answers, Model, State, Cost, Fates, Merge**: as the [ring of filters](crate::timebloom), which this is: moving the
+//! contents of *b* buckets by one and filling *b* filters in turn hold the same bits. The longest delay *t*_max =
+//! (*b* − 1)*w* must be known beforehand.
 //!
-//! **Estimate**: the middle of the youngest bucket that matches. False matches draw delays down; nothing is deleted and nothing
-//! is learnt.
+//! **Estimate**: the middle of the youngest bucket that matches. False matches draw delays down; nothing is deleted and
+//! nothing is learnt.
 //!
-//! **Differs from the paper**: which we have only as porcino23 retells it. It says nothing of which match is believed nor of
-//! which moment stands for a bucket: we take both from [ALE-U](crate::ale), which it likens BLOOMTIME to.
+//! **Differs from the paper**: which we have only as porcino23 retells it. That says neither which match is believed nor
+//! which moment stands for a bucket: we take both from [ALE-U](crate::ale), to which it likens BLOOMTIME.
 //!
 //! **Source**: porcino23 §3.4, table 3.2, which describe its reference 15 (`docs/papers/porcino23-timebloom.md`).
 

@@ -6,10 +6,10 @@
 //! **Answers**: the delay of every answered exchange, weight 1: exact, or too short.
 //!
 //! **Model**: a request writes its time into its *k* cells, over whatever stands there, and increments their counts. A
-//! response whose counts are all above zero takes the oldest of the *k* times. Is that younger than *t*_max
+//! response whose counts are all above zero takes the oldest of the *k* times. If that is younger than *t*_max
 //! ([`Exchanges::expiry`]; the paper's *vt*), it is believed and the counts are decremented (explicit deletion); else the
-//! response is discarded and only the counts of the cells with younger times are decremented (implicit deletion). *t*_max must be
-//! known beforehand. Ids of different exchanges differ. A time that goes back counts as the latest one.
+//! response is discarded, and only the counts of the cells with younger times are decremented (implicit deletion). *t*_max
+//! must be known beforehand. Ids of different exchanges differ. A time that goes back counts as the latest one.
 //!
 //! **State**: *n* cells of 36 bits, *s*_t = 32 for the time and *s*_c = 4 for the count (counts rounded to words of 16);
 //! beside them 8*k* bytes and 112 per series. The unit of time is the least power of two nanoseconds with which 64 *t*_max
@@ -18,11 +18,11 @@
 //! **Cost**: *k* times and *k* counts per event.
 //!
 //! **Estimate**: the true delay if at least one of the *k* cells was not overwritten since, which *λd* later requests leave
-//! with probability 1 − (1 − e^(−*kλd*/*n*))^*k*: the slower the exchange, the less likely. Else it is the time since the last
-//! but not least of the overwriters: too short, by how much nothing tells. A response that answers nothing observed gives a
-//! delay if all its cells are counted and younger than *t*_max: (1 − e^(−*kλt*_max/*n*))^*k*. Wrong deletions lose others'
-//! entries, so that their responses are not matched. Unanswered requests are never deleted: counts that they leave behind
-//! do no harm beside a time that is too old.
+//! with probability 1 − (1 − e^(−*kλd*/*n*))^*k*: the slower the exchange, the less likely. Else it is the time since the
+//! oldest of what overwrote the cells last: too short, by how much nothing tells. A response that answers nothing observed
+//! gives a delay if all its cells are counted and younger than *t*_max: (1 − e^(−*kλt*_max/*n*))^*k*. Wrong deletions lose
+//! others' entries, so that their responses are not matched. Unanswered requests are never deleted; the counts that they
+//! leave behind do no harm beside a time that is too old.
 //!
 //! **Fates**: as with the [ring](crate::timebloom): `seen`, `responses` and `unmatched` are exact, `matched` is what the
 //! delays say, and nothing is counted as `ambiguous`; a repeated request is put in again.

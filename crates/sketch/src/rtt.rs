@@ -395,8 +395,21 @@ pub struct RuleState {
     pub sampled_since: Option<Timestamp>,
     /// Slots, present entry probability and fingerprint bits, where there is a fridge.
     pub fridge: Option<(u32, f64, u32)>,
+    /// A simple array, where there is one.
+    pub array: Option<Array>,
     /// Bloom filters, where there are some.
     pub filters: Option<Filters>,
+}
+
+/// The simple array of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Array {
+    /// Slots of all stages.
+    pub slots: u32,
+    /// Stages.
+    pub stages: u32,
+    /// An entry stays until it is older; `None` if any other overwrites it.
+    pub longest: Option<Nanos>,
 }
 
 /// Bloom filters of a rule.
@@ -620,7 +633,8 @@ impl RttMeter {
                 AnyMeter::Mis(mis) => (always, Some((mis.slots(), mis.ladder().probability(), mis.fingerprint_bits()))),
                 _ => (always, None),
             };
-            RuleState { matching: rule.matching, sampled_since, fridge, filters: rule.meter.filters() }
+            let (array, filters) = (rule.meter.array(), rule.meter.filters());
+            RuleState { matching: rule.matching, sampled_since, fridge, array, filters }
         })
     }
 
@@ -675,6 +689,15 @@ impl Sink for RttMeter {
 }
 
 impl AnyMeter {
+    fn array(&self) -> Option<Array> {
+        let Self::Simple(simple) = self else { return None };
+        let longest = match simple.overwrite() {
+            Overwrite::Always => None,
+            Overwrite::WhenOlder(age) => Some(age),
+        };
+        Some(Array { slots: simple.slots(), stages: simple.stages(), longest })
+    }
+
     fn filters(&self) -> Option<Filters> {
         match self {
             Self::TimeBloom(ring) => Some(Filters {

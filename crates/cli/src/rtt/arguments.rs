@@ -62,9 +62,9 @@ pub(crate) struct Arguments {
 
     /// How delays are found. auto: every exchange while it fits, then like km. exact: every exchange, in as much memory as that
     /// takes. km: a sample, what was overwritten counted by the product limit. fridge: a sample as in the paper. hash-sample: all
-    /// exchanges of some ids. simple: whatever was not overwritten, which loses the slow ones. stages: whatever found
-    /// one of four places free. mis: several fridges. timebloom: the slot
-    /// of time of each request, in Bloom filters. bloomtime, ale-u, ale-e, ddbf: other filters, to compare with.
+    /// exchanges of some ids. simple: whatever was not overwritten, which loses the slow ones. stages: whatever finds one of four
+    /// places free. mis: several fridges. timebloom: the slot of time of each request, in Bloom filters. bloomtime, ale-u, ale-e,
+    /// ddbf: other filters, to compare with.
     #[arg(long, value_name = "METHOD", value_parser = method(), default_value = Method::Auto.name(), help_heading = "How")]
     pub(super) method: Method,
     /// What all data structures together may hold; not the buffers for reading. Not for --method exact.
@@ -80,8 +80,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BITS", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=32),
         help_heading = "How")]
     pub(super) fingerprint_bits: u32,
-    /// No delay is longer: what --method stages, timebloom, bloomtime, ale-u, ale-e and ddbf must know. A sixteenth of the expiry unless
-    /// given.
+    /// No delay is longer: what --method stages, timebloom, bloomtime, ale-u, ale-e and ddbf must know. A sixteenth of the
+    /// expiry unless given.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "How")]
     pub(super) longest: Option<Nanos>,
     /// Requests per second and match, if known, for --method timebloom, bloomtime and ale-u to choose their filters by.

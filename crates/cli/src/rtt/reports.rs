@@ -11,7 +11,7 @@ use dwell_report::rtt::{self as report, Memory, Parameter, ResultLine, RttReport
 use dwell_report::{csv, json, openmetrics, ppviz, samples, table};
 use dwell_sketch::Sample;
 use dwell_sketch::distribution::Ambiguous;
-use dwell_sketch::rtt::{Filters, Method, RttMeter};
+use dwell_sketch::rtt::{Array, Filters, Method, RttMeter};
 use dwell_types::{FlowKey, Nanos, Series, Timestamp};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -302,7 +302,7 @@ impl Reports {
         let answers = meter.estimate(self.ambiguous);
         let mut parameters = self.parameters.clone();
         let mut is_exact = true;
-        let (mut rules, mut filters) = (BTreeMap::new(), BTreeMap::new());
+        let (mut rules, mut arrays, mut filters) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for rule in meter.rules() {
             is_exact &= rule.sampled_since.is_none();
             let mut facts = BTreeMap::new();
@@ -316,9 +316,15 @@ impl Reports {
             if !facts.is_empty() {
                 rules.insert(rule.matching.name(), Parameter::Map(facts));
             }
-            if let Some(of_rule) = rule.filters {
-                filters.insert(rule.matching.name(), Parameter::Map(describe(of_rule)));
+            if let Some(array) = rule.array {
+                arrays.insert(rule.matching.name(), Parameter::Map(describe_array(array)));
             }
+            if let Some(of_rule) = rule.filters {
+                filters.insert(rule.matching.name(), Parameter::Map(describe_filters(of_rule)));
+            }
+        }
+        if !arrays.is_empty() {
+            parameters.insert("arrays", Parameter::Map(arrays));
         }
         if !filters.is_empty() {
             parameters.insert("filters", Parameter::Map(filters));
@@ -360,8 +366,20 @@ impl Reports {
     }
 }
 
+/// The parameters of a rule's array.
+fn describe_array(array: Array) -> BTreeMap<&'static str, Parameter> {
+    let mut facts = BTreeMap::from([
+        ("slots", Parameter::Integer(array.slots.into())),
+        ("stages", Parameter::Integer(array.stages.into())),
+    ]);
+    if let Some(longest) = array.longest {
+        facts.insert("longest_ns", Parameter::Integer(longest.get().unsigned_abs()));
+    }
+    facts
+}
+
 /// The parameters of a rule's filters.
-fn describe(filters: Filters) -> BTreeMap<&'static str, Parameter> {
+fn describe_filters(filters: Filters) -> BTreeMap<&'static str, Parameter> {
     BTreeMap::from([
         ("filters", Parameter::Integer(filters.filters.into())),
         ("bits", Parameter::Integer(filters.bits)),

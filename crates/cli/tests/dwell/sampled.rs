@@ -184,6 +184,9 @@ fn filters_say_what_they_are() {
     // 3 requests per second are so few that filters can be many.
     let (facts, _) = report(&["--method", "timebloom", "--rate", "3"]);
     assert_eq!(facts["filters"]["dns"]["filters"], 1024);
+    let (facts, is_warned) = report(&["--method", "stages", "--slots", "400", "--longest", "1s"]);
+    let array = serde_json::json!({ "dns": { "slots": 400, "stages": 4, "longest_ns": 1_000_000_000 } });
+    assert_eq!((&facts["arrays"], is_warned), (&array, true));
     let (facts, is_warned) = report(&["--method", "mis", "--slots", "400"]);
     let ladder = serde_json::json!({ "dns": { "slots": 400, "entry_probability": 0.6640625 } });
     assert_eq!((&facts["fridges"], is_warned), (&ladder, false));
