@@ -4,7 +4,7 @@
 
 use crate::Failure;
 use crate::output::{self, Output};
-use crate::rtt::{EXPIRY, FLOW_EXPIRY, matching, picture, progress};
+use crate::rtt::{EXPIRY, FLOW_EXPIRY, matching, picture, progress, rate};
 use clap::{Args, ValueEnum};
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_evaluate::compare::{Comparison, MatchResult, MethodFacts, Results, SCHEMA, Settings};
@@ -12,7 +12,7 @@ use dwell_observe::Observer;
 use dwell_observe::parse::Key;
 use dwell_report::plot::{self, Image, Tradeoff};
 use dwell_sketch::rtt::Method;
-use dwell_types::{Match, Prefix};
+use dwell_types::{Match, Nanos, Prefix};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -27,7 +27,10 @@ mod table;
 #[command(after_help = "\
 How each method is tuned: all with the same effort, none by hand. They find their parameters while they run: km and fridge
 search the share of the requests that enters, hash-sample lowers its rate until its ids fit and learns how long a request
-waits, auto is exact until the memory is full, and then chooses by age what may wait; simple has nothing to tune. None needs prior knowledge.
+waits, auto is exact until the memory is full, and then chooses by age what may wait; simple and mis have nothing to tune.
+They need no prior knowledge. stages, timebloom, bloomtime, ale-u, ale-e and ddbf divide their memory by rule, timebloom learns the delays; all
+six must be told the longest delay, with --longest or by a sixteenth of the expiry (8 s; tcp-flow 90 min), and timebloom,
+bloomtime and ale-u can use the rate.
 
 Examples:
   dwell compare capture.pcapng.gz
@@ -41,10 +44,16 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = crate::units::bytes,
         default_value = "4KiB,16KiB,64KiB,256KiB")]
     memory: Vec<usize>,
-    /// The methods: km, fridge, hash-sample, simple, auto.
+    /// The methods: km, fridge, hash-sample, simple, auto, stages, mis, timebloom, bloomtime, ale-u, ale-e, ddbf.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = method,
         default_value = "km,fridge,hash-sample,simple,auto")]
     methods: Vec<Method>,
+    /// No delay is longer: prior knowledge of stages, timebloom, bloomtime, ale-u, ale-e and ddbf.
+    #[arg(long, value_name = "TIME", value_parser = crate::units::span)]
+    longest: Option<Nanos>,
+    /// Requests per second of each match: prior knowledge of timebloom, bloomtime and ale-u.
+    #[arg(long, value_name = "N", value_parser = rate)]
+    rate: Option<f64>,
     /// What is a request and what its response, as in dwell rtt.
     #[arg(long = "match", value_name = "LIST", value_delimiter = ',', value_parser = matching,
         default_value = "tcp-handshake,tcp-ack,dns")]
@@ -78,9 +87,11 @@ enum Format {
 
 fn method(name: &str) -> Result<Method, String> {
     let is_it = |method: &Method| method.name() == name && *method != Method::Exact;
-    Method::ALL.into_iter().find(is_it).ok_or_else(|| match name {
-        "exact" => "it is the truth: expected km, fridge, hash-sample, simple or auto".to_owned(),
-        _ => "expected km, fridge, hash-sample, simple or auto".to_owned(),
+    Method::ALL.into_iter().find(is_it).ok_or_else(|| {
+        let others = Method::ALL.into_iter().filter(|method| *method != Method::Exact);
+        let names: Vec<&str> = others.map(Method::name).collect();
+        let truth = if name == Method::Exact.name() { "it is the truth: " } else { "" };
+        format!("{truth}expected some of {}", names.join(", "))
     })
 }
 
@@ -126,13 +137,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     for warning in &warnings {
         eprintln!("dwell: warning: {warning}");
     }
+    let facts = |method| MethodFacts::new(method, arguments.longest, arguments.rate);
     let results = Results {
         schema: SCHEMA,
         sources: arguments.captures.iter().map(|path| path.display().to_string()).collect(),
         warnings,
         seeds: settings.seeds,
         memory_bytes: settings.memories.clone(),
-        methods: settings.methods.iter().map(|&method| MethodFacts::new(method)).collect(),
+        methods: settings.methods.iter().map(|&method| facts(method)).collect(),
         matches: comparison.finish(),
     };
     match arguments.format {
@@ -199,6 +211,8 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
         seeds: arguments.seeds.into(),
         expiry: EXPIRY,
         flow_expiry: FLOW_EXPIRY,
+        longest: arguments.longest,
+        rate: arguments.rate,
     })
 }
 

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 // What is asked.
 mod arguments;
-pub(crate) use arguments::{Arguments, matching, picture};
+pub(crate) use arguments::{Arguments, matching, picture, rate};
 use arguments::{Format, KeyChoice};
 // What is answered, and where it goes.
 mod reports;
@@ -133,6 +133,8 @@ fn meter(arguments: &Arguments, matches: &[Match], groups: u16, taken: usize) ->
         slots: arguments.slots,
         entry_probability: arguments.entry_probability,
         fingerprint_bits: arguments.fingerprint_bits,
+        longest: arguments.longest,
+        rate: arguments.rate,
         seed: arguments.seed,
         keeps_samples: arguments.samples.is_some() || arguments.format == Format::Ppviz,
     };

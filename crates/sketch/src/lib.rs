@@ -12,6 +12,9 @@ pub use sample::{Fates, Sample};
 // What takes requests and responses and gives weighted delays: the interface, then the methods.
 mod meter;
 pub use meter::{Event, Exchanges, Gate, Meter};
+pub mod ale;
+pub mod bloomtime;
+pub mod ddbf;
 pub mod exact;
 pub mod fridge;
 pub mod hash_sample;
@@ -30,6 +33,7 @@ pub mod rtt;
 // Sketches as bytes.
 pub mod codec;
 // Pieces that the methods share.
+mod counters;
 mod repeats;
 mod table;
 mod waiting;

@@ -1,11 +1,16 @@
 //! The question "how long do responses take", whole: one meter per pairing rule, one store of delays, one memory budget.
 
+use crate::ale::{self, Ale, AleError, Widths};
+use crate::bloomtime;
+use crate::ddbf::{self, Ddbf, DdbfError};
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
 use crate::exact::Exact;
 use crate::fridge::{Fridge, FridgeError, Params, Profile};
 use crate::hash_sample::{HashSample, HashSampleError, Lifetime};
 use crate::horizon::{Horizon, HorizonError};
+use crate::mis::{Ladder, LadderError, Mis, MisError};
 use crate::simple::{self, Overwrite, Simple, SimpleError};
+use crate::timebloom::{self, TimeBloom, TimeBloomError};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Risk, Sample};
 use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Series, Sink, Timestamp, hash};
 use std::fmt;
@@ -25,15 +30,43 @@ pub enum Method {
     HashSample,
     /// An array in which the last comer stays: biased, to compare with.
     Simple,
+    /// An array in four stages, in which an entry stays for the longest delay: biased, to compare with.
+    Stages,
+    /// Several fridges of different lifetimes.
+    Mis,
+    /// Time-spaced Bloom filters.
+    TimeBloom,
+    /// Bloom filters in a window, the youngest match: biased, to compare with.
+    BloomTime,
+    /// Counting Bloom filters in a window of equal buckets: biased, to compare with.
+    AleU,
+    /// The same with buckets of doubling width.
+    AleE,
+    /// A Bloom filter of times: biased, to compare with.
+    Ddbf,
 }
 
 impl Method {
     /// Every method, the default first.
-    pub const ALL: [Self; 6] = [Self::Auto, Self::Exact, Self::Fridge, Self::Km, Self::HashSample, Self::Simple];
+    pub const ALL: [Self; 13] = [
+        Self::Auto,
+        Self::Exact,
+        Self::Fridge,
+        Self::Km,
+        Self::HashSample,
+        Self::Simple,
+        Self::Stages,
+        Self::Mis,
+        Self::TimeBloom,
+        Self::BloomTime,
+        Self::AleU,
+        Self::AleE,
+        Self::Ddbf,
+    ];
 
     /// Whether [`Settings::slots`] can be set.
     pub const fn has_slots(self) -> bool {
-        matches!(self, Self::Fridge | Self::Km | Self::Simple)
+        matches!(self, Self::Fridge | Self::Km | Self::Simple | Self::Stages | Self::Mis)
     }
 
     /// Whether [`Settings::entry_probability`] can be set.
@@ -41,8 +74,48 @@ impl Method {
         matches!(self, Self::Fridge | Self::Km)
     }
 
+    /// Whether what it loses or confuses depends on the delay, which its intervals do not show.
+    pub const fn is_biased(self) -> bool {
+        matches!(self, Self::Simple) || self.has_longest()
+    }
+
+    /// Whether [`Settings::longest`] can be set.
+    pub const fn has_longest(self) -> bool {
+        matches!(self, Self::Stages | Self::TimeBloom | Self::BloomTime | Self::AleU | Self::AleE | Self::Ddbf)
+    }
+
+    /// Whether [`Settings::rate`] can be set.
+    pub const fn has_rate(self) -> bool {
+        matches!(self, Self::TimeBloom | Self::BloomTime | Self::AleU)
+    }
+
     const fn slot_bytes(self) -> usize {
-        if matches!(self, Self::Simple) { Simple::SLOT_BYTES } else { Fridge::SLOT_BYTES }
+        match self {
+            Self::Simple | Self::Stages => Simple::SLOT_BYTES,
+            Self::Mis => Mis::SLOT_BYTES,
+            _ => Fridge::SLOT_BYTES,
+        }
+    }
+
+    /// Bytes of all tables with which every rule measures something.
+    fn least_tables(self, matches: &[Match]) -> usize {
+        /// Fewer slots than this measure nothing.
+        const LEAST_SLOTS: usize = 64;
+        let parts = || matches.iter().map(|&m| Split::parts(m));
+        let each = parts().sum::<usize>().div_ceil(parts().min().unwrap_or(1));
+        let slots = parts().sum::<usize>() * LEAST_SLOTS * Fridge::SLOT_BYTES;
+        slots.max(each * self.least_filters())
+    }
+
+    /// Bytes of filters that measure something.
+    const fn least_filters(self) -> usize {
+        match self {
+            Self::TimeBloom => timebloom::Params::LEAST_BYTES,
+            Self::BloomTime => bloomtime::LEAST_BYTES,
+            Self::AleU | Self::AleE => ale::Params::LEAST_BYTES,
+            Self::Ddbf => ddbf::Params::LEAST_BYTES,
+            _ => 0,
+        }
     }
 
     /// The name on the command line and in reports.
@@ -54,6 +127,13 @@ impl Method {
             Self::Km => "km",
             Self::HashSample => "hash-sample",
             Self::Simple => "simple",
+            Self::Stages => "stages",
+            Self::Mis => "mis",
+            Self::TimeBloom => "timebloom",
+            Self::BloomTime => "bloomtime",
+            Self::AleU => "ale-u",
+            Self::AleE => "ale-e",
+            Self::Ddbf => "ddbf",
         }
     }
 }
@@ -81,10 +161,23 @@ pub struct Settings {
     pub entry_probability: Option<f64>,
     /// Bits of a fridge's fingerprints.
     pub fingerprint_bits: u32,
+    /// No delay is longer, for the methods that must know it, instead of a sixteenth of the expiry.
+    pub longest: Option<Nanos>,
+    /// Requests per second and rule, for the methods that can use it.
+    pub rate: Option<f64>,
     /// Seed of all hashes.
     pub seed: u64,
     /// Whether samples are kept until [`RttMeter::take_samples`].
     pub keeps_samples: bool,
+}
+
+impl Settings {
+    /// The longest delay of a rule with this expiry.
+    fn longest_of(&self, expiry: Nanos) -> Nanos {
+        /// Delays are shorter than the expiry by so much, unless it is known better.
+        const MARGIN: i64 = 16;
+        self.longest.unwrap_or(Nanos::new(expiry.get() / MARGIN)).min(expiry)
+    }
 }
 
 /// Why the settings cannot be met.
@@ -109,6 +202,16 @@ pub enum SettingsError {
     HashSample(HashSampleError),
     /// The table of the default method is too small.
     Horizon(HorizonError),
+    /// The fridges of a ladder cannot be.
+    Ladder(LadderError),
+    /// A parameter of several fridges is out of range.
+    Mis(MisError),
+    /// A parameter of a ring of filters is out of range.
+    TimeBloom(TimeBloomError),
+    /// A parameter of a window of counting filters is out of range.
+    Ale(AleError),
+    /// A parameter of a filter of times is out of range.
+    Ddbf(DdbfError),
 }
 
 impl fmt::Display for SettingsError {
@@ -125,6 +228,11 @@ impl fmt::Display for SettingsError {
             Self::Simple(error) => error.fmt(f),
             Self::HashSample(error) => error.fmt(f),
             Self::Horizon(error) => error.fmt(f),
+            Self::Ladder(error) => error.fmt(f),
+            Self::Mis(error) => error.fmt(f),
+            Self::TimeBloom(error) => error.fmt(f),
+            Self::Ale(error) => error.fmt(f),
+            Self::Ddbf(error) => error.fmt(f),
         }
     }
 }
@@ -152,6 +260,36 @@ impl From<HorizonError> for SettingsError {
 impl From<FridgeError> for SettingsError {
     fn from(error: FridgeError) -> Self {
         Self::Fridge(error)
+    }
+}
+
+impl From<LadderError> for SettingsError {
+    fn from(error: LadderError) -> Self {
+        Self::Ladder(error)
+    }
+}
+
+impl From<MisError> for SettingsError {
+    fn from(error: MisError) -> Self {
+        Self::Mis(error)
+    }
+}
+
+impl From<TimeBloomError> for SettingsError {
+    fn from(error: TimeBloomError) -> Self {
+        Self::TimeBloom(error)
+    }
+}
+
+impl From<AleError> for SettingsError {
+    fn from(error: AleError) -> Self {
+        Self::Ale(error)
+    }
+}
+
+impl From<DdbfError> for SettingsError {
+    fn from(error: DdbfError) -> Self {
+        Self::Ddbf(error)
     }
 }
 
@@ -219,6 +357,10 @@ enum AnyMeter {
     Fridge(Fridge),
     HashSample(HashSample),
     Simple(Simple),
+    Mis(Mis),
+    TimeBloom(TimeBloom),
+    Ale(Ale),
+    Ddbf(Ddbf),
 }
 
 macro_rules! each_meter {
@@ -229,6 +371,10 @@ macro_rules! each_meter {
             AnyMeter::Fridge($name) => $call,
             AnyMeter::HashSample($name) => $call,
             AnyMeter::Simple($name) => $call,
+            AnyMeter::Mis($name) => $call,
+            AnyMeter::TimeBloom($name) => $call,
+            AnyMeter::Ale($name) => $call,
+            AnyMeter::Ddbf($name) => $call,
         }
     };
 }
@@ -259,6 +405,34 @@ pub struct RuleState {
     pub fridge: Option<(u32, f64, u32)>,
     /// The chances with which the fastest and the slowest exchanges are sampled now, where ids have horizons.
     pub horizon: Option<(f64, f64)>,
+    /// A simple array, where there is one.
+    pub array: Option<Array>,
+    /// Bloom filters, where there are some.
+    pub filters: Option<Filters>,
+}
+
+/// The simple array of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Array {
+    /// Slots of all stages.
+    pub slots: u32,
+    /// Stages.
+    pub stages: u32,
+    /// An entry stays until it is older; `None` if any other overwrites it.
+    pub longest: Option<Nanos>,
+}
+
+/// Bloom filters of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Filters {
+    /// How many.
+    pub filters: u32,
+    /// Of each, its counters and times included.
+    pub bits: u64,
+    /// Hash functions.
+    pub hashes: u32,
+    /// The longest delay that is found.
+    pub longest: Nanos,
 }
 
 impl RttMeter {
@@ -313,15 +487,19 @@ impl RttMeter {
                 Method::HashSample => {
                     AnyMeter::HashSample(HashSample::new(bytes, Lifetime::Learnt(LIFETIME), exchanges)?)
                 }
-                Method::Simple => AnyMeter::Simple(Simple::new(
-                    simple::Params {
-                        slots,
-                        stages: 1,
-                        fingerprint_bits: settings.fingerprint_bits,
-                        overwrite: Overwrite::Always,
-                    },
-                    exchanges,
-                )?),
+                Method::Simple | Method::Stages => {
+                    let (stages, overwrite) = match settings.method {
+                        Method::Stages => (4, Overwrite::WhenOlder(settings.longest_of(exchanges.expiry))),
+                        _ => (1, Overwrite::Always),
+                    };
+                    let fingerprint_bits = settings.fingerprint_bits;
+                    let params = simple::Params { slots, stages, fingerprint_bits, overwrite };
+                    AnyMeter::Simple(Simple::new(params, exchanges)?)
+                }
+                Method::Mis => AnyMeter::Mis(Mis::new(Ladder::spread(slots)?, settings.fingerprint_bits, exchanges)?),
+                Method::TimeBloom | Method::BloomTime | Method::AleU | Method::AleE | Method::Ddbf => {
+                    filters(settings, bytes, exchanges)?
+                }
             };
             let door = &mut doors[matching as usize];
             door.gate = each_meter!(&meter, meter => meter.gate());
@@ -456,18 +634,21 @@ impl RttMeter {
     pub fn rules(&self) -> impl Iterator<Item = RuleState> {
         self.rules.iter().map(|rule| {
             let describe = |f: &Fridge| (f.slots(), f.entry_probability().value(), f.fingerprint_bits());
+            let always = Some(Timestamp::from_nanos(i64::MIN));
             let (sampled_since, fridge) = match &rule.meter {
                 AnyMeter::Auto(horizon) => (horizon.sampled_since(), None),
                 AnyMeter::Exact(_) => (None, None),
                 AnyMeter::HashSample(sample) if sample.probability() == 1.0 => (None, None),
-                AnyMeter::HashSample(_) | AnyMeter::Simple(_) => (Some(Timestamp::from_nanos(i64::MIN)), None),
-                AnyMeter::Fridge(fridge) => (Some(Timestamp::from_nanos(i64::MIN)), Some(describe(fridge))),
+                AnyMeter::Fridge(fridge) => (always, Some(describe(fridge))),
+                AnyMeter::Mis(mis) => (always, Some((mis.slots(), mis.ladder().probability(), mis.fingerprint_bits()))),
+                _ => (always, None),
             };
             let horizon = match &rule.meter {
                 AnyMeter::Auto(horizon) if sampled_since.is_some() => Some(horizon.probabilities()),
                 _ => None,
             };
-            RuleState { matching: rule.matching, sampled_since, fridge, horizon }
+            let (array, filters) = (rule.meter.array(), rule.meter.filters());
+            RuleState { matching: rule.matching, sampled_since, fridge, horizon, array, filters }
         })
     }
 
@@ -519,6 +700,41 @@ impl Sink for RttMeter {
     }
 }
 
+impl AnyMeter {
+    fn array(&self) -> Option<Array> {
+        let Self::Simple(simple) = self else { return None };
+        let longest = match simple.overwrite() {
+            Overwrite::Always => None,
+            Overwrite::WhenOlder(age) => Some(age),
+        };
+        Some(Array { slots: simple.slots(), stages: simple.stages(), longest })
+    }
+
+    fn filters(&self) -> Option<Filters> {
+        match self {
+            Self::TimeBloom(ring) => Some(Filters {
+                filters: ring.filters(),
+                bits: ring.filter_bits().into(),
+                hashes: ring.hashes(),
+                longest: ring.longest(),
+            }),
+            Self::Ale(ale) => Some(Filters {
+                filters: ale.params().buckets + 1,
+                bits: 4 * u64::from(ale.params().counters),
+                hashes: ale.params().hashes,
+                longest: ale.longest(),
+            }),
+            Self::Ddbf(ddbf) => Some(Filters {
+                filters: 1,
+                bits: 36 * u64::from(ddbf.params().cells),
+                hashes: ddbf.params().hashes,
+                longest: ddbf.longest(),
+            }),
+            _ => None,
+        }
+    }
+}
+
 impl Rule {
     /// What the responses of a series met in this interval.
     fn risk(&self, tag: usize) -> Option<Risk> {
@@ -539,6 +755,30 @@ impl Rule {
     #[inline]
     fn series(&self, tag: u16, groups: u16) -> Series {
         Series { matching: self.matching, leg: self.legs[usize::from(tag / groups)], group: tag % groups }
+    }
+}
+
+/// A meter of filters in so many bytes, which knows the longest delay.
+fn filters(settings: &Settings, bytes: usize, exchanges: Exchanges) -> Result<AnyMeter, SettingsError> {
+    let longest = settings.longest_of(exchanges.expiry);
+    let (rate, exchanges) = (settings.rate, Exchanges { expiry: longest, ..exchanges });
+    if let Some(rate) = rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
+        return Err(TimeBloomError::Rate(rate).into());
+    }
+    let too_few = SettingsError::Memory { given: bytes, needed: settings.method.least_filters() };
+    let ale = |widths| -> Result<AnyMeter, SettingsError> {
+        let params = ale::Params::budget(bytes, widths, longest, rate).ok_or(too_few)?;
+        Ok(AnyMeter::Ale(Ale::new(params, exchanges)?))
+    };
+    match settings.method {
+        Method::AleU => ale(Widths::Uniform),
+        Method::AleE => ale(Widths::Exponential),
+        Method::Ddbf => Ok(AnyMeter::Ddbf(Ddbf::new(ddbf::Params::budget(bytes).ok_or(too_few)?, exchanges)?)),
+        method => {
+            let budget = if method == Method::BloomTime { bloomtime::budget } else { timebloom::Params::budget };
+            let params = budget(bytes, longest, rate).ok_or(too_few)?;
+            Ok(AnyMeter::TimeBloom(TimeBloom::new(params, exchanges)?))
+        }
     }
 }
 
@@ -571,8 +811,6 @@ impl Split {
     }
 
     fn new(settings: &Settings, matches: &[Match], series: usize) -> Result<Self, SettingsError> {
-        /// Fewer slots than this measure nothing.
-        const LEAST_SLOTS: usize = 64;
         /// What a processor keeps near.
         const CACHE: usize = 1 << 20;
         let parts = matches.iter().map(|&m| Self::parts(m)).sum();
@@ -592,7 +830,7 @@ impl Split {
         // The store has a quarter, the tables three.
         let least = match tables {
             Some(tables) => tables.saturating_add(least_store),
-            None => (4 * least_store).max(parts * LEAST_SLOTS * Fridge::SLOT_BYTES * 4 / 3),
+            None => (4 * least_store).max((settings.method.least_tables(matches) * 4).div_ceil(3)),
         };
         split.batch = if least.max(settings.memory) < CACHE { SMALL_BATCH } else { BATCH };
         let queue = split.batch * size_of::<Event>();

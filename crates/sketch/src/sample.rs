@@ -1,3 +1,4 @@
+use crate::Event;
 use dwell_types::{Nanos, Timestamp};
 
 /// A response that found its request: one delay, and how many exchanges it stands for.
@@ -29,6 +30,21 @@ impl Sample {
     #[inline]
     pub(crate) fn weighted(self, weight: f64) -> Self {
         Self { weight, repeat_weight: weight, ..self }
+    }
+
+    /// The sample of a method that remembers no entries: one exchange, of the response's series.
+    #[inline]
+    pub(crate) fn alone(response: &Event, delay: Nanos) -> Self {
+        Self {
+            at: response.at,
+            since_first: delay,
+            since_last: delay,
+            weight: 1.0,
+            repeat_weight: 1.0,
+            inserted_since: 0,
+            band: 0,
+            tag: response.tag,
+        }
     }
 
     /// Whether it is not known which of several requests was answered.

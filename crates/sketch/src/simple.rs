@@ -136,6 +136,16 @@ impl Simple {
         self.slots.len() as u32
     }
 
+    /// Stages.
+    pub fn stages(&self) -> u32 {
+        self.stages.len() as u32
+    }
+
+    /// What happens to entries.
+    pub fn overwrite(&self) -> Overwrite {
+        self.overwrite
+    }
+
     #[inline]
     fn request(&mut self, request: &Event) {
         self.latest = self.latest.max(request.at);

@@ -1,6 +1,6 @@
 //! A comparison as tables: one block per match and leg, one line per memory and method.
 
-use dwell_evaluate::compare::{Errors, LegResult, Line, MatchResult, Results};
+use dwell_evaluate::compare::{Errors, LegResult, Line, MatchResult, MethodFacts, Results};
 use dwell_types::Nanos;
 use std::io::{self, Write};
 
@@ -24,16 +24,27 @@ pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
          estimates of ten seeds are averaged first. in 95%: share of the seeds whose 95% interval holds the truth. none: seeds\n\
          without an estimate, which no median or rms counts. max: the largest error over p5, p10 … p95."
     )?;
-    for method in &results.methods {
-        if let Some(knowledge) = method.prior_knowledge {
-            writeln!(to, "* {} needs prior knowledge: {knowledge}.", method.name)?;
-        }
+    for (names, knowledge) in knowledgeable(&results.methods) {
+        writeln!(to, "* Prior knowledge of {}: {knowledge}.", names.join(", "))?;
     }
     if results.methods.iter().all(|method| method.prior_knowledge.is_none()) {
         writeln!(to, "All methods find their parameters while they run; none needs prior knowledge.")?;
     }
     writeln!(to)?;
     results.matches.iter().try_for_each(|matched| writeln!(to, "{}", recommendation(matched, results.seeds)))
+}
+
+/// The methods that share a prior knowledge.
+fn knowledgeable(methods: &[MethodFacts]) -> Vec<(Vec<&str>, &str)> {
+    let mut groups: Vec<(Vec<&str>, &str)> = Vec::new();
+    for method in methods {
+        let Some(knowledge) = method.prior_knowledge.as_deref() else { continue };
+        match groups.iter_mut().find(|(_, of_group)| *of_group == knowledge) {
+            Some((names, _)) => names.push(method.name),
+            None => groups.push((vec![method.name], knowledge)),
+        }
+    }
+    groups
 }
 
 fn block(results: &Results, matching: &str, leg: &LegResult, to: &mut impl Write) -> io::Result<()> {

@@ -62,7 +62,9 @@ pub(crate) struct Arguments {
 
     /// How delays are found. auto: every exchange while it fits, then a sample that keeps slow ones as long as memory allows. exact: every exchange, in as much memory as that
     /// takes. km: a sample, what was overwritten counted by the product limit. fridge: a sample as in the paper. hash-sample: all
-    /// exchanges of some ids. simple: whatever was not overwritten, which loses the slow ones.
+    /// exchanges of some ids. simple: whatever was not overwritten, which loses the slow ones. stages: whatever finds one of four
+    /// places free. mis: several fridges. timebloom: the slot of time of each request, in Bloom filters. bloomtime, ale-u, ale-e,
+    /// ddbf: other filters, to compare with.
     #[arg(long, value_name = "METHOD", value_parser = method(), default_value = Method::Auto.name(), help_heading = "How")]
     pub(super) method: Method,
     /// What all data structures together may hold; not the buffers for reading. Not for --method exact.
@@ -78,6 +80,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BITS", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=32),
         help_heading = "How")]
     pub(super) fingerprint_bits: u32,
+    /// No delay is longer: what --method stages, timebloom, bloomtime, ale-u, ale-e and ddbf must know. A sixteenth of the
+    /// expiry unless given.
+    #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "How")]
+    pub(super) longest: Option<Nanos>,
+    /// Requests per second and match, if known, for --method timebloom, bloomtime and ale-u to choose their filters by.
+    #[arg(long, value_name = "N", value_parser = rate, help_heading = "How")]
+    pub(super) rate: Option<f64>,
     /// Seed of all hashes: the same seed gives the same answer.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole, allow_negative_numbers = true,
         help_heading = "How")]
@@ -147,6 +156,11 @@ fn probability(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| "expected a number above 0 and at most 1".to_owned())
 }
 
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
+    let value = text.parse::<f64>().ok().filter(|&rate| rate > 0.0 && rate.is_finite());
+    value.ok_or_else(|| "expected requests per second, above 0".to_owned())
+}
+
 pub(crate) fn picture(path: &str) -> Result<(PathBuf, Image), String> {
     let path = PathBuf::from(path);
     let image = Image::of(&path).ok_or("expected a file name ending in .svg or .png")?;
@@ -161,10 +175,16 @@ impl Arguments {
             return usage("expected a capture to read, or - for standard input");
         }
         if self.slots.is_some() && !self.method.has_slots() {
-            return usage("--slots belongs to --method fridge, km and simple");
+            return usage("--slots belongs to --method fridge, km, simple, stages and mis");
         }
         if self.entry_probability.is_some() && !self.method.has_entry_probability() {
             return usage("--entry-probability belongs to --method fridge and km");
+        }
+        if self.longest.is_some() && !self.method.has_longest() {
+            return usage("--longest belongs to --method stages, timebloom, bloomtime, ale-u, ale-e and ddbf");
+        }
+        if self.rate.is_some() && !self.method.has_rate() {
+            return usage("--rate belongs to --method timebloom, bloomtime and ale-u");
         }
         if self.format == Format::Openmetrics && self.interval.is_some() {
             return usage("--format openmetrics has no series of intervals: use jsonl or csv");

@@ -11,7 +11,7 @@ use dwell_report::rtt::{self as report, Memory, Parameter, ResultLine, RttReport
 use dwell_report::{csv, json, openmetrics, ppviz, samples, table};
 use dwell_sketch::Sample;
 use dwell_sketch::distribution::Ambiguous;
-use dwell_sketch::rtt::{Method, RttMeter};
+use dwell_sketch::rtt::{Array, Filters, Method, RttMeter};
 use dwell_types::{FlowKey, Nanos, Series, Timestamp};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -164,7 +164,7 @@ impl Reports {
             let inside: Vec<String> = arguments.inside.iter().map(ToString::to_string).collect();
             parameters.insert("inside", Parameter::Text(inside.join(",")));
         }
-        Self {
+        let mut reports = Self {
             sources,
             warnings: Vec::new(),
             parameters,
@@ -178,7 +178,12 @@ impl Reports {
             backwards: (0, Nanos::new(0)),
             frames_before: None,
             done: Vec::new(),
+        };
+        if method.is_biased() {
+            let name = method.name();
+            reports.warn(format!("{name} is biased: what it loses depends on the delay, and intervals do not show it"));
         }
+        reports
     }
 
     /// Adds a warning, to the report and to standard error.
@@ -297,7 +302,7 @@ impl Reports {
         let answers = meter.estimate(self.ambiguous);
         let mut parameters = self.parameters.clone();
         let mut is_exact = true;
-        let mut rules = BTreeMap::new();
+        let (mut rules, mut arrays, mut filters) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for rule in meter.rules() {
             is_exact &= rule.sampled_since.is_none();
             let mut facts = BTreeMap::new();
@@ -315,6 +320,18 @@ impl Reports {
             if !facts.is_empty() {
                 rules.insert(rule.matching.name(), Parameter::Map(facts));
             }
+            if let Some(array) = rule.array {
+                arrays.insert(rule.matching.name(), Parameter::Map(describe_array(array)));
+            }
+            if let Some(of_rule) = rule.filters {
+                filters.insert(rule.matching.name(), Parameter::Map(describe_filters(of_rule)));
+            }
+        }
+        if !arrays.is_empty() {
+            parameters.insert("arrays", Parameter::Map(arrays));
+        }
+        if !filters.is_empty() {
+            parameters.insert("filters", Parameter::Map(filters));
         }
         if !rules.is_empty() {
             parameters.insert("rules", Parameter::Map(rules));
@@ -351,4 +368,26 @@ impl Reports {
                 .collect(),
         }
     }
+}
+
+/// The parameters of a rule's array.
+fn describe_array(array: Array) -> BTreeMap<&'static str, Parameter> {
+    let mut facts = BTreeMap::from([
+        ("slots", Parameter::Integer(array.slots.into())),
+        ("stages", Parameter::Integer(array.stages.into())),
+    ]);
+    if let Some(longest) = array.longest {
+        facts.insert("longest_ns", Parameter::Integer(longest.get().unsigned_abs()));
+    }
+    facts
+}
+
+/// The parameters of a rule's filters.
+fn describe_filters(filters: Filters) -> BTreeMap<&'static str, Parameter> {
+    BTreeMap::from([
+        ("filters", Parameter::Integer(filters.filters.into())),
+        ("bits", Parameter::Integer(filters.bits)),
+        ("hashes", Parameter::Integer(filters.hashes.into())),
+        ("longest_ns", Parameter::Integer(filters.longest.get().unsigned_abs())),
+    ])
 }

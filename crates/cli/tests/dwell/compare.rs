@@ -21,6 +21,9 @@ fn of<'a>(results: &'a [Value], method: &str) -> &'a Value {
     found[0]
 }
 
+/// Every method but the truth.
+const ALL: &str = "km,fridge,hash-sample,simple,auto,stages,mis,timebloom,bloomtime,ale-u,ale-e,ddbf";
+
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
 }
@@ -117,12 +120,42 @@ fn every_combination_is_there_and_repeats() {
     assert!(table.lines().all(|line| line.chars().count() <= 120), "{table}");
 }
 
+/// Who must be told the longest delay is marked, and what it was told is said once.
+#[test]
+fn prior_knowledge_is_marked() {
+    let capture = testdata("dns/dns.pcap.xz");
+    let compare = |more: &[&str]| {
+        let how = ["compare", &capture, "--match", "dns", "--memory", "64KiB", "--seeds", "1", "--methods", ALL];
+        dwell(&[&how[..], more].concat()).ok()
+    };
+    let table = String::from_utf8(compare(&["--longest", "500ms", "--rate", "40"]).out).unwrap();
+    let marked: Vec<&str> = table.lines().filter_map(|line| line.split_once("*  ").map(|(name, _)| name)).collect();
+    assert_eq!(marked, ["stages", "timebloom", "bloomtime", "ale-u", "ale-e", "ddbf"]);
+    let with_rate =
+        "* Prior knowledge of timebloom, bloomtime, ale-u: the longest delay, here 500 ms, and the rate, here 40/s.";
+    let without = "* Prior knowledge of stages, ale-e, ddbf: the longest delay, here 500 ms.";
+    assert!(table.contains(with_rate) && table.contains(without), "{table}");
+    assert!(table.lines().all(|line| line.chars().count() <= 122), "{table}");
+    let report = compare(&["--format", "json"]).json();
+    for method in report["methods"].as_array().unwrap() {
+        let is_marked = marked.contains(&method["name"].as_str().unwrap());
+        assert_eq!(method["prior_knowledge"].is_string(), is_marked, "{method}");
+    }
+    // Told the longest delay, the filters tell times ten times as well apart.
+    let told = compare(&["--format", "json", "--longest", "500ms"]).json();
+    for method in ["timebloom", "bloomtime", "ale-u"] {
+        let error =
+            |report: &Value| number(&of(results(report, "dns", "both"), method)["errors"]["p50"]["median_octaves"]);
+        assert!(error(&told) < 0.5 * error(&report), "{method}: {} {}", error(&told), error(&report));
+    }
+}
+
 /// A memory that is too small is told with the one that would do: that one works, and one step less does not.
 #[test]
 fn too_small_is_no_failure() {
     let capture = testdata("dns/dns.pcap.xz");
     let compare = |memory: &str, format: &str| {
-        let how = ["--match", "dns", "--memory", memory, "--format", format, "--seeds", "1"];
+        let how = ["--match", "dns", "--memory", memory, "--format", format, "--seeds", "1", "--methods", ALL];
         dwell(&[&["compare", &capture], &how[..]].concat()).ok()
     };
     let small = compare("4KiB", "json").json();
@@ -198,6 +231,8 @@ fn a_picture_has_every_match_and_method() {
     for word in ["tcp-handshake", "tcp-ack", "dns", "hash-sample", "simple", "km", "auto", "16 KiB", "10%", "1 seeds"] {
         assert!(svg.contains(word), "{word}");
     }
+    let every = String::from_utf8(draw("mixed/mixed.pcap.zst", &at("every.svg"), &["--methods", ALL])).unwrap();
+    assert!(ALL.split(',').all(|method| every.contains(method)));
     assert_eq!(svg.as_bytes(), draw("mixed/mixed.pcap.zst", &at("q.svg"), &[]));
     let png = draw("ntp/ntp.pcap", &at("p.png"), &["--match", "ntp", "--memory", "16KiB", "--methods", "km"]);
     assert!(png.starts_with(b"\x89PNG"));
@@ -215,6 +250,8 @@ fn nonsense_is_refused_in_one_line() {
         (&[&capture, "--methods", "exact"], 2, &["'exact'", "truth"]),
         (&[&capture, "--methods", "km,best"], 2, &["'best'", "hash-sample"]),
         (&[&capture, "--methods", ""], 2, &["--methods"]),
+        (&[&capture, "--longest", "soon"], 2, &["'soon'", "--longest"]),
+        (&[&capture, "--rate", "0"], 2, &["'0'", "--rate", "above 0"]),
         (&[&capture, "--memory", "16KiB,much"], 2, &["'much'", "64KiB"]),
         (&[&capture, "--memory", "0"], 2, &["--memory"]),
         (&[&capture, "--memory", "1GiB"], 2, &["--memory", "150 GiB", "16"]),
@@ -237,7 +274,7 @@ fn nonsense_is_refused_in_one_line() {
         }
     }
     let help = String::from_utf8(dwell(&["compare", "--help"]).ok().out).unwrap();
-    for word in ["prior knowledge", "km and fridge", "--seeds", "hash-sample lowers its rate"] {
+    for word in ["prior knowledge", "--longest", "km and fridge", "--seeds", "hash-sample lowers its rate"] {
         assert!(help.contains(word), "{help}");
     }
 }

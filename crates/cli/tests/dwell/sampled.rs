@@ -1,6 +1,6 @@
 //! Less memory than the exchanges would take: the answer is an estimate, and says so.
 
-use crate::run::{assert_conserved, dwell, ends, line, lines, quantile};
+use crate::run::{assert_conserved, dwell, ends, line, lines, quantile, testdata};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tempfile::TempDir;
@@ -153,4 +153,41 @@ fn intervals_add_up_to_the_whole() {
             }
         }
     }
+}
+
+/// What a method of filters was built with is in its report, and that it is biased; several fridges are as one.
+#[test]
+fn filters_say_what_they_are() {
+    let capture = testdata("dns/dns.pcap.xz");
+    let report = |how: &[&str]| {
+        let run = dwell(&[&["rtt", &capture, "--match", "dns", "--memory", "64KiB", "--format", "json"], how].concat());
+        let report: Value = serde_json::from_slice(&run.out).unwrap();
+        let is_warned = report["warnings"].to_string().contains("is biased") && run.err.contains("is biased");
+        assert_conserved(&report);
+        assert!(report["memory"]["state_bytes"].as_u64().unwrap() <= 65536);
+        assert_eq!(report["method"]["exact"], false);
+        (report["method"].clone(), is_warned)
+    };
+    for (method, filters, hashes) in
+        [("timebloom", 256, 8), ("bloomtime", 256, 8), ("ale-u", 256, 8), ("ale-e", 14, 4), ("ddbf", 1, 4)]
+    {
+        let (facts, is_warned) = report(&["--method", method]);
+        let dns = &facts["filters"]["dns"];
+        assert!(is_warned && dns["bits"].as_u64().unwrap() > 64, "{method}: {facts}");
+        assert_eq!((&dns["filters"], &dns["hashes"]), (&filters.into(), &hashes.into()), "{method}");
+        let (told, _) = report(&["--method", method, "--longest", "1s"]);
+        for (facts, longest) in [(&facts, 8e9), (&told, 1e9)] {
+            let found = facts["filters"]["dns"]["longest_ns"].as_f64().unwrap();
+            assert!((0.0..1e4).contains(&(found - longest)), "{method}: {found}");
+        }
+    }
+    // 3 requests per second are so few that filters can be many.
+    let (facts, _) = report(&["--method", "timebloom", "--rate", "3"]);
+    assert_eq!(facts["filters"]["dns"]["filters"], 1024);
+    let (facts, is_warned) = report(&["--method", "stages", "--slots", "400", "--longest", "1s"]);
+    let array = serde_json::json!({ "dns": { "slots": 400, "stages": 4, "longest_ns": 1_000_000_000 } });
+    assert_eq!((&facts["arrays"], is_warned), (&array, true));
+    let (facts, is_warned) = report(&["--method", "mis", "--slots", "400"]);
+    let ladder = serde_json::json!({ "dns": { "slots": 400, "entry_probability": 0.6640625 } });
+    assert_eq!((&facts["rules"], is_warned), (&ladder, false));
 }

@@ -41,6 +41,10 @@ pub struct Settings {
     pub expiry: Nanos,
     /// The same for [`Match::TcpFlow`].
     pub flow_expiry: Nanos,
+    /// Prior knowledge of the methods that can use it: see [`rtt::Settings::longest`].
+    pub longest: Option<Nanos>,
+    /// The same: see [`rtt::Settings::rate`].
+    pub rate: Option<f64>,
 }
 
 /// Takes observations for all meters, then compares them.
@@ -117,6 +121,8 @@ impl Panel {
                 slots: None,
                 entry_probability: None,
                 fingerprint_bits: 32,
+                longest: settings.longest,
+                rate: settings.rate,
                 seed: hash::word(u64::from_le_bytes(*b"compare\0"), seed),
                 keeps_samples: false,
             })

@@ -1,6 +1,7 @@
 use super::GOOD_OCTAVES;
 use crate::metrics::Summary;
 use dwell_sketch::rtt::Method;
+use dwell_types::Nanos;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -34,21 +35,34 @@ pub struct MethodFacts {
     pub name: &'static str,
     /// How it finds its parameters.
     pub tuning: &'static str,
-    /// What it must be told that the others find out; `None` if nothing.
-    pub prior_knowledge: Option<&'static str>,
+    /// What it must be told that the others find out, and what it was told; `None` if nothing.
+    pub prior_knowledge: Option<String>,
 }
 
 impl MethodFacts {
-    /// The facts of a method.
-    pub const fn new(method: Method) -> Self {
+    /// The facts of a method, which was told the longest delay and the rate if they are given.
+    pub fn new(method: Method, longest: Option<Nanos>, rate: Option<f64>) -> Self {
         let tuning = match method {
             Method::Auto => "every exchange while it fits, then by age the share with the least predicted error",
             Method::Exact => "none to find",
             Method::Fridge | Method::Km => "entry probability searched while running",
             Method::HashSample => "sampling rate from the memory, lifetime learnt while running",
-            Method::Simple => "none to find",
+            Method::Simple | Method::Stages => "none to find",
+            Method::Mis => "four lifetimes, from half to 32 times the slots",
+            Method::TimeBloom => "filters from the memory, delays learnt while running",
+            Method::BloomTime | Method::AleU | Method::AleE | Method::Ddbf => "filters from the memory",
         };
-        Self { name: method.name(), tuning, prior_knowledge: None }
+        let told = || {
+            let longest = match longest {
+                Some(longest) => format!("the longest delay, here {longest}"),
+                None => "the longest delay, taken as a sixteenth of the expiry".to_owned(),
+            };
+            match rate {
+                Some(rate) if method.has_rate() => format!("{longest}, and the rate, here {rate}/s"),
+                _ => longest,
+            }
+        };
+        Self { name: method.name(), tuning, prior_knowledge: method.has_longest().then(told) }
     }
 }
 

@@ -18,6 +18,10 @@ pub(super) struct MethodEntry {
     lifetime_requests: Option<Vec<Number>>,
     fingerprint_bits: Option<u32>,
     expiry_ms: Option<f64>,
+    /// No delay is longer, of the methods that must know.
+    longest_ms: Option<f64>,
+    /// Requests per second, of the methods that can use it.
+    rate: Option<f64>,
 }
 
 /// A method with its parameters.
@@ -29,6 +33,8 @@ pub(super) struct Configuration {
     entry_probability: Option<f64>,
     fingerprint_bits: Option<u32>,
     expiry: Option<Nanos>,
+    longest: Option<Nanos>,
+    rate: Option<f64>,
 }
 
 /// What bounds a configuration's memory.
@@ -49,17 +55,21 @@ impl MethodEntry {
             let names = Method::ALL.map(Method::name).join(", ");
             return Err(Invalid::new("method", format!("'{}': expected one of {names}", self.method)));
         };
-        let expiry = match self.expiry_ms {
-            Some(ms) if !(ms > 0.0 && ms < 1e12) => {
-                return Err(Invalid::new("expiry_ms", format!("{ms}: expected above 0")));
-            }
-            ms => ms.map(super::workload::milliseconds),
-        };
+        let expiry = span("expiry_ms", self.expiry_ms)?;
+        let longest = span("longest_ms", self.longest_ms)?;
+        if longest.is_some() && !method.has_longest() {
+            return Err(Invalid::new("longest_ms", format!("{} needs no such knowledge", self.method)));
+        }
+        if self.rate.is_some() && !method.has_rate() {
+            return Err(Invalid::new("rate", format!("{} needs no such knowledge", self.method)));
+        }
         let mut configurations = Vec::new();
         for size in self.sizes(method)? {
             for entry_probability in self.entry_probabilities(size)? {
                 let fingerprint_bits = self.fingerprint_bits;
-                let configuration = Configuration { method, size, entry_probability, fingerprint_bits, expiry };
+                let rate = self.rate;
+                let configuration =
+                    Configuration { method, size, entry_probability, fingerprint_bits, expiry, longest, rate };
                 configuration.meter(0, 1).map_err(|problem| {
                     let parameters = configuration.parameters();
                     Invalid::new("method", format!("{} {parameters:?}: {problem}", self.method))
@@ -109,6 +119,14 @@ impl MethodEntry {
     }
 }
 
+/// A time above zero, if there is one.
+fn span(key: &str, ms: Option<f64>) -> Result<Option<Nanos>, Invalid> {
+    match ms {
+        Some(ms) if !(ms > 0.0 && ms < 1e12) => Err(Invalid::new(key, format!("{ms}: expected above 0"))),
+        ms => Ok(ms.map(super::workload::milliseconds)),
+    }
+}
+
 /// Whole numbers above zero, as sizes.
 fn wholes(key: &str, numbers: &[Number], most: u64, size: impl Fn(u64) -> Size) -> Result<Vec<Size>, Invalid> {
     if numbers.is_empty() {
@@ -134,6 +152,8 @@ impl Configuration {
         self.entry_probability.map(|p| add("entry_probability", p));
         self.fingerprint_bits.map(|bits| add("fingerprint_bits", bits.into()));
         self.expiry.map(|expiry| add("expiry_ms", expiry.get() as f64 / 1e6));
+        self.longest.map(|longest| add("longest_ms", longest.get() as f64 / 1e6));
+        self.rate.map(|rate| add("rate", rate));
         parameters
     }
 
@@ -160,6 +180,8 @@ impl Configuration {
             slots,
             entry_probability: self.entry_probability,
             fingerprint_bits: self.fingerprint_bits.unwrap_or(32),
+            longest: self.longest,
+            rate: self.rate,
             seed,
             keeps_samples: false,
         })

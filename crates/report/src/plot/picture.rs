@@ -24,21 +24,42 @@ pub(super) struct Look {
 /// The looks of the curves in one picture, in order.
 pub(super) const LOOKS: [Look; 6] = [
     Look { colour: (0x00, 0x72, 0xb2), dashes: &[], marker: Marker::Circle },
-    Look { colour: (0xd5, 0x5e, 0x00), dashes: &[9.0, 4.0], marker: Marker::Square },
-    Look { colour: (0x00, 0x9e, 0x73), dashes: &[2.5, 3.0], marker: Marker::Triangle },
-    Look { colour: (0xcc, 0x79, 0xa7), dashes: &[9.0, 3.0, 2.5, 3.0], marker: Marker::Diamond },
+    Look { colour: (0xd5, 0x5e, 0x00), dashes: &[9.0, 4.0], marker: Marker::Filled(Polygon::Square) },
+    Look { colour: (0x00, 0x9e, 0x73), dashes: &[2.5, 3.0], marker: Marker::Filled(Polygon::Triangle) },
+    Look { colour: (0xcc, 0x79, 0xa7), dashes: &[9.0, 3.0, 2.5, 3.0], marker: Marker::Filled(Polygon::Diamond) },
     Look { colour: (0xe6, 0x9f, 0x00), dashes: &[16.0, 4.0], marker: Marker::Cross },
     Look { colour: (0x56, 0xb4, 0xe9), dashes: &[9.0, 3.0, 2.5, 3.0, 2.5, 3.0], marker: Marker::Ring },
+];
+
+/// The looks of further curves, where all must be in one picture.
+pub(super) const MORE_LOOKS: [Look; 8] = [
+    Look { colour: (0x22, 0x22, 0x22), dashes: &[4.0, 2.5], marker: Marker::Hollow(Polygon::Square) },
+    Look { colour: (0x8c, 0x51, 0x0a), dashes: &[], marker: Marker::Hollow(Polygon::Triangle) },
+    Look { colour: (0x76, 0x2a, 0x83), dashes: &[16.0, 3.0, 2.5, 3.0], marker: Marker::Hollow(Polygon::Diamond) },
+    Look { colour: (0xb2, 0x18, 0x2b), dashes: &[5.0, 5.0], marker: Marker::Filled(Polygon::Drop) },
+    Look { colour: (0x80, 0x80, 0x00), dashes: &[12.0, 3.0, 5.0, 3.0], marker: Marker::Hollow(Polygon::Drop) },
+    Look { colour: (0x80, 0x80, 0x80), dashes: &[2.5, 6.0], marker: Marker::Plus },
+    Look { colour: (0x00, 0x3c, 0x30), dashes: &[6.0, 2.5], marker: Marker::Filled(Polygon::Square) },
+    Look { colour: (0x9e, 0x9a, 0xc8), dashes: &[], marker: Marker::Filled(Polygon::Diamond) },
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Marker {
     Circle,
+    Ring,
+    Cross,
+    Plus,
+    Filled(Polygon),
+    Hollow(Polygon),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Polygon {
     Square,
     Triangle,
+    /// A triangle that stands on its corner.
+    Drop,
     Diamond,
-    Cross,
-    Ring,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! Pictures to files, by the backends of `plotters`.
 
 use super::letters::{self, Letters};
-use super::picture::{Align, Colour, Marker, Picture, Place, Shape, WHITE, Weight};
+use super::picture::{Align, Colour, Marker, Picture, Place, Polygon, Shape, WHITE, Weight};
 use super::{HEIGHT, Image, WIDTH};
 use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -170,24 +170,42 @@ fn words(error: impl std::fmt::Display) -> String {
 
 fn mark<B: DrawingBackend>(to: &mut B, (x, y): Place, marker: Marker, colour: Colour) -> Result<(), String> {
     let filled = ShapeStyle { color: rgb(colour).to_rgba(), filled: true, stroke_width: 0 };
+    let white = rgb(WHITE);
     let around = |radius: f64, corners: &[Place]| -> Vec<(i32, i32)> {
         corners.iter().map(|(dx, dy)| units((x + dx * radius, y + dy * radius))).collect()
+    };
+    let strokes = |to: &mut B, radius: f64, ends: [Place; 2]| {
+        let style = stroke(colour, 2.2);
+        ends.iter().try_for_each(|&(dx, dy)| to.draw_path(around(radius, &[(-dx, -dy), (dx, dy)]), &style))
     };
     let drawn = match marker {
         Marker::Circle => to.draw_circle(units((x, y)), (4.2 * UNITS) as u32, &filled, true),
         Marker::Ring => to
             .draw_circle(units((x, y)), (4.4 * UNITS) as u32, &filled, true)
-            .and_then(|()| to.draw_circle(units((x, y)), (2.4 * UNITS) as u32, &rgb(WHITE), true)),
-        Marker::Square => to.fill_polygon(around(3.8, &[(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)]), &filled),
-        Marker::Triangle => to.fill_polygon(around(4.8, &[(0.0, -1.0), (1.0, 0.8), (-1.0, 0.8)]), &filled),
-        Marker::Diamond => to.fill_polygon(around(5.2, &[(0.0, -1.0), (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0)]), &filled),
-        Marker::Cross => {
-            let style = stroke(colour, 2.2);
-            to.draw_path(around(4.2, &[(-1.0, -1.0), (1.0, 1.0)]), &style)
-                .and_then(|()| to.draw_path(around(4.2, &[(-1.0, 1.0), (1.0, -1.0)]), &style))
+            .and_then(|()| to.draw_circle(units((x, y)), (2.4 * UNITS) as u32, &white, true)),
+        Marker::Cross => strokes(to, 4.2, [(1.0, 1.0), (1.0, -1.0)]),
+        Marker::Plus => strokes(to, 5.2, [(1.0, 0.0), (0.0, 1.0)]),
+        Marker::Filled(polygon) => {
+            let (radius, corners) = outline(polygon);
+            to.fill_polygon(around(radius, corners), &filled)
+        }
+        Marker::Hollow(polygon) => {
+            let (radius, corners) = outline(polygon);
+            to.fill_polygon(around(1.2 * radius, corners), &filled)
+                .and_then(|()| to.fill_polygon(around(0.6 * radius, corners), &white))
         }
     };
     drawn.map_err(words)
+}
+
+/// Radius and corners.
+fn outline(polygon: Polygon) -> (f64, &'static [Place]) {
+    match polygon {
+        Polygon::Square => (3.8, &[(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)]),
+        Polygon::Triangle => (4.8, &[(0.0, -1.0), (1.0, 0.8), (-1.0, 0.8)]),
+        Polygon::Drop => (4.8, &[(0.0, 1.0), (1.0, -0.8), (-1.0, -0.8)]),
+        Polygon::Diamond => (5.2, &[(0.0, -1.0), (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0)]),
+    }
 }
 
 fn rgb((red, green, blue): Colour) -> RGBColor {

@@ -1,6 +1,6 @@
 //! Quantiles over time, one panel per result.
 
-use super::picture::{Align, Colour, FAINT_GRID, GRID, INK, LOOKS, Look, Marker, Picture, Place, QUIET};
+use super::picture::{Align, Colour, FAINT_GRID, GRID, INK, LOOKS, Look, Marker, Picture, Place, Polygon, QUIET};
 use super::render::text_width;
 use super::scale::{LogScale, TimeScale};
 use super::{HEIGHT, WIDTH, bands, heading, ranked};
@@ -18,8 +18,8 @@ const BETWEEN: f64 = 30.0;
 
 /// The quantiles drawn, the highest first.
 const CURVES: [(&str, Look); 3] = [
-    ("p99", Look { colour: LOOKS[1].colour, dashes: &[2.5, 3.0], marker: Marker::Triangle }),
-    ("p95", Look { colour: LOOKS[2].colour, dashes: &[9.0, 4.0], marker: Marker::Square }),
+    ("p99", Look { colour: LOOKS[1].colour, dashes: &[2.5, 3.0], marker: Marker::Filled(Polygon::Triangle) }),
+    ("p95", Look { colour: LOOKS[2].colour, dashes: &[9.0, 4.0], marker: Marker::Filled(Polygon::Square) }),
     ("p50", Look { colour: LOOKS[0].colour, dashes: &[], marker: Marker::Circle }),
 ];
 

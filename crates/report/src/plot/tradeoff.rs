@@ -1,6 +1,6 @@
 //! Error against memory, one panel per question and one curve per method, both axes logarithmic.
 
-use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Picture, Place, QUIET};
+use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, MORE_LOOKS, Picture, Place, QUIET};
 use super::render::text_width;
 use super::{HEIGHT, Tradeoff, WIDTH};
 
@@ -8,6 +8,8 @@ const LEFT: f64 = 64.0;
 const RIGHT: f64 = WIDTH - 26.0;
 const TOP: f64 = 80.0;
 const BOTTOM: f64 = HEIGHT - 44.0;
+/// Between rows of the legend.
+const ROW: f64 = 20.0;
 /// Panels beside each other.
 const COLUMNS: usize = 3;
 /// Between panels, for the labels of an axis.
@@ -31,7 +33,10 @@ pub(super) fn picture(title: &str, subtitle: &str, panels: &[Tradeoff]) -> Pictu
     let columns = panels.len().min(COLUMNS);
     let rows = panels.len().div_ceil(COLUMNS);
     let width = (RIGHT - LEFT - GAP.0 * (columns - 1) as f64) / columns as f64;
-    let height = (BOTTOM - TOP - GAP.1 * rows as f64) / rows as f64;
+    let legend = legend(panels);
+    let last_row = legend.last().map_or(0, |entry| entry.row);
+    let bottom = BOTTOM - ROW * last_row as f64;
+    let height = (bottom - TOP - GAP.1 * rows as f64) / rows as f64;
     for (number, panel) in panels.iter().enumerate() {
         let corner = (
             LEFT + (number % COLUMNS) as f64 * (width + GAP.0),
@@ -40,7 +45,7 @@ pub(super) fn picture(title: &str, subtitle: &str, panels: &[Tradeoff]) -> Pictu
         Plane { corner, width, height, memory: ((from as f64).log2(), (to as f64).log2()), most }
             .draw(panel, &mut picture);
     }
-    legend(panels, &mut picture);
+    legend.iter().zip(looks()).for_each(|(entry, look)| entry.draw(last_row, look, &mut picture));
     picture
 }
 
@@ -102,7 +107,8 @@ impl Plane {
         picture.line((left, bottom), (right, bottom), QUIET, 1.25);
         picture.line((left, self.y(0.05)), (right, self.y(0.05)), QUIET, 1.25);
         // The first on top.
-        for ((_, points), &look) in panel.curves.iter().zip(&LOOKS).rev() {
+        let curves: Vec<_> = panel.curves.iter().zip(looks()).collect();
+        for ((_, points), look) in curves.into_iter().rev() {
             let places: Vec<Place> = points.iter().map(|&(bytes, error)| (self.x(bytes), self.y(error))).collect();
             if places.len() > 1 {
                 picture.curve(places.clone(), look, 2.0);
@@ -112,16 +118,45 @@ impl Plane {
     }
 }
 
-fn legend(panels: &[Tradeoff], picture: &mut Picture) {
-    const SIZE: f64 = 13.0;
-    const SAMPLE: f64 = 44.0;
-    let y = HEIGHT - 24.0;
-    let mut x = LEFT;
-    for ((name, _), &look) in panels.first().map_or(&[][..], |panel| &panel.curves).iter().zip(&LOOKS) {
+/// The looks of the curves, in order.
+fn looks() -> impl Iterator<Item = Look> {
+    LOOKS.into_iter().chain(MORE_LOOKS)
+}
+
+/// One curve's name.
+struct Entry<'a> {
+    name: &'a str,
+    /// Counted from the uppermost.
+    row: usize,
+    x: f64,
+}
+
+const LETTERS: f64 = 13.0;
+/// Width of the piece of a curve beside its name.
+const SAMPLE: f64 = 44.0;
+
+/// The names of the curves, in as many rows as they need.
+fn legend<'a>(panels: &'a [Tradeoff]) -> Vec<Entry<'a>> {
+    let (mut x, mut row) = (LEFT, 0);
+    let curves = panels.first().map_or(&[][..], |panel| &panel.curves);
+    let entry = |(name, _): &'a (String, _)| {
+        let width = SAMPLE + text_width(name, LETTERS);
+        if x + width > RIGHT {
+            (x, row) = (LEFT, row + 1);
+        }
+        let entry = Entry { name, row, x };
+        x += width + 26.0;
+        entry
+    };
+    curves.iter().map(entry).collect()
+}
+
+impl Entry<'_> {
+    fn draw(&self, last_row: usize, look: Look, picture: &mut Picture) {
+        let (x, y) = (self.x, HEIGHT - 24.0 - ROW * (last_row - self.row) as f64);
         picture.curve(vec![(x, y), (x + SAMPLE - 8.0, y)], look, 2.0);
         picture.mark((x + (SAMPLE - 8.0) / 2.0, y), look);
-        picture.text((x + SAMPLE, y), name.clone(), SIZE, INK, Align::Left);
-        x += SAMPLE + text_width(name, SIZE) + 26.0;
+        picture.text((x + SAMPLE, y), self.name, LETTERS, INK, Align::Left);
     }
 }
 

@@ -74,6 +74,13 @@ impl Ladder {
         Ok(Self { rungs, probability, decays })
     }
 
+    /// A ladder for delays of which nothing is known: four fridges of equal size, each of four times the lifetime of the one
+    /// before. The first admits half of the requests, so that the lifetimes are ½ to 32 times the slots.
+    pub fn spread(slots: u32) -> Result<Self, LadderError> {
+        let rung = |k: i32| Rung { slots: slots / 4, probability: 0.5 * 4f64.powi(-k) };
+        Self::new((0..4).map(rung).collect())
+    }
+
     /// The fridges.
     pub fn rungs(&self) -> &[Rung] {
         &self.rungs
@@ -253,6 +260,15 @@ mod tests {
             let q = 0.9 * (1.0f64 - 0.9 / 64.0).powi(x) + 0.1 * (1.0f64 - 0.1 / 256.0).powi(x);
             assert!((ladder.weight(x as u64) * q - 1.0).abs() < 1e-9, "{x}");
         }
+    }
+
+    #[test]
+    fn a_spread_ladder_covers_six_octaves() {
+        let ladder = Ladder::spread(1 << 12).unwrap();
+        let lifetimes: Vec<f64> = ladder.rungs().iter().map(|rung| f64::from(rung.slots) / rung.probability).collect();
+        assert_eq!(lifetimes, [2048.0, 8192.0, 32768.0, 131072.0]);
+        assert_eq!(ladder.probability(), 0.6640625);
+        assert_eq!(Ladder::spread(7), Err(LadderError::Slots(1)));
     }
 
     #[test]

@@ -29,6 +29,7 @@ impl std::error::Error for MisError {}
 pub struct Mis {
     exchanges: Exchanges,
     ladder: Ladder,
+    fingerprint_bits: u32,
     /// Open with probability *R*.
     gate: Gate,
     /// Odd; the upper half of an id's product with it chooses the fridge.
@@ -84,6 +85,7 @@ impl Mis {
         let slots = u32::try_from(slots).map_err(|_| MisError::Slots(slots))?;
         Ok(Self {
             exchanges,
+            fingerprint_bits,
             gate: Gate::new(hash::word(exchanges.seed, 2), ladder.probability()),
             rung_factor: hash::start(hash::word(exchanges.seed, 3)) | 1,
             fridges: parts(&ladder, fingerprint_bits, hash::word(exchanges.seed, 1)),
@@ -93,6 +95,16 @@ impl Mis {
             latest: Timestamp::from_nanos(i64::MIN),
             ladder,
         })
+    }
+
+    /// Slots of all fridges.
+    pub fn slots(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// Bits of the fingerprints.
+    pub fn fingerprint_bits(&self) -> u32 {
+        self.fingerprint_bits
     }
 
     /// The fridges.

@@ -84,14 +84,20 @@ impl Cdf {
     /// From cells of uniform density: each one's upper end in nanoseconds, ascending from above zero, and its weight.
     pub(super) fn from_cells(ends: &[f64], weights: &[f64]) -> Self {
         let total: f64 = weights.iter().sum();
-        let mut points = vec![Point::default()];
+        let mut points = Vec::with_capacity(ends.len() + 1);
         let (mut last, mut sum) = (Point::default(), 0.0);
+        points.push(last);
         for (&end, weight) in ends.iter().zip(weights) {
             sum += weight;
             last = last.to(end, sum / total);
             points.push(last);
         }
         Self { points }.with_densities()
+    }
+
+    /// Bytes of a distribution from so many cells.
+    pub(super) const fn cells_bytes(cells: usize) -> usize {
+        (cells + 1) * size_of::<Point>()
     }
 
     fn with_densities(mut self) -> Self {

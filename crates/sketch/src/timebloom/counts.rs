@@ -1,11 +1,11 @@
 use crate::Fates;
 
-/// What a meter that cannot delete knows of the fates of its requests, per series.
+/// What a meter without entries knows of the fates of its requests, per series.
 ///
-/// A request is dated by its turn of the ring, and so is a match, by the slot that was chosen. Of each turn, no more
-/// requests than it had are matched, however many responses found one.
+/// A request is dated by its turn, a stretch of time no shorter than any delay, and so is a match, by the delay that was
+/// found. Of each turn, no more requests than it had are matched, however many responses found one.
 #[derive(Clone, Debug)]
-pub(super) struct Counts {
+pub(crate) struct Counts {
     /// The turn that `series` calls the present one.
     turn: i64,
     series: Vec<Series>,
@@ -19,7 +19,7 @@ struct Series {
     fates: Fates,
 }
 
-/// Requests of one turn of the ring, and responses that were taken for theirs.
+/// Requests of one turn, and responses that were taken for theirs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     seen: u64,
@@ -33,13 +33,13 @@ impl Turn {
 }
 
 impl Counts {
-    pub(super) fn new(tags: u16) -> Self {
+    pub(crate) fn new(tags: u16) -> Self {
         Self { turn: i64::MIN, series: vec![Series::default(); usize::from(tags)] }
     }
 
-    /// The ring is in this turn now: what is older than the one before has expired.
+    /// This turn is the present one: what is older than the one before has expired.
     #[inline]
-    pub(super) fn advance(&mut self, turn: i64) {
+    pub(crate) fn advance(&mut self, turn: i64) {
         if turn > self.turn {
             let steps = turn.saturating_sub(self.turn).min(2);
             self.turn = turn;
@@ -50,13 +50,13 @@ impl Counts {
     }
 
     #[inline]
-    pub(super) fn request(&mut self, tag: u16) {
+    pub(crate) fn request(&mut self, tag: u16) {
         self.series[usize::from(tag)].turns[1].seen += 1;
     }
 
     /// A response that no filter matched.
     #[inline]
-    pub(super) fn unmatched(&mut self, tag: u16) {
+    pub(crate) fn unmatched(&mut self, tag: u16) {
         let fates = &mut self.series[usize::from(tag)].fates;
         fates.responses += 1;
         fates.unmatched += 1;
@@ -64,17 +64,17 @@ impl Counts {
 
     /// A response whose request is believed to lie in the present turn, or in the one before.
     #[inline]
-    pub(super) fn matched(&mut self, tag: u16, in_present_turn: bool) {
+    pub(crate) fn matched(&mut self, tag: u16, in_present_turn: bool) {
         let series = &mut self.series[usize::from(tag)];
         series.fates.responses += 1;
         series.turns[usize::from(in_present_turn)].answers += 1;
     }
 
-    pub(super) fn fates(&self) -> Vec<Fates> {
+    pub(crate) fn fates(&self) -> Vec<Fates> {
         self.series.iter().map(Series::fates).collect()
     }
 
-    pub(super) fn state_bytes(&self) -> usize {
+    pub(crate) fn state_bytes(&self) -> usize {
         self.series.capacity() * size_of::<Series>()
     }
 }

@@ -23,7 +23,12 @@ const STEP: u32 = 1 << 10;
 /// What a cell keeps at least, in responses, so that no cell is ever impossible.
 const LEAST: f64 = 0.1;
 
+const CELLS: usize = (OCTAVES * CELLS_PER_OCTAVE) as usize + 1;
+
 impl Learnt {
+    /// Bytes of the cells and of the belief that they become.
+    pub(super) const BYTES: usize = CELLS * 2 * size_of::<f64>() + Cdf::cells_bytes(CELLS);
+
     /// Nothing learnt yet.
     pub(super) fn new(longest: Nanos) -> Self {
         let end = |cell: i32| longest.get() as f64 * 2f64.powf(-f64::from(cell) / f64::from(CELLS_PER_OCTAVE));

@@ -42,6 +42,7 @@ mod cdf;
 pub use cdf::{Cdf, CdfError};
 // Slots of time and filters of bits.
 mod ring;
+pub(crate) use ring::{MOST_HASHES, places};
 // From a slot to a delay.
 mod reference;
 pub use reference::Reference;
@@ -52,9 +53,14 @@ pub use policy::Policy;
 mod learnt;
 // What became of the requests.
 mod counts;
+pub(crate) use counts::Counts;
 // All of it together.
 mod sketch;
+pub(crate) use sketch::LONGEST;
 pub use sketch::{Params, Prior, TimeBloom, TimeBloomError};
+// How many filters and hash functions.
+mod fit;
+pub(crate) use fit::{LEAST_BYTES, LEAST_FILTERS, LEAST_PLACES, fit, fit_filters, hashes};
 // What to expect.
 mod expected;
 pub use expected::{conditional_mean_error, false_positive_probability, slot_middle_error};

@@ -40,7 +40,7 @@ pub(super) struct Shape {
 }
 
 /// More would not tell ids apart better than the 64 bits of their hash.
-pub(super) const MOST_HASHES: u32 = 64;
+pub(crate) const MOST_HASHES: u32 = 64;
 /// What the step from one row of an id to its next grows by: 2⁶⁴ over the golden ratio.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -61,11 +61,27 @@ impl Shape {
         (self.rows as usize * self.stride).div_ceil(64)
     }
 
-    /// *k* for *m* ids per filter: (*n*/*m*) ln 2, rounded, from 1 to 64 [porcino23 eq. 4.10].
+    /// *k* for *m* ids per filter.
     pub(super) fn hashes(self, load: f64) -> u32 {
-        let optimum = f64::from(self.rows) / load * std::f64::consts::LN_2;
-        optimum.round().clamp(1.0, f64::from(MOST_HASHES)) as u32
+        best_hashes(self.rows, load)
     }
+}
+
+/// *k* for a filter of *n* places with *m* ids: (*n*/*m*) ln 2, rounded, from 1 to 64 [porcino23 eq. 4.10].
+pub(super) fn best_hashes(places: u32, load: f64) -> u32 {
+    let optimum = f64::from(places) / load * std::f64::consts::LN_2;
+    optimum.round().clamp(1.0, f64::from(MOST_HASHES)) as u32
+}
+
+/// The *k* places, of `places`, of an id with this seeded hash: double hashing with a step that grows.
+#[inline]
+pub(crate) fn places(hash: u64, places: u32, hashes: u32) -> impl Iterator<Item = usize> + use<> {
+    let (mut place, mut step) = (hash, hash.rotate_left(32));
+    (0..hashes).map(move |_| {
+        place = place.wrapping_add(step);
+        step = step.wrapping_add(STEP);
+        hash::index((place >> 32) as u32, places) as usize
+    })
 }
 
 impl Ring {
@@ -163,14 +179,7 @@ impl Ring {
     /// The *k* rows of an id.
     #[inline]
     fn rows(&self, id: ExchangeId) -> impl Iterator<Item = usize> + use<> {
-        let rows = self.shape.rows;
-        let hash = hash::word(self.start, id.0);
-        let (mut place, mut step) = (hash, hash.rotate_left(32));
-        (0..self.hashes).map(move |_| {
-            place = place.wrapping_add(step);
-            step = step.wrapping_add(STEP);
-            hash::index((place >> 32) as u32, rows) as usize
-        })
+        places(hash::word(self.start, id.0), self.shape.rows, self.hashes)
     }
 
     /// Puts an id into the filter of the present slot.

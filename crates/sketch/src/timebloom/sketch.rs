@@ -3,7 +3,7 @@ use super::learnt::Learnt;
 use super::policy::Query;
 use super::reference::Bins;
 use super::ring::{Ring, Shape};
-use super::{Cdf, Policy, Reference};
+use super::{Cdf, Policy, Reference, fit};
 use crate::{Event, Exchanges, Fates, Meter, Sample};
 use dwell_types::{ExchangeId, Nanos, hash};
 use std::fmt;
@@ -25,6 +25,19 @@ pub struct Params {
     pub reference: Reference,
     /// What is known of the delays.
     pub prior: Prior,
+}
+
+impl Params {
+    /// What [`Params::budget`] needs at least.
+    pub const LEAST_BYTES: usize = super::LEAST_BYTES + Learnt::BYTES;
+
+    /// The ring for delays up to `longest` that fits so many bytes, its series' counts not included; `None` if they are too
+    /// few. `rate`: requests per second, if that is known. The delays are learnt.
+    pub fn budget(bytes: usize, longest: Nanos, rate: Option<f64>) -> Option<Self> {
+        let (bits, filters, rate) = fit(bytes.checked_sub(Learnt::BYTES)?, longest, rate)?;
+        let (policy, reference, prior) = (Policy::Bayes, Reference::ConditionalMean, Prior::Learnt);
+        Some(Self { bits, filters, rate, policy, reference, prior })
+    }
 }
 
 /// What is known of the delays beforehand.
@@ -65,7 +78,8 @@ impl fmt::Display for TimeBloomError {
 impl std::error::Error for TimeBloomError {}
 
 const MOST_FILTERS: u32 = 1 << 12;
-const LONGEST: Nanos = Nanos::new(1 << 60);
+/// What times may be without overflow.
+pub(crate) const LONGEST: Nanos = Nanos::new(1 << 60);
 
 /// Time-spaced Bloom filters.
 #[derive(Clone, Debug)]
@@ -114,9 +128,19 @@ impl TimeBloom {
         })
     }
 
+    /// *b*.
+    pub fn filters(&self) -> u32 {
+        self.ring.shape().filters
+    }
+
     /// *n*: bits of each filter.
     pub fn filter_bits(&self) -> u32 {
         self.ring.shape().rows
+    }
+
+    /// *t*_max.
+    pub fn longest(&self) -> Nanos {
+        self.longest
     }
 
     /// *k*.
@@ -167,17 +191,7 @@ impl TimeBloom {
             self.cdf = cdf;
         }
         self.counts.matched(response.tag, choice.age <= self.ring.slots_into_turn());
-        let delay = Nanos::new((choice.delay + 0.5) as i64);
-        Some(Sample {
-            at: response.at,
-            since_first: delay,
-            since_last: delay,
-            weight: 1.0,
-            repeat_weight: 1.0,
-            inserted_since: 0,
-            band: 0,
-            tag: response.tag,
-        })
+        Some(Sample::alone(response, Nanos::new((choice.delay + 0.5) as i64)))
     }
 
     #[inline]

@@ -1,0 +1,115 @@
+use super::false_positive_probability;
+use super::ring::best_hashes;
+use dwell_types::Nanos;
+
+/// *k* where the rate is not known.
+const UNKNOWN_RATE: u32 = 8;
+/// Filters into which a window is divided at least.
+pub(crate) const LEAST_FILTERS: u32 = 32;
+/// Filters smaller than this measure nothing.
+pub(crate) const LEAST_PLACES: u32 = 64;
+/// Bytes of the least ring.
+pub(crate) const LEAST_BYTES: usize = beside_bytes(LEAST_FILTERS) + (LEAST_FILTERS * LEAST_PLACES / 8) as usize;
+
+/// *k* for a filter of *n* places that takes the ids of a stretch of time, at a rate per second. Where the rate is not known,
+/// 8: at the load for which that is best, false matches are .4%; from three quarters to twice that load they are at most 1.6
+/// times as many as with the best number, and at half of it 5·10⁻⁵.
+pub(crate) fn hashes(places: u32, window: Nanos, rate: Option<f64>) -> u32 {
+    rate.map_or(UNKNOWN_RATE, |rate| best_hashes(places, rate * window.get() as f64 / 1e9))
+}
+
+/// Bits, filters and the rate of requests per second to build a ring of so many bytes by, for delays up to `longest`; `None`
+/// if they are too few. Without a rate, that for which [`UNKNOWN_RATE`] functions are best.
+pub(crate) fn fit(bytes: usize, longest: Nanos, rate: Option<f64>) -> Option<(u64, u32, f64)> {
+    let rows = |filters: u32| {
+        let bits = bytes.checked_sub(beside_bytes(filters)).map_or(0, |bytes| bytes as u64 * 8);
+        u32::try_from(bits / u64::from(filters)).unwrap_or(u32::MAX)
+    };
+    let filters = fit_filters(rows, longest, rate);
+    let width = longest.get() as f64 / 1e9 / f64::from(filters - 1);
+    let design = f64::from(rows(filters)) * std::f64::consts::LN_2 / f64::from(UNKNOWN_RATE) / width;
+    (rows(filters) >= LEAST_PLACES)
+        .then(|| (u64::from(rows(filters)) * u64::from(filters), filters, rate.unwrap_or(design)))
+}
+
+/// Into how many filters to divide a window: a power of two, the more the finer, as long as a response meets less than half a
+/// false match. `places`: of each filter, if there are so many. Where the rate is not known, up to 256 filters of at
+/// least 64 places.
+pub(crate) fn fit_filters(places: impl Fn(u32) -> u32, longest: Nanos, rate: Option<f64>) -> u32 {
+    const MOST: u32 = 1 << 10;
+    const MOST_UNKNOWN: u32 = 256;
+    let is_good = |filters: u32| {
+        let places = places(filters);
+        let Some(rate) = rate else { return filters <= MOST_UNKNOWN && places >= LEAST_PLACES };
+        let load = (rate * longest.get() as f64 / 1e9 / f64::from(filters - 1)).clamp(1e-9, 1e9);
+        let false_matches = false_positive_probability(places.max(1), best_hashes(places, load), load);
+        places >= LEAST_PLACES && false_matches * f64::from(filters - 1) < 0.5
+    };
+    let doubled = std::iter::successors(Some(2 * LEAST_FILTERS), |filters| Some(2 * filters));
+    doubled.take_while(|&filters| filters <= MOST && is_good(filters)).last().unwrap_or(LEAST_FILTERS)
+}
+
+/// Bytes of a ring beside its filters, and of the ages that match.
+const fn beside_bytes(filters: u32) -> usize {
+    filters as usize * 2 * size_of::<u32>() + filters.div_ceil(64) as usize * size_of::<u64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bloomtime;
+    use crate::test_support::exchanges;
+    use crate::timebloom::{Params, TimeBloom};
+    use crate::{Event, Meter};
+    use dwell_types::{ExchangeId, Match, Timestamp, hash};
+
+    const LONGEST: Nanos = Nanos::from_secs(10);
+
+    /// Also when everything is learnt.
+    #[test]
+    fn budgets_are_kept_and_used() {
+        let learnt: Vec<Event> = (0..20_000)
+            .map(|i| Event {
+                id: ExchangeId(hash::finish(i / 2)),
+                at: Timestamp::from_nanos(i as i64 * 1_000_000),
+                token: 0,
+                tag: 0,
+                is_request: i % 2 == 0,
+            })
+            .collect();
+        for bytes in [4_096, 20_000, 1 << 20] {
+            for rate in [None, Some(1e3)] {
+                let rings = [Params::budget(bytes, LONGEST, rate), bloomtime::budget(bytes, LONGEST, rate)];
+                for params in rings.map(Option::unwrap) {
+                    let mut ring = TimeBloom::new(params.clone(), exchanges(Match::Dns, LONGEST)).unwrap();
+                    ring.update(&learnt, &mut Vec::new());
+                    let held = ring.state_bytes() - 2 * 112;
+                    assert!(
+                        held <= bytes && held + params.filters as usize / 8 + 8 > bytes,
+                        "{held} of {bytes}: {params:?}"
+                    );
+                }
+            }
+        }
+        for (least, budget) in
+            [(Params::LEAST_BYTES, Params::budget as fn(_, _, _) -> _), (bloomtime::LEAST_BYTES, bloomtime::budget)]
+        {
+            assert!(budget(least, LONGEST, None).is_some() && budget(least - 1, LONGEST, None).is_none());
+        }
+    }
+
+    #[test]
+    fn filters_follow_the_load() {
+        let chosen = |bytes, rate| {
+            let params = bloomtime::budget(bytes, LONGEST, rate).unwrap();
+            let ring = TimeBloom::new(params.clone(), exchanges(Match::Dns, LONGEST)).unwrap();
+            (params.filters, ring.hashes())
+        };
+        let by_rate = [1e5, 1e3, 1.0].map(|rate| chosen(1 << 14, Some(rate)));
+        assert_eq!(by_rate, [(32, 1), (128, 8), (512, 64)]);
+        assert_eq!(
+            [bloomtime::LEAST_BYTES, 1 << 14, 1 << 24].map(|bytes| chosen(bytes, None)),
+            [(32, 8), (256, 8), (256, 8)]
+        );
+    }
+}
