@@ -792,7 +792,7 @@ fn legs(matching: Match, has_inside: bool) -> &'static [Leg] {
     }
 }
 
-/// How the memory is divided: a quarter for the store of delays, the rest among the rules, four parts to each rule that
+/// How the memory is divided: a quarter for the store of delays, or up to a half where that is little, the rest among the rules, four parts to each rule that
 /// sees every segment and one to each other. With a fixed number of slots the store has what these leave.
 struct Split {
     store: Option<usize>,
@@ -811,6 +811,8 @@ impl Split {
     }
 
     fn new(settings: &Settings, matches: &[Match], series: usize) -> Result<Self, SettingsError> {
+        /// Delays of a series are told apart to 10% or so in so many bytes.
+        const ENOUGH_FOR_SERIES: usize = 6 << 10;
         /// What a processor keeps near.
         const CACHE: usize = 1 << 20;
         let parts = matches.iter().map(|&m| Self::parts(m)).sum();
@@ -841,7 +843,8 @@ impl Split {
             return Err(SettingsError::Memory { given: settings.memory, needed });
         }
         let left = settings.memory - overhead;
-        let store = tables.map_or(left / 4, |tables| left - tables);
+        let share = (left / 4).max((left / 2).min(ENOUGH_FOR_SERIES * series));
+        let store = tables.map_or(share, |tables| left - tables);
         split.store = Some(store);
         split.tables = left - store;
         Ok(split)

@@ -69,12 +69,19 @@ impl Risk {
         };
         let mut open = all;
         survival.open[0] = open;
+        let mut to_end: f64 = weights[1..].iter().sum();
         for (band, &weight) in weights.iter().enumerate().skip(1) {
             let mut ended = 0.0;
-            if self.at_risk[band] > 0.0 && weight > 0.0 {
-                ended = open * (weight / self.at_risk[band]).min(1.0);
+            let at_risk = self.at_risk[band];
+            if at_risk > 0.0 && weight > 0.0 {
+                // Those that will end say by how much too many or too few are left of them. Those that never end do so, too, but where
+                // they are one id many times, they say it loudly: they count as little as they are likely to end.
+                let share = (to_end / at_risk).min(1.0);
+                let factor = 1.0 + share * (open / at_risk - 1.0);
+                ended = (weight * factor).min(open);
                 survival.factors[band] = ended / weight;
             }
+            to_end -= weight;
             open -= ended;
             survival.open[band] = open;
         }

@@ -80,6 +80,8 @@ pub(super) const EMPTY: Part = Part { samples: 0, bits: FINEST, min: i64::MAX, m
 
 /// Classes of relative width 2⁻²⁰ are as good as exact.
 const INDISTINGUISHABLE: i8 = 20;
+/// Fewer cells than this stay in a processor's nearest cache.
+const FEW: usize = 1 << 10;
 /// Cells of the first batch.
 const FIRST_BATCH: usize = 1 << 8;
 
@@ -112,9 +114,10 @@ impl DelayStore {
         store
     }
 
-    /// Of the cells that fit, an eighth are recent, another eighth is left free for them, and the rest are bins that stay.
+    /// Of the cells that fit, an eighth are recent, another eighth is left free for them, and the rest are bins that stay; of a few
+    /// cells a 32nd, since there every bin counts and moving them all costs little.
     fn most_recent(&self) -> usize {
-        self.most / 8
+        self.most / if self.most < FEW { 32 } else { 8 }
     }
 
     /// The most bins that leave room to sort in a batch.
@@ -239,12 +242,12 @@ impl DelayStore {
         &self.bins[start..start + length]
     }
 
-    /// If there are too many bins, merges some until a quarter of the room is free.
+    /// If there are too many bins, merges some until an eighth of the room is free.
     fn collapse(&mut self) {
         if self.bins.len() <= self.most_bins() {
             return;
         }
-        while self.bins.len() > self.most_bins() / 4 * 3 {
+        while self.bins.len() > self.most_bins() / 8 * 7 {
             let largest = (0..self.series.len() * PARTS)
                 .filter(|&part| self.series[part / PARTS][part % PARTS].bits > COARSEST)
                 .max_by_key(|&part| self.bins_of(part..part + 1).len());
