@@ -19,15 +19,17 @@ pub struct Chooser {
 }
 
 /// What older delays count at each choice.
-const MEMORY: f64 = 0.75;
+const MEMORY: f64 = 0.9;
 /// Quantiles whose predicted variance is minimised, and how much each counts. The last stands for means and what lies far out.
 const TARGETS: [(f64, f64); 4] = [(0.5, 1.0), (0.95, 1.0), (0.99, 1.0), (0.999, 0.1)];
 /// Where no delay was sampled there may be as many as would have been missed, but not more than this share of all.
 const UNSEEN: f64 = 2e-5;
+/// A tail does not break off: where few were sampled there may be this share of those in the octave before.
+const TAIL: f64 = 0.25;
 /// This share of the room is spread evenly over all requests, so that no age is left out.
 const SPREAD: f64 = 0.05;
 /// Fewer samples than this do not outweigh older ones.
-const ENOUGH: u32 = 64;
+const ENOUGH: u32 = 1024;
 /// Thresholds change their shape if the predicted error becomes less than this share of the present one: every change costs what
 /// responses tell until it has settled.
 const WORTH_IT: f64 = 0.9;
@@ -85,12 +87,11 @@ impl Chooser {
         let known: f64 = self.delays.iter().sum();
         // With nothing known, anything may come.
         let unseen = if known > 0.0 { UNSEEN * known } else { 1.0 };
-        let delays: [f64; BANDS] =
-            std::array::from_fn(
-                |band| {
-                    if band == 0 { 0.0 } else { self.delays[band] + unseen.min(1.0 / present[band]) }
-                },
-            );
+        let mut delays = [0.0; BANDS];
+        for band in 1..BANDS {
+            let seen = self.delays[band] + unseen.min(1.0 / present[band]);
+            delays[band] = f64::max(seen, TAIL * delays[band - 1]);
+        }
         let total: f64 = delays.iter().sum();
         let orphans = (self.responses - known).max(0.0);
         TARGETS.map(|(target, _)| {

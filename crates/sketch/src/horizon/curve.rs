@@ -20,6 +20,8 @@ pub struct Curve {
 }
 
 const SETTLED: Timestamp = Timestamp::from_nanos(i64::MAX);
+/// At a time that is not known yet.
+const UNKNOWN: Timestamp = Timestamp::from_nanos(i64::MAX - 1);
 
 impl Curve {
     /// Everything stays until the expiry.
@@ -63,6 +65,9 @@ impl Curve {
     /// The last band in which a response of this id would count; 0 if it never does.
     #[inline]
     pub(super) fn last_band(&self, id: ExchangeId) -> usize {
+        if self.counted[BANDS - 1].admits(id) {
+            return BANDS - 1;
+        }
         self.counted[1..].partition_point(|gate| gate.admits(id))
     }
 
@@ -77,13 +82,13 @@ impl Curve {
         self.kept[band].probability()
     }
 
-    /// Sets the chances by band, which do not rise with age. Thresholds fall at once; where they rise, the new ones count for responses when all
-    /// requests that are so old have come after `now`.
-    pub(super) fn set(&mut self, chances: &[f64; BANDS], now: Timestamp) {
+    /// Sets the chances by band, which do not rise with age. Thresholds fall at once; where they rise, the new ones count for responses
+    /// when all requests that are so old have come after the moment that [`Curve::begin`] names.
+    pub(super) fn set(&mut self, chances: &[f64; BANDS]) {
         for (band, &chance) in chances.iter().enumerate().skip(1) {
             let gate = self.kept[band].with_probability(chance);
             if self.kept[band].is_narrower_than(gate) {
-                self.rises[band] = now + Nanos::new(self.end(band).ceil() as i64);
+                self.rises[band] = UNKNOWN;
             }
             self.kept[band] = gate;
             if !self.counted[band].is_narrower_than(gate) {
@@ -91,6 +96,21 @@ impl Curve {
             }
         }
         self.settle();
+    }
+
+    /// From now on all requests are met by the thresholds that were set.
+    pub(super) fn begin(&mut self, now: Timestamp) {
+        for band in 1..BANDS {
+            if self.rises[band] == UNKNOWN {
+                self.rises[band] = now + Nanos::new(self.end(band).ceil() as i64);
+            }
+        }
+        self.settle();
+    }
+
+    /// Whether a threshold has risen for which it is not said when that holds.
+    pub(super) fn has_risen(&self) -> bool {
+        self.rises.contains(&UNKNOWN)
     }
 
     /// Whether the thresholds that count rise now.

@@ -19,12 +19,12 @@
 //!
 //! **Estimate**: an exchange of delay *d* is found if its id passes the threshold of that age, whatever else happens: *q*(*d*) is known, and a sample
 //! has weight 1/*q*(*d*). A response that finds nothing, or something beyond its horizon, is censored there. Horizons depend on
-//! ids alone, and not on load, so the product limit by age is unbiased under bursts, too ([`crate::Risk`], `docs/papers/product-limit.md`). How far thresholds
+//! ids alone, and not on load, so the product limit by age is unbiased under bursts, too ([`crate::Risk`], `docs/papers/horizon.md`). How far thresholds
 //! fall depends on how many requests wait, not on which of them. When they rise, what came before was subject to the lower ones: at an age
 //! the new one counts once all requests of that age are younger than the change.
 //!
-//! A request that repeats an id within its horizon is seen as such. Beyond, it is a new one: among orphans, at ages that are
-//! sampled sparsely, repeated exchanges may look like unambiguous short ones.
+//! A request that repeats an id within its horizon is seen as such, beyond it is a new one. Repeats that are seen stand for those that
+//! are not ([`crate::Sample::repeat_weight`]).
 //!
 //! **Merge**: samples and risks of tables over disjoint traffic are simply put together.
 //!

@@ -83,7 +83,8 @@ const CACHED_BYTES: usize = 800 << 10;
 /// has come.
 const AIMED: f64 = 0.8;
 const MOST_KEPT: f64 = 0.92;
-/// From one choice to the next this share of the room is put in, or as many requests as make so many seen.
+/// From one choice to the next this share of the room is put in, or as many requests as make so many seen, or as many seen as there
+/// is room for: nobody need look more often at a table that is nearly open.
 const WINDOW: usize = 8;
 const LEAST_WINDOW: f64 = 1024.0;
 
@@ -148,7 +149,7 @@ impl Horizon {
         self.fates[usize::from(request.tag)].seen += 1;
         let mut vacant = vacant;
         if self.open.is_full() || (self.until_choice == 0 && self.sampled_since.is_some()) {
-            self.make_room();
+            self.make_room(request.at);
             // The entry may be barred for this request, too.
             let (true, Place::Vacant(at)) = (self.curve.entry().admits(request.id), self.open.find(request.id.0))
             else {
@@ -185,40 +186,40 @@ impl Horizon {
 
     /// Lets go what is beyond its horizon; if that is too little, lets the table grow, or else the thresholds fall.
     #[cold]
-    fn make_room(&mut self) {
+    fn make_room(&mut self, now: Timestamp) {
         let most = MOST_KEPT * self.room as f64;
-        let ages = self.sweep();
+        let ages = self.sweep(now);
         let is_tight = |ages: &[u32; BANDS]| ages.iter().map(|&n| f64::from(n)).sum::<f64>() > most;
         if self.open.is_full() && self.open.grow() {
             return;
         }
         if is_tight(&ages) || (self.until_choice == 0 && self.sampled_since.is_some()) {
-            self.choose(&ages);
+            self.choose(&ages, now);
             // What waits now is not what waits on average.
-            while is_tight(&self.sweep()) && self.curve.entry().probability() > 2f64.powi(-31) {
-                self.set(&std::array::from_fn(|band| 0.9 * self.curve.kept_probability(band.max(1))));
+            while is_tight(&self.sweep(now)) && self.curve.entry().probability() > 2f64.powi(-31) {
+                self.set(&std::array::from_fn(|band| 0.9 * self.curve.kept_probability(band.max(1))), now);
             }
         }
     }
 
     /// Chooses the thresholds anew from what waits by age.
-    fn choose(&mut self, ages: &[u32; BANDS]) {
+    fn choose(&mut self, ages: &[u32; BANDS], now: Timestamp) {
         // Of those that wait, sampled or not. Nobody knows how many will wait at ages that have not come to pass yet: when they do,
         // thresholds fall again.
         let each = |band: usize| f64::from(ages[band]) / self.curve.kept_probability(band.max(1));
         let waiting = std::array::from_fn(each);
-        let known = self.curve.band(self.latest - self.began.unwrap_or(self.latest));
+        let known = self.curve.band(now - self.began.unwrap_or(now));
         let chances = self.chooser.choose(&self.curve, &waiting, known, AIMED * self.room as f64);
-        self.set(&chances);
+        self.set(&chances, now);
         self.chooser.fade();
-        let seen = LEAST_WINDOW * self.curve.entry().probability();
+        let seen = LEAST_WINDOW.max(self.room as f64) * self.curve.entry().probability();
         self.until_choice = (self.room / WINDOW).max(seen as usize) as u64;
     }
 
-    fn set(&mut self, chances: &[f64; BANDS]) {
+    fn set(&mut self, chances: &[f64; BANDS], now: Timestamp) {
         self.fold();
-        self.sampled_since.get_or_insert(self.latest);
-        self.curve.set(chances, self.latest);
+        self.sampled_since.get_or_insert(now);
+        self.curve.set(chances);
     }
 
     /// Adds up what responses met under the thresholds that are about to change.
@@ -240,13 +241,13 @@ impl Horizon {
     }
 
     /// Lets go what is beyond its horizon; says how many stay, by band of age.
-    fn sweep(&mut self) -> [u32; BANDS] {
-        let (latest, expiry, curve, fates) = (self.latest, self.exchanges.expiry, &self.curve, &mut self.fates);
+    fn sweep(&mut self, now: Timestamp) -> [u32; BANDS] {
+        let (expiry, curve, fates) = (self.exchanges.expiry, &self.curve, &mut self.fates);
         let mut ages = [0; BANDS];
         self.open.rebuild(|entry| {
             let waiting = &entry.waiting;
-            let age = waiting.age(latest);
-            let is_expired = waiting.is_older(latest, expiry);
+            let age = waiting.age(now);
+            let is_expired = waiting.is_older(now, expiry);
             let stays = !is_expired && curve.keeps(entry.id(), age);
             if stays {
                 ages[curve.band(age)] += 1;
@@ -262,7 +263,7 @@ impl Horizon {
     #[inline]
     fn response(&mut self, response: &Event) -> Option<Sample> {
         self.latest = self.latest.max(response.at);
-        let last = if self.sampled_since.is_none() { BANDS - 1 } else { self.curve.last_band(response.id) };
+        let last = self.curve.last_band(response.id);
         let sample = if last > 0 { self.answer(response, last) } else { None };
         let fates = &mut self.fates[usize::from(response.tag)];
         fates.responses += 1;
@@ -315,21 +316,26 @@ impl Horizon {
         Sample { repeat_weight: self.curve.weight(gap), ..sample }
     }
 
-    /// The events of a batch that must be taken while everything is known; counts the responses that answer nothing.
+    /// The events of a batch that must be taken; counts the responses that find nothing.
     fn sift(&mut self, batch: &[Event]) -> Sifted {
-        let Self { open, fates, latest, by_tag, all, unfolded, .. } = self;
-        let mut unmatched = 0;
+        let Self { open, fates, latest, by_tag, all, unfolded, curve, .. } = self;
+        let mut censored = 0;
         let sifted = open.sift(batch, |event, is_kept| {
             *latest = (*latest).max(event.at);
-            let tag = usize::from(event.tag);
-            fates[tag].responses += u64::from(!is_kept);
-            fates[tag].unmatched += u64::from(!is_kept);
-            by_tag[tag].last[BANDS - 1] += u32::from(!is_kept);
-            unmatched += u32::from(!is_kept);
+            if is_kept {
+                return;
+            }
+            let (tag, last) = (usize::from(event.tag), curve.last_band(event.id));
+            fates[tag].responses += 1;
+            fates[tag].unmatched += 1;
+            if last > 0 {
+                by_tag[tag].last[last] += 1;
+                all.last[last] += 1;
+                censored += 1;
+            }
         });
-        all.last[BANDS - 1] += unmatched;
-        *unfolded += unmatched;
-        self.chooser.respond(unmatched.into());
+        *unfolded += censored;
+        self.chooser.respond(f64::from(censored) * self.curve.weight(1));
         sifted
     }
 
@@ -340,16 +346,6 @@ impl Horizon {
         } else {
             samples.extend(self.response(event));
         }
-    }
-
-    /// Touches the slots that the events' ids will need, so that the cache misses of a batch overlap.
-    fn touch(&self, events: &[Event]) {
-        let entry = self.curve.entry();
-        let touched = events
-            .iter()
-            .filter(|event| entry.admits(event.id))
-            .fold(0, |touched, event| touched ^ self.open.touch(event.id.0, event.is_request));
-        std::hint::black_box(touched);
     }
 }
 
@@ -366,12 +362,13 @@ impl Meter for Horizon {
             }
             if self.open.bytes() <= CACHED_BYTES {
                 batch.iter().for_each(|event| self.take(event, samples));
-            } else if self.sampled_since.is_none() {
-                self.sift(batch).of(batch).for_each(|event| self.take(event, samples));
             } else {
-                self.touch(batch);
-                batch.iter().for_each(|event| self.take(event, samples));
+                self.sift(batch).of(batch).for_each(|event| self.take(event, samples));
             }
+        }
+        // Until now the caller may have kept events away by the gate that it knew.
+        if self.curve.has_risen() {
+            self.curve.begin(self.latest);
         }
     }
 
@@ -463,9 +460,9 @@ mod tests {
     fn orphans_do_not_crowd_out_the_answered() {
         let mut horizon = horizon(400 * SLOT, Match::Dns);
         let samples = feed(&mut horizon, 200_000, 30);
-        assert!(samples.len() > 90_000, "{} of 100,000", samples.len());
+        assert!(samples.len() > 85_000, "{} of 100,000", samples.len());
         let (fastest, slowest) = horizon.probabilities();
-        assert!(fastest > 0.9 && slowest < 0.01, "{fastest} {slowest}");
+        assert!(fastest > 0.8 && slowest < 0.01, "{fastest} {slowest}");
     }
 
     /// One exchange in five is asked again after 400 µs and answered 10 µs later, among orphans that fill the table: the first

@@ -96,9 +96,9 @@ pub(crate) fn assert_unbiased(ratios: &[(f64, f64)]) {
     }
 }
 
-/// The 95% intervals hold the truth in 91 to 98.5 of 100 runs, for each quantile, the mean and the number of exchanges. With
-/// intervals that are right, 250 other seeds would put one of the six shares outside by chance once in 30.
-pub(crate) fn assert_covered<M: Meter>(make: impl Fn(u64) -> M, settings: &Settings) {
+/// The 95% intervals hold the truth in a share of `least` to .985 of the runs, for each quantile, the mean and the number of exchanges. With
+/// intervals that are right, 250 other seeds would put one of the six shares below .91 or above .985 by chance once in 30.
+pub(crate) fn assert_covered<M: Meter>(make: impl Fn(u64) -> M, settings: &Settings, least: f64) {
     const RUNS: u64 = 250;
     const QUANTILES: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
     let mut covered = [0u32; QUANTILES.len() + 2];
@@ -115,5 +115,5 @@ pub(crate) fn assert_covered<M: Meter>(make: impl Fn(u64) -> M, settings: &Setti
         covered[5] += u32::from(estimate.low <= mean && mean <= estimate.high);
     }
     let shares = covered.map(|runs| f64::from(runs) / RUNS as f64);
-    assert!(shares.iter().all(|share| (0.91..=0.985).contains(share)), "{shares:.4?}");
+    assert!(shares.iter().all(|share| (least..=0.985).contains(share)), "{shares:.4?}");
 }
