@@ -104,12 +104,13 @@ impl Method {
         let parts = || matches.iter().map(|&m| Split::parts(m));
         let each = parts().sum::<usize>().div_ceil(parts().min().unwrap_or(1));
         let slots = parts().sum::<usize>() * LEAST_SLOTS * Fridge::SLOT_BYTES;
-        slots.max(each * self.least_filters())
+        slots.max(each * self.least_table())
     }
 
-    /// Bytes of filters that measure something.
-    const fn least_filters(self) -> usize {
+    /// Bytes of filters, or of a table that is not made of a fridge's slots, that measure something.
+    const fn least_table(self) -> usize {
         match self {
+            Self::Auto => Horizon::LEAST_BYTES,
             Self::TimeBloom => timebloom::Params::LEAST_BYTES,
             Self::BloomTime => bloomtime::LEAST_BYTES,
             Self::AleU | Self::AleE => ale::Params::LEAST_BYTES,
@@ -765,7 +766,7 @@ fn filters(settings: &Settings, bytes: usize, exchanges: Exchanges) -> Result<An
     if let Some(rate) = rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
         return Err(TimeBloomError::Rate(rate).into());
     }
-    let too_few = SettingsError::Memory { given: bytes, needed: settings.method.least_filters() };
+    let too_few = SettingsError::Memory { given: bytes, needed: settings.method.least_table() };
     let ale = |widths| -> Result<AnyMeter, SettingsError> {
         let params = ale::Params::budget(bytes, widths, longest, rate).ok_or(too_few)?;
         Ok(AnyMeter::Ale(Ale::new(params, exchanges)?))
@@ -843,7 +844,8 @@ impl Split {
             return Err(SettingsError::Memory { given: settings.memory, needed });
         }
         let left = settings.memory - overhead;
-        let share = (left / 4).max((left / 2).min(ENOUGH_FOR_SERIES * series));
+        let rest = left.saturating_sub(settings.method.least_tables(matches));
+        let share = (left / 4).max((left / 2).min(ENOUGH_FOR_SERIES * series).min(rest));
         let store = tables.map_or(share, |tables| left - tables);
         split.store = Some(store);
         split.tables = left - store;

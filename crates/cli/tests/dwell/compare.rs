@@ -46,7 +46,8 @@ fn slow_exchanges_are_lost_by_the_simple_array_alone() {
     let simple = &of(results, "simple")["errors"]["p95"];
     assert!(number(&simple["mean_octaves"]) < -0.8 && number(&simple["ten_rms_octaves"]) > 0.8);
     assert_eq!(simple["covered_share"], 0.0);
-    assert_eq!(report["matches"][0]["recommended"]["method"], "auto");
+    let recommended = report["matches"][0]["recommended"]["method"].as_str().unwrap();
+    assert!(["auto", "hash-sample"].contains(&recommended), "{recommended}");
 }
 
 /// While everything fits, `auto` is the truth on every leg, to the last bit; and that is what is recommended.

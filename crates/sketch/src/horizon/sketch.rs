@@ -91,9 +91,8 @@ const LEAST_WINDOW: f64 = 1024.0;
 impl Horizon {
     /// An empty table of at most `bytes`; the counts of the series come on top.
     pub fn new(bytes: usize, exchanges: Exchanges) -> Result<Self, HorizonError> {
-        let needed = LEAST_SLOTS * Table::<Sampled>::SLOT_BYTES + TABLE_BYTES;
-        if bytes < needed {
-            return Err(HorizonError { given: bytes, needed });
+        if bytes < Self::LEAST_BYTES {
+            return Err(HorizonError { given: bytes, needed: Self::LEAST_BYTES });
         }
         let slots = (bytes - TABLE_BYTES) / Table::<Sampled>::SLOT_BYTES;
         let tags = usize::from(exchanges.tags);
@@ -115,6 +114,9 @@ impl Horizon {
             sampled_since: None,
         })
     }
+
+    /// A smaller table measures nothing.
+    pub(crate) const LEAST_BYTES: usize = LEAST_SLOTS * Table::<Sampled>::SLOT_BYTES + TABLE_BYTES;
 
     /// The bytes of a series beside its counts.
     pub(crate) const SERIES_BYTES: usize = size_of::<AtRisk>();
@@ -500,7 +502,7 @@ mod tests {
     #[test]
     fn too_little_memory_is_refused() {
         let exchanges = exchanges(Match::Dns, Nanos::from_secs(1));
-        let needed = LEAST_SLOTS * SLOT + TABLE_BYTES;
+        let needed = Horizon::LEAST_BYTES;
         assert!(Horizon::new(needed, exchanges).is_ok());
         assert_eq!(Horizon::new(needed - 1, exchanges).unwrap_err(), HorizonError { given: needed - 1, needed });
     }
