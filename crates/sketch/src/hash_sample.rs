@@ -30,7 +30,7 @@
 //!
 //! **Source**: the comparison that zheng22 lacks (`docs/papers/zheng22-fridge.md`).
 
-use crate::table::{Place, Table};
+use crate::table::{BATCH, CACHED_BYTES, Place, Table};
 use crate::waiting::{Meets, Sampled, count_open, fingerprint};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
 use dwell_types::{Nanos, Repeat, Timestamp, hash};
@@ -105,14 +105,6 @@ fn probability(step: u32) -> f64 {
 
 /// 2⁻²⁴, which a gate meets to within .2%.
 const LAST_STEP: u32 = 192;
-/// Tables smaller than this measure nothing.
-const LEAST_SLOTS: usize = 64;
-/// Bytes of a table beside its slots.
-const TABLE_BYTES: usize = 8;
-/// So many cache misses overlap.
-const BATCH: usize = 64;
-/// Tables up to 800 KiB stay in a processor's own cache, so that nothing is gained by batches.
-const CACHED_BYTES: usize = 800 << 10;
 
 impl HashSample {
     /// Bytes per slot; at most ¾ of the slots are used.
@@ -120,7 +112,7 @@ impl HashSample {
 
     /// An empty table of at most `bytes`; the counts of the series come on top.
     pub fn new(bytes: usize, lifetime: Lifetime, exchanges: Exchanges) -> Result<Self, HashSampleError> {
-        let needed = LEAST_SLOTS * Self::SLOT_BYTES + TABLE_BYTES;
+        let needed = Table::<Sampled>::LEAST_BYTES;
         if bytes < needed {
             return Err(HashSampleError::Bytes { given: bytes, needed });
         }
@@ -130,7 +122,7 @@ impl HashSample {
             Lifetime::Learnt(multiple) if multiple >= 1.0 && multiple.is_finite() => (exchanges.expiry, Some(multiple)),
             Lifetime::Learnt(multiple) => return Err(HashSampleError::Multiple(multiple)),
         };
-        let slots = (bytes - TABLE_BYTES) / Self::SLOT_BYTES;
+        let (slots, room) = Table::<Sampled>::fitting(bytes);
         Ok(Self {
             exchanges: Exchanges { expiry: given.min(exchanges.expiry), ..exchanges },
             expiry: exchanges.expiry,
@@ -139,7 +131,7 @@ impl HashSample {
             step: 0,
             weight: 1.0,
             open: Table::new(slots, slots),
-            most_kept: slots * 3 / 4 * 3 / 4,
+            most_kept: room * 3 / 4,
             delays: Octaves::default(),
             fates: vec![Fates::default(); usize::from(exchanges.tags)],
             began: None,
@@ -366,26 +358,13 @@ impl Octaves {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{assert_batches_agree, assert_exact, exchanges, request, response};
+    use crate::test_support::{assert_batches_agree, assert_exact, exchanges, feed};
     use dwell_types::Match;
 
     const LONG: Lifetime = Lifetime::Given(Nanos::from_secs(100));
 
     fn table(bytes: usize, lifetime: Lifetime, matching: Match) -> HashSample {
         HashSample::new(bytes, lifetime, exchanges(matching, Nanos::from_secs(100))).unwrap()
-    }
-
-    /// Requests one microsecond apart, every second one answered after `delay` more; tags alternate.
-    fn feed(meter: &mut impl Meter, requests: u64, delay: u64) -> Vec<Sample> {
-        let mut samples = Vec::new();
-        for i in 0..requests {
-            let at = i as i64 * 1_000;
-            meter.update(&[Event { tag: (i % 2) as u16, ..request(hash::finish(i), at) }], &mut samples);
-            if i >= delay && (i - delay) % 4 < 2 {
-                meter.update(&[response(hash::finish(i - delay), at + 1)], &mut samples);
-            }
-        }
-        samples
     }
 
     #[test]

@@ -830,7 +830,7 @@ impl Split {
         let least_store = DelayStore::least_bytes(series);
         let tables =
             settings.slots.map(|slots| matches.len().saturating_mul(slots as usize * settings.method.slot_bytes()));
-        // The store has a quarter, the tables three.
+        // The store has at least a quarter.
         let least = match tables {
             Some(tables) => tables.saturating_add(least_store),
             None => (4 * least_store).max((settings.method.least_tables(matches) * 4).div_ceil(3)),

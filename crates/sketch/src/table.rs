@@ -46,6 +46,10 @@ impl Sifted {
 
 /// So many cache misses overlap.
 pub(crate) const BATCH: usize = 64;
+/// Tables up to 800 KiB stay in a processor's own cache, so that nothing is gained by batches.
+pub(crate) const CACHED_BYTES: usize = 800 << 10;
+/// Tables smaller than this measure nothing.
+const LEAST_SLOTS: usize = 64;
 /// At most this share of the slots is occupied: probes stay short. A table that may still grow does so sooner.
 const FULLEST: (usize, usize) = (3, 4);
 const FULLER: (usize, usize) = (5, 8);
@@ -58,6 +62,15 @@ const UNPLACED: u8 = 0x80;
 impl<E: Entry> Table<E> {
     /// Bytes per slot; [`WINDOW`] more come on top.
     pub(crate) const SLOT_BYTES: usize = size_of::<E>() + 1;
+    /// The least bytes for a table that measures something.
+    pub(crate) const LEAST_BYTES: usize = LEAST_SLOTS * Self::SLOT_BYTES + WINDOW;
+
+    /// Slots of a table of at most so many bytes, and the entries that they may hold.
+    pub(crate) fn fitting(bytes: usize) -> (usize, usize) {
+        let slots = bytes.saturating_sub(WINDOW) / Self::SLOT_BYTES;
+        let (share, of) = FULLEST;
+        (slots, slots * share / of)
+    }
 
     /// A table that grows from `slots` to at most `most_slots` slots; both are at least [`WINDOW`].
     pub(crate) fn new(slots: usize, most_slots: usize) -> Self {

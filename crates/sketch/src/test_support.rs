@@ -1,7 +1,7 @@
 //! Short names for what the tests of this crate need.
 
 use crate::exact::Exact;
-use crate::{Event, Exchanges, Meter};
+use crate::{Event, Exchanges, Meter, Sample};
 use dwell_types::{ExchangeId, Match, Nanos, Timestamp, hash};
 
 pub(crate) fn exchanges(matching: Match, expiry: Nanos) -> Exchanges {
@@ -16,8 +16,29 @@ pub(crate) fn response(id: u64, at_ns: i64) -> Event {
     Event { is_request: false, ..request(id, at_ns) }
 }
 
+/// Requests one microsecond apart, every second one answered after `delay` more; tags alternate.
+pub(crate) fn feed(meter: &mut impl Meter, requests: u64, delay: u64) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    for i in 0..requests {
+        let at = i as i64 * 1_000;
+        meter.update(&[Event { tag: (i % 2) as u16, ..request(hash::finish(i), at) }], &mut samples);
+        if i >= delay && (i - delay) % 4 < 2 {
+            meter.update(&[response(hash::finish(i - delay), at + 1)], &mut samples);
+        }
+    }
+    samples
+}
+
 /// A meter that has room for everything gives every sample and every count of the exact table, repeats included.
 pub(crate) fn assert_exact(meter: &mut impl Meter, matching: Match) {
+    let (mut found, expected) = beside_exact(meter, matching);
+    // Nothing weighs a sample by its band while everything is known.
+    found.iter_mut().for_each(|sample| sample.band = 0);
+    assert_eq!(found, expected, "{matching:?}");
+}
+
+/// The samples of a meter and of the exact table from a stream with repeats of both kinds; their counts are equal.
+pub(crate) fn beside_exact(meter: &mut impl Meter, matching: Match) -> (Vec<Sample>, Vec<Sample>) {
     let mut exact = Exact::new(exchanges(matching, Nanos::from_secs(100)));
     let (mut expected, mut found) = (Vec::new(), Vec::new());
     for i in 0..2_000u64 {
@@ -29,10 +50,8 @@ pub(crate) fn assert_exact(meter: &mut impl Meter, matching: Match) {
             meter.update(&[event], &mut found);
         }
     }
-    // Nothing weighs a sample by its band while everything is known.
-    found.iter_mut().for_each(|sample| sample.band = 0);
-    assert_eq!(found, expected, "{matching:?}");
     assert_eq!(meter.fates(), exact.fates(), "{matching:?}");
+    (found, expected)
 }
 
 /// However a stream is cut into batches, samples and counts are the same. Every request comes twice, and is answered before

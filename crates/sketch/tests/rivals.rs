@@ -2,6 +2,9 @@
 //! *t*_max = 10 s, 100 s of traffic. Delays are log-normal with the mean of its table 4.1. Seeds are fixed, so a run of the
 //! suite never fails by chance.
 
+mod common;
+
+use common::any_event;
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings, Workload};
 use dwell_sketch::ale::{self, Ale, Widths};
@@ -11,7 +14,7 @@ use dwell_sketch::hash_sample::{HashSample, Lifetime};
 use dwell_sketch::simple::{self, Overwrite, Simple};
 use dwell_sketch::timebloom::{self, TimeBloom};
 use dwell_sketch::{Event, Exchanges, Fates, Meter};
-use dwell_types::{ExchangeId, Nanos, Observation, Repeat, Timestamp, hash};
+use dwell_types::{Nanos, Observation, Repeat, Timestamp};
 use proptest::prelude::*;
 
 const LONGEST: Nanos = Nanos::from_secs(10);
@@ -121,17 +124,6 @@ fn where_all_are_answered_the_table_wins() {
     assert!(table.found > 0.99 && table.absolute < 1e-3 && stages.found > 0.99);
     assert!([ring, bloomtime, ale_u, ale_e, ddbf].iter().all(|score| score.absolute > 5.0));
     assert!(ale_u.found < 0.99 && ring.found > 0.999);
-}
-
-fn any_event() -> impl Strategy<Value = Event> {
-    let at = prop_oneof![8 => 0..40_000_000_000i64, 1 => any::<i64>()];
-    (0..40u64, at, any::<bool>()).prop_map(|(id, at, is_request)| Event {
-        id: ExchangeId(hash::finish(id)),
-        at: Timestamp::from_nanos(at),
-        token: 0,
-        tag: 0,
-        is_request,
-    })
 }
 
 proptest! {

@@ -3,6 +3,9 @@
 //! are fixed, so a run of the suite never fails by chance; the tolerances would fail for another choice of seeds with the
 //! probabilities that stand beside them.
 
+mod common;
+
+use common::any_event;
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings, Workload};
 use dwell_sketch::distribution::{Ambiguous, DelayStore};
@@ -366,17 +369,6 @@ fn requests_answered_twice_are_matched_twice_and_counted_once() {
     let fates = ring.fates()[0];
     assert_eq!((fates.seen, fates.matched, fates.responses, fates.unmatched), (2, 2, 4, 1));
     assert!(fates.is_conserved());
-}
-
-fn any_event() -> impl Strategy<Value = Event> {
-    let at = prop_oneof![8 => 0..40_000_000_000i64, 1 => any::<i64>()];
-    (0..40u64, at, any::<bool>()).prop_map(|(id, at, is_request)| Event {
-        id: ExchangeId(hash::finish(id)),
-        at: Timestamp::from_nanos(at),
-        token: 0,
-        tag: 0,
-        is_request,
-    })
 }
 
 proptest! {

@@ -194,17 +194,7 @@ mod tests {
         for shift in 0..63 {
             for sign in [-1, 1] {
                 let delay = Nanos::new(sign * (i64::MAX >> shift));
-                let at = Timestamp::from_nanos(0);
-                let sample = Sample {
-                    at,
-                    since_first: delay,
-                    since_last: delay,
-                    weight: 1.0,
-                    repeat_weight: 1.0,
-                    inserted_since: 0,
-                    band: 0,
-                    tag: 0,
-                };
+                let sample = Sample::alone(&crate::test_support::response(0, 0), delay);
                 store.update(0, &sample);
             }
         }

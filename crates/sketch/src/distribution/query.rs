@@ -21,6 +21,13 @@ pub struct Bin {
     pub(super) part: u8,
 }
 
+impl Bin {
+    /// What [`Survival::variance`] adds up: the weight, and of bins that no product limit weighs their variance itself.
+    fn measure(&self) -> f64 {
+        if self.band == 0 { self.excess } else { self.weight }
+    }
+}
+
 /// A distribution of delays as weighted samples tell it.
 #[derive(Clone, Debug)]
 pub struct Distribution {
@@ -105,10 +112,10 @@ impl Limit {
     }
 }
 
-/// Adds up the weight in each band; number 0, whose bins no product limit weighs, has their excess.
+/// Adds up what each band's bins weigh for [`Survival::variance`].
 fn by_band(sums: &mut [f64; BANDS], bins: impl Iterator<Item = Bin>) {
     for bin in bins {
-        sums[usize::from(bin.band)] += if bin.band == 0 { bin.excess } else { bin.weight };
+        sums[usize::from(bin.band)] += bin.measure();
     }
 }
 
@@ -148,8 +155,7 @@ impl Curve {
         let mut bands = [(0.0, 0.0); BANDS];
         for bin in self.weighed() {
             let (z, sums) = (z(&bin), &mut bands[usize::from(bin.band)]);
-            let weight = if bin.band == 0 { bin.excess } else { bin.weight };
-            *sums = (sums.0 + weight * z, sums.1 + weight * z * z);
+            *sums = (sums.0 + bin.measure() * z, sums.1 + bin.measure() * z * z);
         }
         limit.survival.variance(&bands)
     }
@@ -375,8 +381,7 @@ impl Distribution {
             sums[place] = (sums[place].0 + bin.weight, sums[place].1 + bin.excess);
             if let Some(bands) = bands.get_mut(place) {
                 let sums = &mut bands[usize::from(bin.band)];
-                let weight = if bin.band == 0 { bin.excess } else { bin.weight };
-                *sums = (sums.0 + weight, sums.1 + weight);
+                *sums = (sums.0 + bin.measure(), sums.1 + bin.measure());
             }
         }
         if let Some(limit) = &self.value.limit {

@@ -1,7 +1,7 @@
 use super::chooser::Chooser;
 use super::curve::Curve;
 use crate::survival::{BANDS, Loss, Risk};
-use crate::table::{BATCH, Place, Sifted, Table};
+use crate::table::{BATCH, CACHED_BYTES, Place, Sifted, Table};
 use crate::waiting::{Meets, Sampled, count_open, fingerprint};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
 use dwell_types::{Nanos, Repeat, Timestamp, hash};
@@ -73,12 +73,6 @@ impl AtRisk {
 }
 
 const FIRST_SLOTS: usize = 1 << 10;
-/// Tables smaller than this measure nothing.
-const LEAST_SLOTS: usize = 64;
-/// Bytes of a table beside its slots.
-const TABLE_BYTES: usize = 8;
-/// Tables up to 800 KiB stay in a processor's own cache, so that nothing is gained by batches.
-const CACHED_BYTES: usize = 800 << 10;
 /// Thresholds are chosen for this share of the room, and must fall if more than that is still taken when all have gone whose time
 /// has come.
 const AIMED: f64 = 0.8;
@@ -94,9 +88,8 @@ impl Horizon {
         if bytes < Self::LEAST_BYTES {
             return Err(HorizonError { given: bytes, needed: Self::LEAST_BYTES });
         }
-        let slots = (bytes - TABLE_BYTES) / Table::<Sampled>::SLOT_BYTES;
+        let (slots, room) = Table::<Sampled>::fitting(bytes);
         let tags = usize::from(exchanges.tags);
-        let room = slots * 3 / 4;
         Ok(Self {
             exchanges,
             curve: Curve::open(Gate::new(hash::word(exchanges.seed, 2), 1.0), exchanges.expiry),
@@ -116,7 +109,7 @@ impl Horizon {
     }
 
     /// A smaller table measures nothing.
-    pub(crate) const LEAST_BYTES: usize = LEAST_SLOTS * Table::<Sampled>::SLOT_BYTES + TABLE_BYTES;
+    pub(crate) const LEAST_BYTES: usize = Table::<Sampled>::LEAST_BYTES;
 
     /// The bytes of a series beside its counts.
     pub(crate) const SERIES_BYTES: usize = size_of::<AtRisk>();
@@ -410,7 +403,7 @@ impl Meter for Horizon {
 mod tests {
     use super::*;
     use crate::distribution::{Ambiguous, DelayStore};
-    use crate::test_support::{assert_exact, exchanges, request, response};
+    use crate::test_support::{assert_exact, exchanges, feed, request, response};
     use dwell_types::Match;
 
     const SLOT: usize = Table::<Sampled>::SLOT_BYTES;
@@ -427,19 +420,6 @@ mod tests {
             assert_exact(&mut horizon, matching);
             assert_eq!((horizon.sampled_since(), horizon.risk(0)), (None, None));
         }
-    }
-
-    /// Requests one microsecond apart, every second one answered after `delay` more; tags alternate.
-    fn feed(meter: &mut impl Meter, requests: u64, delay: u64) -> Vec<Sample> {
-        let mut samples = Vec::new();
-        for i in 0..requests {
-            let at = i as i64 * 1_000;
-            meter.update(&[Event { tag: (i % 2) as u16, ..request(hash::finish(i), at) }], &mut samples);
-            if i >= delay && (i - delay) % 4 < 2 {
-                meter.update(&[response(hash::finish(i - delay), at + 1)], &mut samples);
-            }
-        }
-        samples
     }
 
     #[test]

@@ -6,7 +6,8 @@ use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{ExchangeWorkload, Settings, Workload};
 use dwell_sketch::distribution::{self, Ambiguous, DelayStore};
 use dwell_sketch::{Event, Exchanges, Meter, Sample};
-use dwell_types::{Nanos, Observation, Repeat};
+use dwell_types::{ExchangeId, Nanos, Observation, Repeat, Timestamp, hash};
+use proptest::prelude::*;
 
 pub(crate) fn exchanges(seed: u64) -> Exchanges {
     Exchanges { tags: 1, repeat: Repeat::Ambiguous, expiry: Nanos::from_secs(120), seed }
@@ -116,4 +117,16 @@ pub(crate) fn assert_covered<M: Meter>(make: impl Fn(u64) -> M, settings: &Setti
     }
     let shares = covered.map(|runs| f64::from(runs) / RUNS as f64);
     assert!(shares.iter().all(|share| (least..=0.985).contains(share)), "{shares:.4?}");
+}
+
+/// Any of 40 ids at any time, mostly within 40 s.
+pub(crate) fn any_event() -> impl Strategy<Value = Event> {
+    let at = prop_oneof![8 => 0..40_000_000_000i64, 1 => any::<i64>()];
+    (0..40u64, at, any::<bool>()).prop_map(|(id, at, is_request)| Event {
+        id: ExchangeId(hash::finish(id)),
+        at: Timestamp::from_nanos(at),
+        token: 0,
+        tag: 0,
+        is_request,
+    })
 }
