@@ -28,8 +28,10 @@ mod survival;
 pub use survival::Risk;
 // Weighted delays to quantiles with intervals.
 pub mod distribution;
-// All of it together.
+// All of it together, at one point.
 pub mod rtt;
+// What packets leave behind at each of two points.
+pub mod cell;
 // Sketches as bytes.
 pub mod codec;
 // Pieces that the methods share.
