@@ -388,6 +388,8 @@ mod tests {
             },
             vlan: None,
             dscp: 0,
+            identification: 0,
+            length: 40,
             transport: Transport::Tcp(segment),
         }
     }

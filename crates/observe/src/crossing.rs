@@ -1,0 +1,205 @@
+//! Frames to crossings: which packet passes, in an id that is the same at every point of its way.
+//!
+//! **What is hashed.** Only what nothing on the way changes: neither hop limit nor DSCP and ECN, neither checksums (offloading
+//! sends them unfinished) nor anything below IP, VLAN tags included.
+//!
+//! | packet | hashed |
+//! |---|---|
+//! | all | addresses, ports, protocol; identification and fragment offset of IP where there are any |
+//! | TCP | sequence and acknowledgement number, flags, payload length, timestamp option |
+//! | UDP | IP length, the first bytes of the payload |
+//! | PTP, over UDP or Ethernet | message type, domain, source port identity, sequence number: transparent clocks rewrite the rest |
+//! | ICMP | IP length, type and code, the first bytes behind the checksum |
+//! | others, fragments | IP length, the first bytes of the payload |
+//!
+//! **Identification.** Linux numbers the packets of a connected socket, so that retransmissions and equal datagrams differ; where
+//! the field is constantly zero (no socket, IPv6) two packets that agree in all of the above get one id. They are ambiguous,
+//! and whoever compares two points counts them.
+//!
+//! **First bytes.** [`Settings::payload_bytes`] of them, as far as the packet has so many. Where the capture is cut before, what
+//! is left is hashed and the packet counted as [`Crossings::cut`]: two captures with different snap lengths will not agree
+//! on such packets.
+//!
+//! **Translated addresses.** With [`Settings::nat`] neither addresses nor ports are hashed, and the identifier of ICMP echoes is not
+//! either.
+//!
+//! **Tunnels.** The id is that of the packet whose IP header [`Key`] names: with the innermost, a tunnel that begins or ends
+//! between the points does not matter. Segments that offloading merges or cuts on one side have other ids there: switch it
+//! off where captures are taken (`ethtool -K … tso off gso off gro off`).
+
+use crate::observer::Frames;
+use crate::packet::{Packet, Tcp, Transport, port};
+use crate::parse::{self, Key, Reject};
+use dwell_types::{Address, Crossing, FlowId, FlowKey, Frame, PacketId, Prefix, hash};
+
+/// What to look for.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Which IP header of a tunnelled packet names it.
+    pub key: Key,
+    /// Whether addresses and ports are translated between the points.
+    pub nat: bool,
+    /// How many bytes of a payload are looked at, if it has so many.
+    pub payload_bytes: usize,
+    /// Whose packets go the way that is measured: of these sources only, all if empty.
+    pub from: Vec<Prefix>,
+    /// Seed of the ids; both points must use the same.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { key: Key::Inner, nat: false, payload_bytes: 40, from: Vec::new(), seed: 0 }
+    }
+}
+
+/// Turns the frames of one point into crossings.
+#[derive(Debug)]
+pub struct Crossings {
+    settings: Settings,
+    packets: u64,
+    flows: u64,
+    frames: Frames,
+    cut: u64,
+    elsewhere: u64,
+}
+
+impl Crossings {
+    /// Keeps nothing but counts.
+    pub fn new(settings: Settings) -> Self {
+        let seed = hash::start(settings.seed);
+        Self {
+            settings,
+            packets: hash::word(seed, 1),
+            flows: hash::word(seed, 2),
+            frames: Frames::default(),
+            cut: 0,
+            elsewhere: 0,
+        }
+    }
+
+    /// The packet of a frame that passes, and its flow as sent; `None` if it is not understood or not asked for.
+    #[inline]
+    pub fn observe(&mut self, frame: &Frame<'_>) -> Option<(Crossing, FlowKey)> {
+        self.frames.total += 1;
+        let packet = match frame.at {
+            None => Err(Reject::NoTimestamp),
+            Some(at) => parse::any(frame.link, frame.bytes, frame.wire_length, self.settings.key).map(|p| (at, p)),
+        };
+        let (at, packet) = match packet {
+            Ok(packet) => packet,
+            Err(reject) => {
+                self.frames.reject(reject);
+                return None;
+            }
+        };
+        let from = &self.settings.from;
+        if !from.is_empty() && !from.iter().any(|prefix| prefix.contains(packet.flow.source)) {
+            self.elsewhere += 1;
+            return None;
+        }
+        let crossing = Crossing { packet: self.id(&packet), flow: self.flow(&packet.flow), at, bytes: packet.length };
+        Some((crossing, packet.flow))
+    }
+
+    /// What became of the frames so far.
+    pub const fn frames(&self) -> &Frames {
+        &self.frames
+    }
+
+    /// Packets that were cut before the last byte that should be hashed.
+    pub const fn cut(&self) -> u64 {
+        self.cut
+    }
+
+    /// Packets that were decoded, but are not from where [`Settings::from`] says.
+    pub const fn elsewhere(&self) -> u64 {
+        self.elsewhere
+    }
+
+    fn flow(&self, key: &FlowKey) -> FlowId {
+        FlowId(hash::finish(self.endpoints(self.flows, key)))
+    }
+
+    #[inline(always)]
+    fn endpoints(&self, state: u64, key: &FlowKey) -> u64 {
+        let ports = u64::from(key.protocol) << 32 | u64::from(key.source_port) << 16 | u64::from(key.destination_port);
+        if key.source.is_v4() && key.destination.is_v4() {
+            let low = |address: Address| address.halves().1 & 0xffff_ffff;
+            return hash::absorb(hash::absorb(state, low(key.source) << 32 | low(key.destination)), ports);
+        }
+        let absorb =
+            |state, address: Address| hash::absorb(hash::absorb(state, address.halves().0), address.halves().1);
+        hash::absorb(absorb(absorb(state, key.source), key.destination), ports)
+    }
+
+    #[inline(always)]
+    fn id(&mut self, packet: &Packet<'_>) -> PacketId {
+        let Packet { flow, identification, length, .. } = *packet;
+        let state = if self.settings.nat {
+            hash::absorb(self.packets, flow.protocol.into())
+        } else {
+            self.endpoints(self.packets, &flow)
+        };
+        let state = hash::absorb(state, identification);
+        let length = u64::from(length);
+        PacketId(match packet.transport {
+            Transport::Tcp(segment) => tcp(state, &segment),
+            Transport::Udp(payload) if is_precision_time(&flow) => precision_time(state, payload),
+            Transport::Udp(payload) => {
+                self.bytes(hash::absorb(state, length), payload, length.saturating_sub(8 + ip_header(&flow)))
+            }
+            Transport::Icmp(message) => {
+                self.icmp(hash::absorb(state, length), message, length.saturating_sub(ip_header(&flow)))
+            }
+            Transport::Other(payload) => {
+                self.bytes(hash::absorb(state, length), payload, length.saturating_sub(ip_header(&flow)))
+            }
+        })
+    }
+
+    /// Type and code, then what is behind the checksum; with translation not the identifier of echoes.
+    fn icmp(&mut self, state: u64, message: &[u8], length: u64) -> u64 {
+        let state = message
+            .first_chunk()
+            .map_or(state, |&[kind, code]| hash::absorb(state, u64::from(u16::from_be_bytes([kind, code]))));
+        let skipped = if self.settings.nat { 6 } else { 4 };
+        self.bytes(state, message.get(skipped..).unwrap_or_default(), length.saturating_sub(skipped as u64))
+    }
+
+    /// The first bytes of `captured`, of which the packet had `length`.
+    fn bytes(&mut self, state: u64, captured: &[u8], length: u64) -> u64 {
+        let wanted = self.settings.payload_bytes;
+        let captured = captured.get(..wanted).unwrap_or(captured);
+        self.cut += u64::from((captured.len() as u64) < length.min(wanted as u64));
+        hash::bytes(state, captured)
+    }
+}
+
+/// Headers of IP as far as they count for [`Settings::payload_bytes`]: options make a packet look longer than it is.
+const fn ip_header(flow: &FlowKey) -> u64 {
+    if flow.source.is_v4() { 20 } else { 40 }
+}
+
+#[inline(always)]
+const fn tcp(state: u64, segment: &Tcp<'_>) -> u64 {
+    let numbers = (segment.sequence as u64) << 32 | segment.acknowledgement as u64;
+    let rest = (segment.payload_length as u64) << 8 | segment.flags as u64;
+    let state = hash::absorb(hash::absorb(state, numbers), rest);
+    hash::finish(match segment.timestamps {
+        Some((value, echo)) => hash::absorb(state, (value as u64) << 32 | echo as u64),
+        None => state,
+    })
+}
+
+fn is_precision_time(flow: &FlowKey) -> bool {
+    port::PRECISION_TIME.contains(&flow.destination_port)
+}
+
+/// IEEE 1588-2019 §13.3: message type, domain number, source port identity, sequence number.
+fn precision_time(state: u64, message: &[u8]) -> u64 {
+    let Some(header) = message.first_chunk::<34>() else { return hash::bytes(state, message) };
+    let [kind, _, _, _, domain, ..] = *header;
+    let state = hash::absorb(state, u64::from(kind & 0xf) << 8 | u64::from(domain));
+    hash::bytes(state, &header[20..32])
+}
