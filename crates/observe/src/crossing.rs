@@ -30,7 +30,7 @@
 use crate::observer::Frames;
 use crate::packet::{Packet, Tcp, Transport, port};
 use crate::parse::{self, Key, Reject};
-use dwell_types::{Address, Crossing, FlowId, FlowKey, Frame, PacketId, Prefix, hash};
+use dwell_types::{Crossing, FlowId, FlowKey, Frame, PacketId, Prefix, hash};
 
 /// What to look for.
 #[derive(Clone, Debug)]
@@ -118,19 +118,7 @@ impl Crossings {
     }
 
     fn flow(&self, key: &FlowKey) -> FlowId {
-        FlowId(hash::finish(self.endpoints(self.flows, key)))
-    }
-
-    #[inline(always)]
-    fn endpoints(&self, state: u64, key: &FlowKey) -> u64 {
-        let ports = u64::from(key.protocol) << 32 | u64::from(key.source_port) << 16 | u64::from(key.destination_port);
-        if key.source.is_v4() && key.destination.is_v4() {
-            let low = |address: Address| address.halves().1 & 0xffff_ffff;
-            return hash::absorb(hash::absorb(state, low(key.source) << 32 | low(key.destination)), ports);
-        }
-        let absorb =
-            |state, address: Address| hash::absorb(hash::absorb(state, address.halves().0), address.halves().1);
-        hash::absorb(absorb(absorb(state, key.source), key.destination), ports)
+        FlowId(hash::finish(key.absorb(self.flows)))
     }
 
     #[inline(always)]
@@ -139,7 +127,7 @@ impl Crossings {
         let state = if self.settings.nat {
             hash::absorb(self.packets, flow.protocol.into())
         } else {
-            self.endpoints(self.packets, &flow)
+            flow.absorb(self.packets)
         };
         let state = hash::absorb(state, identification);
         let length = u64::from(length);
