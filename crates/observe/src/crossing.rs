@@ -27,10 +27,11 @@
 //! between the points does not matter. Segments that offloading merges or cuts on one side have other ids there: switch it
 //! off where captures are taken (`ethtool -K … tso off gso off gro off`).
 
+use crate::group::{Group, Grouping};
 use crate::observer::Frames;
 use crate::packet::{Packet, Tcp, Transport, port};
 use crate::parse::{self, Key, Reject};
-use dwell_types::{Crossing, FlowId, FlowKey, Frame, PacketId, Prefix, hash};
+use dwell_types::{Crossing, FlowId, FlowKey, Frame, PacketId, hash};
 
 /// What to look for.
 #[derive(Clone, Debug)]
@@ -41,15 +42,42 @@ pub struct Settings {
     pub nat: bool,
     /// How many bytes of a payload are looked at, if it has so many.
     pub payload_bytes: usize,
-    /// Whose packets go the way that is measured: of these sources only, all if empty.
-    pub from: Vec<Prefix>,
+    /// What packets of one flow share, instead of the addresses, ports and protocol as sent.
+    pub group: Option<Grouping>,
     /// Seed of the ids; both points must use the same.
     pub seed: u64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { key: Key::Inner, nat: false, payload_bytes: 40, from: Vec::new(), seed: 0 }
+        Self { key: Key::Inner, nat: false, payload_bytes: 40, group: None, seed: 0 }
+    }
+}
+
+/// A packet that passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passing {
+    /// What is compared with the other point.
+    pub crossing: Crossing,
+    /// Addresses, ports and protocol as sent.
+    pub key: FlowKey,
+    name: Name,
+}
+
+/// What the name of a flow is made of, besides the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    Key,
+    Group(Grouping, Group),
+}
+
+impl Passing {
+    /// The name of the packet's flow: `10.0.0.1:443 → 10.0.0.2:51000 tcp`, or that of its group.
+    pub fn flow_name(&self) -> String {
+        match &self.name {
+            Name::Key => self.key.to_string(),
+            Name::Group(grouping, group) => grouping.name(group),
+        }
     }
 }
 
@@ -61,26 +89,18 @@ pub struct Crossings {
     flows: u64,
     frames: Frames,
     cut: u64,
-    elsewhere: u64,
 }
 
 impl Crossings {
     /// Keeps nothing but counts.
     pub fn new(settings: Settings) -> Self {
         let seed = hash::start(settings.seed);
-        Self {
-            settings,
-            packets: hash::word(seed, 1),
-            flows: hash::word(seed, 2),
-            frames: Frames::default(),
-            cut: 0,
-            elsewhere: 0,
-        }
+        Self { settings, packets: hash::word(seed, 1), flows: hash::word(seed, 2), frames: Frames::default(), cut: 0 }
     }
 
-    /// The packet of a frame that passes, and its flow as sent; `None` if it is not understood or not asked for.
+    /// The packet of a frame that passes; `None` if it is not understood.
     #[inline]
-    pub fn observe(&mut self, frame: &Frame<'_>) -> Option<(Crossing, FlowKey)> {
+    pub fn observe(&mut self, frame: &Frame<'_>) -> Option<Passing> {
         self.frames.total += 1;
         let packet = match frame.at {
             None => Err(Reject::NoTimestamp),
@@ -93,13 +113,16 @@ impl Crossings {
                 return None;
             }
         };
-        let from = &self.settings.from;
-        if !from.is_empty() && !from.iter().any(|prefix| prefix.contains(packet.flow.source)) {
-            self.elsewhere += 1;
-            return None;
-        }
-        let crossing = Crossing { packet: self.id(&packet), flow: self.flow(&packet.flow), at, bytes: packet.length };
-        Some((crossing, packet.flow))
+        let (flow, name) = match self.settings.group {
+            None => (packet.flow.absorb(self.flows), Name::Key),
+            Some(grouping) => {
+                let group = grouping.group(&packet, &packet.flow);
+                (group.hash(self.flows), Name::Group(grouping, group))
+            }
+        };
+        let flow = FlowId(hash::finish(flow));
+        let crossing = Crossing { packet: self.id(&packet), flow, at, bytes: packet.length };
+        Some(Passing { crossing, key: packet.flow, name })
     }
 
     /// What became of the frames so far.
@@ -110,15 +133,6 @@ impl Crossings {
     /// Packets that were cut before the last byte that should be hashed.
     pub const fn cut(&self) -> u64 {
         self.cut
-    }
-
-    /// Packets that were decoded, but are not from where [`Settings::from`] says.
-    pub const fn elsewhere(&self) -> u64 {
-        self.elsewhere
-    }
-
-    fn flow(&self, key: &FlowKey) -> FlowId {
-        FlowId(hash::finish(key.absorb(self.flows)))
     }
 
     #[inline(always)]

@@ -30,7 +30,7 @@ fn frame(link: LinkType, bytes: &[u8]) -> Frame<'_> {
 }
 
 fn cross(settings: &Settings, bytes: &[u8]) -> Crossing {
-    Crossings::new(settings.clone()).observe(&frame(LinkType::RAW, bytes)).unwrap().0
+    Crossings::new(settings.clone()).observe(&frame(LinkType::RAW, bytes)).unwrap().crossing
 }
 
 fn is_same(settings: &Settings, a: &[u8], b: &[u8]) -> bool {
@@ -73,14 +73,14 @@ fn equal_datagrams_differ_by_identification_alone() {
 fn layers_below_ip_do_not_count() {
     let mut plain = Crossings::new(Settings::default());
     let packet = udp(7, b"hello");
-    let (raw, key) = plain.observe(&frame(LinkType::RAW, &packet)).unwrap();
-    assert_eq!((key.to_string().as_str(), raw.bytes), ("10.0.0.1:5000 → 10.0.0.2:6000 udp", 33));
+    let raw = plain.observe(&frame(LinkType::RAW, &packet)).unwrap();
+    assert_eq!((raw.flow_name().as_str(), raw.crossing.bytes), ("10.0.0.1:5000 → 10.0.0.2:6000 udp", 33));
     let ethernet = [&[2; 12][..], &[8, 0], &packet, &[0; 13]].concat();
     let tagged = [&[4; 12][..], &[0x81, 0, 0, 5, 8, 0], &packet].concat();
     let mut vxlan = udp(9, &[&[8, 0, 0, 0, 0, 0, 5, 0][..], &ethernet].concat());
     vxlan[22..24].copy_from_slice(&4789u16.to_be_bytes());
     for (link, bytes) in [(LinkType::ETHERNET, &ethernet), (LinkType::ETHERNET, &tagged), (LinkType::RAW, &vxlan)] {
-        assert_eq!(plain.observe(&frame(link, bytes)), Some((raw, key)));
+        assert_eq!(plain.observe(&frame(link, bytes)), Some(raw));
     }
     assert_eq!(plain.frames().decoded(), 4);
 }
@@ -115,7 +115,7 @@ fn first_bytes_and_snap_lengths() {
     assert_eq!(crossings.cut(), 0);
     assert_ne!(crossings.observe(&cut(28 + 19)), Some(whole));
     assert_eq!(crossings.cut(), 1);
-    assert_eq!(crossings.observe(&frame(LinkType::RAW, &udp(7, &[1; 3]))).unwrap().0.bytes, 31);
+    assert_eq!(crossings.observe(&frame(LinkType::RAW, &udp(7, &[1; 3]))).unwrap().crossing.bytes, 31);
     assert_eq!(crossings.cut(), 1, "a short packet is not cut");
 }
 
@@ -130,8 +130,8 @@ fn fragments_and_other_protocols() {
     let mut sctp = udp(7, b"hello");
     sctp[9] = 132;
     assert!(!is_same(&plain, &sctp, &udp(7, b"hello")));
-    let (crossing, key) = Crossings::new(plain).observe(&frame(LinkType::RAW, &sctp)).unwrap();
-    assert_eq!((key.protocol, key.source_port, crossing.bytes), (132, 0, 33));
+    let seen = Crossings::new(plain).observe(&frame(LinkType::RAW, &sctp)).unwrap();
+    assert_eq!((seen.key.protocol, seen.key.source_port, seen.crossing.bytes), (132, 0, 33));
 }
 
 /// A Sync message over Ethernet, whose correction field and length change at every hop, and the same over UDP.
@@ -146,20 +146,21 @@ fn precision_time() {
     let ethernet = |message: Vec<u8>| [&[1; 12][..], &[0x88, 0xf7], &message].concat();
     let mut crossings = Crossings::new(Settings::default());
     let mut id = |bytes: Vec<u8>| crossings.observe(&frame(LinkType::ETHERNET, &bytes)).unwrap();
-    let (first, key) = id(ethernet(message(0, 1, 0)));
-    assert_eq!(key.to_string(), "[::800:ff:fe00:111]:1 → [::]:319 udp");
-    assert_eq!(id(ethernet(message(9, 1, 18))).0.packet, first.packet);
-    assert_ne!(id(ethernet(message(0, 2, 0))).0.packet, first.packet);
+    let first = id(ethernet(message(0, 1, 0)));
+    assert_eq!(first.flow_name(), "[::800:ff:fe00:111]:1 → [::]:319 udp");
+    assert_eq!(id(ethernet(message(9, 1, 18))).crossing.packet, first.crossing.packet);
+    assert_ne!(id(ethernet(message(0, 2, 0))).crossing.packet, first.crossing.packet);
 }
 
 #[test]
-fn only_from_one_side() {
-    let mut crossings = Crossings::new(Settings { from: vec!["10.0.0.0/31".parse().unwrap()], ..Settings::default() });
-    let packet = udp(7, b"hello");
-    assert!(crossings.observe(&frame(LinkType::RAW, &packet)).is_some());
-    let mut back = packet.clone();
-    back[12..16].copy_from_slice(&[10, 0, 0, 2]);
-    assert!(crossings.observe(&frame(LinkType::RAW, &back)).is_none());
-    assert!(crossings.observe(&frame(LinkType::RAW, &back[..15])).is_none());
-    assert_eq!((crossings.elsewhere(), crossings.frames().decoded(), crossings.frames().total), (1, 2, 3));
+fn flows_at_any_granularity() {
+    let flow = |group: &str, bytes: &[u8]| {
+        let group = Some(group.parse().unwrap());
+        let mut crossings = Crossings::new(Settings { group, ..Settings::default() });
+        let seen = crossings.observe(&frame(LinkType::RAW, bytes)).unwrap();
+        (seen.crossing.flow, seen.flow_name())
+    };
+    assert_eq!(flow("src/24", &udp(7, b"hello")), flow("src/24", &tcp(7, 1)));
+    assert_eq!(flow("src/24", &tcp(7, 1)).1, "src=10.0.0.0/24");
+    assert_ne!(flow("dst-port", &udp(7, b"hello")).0, flow("dst-port", &tcp(7, 1)).0);
 }

@@ -4,7 +4,8 @@ use super::picture::{Align, Colour, FAINT_GRID, GRID, INK, LOOKS, Look, Marker, 
 use super::render::text_width;
 use super::scale::{LogScale, TimeScale};
 use super::{HEIGHT, WIDTH, bands, heading, ranked};
-use crate::rtt::{ResultLine, RttReport, Span};
+use crate::facts::Span;
+use crate::rtt::{ResultLine, RttReport};
 use crate::text;
 use dwell_sketch::estimate::Estimate;
 
