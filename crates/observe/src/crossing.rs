@@ -121,7 +121,8 @@ impl Crossings {
             }
         };
         let flow = FlowId(hash::finish(flow));
-        let crossing = Crossing { packet: self.id(&packet), flow, at, bytes: packet.length };
+        let is_cut = (frame.bytes.len() as u64) < u64::from(frame.wire_length);
+        let crossing = Crossing { packet: self.id(&packet, is_cut), flow, at, bytes: packet.length };
         Some(Passing { crossing, key: packet.flow, name })
     }
 
@@ -136,7 +137,7 @@ impl Crossings {
     }
 
     #[inline(always)]
-    fn id(&mut self, packet: &Packet<'_>) -> PacketId {
+    fn id(&mut self, packet: &Packet<'_>, is_cut: bool) -> PacketId {
         let Packet { flow, identification, length, .. } = *packet;
         let state = if self.settings.nat {
             hash::absorb(self.packets, flow.protocol.into())
@@ -144,43 +145,28 @@ impl Crossings {
             flow.absorb(self.packets)
         };
         let state = hash::absorb(state, identification);
-        let length = u64::from(length);
+        let sized = hash::absorb(state, length.into());
         PacketId(match packet.transport {
             Transport::Tcp(segment) => tcp(state, &segment),
             Transport::Udp(payload) if is_precision_time(&flow) => precision_time(state, payload),
-            Transport::Udp(payload) => {
-                self.bytes(hash::absorb(state, length), payload, length.saturating_sub(8 + ip_header(&flow)))
-            }
-            Transport::Icmp(message) => {
-                self.icmp(hash::absorb(state, length), message, length.saturating_sub(ip_header(&flow)))
-            }
-            Transport::Other(payload) => {
-                self.bytes(hash::absorb(state, length), payload, length.saturating_sub(ip_header(&flow)))
-            }
+            Transport::Udp(payload) | Transport::Other(payload) => self.bytes(sized, payload, is_cut),
+            Transport::Icmp(message) => self.icmp(sized, message, is_cut),
         })
     }
 
     /// Type and code, then what is behind the checksum; with translation not the identifier of echoes.
-    fn icmp(&mut self, state: u64, message: &[u8], length: u64) -> u64 {
-        let state = message
-            .first_chunk()
-            .map_or(state, |&[kind, code]| hash::absorb(state, u64::from(u16::from_be_bytes([kind, code]))));
-        let skipped = if self.settings.nat { 6 } else { 4 };
-        self.bytes(state, message.get(skipped..).unwrap_or_default(), length.saturating_sub(skipped as u64))
+    fn icmp(&mut self, state: u64, message: &[u8], is_cut: bool) -> u64 {
+        let (kind, rest) = message.split_at(message.len().min(2));
+        let skipped = if self.settings.nat { 4 } else { 2 };
+        self.bytes(hash::bytes(state, kind), rest.get(skipped..).unwrap_or_default(), is_cut)
     }
 
-    /// The first bytes of `captured`, of which the packet had `length`.
-    fn bytes(&mut self, state: u64, captured: &[u8], length: u64) -> u64 {
+    /// The first bytes of a payload, of which there may have been more on the wire.
+    fn bytes(&mut self, state: u64, captured: &[u8], is_cut: bool) -> u64 {
         let wanted = self.settings.payload_bytes;
-        let captured = captured.get(..wanted).unwrap_or(captured);
-        self.cut += u64::from((captured.len() as u64) < length.min(wanted as u64));
-        hash::bytes(state, captured)
+        self.cut += u64::from(is_cut && captured.len() < wanted);
+        hash::bytes(state, captured.get(..wanted).unwrap_or(captured))
     }
-}
-
-/// Headers of IP as far as they count for [`Settings::payload_bytes`]: options make a packet look longer than it is.
-const fn ip_header(flow: &FlowKey) -> u64 {
-    if flow.source.is_v4() { 20 } else { 40 }
 }
 
 #[inline(always)]

@@ -130,6 +130,9 @@ const fn series(settings: &Settings) -> usize {
 }
 
 impl OwdMeter {
+    /// Bytes that each flow needs at least.
+    pub const FLOW_BYTES: usize = Flows::FLOW_BYTES + DelayStore::SERIES_BYTES;
+
     /// A meter that has seen nothing.
     pub fn new(settings: &Settings) -> Result<Self, SettingsError> {
         let shares = settings.memory.map(|memory| Shares::new(settings, memory)).transpose()?;
