@@ -39,6 +39,8 @@ pub mod lda;
 pub mod moments;
 pub mod probes;
 pub mod trajectory;
+// What one point tells another, interval by interval.
+pub mod summary;
 // Sketches as bytes.
 pub mod codec;
 // Pieces that the methods share.

@@ -1,0 +1,274 @@
+use super::Summary;
+use crate::estimate::{Estimate, Z95};
+use crate::lda::{Lda, OneWay, PairError};
+use crate::moments::Level;
+use core::fmt;
+use dwell_types::Timestamp;
+use std::collections::VecDeque;
+
+/// What both points say about the packets between two borders.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Joined {
+    /// Of the sender.
+    pub start: Timestamp,
+    /// Of the sender.
+    pub end: Timestamp,
+    /// Packets that the sender saw.
+    pub sent: u64,
+    /// The answer, or why there is none.
+    pub answer: Result<OneWay, Unusable>,
+}
+
+/// Why an interval has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unusable {
+    /// A message that belongs to it is missing.
+    Missing,
+    /// The points chose no common border before or behind it.
+    NoBorder,
+    /// The points use different seeds or sketches.
+    Foreign(PairError),
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("a message is missing"),
+            Self::NoBorder => f.write_str("the points have no common border before or behind it"),
+            Self::Foreign(error) => error.fmt(f),
+        }
+    }
+}
+
+/// Joins the summaries of two points.
+#[derive(Clone, Debug, Default)]
+pub struct Join {
+    sender: Queue,
+    receiver: Queue,
+    /// Whether both queues begin at the same border.
+    is_aligned: bool,
+    done: Vec<Joined>,
+    duplicates: u64,
+    unjoined: u64,
+}
+
+/// The summaries of one point that wait for the other's, without gaps.
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    summaries: VecDeque<Summary>,
+    next: u64,
+}
+
+/// More summaries than these do not wait.
+const MOST_WAITING: usize = 64;
+
+impl Join {
+    /// Takes the sender's next summary, in the order of their numbers.
+    pub fn sent(&mut self, summary: Summary) {
+        match self.sender.place(&summary) {
+            Place::Again => return self.duplicates += 1,
+            Place::Next => {}
+            Place::Gap => {
+                self.drop_sent(usize::MAX, Unusable::Missing);
+                self.is_aligned = false;
+            }
+        }
+        self.sender.push(summary);
+        self.join();
+        if self.sender.summaries.len() > MOST_WAITING {
+            self.drop_sent(1, Unusable::NoBorder);
+        }
+    }
+
+    /// Takes the receiver's next summary, in the order of their numbers.
+    pub fn received(&mut self, summary: Summary) {
+        match self.receiver.place(&summary) {
+            Place::Again => return self.duplicates += 1,
+            Place::Next => {}
+            Place::Gap => {
+                self.drop_received(usize::MAX);
+                self.is_aligned = false;
+            }
+        }
+        self.receiver.push(summary);
+        self.join();
+        if self.receiver.summaries.len() > MOST_WAITING {
+            self.drop_received(1);
+        }
+    }
+
+    /// Nothing more will come: what waits has no answer.
+    pub fn end(&mut self) {
+        let why = if self.receiver.summaries.is_empty() { Unusable::Missing } else { Unusable::NoBorder };
+        self.drop_sent(usize::MAX, why);
+        self.drop_received(usize::MAX);
+    }
+
+    fn join(&mut self) {
+        loop {
+            if !self.is_aligned {
+                let Some((sent, received)) = common(&self.sender, &self.receiver, |s| s.from) else { return };
+                self.drop_sent(sent, Unusable::NoBorder);
+                self.drop_received(received);
+                self.is_aligned = true;
+            }
+            let Some((sent, received)) = common(&self.sender, &self.receiver, |s| s.to) else { return };
+            self.answer(sent + 1, received + 1);
+        }
+    }
+
+    /// The answer for the first so many summaries of each point.
+    fn answer(&mut self, sent: usize, received: usize) {
+        let sender = sum(self.sender.summaries.drain(..sent));
+        let receiver = sum(self.receiver.summaries.drain(..received));
+        let (Some((sender, start, end)), Some((receiver, ..))) = (sender, receiver) else { return };
+        let answer = match (sender, receiver) {
+            (Ok(sender), Ok(receiver)) => {
+                receiver.since(&sender).map(|answer| (sender.packets(), answer)).map_err(|e| (sender.packets(), e))
+            }
+            (Err(error), _) | (_, Err(error)) => Err((0, error)),
+        };
+        let (sent, answer) = match answer {
+            Ok((sent, answer)) => (sent, Ok(answer)),
+            Err((sent, error)) => (sent, Err(Unusable::Foreign(error))),
+        };
+        self.done.push(Joined { start, end, sent, answer });
+    }
+
+    fn drop_sent(&mut self, most: usize, why: Unusable) {
+        let most = most.min(self.sender.summaries.len());
+        for summary in self.sender.summaries.drain(..most) {
+            let Summary { start, end, ref lda, .. } = summary;
+            self.done.push(Joined { start, end, sent: lda.packets(), answer: Err(why) });
+        }
+        self.is_aligned &= most == 0;
+    }
+
+    fn drop_received(&mut self, most: usize) {
+        let most = most.min(self.receiver.summaries.len());
+        self.unjoined += self.receiver.summaries.drain(..most).map(|summary| summary.lda.packets()).sum::<u64>();
+        self.is_aligned &= most == 0;
+    }
+
+    /// The intervals that were joined, or given up, since this was last asked: in the order of the sender.
+    pub fn take(&mut self) -> Vec<Joined> {
+        std::mem::take(&mut self.done)
+    }
+
+    /// Messages that came twice.
+    pub const fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
+    /// Packets of the receiver that are in no answer.
+    pub const fn unjoined(&self) -> u64 {
+        self.unjoined
+    }
+}
+
+/// Where a summary belongs.
+enum Place {
+    Next,
+    Again,
+    Gap,
+}
+
+impl Queue {
+    fn place(&self, summary: &Summary) -> Place {
+        let fits = self.summaries.back().is_none_or(|last| last.to == summary.from);
+        match summary.number {
+            number if number < self.next => Place::Again,
+            number if number == self.next && fits => Place::Next,
+            _ => Place::Gap,
+        }
+    }
+
+    fn push(&mut self, summary: Summary) {
+        self.next = summary.number.saturating_add(1);
+        self.summaries.push_back(summary);
+    }
+}
+
+/// The first border that both queues have.
+fn common(sender: &Queue, receiver: &Queue, border: impl Fn(&Summary) -> u64) -> Option<(usize, usize)> {
+    sender.summaries.iter().enumerate().find_map(|(sent, summary)| {
+        let wanted = border(summary);
+        let received = receiver.summaries.iter().position(|other| border(other) == wanted)?;
+        Some((sent, received))
+    })
+}
+
+/// Several summaries as one sketch, with the start of the first and the end of the last.
+fn sum(summaries: impl Iterator<Item = Summary>) -> Option<(Result<Lda, PairError>, Timestamp, Timestamp)> {
+    summaries.fold(None, |sum, Summary { start, end, lda, .. }| match sum {
+        None => Some((Ok(lda), start, end)),
+        Some((sum, start, _)) => Some((
+            sum.and_then(|mut sum| {
+                sum.merge(&lda)?;
+                Ok(sum)
+            }),
+            start,
+            end,
+        )),
+    })
+}
+
+/// The answer for all intervals from that of each.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Combined {
+    /// Packets that the sender saw in usable intervals.
+    pub sent: u64,
+    /// Those of them that arrived.
+    pub received: u64,
+    /// Packets that the delays rest on.
+    pub effective_samples: u64,
+    /// Packets that arrived in intervals whose delay is known.
+    weight: f64,
+    mean: f64,
+    /// Σ weight · (std² + (mean − overall mean)²).
+    squares: f64,
+    /// Σ (weight · standard error)².
+    error: f64,
+    /// Σ (weight · error of the variance)².
+    variance_error: f64,
+}
+
+impl Combined {
+    /// Adds an interval. Every packet that arrived counts the same, in whichever interval it was.
+    pub fn add(&mut self, answer: &OneWay) {
+        self.sent += answer.sent;
+        self.received += answer.received;
+        let Some(delays) = answer.delays else { return };
+        self.effective_samples += delays.packets;
+        let weight = answer.received as f64;
+        let mean = delays.mean(Level::P95);
+        let std = delays.std(Level::P95);
+        self.weight += weight;
+        let before = mean.value - self.mean;
+        self.mean += before * weight / self.weight;
+        self.squares += weight * (std.value * std.value + before * (mean.value - self.mean));
+        self.error += (weight * (mean.high - mean.low) / (2.0 * Z95)).powi(2);
+        self.variance_error += (weight * std.value * (std.high - std.low) / Z95).powi(2);
+    }
+
+    /// Packets that did not arrive; `None` if more arrived than were sent.
+    pub const fn lost(&self) -> Option<u64> {
+        self.sent.checked_sub(self.received)
+    }
+
+    /// Mean delay in nanoseconds with its 95% interval; `None` without delays.
+    pub fn mean(&self) -> Option<Estimate<f64>> {
+        let error = Z95 * self.error.sqrt() / self.weight;
+        (self.weight > 0.0).then_some(Estimate { value: self.mean, low: self.mean - error, high: self.mean + error })
+    }
+
+    /// Standard deviation of the delay in nanoseconds with its 95% interval; `None` without delays.
+    pub fn std(&self) -> Option<Estimate<f64>> {
+        if self.weight == 0.0 {
+            return None;
+        }
+        let value = (self.squares / self.weight).max(0.0).sqrt();
+        let error = if value > 0.0 { Z95 * self.variance_error.sqrt() / self.weight / (2.0 * value) } else { 0.0 };
+        Some(Estimate { value, low: (value - error).max(0.0), high: value + error })
+    }
+}

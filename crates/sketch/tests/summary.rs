@@ -1,0 +1,225 @@
+//! Summaries of two points, joined: the same packets on both sides, whatever happens on the way.
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
+use dwell_sketch::lda::{Bank, CellSize, Params};
+use dwell_sketch::summary::{Combined, Cutter, Join, Joined, Messages, Summary, Unusable};
+use dwell_types::{Crossing, FlowId, Nanos, PacketId, Timestamp, hash};
+
+const SECOND: i64 = 1_000_000_000;
+const MILLI: i64 = 1_000_000;
+const INTERVAL: Nanos = Nanos::from_secs(1);
+
+#[derive(Clone, Copy)]
+struct Packet {
+    id: u64,
+    sent: i64,
+    delay: Option<i64>,
+}
+
+fn uniform(seed: u64, n: u64) -> f64 {
+    (hash::word(hash::start(seed), n) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// Packets 100 µs apart, for 20 s, with delays of 20 ms and up to `spread` more, so that they overtake one another.
+fn stream(seed: u64, loss: f64, spread: f64) -> Vec<Packet> {
+    (0..200_000)
+        .map(|n| {
+            let delay = 20 * MILLI + (uniform(seed, 2 * n) * spread) as i64;
+            let is_lost = uniform(seed, 2 * n + 1) < loss;
+            Packet {
+                id: hash::word(hash::start(seed ^ 7), n),
+                sent: n as i64 * MILLI / 10,
+                delay: (!is_lost).then_some(delay),
+            }
+        })
+        .collect()
+}
+
+fn params(seed: u64) -> Params {
+    Params {
+        banks: vec![Bank { rows: 300, probability: 0.5 }, Bank { rows: 200, probability: 0.1 }],
+        cell: CellSize::Bits128,
+        seed,
+    }
+}
+
+fn summaries(crossings: impl Iterator<Item = (u64, i64)>, shift: i64, seed: u64) -> Vec<Summary> {
+    let mut all: Vec<(u64, i64)> = crossings.collect();
+    all.sort_by_key(|&(_, at)| at);
+    let mut cutter = Cutter::new(params(seed), INTERVAL, Nanos::new(shift)).unwrap();
+    for (id, at) in all {
+        cutter.update(&Crossing { packet: PacketId(id), flow: FlowId(0), at: Timestamp::from_nanos(at), bytes: 100 });
+    }
+    cutter.end();
+    cutter.take()
+}
+
+fn sent(packets: &[Packet]) -> Vec<Summary> {
+    summaries(packets.iter().map(|p| (p.id, p.sent)), 0, 1)
+}
+
+fn received(packets: &[Packet], shift: i64) -> Vec<Summary> {
+    summaries(packets.iter().filter_map(|p| Some((p.id, p.sent + p.delay?))), shift, 1)
+}
+
+fn join(sent: Vec<Summary>, received: Vec<Summary>) -> (Vec<Joined>, Join) {
+    let mut join = Join::default();
+    let mut received = received.into_iter().peekable();
+    for summary in sent {
+        while received.peek().is_some_and(|other| other.start < summary.start) {
+            join.received(received.next().unwrap());
+        }
+        join.sent(summary);
+    }
+    received.for_each(|summary| join.received(summary));
+    join.end();
+    (join.take(), join)
+}
+
+/// The truth of the packets that were sent in an interval.
+fn truth(packets: &[Packet], joined: &Joined) -> (u64, u64, f64) {
+    let within = packets.iter().filter(|p| (joined.start.as_nanos()..joined.end.as_nanos()).contains(&p.sent));
+    let (mut sent, mut received, mut sum) = (0, 0, 0.0);
+    for packet in within {
+        sent += 1;
+        if let Some(delay) = packet.delay {
+            received += 1;
+            sum += delay as f64;
+        }
+    }
+    (sent, received, sum / received as f64)
+}
+
+/// In order, every interval between two borders holds exactly the packets that were sent in it; lost borders only make intervals longer.
+#[test]
+fn intervals_hold_the_same_packets_at_both_points() {
+    for (loss, shift) in [(0.0, 0), (0.01, 0), (0.01, 20 * MILLI)] {
+        let packets = stream(3, loss, 0.0);
+        let (joined, rest) = join(sent(&packets), received(&packets, shift));
+        let usable: Vec<&Joined> = joined.iter().filter(|j| j.answer.is_ok()).collect();
+        assert!(usable.len() >= if shift > 0 { 18 } else { 12 }, "{} intervals", usable.len());
+        assert_eq!(joined.iter().map(|j| j.sent).sum::<u64>(), 200_000);
+        let mut combined = Combined::default();
+        for interval in &usable {
+            let answer = interval.answer.unwrap();
+            let (sent, received, mean) = truth(&packets, interval);
+            assert_eq!((answer.sent, answer.received, interval.sent), (sent, received, sent));
+            let delays = answer.delays.unwrap();
+            assert!((delays.mean_ns - mean).abs() < 1e-6, "{} {mean}", delays.mean_ns);
+            assert!(delays.packets as f64 > if loss > 0.0 { 0.1 } else { 0.55 } * received as f64);
+            combined.add(&answer);
+        }
+        let arrived = packets.iter().filter(|p| p.delay.is_some()).count() as u64;
+        assert_eq!(combined.received + rest.unjoined(), arrived);
+        assert!((combined.mean().unwrap().value - 20e6).abs() < 1e-3);
+    }
+}
+
+/// Packets that overtake others across a cut are in the wrong interval at one point. The digests keep them out of the delays: without, 200 packets
+/// in the wrong interval of a second would shift its mean by 2%.
+#[test]
+fn reordering_across_a_cut_spoils_cells_and_no_means() {
+    let packets = stream(4, 0.001, 30e6);
+    let (joined, _) = join(sent(&packets), received(&packets, 30 * MILLI));
+    let usable: Vec<&Joined> = joined.iter().filter(|j| j.answer.is_ok()).collect();
+    assert!(usable.len() >= 5, "{}", usable.len());
+    let mut held = 0;
+    for interval in &usable {
+        let (sent, _, mean) = truth(&packets, interval);
+        let answer = interval.answer.unwrap();
+        assert!(answer.sent.abs_diff(sent) < 5 && answer.delays.is_some());
+        let estimate = answer.delays.unwrap().mean(dwell_sketch::moments::Level::P98);
+        assert!((estimate.value / mean - 1.0).abs() < 0.02, "{} {mean}", estimate.value);
+        held += u64::from((estimate.low..=estimate.high).contains(&mean));
+    }
+    assert!(held + 2 >= usable.len() as u64);
+}
+
+#[test]
+fn messages_that_are_missing_repeated_or_foreign_are_never_wrong() {
+    let packets = stream(5, 0.0, 0.0);
+    let shift = 20 * MILLI;
+    let all = || (sent(&packets), received(&packets, shift));
+    let usable = |joined: &[Joined]| joined.iter().filter(|j| j.answer.is_ok()).count();
+    let (sender, receiver) = all();
+    let (whole, _) = join(sender, receiver);
+
+    // Missing: its interval, and no other, has no answer.
+    for number in [3, 10] {
+        let (mut sender, receiver) = all();
+        let lost = sender.remove(number);
+        let (joined, _) = join(sender, receiver);
+        assert_eq!(usable(&joined), usable(&whole) - 1);
+        assert!(joined.iter().all(|j| j.answer.is_err() || truth(&packets, j).0 == j.answer.unwrap().sent));
+        assert!(joined.iter().all(|j| j.start != lost.start || j.answer.is_err()));
+        let (sender, mut receiver) = all();
+        receiver.remove(number);
+        let (joined, _) = join(sender, receiver);
+        assert_eq!(usable(&joined), usable(&whole) - 1);
+        assert!(joined.iter().all(|j| j.answer.is_err() || truth(&packets, j).0 == j.answer.unwrap().received));
+        assert!(joined.iter().any(|j| j.answer == Err(Unusable::NoBorder)));
+    }
+
+    // Repeated.
+    let (mut sender, receiver) = all();
+    sender.insert(6, sender[5].clone());
+    let (joined, rest) = join(sender, receiver);
+    assert_eq!((joined, rest.duplicates()), (whole, 1));
+
+    // Foreign.
+    let (sender, _) = all();
+    let foreign = summaries(packets.iter().map(|p| (p.id, p.sent + shift)), shift, 2);
+    let (joined, _) = join(sender, foreign);
+    assert!(joined.iter().all(|j| matches!(j.answer, Err(Unusable::Foreign(_) | Unusable::NoBorder))));
+    assert!(joined.iter().any(|j| matches!(j.answer, Err(Unusable::Foreign(_)))));
+
+    // Nothing from the receiver.
+    let (joined, _) = join(all().0, Vec::new());
+    assert!(joined.iter().all(|j| j.answer == Err(Unusable::Missing)));
+}
+
+#[test]
+fn files_of_messages_survive_damage() {
+    let summaries = sent(&stream(6, 0.0, 0.0));
+    let mut file = Vec::new();
+    let mut ends = Vec::new();
+    for summary in &summaries {
+        assert_eq!(Summary::from_bytes(&summary.to_bytes()).as_ref(), Ok(summary));
+        file.extend(summary.to_message());
+        ends.push(file.len());
+    }
+    assert_eq!(Messages::new(&file).collect::<Result<Vec<_>, _>>().unwrap(), summaries);
+    let read = |bytes: &[u8]| Messages::new(bytes).filter_map(Result::ok).collect::<Vec<_>>();
+    // One byte changed anywhere costs one message.
+    for at in (0..file.len()).step_by(991) {
+        let mut damaged = file.clone();
+        damaged[at] ^= 0x20;
+        let lost = ends.iter().position(|&end| at < end).unwrap();
+        let mut left = summaries.clone();
+        left.remove(lost);
+        assert!(read(&damaged) == left, "byte {at}");
+        assert!(Messages::new(&damaged).any(|message| message.is_err()));
+    }
+    // Cut anywhere, the messages before are there.
+    for length in (0..file.len()).step_by(1_999) {
+        let whole = ends.iter().take_while(|&&end| end <= length).count();
+        assert!(read(&file[..length]) == summaries[..whole], "{length} bytes");
+    }
+    assert_eq!(Messages::new(b"").count(), 0);
+    assert!(Messages::new(b"no such file").all(|message| message.is_err()));
+}
+
+/// The first border is that of the first quarter that is wholly seen.
+#[test]
+fn cuts_lie_in_the_first_quarter() {
+    let summaries = sent(&stream(8, 0.0, 0.0));
+    assert_eq!(summaries.len(), 20);
+    for (n, summary) in (0..).zip(&summaries) {
+        assert_eq!(summary.number, n as u64);
+        if n > 0 {
+            let start = summary.start.as_nanos();
+            assert!((n * SECOND..n * SECOND + SECOND / 4).contains(&start), "{n}: {start}");
+            assert_eq!(summaries[n as usize - 1].to, summary.from);
+        }
+    }
+}
