@@ -3,116 +3,130 @@
 use crate::Failure;
 use crate::output::Output;
 use crate::rtt::progress;
+use anyhow::Result;
 use dwell_report::facts::{Frames, Memory, Method as MethodFacts, Parameter, Span};
 use dwell_report::json;
 use dwell_report::owd::{self as report, ClockOffset, Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
-use dwell_report::plot;
-use dwell_sketch::owd::{OwdMeter, Point as At, Settings, SettingsError};
+use dwell_report::plot::{self, Image};
+use dwell_sketch::owd::Point as At;
 use dwell_types::{Nanos, Timestamp};
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 // What is asked.
 mod arguments;
 pub(crate) use arguments::Arguments;
-use arguments::{Format, Method};
+use arguments::{Format, Method, OutputArguments, PointArguments, Step};
 // What a point saw.
 mod points;
-use points::{Point, Ways};
-// Which packets go which way.
-mod directions;
+use points::Point;
+// What their beginnings show.
+mod beginning;
+// Comparing two points: packet by packet, or by sketches.
+mod packets;
+use packets::Packets;
+mod sketches;
+use sketches::Sketches;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    match &arguments.step {
+        None => compare(arguments),
+        Some(Step::Sketch(arguments)) => sketches::sketch(arguments),
+        Some(Step::Join(arguments)) => sketches::join(arguments),
+    }
+}
+
+fn compare(arguments: &Arguments) -> Result<ExitCode, Failure> {
     arguments.check()?;
-    let [sender, receiver] = arguments.paths();
-    let ways = directions::ways(arguments)?;
-    let mut sender = Point::open(sender, arguments, &ways, Nanos::ZERO)?;
-    let mut receiver = Point::open(receiver, arguments, &ways, Nanos::new(-arguments.clock_offset.get()))?;
-    let mut meters = Meters::new(arguments, ways)?;
-    let mut output = match &arguments.output {
-        Some(path) => Output::file(path)?,
-        None => Output::stdout(),
+    let paths = arguments.paths();
+    let beginning = beginning::look(arguments)?;
+    let ways = &beginning.ways;
+    let open = |path, shift| Point::open(path, &arguments.point, arguments.group, ways, shift);
+    let mut sender = open(&paths[0], Nanos::ZERO)?;
+    let mut receiver = open(&paths[1], Nanos::new(-arguments.clock_offset.get()))?;
+    let mut comparison: Box<dyn Comparison> = match arguments.method {
+        Method::Auto | Method::Exact => Box::new(Packets::new(arguments, ways)?),
+        Method::Lda => Box::new(Sketches::new(arguments, &beginning)?),
     };
-    let mut plot = match &arguments.plot {
-        Some((path, image)) => Some((Output::file(path)?, *image)),
-        None => None,
-    };
-    let progress = progress(both(sender.progress().0, receiver.progress().0));
-    let mut intervals = Intervals::new(arguments);
-    let mut packets = 0u64;
+    let mut outputs = Outputs::open(&arguments.output, arguments.point.interval.is_some())?;
+    let progress = progress(sender.progress().0.zip(receiver.progress().0).map(|(a, b)| a + b));
+    let mut points = [0; 2];
 
     while let Some((at, point)) = next(&mut sender, &mut receiver) {
-        meters.update(at, point);
+        if let Some(seen) = point.peek() {
+            comparison.update(at, seen, point);
+        }
         point.advance()?;
         if point.at().is_none() {
-            meters.end(at);
+            comparison.end(at);
         }
-        intervals.take(&mut meters.forward, &mut output)?;
-        packets += 1;
-        if packets & 0xffff == 0 {
+        outputs.take(comparison.take_intervals())?;
+        points[at as usize] += 1;
+        if points[at as usize] & 0xffff == 0 {
             progress.set_position(sender.progress().1 + receiver.progress().1);
         }
     }
 
     progress.finish_and_clear();
-    meters.forward.end();
-    if let Some(reverse) = &mut meters.reverse {
-        reverse.end();
-    }
-    intervals.take(&mut meters.forward, &mut output)?;
-    let mut report = meters.report(arguments, &sender, &receiver, intervals.done);
-    if let Some((to, image)) = &mut plot {
-        plot::write_owd(&report, *image, to)?;
-    }
-    match arguments.format {
-        Format::Table => {
-            if arguments.interval.is_none() {
-                report.intervals.clear();
-            }
-            report::table::write(&report, &mut output)?;
-        }
-        Format::Json => json::write(&report, &mut output)?,
-        Format::Jsonl => {
-            report.intervals.clear();
-            json::write_line(&report, &mut output)?;
-        }
-        Format::Csv => report::csv::write(&report, &mut output)?,
-        Format::Openmetrics => report::openmetrics::write(&report, &mut output)?,
-    }
-    output.finish()?;
-    if let Some((to, _)) = plot {
-        to.finish()?;
-    }
+    let answer = comparison.answer();
+    outputs.take(comparison.take_intervals())?;
+    let mut warnings = sender.warnings();
+    warnings.extend(receiver.warnings());
+    warnings.extend(doubts(&answer));
+    let [sent, received] = points;
+    let points = Points {
+        sender: facts(&sender, sent, answer.unsent[0]),
+        receiver: facts(&receiver, received, answer.unsent[1]),
+    };
+    outputs.finish(OwdReport {
+        schema: SCHEMA,
+        sources: paths.each_ref().map(|path| path.display().to_string()),
+        warnings,
+        span_ns: span([sender.span, receiver.span]),
+        frames: both_frames(&points),
+        points,
+        memory: Memory {
+            budget_bytes: (arguments.method != Method::Exact).then_some(arguments.memory as u64),
+            state_bytes: answer.state_bytes as u64,
+        },
+        method: MethodFacts { name: arguments.method.name(), exact: answer.is_exact, parameters: answer.parameters },
+        clock_offset_ns: answer.clock_offset,
+        total: answer.total,
+        reverse: answer.reverse,
+        intervals: Vec::new(),
+        flows: answer.flows,
+    })?;
     let is_damaged = sender.damage.is_some() || receiver.damage.is_some();
     Ok(if is_damaged { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-/// The intervals so far: written as they end, or kept for the end.
-struct Intervals {
-    is_written: bool,
-    is_kept: bool,
-    done: Vec<Interval>,
+/// A way to compare two points.
+trait Comparison {
+    /// Takes the next packet of a point.
+    fn update(&mut self, at: At, seen: points::Seen, point: &Point);
+
+    /// A point has ended.
+    fn end(&mut self, at: At);
+
+    /// The intervals that ended since this was last asked.
+    fn take_intervals(&mut self) -> Vec<Interval>;
+
+    /// Everything else, when both points have ended.
+    fn answer(&mut self) -> Answer;
 }
 
-impl Intervals {
-    fn new(arguments: &Arguments) -> Self {
-        let is_written = arguments.format == Format::Jsonl;
-        Self { is_written, is_kept: !is_written || arguments.plot.is_some(), done: Vec::new() }
-    }
-
-    fn take(&mut self, meter: &mut OwdMeter, to: &mut Output) -> io::Result<()> {
-        for interval in meter.take_intervals().iter().map(Interval::from) {
-            if self.is_written {
-                json::write_line(&interval, to)?;
-                to.flush()?;
-            }
-            if self.is_kept {
-                self.done.push(interval);
-            }
-        }
-        Ok(())
-    }
+/// What a comparison says.
+struct Answer {
+    total: Line,
+    reverse: Option<Line>,
+    clock_offset: Option<ClockOffset>,
+    flows: Vec<Flow>,
+    /// Packets of the sender and of the receiver that the other one does not know.
+    unsent: [Option<u64>; 2],
+    is_exact: bool,
+    state_bytes: usize,
+    parameters: BTreeMap<&'static str, Parameter>,
 }
 
 /// The point whose next packet is the earlier one.
@@ -125,206 +139,118 @@ fn next<'a>(sender: &'a mut Point, receiver: &'a mut Point) -> Option<(At, &'a m
     }
 }
 
-fn both(a: Option<u64>, b: Option<u64>) -> Option<u64> {
-    Some(a? + b?)
+/// Where the report goes, and the intervals on their way there: written as they end, or kept for the end.
+struct Outputs {
+    report: Output,
+    plot: Option<(Output, Image)>,
+    format: Format,
+    /// Whether the table names the intervals, too.
+    has_intervals: bool,
+    intervals: Vec<Interval>,
 }
 
-/// One meter for each direction.
-struct Meters {
-    forward: OwdMeter,
-    reverse: Option<OwdMeter>,
-    /// Names of the flows that have a number, in this order.
-    flows: Vec<String>,
-    /// Packets that were compared, at the sender and at the receiver.
-    packets: [u64; 2],
-    ways: Ways,
-}
-
-/// The most flows that get an answer of their own in as much memory as it takes.
-const MOST_FLOWS: usize = 1 << 16;
-
-impl Meters {
-    fn new(arguments: &Arguments, ways: Ways) -> Result<Self, Failure> {
-        let memory = (arguments.method == Method::Auto).then_some(if arguments.reverse {
-            arguments.memory / 2
-        } else {
-            arguments.memory
-        });
-        let flows = match memory {
-            _ if !arguments.wants_flows() => 0,
-            Some(memory) => (memory / 4 / (OwdMeter::FLOW_BYTES + FLOW_NAME_BYTES)).clamp(1, MOST_FLOWS),
-            None => MOST_FLOWS,
-        };
-        let meter = |interval, flows: usize| {
-            let memory = memory.map(|memory| memory.saturating_sub(flows * FLOW_NAME_BYTES));
-            OwdMeter::new(&Settings { memory, longest: arguments.longest, interval, flows, seed: arguments.seed })
-        };
-        let small = |SettingsError { needed }| {
-            let whole = if ways.has_back() { 2 * needed } else { needed } + flows * FLOW_NAME_BYTES;
-            Failure::Usage(format!(
-                "--memory of {} bytes is too small: {}KiB would do",
-                arguments.memory,
-                whole.div_ceil(1024)
-            ))
-        };
+impl Outputs {
+    /// Opens every file, so that one that cannot be written is known before the work begins.
+    fn open(arguments: &OutputArguments, has_intervals: bool) -> Result<Self> {
         Ok(Self {
-            forward: meter(Some(arguments.interval()), flows).map_err(small)?,
-            reverse: if ways.has_back() { Some(meter(None, 0).map_err(small)?) } else { None },
-            flows: Vec::new(),
-            packets: [0; 2],
-            ways,
+            report: match &arguments.output {
+                Some(path) => Output::file(path)?,
+                None => Output::stdout(),
+            },
+            plot: match &arguments.plot {
+                Some((path, image)) => Some((Output::file(path)?, *image)),
+                None => None,
+            },
+            format: arguments.format,
+            has_intervals,
+            intervals: Vec::new(),
         })
     }
 
-    /// Takes the next packet of a point. What is the sender for one direction is the receiver for the other.
-    fn update(&mut self, at: At, point: &Point) {
-        let Some(seen) = point.peek() else { return };
-        self.packets[at as usize] += 1;
-        match &mut self.reverse {
-            Some(reverse) if seen.is_reverse => {
-                reverse.update(opposite(at), &seen.crossing);
+    fn take(&mut self, intervals: Vec<Interval>) -> Result<()> {
+        for interval in intervals {
+            if self.format == Format::Jsonl {
+                json::write_line(&interval, &mut self.report)?;
+                self.report.flush()?;
             }
-            _ => {
-                if self.forward.update(at, &seen.crossing) {
-                    self.flows.push(point.flow_name());
-                }
+            if self.format != Format::Jsonl || self.plot.is_some() {
+                self.intervals.push(interval);
             }
         }
+        Ok(())
     }
 
-    /// A point has ended.
-    fn end(&mut self, at: At) {
-        match at {
-            At::Receiver => self.forward.end_receiver(),
-            At::Sender => {
-                if let Some(reverse) = &mut self.reverse {
-                    reverse.end_receiver();
-                }
-            }
-        }
-    }
-
-    fn report(&self, arguments: &Arguments, sender: &Point, receiver: &Point, intervals: Vec<Interval>) -> OwdReport {
-        let totals = self.forward.total();
-        let reverse = self.reverse.as_ref().map(OwdMeter::total);
-        let total = Line::from(&totals);
-        let reversed = reverse.as_ref().map(Line::from);
-        let clock_offset_ns = reversed.as_ref().and_then(|reversed| {
-            let (there, back) = (total.delay_ns.min?, reversed.delay_ns.min?);
-            Some(ClockOffset { low: -back.value, high: there.value })
-        });
-        let unsent = |unsent: f64| Some(unsent.round() as u64);
-        let points = Points {
-            sender: self.point(sender, At::Sender, reverse.as_ref().and_then(|r| unsent(r.unsent))),
-            receiver: self.point(receiver, At::Receiver, unsent(totals.unsent)),
-        };
-        let warnings = warnings(sender, receiver, &total, self.reverse.is_some());
-        for warning in &warnings {
+    /// Writes the report with its intervals.
+    fn finish(mut self, mut report: OwdReport) -> Result<()> {
+        for warning in &report.warnings {
             eprintln!("dwell: warning: {warning}");
         }
-        let meters = || std::iter::once(&self.forward).chain(&self.reverse);
-        let names: usize = self.flows.iter().map(|name| name.capacity() + size_of::<String>()).sum();
-        OwdReport {
-            schema: SCHEMA,
-            sources: arguments.paths().map(|path| path.display().to_string()),
-            warnings,
-            span_ns: span(sender.span, receiver.span),
-            frames: both_frames(points.sender.frames.as_ref(), points.receiver.frames.as_ref()),
-            points,
-            memory: Memory {
-                budget_bytes: (arguments.method == Method::Auto).then_some(arguments.memory as u64),
-                state_bytes: (meters().map(OwdMeter::state_bytes).sum::<usize>() + names) as u64,
-            },
-            method: MethodFacts {
-                name: arguments.method.name(),
-                exact: meters().all(OwdMeter::is_exact),
-                parameters: self.parameters(arguments),
-            },
-            clock_offset_ns,
-            total,
-            reverse: reversed,
-            intervals,
-            flows: self.flows(arguments),
+        report.intervals = std::mem::take(&mut self.intervals);
+        if let Some((to, image)) = &mut self.plot {
+            plot::write_owd(&report, *image, to)?;
         }
-    }
-
-    fn point(&self, point: &Point, at: At, unsent: Option<u64>) -> PointFacts {
-        PointFacts {
-            frames: point.frames().map(|frames| Frames {
-                total: frames.total,
-                decoded: frames.decoded(),
-                rejected: frames
-                    .rejected()
-                    .filter(|&(_, count)| count > 0)
-                    .map(|(reason, count)| (reason.name(), count))
-                    .collect(),
-            }),
-            packets: self.packets[at as usize],
-            elsewhere: point.elsewhere,
-            cut: point.cut(),
-            unsent,
+        let is_short = self.format == Format::Table && !self.has_intervals;
+        if is_short || self.format == Format::Jsonl {
+            report.intervals.clear();
         }
-    }
-
-    fn flows(&self, arguments: &Arguments) -> Vec<Flow> {
-        let most = if arguments.flow.is_some() { usize::MAX } else { arguments.top };
-        let name = |number: usize| match number.checked_sub(1) {
-            Some(index) => self.flows.get(index).map_or("other", String::as_str),
-            None => "other",
-        };
-        let is_wanted = |name: &str| arguments.flow.as_ref().is_none_or(|part| name.contains(part.as_str()));
-        let answers = self.forward.flows(most);
-        let named = answers.iter().map(|answer| (answer, name(answer.number)));
-        named.filter(|(_, name)| is_wanted(name)).map(|(answer, name)| Flow::new(answer, name.to_owned())).collect()
-    }
-
-    fn parameters(&self, arguments: &Arguments) -> BTreeMap<&'static str, Parameter> {
-        let mut parameters = BTreeMap::new();
-        parameters.insert("seed", Parameter::Integer(arguments.seed));
-        parameters.insert("longest_ns", Parameter::Integer(arguments.longest.get().unsigned_abs()));
-        if !self.forward.is_exact() {
-            parameters.insert("sampling", Parameter::Real(self.forward.sampling()));
+        let to = &mut self.report;
+        match self.format {
+            Format::Table => report::table::write(&report, to)?,
+            Format::Json => json::write(&report, to)?,
+            Format::Jsonl => json::write_line(&report, to)?,
+            Format::Csv => report::csv::write(&report, to)?,
+            Format::Openmetrics => report::openmetrics::write(&report, to)?,
         }
-        if arguments.clock_offset != Nanos::ZERO {
-            parameters.insert("clock_offset", Parameter::Text(arguments.clock_offset.to_string()));
+        self.report.finish()?;
+        match self.plot {
+            Some((to, _)) => to.finish(),
+            None => Ok(()),
         }
-        if !arguments.crossings {
-            parameters.insert("payload_bytes", Parameter::Integer(arguments.payload_bytes as u64));
-        }
-        if arguments.nat {
-            parameters.insert("nat", Parameter::Text("yes".to_owned()));
-        }
-        if !self.ways.from.is_empty() {
-            let from: Vec<String> = self.ways.from.iter().map(ToString::to_string).collect();
-            parameters.insert("from", Parameter::Text(from.join(",")));
-        }
-        if let Some(group) = arguments.group {
-            parameters.insert("group", Parameter::Text(group.to_string()));
-        }
-        parameters
     }
 }
 
-/// What the name of a flow takes, at most: two IPv6 addresses with ports.
-const FLOW_NAME_BYTES: usize = 128;
+/// The parameters that name packets.
+fn describe(point: &PointArguments) -> BTreeMap<&'static str, Parameter> {
+    let mut parameters = BTreeMap::new();
+    parameters.insert("seed", Parameter::Integer(point.seed));
+    parameters.insert("longest_ns", Parameter::Integer(point.longest.get().unsigned_abs()));
+    if !point.crossings {
+        parameters.insert("payload_bytes", Parameter::Integer(point.payload_bytes as u64));
+    }
+    if point.nat {
+        parameters.insert("nat", Parameter::Text("yes".to_owned()));
+    }
+    parameters
+}
 
-const fn opposite(at: At) -> At {
-    match at {
-        At::Sender => At::Receiver,
-        At::Receiver => At::Sender,
+fn facts(point: &Point, packets: u64, unsent: Option<u64>) -> PointFacts {
+    PointFacts {
+        frames: point.frames().map(|frames| Frames {
+            total: frames.total,
+            decoded: frames.decoded(),
+            rejected: frames
+                .rejected()
+                .filter(|&(_, count)| count > 0)
+                .map(|(reason, count)| (reason.name(), count))
+                .collect(),
+        }),
+        packets,
+        elsewhere: point.elsewhere,
+        cut: point.cut(),
+        unsent,
     }
 }
 
-fn span(sender: Option<(Timestamp, Timestamp)>, receiver: Option<(Timestamp, Timestamp)>) -> Option<Span> {
-    let spans = || [sender, receiver].into_iter().flatten();
+fn span(spans: [Option<(Timestamp, Timestamp)>; 2]) -> Option<Span> {
+    let spans = || spans.into_iter().flatten();
     let start = spans().map(|span| span.0.as_nanos()).min()?;
     let end = spans().map(|span| span.1.as_nanos()).max()?;
     Some(Span { start, end })
 }
 
-fn both_frames(sender: Option<&Frames>, receiver: Option<&Frames>) -> Option<Frames> {
-    let mut sum = sender?.clone();
-    let receiver = receiver?;
+fn both_frames(points: &Points) -> Option<Frames> {
+    let mut sum = points.sender.frames.clone()?;
+    let receiver = points.receiver.frames.as_ref()?;
     sum.total += receiver.total;
     sum.decoded += receiver.decoded;
     for (reason, count) in &receiver.rejected {
@@ -334,31 +260,26 @@ fn both_frames(sender: Option<&Frames>, receiver: Option<&Frames>) -> Option<Fra
 }
 
 /// What the answer itself says about the question.
-fn warnings(sender: &Point, receiver: &Point, total: &Line, has_reverse: bool) -> Vec<String> {
-    let mut warnings = sender.warnings();
-    warnings.extend(receiver.warnings());
+fn doubts(answer: &Answer) -> Option<String> {
+    let total = &answer.total;
     if total.sent > 0 && total.effective_samples == 0 {
-        warnings.push(
+        return Some(
             "no packet was seen at both points: are these captures of the same traffic at the same time, with the same \
              addresses (--nat), and clocks that agree (--longest, --clock-offset)?"
                 .to_owned(),
         );
-        return warnings;
     }
     let d = &total.delay_ns;
-    let (Some(min), Some(max)) = (d.min, d.max) else { return warnings };
-    if max.value < 0 {
-        warnings.push(
-            "every packet arrived before it was sent: the captures are in the wrong order (--swap), or the clocks \
+    if d.max.is_some_and(|max| max.value < 0) || d.max.is_none() && d.mean.is_some_and(|mean| mean.high < 0.0) {
+        return Some(
+            "packets arrived before they were sent: the captures are in the wrong order (--swap), or the clocks \
              disagree (--clock-offset)"
                 .to_owned(),
         );
-    } else if min.value < 0 && !has_reverse {
-        warnings.push(
-            "some packets arrived before they were sent: the captures hold both directions (name the sender's side with \
-             --from PREFIX), or the clocks disagree (--clock-offset)"
-                .to_owned(),
-        );
     }
-    warnings
+    (d.min.is_some_and(|min| min.value < 0) && answer.reverse.is_none()).then(|| {
+        "some packets arrived before they were sent: the captures hold both directions (name the sender's side with \
+         --from PREFIX), or the clocks disagree (--clock-offset)"
+            .to_owned()
+    })
 }

@@ -2,50 +2,25 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
+use super::sketches;
 use crate::rtt::KeyChoice;
 use crate::{Failure, output};
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use dwell_observe::group::Grouping;
 use dwell_report::plot::Image;
 use dwell_types::{Nanos, Prefix};
 use std::path::PathBuf;
 
-/// How long one way takes and how much is lost: the same traffic, captured at two points with clocks that agree.
-///
-/// Packets are recognised by what nothing on the way changes. With no flags the answer is exact as long as the packets under way
-/// fit 64 MiB, and an unbiased estimate with 95% intervals after that. The report says which it was.
-#[derive(Args)]
-#[command(after_help = "\
-Examples:
-  dwell owd sender.pcap receiver.pcap                    all packets, as a table
-  dwell owd client.pcap server.pcap --from 10.0.0.2 --reverse   both directions, and what they say about the clocks
-  dwell owd a.pcap b.pcap --interval 1s --flows --format json
-  dwell owd --crossings a.csv b.csv                      logs with the columns at_ns, packet, flow and bytes")]
-pub(crate) struct Arguments {
-    /// The capture that packets pass first: pcap or pcapng, plain or in gzip, xz or zstd; - is standard input.
-    #[arg(value_name = "SENDER")]
-    pub(super) sender: PathBuf,
-    /// The capture that packets pass later.
-    #[arg(value_name = "RECEIVER")]
-    pub(super) receiver: PathBuf,
-    /// Both are logs instead of captures: CSV with the columns at_ns, packet and, if wanted, flow and bytes.
-    #[arg(long, conflicts_with_all = ["key", "nat", "payload_bytes", "from", "reverse", "group"])]
+/// What a point looks at: the same for one point and for two.
+#[derive(Args, Clone)]
+pub(super) struct PointArguments {
+    /// Logs instead of captures: CSV with the columns at_ns, packet and, if wanted, flow and bytes.
+    #[arg(long, conflicts_with_all = ["key", "nat", "payload_bytes", "from"])]
     pub(super) crossings: bool,
-    /// The sender comes second.
-    #[arg(long)]
-    pub(super) swap: bool,
-
     /// Only packets of these sources go from the sender to the receiver: addresses or prefixes such as 10.0.0.0/8. If not given, both
     /// directions are recognised and measured, as far as their addresses are among the first packets.
     #[arg(long, value_name = "PREFIX", value_delimiter = ',', help_heading = "What is measured")]
     pub(super) from: Vec<Prefix>,
-    /// Measure the other packets, too: they go from the receiver to the sender. Both directions bound the offset of the clocks.
-    #[arg(long, requires = "from", help_heading = "What is measured")]
-    pub(super) reverse: bool,
-    /// How far the receiver's clock is ahead of the sender's; negative if it is behind.
-    #[arg(long, value_name = "TIME", value_parser = crate::units::offset, default_value = "0", allow_hyphen_values = true,
-        help_heading = "What is measured")]
-    pub(super) clock_offset: Nanos,
     /// A packet that has not arrived after this time is lost.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, default_value = "5s", help_heading = "What is measured")]
     pub(super) longest: Nanos,
@@ -58,6 +33,88 @@ pub(crate) struct Arguments {
     /// Bytes of a payload by which packets are told apart, where the capture has so many.
     #[arg(long, value_name = "N", default_value_t = 40, help_heading = "What is measured")]
     pub(super) payload_bytes: usize,
+    /// Seed of all hashes: the same seed gives the same answer.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole, allow_negative_numbers = true,
+        help_heading = "How")]
+    pub(super) seed: u64,
+
+    /// An answer for each stretch of time, too, by the time of sending; 1s for JSON, CSV and plots if not given.
+    #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "Output")]
+    pub(super) interval: Option<Nanos>,
+}
+
+impl OutputArguments {
+    /// The files that are written.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        self.output.iter().chain(self.plot.as_ref().map(|(path, _)| path))
+    }
+}
+
+impl PointArguments {
+    /// The length of an interval.
+    pub(super) fn interval(&self) -> Nanos {
+        self.interval.unwrap_or(Nanos::from_secs(1))
+    }
+}
+
+/// Where an answer goes, and in which form.
+#[derive(Args)]
+pub(super) struct OutputArguments {
+    /// The form of the report.
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    pub(super) format: Format,
+    /// Where the report goes, instead of standard output.
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(super) output: Option<PathBuf>,
+    /// Draw delay and loss over time: a file ending in .svg or .png.
+    #[arg(long, value_name = "FILE", value_parser = crate::rtt::picture, help_heading = "Output")]
+    pub(super) plot: Option<(PathBuf, Image)>,
+}
+
+/// What else there is to do.
+#[derive(Subcommand)]
+pub(super) enum Step {
+    Sketch(sketches::SketchArguments),
+    Join(sketches::JoinArguments),
+}
+
+/// How long one way takes and how much is lost: the same traffic, captured at two points with clocks that agree.
+///
+/// Packets are recognised by what nothing on the way changes. With no flags the answer is exact as long as the packets under way
+/// fit 64 MiB, and an unbiased estimate with 95% intervals after that. The report says which it was.
+#[derive(Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
+    after_help = "\
+Examples:
+  dwell owd sender.pcap receiver.pcap                    all packets, as a table
+  dwell owd client.pcap server.pcap --from 10.0.0.2 --reverse   both directions, and what they say about the clocks
+  dwell owd a.pcap b.pcap --interval 1s --flows --format json
+  dwell owd --crossings a.csv b.csv                      logs with the columns at_ns, packet, flow and bytes"
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(super) point: PointArguments,
+    #[command(subcommand)]
+    pub(super) step: Option<Step>,
+    /// The capture that packets pass first: pcap or pcapng, plain or in gzip, xz or zstd; - is standard input.
+    #[arg(value_name = "SENDER", required = true)]
+    pub(super) sender: Option<PathBuf>,
+    /// The capture that packets pass later.
+    #[arg(value_name = "RECEIVER", required = true)]
+    pub(super) receiver: Option<PathBuf>,
+    /// The sender comes second.
+    #[arg(long)]
+    pub(super) swap: bool,
+
+    /// Measure the other packets, too: they go from the receiver to the sender. Both directions bound the offset of the clocks.
+    #[arg(long, help_heading = "What is measured")]
+    pub(super) reverse: bool,
+    /// How far the receiver's clock is ahead of the sender's; negative if it is behind.
+    #[arg(long, value_name = "TIME", value_parser = crate::units::offset, default_value = "0", allow_hyphen_values = true,
+        help_heading = "What is measured")]
+    pub(super) clock_offset: Nanos,
     /// One answer for each flow, those with the most bytes first.
     #[arg(long, help_heading = "What is measured")]
     pub(super) flows: bool,
@@ -72,35 +129,24 @@ pub(crate) struct Arguments {
     pub(super) group: Option<Grouping>,
 
     /// How packets are compared. auto: every packet while it fits, then a sample of them. exact: every packet, in as much
-    /// memory as that takes.
+    /// memory as that takes. lda: a small sketch of each interval at either point, as they could be sent from one to the other.
     #[arg(long, value_enum, default_value_t = Method::Auto, help_heading = "How")]
     pub(super) method: Method,
+    /// Bytes of a sketch of --method lda; 9000 unless given, or a quarter of the memory if that is less.
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, help_heading = "How")]
+    pub(super) sketch_bytes: Option<usize>,
     /// What all data structures together may hold; not the buffers for reading. Not for --method exact.
     #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value = "64MiB", help_heading = "How")]
     pub(super) memory: usize,
-    /// Seed of all hashes: the same seed gives the same answer.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole, allow_negative_numbers = true,
-        help_heading = "How")]
-    pub(super) seed: u64,
-
-    /// An answer for each stretch of time, too, by the time of sending; 1s for JSON, CSV and plots if not given.
-    #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "Output")]
-    pub(super) interval: Option<Nanos>,
-    /// The form of the report.
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    pub(super) format: Format,
-    /// Where the report goes, instead of standard output.
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub(super) output: Option<PathBuf>,
-    /// Draw delay and loss over time: a file ending in .svg or .png.
-    #[arg(long, value_name = "FILE", value_parser = crate::rtt::picture, help_heading = "Output")]
-    pub(super) plot: Option<(PathBuf, Image)>,
+    #[command(flatten)]
+    pub(super) output: OutputArguments,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Method {
     Auto,
     Exact,
+    Lda,
 }
 
 impl Method {
@@ -108,6 +154,7 @@ impl Method {
         match self {
             Self::Auto => "auto",
             Self::Exact => "exact",
+            Self::Lda => "lda",
         }
     }
 }
@@ -131,11 +178,21 @@ impl Arguments {
     pub(super) fn check(&self) -> Result<(), Failure> {
         let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
         let is_stdin = |path: &PathBuf| path.as_os_str() == "-";
-        if is_stdin(&self.sender) && is_stdin(&self.receiver) {
+        let paths = self.paths();
+        if paths.iter().all(is_stdin) {
             return usage("expected two captures: only one of them can be standard input");
         }
-        if self.sender == self.receiver {
+        if paths[0] == paths[1] {
             return usage("expected two captures, found the same one twice");
+        }
+        if self.reverse && self.point.from.is_empty() {
+            return usage("--reverse needs --from, to tell the directions apart");
+        }
+        if self.sketch_bytes.is_some() && self.method != Method::Lda {
+            return usage("--sketch-bytes belongs to --method lda");
+        }
+        if self.method == Method::Lda && (self.wants_flows() || self.reverse) {
+            return usage("--method lda knows no flows and one direction: leave --flows, --flow and --reverse away");
         }
         if self.group.is_some() && !self.wants_flows() {
             return usage("--group says what a flow is: it needs --flows or --flow");
@@ -143,16 +200,11 @@ impl Arguments {
         if self.top == 0 {
             return usage("expected --top above 0");
         }
-        if self.format == Format::Openmetrics && self.interval.is_some() {
+        if self.output.format == Format::Openmetrics && self.point.interval.is_some() {
             return usage("--format openmetrics has no series of intervals: use jsonl or csv");
         }
-        let outputs = self.output.iter().chain(self.plot.as_ref().map(|(path, _)| path));
-        output::check_apart([&self.sender, &self.receiver], outputs)
-    }
-
-    /// The length of an interval.
-    pub(super) fn interval(&self) -> Nanos {
-        self.interval.unwrap_or(Nanos::from_secs(1))
+        let outputs = self.output.paths();
+        output::check_apart(&paths, outputs)
     }
 
     pub(super) fn wants_flows(&self) -> bool {
@@ -160,7 +212,11 @@ impl Arguments {
     }
 
     /// The two captures, that of the sender first.
-    pub(super) fn paths(&self) -> [&PathBuf; 2] {
-        if self.swap { [&self.receiver, &self.sender] } else { [&self.sender, &self.receiver] }
+    pub(super) fn paths(&self) -> [PathBuf; 2] {
+        let mut paths = [&self.sender, &self.receiver].map(|path| path.clone().unwrap_or_default());
+        if self.swap {
+            paths.reverse();
+        }
+        paths
     }
 }

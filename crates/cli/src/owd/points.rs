@@ -1,12 +1,13 @@
 //! What a point saw, from a capture or from a log.
 
-use super::arguments::Arguments;
+use super::arguments::PointArguments;
 use crate::events::open_csv;
 use anyhow::{Context, Result, bail};
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_observe::Frames;
 use dwell_observe::crossing::{Crossings, Passing, Settings};
-use dwell_types::{Crossing, FlowId, FlowKey, Nanos, PacketId, Prefix, Timestamp, hash};
+use dwell_observe::group::Grouping;
+use dwell_types::{Address, Crossing, FlowId, FlowKey, Nanos, PacketId, Prefix, Timestamp, hash};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -50,15 +51,19 @@ pub(super) enum Back {
 impl Ways {
     /// Whether a packet goes back; `None` if its way is not measured.
     fn is_reverse(&self, key: &FlowKey) -> Option<bool> {
-        let is_of = |prefixes: &[Prefix]| prefixes.iter().any(|prefix| prefix.contains(key.source));
-        if self.from.is_empty() || is_of(&self.from) {
+        if self.is_forward(key.source) {
             return Some(false);
         }
         match &self.back {
             Back::None => None,
             Back::Others => Some(true),
-            Back::From(sources) => is_of(sources).then_some(true),
+            Back::From(sources) => sources.iter().any(|prefix| prefix.contains(key.source)).then_some(true),
         }
+    }
+
+    /// Whether packets of this source go from the sender to the receiver.
+    pub(super) fn is_forward(&self, source: Address) -> bool {
+        self.from.is_empty() || self.from.iter().any(|prefix| prefix.contains(source))
     }
 
     /// Whether both directions are measured.
@@ -82,7 +87,13 @@ enum Side {
 
 impl Point {
     /// Opens a point and looks at its first packet.
-    pub(super) fn open(path: &Path, arguments: &Arguments, ways: &Ways, shift: Nanos) -> Result<Self> {
+    pub(super) fn open(
+        path: &Path,
+        arguments: &PointArguments,
+        group: Option<Grouping>,
+        ways: &Ways,
+        shift: Nanos,
+    ) -> Result<Self> {
         let side = if arguments.crossings {
             Side::Log(Log::open(path, arguments.seed)?)
         } else {
@@ -92,7 +103,7 @@ impl Point {
                     key: arguments.key.into(),
                     nat: arguments.nat,
                     payload_bytes: arguments.payload_bytes,
-                    group: arguments.group,
+                    group,
                     seed: arguments.seed,
                 }),
                 passing: None,

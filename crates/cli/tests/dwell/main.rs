@@ -10,6 +10,8 @@ mod truth;
 mod sampled;
 // Logs instead of packets.
 mod events;
+// Two points.
+mod owd;
 // Every method on one capture.
 mod compare;
 // Experiments.

@@ -3,7 +3,9 @@
 use crate::facts::{Frames, Memory, Method, Span, optional_estimate};
 use dwell_sketch::distribution::Distribution;
 use dwell_sketch::estimate::Estimate;
+use dwell_sketch::moments::Level;
 use dwell_sketch::owd::{FlowAnswer, IntervalAnswer, Tally, Totals};
+use dwell_sketch::summary::{Combined, Joined};
 use serde::Serialize;
 
 // The forms.
@@ -200,6 +202,13 @@ impl Line {
         }
     }
 
+    /// From counters at both points. Where more packets arrived than were sent, none is known to be lost.
+    fn counted(sent: u64, received: u64) -> Self {
+        let lost = sent.saturating_sub(received);
+        let rate = (sent > 0).then(|| Estimate::exact(lost as f64 / sent as f64));
+        Self { sent, received, lost, loss_rate: rate, ..Self::default() }
+    }
+
     /// Whether any number has an interval.
     pub(crate) fn is_estimated(&self) -> bool {
         let d = &self.delay_ns;
@@ -211,6 +220,41 @@ impl Line {
 impl From<&Totals> for Line {
     fn from(totals: &Totals) -> Self {
         Self::new(totals.sent, totals.sent_bytes, &totals.tally, &totals.distribution)
+    }
+}
+
+/// All intervals that two sketching points agree on; what they do not agree on is `uncovered`.
+impl From<&[Joined]> for Line {
+    fn from(intervals: &[Joined]) -> Self {
+        let mut combined = Combined::default();
+        intervals.iter().filter_map(|joined| joined.answer.as_ref().ok()).for_each(|answer| combined.add(answer));
+        let sent = intervals.iter().map(|joined| joined.sent).sum();
+        let delay_ns = Delays { mean: combined.mean(), std: combined.std(), ..Delays::default() };
+        let unusable = (combined.sent == 0).then(|| "no interval of both points fits together".to_owned());
+        let counted = Line::counted(combined.sent, combined.received);
+        let uncovered = sent - combined.sent;
+        Self { sent, uncovered, effective_samples: combined.effective_samples, delay_ns, unusable, ..counted }
+    }
+}
+
+impl From<&Joined> for Interval {
+    fn from(joined: &Joined) -> Self {
+        let line = match &joined.answer {
+            Ok(answer) => {
+                let mean = answer.delays.map(|delays| delays.mean(Level::P95));
+                let std = answer.delays.map(|delays| delays.std(Level::P95));
+                Line {
+                    effective_samples: answer.delays.map_or(0, |delays| delays.packets),
+                    delay_ns: Delays { mean, std, ..Delays::default() },
+                    unusable: mean.is_none().then(|| "too few cells hold the same packets at both points".to_owned()),
+                    ..Line::counted(answer.sent, answer.received)
+                }
+            }
+            Err(why) => {
+                Line { sent: joined.sent, uncovered: joined.sent, unusable: Some(why.to_string()), ..Line::default() }
+            }
+        };
+        Self { start_ns: joined.start.as_nanos(), end_ns: joined.end.as_nanos(), line }
     }
 }
 

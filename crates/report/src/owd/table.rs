@@ -68,8 +68,8 @@ fn row(grid: &mut Grid, name: &str, line: &Line, estimated: bool) {
     if estimated {
         let mut cells =
             vec![format!("  {} samples", text::count(line.effective_samples)), String::new(), String::new()];
-        let percent = |e: Estimate<f64>| format!("[{}–{}]", text::percent(e.low), text::percent(e.high));
-        cells.push(line.loss_rate.map(percent).unwrap_or_default());
+        let rate = line.loss_rate.filter(|e| e.low != e.high);
+        cells.push(rate.map_or_else(String::new, |e| format!("[{}–{}]", text::percent(e.low), text::percent(e.high))));
         cells.extend(delays.map(|d| d.map(text::interval).unwrap_or_default()));
         grid.row(cells);
     }

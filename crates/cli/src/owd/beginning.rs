@@ -1,0 +1,93 @@
+//! What the beginnings of two captures show: which packets go from the sender to the receiver, and how long they take.
+
+use super::arguments::Arguments;
+use super::points::{Back, Point, Ways};
+use anyhow::Result;
+use dwell_types::{Address, Nanos, Prefix};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap};
+
+/// Packets of each capture that are looked at.
+const PACKETS: usize = 1 << 16;
+/// More sources than these have no simple name.
+const SOURCES: usize = 64;
+
+/// What the beginnings of two captures show.
+#[derive(Clone, Default)]
+pub(super) struct Beginning {
+    /// Which packets go which way.
+    pub(super) ways: Ways,
+    /// The mean delay from the sender to the receiver; zero if not known.
+    pub(super) delay: Nanos,
+}
+
+/// Sum and number of the delays between a pair of addresses.
+type Sums = BTreeMap<(Address, Address), (i128, i128)>;
+
+/// Looks at the beginnings of captures that can be read twice. Which way packets go is asked for, or what is found.
+pub(super) fn look(arguments: &Arguments) -> Result<Beginning> {
+    let back = if arguments.reverse { Back::Others } else { Back::None };
+    let asked = Ways { from: arguments.point.from.clone(), back };
+    if arguments.paths().iter().any(|path| !path.is_file()) {
+        return Ok(Beginning { ways: asked, ..Beginning::default() });
+    }
+    let pairs = delays(arguments, &asked)?;
+    let ways = if asked.from.is_empty() { find(&pairs) } else { asked };
+    let forward = pairs.iter().filter(|((source, _), _)| ways.is_forward(*source));
+    let (sum, count) = forward.fold((0, 0), |(sum, count), (_, delays)| (sum + delays.0, count + delays.1));
+    let mean = i64::try_from(sum / count.max(1)).unwrap_or(0);
+    Ok(Beginning { ways, delay: Nanos::new(mean.saturating_sub(arguments.clock_offset.get())) })
+}
+
+/// The delays between each pair of addresses, by the clocks as they are. Logs name no addresses.
+fn delays(arguments: &Arguments, ways: &Ways) -> Result<Sums> {
+    let [sender, receiver] = arguments.paths();
+    let open = |path| Point::open(path, &arguments.point, None, ways, Nanos::ZERO);
+    let mut sent = HashMap::new();
+    let mut point = open(&sender)?;
+    for _ in 0..PACKETS {
+        let Some(seen) = point.peek() else { break };
+        sent.entry(seen.crossing.packet).or_insert(seen.crossing.at);
+        point.advance()?;
+    }
+    let mut pairs = Sums::new();
+    let mut point = open(&receiver)?;
+    for _ in 0..PACKETS {
+        let Some(seen) = point.peek() else { break };
+        if let Some(at) = sent.remove(&seen.crossing.packet) {
+            let ends = point.key().map(|key| (key.source, key.destination)).unwrap_or_default();
+            let (sum, count) = pairs.entry(ends).or_default();
+            *sum += i128::from((seen.crossing.at - at).get());
+            *count += 1;
+        }
+        point.advance()?;
+    }
+    Ok(pairs)
+}
+
+/// The sources on either side, if there are packets of both directions: pairs of addresses between which one direction is seen
+/// at the sender first, and the other at the receiver.
+///
+/// What is compared are the two directions of a pair, so an offset of the clocks does not matter: the direction that takes
+/// longer from the sender to the receiver, as their clocks have it, is the one that goes there.
+fn find(pairs: &Sums) -> Ways {
+    let (mut from, mut back) = (Vec::new(), Vec::new());
+    for (&(source, destination), &(sum, count)) in pairs {
+        if source == destination {
+            continue;
+        }
+        let Some(&(opposite_sum, opposite_count)) = pairs.get(&(destination, source)) else { continue };
+        // Means, without division.
+        match (sum * opposite_count).cmp(&(opposite_sum * count)) {
+            Ordering::Greater => from.push(Prefix::new(source, 128)),
+            Ordering::Less => back.push(Prefix::new(source, 128)),
+            Ordering::Equal => {}
+        }
+    }
+    from.dedup();
+    back.dedup();
+    if from.is_empty() || from.len().max(back.len()) > SOURCES {
+        return Ways::default();
+    }
+    Ways { from, back: Back::From(back) }
+}

@@ -1,0 +1,164 @@
+//! Both points packet by packet.
+
+use super::arguments::{Arguments, Method};
+use super::points::{Point, Seen, Ways};
+use super::{Answer, Comparison, describe};
+use crate::Failure;
+use dwell_report::facts::Parameter;
+use dwell_report::owd::{ClockOffset, Flow, Interval, Line};
+use dwell_sketch::owd::{OwdMeter, Point as At, Settings, SettingsError};
+use dwell_types::Nanos;
+use std::collections::BTreeMap;
+
+/// One meter for each direction.
+pub(super) struct Packets<'a> {
+    arguments: &'a Arguments,
+    forward: OwdMeter,
+    reverse: Option<OwdMeter>,
+    /// Names of the flows that have a number, in this order.
+    flows: Vec<String>,
+    ways: Ways,
+}
+
+/// The most flows that get an answer of their own in as much memory as it takes.
+const MOST_FLOWS: usize = 1 << 16;
+
+impl<'a> Packets<'a> {
+    pub(super) fn new(arguments: &'a Arguments, ways: &Ways) -> Result<Self, Failure> {
+        let memory = (arguments.method == Method::Auto).then_some(if arguments.reverse {
+            arguments.memory / 2
+        } else {
+            arguments.memory
+        });
+        let flows = match memory {
+            _ if !arguments.wants_flows() => 0,
+            Some(memory) => (memory / 4 / (OwdMeter::FLOW_BYTES + FLOW_NAME_BYTES)).clamp(1, MOST_FLOWS),
+            None => MOST_FLOWS,
+        };
+        let meter = |interval, flows: usize| {
+            let memory = memory.map(|memory| memory.saturating_sub(flows * FLOW_NAME_BYTES));
+            OwdMeter::new(&Settings {
+                memory,
+                longest: arguments.point.longest,
+                interval,
+                flows,
+                seed: arguments.point.seed,
+            })
+        };
+        let small = |SettingsError { needed }| {
+            let whole = if ways.has_back() { 2 * needed } else { needed } + flows * FLOW_NAME_BYTES;
+            Failure::Usage(format!(
+                "--memory of {} bytes is too small: {}KiB would do",
+                arguments.memory,
+                whole.div_ceil(1024)
+            ))
+        };
+        Ok(Self {
+            forward: meter(Some(arguments.point.interval()), flows).map_err(small)?,
+            reverse: if ways.has_back() { Some(meter(None, 0).map_err(small)?) } else { None },
+            flows: Vec::new(),
+            ways: ways.clone(),
+            arguments,
+        })
+    }
+
+    fn flows(&self) -> Vec<Flow> {
+        let arguments = self.arguments;
+        let most = if arguments.flow.is_some() { usize::MAX } else { arguments.top };
+        let name = |number: usize| match number.checked_sub(1) {
+            Some(index) => self.flows.get(index).map_or("other", String::as_str),
+            None => "other",
+        };
+        let is_wanted = |name: &str| arguments.flow.as_ref().is_none_or(|part| name.contains(part.as_str()));
+        let answers = self.forward.flows(most);
+        let named = answers.iter().map(|answer| (answer, name(answer.number)));
+        named.filter(|(_, name)| is_wanted(name)).map(|(answer, name)| Flow::new(answer, name.to_owned())).collect()
+    }
+
+    fn parameters(&self) -> BTreeMap<&'static str, Parameter> {
+        let mut parameters = describe(&self.arguments.point);
+        if !self.forward.is_exact() {
+            parameters.insert("sampling", Parameter::Real(self.forward.sampling()));
+        }
+        if self.arguments.clock_offset != Nanos::ZERO {
+            parameters.insert("clock_offset", Parameter::Text(self.arguments.clock_offset.to_string()));
+        }
+        if !self.ways.from.is_empty() {
+            let from: Vec<String> = self.ways.from.iter().map(ToString::to_string).collect();
+            parameters.insert("from", Parameter::Text(from.join(",")));
+        }
+        if let Some(group) = self.arguments.group {
+            parameters.insert("group", Parameter::Text(group.to_string()));
+        }
+        parameters
+    }
+}
+
+impl Comparison for Packets<'_> {
+    /// What is the sender for one direction is the receiver for the other.
+    fn update(&mut self, at: At, seen: Seen, point: &Point) {
+        match &mut self.reverse {
+            Some(reverse) if seen.is_reverse => {
+                reverse.update(opposite(at), &seen.crossing);
+            }
+            _ => {
+                if self.forward.update(at, &seen.crossing) {
+                    self.flows.push(point.flow_name());
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, at: At) {
+        match at {
+            At::Receiver => self.forward.end_receiver(),
+            At::Sender => {
+                if let Some(reverse) = &mut self.reverse {
+                    reverse.end_receiver();
+                }
+            }
+        }
+    }
+
+    fn take_intervals(&mut self) -> Vec<Interval> {
+        self.forward.take_intervals().iter().map(Interval::from).collect()
+    }
+
+    fn answer(&mut self) -> Answer {
+        self.forward.end();
+        if let Some(reverse) = &mut self.reverse {
+            reverse.end();
+        }
+        let totals = self.forward.total();
+        let reverse_totals = self.reverse.as_ref().map(OwdMeter::total);
+        let total = Line::from(&totals);
+        let reverse = reverse_totals.as_ref().map(Line::from);
+        let clock_offset = reverse.as_ref().and_then(|reverse| {
+            let (there, back) = (total.delay_ns.min?, reverse.delay_ns.min?);
+            Some(ClockOffset { low: -back.value, high: there.value })
+        });
+        let unsent = |unsent: f64| unsent.round() as u64;
+        let meters = || std::iter::once(&self.forward).chain(&self.reverse);
+        let names: usize = self.flows.iter().map(|name| name.capacity() + size_of::<String>()).sum();
+        Answer {
+            total,
+            reverse,
+            clock_offset,
+            flows: self.flows(),
+            unsent: [reverse_totals.as_ref().map(|r| unsent(r.unsent)), Some(unsent(totals.unsent))],
+            is_exact: meters().all(OwdMeter::is_exact),
+            state_bytes: meters().map(OwdMeter::state_bytes).sum::<usize>() + names,
+            parameters: self.parameters(),
+        }
+    }
+}
+
+/// What the name of a flow takes, at most: two IPv6 addresses with ports.
+const FLOW_NAME_BYTES: usize = 128;
+
+const fn opposite(at: At) -> At {
+    match at {
+        At::Sender => At::Receiver,
+        At::Receiver => At::Sender,
+    }
+}

@@ -1,0 +1,275 @@
+//! Both points by sketches of each interval, together or apart.
+
+use super::arguments::{Arguments, OutputArguments, PointArguments};
+use super::beginning::Beginning;
+use super::points::{Back, Point, Seen, Ways};
+use super::{Answer, Comparison, Outputs, describe};
+use crate::Failure;
+use crate::output::{self, Output};
+use crate::rtt::progress;
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use dwell_report::facts::{Memory, Method as MethodFacts, Parameter, Span};
+use dwell_report::owd::{Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
+use dwell_sketch::lda::{Expected, Params};
+use dwell_sketch::owd::Point as At;
+use dwell_sketch::summary::{Cutter, Join, Joined, Messages, Summary};
+use dwell_types::Nanos;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Sketch what passes one point, a few kilobytes for each interval, to be joined with another point's sketches elsewhere.
+#[derive(Args)]
+pub(super) struct SketchArguments {
+    /// A capture, or a log with --crossings.
+    #[arg(value_name = "CAPTURE")]
+    capture: PathBuf,
+    #[command(flatten)]
+    point: PointArguments,
+    /// Bytes of a sketch.
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value_t = SKETCH_BYTES, help_heading = "How")]
+    sketch_bytes: usize,
+    /// How much later packets pass here than at the point whose intervals are meant, roughly: fewer intervals must be joined.
+    #[arg(long, value_name = "TIME", value_parser = crate::units::offset, default_value = "0", allow_hyphen_values = true,
+        help_heading = "How")]
+    shift: Nanos,
+    /// Where the sketches go.
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: PathBuf,
+}
+
+/// Join the sketches of two points, made by dwell owd sketch.
+#[derive(Args)]
+pub(super) struct JoinArguments {
+    /// The sketches of the point that packets pass first.
+    #[arg(value_name = "SENDER")]
+    sender: PathBuf,
+    /// The sketches of the point that packets pass later.
+    #[arg(value_name = "RECEIVER")]
+    receiver: PathBuf,
+    /// Say what is known of each interval, too.
+    #[arg(long, help_heading = "Output")]
+    intervals: bool,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// The paper's 72 kbit.
+const SKETCH_BYTES: usize = 9_000;
+
+/// The banks for so many bytes, whatever the traffic is: up to a million packets per interval, of which .01% to 10% are lost.
+fn params(bytes: usize, arguments: &PointArguments) -> Result<Params, Failure> {
+    let expected = Expected {
+        packets: 1_000_000,
+        mean: arguments.longest,
+        deviation: Nanos::new(arguments.longest.get() / 4),
+        ..Expected::default()
+    };
+    let params = Params::budget_for(bytes, &expected);
+    Ok(Params { seed: arguments.seed, ..params.map_err(|error| Failure::Usage(format!("--sketch-bytes: {error}")))? })
+}
+
+fn cutter(params: &Params, arguments: &PointArguments, shift: Nanos) -> Result<Cutter, Failure> {
+    Cutter::new(params.clone(), arguments.interval(), shift).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// What a sketch is made of.
+fn describe_sketch(params: &Params) -> BTreeMap<&'static str, Parameter> {
+    let banks: Vec<String> =
+        params.banks.iter().map(|bank| format!("{} rows of {:.2}%", bank.rows, bank.probability * 100.0)).collect();
+    BTreeMap::from([
+        ("sketch_bytes", Parameter::Integer(params.state_bytes() as u64)),
+        ("cells", Parameter::Integer(params.cells() as u64)),
+        ("banks", Parameter::Text(banks.join(", "))),
+    ])
+}
+
+/// Two points that sketch, and what joins them.
+pub(super) struct Sketches<'a> {
+    arguments: &'a Arguments,
+    params: Params,
+    points: [Cutter; 2],
+    join: Join,
+    /// All that was joined.
+    done: Vec<Joined>,
+    /// How many of these were taken.
+    taken: usize,
+}
+
+impl<'a> Sketches<'a> {
+    pub(super) fn new(arguments: &'a Arguments, beginning: &Beginning) -> Result<Self, Failure> {
+        let Beginning { ways, delay } = beginning;
+        if let Back::From(_) = ways.back {
+            let from: Vec<String> = ways.from.iter().map(ToString::to_string).collect();
+            let words = "the captures hold both directions, which sketches cannot tell apart: name the sender's side";
+            return Err(Failure::Usage(format!("{words}, as it seems --from {}", from.join(","))));
+        }
+        let bytes = arguments.sketch_bytes.unwrap_or(SKETCH_BYTES.min(arguments.memory / 4));
+        let params = params(bytes, &arguments.point)?;
+        let point = |shift| cutter(&params, &arguments.point, shift);
+        let points = [point(Nanos::ZERO)?, point(*delay)?];
+        Ok(Self { arguments, params, points, join: Join::default(), done: Vec::new(), taken: 0 })
+    }
+
+    fn send(&mut self, at: At) {
+        for summary in self.points[at as usize].take() {
+            match at {
+                At::Sender => self.join.sent(summary),
+                At::Receiver => self.join.received(summary),
+            }
+        }
+        self.done.extend(self.join.take());
+    }
+}
+
+impl Comparison for Sketches<'_> {
+    fn update(&mut self, at: At, seen: Seen, _: &Point) {
+        self.points[at as usize].update(&seen.crossing);
+        self.send(at);
+    }
+
+    fn end(&mut self, at: At) {
+        self.points[at as usize].end();
+        self.send(at);
+    }
+
+    fn take_intervals(&mut self) -> Vec<Interval> {
+        let new = self.done[self.taken..].iter().map(Interval::from).collect();
+        self.taken = self.done.len();
+        new
+    }
+
+    fn answer(&mut self) -> Answer {
+        self.join.end();
+        self.done.extend(self.join.take());
+        let mut parameters = describe(&self.arguments.point);
+        parameters.extend(describe_sketch(&self.params));
+        Answer {
+            total: Line::from(&self.done[..]),
+            reverse: None,
+            clock_offset: None,
+            flows: Vec::new(),
+            unsent: [None, Some(self.join.unjoined())],
+            is_exact: false,
+            state_bytes: self.points.iter().map(Cutter::state_bytes).sum(),
+            parameters,
+        }
+    }
+}
+
+/// `dwell owd sketch`.
+pub(super) fn sketch(arguments: &SketchArguments) -> Result<ExitCode, Failure> {
+    output::check_apart([&arguments.capture], [&arguments.output])?;
+    let params = params(arguments.sketch_bytes, &arguments.point)?;
+    let mut cutter = cutter(&params, &arguments.point, arguments.shift)?;
+    let ways = Ways { from: arguments.point.from.clone(), back: Back::None };
+    let mut point = Point::open(&arguments.capture, &arguments.point, None, &ways, Nanos::ZERO)?;
+    let mut to = Output::file(&arguments.output)?;
+    let progress = progress(point.progress().0);
+    let mut packets = 0u64;
+    while let Some(seen) = point.peek() {
+        cutter.update(&seen.crossing);
+        write(&cutter.take(), &mut to)?;
+        point.advance()?;
+        packets += 1;
+        if packets & 0xffff == 0 {
+            progress.set_position(point.progress().1);
+        }
+    }
+    progress.finish_and_clear();
+    cutter.end();
+    write(&cutter.take(), &mut to)?;
+    to.finish()?;
+    for warning in point.warnings() {
+        eprintln!("dwell: warning: {warning}");
+    }
+    Ok(if point.damage.is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+fn write(summaries: &[Summary], to: &mut Output) -> Result<()> {
+    for summary in summaries {
+        to.write_all(&summary.to_message())?;
+    }
+    Ok(())
+}
+
+/// `dwell owd join`.
+pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
+    let inputs = [&arguments.sender, &arguments.receiver];
+    output::check_apart(inputs, arguments.output.paths())?;
+    let mut warnings = Vec::new();
+    let sent = read(&arguments.sender, &mut warnings)?;
+    let received = read(&arguments.receiver, &mut warnings)?;
+    let params = sent[0].lda.params().clone();
+    let points = Points { sender: facts(&sent, None), receiver: facts(&received, None) };
+    let all = || sent.iter().chain(&received);
+    let start = all().map(|summary| summary.start.as_nanos()).min();
+    let end = all().map(|summary| summary.end.as_nanos()).max();
+    let bytes: usize = all().map(|summary| summary.lda.state_bytes()).sum();
+
+    let mut join = Join::default();
+    let mut received = received.into_iter().peekable();
+    for summary in sent {
+        while let Some(earlier) = received.next_if(|other| other.start < summary.start) {
+            join.received(earlier);
+        }
+        join.sent(summary);
+    }
+    received.for_each(|summary| join.received(summary));
+    join.end();
+    let joined = join.take();
+    if join.duplicates() > 0 {
+        warnings.push(format!("{} messages came twice", join.duplicates()));
+    }
+
+    let mut outputs = Outputs::open(&arguments.output, arguments.intervals)?;
+    outputs.take(joined.iter().map(Interval::from).collect())?;
+    outputs.finish(OwdReport {
+        schema: SCHEMA,
+        sources: inputs.map(|path| path.display().to_string()),
+        warnings,
+        span_ns: start.zip(end).map(|(start, end)| Span { start, end }),
+        frames: None,
+        points: Points { receiver: PointFacts { unsent: Some(join.unjoined()), ..points.receiver }, ..points },
+        memory: Memory { budget_bytes: None, state_bytes: bytes as u64 },
+        method: MethodFacts { name: "lda", exact: false, parameters: describe_sketch(&params) },
+        clock_offset_ns: None,
+        total: Line::from(&joined[..]),
+        reverse: None,
+        intervals: Vec::new(),
+        flows: Vec::new(),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn facts(summaries: &[Summary], unsent: Option<u64>) -> PointFacts {
+    let packets = summaries.iter().map(|summary| summary.lda.packets()).sum();
+    PointFacts { packets, unsent, ..PointFacts::default() }
+}
+
+/// The sound messages of a file, in the order of their numbers; at least one.
+fn read(path: &Path, warnings: &mut Vec<String>) -> Result<Vec<Summary>> {
+    let name = path.display();
+    let bytes = std::fs::read(path).with_context(|| name.to_string())?;
+    let (mut summaries, mut damaged, mut first) = (Vec::new(), 0, None);
+    for message in Messages::new(&bytes) {
+        match message {
+            Ok(summary) => summaries.push(summary),
+            Err(error) => {
+                damaged += 1;
+                first = first.or(Some(error));
+            }
+        }
+    }
+    if summaries.is_empty() {
+        let found = first.map_or_else(|| "an empty file".to_owned(), |error| error.to_string());
+        bail!("{name}: expected sketches made by dwell owd sketch: {found}");
+    }
+    if let Some(error) = first {
+        warnings.push(format!("{name}: {damaged} messages are damaged, the first: {error}"));
+    }
+    summaries.sort_by_key(|summary| summary.number);
+    Ok(summaries)
+}

@@ -1,0 +1,328 @@
+//! Two points: logs whose truth is known, captures made from them, and real taps where they are.
+
+use crate::run::{data, dwell, dwell_in, ends, names, testdata};
+use serde_json::Value;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+const MILLI: i64 = 1_000_000;
+const SECOND: i64 = 1_000_000_000;
+
+/// A packet, when it was sent, and how long it took if it arrived.
+struct Packet {
+    id: u64,
+    flow: u64,
+    bytes: u64,
+    sent: i64,
+    delay: Option<i64>,
+}
+
+/// A number in `0..1`.
+fn uniform(n: u64) -> f64 {
+    (dwell_types::hash::finish(n ^ 0x5eed) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// For ten seconds a packet a millisecond, of eight flows, 2% lost, with delays of 10 to 60 ms.
+fn packets() -> Vec<Packet> {
+    (0..10_000)
+        .map(|n| Packet {
+            id: n,
+            flow: (uniform(4 * n).powi(2) * 8.0) as u64,
+            bytes: 100 + n % 1_000,
+            sent: n as i64 * MILLI,
+            delay: (uniform(4 * n + 1) >= 0.02 || n == 0 || n == 9_999)
+                .then_some(10 * MILLI + (uniform(4 * n + 2).powi(2) * 5e7) as i64),
+        })
+        .collect()
+}
+
+/// Both logs, in the order of their times, the receiver's clock ahead by so much.
+fn write_logs(folder: &Path, packets: &[Packet], ahead: i64) {
+    let write = |name: &str, mut rows: Vec<(i64, &Packet)>| {
+        rows.sort_by_key(|&(at, _)| at);
+        let mut text = "at_ns,packet,flow,bytes\n".to_owned();
+        for (at, packet) in rows {
+            writeln!(text, "{at},p{},f{},{}", packet.id, packet.flow, packet.bytes).unwrap();
+        }
+        fs::write(folder.join(name), text).unwrap();
+    };
+    write("a.csv", packets.iter().map(|p| (p.sent, p)).collect());
+    write("b.csv", packets.iter().filter_map(|p| Some((p.sent + p.delay? + ahead, p))).collect());
+}
+
+fn logs(packets: &[Packet]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    write_logs(folder.path(), packets, 0);
+    folder
+}
+
+fn json(folder: &Path, more: &[&str]) -> Value {
+    let arguments = [&["owd", "--crossings", "a.csv", "b.csv", "--format", "json"], more].concat();
+    dwell_in(folder, &arguments).ok().json()
+}
+
+fn mean<'a>(packets: impl Iterator<Item = &'a Packet>) -> (f64, f64) {
+    let delays: Vec<f64> = packets.filter_map(|p| p.delay).map(|d| d as f64).collect();
+    (delays.iter().sum::<f64>() / delays.len() as f64, delays.len() as f64)
+}
+
+/// Every number that is counted adds up.
+#[track_caller]
+fn assert_conserved(line: &Value) {
+    let count = |name: &str| line[name].as_u64().unwrap_or_else(|| panic!("no {name} in {line}"));
+    let parts = count("received") + count("lost") + count("uncovered");
+    // Estimates are rounded.
+    assert!(parts.abs_diff(count("sent")) <= if line["loss_runs"].is_null() { count("sent") / 5 } else { 0 }, "{line}");
+}
+
+#[test]
+fn logs_give_the_truth() {
+    let packets = packets();
+    let folder = logs(&packets);
+    let report = json(folder.path(), &["--flows", "--top", "3"]);
+    assert_eq!((report["schema"].as_str(), report["method"]["exact"].as_bool()), (Some("dwell.owd/1"), Some(true)));
+    let total = &report["total"];
+    assert_conserved(total);
+    let (truth, received) = mean(packets.iter());
+    assert_eq!((total["sent"].as_u64(), total["received"].as_f64()), (Some(10_000), Some(received)));
+    assert_eq!(total["lost"].as_f64(), Some(10_000.0 - received));
+    let (low, value, high) = ends(&total["delay_ns"]["mean"]);
+    assert!((value / truth - 1.0).abs() < 1e-9 && low == value && high == value, "{value} {truth}");
+    assert_eq!(ends(&total["loss_rate"]).1, (10_000.0 - received) / 10_000.0);
+    assert!(report["frames"].is_null() && total["unusable"].is_null());
+
+    let intervals = report["intervals"].as_array().unwrap();
+    assert_eq!(intervals.len(), 10);
+    for (n, interval) in (0..).zip(intervals) {
+        assert_conserved(interval);
+        assert_eq!(interval["start_ns"].as_i64(), Some(n * SECOND));
+        let (truth, received) = mean(packets.iter().filter(|p| p.sent / SECOND == n));
+        assert_eq!((interval["sent"].as_u64(), interval["received"].as_f64()), (Some(1_000), Some(received)));
+        assert!((ends(&interval["delay_ns"]["mean"]).1 / truth - 1.0).abs() < 1e-9);
+    }
+
+    let flows = report["flows"].as_array().unwrap();
+    assert_eq!(flows.len(), 3);
+    let mut bytes = [0; 8];
+    packets.iter().for_each(|p| bytes[p.flow as usize] += p.bytes);
+    let mut ranked: Vec<usize> = (0..8).collect();
+    ranked.sort_by_key(|&flow| std::cmp::Reverse(bytes[flow]));
+    for (flow, &number) in flows.iter().zip(&ranked) {
+        assert_eq!(flow["flow"].as_str(), Some(format!("f{number}").as_str()));
+        assert_eq!(flow["bytes"].as_u64(), Some(bytes[number]));
+        let own = || packets.iter().filter(|p| p.flow == number as u64);
+        assert_eq!(flow["packets"].as_u64(), Some(own().count() as u64));
+        assert!((ends(&flow["delay_ns"]["mean"]).1 / mean(own()).0 - 1.0).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn small_memory_gives_estimates_with_intervals_that_hold() {
+    let packets = packets();
+    let folder = logs(&packets);
+    let (truth, received) = mean(packets.iter());
+    let mut held = 0;
+    for seed in 0..40 {
+        let report = json(folder.path(), &["--memory", "24KiB", "--longest", "200ms", "--seed", &seed.to_string()]);
+        assert_eq!(report["method"]["exact"], false);
+        assert!(report["memory"]["state_bytes"].as_u64() <= Some(24 << 10));
+        let total = &report["total"];
+        assert_conserved(total);
+        let (low, value, high) = ends(&total["delay_ns"]["mean"]);
+        assert!((value / truth - 1.0).abs() < 0.2 && low < high);
+        held += u64::from((low..=high).contains(&truth));
+        let rate = ends(&total["loss_rate"]);
+        assert!(rate.0 <= 1.0 - received / 1e4 + 0.02 && rate.2 >= 1.0 - received / 1e4 - 0.02, "{rate:?}");
+    }
+    // Of 40 intervals of 95%, fewer than 30 hold the truth with a chance of 3·10⁻⁶; not all have the same seed of the test.
+    assert!(held >= 30, "{held} of 40 intervals hold the truth");
+}
+
+/// Sketches, together and apart, say what all packets say.
+#[test]
+fn sketches_join() {
+    let packets = packets();
+    let folder = logs(&packets);
+    let (truth, received) = mean(packets.iter());
+    let together = json(folder.path(), &["--method", "lda"]);
+    for (name, log) in [("a.dwell", "a.csv"), ("b.dwell", "b.csv")] {
+        let shift = if log == "b.csv" { "25ms" } else { "0" };
+        dwell_in(folder.path(), &["owd", "sketch", "--crossings", log, "--shift", shift, "-o", name]).ok();
+    }
+    let apart = dwell_in(folder.path(), &["owd", "join", "a.dwell", "b.dwell", "--format", "json"]).ok().json();
+    for report in [&together, &apart] {
+        let total = &report["total"];
+        assert_eq!((report["method"]["name"].as_str(), total["sent"].as_u64()), (Some("lda"), Some(10_000)));
+        let covered = 10_000 - total["uncovered"].as_u64().unwrap();
+        assert!(covered >= 7_500, "{covered}");
+        let lost = total["lost"].as_f64().unwrap() / covered as f64;
+        assert!((lost - (1.0 - received / 1e4)).abs() < 0.004, "{lost}");
+        let (low, value, high) = ends(&total["delay_ns"]["mean"]);
+        // Half of the cells are spoilt by loss and by packets that overtake others at the borders.
+        assert!((value / truth - 1.0).abs() < 0.05 && low < value && value < high, "{value} {truth}");
+        assert!(total["delay_ns"]["p50"].is_null() && total["jitter_ns"].is_null());
+        let intervals = report["intervals"].as_array().unwrap();
+        assert_eq!(intervals.iter().map(|i| i["sent"].as_u64().unwrap()).sum::<u64>(), 10_000);
+        assert!(intervals.iter().filter(|i| i["unusable"].is_null()).count() >= 5);
+    }
+}
+
+#[test]
+fn damaged_sketches_are_never_wrong() {
+    let packets = packets();
+    let folder = logs(&packets);
+    let sketch = |log: &str, name: &str, seed: &str| {
+        dwell_in(folder.path(), &["owd", "sketch", "--crossings", log, "--seed", seed, "-o", name]).ok();
+    };
+    sketch("a.csv", "a.dwell", "0");
+    sketch("b.csv", "b.dwell", "0");
+    sketch("b.csv", "foreign.dwell", "1");
+    let mut bytes = fs::read(folder.path().join("b.dwell")).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(folder.path().join("damaged.dwell"), &bytes).unwrap();
+    fs::write(folder.path().join("cut.dwell"), &bytes[..middle]).unwrap();
+    let join = |name: &str| dwell_in(folder.path(), &["owd", "join", "a.dwell", name, "--format", "json"]);
+    let usable = |report: &Value| -> u64 {
+        let intervals = report["intervals"].as_array().unwrap();
+        intervals.iter().filter(|i| i["unusable"].is_null()).map(|i| i["sent"].as_u64().unwrap()).sum()
+    };
+    let whole = join("b.dwell").ok().json();
+    for name in ["damaged.dwell", "cut.dwell"] {
+        let run = join(name);
+        assert!(run.code == 0 && run.err.contains("1 messages are damaged"), "{}", run.err);
+        let report = run.json();
+        assert!(usable(&report) < usable(&whole));
+        for interval in report["intervals"].as_array().unwrap().iter().filter(|i| i["unusable"].is_null()) {
+            assert!(ends(&interval["loss_rate"]).1 < 0.06, "{interval}");
+        }
+    }
+    let report = join("foreign.dwell").json();
+    assert_eq!(usable(&report), 0);
+    assert!(report["total"]["delay_ns"]["mean"].is_null() && !report["total"]["unusable"].is_null());
+}
+
+#[test]
+fn clocks_that_disagree_are_said() {
+    let packets = packets();
+    let folder = tempfile::tempdir().unwrap();
+    write_logs(folder.path(), &packets, -200 * MILLI);
+    let arguments = ["owd", "--crossings", "a.csv", "b.csv", "--format", "json"];
+    let run = dwell_in(folder.path(), &arguments);
+    assert!(run.err.contains("--swap") && run.err.contains("--clock-offset"), "{}", run.err);
+    let truth = mean(packets.iter()).0;
+    assert!((ends(&run.json()["total"]["delay_ns"]["mean"]).1 - truth + 200e6).abs() < 1.0);
+    let mended = dwell_in(folder.path(), &[&arguments[..], &["--clock-offset", "-200ms"]].concat()).ok().json();
+    assert!((ends(&mended["total"]["delay_ns"]["mean"]).1 - truth).abs() < 1.0);
+
+    fs::write(folder.path().join("b.csv"), "at_ns,packet\n5,other\n").unwrap();
+    let run = dwell_in(folder.path(), &arguments);
+    assert!(run.code == 0 && run.err.contains("no packet was seen at both points"), "{}", run.err);
+    let total = &run.json()["total"];
+    assert!(total["delay_ns"]["mean"].is_null() && total["loss_rate"].is_null() && total["lost"] == 0);
+}
+
+#[test]
+fn what_cannot_be_is_said_in_one_line() {
+    let folder = logs(&packets());
+    let cases: [(i32, &[&str], &str); 5] = [
+        (2, &["--crossings", "a.csv", "b.csv", "--memory", "1KiB"], "KiB would do"),
+        (1, &["a.csv", "b.csv"], "a.csv: expected a pcap"),
+        (1, &["--crossings", "a.csv", "none.csv"], "none.csv"),
+        (1, &["join", "a.csv", "b.csv"], "a.csv: expected sketches made by dwell owd sketch"),
+        (1, &["--crossings", "a.csv", "b.csv", "-o", "none/x"], "none/x: cannot be written"),
+    ];
+    for (code, arguments, words) in cases {
+        let run = dwell_in(folder.path(), &[&["owd"], arguments].concat());
+        assert!(
+            run.code == code && run.err.contains(words) && run.err.lines().count() == 1,
+            "{} {}",
+            run.code,
+            run.err
+        );
+        assert!(run.out.is_empty() && names(folder.path()) == ["a.csv", "b.csv"]);
+    }
+    fs::write(folder.path().join("b.csv"), "at_ns,packet\n5,x\nnoon,y\n").unwrap();
+    let run = dwell_in(folder.path(), &["owd", "--crossings", "a.csv", "b.csv"]);
+    assert!(run.code == 1 && run.err.contains("b.csv: line 3: expected a whole number"), "{}", run.err);
+}
+
+#[test]
+fn every_form_is_written() {
+    let folder = logs(&packets());
+    let run = |more: &[&str]| dwell_in(folder.path(), &[&["owd", "--crossings", "a.csv", "b.csv"], more].concat()).ok();
+    let table = String::from_utf8(run(&["--interval", "2s", "--flows", "--plot", "plot.svg"]).out).unwrap();
+    assert!(table.contains("10,000 = 9,7") && table.contains("exact: every packet was compared"), "{table}");
+    assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
+    let lines: Vec<Value> = String::from_utf8(run(&["--format", "jsonl"]).out)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!((lines.len(), lines[10]["total"]["sent"].as_u64()), (11, Some(10_000)));
+    let csv = run(&["--format", "csv", "--flows"]).out;
+    let kinds: Vec<String> =
+        csv::Reader::from_reader(&csv[..]).records().map(|record| record.unwrap()[0].to_owned()).collect();
+    assert_eq!((kinds.len(), kinds[0].as_str(), kinds[18].as_str()), (19, "total", "flow"));
+    let metrics = String::from_utf8(run(&["--format", "openmetrics"]).out).unwrap();
+    assert!(metrics.contains("dwell_owd_packets_total{direction=\"forward\",flow=\"\",fate=\"lost\"} "));
+    assert!(metrics.ends_with("# EOF\n"));
+    let plot = fs::read_to_string(folder.path().join("plot.svg")).unwrap();
+    assert!(plot.contains("loss") && plot.contains("</svg>"));
+    assert_eq!(names(folder.path()), ["a.csv", "b.csv", "plot.svg"]);
+}
+
+/// One capture at two points: its delays are zero, its directions cannot be told, and nothing is lost.
+#[test]
+fn a_capture_and_its_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("copy.pcapng");
+    let capture = names(Path::new(&testdata("mixed"))).into_iter().find(|name| name.contains(".pcap")).unwrap();
+    let capture = testdata(&format!("mixed/{capture}"));
+    fs::copy(&capture, &copy).unwrap();
+    let report = dwell(&["owd", &capture, copy.to_str().unwrap(), "--format", "json"]).ok().json();
+    let total = &report["total"];
+    assert_conserved(total);
+    assert_eq!((&total["lost"], &total["uncovered"]), (&0.into(), &0.into()));
+    assert_eq!(ends(&total["delay_ns"]["mean"]).1, 0.0);
+    assert_eq!(total["sent"], report["points"]["sender"]["frames"]["decoded"]);
+}
+
+/// What is published of these captures, and what other programs find in them.
+#[test]
+fn real_taps() {
+    let Some(folder) = data() else { return };
+    let folder = folder.join("captures/two-point");
+    let run = |a: &str, b: &str, more: &[&str]| {
+        let [a, b] = [a, b].map(|name| folder.join(name).to_str().unwrap().to_owned());
+        dwell(&[&["owd", &a, &b, "--format", "json"], more].concat()).json()
+    };
+    let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("no number: {value}"));
+
+    // 1,000 packets around one bridge take 4.41 to 4.67 µs.
+    let bridge = run("tsn-bridge/tap-downstream.pcap", "tsn-bridge/tap-upstream.pcap", &[]);
+    let delays = &bridge["total"]["delay_ns"];
+    assert_eq!((number(&bridge["total"]["received"]), number(&bridge["total"]["lost"])), (1_000, 0));
+    assert_eq!((ends(&delays["min"]).1, ends(&delays["max"]).1), (4_410.0, 4_670.0));
+
+    // 2,764 packets of one TCP run were seen at both ends, on an emulated path of 50 ms.
+    let ends_of = run("end-to-end/client.pcap", "end-to-end/server.pcap", &[]);
+    let both = number(&ends_of["total"]["received"]) + number(&ends_of["reverse"]["received"]);
+    assert_eq!(both, 2_764);
+    let offset = &ends_of["clock_offset_ns"];
+    assert!(offset["low"].as_i64() < Some(-50 * MILLI + MILLI) && offset["high"].as_i64() > Some(50 * MILLI - MILLI));
+    for direction in ["total", "reverse"] {
+        assert!(ends(&ends_of[direction]["delay_ns"]["min"]).1 >= 5e7 && number(&ends_of[direction]["lost"]) > 5);
+    }
+
+    // 7,058 PTP messages passed three switches.
+    let points = ["point1-s1-in.pcap", "point2-s2-in.pcap", "point3-s3-in.pcap"].map(|p| format!("three-hop-ptp/{p}"));
+    for hop in points.windows(2) {
+        let report = run(&hop[0], &hop[1], &["--longest", "60s", "--flows", "--top", "1"]);
+        let flow = &report["flows"][0];
+        assert_eq!((number(&flow["packets"]), number(&flow["received"])), (7_058, 7_058));
+        let median = ends(&flow["delay_ns"]["p50"]).1;
+        assert!((1e6..4e6).contains(&median) && ends(&flow["delay_ns"]["min"]).1 >= 0.0, "{median}");
+    }
+}
