@@ -20,3 +20,5 @@ pub use delays::Delays;
 pub mod exchange;
 // Frames, for the whole path from capture to report.
 pub mod packet;
+// Packets at two points, for sketches.
+pub mod crossing;
