@@ -2,5 +2,6 @@
 
 pub mod capture;
 pub mod headers;
+pub mod lda;
 pub mod pair;
 pub mod store;

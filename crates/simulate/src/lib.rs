@@ -18,7 +18,7 @@ mod delays;
 pub use delays::Delays;
 // Requests and responses, for sketches.
 pub mod exchange;
+// Packets from one point to another, for sketches at both.
+pub mod crossing;
 // Frames, for the whole path from capture to report.
 pub mod packet;
-// Packets at two points, for sketches.
-pub mod crossing;

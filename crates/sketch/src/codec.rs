@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0..4    "dwel"
-//! 4       kind of sketch (1 delay store)
+//! 4       kind of sketch (1 delay store, 2 lossy difference aggregator)
 //! 5       version of this kind's layout
 //! 6..n-8  the sketch, integers little-endian, floats as their IEEE 754 bits
 //! n-8..n  64-bit hash of everything before (`dwell_types::hash::bytes`, seed 0)
@@ -83,6 +83,10 @@ impl Writer {
         self.u64(value.to_bits());
     }
 
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        self.0.extend(bytes);
+    }
+
     pub(crate) fn finish(mut self) -> Vec<u8> {
         let checksum = checksum(&self.0);
         self.u64(checksum);
@@ -154,6 +158,17 @@ impl<'a> Reader<'a> {
             return Err(CodecError::Length { needed: self.total.saturating_add(missing), present: self.total });
         }
         Ok(count as usize)
+    }
+
+    /// So many bytes as they are.
+    pub(crate) fn bytes(&mut self, len: usize) -> Result<Vec<u8>, CodecError> {
+        let missing = CodecError::Length {
+            needed: self.total.saturating_add(len.saturating_sub(self.rest.len())),
+            present: self.total,
+        };
+        let (bytes, rest) = self.rest.split_at_checked(len).ok_or(missing)?;
+        self.rest = rest;
+        Ok(bytes.to_vec())
     }
 
     pub(crate) fn finish(self) -> Result<(), CodecError> {

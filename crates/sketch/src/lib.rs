@@ -32,6 +32,11 @@ pub mod distribution;
 pub mod rtt;
 // What packets leave behind at each of two points.
 pub mod cell;
+// Mean and standard deviation of one-way delays, with intervals; then what measures them between two points.
+pub mod lda;
+pub mod moments;
+pub mod probes;
+pub mod trajectory;
 // Sketches as bytes.
 pub mod codec;
 // Pieces that the methods share.

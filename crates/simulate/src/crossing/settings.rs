@@ -1,0 +1,166 @@
+use crate::{Distribution, DistributionError};
+use core::fmt;
+use dwell_types::{Nanos, Timestamp};
+
+/// What a stream of packets between two points is like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// When the first packet is sent.
+    pub start: Timestamp,
+    /// Packets per second at the sender, evenly spaced.
+    pub rate: f64,
+    /// Packets that the sender counts.
+    pub packets: u64,
+    /// Which packets belong together.
+    pub flows: Flows,
+    /// What all packets of a flow wait: drawn once for each flow.
+    pub flow_delays: Distribution,
+    /// What a packet waits beside that: drawn for each packet. Packets overtake each other where delays vary by more than
+    /// the gap between them.
+    pub delays: Distribution,
+    /// Which packets are lost.
+    pub loss: Loss,
+    /// The receiver's interval begins and ends so many packets after the sender's, as if the marks between intervals had
+    /// been overtaken: the first ones sent are not counted at the receiver, and as many that the sender did not count are.
+    pub displaced: u32,
+}
+
+/// How packets belong to flows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Flows {
+    /// Flows that send at any time, each as often; when one has ended another begins.
+    pub active: u32,
+    /// Packets of a flow.
+    pub sizes: FlowSizes,
+}
+
+/// How many packets flows have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FlowSizes {
+    /// All that there are: flows never end.
+    Endless,
+    /// Always the same number, at least 1.
+    Fixed(u32),
+    /// P(size > x) = (least/x)^shape, rounded down; at most 2³¹.
+    Pareto {
+        /// Smallest size, at least 1.
+        least: u32,
+        /// Tail index, above zero; the mean is infinite up to one.
+        shape: f64,
+    },
+}
+
+/// Which packets are lost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Loss {
+    /// None.
+    None,
+    /// Each with this probability, independently of the others.
+    Uniform(f64),
+    /// Runs of lost packets and runs of packets that arrive, both of geometric length.
+    Bursts {
+        /// Share of the packets that are lost.
+        share: f64,
+        /// Mean length of a run of lost packets, at least 1.
+        packets: f64,
+    },
+}
+
+/// Why settings cannot be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SettingsError {
+    /// Packets per second must be above zero and at most 10⁹.
+    Rate(f64),
+    /// At least one flow sends, and at most 2²⁴ do.
+    Active(u32),
+    /// Flows have at least one packet, and a tail index above zero.
+    Sizes(FlowSizes),
+    /// The share of lost packets must be in `0..1`, runs at least one packet long, and runs that arrive not shorter.
+    Loss(Loss),
+    /// The delays of packets or flows cannot be.
+    Delays(DistributionError),
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rate(rate) => write!(f, "{rate} packets per second: expected above 0 and up to 1e9"),
+            Self::Active(flows) => write!(f, "{flows} flows at a time: expected from 1 to 16777216"),
+            Self::Sizes(sizes) => write!(f, "flows of {sizes:?} packets: expected at least 1 and a shape above 0"),
+            Self::Loss(loss) => write!(
+                f,
+                "loss {loss:?}: expected a share from 0 to below 1, and runs of at least one packet, lost or not"
+            ),
+            Self::Delays(error) => write!(f, "delays: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for SettingsError {}
+
+impl Loss {
+    /// Share of the packets that are lost.
+    pub const fn share(&self) -> f64 {
+        match *self {
+            Self::None => 0.0,
+            Self::Uniform(share) | Self::Bursts { share, .. } => share,
+        }
+    }
+}
+
+impl Settings {
+    /// The paper's main stream [kompella12 §IV-A]: 5 M packets in a second, Weibull delays of shape .6 with mean 200 ns, no loss.
+    ///
+    /// The paper lets a packet begin only after the previous one has arrived; here they are evenly spaced and may overtake
+    /// each other, which sums of times do not notice.
+    pub fn lda_weibull() -> Self {
+        // 200 ns / Γ(1 + 1/.6), with Γ(8/3) = 1.504575.
+        Self::lda(Distribution::Weibull { scale: Nanos::new(133), shape: 0.6 })
+    }
+
+    /// The same with any delays.
+    pub fn lda(delays: Distribution) -> Self {
+        Self {
+            start: Timestamp::from_nanos(0),
+            rate: 5e6,
+            packets: 5_000_000,
+            flows: Flows { active: 1, sizes: FlowSizes::Endless },
+            flow_delays: Distribution::Constant(Nanos::ZERO),
+            delays,
+            loss: Loss::None,
+            displaced: 0,
+        }
+    }
+
+    /// The stream with this many packets at the sender.
+    pub fn with_packets(mut self, packets: u64) -> Self {
+        self.packets = packets;
+        self
+    }
+
+    pub(super) fn check(&self) -> Result<(), SettingsError> {
+        if !(self.rate > 0.0 && self.rate <= 1e9) {
+            return Err(SettingsError::Rate(self.rate));
+        }
+        if !(1..=1 << 24).contains(&self.flows.active) {
+            return Err(SettingsError::Active(self.flows.active));
+        }
+        let sane_sizes = match self.flows.sizes {
+            FlowSizes::Endless => true,
+            FlowSizes::Fixed(packets) => packets >= 1,
+            FlowSizes::Pareto { least, shape } => least >= 1 && shape > 0.0 && shape.is_finite(),
+        };
+        if !sane_sizes {
+            return Err(SettingsError::Sizes(self.flows.sizes));
+        }
+        let share = self.loss.share();
+        let sane_runs = match self.loss {
+            Loss::Bursts { packets, .. } => packets >= 1.0 && packets.is_finite() && packets * (1.0 - share) >= share,
+            Loss::None | Loss::Uniform(_) => true,
+        };
+        if !((0.0..1.0).contains(&share) && sane_runs) {
+            return Err(SettingsError::Loss(self.loss));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,148 @@
+//! Streams of passages are what their settings say.
+//!
+//! Tolerances: six standard errors each, a chance of 2·10⁻⁹ to fail without reason per comparison.
+
+use dwell_simulate::Distribution;
+use dwell_simulate::crossing::{FlowSizes, Flows, Loss, Passage, Passages, Settings, SettingsError, Truth};
+use dwell_types::{FlowId, Nanos, hash};
+use std::collections::{HashMap, HashSet};
+
+fn passages(settings: &Settings) -> Vec<Passage> {
+    Passages::new(settings, 5).expect("valid settings").collect()
+}
+
+fn truth(passages: &[Passage]) -> Truth {
+    let mut truth = Truth::default();
+    passages.iter().for_each(|passage| truth.update(passage));
+    truth
+}
+
+fn weibull(packets: u64) -> Settings {
+    Settings::lda_weibull().with_packets(packets)
+}
+
+/// Mean 200.1 ns and standard deviation 351.8 ns; the fourth central moment of this Weibull is 40.5 variances squared, so a
+/// million packets have standard errors of .35 ns and 1.1 ns. Rounding adds nothing to the mean.
+#[test]
+fn delays_are_those_of_the_lda_paper() {
+    let seen = passages(&weibull(1_000_000));
+    let truth = truth(&seen);
+    let (mean, std) = (truth.mean().unwrap(), truth.std().unwrap());
+    assert!((mean - 200.1).abs() < 6.0 * 0.36, "{mean}");
+    assert!((std - 351.8).abs() < 6.0 * 1.1, "{std}");
+    assert_eq!(seen.iter().map(|passage| passage.packet).collect::<HashSet<_>>().len(), seen.len());
+    let naive: i64 = seen.iter().filter_map(Passage::delay).map(Nanos::get).sum();
+    assert_eq!(naive as f64 / seen.len() as f64, mean);
+}
+
+/// Runs of lost packets have the asked mean, and the asked share of packets is lost. A share from *n* runs of mean *b* has a
+/// variance of about 2 share (1 − share) b/packets.
+#[test]
+fn losses_come_alone_or_in_bursts() {
+    let packets = 1_000_000;
+    let none = truth(&passages(&weibull(packets)));
+    assert_eq!((none.lost, none.both), (0, packets));
+    for (loss, mean_run) in [
+        (Loss::Uniform(0.2), 1.25),
+        (Loss::Uniform(0.001), 1.001),
+        (Loss::Bursts { share: 0.05, packets: 100.0 }, 100.0),
+        (Loss::Bursts { share: 0.5, packets: 1.0 }, 1.0),
+    ] {
+        let seen = passages(&Settings { loss, ..weibull(packets) });
+        let truth = truth(&seen);
+        assert_eq!((truth.sent, truth.received + truth.lost, truth.both), (packets, packets, truth.received));
+        let share = loss.share();
+        let bound = 6.0 * (2.0 * share * (1.0 - share) * mean_run / packets as f64).sqrt();
+        let found = truth.lost as f64 / packets as f64;
+        assert!((found - share).abs() < bound, "{loss:?}: {found}");
+        let runs = seen.chunk_by(|a, b| a.is_lost == b.is_lost).filter(|run| run[0].is_lost).count() as f64;
+        let mean = truth.lost as f64 / runs;
+        assert!((mean - mean_run).abs() <= 6.0 * mean_run / runs.sqrt(), "{loss:?}: runs of {mean}");
+    }
+}
+
+/// Flows end at their size, begin anew, and wait alike.
+#[test]
+fn packets_belong_to_flows() {
+    let settings = Settings {
+        flows: Flows { active: 10, sizes: FlowSizes::Fixed(100) },
+        flow_delays: Distribution::Uniform { low: Nanos::new(1_000), high: Nanos::new(2_000_000) },
+        delays: Distribution::Constant(Nanos::new(7)),
+        ..weibull(50_000)
+    };
+    let mut sizes: HashMap<FlowId, (u32, Nanos)> = HashMap::new();
+    for passage in passages(&settings) {
+        let delay = passage.delay().unwrap();
+        let (size, of_flow) = sizes.entry(passage.flow).or_insert((0, delay));
+        *size += 1;
+        assert_eq!(delay, *of_flow);
+    }
+    assert!(sizes.values().filter(|(size, _)| *size == 100).count() >= 490);
+    assert!(sizes.values().all(|(size, _)| *size <= 100));
+    let delays: HashSet<Nanos> = sizes.values().map(|&(_, delay)| delay).collect();
+    assert!(delays.len() > 450, "{}", delays.len());
+
+    let heavy = FlowSizes::Pareto { least: 2, shape: 1.5 };
+    let settings = Settings { flows: Flows { active: 1, sizes: heavy }, ..weibull(200_000) };
+    let seen = passages(&settings);
+    let sizes: Vec<usize> = seen.chunk_by(|a, b| a.flow == b.flow).map(<[Passage]>::len).collect();
+    let share = |beyond: usize| sizes.iter().filter(|&&size| size >= beyond).count() as f64 / sizes.len() as f64;
+    for (beyond, expected) in [(2, 1.0f64), (8, 0.125), (32, 1.0 / 64.0)] {
+        let bound = 6.0 * (expected / sizes.len() as f64).sqrt();
+        assert!((share(beyond) - expected).abs() < bound, "{beyond}: {}", share(beyond));
+    }
+}
+
+/// The two intervals hold other packets at their ends; what only one of them holds has no delay.
+#[test]
+fn intervals_may_be_displaced() {
+    let seen = passages(&Settings { displaced: 100, ..weibull(1_000) });
+    let truth = truth(&seen);
+    assert_eq!((seen.len(), truth.sent, truth.received, truth.both, truth.lost), (1_100, 1_000, 1_000, 900, 0));
+    assert!(seen[..100].iter().all(|passage| passage.received.is_none()));
+    assert!(seen[1_000..].iter().all(|passage| passage.sent.is_none() && passage.at_sender().is_none()));
+}
+
+/// The first passages of a stream with everything in it, hashed. Changes only with a deliberate change of the streams.
+#[test]
+fn the_same_stream_everywhere() {
+    let settings = Settings {
+        flows: Flows { active: 3, sizes: FlowSizes::Pareto { least: 1, shape: 1.2 } },
+        flow_delays: Distribution::Uniform { low: Nanos::new(0), high: Nanos::new(5_000) },
+        loss: Loss::Bursts { share: 0.1, packets: 5.0 },
+        displaced: 10,
+        ..weibull(50_000)
+    };
+    let digest = |seed| {
+        let words = Passages::new(&settings, seed).unwrap().flat_map(|passage| {
+            let at = passage.at_sender().map_or(-1, |crossing| crossing.at.as_nanos());
+            let delay = passage.delay().map_or(-1, Nanos::get);
+            [passage.packet.0, passage.flow.0, at as u64, delay as u64]
+        });
+        hash::finish(words.fold(0, hash::absorb))
+    };
+    assert_ne!(digest(1), digest(2));
+    assert_eq!(format!("{:016x}", digest(1)), "50c8f60d329f0d27");
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let error = |settings: Settings| Passages::new(&settings, 1).unwrap_err();
+    let sound = || weibull(1);
+    assert_eq!(error(Settings { rate: 0.0, ..sound() }), SettingsError::Rate(0.0));
+    for loss in [
+        Loss::Uniform(1.0),
+        Loss::Uniform(f64::NAN),
+        Loss::Bursts { share: 0.1, packets: 0.5 },
+        Loss::Bursts { share: 0.9, packets: 2.0 },
+    ] {
+        assert!(matches!(error(Settings { loss, ..sound() }), SettingsError::Loss(_)), "{loss:?}");
+    }
+    let flows = |active, sizes| Settings { flows: Flows { active, sizes }, ..sound() };
+    assert_eq!(error(flows(0, FlowSizes::Endless)), SettingsError::Active(0));
+    let sizes = FlowSizes::Pareto { least: 1, shape: 0.0 };
+    assert_eq!(error(flows(1, sizes)), SettingsError::Sizes(sizes));
+    assert_eq!(error(flows(1, FlowSizes::Fixed(0))), SettingsError::Sizes(FlowSizes::Fixed(0)));
+    let delays = Distribution::Constant(Nanos::new(-1));
+    assert!(matches!(error(Settings { flow_delays: delays, ..sound() }), SettingsError::Delays(_)));
+}

@@ -1,0 +1,79 @@
+//! Speed of what measures between two points: packets already hashed, state in the second-level cache.
+//!
+//! `cargo bench -p dwell-sketch --bench crossings`. Every case takes the same 4 M packets at both points five times, prints the
+//! fastest and the median run in nanoseconds per packet and point, and checks the answer: a sketch that is fast and wrong fails.
+
+use dwell_sketch::lda::{Bank, CellSize, Lda, Params};
+use dwell_sketch::moments::{Level, Moments};
+use dwell_sketch::trajectory::Trajectory;
+use dwell_types::{PacketId, Timestamp, hash};
+use std::hint::black_box;
+
+const PACKETS: u64 = 4_000_000;
+const MEAN: f64 = 500.0;
+
+/// Time that this thread has spent on a processor: other work on the machine does not count.
+fn cpu_ns() -> f64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux with scheduler statistics");
+    stat.split(' ').next().and_then(|ns| ns.parse().ok()).expect("the first field is a number")
+}
+
+/// Packets 200 ns apart, of which one in a thousand is lost; delays of 0 to 1,000 ns.
+fn streams() -> [Vec<(PacketId, Timestamp)>; 2] {
+    let at = |i: u64, delay: u64| Timestamp::from_nanos((i * 200 + delay) as i64);
+    let packet = |i: u64| PacketId(hash::finish(i));
+    let arrives = |i: &u64| !hash::finish(!i).is_multiple_of(1_000);
+    let sent = (0..PACKETS).map(|i| (packet(i), at(i, 0))).collect();
+    [sent, (0..PACKETS).filter(arrives).map(|i| (packet(i), at(i, hash::finish(i ^ 0x5555) % 1_001))).collect()]
+}
+
+/// Prints the times of a sketch that takes both streams; its interval for the mean, 5 times as wide, must hold the truth.
+fn measure<S>(
+    name: &str,
+    streams: &[Vec<(PacketId, Timestamp)>; 2],
+    make: impl Fn() -> S,
+    update: impl Fn(&mut S, PacketId, Timestamp),
+    answer: impl Fn(&S, &S) -> Option<Moments>,
+) {
+    let mut times = Vec::new();
+    for _ in 0..5 {
+        let start = cpu_ns();
+        let [sender, receiver] = [0, 1].map(|point| {
+            let mut sketch = make();
+            streams[point].iter().for_each(|&(packet, at)| update(&mut sketch, packet, at));
+            sketch
+        });
+        times.push((cpu_ns() - start) / (streams[0].len() + streams[1].len()) as f64);
+        let mean = answer(&sender, &receiver).expect("enough packets").mean(Level::P95);
+        assert!((mean.value - MEAN).abs() < 5.0 * (mean.high - mean.low), "{name}: {mean:?}");
+        black_box(mean);
+    }
+    times.sort_unstable_by(f64::total_cmp);
+    println!("{name:36} {:6.2} {:6.2} ns/packet {:8.1} M/s", times[0], times[2], 1e3 / times[2]);
+}
+
+fn measure_lda(name: &str, streams: &[Vec<(PacketId, Timestamp)>; 2], params: &Params) {
+    let make = || Lda::new(params.clone()).expect("parameters are in range");
+    let name = format!("lda {name}, {} bytes", params.state_bytes());
+    measure(&name, streams, make, Lda::update, |sender, receiver| {
+        receiver.since(sender).ok().and_then(|answer| answer.delays)
+    });
+}
+
+fn main() {
+    let streams = streams();
+    for bytes in [9216, 1 << 18] {
+        let params = Params::budget(bytes).expect("enough bytes");
+        measure_lda("default", &streams, &params);
+    }
+    for cell in CellSize::ALL {
+        // Everything is sampled: the most work there can be.
+        let rows = ((256 << 10) / cell.bytes()) as u32;
+        let params = Params { banks: vec![Bank { rows, probability: 1.0 }], cell, seed: 1 };
+        measure_lda(&format!("of all, {} bit", 8 * cell.bytes()), &streams, &params);
+    }
+    let make = || Trajectory::new(9216, 1).expect("enough bytes");
+    measure("trajectory, 9216 bytes", &streams, make, Trajectory::update, |sender, receiver| {
+        receiver.since(sender).ok().flatten()
+    });
+}

@@ -1,0 +1,199 @@
+//! Which banks suit a range of losses.
+
+use super::{Bank, CellSize, Params, ParamsError};
+use dwell_types::Nanos;
+use std::ops::RangeInclusive;
+
+/// What an interval may hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expected {
+    /// Packets of an interval.
+    pub packets: u64,
+    /// Shares of them that may be lost.
+    pub loss: RangeInclusive<f64>,
+    /// Largest mean delay, the offset between the clocks included.
+    pub mean: Nanos,
+    /// Largest standard deviation of the delays.
+    pub deviation: Nanos,
+}
+
+impl Default for Expected {
+    /// Two sides of a router, as in the paper: 5 M packets, 0.01% to 10% loss, a mean of up to 100 µs, deviations of up to 10 µs.
+    fn default() -> Self {
+        Self { packets: 5_000_000, loss: 1e-4..=0.1, mean: Nanos::new(100_000), deviation: Nanos::new(10_000) }
+    }
+}
+
+/// Banks that a budget is divided into: with five the worst case is as good, with three it is 4% worse.
+const BANKS: usize = 4;
+
+impl Params {
+    /// The best sketch in so many bytes for [`Expected::default`].
+    pub fn budget(bytes: usize) -> Result<Self, ParamsError> {
+        Self::budget_for(bytes, &Expected::default())
+    }
+
+    /// The best sketch in so many bytes, seed 0: the smallest cells that tell these delays, and the rows and probabilities that
+    /// minimise, over the range of losses, the largest standard error relative to that of the best single bank for each.
+    ///
+    /// Equal arguments give equal parameters on every platform. Fewer packets than expected are lost in smaller numbers, which the same
+    /// banks serve if they are within the range.
+    pub fn budget_for(bytes: usize, expected: &Expected) -> Result<Self, ParamsError> {
+        let losses = (expected.packets as f64 * expected.loss.start(), expected.packets as f64 * expected.loss.end());
+        if !(*expected.loss.start() > 0.0 && losses.0 <= losses.1 && *expected.loss.end() <= 1.0 && losses.1 >= 1.0) {
+            return Err(ParamsError::Expected);
+        }
+        const LEAST_CELLS: usize = 64;
+        for cell in CellSize::ALL {
+            let cells = bytes.saturating_sub(Self::counter_bytes(BANKS)) / cell.bytes();
+            if cells < LEAST_CELLS {
+                let needed = LEAST_CELLS * cell.bytes() + Self::counter_bytes(BANKS);
+                return Err(ParamsError::Bytes { given: bytes, needed });
+            }
+            let banks = Ladder::climb(cells.min(1 << 24) as f64, losses).banks(cells.min(1 << 24) as u32);
+            if cell == CellSize::Bits128 || expected.fits(cell, &banks) {
+                return Ok(Self { banks, cell, seed: 0 });
+            }
+        }
+        Err(ParamsError::Expected)
+    }
+}
+
+impl Expected {
+    /// Whether what the cells leave open can be told: counts to within 8 standard deviations, sums of delays to within 6, and
+    /// to within 4 of what the next sparser bank predicts.
+    fn fits(&self, cell: CellSize, banks: &[Bank]) -> bool {
+        let packets = self.packets as f64;
+        let (mean, deviation) = (self.mean.get().unsigned_abs() as f64, self.deviation.get().unsigned_abs() as f64);
+        let half = |bits: u32| (1u128 << (bits - 1)) as f64;
+        let per_row = |bank: &Bank| packets * bank.probability / f64::from(bank.rows);
+        let mut sparser: Option<f64> = None;
+        banks.iter().rev().all(|bank| {
+            let count = per_row(bank);
+            let guess = sparser.map_or(count * mean, |sampled| 4.0 * count * deviation / (sampled / 3.0).sqrt());
+            sparser = Some(packets * bank.probability);
+            8.0 * count.sqrt() < half(cell.count_bits())
+                && guess + 6.0 * count.sqrt() * deviation < half(cell.sum_bits())
+        })
+    }
+}
+
+/// Banks before they are rounded.
+#[derive(Clone, Copy)]
+struct Ladder {
+    cells: f64,
+    /// Rows of each bank, up to a factor.
+    weights: [f64; BANKS],
+    /// The share of all packets that a cell of each bank takes.
+    densities: [f64; BANKS],
+}
+
+/// Numbers of lost packets at which ladders are compared, in equal ratios.
+const POINTS: usize = 33;
+
+impl Ladder {
+    /// Begins with equal rows, each bank tuned to one of losses in equal ratios, and improves one number at a time by ever smaller steps.
+    ///
+    /// Additions, multiplications, divisions and roots only, so that every platform finds the same.
+    fn climb(cells: f64, losses: (f64, f64)) -> Self {
+        let points = ratios(losses.0, losses.1);
+        let best = points.map(|lost| {
+            let probability = (cells / lost).min(1.0);
+            relative_variance(probability * decay(probability * lost / cells))
+        });
+        let from = losses.0.max(0.5 * cells).min(losses.1);
+        let tuned = ratios(from, losses.1);
+        let densities = [tuned[0], tuned[11], tuned[21], tuned[32]].map(|lost| 1.0 / lost);
+        let mut ladder = Self { cells, weights: [1.0; BANKS], densities };
+        let mut cost = ladder.cost(&points, &best);
+        let mut step: f64 = 1.5;
+        while step > 1.004 {
+            let mut is_better = false;
+            for number in 0..2 * BANKS {
+                for factor in [step, 1.0 / step] {
+                    let mut next = ladder;
+                    let (weights, densities) = (&mut next.weights, &mut next.densities);
+                    *weights.iter_mut().chain(densities).nth(number).unwrap_or(&mut 0.0) *= factor;
+                    let next_cost = next.cost(&points, &best);
+                    if next_cost < cost {
+                        (ladder, cost, is_better) = (next, next_cost, true);
+                        break;
+                    }
+                }
+            }
+            if !is_better {
+                step = step.sqrt();
+            }
+        }
+        ladder
+    }
+
+    /// Rows of each bank, and the density of its cells, less if all banks together would take more than everything.
+    fn scaled(&self) -> [(f64, f64); BANKS] {
+        let total: f64 = self.weights.iter().sum();
+        let rows = self.weights.map(|weight| weight / total * self.cells);
+        let sampled: f64 = rows.iter().zip(&self.densities).map(|(rows, density)| rows * density).sum();
+        let scale = 1.0 / sampled.max(1.0);
+        let mut bank = 0;
+        rows.map(|rows| {
+            bank += 1;
+            (rows, self.densities[bank - 1] * scale)
+        })
+    }
+
+    /// The 32nd power mean, up to a root, of the errors relative to the best: nearly the largest, but smooth.
+    fn cost(&self, points: &[f64; POINTS], best: &[f64; POINTS]) -> f64 {
+        let banks = self.scaled();
+        let cost = |(&lost, best): (&f64, &f64)| {
+            let sample: f64 = banks.iter().map(|(rows, density)| rows * density * decay(density * lost)).sum();
+            let ratio = relative_variance(sample) / best;
+            let eighth = ratio * ratio * ratio * ratio * (ratio * ratio * ratio * ratio);
+            eighth * eighth
+        };
+        points.iter().zip(best).map(cost).sum()
+    }
+
+    /// The banks with whole rows, from dense to sparse.
+    fn banks(&self, cells: u32) -> Vec<Bank> {
+        let mut scaled = self.scaled();
+        scaled.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let mut left = cells;
+        let mut banks = Vec::with_capacity(BANKS);
+        for (number, (rows, density)) in scaled.into_iter().enumerate() {
+            let others = (BANKS - 1 - number) as u32;
+            let whole = if others == 0 { left } else { (rows as u32).clamp(1, left - others) };
+            left -= whole;
+            banks.push(Bank { rows: whole, probability: (f64::from(whole) * density).clamp(1e-9, 1.0) });
+        }
+        // Rounded rows may take a little more than everything.
+        let sum: f64 = banks.iter().map(|bank| bank.probability).sum();
+        banks.iter_mut().for_each(|bank| bank.probability /= sum.max(1.0));
+        banks
+    }
+}
+
+/// The variance of a mean over this share of all packets, in units of their variance over their number.
+fn relative_variance(share: f64) -> f64 {
+    (1.0 - share).max(1e-12) / share.max(1e-300)
+}
+
+/// Numbers from `low` to `high` in equal ratios.
+fn ratios(low: f64, high: f64) -> [f64; POINTS] {
+    // The ratio's root of order 2^5 = POINTS − 1.
+    let step = (0..5).fold(high / low, |ratio, _| ratio.sqrt());
+    let mut next = low / step;
+    [0.0; POINTS].map(|_| {
+        next *= step;
+        next
+    })
+}
+
+/// e^−x to 1 part in 1,000 where it matters, by squaring.
+fn decay(x: f64) -> f64 {
+    const SQUARINGS: i32 = 20;
+    let mut power = (1.0 - x / f64::from(1 << SQUARINGS)).max(0.0);
+    for _ in 0..SQUARINGS {
+        power *= power;
+    }
+    power
+}

@@ -1,0 +1,170 @@
+use super::cells::Fields;
+use super::sketch::Sampled;
+use super::{Lda, PairError};
+use crate::moments::{self, Moments};
+
+/// What the sketches of two points say together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OneWay {
+    /// Packets that the sender saw.
+    pub sent: u64,
+    /// Packets that the receiver saw.
+    pub received: u64,
+    /// Cells of all banks.
+    pub cells: u64,
+    /// Cells that both points filled with the same packets, at least one.
+    pub usable_cells: u64,
+    /// Banks with usable cells that were not used: their counts do not add up, as with many equal ids, or their sums have too
+    /// few bits for these delays.
+    pub unused_banks: u64,
+    /// Mean and standard deviation of the delays; `packets` is the effective sample size. `None` with fewer than three usable
+    /// cells.
+    pub delays: Option<Moments>,
+    /// Σ (difference of neighbouring rows)² and packets, over pairs of usable rows.
+    neighbours: (f64, u64),
+}
+
+impl OneWay {
+    /// Packets that did not arrive; `None` if more arrived than were sent.
+    pub const fn lost(&self) -> Option<u64> {
+        self.sent.checked_sub(self.received)
+    }
+
+    /// Share of the packets that did not arrive; `None` if none was sent, or more arrived.
+    pub fn loss(&self) -> Option<f64> {
+        let lost = self.lost().filter(|_| self.sent > 0)?;
+        Some(lost as f64 / self.sent as f64)
+    }
+
+    /// The paper's standard deviation of the delays in nanoseconds, from differences of neighbouring rows as sums with random
+    /// signs: √(*F* − *μ*²) [kompella12 eqs. 3, 5]. Zero where *F* is less than *μ*²; `None` without a pair of usable rows.
+    ///
+    /// Where delays deviate little from their mean its error is large: 57% for Pareto delays of shape 5.
+    pub fn std_by_paper(&self) -> Option<f64> {
+        let (squares, packets) = self.neighbours;
+        let mean = self.delays.filter(|_| packets > 0)?.mean_ns;
+        Some((squares / packets as f64 - mean * mean).max(0.0).sqrt())
+    }
+}
+
+/// A usable cell: the sum of its delays, and its packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Row {
+    delay_ns: i128,
+    packets: u64,
+}
+
+impl Lda {
+    /// What this sketch, the receiver's, says together with the sender's.
+    pub fn since(&self, sender: &Self) -> Result<OneWay, PairError> {
+        self.pairs_with(sender)?;
+        let mut answer = OneWay {
+            sent: sender.packets,
+            received: self.packets,
+            cells: self.cells.len() as u64,
+            usable_cells: 0,
+            unused_banks: 0,
+            delays: None,
+            neighbours: (0.0, 0),
+        };
+        let cells: Vec<(Fields, Fields)> = sender.cells.iter().zip(self.cells.iter()).collect();
+        let mut used: Vec<Row> = Vec::new();
+        // From few packets per cell to many: the first predict the sums of the last.
+        let mut order: Vec<&Sampled> = sender.banks.iter().collect();
+        order.sort_by(|a, b| per_row(a).total_cmp(&per_row(b)));
+        for bank in order {
+            let cells = &cells[bank.first..bank.first + bank.rows as usize];
+            let sum_bits = self.params.cell.sum_bits();
+            let rows = counted(cells, bank, self.params.cell.count_bits());
+            let rows = rows.and_then(|rows| summed(cells, &rows, mean(used.iter()), sum_bits));
+            let Some(rows) = rows else {
+                answer.unused_banks += 1;
+                continue;
+            };
+            add_neighbours(&mut answer.neighbours, &rows);
+            used.extend(rows.into_iter().flatten());
+        }
+        answer.usable_cells = used.len() as u64;
+        answer.delays = moments_of(&used, self.packets.min(sender.packets));
+        Ok(answer)
+    }
+}
+
+/// Packets per row of a bank.
+fn per_row(bank: &Sampled) -> f64 {
+    bank.packets as f64 / f64::from(bank.rows)
+}
+
+/// The number nearest to `expected` that is `residue` modulo 2^`bits`.
+fn nearest(residue: i128, bits: u32, expected: f64) -> i128 {
+    let modulus = (1i128 << bits) as f64;
+    residue + (((expected - residue as f64) / modulus).round() as i128) * (1i128 << bits)
+}
+
+/// The sender's packets per row; zero in rows that are not usable. `None` if they do not add up.
+fn counted(cells: &[(Fields, Fields)], bank: &Sampled, bits: u32) -> Option<Vec<u64>> {
+    let expected = per_row(bank);
+    let mut total = 0;
+    let mut rows = Vec::with_capacity(cells.len());
+    for (sent, received) in cells {
+        let packets = u64::try_from(nearest(sent.count.into(), bits, expected)).ok()?;
+        total += u128::from(packets);
+        let is_usable = sent.count == received.count && sent.digest == received.digest;
+        rows.push(if is_usable { packets } else { 0 });
+    }
+    (total == u128::from(bank.packets)).then_some(rows)
+}
+
+/// The usable rows of a bank whose sums have so many bits. `None` if the delays deviate too much for that.
+fn summed(cells: &[(Fields, Fields)], packets: &[u64], mean: f64, bits: u32) -> Option<Vec<Option<Row>>> {
+    let row = |(&(sent, received), &packets): (&(Fields, Fields), &u64)| {
+        let residue = i128::from(received.sum) - i128::from(sent.sum);
+        let delay_ns = nearest(residue, bits, packets as f64 * mean);
+        (packets > 0).then_some(Row { delay_ns, packets })
+    };
+    let rows: Vec<Option<Row>> = cells.iter().zip(packets).map(row).collect();
+    let usable: Vec<Row> = rows.iter().flatten().copied().collect();
+    let own = self::mean(usable.iter());
+    let square: f64 = usable.iter().map(|row| (row.delay_ns as f64 - row.packets as f64 * own).powi(2)).sum();
+    // Sums that fill their range evenly deviate by 2^bits/√12.
+    let most = ((1i128 << bits) as f64 / 8.0).powi(2);
+    (square <= most * usable.len() as f64).then_some(rows)
+}
+
+/// Mean delay in nanoseconds; zero without rows.
+fn mean<'a>(rows: impl Iterator<Item = &'a Row>) -> f64 {
+    let (delay, packets) =
+        rows.fold((0i128, 0u64), |(d, n), row| (d.saturating_add(row.delay_ns), n.saturating_add(row.packets)));
+    delay as f64 / packets.max(1) as f64
+}
+
+/// Collapses rows 2*i* and 2*i* + 1 [kompella12 §III-E].
+fn add_neighbours(neighbours: &mut (f64, u64), rows: &[Option<Row>]) {
+    for pair in rows.chunks_exact(2) {
+        if let [Some(even), Some(odd)] = pair {
+            neighbours.0 += (odd.delay_ns as f64 - even.delay_ns as f64).powi(2);
+            neighbours.1 = neighbours.1.saturating_add(even.packets).saturating_add(odd.packets);
+        }
+    }
+}
+
+/// The estimate from all usable rows, with the standard deviation between them.
+fn moments_of(rows: &[Row], population: u64) -> Option<Moments> {
+    if rows.len() < 3 {
+        return None;
+    }
+    let mean_ns = mean(rows.iter());
+    let square = |row: &Row| {
+        let packets = row.packets as f64;
+        (row.delay_ns as f64 - packets * mean_ns).powi(2) / packets
+    };
+    let (variance, log_std_error) = moments::variance(rows.iter().map(square), rows.len() as f64);
+    Some(Moments {
+        packets: rows.iter().fold(0, |packets, row| packets.saturating_add(row.packets)),
+        population,
+        mean_ns,
+        std_ns: variance.sqrt(),
+        log_std_error,
+        freedom: rows.len() as u64 - 1,
+    })
+}

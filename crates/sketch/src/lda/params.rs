@@ -1,0 +1,119 @@
+use super::CellSize;
+use std::fmt;
+
+/// Rows that share a sampling probability.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bank {
+    /// *m*, at least 1.
+    pub rows: u32,
+    /// *p*, above 0 and up to 1, in steps of 2⁻³². The banks' probabilities together are at most 1.
+    pub probability: f64,
+}
+
+/// What a sketch is built with; equal at both points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Params {
+    /// The banks, 1 to 16.
+    pub banks: Vec<Bank>,
+    /// The cells' bits.
+    pub cell: CellSize,
+    /// Seed of the hashes.
+    pub seed: u64,
+}
+
+/// Why a sketch cannot be built.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ParamsError {
+    /// There are 1 to 16 banks.
+    Banks(usize),
+    /// Every bank has rows, all together fewer than 2³².
+    Rows(u64),
+    /// A probability lies above 0 and up to 1.
+    Probability(f64),
+    /// Banks sample different packets, so their probabilities add up to at most 1.
+    Sum(f64),
+    /// So few bytes measure nothing.
+    Bytes {
+        /// As given.
+        given: usize,
+        /// At least so many are needed.
+        needed: usize,
+    },
+    /// Losses lie in a range above 0 and up to 1, of at least one packet.
+    Expected,
+}
+
+impl fmt::Display for ParamsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Banks(banks) => write!(f, "an aggregator has 1 to {} banks, not {banks}", Params::MOST_BANKS),
+            Self::Rows(rows) => write!(f, "every bank has rows, all together fewer than 2^32, not {rows}"),
+            Self::Probability(p) => write!(f, "a sampling probability is above 0 and at most 1, not {p}"),
+            Self::Sum(sum) => write!(f, "sampling probabilities add up to at most 1, not {sum}"),
+            Self::Bytes { given, needed } => write!(f, "an aggregator needs at least {needed} bytes, not {given}"),
+            Self::Expected => {
+                f.write_str("expected losses from above 0 to 1, the larger one last, of at least a packet")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ParamsError {}
+
+/// Probabilities are multiples of 1/this.
+pub(super) const UNIT: f64 = (1u64 << 32) as f64;
+
+impl Params {
+    /// Most banks.
+    pub const MOST_BANKS: usize = 16;
+
+    /// One bank of *m* rows that is tuned to `losses` lost packets among those that fall into it: *p* = α *m*/(*L* + 1), at most 1
+    /// [kompella12 §III-D]. α = 1 gives the largest effective sample; the paper takes ½.
+    pub fn tuned(rows: u32, losses: f64, alpha: f64) -> Bank {
+        Bank { rows, probability: (alpha * f64::from(rows) / (losses + 1.0)).min(1.0) }
+    }
+
+    /// Banks by the leading zeros of a hash: bank *k* takes what has at least `zeros[k]` of them and is not taken by a bank that
+    /// asks for more. So 3 and 7 zeros give 2⁻³ − 2⁻⁷ and 2⁻⁷ [kompella12 §III-B.4].
+    pub fn by_leading_zeros(zeros: &[u32], rows: u32) -> Vec<Bank> {
+        let chance = |zeros: u32| 0.5f64.powi(zeros.min(64) as i32);
+        let next = |&zero: &u32| zeros.iter().filter(|&&other| other > zero).min().map_or(0.0, |&other| chance(other));
+        zeros.iter().map(|zero| Bank { rows, probability: chance(*zero) - next(zero) }).collect()
+    }
+
+    /// Cells of all banks.
+    pub fn cells(&self) -> usize {
+        self.banks.iter().map(|bank| bank.rows as usize).sum()
+    }
+
+    /// Bytes of a sketch of this kind: cells, and the counters.
+    pub fn state_bytes(&self) -> usize {
+        self.cells() * self.cell.bytes() + Self::counter_bytes(self.banks.len())
+    }
+
+    pub(super) const fn counter_bytes(banks: usize) -> usize {
+        (banks + 1) * size_of::<u64>()
+    }
+
+    /// Each bank's probability in units of 2⁻³².
+    pub(super) fn check(&self) -> Result<Vec<u64>, ParamsError> {
+        if !(1..=Self::MOST_BANKS).contains(&self.banks.len()) {
+            return Err(ParamsError::Banks(self.banks.len()));
+        }
+        let rows: u64 = self.banks.iter().map(|bank| u64::from(bank.rows)).sum();
+        if self.banks.iter().any(|bank| bank.rows == 0) || rows > u64::from(u32::MAX) {
+            return Err(ParamsError::Rows(rows));
+        }
+        let shares: Vec<u64> = self.banks.iter().map(|bank| (bank.probability * UNIT).round() as u64).collect();
+        let is_none = |(bank, &share): (&Bank, &u64)| share == 0 || bank.probability > 1.0;
+        if let Some((bank, _)) = self.banks.iter().zip(&shares).find(|&pair| is_none(pair)) {
+            return Err(ParamsError::Probability(bank.probability));
+        }
+        let sum: u64 = shares.iter().sum();
+        // What rounding adds is no mistake.
+        if sum > (1 << 32) + Self::MOST_BANKS as u64 {
+            return Err(ParamsError::Sum(sum as f64 / UNIT));
+        }
+        Ok(shares)
+    }
+}

@@ -1,0 +1,110 @@
+//! Mean and standard deviation of one-way delays from a sample of the packets.
+
+use crate::estimate::Estimate;
+
+/// How sure an interval is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Holds the truth in 95 of 100 runs.
+    P95,
+    /// Holds the truth in 98 of 100 runs.
+    P98,
+}
+
+impl Level {
+    /// The standard normal quantile that leaves half of the rest above it.
+    const fn normal(self) -> f64 {
+        match self {
+            Self::P95 => crate::estimate::Z95,
+            Self::P98 => 2.326_347_874_040_841,
+        }
+    }
+
+    /// √(2 ln(2/δ)), δ being the share of runs that miss.
+    const fn hoeffding(self) -> f64 {
+        match self {
+            Self::P95 => 2.716_203_031_481_2,
+            Self::P98 => 3.034_854_258_770_293,
+        }
+    }
+}
+
+/// What a sample of packets says about the delays of all packets that arrived.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moments {
+    /// Packets in the sample, at least 1.
+    pub packets: u64,
+    /// Packets that the sample was drawn from; as many as were drawn where the sample is everything.
+    pub population: u64,
+    /// Mean delay in nanoseconds; negative if the clocks disagree.
+    pub mean_ns: f64,
+    /// Standard deviation of the delays in nanoseconds.
+    pub std_ns: f64,
+    /// Standard error of the logarithm of `std_ns`.
+    pub log_std_error: f64,
+    /// Independent deviations that `std_ns` was computed from, less one: Student's degrees of freedom, at least 1.
+    pub freedom: u64,
+}
+
+impl Moments {
+    /// Mean delay in nanoseconds. Normal, with the estimated standard deviation and Student's factor; a sample of everything
+    /// has no width.
+    pub fn mean(&self, level: Level) -> Estimate<f64> {
+        let unseen = 1.0 - self.packets as f64 / self.population.max(self.packets) as f64;
+        around(self.mean_ns, student(level.normal(), self.freedom as f64) * self.standard_error() * unseen.sqrt())
+    }
+
+    /// Mean delay with the paper's interval: ± *σ* √(2 ln(2/δ)/*S*) [kompella12 eq. 1]. No bound, since delays have none, but
+    /// wide enough in practice: it holds the truth in 99.5% where it promises 98%.
+    pub fn mean_by_hoeffding(&self, level: Level) -> Estimate<f64> {
+        around(self.mean_ns, level.hoeffding() * self.standard_error())
+    }
+
+    /// Standard deviation of the delays in nanoseconds, normal on its logarithm.
+    pub fn std(&self, level: Level) -> Estimate<f64> {
+        let factor = (student(level.normal(), self.freedom as f64) * self.log_std_error).exp();
+        Estimate { value: self.std_ns, low: self.std_ns / factor, high: self.std_ns * factor }
+    }
+
+    fn standard_error(&self) -> f64 {
+        self.std_ns / (self.packets as f64).sqrt()
+    }
+}
+
+fn around(value: f64, reach: f64) -> Estimate<f64> {
+    Estimate { value, low: value - reach, high: value + reach }
+}
+
+/// Student's quantile from the normal one: the first terms of its expansion in 1/ν, right to 1% from ν = 4 on
+/// (Abramowitz and Stegun 26.7.5).
+fn student(z: f64, freedom: f64) -> f64 {
+    let square = z * z;
+    let first = z * (square + 1.0) / 4.0;
+    let second = z * ((5.0 * square + 16.0) * square + 3.0) / 96.0;
+    let third = z * (((3.0 * square + 19.0) * square + 17.0) * square - 15.0) / 384.0;
+    z + (first + (second + third / freedom) / freedom) / freedom
+}
+
+impl Moments {
+    /// Of delays in nanoseconds that are known one by one, drawn from so many packets; `None` for fewer than three.
+    pub(crate) fn of(delays: &[i64], population: u64) -> Option<Self> {
+        if delays.len() < 3 {
+            return None;
+        }
+        let n = delays.len() as f64;
+        let mean_ns = delays.iter().map(|&delay| i128::from(delay)).sum::<i128>() as f64 / n;
+        let squares = delays.iter().map(|&delay| (delay as f64 - mean_ns).powi(2));
+        let (variance, log_std_error) = variance(squares, n);
+        let packets = delays.len() as u64;
+        Some(Self { packets, population, mean_ns, std_ns: variance.sqrt(), log_std_error, freedom: packets - 1 })
+    }
+}
+
+/// The variance from squared deviations of which each has it as its expectation, and half the relative standard error of
+/// that: the standard error of the logarithm of its root.
+pub(crate) fn variance(squares: impl Iterator<Item = f64>, n: f64) -> (f64, f64) {
+    let (sum, fourth) = squares.fold((0.0, 0.0), |(sum, fourth), square| (sum + square, fourth + square * square));
+    let mean = sum / n;
+    let relative = if mean > 0.0 { ((fourth / n / (mean * mean) - 1.0).max(0.0) / n).sqrt() } else { 0.0 };
+    (sum / (n - 1.0), 0.5 * relative)
+}
