@@ -37,6 +37,8 @@ pub mod lda;
 pub mod moments;
 pub mod probes;
 pub mod trajectory;
+// Delays of flows between two points; then what it is compared with.
+pub mod lds;
 // Sketches as bytes.
 pub mod codec;
 // Pieces that the methods share.
