@@ -30,19 +30,25 @@ struct Columns {
     group: Option<usize>,
 }
 
+/// Opens a file of comma-separated values; `-` is standard input.
+pub(crate) fn open_csv(path: &Path) -> Result<csv::Reader<Box<dyn Read>>> {
+    let name = path.display();
+    let source: Box<dyn Read> = if path.as_os_str() == "-" {
+        Box::new(io::stdin())
+    } else {
+        if path.is_dir() {
+            bail!("{name}: expected a CSV file, found a directory");
+        }
+        Box::new(File::open(path).with_context(|| name.to_string())?)
+    };
+    Ok(csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(source))
+}
+
 impl Events {
     /// Opens a log; `-` is standard input.
     pub(crate) fn open(path: &Path, most_groups: usize, seed: u64) -> Result<Self> {
         let name = path.display();
-        let source: Box<dyn Read> = if path.as_os_str() == "-" {
-            Box::new(io::stdin())
-        } else {
-            if path.is_dir() {
-                bail!("{name}: expected a CSV file, found a directory");
-            }
-            Box::new(File::open(path).with_context(|| name.to_string())?)
-        };
-        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(source);
+        let mut reader = open_csv(path)?;
         let head = reader.headers().with_context(|| name.to_string())?;
         let column = |wanted| head.iter().position(|c| c == wanted);
         let (Some(at), Some(kind), Some(id)) = (column("at_ns"), column("kind"), column("id")) else {

@@ -10,6 +10,8 @@ use std::process::ExitCode;
 
 // How long do responses take? The main path: read this first.
 mod rtt;
+// How long does one way take, and how much is lost?
+mod owd;
 // Which method, in how much memory?
 mod compare;
 // Captures with known truth.
@@ -33,6 +35,7 @@ struct Arguments {
 #[allow(clippy::large_enum_variant, reason = "there is one")]
 enum Command {
     Rtt(rtt::Arguments),
+    Owd(owd::Arguments),
     Compare(compare::Arguments),
     Simulate(simulate::Arguments),
     Evaluate(evaluate::Arguments),
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
     };
     let result = match arguments.command {
         Command::Rtt(arguments) => rtt::run(&arguments),
+        Command::Owd(arguments) => owd::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),

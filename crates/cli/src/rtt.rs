@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::events::Events;
 use dwell_capture::{CaptureError, CaptureFiles, FrameSource};
 use dwell_observe::Observer;
-use dwell_observe::parse::{self, Key};
+use dwell_observe::parse;
 use dwell_sketch::rtt::{RttMeter, Settings, SettingsError};
 use dwell_types::{FlowKey, Frame, Match, Nanos, Sink};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -14,8 +14,8 @@ use std::process::ExitCode;
 
 // What is asked.
 mod arguments;
-pub(crate) use arguments::{Arguments, matching, picture, rate};
-use arguments::{Format, KeyChoice};
+use arguments::Format;
+pub(crate) use arguments::{Arguments, KeyChoice, matching, picture, rate};
 // What is answered, and where it goes.
 mod reports;
 use reports::{Observed, Outputs, Reports};
@@ -33,7 +33,7 @@ fn measure_packets(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut source = CaptureFiles::open(paths.iter().copied())?;
     let mut observer = Observer::new(dwell_observe::Settings {
         matches: arguments.matches.clone(),
-        key: key(arguments),
+        key: arguments.key.into(),
         inside: arguments.inside.clone(),
         group: arguments.group,
         max_groups: usize::from(arguments.max_groups),
@@ -159,16 +159,9 @@ fn expiry(arguments: &Arguments) -> Nanos {
     arguments.expiry.unwrap_or(EXPIRY)
 }
 
-fn key(arguments: &Arguments) -> Key {
-    match arguments.key {
-        KeyChoice::Inner => Key::Inner,
-        KeyChoice::Outer => Key::Outer,
-    }
-}
-
 /// The flow of a frame, for output that names it.
 fn flow(frame: &Frame<'_>, arguments: &Arguments) -> Option<FlowKey> {
-    parse::parse(frame.link, frame.bytes, frame.wire_length, key(arguments)).ok().map(|packet| packet.flow)
+    parse::parse(frame.link, frame.bytes, frame.wire_length, arguments.key.into()).ok().map(|packet| packet.flow)
 }
 
 /// A bar on standard error, if that is a terminal and it is known how much there is to read.

@@ -50,6 +50,18 @@ pub(crate) fn span(text: &str) -> Result<Nanos, String> {
     }
 }
 
+/// A span of time of either sign, or none: `-3ms`, `0`.
+pub(crate) fn offset(text: &str) -> Result<Nanos, String> {
+    let (sign, magnitude) = match text.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if magnitude.parse() == Ok(0.0) {
+        return Ok(Nanos::ZERO);
+    }
+    Ok(Nanos::new(sign * span(magnitude).map_err(|_| "expected a time such as -3ms, 250us or 0".to_owned())?.get()))
+}
+
 fn split(text: &str) -> (&str, &str) {
     let at = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
     (text[..at].trim(), &text[at..])
@@ -80,6 +92,12 @@ mod tests {
         }
         for text in ["", "0s", "-3s", "1y", "0.1ns", "1e30h"] {
             assert!(span(text).is_err(), "{text}");
+        }
+        for (text, expected) in [("-3ms", -3_000_000), ("+5ns", 5), ("2us", 2_000), ("0", 0)] {
+            assert_eq!(offset(text), Ok(Nanos::new(expected)), "{text}");
+        }
+        for text in ["", "--3s", "-", "1y"] {
+            assert!(offset(text).is_err(), "{text}");
         }
     }
 }

@@ -48,7 +48,7 @@ fn digest(packet: &Packet<'_>) -> u64 {
             let numbers = u64::from(tcp.sequence) + u64::from(tcp.acknowledgement) + u64::from(value) + u64::from(echo);
             numbers + u64::from(tcp.payload_length) + u64::from(tcp.flags) + tcp.payload.len() as u64
         }
-        Transport::Udp(payload) | Transport::Icmp(payload) => payload.len() as u64,
+        Transport::Udp(payload) | Transport::Icmp(payload) | Transport::Other(payload) => payload.len() as u64,
     }
 }
 

@@ -158,7 +158,7 @@ impl fmt::Display for Grouping {
 
 /// What the packets of one group share; zero where the grouping does not ask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Group {
+pub(crate) struct Group {
     source: Address,
     destination: Address,
     source_port: u16,
@@ -299,7 +299,8 @@ impl PacketGroups<'_> {
 }
 
 impl Grouping {
-    fn group(&self, packet: &Packet<'_>, key: &FlowKey) -> Group {
+    /// The group of a packet with this key.
+    pub(crate) fn group(&self, packet: &Packet<'_>, key: &FlowKey) -> Group {
         let cut = |lengths: Option<Lengths>, address: Address| {
             lengths.map_or(Address::default(), |lengths| address.truncated(lengths.of(address)))
         };
@@ -316,7 +317,7 @@ impl Grouping {
         }
     }
 
-    fn name(&self, group: &Group) -> String {
+    pub(crate) fn name(&self, group: &Group) -> String {
         let mut parts = Vec::new();
         let mut address = |name: &str, lengths: Option<Lengths>, address: Address| {
             if let Some(lengths) = lengths {
@@ -353,7 +354,7 @@ impl Grouping {
 }
 
 impl Group {
-    fn hash(&self, start: u64) -> u64 {
+    pub(crate) fn hash(&self, start: u64) -> u64 {
         let key = FlowKey {
             source: self.source,
             destination: self.destination,
@@ -388,6 +389,8 @@ mod tests {
             },
             vlan: None,
             dscp: 0,
+            identification: 0,
+            length: 40,
             transport: Transport::Tcp(segment),
         }
     }

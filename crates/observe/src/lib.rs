@@ -1,4 +1,4 @@
-//! Frames to observations: header parsing and pairing of requests with responses.
+//! Frames to observations: header parsing, pairing of requests with responses, and ids of packets that two points share.
 
 // The headers of one packet.
 pub mod packet;
@@ -11,3 +11,5 @@ pub mod group;
 // All of it: frames to observations.
 mod observer;
 pub use observer::{Frames, Observer, Settings};
+// Headers to an id that a packet has at every point of its way.
+pub mod crossing;

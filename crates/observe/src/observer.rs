@@ -47,6 +47,11 @@ impl Frames {
         self.total - self.rejected.iter().sum::<u64>()
     }
 
+    #[inline(never)]
+    pub(crate) fn reject(&mut self, reject: Reject) {
+        self.rejected[reject as usize] += 1;
+    }
+
     /// The other frames by reason, every reason in the order of [`Reject::ALL`].
     pub fn rejected(&self) -> impl Iterator<Item = (Reject, u64)> {
         Reject::ALL.into_iter().zip(self.rejected)
@@ -73,7 +78,7 @@ impl Observer {
     #[inline(always)]
     pub fn observe(&mut self, frame: &Frame<'_>, to: &mut impl Sink) {
         self.frames.total += 1;
-        let Some(at) = frame.at else { return self.reject(Reject::NoTimestamp) };
+        let Some(at) = frame.at else { return self.frames.reject(Reject::NoTimestamp) };
         // Nearly every packet: paired where it is parsed, so that its fields stay in registers.
         if let Some(link) = parse::common(frame.link, frame.bytes) {
             if let Some(packet) = link.v4(self.key) {
@@ -90,13 +95,8 @@ impl Observer {
     fn observe_other(&mut self, frame: &Frame<'_>, at: Timestamp, to: &mut impl Sink) {
         match parse::parse(frame.link, frame.bytes, frame.wire_length, self.key) {
             Ok(packet) => self.pairing.observe(&packet, at, to),
-            Err(reject) => self.reject(reject),
+            Err(reject) => self.frames.reject(reject),
         }
-    }
-
-    #[inline(never)]
-    fn reject(&mut self, reject: Reject) {
-        self.frames.rejected[reject as usize] += 1;
     }
 
     /// What became of the frames so far.

@@ -2,6 +2,12 @@
 
 use dwell_types::FlowKey;
 
+/// UDP ports that dwell looks into, besides those of tunnels.
+pub(crate) mod port {
+    /// Precision Time Protocol: event messages, general messages.
+    pub(crate) const PRECISION_TIME: [u16; 2] = [319, 320];
+}
+
 /// The headers of one packet, down to the transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
@@ -11,6 +17,11 @@ pub struct Packet<'a> {
     pub vlan: Option<u16>,
     /// Differentiated services code point, `0..64`.
     pub dscp: u8,
+    /// What tells packets of one flow apart on their whole way: the identification field of IP (16 bits with IPv4, 32 in the
+    /// fragment header of IPv6) and above these 32 bits the fragment offset in units of eight bytes. Zero where there is none.
+    pub identification: u64,
+    /// Length on the wire from the IP header on, in bytes, without padding and trailers.
+    pub length: u32,
     /// What IP carries.
     pub transport: Transport<'a>,
 }
@@ -24,6 +35,8 @@ pub enum Transport<'a> {
     Udp(&'a [u8]),
     /// An ICMP or ICMPv6 message from its type byte on, as far as captured.
     Icmp(&'a [u8]),
+    /// What IP carries besides, as far as captured: fragments and other protocols. Only [`any`](crate::parse::any) yields it.
+    Other(&'a [u8]),
 }
 
 /// A TCP segment.

@@ -17,7 +17,7 @@ fn parse_checked(link: LinkType, bytes: &[u8], wire: usize, key: Key) -> Result<
                 assert!(tcp.payload_length as usize >= tcp.payload.len());
                 tcp.payload
             }
-            Transport::Udp(slice) | Transport::Icmp(slice) => slice,
+            Transport::Udp(slice) | Transport::Icmp(slice) | Transport::Other(slice) => slice,
         };
         let within = bytes.as_ptr_range();
         let range = slice.as_ptr_range();

@@ -43,6 +43,7 @@ fn count(path: &Path, key: Key) -> Counts {
             Ok(packet) => match packet.transport {
                 Transport::Udp(_) => counts.udp += 1,
                 Transport::Icmp(_) => counts.icmp += 1,
+                Transport::Other(_) => unreachable!("only parse::any yields it"),
                 Transport::Tcp(tcp) => {
                     counts.tcp += 1;
                     counts.tcp_bytes += u64::from(tcp.payload_length);

@@ -39,7 +39,7 @@ fn found(bytes: &[u8]) -> Result<(u8, u16, usize), Reject> {
     inner(LinkType::RAW, bytes).map(|packet| {
         let length = match packet.transport {
             Transport::Tcp(tcp) => tcp.payload_length as usize,
-            Transport::Udp(payload) | Transport::Icmp(payload) => payload.len(),
+            Transport::Udp(payload) | Transport::Icmp(payload) | Transport::Other(payload) => payload.len(),
         };
         (packet.flow.protocol, packet.flow.destination_port, length)
     })

@@ -25,7 +25,7 @@ struct Fields {
 fn ours(packet: &Packet<'_>) -> Fields {
     let (tcp, payload) = match packet.transport {
         Transport::Tcp(tcp) => (Some((tcp.sequence, tcp.acknowledgement, tcp.flags)), tcp.payload),
-        Transport::Udp(payload) | Transport::Icmp(payload) => (None, payload),
+        Transport::Udp(payload) | Transport::Icmp(payload) | Transport::Other(payload) => (None, payload),
     };
     Fields { flow: packet.flow, vlan: packet.vlan, dscp: packet.dscp, tcp, payload: payload.to_vec() }
 }

@@ -1,22 +1,22 @@
-//! JSON: the report as it is, for programs. The keys are described in `docs/formats/dwell.rtt.md`.
+//! JSON: the report as it is, for programs. The keys are described in `docs/formats/`.
 
-use crate::rtt::RttReport;
+use serde::Serialize;
 use std::io::{self, Write};
 
 /// Writes one report as an indented object.
-pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
+pub fn write(report: &impl Serialize, to: &mut impl Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *to, report)?;
     writeln!(to)
 }
 
 /// Writes a time series as an indented array of reports, one per interval.
-pub fn write_series(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
+pub fn write_series(reports: &[impl Serialize], to: &mut impl Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *to, reports)?;
     writeln!(to)
 }
 
 /// Writes one report on one line (JSON Lines); a time series is one call per interval.
-pub fn write_line(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
+pub fn write_line(report: &impl Serialize, to: &mut impl Write) -> io::Result<()> {
     serde_json::to_writer(&mut *to, report)?;
     writeln!(to)
 }

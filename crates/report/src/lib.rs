@@ -3,11 +3,14 @@
 //! Every form is a function from a report to a writer, in a file of its own. Errors are those of the writer: a closed
 //! pipe comes back as [`std::io::ErrorKind::BrokenPipe`].
 
-// What is answered.
+// What is answered, and what every answer says besides.
+pub mod facts;
+pub mod owd;
 pub mod rtt;
 // From meters.
 mod answer;
 // For people: the table, and what it is made of.
+mod footing;
 mod grid;
 mod histogram;
 pub mod table;

@@ -1,5 +1,6 @@
 //! OpenMetrics 1.0 text, for Prometheus and what speaks its language. Unknown values are absent.
 
+use crate::facts::{Frames, Memory};
 use crate::rtt::{ResultLine, RttReport};
 use dwell_sketch::estimate::Estimate;
 use std::io::{self, Write};
@@ -13,7 +14,16 @@ pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
     quantiles(&report.results, to)?;
     exchanges(&report.results, to)?;
     counters(&report.results, to)?;
-    if let Some(frames) = &report.frames {
+    common(report.frames.as_ref(), &report.memory, to)?;
+    family("dwell_rtt_method", "info", None, "How delays were measured, and whether nothing was estimated.", to)?;
+    let (name, exact) = (escaped(report.method.name), report.method.exact);
+    writeln!(to, "dwell_rtt_method_info{{method=\"{name}\",exact=\"{exact}\"}} 1")?;
+    writeln!(to, "# EOF")
+}
+
+/// What every report says: frames and memory.
+pub(crate) fn common(frames: Option<&Frames>, memory: &Memory, to: &mut impl Write) -> io::Result<()> {
+    if let Some(frames) = frames {
         family("dwell_frames", "counter", None, "Frames read, by fate: decoded, or the reason of rejection.", to)?;
         writeln!(to, "dwell_frames_total{{fate=\"decoded\"}} {}", frames.decoded)?;
         for (reason, count) in &frames.rejected {
@@ -21,18 +31,15 @@ pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
         }
     }
     family("dwell_memory_state_bytes", "gauge", Some("bytes"), "What the data structures held at most.", to)?;
-    writeln!(to, "dwell_memory_state_bytes {}", report.memory.state_bytes)?;
-    if let Some(budget) = report.memory.budget_bytes {
+    writeln!(to, "dwell_memory_state_bytes {}", memory.state_bytes)?;
+    if let Some(budget) = memory.budget_bytes {
         family("dwell_memory_budget_bytes", "gauge", Some("bytes"), "What the data structures may hold.", to)?;
         writeln!(to, "dwell_memory_budget_bytes {budget}")?;
     }
-    family("dwell_rtt_method", "info", None, "How delays were measured, and whether nothing was estimated.", to)?;
-    let (name, exact) = (escaped(report.method.name), report.method.exact);
-    writeln!(to, "dwell_rtt_method_info{{method=\"{name}\",exact=\"{exact}\"}} 1")?;
-    writeln!(to, "# EOF")
+    Ok(())
 }
 
-fn family(name: &str, kind: &str, unit: Option<&str>, help: &str, to: &mut impl Write) -> io::Result<()> {
+pub(crate) fn family(name: &str, kind: &str, unit: Option<&str>, help: &str, to: &mut impl Write) -> io::Result<()> {
     writeln!(to, "# TYPE {name} {kind}")?;
     if let Some(unit) = unit {
         writeln!(to, "# UNIT {name} {unit}")?;
@@ -123,7 +130,7 @@ fn counters(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn bounds<T: Copy>(estimate: &Estimate<T>) -> [(&'static str, T); 3] {
+pub(crate) fn bounds<T: Copy>(estimate: &Estimate<T>) -> [(&'static str, T); 3] {
     [("low", estimate.low), ("value", estimate.value), ("high", estimate.high)]
 }
 
@@ -133,17 +140,17 @@ fn labels(line: &ResultLine) -> String {
 }
 
 /// A label value with backslash, double quote and line feed escaped.
-fn escaped(value: &str) -> String {
+pub(crate) fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-fn seconds(nanos: f64) -> String {
+pub(crate) fn seconds(nanos: f64) -> String {
     number(nanos / 1e9)
 }
 
 /// The canonical form of a number: the shortest digits that read back the same, with an exponent of at least two digits
 /// below 0.0001 and from 1,000,000 on (OpenMetrics 1.0, Canonical Numbers).
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     if value == 0.0 {
         return "0.0".into();
     }

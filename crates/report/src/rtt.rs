@@ -1,8 +1,8 @@
 //! What `dwell rtt` answers, before it takes a form: the schema `dwell.rtt/1` of `docs/formats/dwell.rtt.md`.
 
+use crate::facts::{Frames, Memory, Method, Span, estimate, optional_estimate};
 use dwell_sketch::estimate::Estimate;
-use serde::{Serialize, Serializer};
-use std::collections::BTreeMap;
+use serde::Serialize;
 
 /// The name and version of this schema.
 pub const SCHEMA: &str = "dwell.rtt/1";
@@ -26,61 +26,6 @@ pub struct RttReport {
     pub method: Method,
     /// One line per match, leg and group that was seen.
     pub results: Vec<ResultLine>,
-}
-
-/// A stretch of time, in nanoseconds since the epoch, both ends included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Span {
-    /// First moment.
-    pub start: i64,
-    /// Last moment.
-    pub end: i64,
-}
-
-/// `total = decoded + Σ rejected`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Frames {
-    /// Frames read from the captures.
-    pub total: u64,
-    /// Frames whose headers were understood down to the transport.
-    pub decoded: u64,
-    /// The others, by reason.
-    pub rejected: BTreeMap<&'static str, u64>,
-}
-
-/// Memory, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Memory {
-    /// What `--memory` allows; `null` for a method without a bound.
-    pub budget_bytes: Option<u64>,
-    /// What the data structures held at most.
-    pub state_bytes: u64,
-}
-
-/// The method and everything that it was run with.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Method {
-    /// `auto`, `exact`, `fridge`, …
-    pub name: &'static str,
-    /// Whether every answer rests on every exchange: nothing was sampled or lost for want of memory.
-    pub exact: bool,
-    /// The parameters by name.
-    #[serde(flatten)]
-    pub parameters: BTreeMap<&'static str, Parameter>,
-}
-
-/// A parameter's value.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum Parameter {
-    /// A count or a time in nanoseconds.
-    Integer(u64),
-    /// A probability or ratio.
-    Real(f64),
-    /// A choice.
-    Text(String),
-    /// One set of parameters per match.
-    Map(BTreeMap<&'static str, Parameter>),
 }
 
 /// One line of the answer.
@@ -238,22 +183,4 @@ pub struct CdfPoint {
     pub delay_ns: i64,
     /// The share of exchanges that took no longer, in `0..=1`.
     pub share: Estimate<f64>,
-}
-
-#[derive(Serialize)]
-struct Ends<T> {
-    value: T,
-    low: T,
-    high: T,
-}
-
-fn estimate<S: Serializer, T: Copy + Serialize>(estimate: &Estimate<T>, to: S) -> Result<S::Ok, S::Error> {
-    Ends { value: estimate.value, low: estimate.low, high: estimate.high }.serialize(to)
-}
-
-fn optional_estimate<S: Serializer, T: Copy + Serialize>(
-    estimate: &Option<Estimate<T>>,
-    to: S,
-) -> Result<S::Ok, S::Error> {
-    estimate.map(|e| Ends { value: e.value, low: e.low, high: e.high }).serialize(to)
 }

@@ -1,16 +1,15 @@
 //! The table for people: delays first, then what they rest on. At most 100 columns unless a name is longer.
 
+use crate::facts::{Frames, Memory};
+use crate::footing::{self, WIDTH};
 use crate::grid::Grid;
 use crate::histogram;
-use crate::rtt::{Parameter, ResultLine, RttReport};
+use crate::rtt::{ResultLine, RttReport};
 use crate::text;
 use dwell_sketch::estimate::Estimate;
 use dwell_types::Nanos;
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// Columns that a line may take.
-const WIDTH: usize = 100;
 /// Longer names get a line of their own.
 const LONGEST_NAME: usize = 24;
 /// Histograms are drawn for so many results, those with the most exchanges first.
@@ -189,14 +188,10 @@ fn footing(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
         writeln!(to)?;
     }
     if let Some(frames) = frames(reports) {
-        item("frames", &frames, to)?;
+        footing::frames(&frames, to)?;
     }
-    let state = text::bytes(reports.iter().map(|r| r.memory.state_bytes).max().unwrap_or_default());
-    let memory = match last.memory.budget_bytes {
-        Some(budget) => format!("{state} of {} allowed", text::bytes(budget)),
-        None => format!("{state}, no limit"),
-    };
-    item("memory", &memory, to)?;
+    let state_bytes = reports.iter().map(|r| r.memory.state_bytes).max().unwrap_or_default();
+    footing::memory(&Memory { state_bytes, ..last.memory }, to)?;
     let exact = match reports.iter().all(|r| r.method.exact) {
         true if reports.iter().flat_map(|r| &r.results).any(|l| l.ambiguous_samples > 0) => {
             "exact but for the unresolved: requests that were repeated before the answer"
@@ -204,29 +199,8 @@ fn footing(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
         true => "exact: every exchange was measured",
         false => "estimated from a sample, with 95% intervals",
     };
-    item("method", &format!("{}, {exact}", last.method.name), to)?;
-    parameters(&last.method.parameters, "", to)?;
-    let mut warnings: Vec<&String> = Vec::new();
-    for warning in reports.iter().flat_map(|r| &r.warnings) {
-        if !warnings.contains(&warning) {
-            warnings.push(warning);
-            item("warning", warning, to)?;
-        }
-    }
-    Ok(())
-}
-
-/// A labelled paragraph of the footing, broken between words.
-fn item(label: &str, text: &str, to: &mut impl Write) -> io::Result<()> {
-    items(label, &text.split(' ').map(Into::into).collect::<Vec<_>>(), " ", to)
-}
-
-fn items(label: &str, words: &[String], separator: &str, to: &mut impl Write) -> io::Result<()> {
-    const LABEL: usize = 10;
-    for (i, line) in text::wrap(words, separator, WIDTH - LABEL).iter().enumerate() {
-        writeln!(to, "{:<LABEL$}{line}", if i == 0 { label } else { "" })?;
-    }
-    Ok(())
+    footing::method(&last.method, exact, to)?;
+    footing::warnings(reports.iter().flat_map(|r| &r.warnings), to)
 }
 
 /// What became of requests and responses, groups added up, without the columns that are zero everywhere. In two grids
@@ -290,84 +264,15 @@ fn requests(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
     grid(SECOND..HEADS.len()).write(to)
 }
 
-/// `2,210 = 2,104 matched + 106 expired`: the parts that are not zero.
-fn sum_of(total: u64, parts: &[(&str, u64)]) -> String {
-    let parts: Vec<String> = parts
-        .iter()
-        .filter(|p| p.1 > 0)
-        .map(|(name, count)| format!("{} {}", text::count(*count), name.replace('_', " ")))
-        .collect();
-    if parts.is_empty() { text::count(total) } else { format!("{} = {}", text::count(total), parts.join(" + ")) }
-}
-
-fn frames(reports: &[RttReport]) -> Option<String> {
-    let (mut total, mut decoded, mut rejected) = (0, 0, BTreeMap::<&str, u64>::new());
-    for frames in reports.iter().filter_map(|r| r.frames.as_ref()) {
-        total += frames.total;
-        decoded += frames.decoded;
+/// The frames of all reports.
+fn frames(reports: &[RttReport]) -> Option<Frames> {
+    reports.iter().filter_map(|r| r.frames.as_ref()).fold(None, |sum: Option<Frames>, frames| {
+        let mut sum = sum.unwrap_or_default();
+        sum.total += frames.total;
+        sum.decoded += frames.decoded;
         for (reason, count) in &frames.rejected {
-            *rejected.entry(reason).or_default() += count;
+            *sum.rejected.entry(reason).or_default() += count;
         }
-    }
-    reports.iter().any(|r| r.frames.is_some()).then(|| {
-        let mut parts = vec![("decoded", decoded)];
-        let mut reasons: Vec<(&str, u64)> = rejected.into_iter().collect();
-        reasons.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
-        parts.extend(reasons);
-        sum_of(total, &parts)
+        Some(sum)
     })
-}
-
-/// Parameters on one line after the `path` to them, then those that have parameters of their own on lines of their own.
-fn parameters(named: &BTreeMap<&str, Parameter>, path: &str, to: &mut impl Write) -> io::Result<()> {
-    let plain: Vec<String> = named.iter().filter_map(|(name, value)| parameter(name, value)).collect();
-    if !plain.is_empty() {
-        let colon = if path.is_empty() { "" } else { ": " };
-        item("", &format!("{path}{colon}{}", plain.join(", ")), to)?;
-    }
-    for (name, value) in named {
-        if let Parameter::Map(inner) = value {
-            let name = words(name);
-            let path = if path.is_empty() { name } else { format!("{path} {name}") };
-            parameters(inner, &path, to)?;
-        }
-    }
-    Ok(())
-}
-
-/// `slots 4,096`, `expiry 60.0 s`; `None` for what has parameters of its own.
-fn parameter(name: &str, value: &Parameter) -> Option<String> {
-    let (name, value) = match value {
-        Parameter::Integer(at) if name.ends_with("since_ns") => {
-            let (date, time) = text::utc(i64::try_from(*at).unwrap_or(i64::MAX));
-            (name.trim_end_matches("_ns"), format!("{date} {time}"))
-        }
-        Parameter::Integer(ns) if name.ends_with("_ns") => {
-            let span = Nanos::new(i64::try_from(*ns).unwrap_or(i64::MAX));
-            (name.trim_end_matches("_ns"), span.to_string())
-        }
-        Parameter::Integer(size) if name.ends_with("_bytes") => (name.trim_end_matches("_bytes"), text::bytes(*size)),
-        Parameter::Integer(seed) if name.ends_with("seed") => (name, seed.to_string()),
-        Parameter::Integer(count) => (name, text::count(*count)),
-        Parameter::Real(real) => (name, significant(*real)),
-        Parameter::Text(choice) => (name, choice.clone()),
-        Parameter::Map(_) => return None,
-    };
-    Some(format!("{} {value}", words(name)))
-}
-
-fn words(name: &str) -> String {
-    name.replace('_', " ")
-}
-
-/// Three significant digits, without an exponent down to a millionth.
-fn significant(real: f64) -> String {
-    if real == 0.0 || real.abs() >= 1e-6 {
-        let decimals = if real == 0.0 { 0 } else { (2 - real.abs().log10().floor() as i32).clamp(0, 8) };
-        let text = format!("{real:.*}", decimals as usize);
-        let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-        text.into()
-    } else {
-        format!("{real:.2e}")
-    }
 }

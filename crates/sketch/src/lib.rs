@@ -30,6 +30,8 @@ pub use survival::Risk;
 pub mod distribution;
 // All of it together, at one point.
 pub mod rtt;
+// All packets, at two points.
+pub mod owd;
 // What packets leave behind at each of two points.
 pub mod cell;
 // Mean and standard deviation of one-way delays, with intervals; then what measures them between two points.

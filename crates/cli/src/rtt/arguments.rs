@@ -6,6 +6,7 @@ use crate::{Failure, output};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use dwell_observe::group::Grouping;
+use dwell_observe::parse::Key;
 use dwell_report::plot::Image;
 use dwell_sketch::rtt::Method;
 use dwell_types::{Match, Nanos, Prefix};
@@ -126,9 +127,18 @@ pub(super) enum Format {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum KeyChoice {
+pub(crate) enum KeyChoice {
     Inner,
     Outer,
+}
+
+impl From<KeyChoice> for Key {
+    fn from(choice: KeyChoice) -> Self {
+        match choice {
+            KeyChoice::Inner => Self::Inner,
+            KeyChoice::Outer => Self::Outer,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

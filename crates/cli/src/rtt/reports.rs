@@ -6,8 +6,9 @@ use crate::events::Events;
 use crate::output::Output;
 use anyhow::Result;
 use dwell_observe::{Frames, Observer};
+use dwell_report::facts::{self, Memory, Parameter, Span};
 use dwell_report::plot::{self, Image};
-use dwell_report::rtt::{self as report, Memory, Parameter, ResultLine, RttReport, SCHEMA, Span};
+use dwell_report::rtt::{ResultLine, RttReport, SCHEMA};
 use dwell_report::{csv, json, openmetrics, ppviz, samples, table};
 use dwell_sketch::Sample;
 use dwell_sketch::distribution::Ambiguous;
@@ -349,15 +350,15 @@ impl Reports {
                 budget_bytes: self.budget_bytes,
                 state_bytes: (meter.most_bytes() + observed.state_bytes()) as u64,
             },
-            method: report::Method { name: self.method.name(), exact: is_exact, parameters },
+            method: facts::Method { name: self.method.name(), exact: is_exact, parameters },
             results: answers.iter().map(|a| ResultLine::new(a, observed.group_name(a.series.group))).collect(),
         }
     }
 
     /// What became of the frames of this interval.
-    fn frames(&self, now: &Frames) -> report::Frames {
+    fn frames(&self, now: &Frames) -> facts::Frames {
         let before = self.frames_before.unwrap_or_default();
-        report::Frames {
+        facts::Frames {
             total: now.total - before.total,
             decoded: now.decoded() - before.decoded(),
             rejected: now

@@ -175,6 +175,7 @@ fn observe(rules: Rules, ids: &Ids, spin: &mut Option<Spin>, packet: &Packet<'_>
         Transport::Tcp(segment) => tcp(rules, &packet.flow, &segment, &mut to),
         Transport::Udp(payload) => udp(rules, spin, packet.flow, payload, to),
         Transport::Icmp(message) => icmp(rules, packet.flow.protocol, message, to),
+        Transport::Other(_) => {}
     }
 }
 
@@ -334,7 +335,7 @@ mod tests {
 
         fn packet(&mut self, flow: FlowKey, transport: Transport<'_>) -> Said {
             self.now += 1_000_000;
-            let packet = Packet { flow, vlan: None, dscp: 0, transport };
+            let packet = Packet { flow, vlan: None, dscp: 0, identification: 0, length: 0, transport };
             let mut seen = Vec::new();
             self.pairing.observe(&packet, Timestamp::from_nanos(self.now), &mut |observation| seen.push(observation));
             Said { seen }

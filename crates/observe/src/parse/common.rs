@@ -40,7 +40,8 @@ impl<'a> Link<'a> {
         }
         let addresses = (Address::v4(long(header, 12)), Address::v4(long(header, 16)));
         let length = usize::from(number(header, 2)).checked_sub(20)?;
-        transport(key, self.vlan, header[1] >> 2, header[9], addresses, bytes, length)
+        let ip = Ip { dscp: header[1] >> 2, protocol: header[9], identification: number(header, 4).into(), header: 20 };
+        transport(key, self.vlan, ip, addresses, bytes, length)
     }
 
     /// IPv6 without extension headers, and TCP or UDP that carries no tunnel.
@@ -57,16 +58,25 @@ impl<'a> Link<'a> {
         let (addresses, _) = header[8..].as_chunks::<16>();
         let addresses = (Address::v6(addresses[0]), Address::v6(addresses[1]));
         let dscp = (number(header, 0) >> 6 & 0x3f) as u8;
-        transport(key, self.vlan, dscp, header[6], addresses, bytes, length)
+        let ip = Ip { dscp, protocol: header[6], identification: 0, header: 40 };
+        transport(key, self.vlan, ip, addresses, bytes, length)
     }
+}
+
+/// What both versions of IP say.
+struct Ip {
+    dscp: u8,
+    protocol: u8,
+    identification: u64,
+    /// Length of the header in bytes.
+    header: usize,
 }
 
 #[inline(always)]
 fn transport<'a>(
     key: Key,
     vlan: Option<u16>,
-    dscp: u8,
-    protocol: u8,
+    Ip { dscp, protocol, identification, header }: Ip,
     (source, destination): (Address, Address),
     bytes: &'a [u8],
     length: usize,
@@ -88,5 +98,5 @@ fn transport<'a>(
         _ => return None,
     };
     let flow = FlowKey { source, destination, source_port, destination_port, protocol };
-    Some(Packet { flow, vlan, dscp, transport })
+    Some(Packet { flow, vlan, dscp, identification, length: (header + length) as u32, transport })
 }

@@ -27,6 +27,10 @@ pub(super) struct Ip {
     /// Protocol number of what follows the last extension header.
     pub(super) protocol: u8,
     pub(super) fragment: Fragment,
+    /// As in [`Packet::identification`](crate::packet::Packet::identification).
+    pub(super) identification: u64,
+    /// Length on the wire, header included, in bytes.
+    pub(super) length: usize,
 }
 
 /// Which part of its packet an IP packet has.
@@ -90,7 +94,8 @@ pub(super) fn v4(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
         }
     }
     let (source, destination) = (Address::v4(long(header, 12)), Address::v4(long(header, 16)));
-    Ok(Ip { source, destination, dscp: header[1] >> 2, protocol, fragment })
+    let identification = u64::from(place & 0x1fff) << 32 | u64::from(number(header, 4));
+    Ok(Ip { source, destination, dscp: header[1] >> 2, protocol, fragment, identification, length: total_length })
 }
 
 /// IPv6 with any number of extension headers; leaves the payload.
@@ -104,7 +109,9 @@ pub(super) fn v6(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
         0 => {}
         length => rest.set_length(length),
     }
+    let length = 40 + rest.wire;
     let mut fragment = Fragment::Whole;
+    let mut identification = 0;
     let mut protocol = header[6];
     loop {
         match protocol {
@@ -112,6 +119,7 @@ pub(super) fn v6(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
                 let header = rest.take::<8>(Layer::Ip)?;
                 let place = number(header, 2);
                 protocol = header[0];
+                identification = u64::from(place >> 3) << 32 | u64::from(long(header, 4));
                 // A first fragment may hold another fragment header, whose word is then not the last.
                 match Fragment::new(place >> 3, place & 1 != 0) {
                     Fragment::Whole => {}
@@ -134,7 +142,8 @@ pub(super) fn v6(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
     }
     let (addresses, _) = header[8..].as_chunks::<16>();
     let (source, destination) = (Address::v6(addresses[0]), Address::v6(addresses[1]));
-    Ok(Ip { source, destination, dscp: (number(header, 0) >> 6 & 0x3f) as u8, protocol, fragment })
+    let dscp = (number(header, 0) >> 6 & 0x3f) as u8;
+    Ok(Ip { source, destination, dscp, protocol, fragment, identification, length })
 }
 
 /// Passes an extension header, which begins with the next protocol and its own length (RFC 8200 §4, RFC 4302 §2.2), and

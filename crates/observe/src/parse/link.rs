@@ -15,6 +15,7 @@ pub(super) mod ether_type {
     pub(crate) const MPLS_MULTICAST: u16 = 0x8848;
     pub(crate) const PPPOE_SESSION: u16 = 0x8864;
     pub(crate) const VLAN_SERVICE: u16 = 0x88a8;
+    pub(crate) const PRECISION_TIME: u16 = 0x88f7;
     pub(crate) const VLAN_9100: u16 = 0x9100;
 }
 
@@ -35,6 +36,7 @@ pub(super) fn next(ether_type: u16) -> Step {
         ether_type::PPPOE_SESSION => Ok(Next::Pppoe),
         ether_type::TRANSPARENT_ETHERNET => Ok(Next::Ethernet),
         ether_type::PPP => Ok(Next::Ppp),
+        ether_type::PRECISION_TIME => Ok(Next::PrecisionTime),
         _ => Err(Reject::NotIp),
     }
 }

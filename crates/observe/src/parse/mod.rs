@@ -42,6 +42,7 @@ use common::Link;
 // All layouts, one header after another.
 mod walk;
 pub use walk::LAYERS;
+use walk::Wanted;
 // Headers below IP.
 mod link;
 // IPv4 and IPv6.
@@ -76,10 +77,29 @@ pub enum Key {
 /// ```
 #[inline]
 pub fn parse<'a>(link: LinkType, bytes: &'a [u8], wire_length: u32, key: Key) -> Result<Packet<'a>, Reject> {
+    wanted(link, bytes, wire_length, key, Wanted::Transport)
+}
+
+/// As [`parse`], but packets that have no transport header of their own are packets, too: fragments and other protocols over
+/// IP (as [`Transport::Other`](crate::packet::Transport::Other), without ports), and messages of the Precision Time Protocol
+/// directly over Ethernet (as UDP from the identity of the port that sent them).
+#[inline]
+pub fn any<'a>(link: LinkType, bytes: &'a [u8], wire_length: u32, key: Key) -> Result<Packet<'a>, Reject> {
+    wanted(link, bytes, wire_length, key, Wanted::Any)
+}
+
+#[inline(always)]
+fn wanted<'a>(
+    link: LinkType,
+    bytes: &'a [u8],
+    wire_length: u32,
+    key: Key,
+    wanted: Wanted,
+) -> Result<Packet<'a>, Reject> {
     let common = common(link, bytes).and_then(|link| link.v4(key).or_else(|| link.v6(key)));
     match common {
         Some(packet) => Ok(packet),
-        None => walk::parse(link, bytes, wire_length, key),
+        None => walk::parse(link, bytes, wire_length, key, wanted),
     }
 }
 

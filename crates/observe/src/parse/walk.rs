@@ -1,9 +1,10 @@
 use super::ip::{self, Fragment, next_header};
-use super::rest::Rest;
+use super::rest::{Layer, Rest, number};
 use super::tunnel::{self, UdpTunnel};
 use super::{Key, Reject, link, transport};
+use crate::packet::port;
 use crate::packet::{Packet, Transport};
-use dwell_types::{FlowKey, LinkType, protocol};
+use dwell_types::{Address, FlowKey, LinkType, protocol};
 
 /// How many headers in a row are followed behind that of the link type, each VLAN tag and MPLS label counting as one, IPv6
 /// extension headers and the transport header not.
@@ -20,13 +21,29 @@ pub(super) enum Next {
     Ipv4,
     Ipv6,
     Gre,
+    PrecisionTime,
+}
+
+/// What a frame must hold to be a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// A whole header of TCP, UDP or ICMP.
+    Transport,
+    /// Anything over IP, and precision time over Ethernet.
+    Any,
 }
 
 /// Parses a frame header by header.
 #[inline(never)]
-pub(super) fn parse<'a>(link: LinkType, bytes: &'a [u8], wire_length: u32, key: Key) -> Result<Packet<'a>, Reject> {
+pub(super) fn parse<'a>(
+    link: LinkType,
+    bytes: &'a [u8],
+    wire_length: u32,
+    key: Key,
+    wanted: Wanted,
+) -> Result<Packet<'a>, Reject> {
     let mut carrier = None;
-    match walk(link, bytes, wire_length, key, &mut carrier) {
+    match walk(link, bytes, wire_length, key, wanted, &mut carrier) {
         // No IP header in the tunnel: the packet is one of the UDP flow that carries it.
         Err(reject) if !reject.is_truncated() => carrier.ok_or(reject),
         result => result,
@@ -39,6 +56,7 @@ fn walk<'a>(
     bytes: &'a [u8],
     wire_length: u32,
     key: Key,
+    wanted: Wanted,
     carrier: &mut Option<Packet<'a>>,
 ) -> Result<Packet<'a>, Reject> {
     let mut rest = Rest { bytes, wire: bytes.len().max(wire_length as usize) };
@@ -56,12 +74,13 @@ fn walk<'a>(
             Next::Pppoe => link::pppoe(&mut rest)?,
             Next::Ppp => link::ppp(&mut rest)?,
             Next::Gre => tunnel::gre(&mut rest)?,
+            Next::PrecisionTime => match wanted {
+                Wanted::Any => return precision_time(&rest, outermost_vlan),
+                Wanted::Transport => return Err(Reject::NotIp),
+            },
             version @ (Next::Ipv4 | Next::Ipv6) => {
                 let ip = if version == Next::Ipv4 { ip::v4(&mut rest)? } else { ip::v6(&mut rest)? };
                 *carrier = None;
-                if ip.fragment == Fragment::Later {
-                    return Err(Reject::Fragment);
-                }
                 let packet = |[source_port, destination_port]: [u16; 2], transport| Packet {
                     flow: FlowKey {
                         source: ip.source,
@@ -72,8 +91,17 @@ fn walk<'a>(
                     },
                     vlan: outermost_vlan,
                     dscp: ip.dscp,
+                    identification: ip.identification,
+                    length: ip.length as u32,
                     transport,
                 };
+                let other = |reject| match wanted {
+                    Wanted::Any => Ok(packet([0; 2], Transport::Other(rest.bytes))),
+                    Wanted::Transport => Err(reject),
+                };
+                if ip.fragment == Fragment::Later || wanted == Wanted::Any && ip.fragment == Fragment::First {
+                    return other(Reject::Fragment);
+                }
                 match ip.protocol {
                     protocol::TCP if ip.fragment == Fragment::First => return Err(Reject::Fragment),
                     protocol::TCP => {
@@ -96,10 +124,33 @@ fn walk<'a>(
                     next_header::GRE if key == Key::Inner => Next::Gre,
                     next_header::MPLS if key == Key::Inner => Next::Mpls,
                     _ if ip.has_icmp() => return Ok(packet([0; 2], Transport::Icmp(transport::icmp(rest)?))),
-                    _ => return Err(Reject::Transport),
+                    _ => return other(Reject::Transport),
                 }
             }
         };
     }
     Err(Reject::Layers)
+}
+
+/// A message of the Precision Time Protocol directly over Ethernet (IEEE 1588 annex F). It has no addresses: the flow is the
+/// identity of the port that sent it, the clock's 64 bits as the lower half of an IPv6 address; the rest is as over UDP.
+fn precision_time<'a>(rest: &Rest<'a>, vlan: Option<u16>) -> Result<Packet<'a>, Reject> {
+    let header = rest.peek::<34>(Layer::Transport)?;
+    let mut clock = [0; 16];
+    clock[8..].copy_from_slice(&header[20..28]);
+    let flow = FlowKey {
+        source: Address::v6(clock),
+        destination: Address::v6([0; 16]),
+        source_port: number(header, 28),
+        destination_port: port::PRECISION_TIME[0],
+        protocol: protocol::UDP,
+    };
+    Ok(Packet {
+        flow,
+        vlan,
+        dscp: 0,
+        identification: 0,
+        length: rest.wire as u32,
+        transport: Transport::Udp(rest.bytes),
+    })
 }

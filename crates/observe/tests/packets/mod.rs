@@ -419,6 +419,8 @@ impl Sample {
             },
             vlan,
             dscp: ip.dscp,
+            identification: u64::from(ip.source.is_ipv4()),
+            length: self.suffix(place).len() as u32,
             transport,
         };
         match self.layers.get(place + 1) {

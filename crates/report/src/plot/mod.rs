@@ -6,8 +6,11 @@
 
 // What is drawn.
 mod cdf;
+mod owd;
 mod series;
 mod tradeoff;
+// Panels over time.
+mod steps;
 // Values to places.
 mod scale;
 // Shapes, and their rendering.
@@ -15,6 +18,7 @@ mod letters;
 mod picture;
 mod render;
 
+use crate::owd::OwdReport;
 use crate::rtt::{ResultLine, RttReport};
 use std::io::{self, Write};
 use std::path::Path;
@@ -55,6 +59,11 @@ pub fn write(report: &RttReport, image: Image, to: &mut impl Write) -> io::Resul
 /// Draws p50, p95 and p99 over time with 95% bands, one panel per result, those with the most exchanges first.
 pub fn write_series(reports: &[RttReport], image: Image, to: &mut impl Write) -> io::Result<()> {
     render::write(&series::picture(reports), image, to)
+}
+
+/// Draws one-way delay and loss over time with 95% bands.
+pub fn write_owd(report: &OwdReport, image: Image, to: &mut impl Write) -> io::Result<()> {
+    render::write(&owd::picture(report), image, to)
 }
 
 /// How the error of several methods falls with memory: one panel of [`write_tradeoffs`].

@@ -67,6 +67,40 @@ impl LogScale {
     }
 }
 
+/// A linear scale. What lies outside is drawn at the edge.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LinearScale {
+    from: f64,
+    to: f64,
+    step: f64,
+    start: f64,
+    end: f64,
+}
+
+impl LinearScale {
+    /// From a round value below `least` to one above `greatest`, drawn from `start` to `end` in points.
+    pub(super) fn new(least: f64, greatest: f64, start: f64, end: f64) -> Self {
+        const TICKS: f64 = 5.0;
+        let span = if greatest > least { greatest - least } else { greatest.abs().max(1.0) };
+        let step = round_up(span / TICKS);
+        let from = (least / step + 1e-9).floor() * step;
+        let to = ((greatest / step - 1e-9).ceil() * step).max(from + step);
+        Self { from, to, step, start, end }
+    }
+
+    pub(super) fn place(&self, value: f64) -> f64 {
+        let share = (value - self.from) / (self.to - self.from);
+        self.start + share.clamp(0.0, 1.0) * (self.end - self.start)
+    }
+
+    /// A tick at every round value.
+    pub(super) fn ticks(&self, label: impl Fn(f64) -> String) -> Vec<Tick> {
+        let last = ((self.to - self.from) / self.step).round() as u32;
+        let values = (0..=last).map(|i| self.from + f64::from(i) * self.step);
+        values.map(|value| Tick { place: self.place(value), label: Some(label(value)) }).collect()
+    }
+}
+
 fn round_down(value: f64) -> f64 {
     let decade = 10f64.powi(value.log10().floor() as i32);
     ROUND.iter().rev().map(|r| r * decade).find(|&r| r <= value * (1.0 + 1e-9)).unwrap_or(decade)

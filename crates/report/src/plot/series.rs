@@ -1,20 +1,16 @@
 //! Quantiles over time, one panel per result.
 
-use super::picture::{Align, Colour, FAINT_GRID, GRID, INK, LOOKS, Look, Marker, Picture, Place, Polygon, QUIET};
-use super::render::text_width;
+use super::picture::{Align, LOOKS, Look, Marker, Picture, Place, Polygon, QUIET};
 use super::scale::{LogScale, TimeScale};
-use super::{HEIGHT, WIDTH, bands, heading, ranked};
-use crate::rtt::{ResultLine, RttReport, Span};
+use super::steps::{BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
+use super::{HEIGHT, WIDTH, bands, heading, ranked, steps};
+use crate::facts::Span;
+use crate::rtt::{ResultLine, RttReport};
 use crate::text;
 use dwell_sketch::estimate::Estimate;
 
-const LEFT: f64 = 72.0;
-const RIGHT: f64 = WIDTH - 64.0;
-const TOP: f64 = 76.0;
-const BOTTOM: f64 = HEIGHT - 46.0;
-/// Panels in one picture, and the space between two, which holds the name of the lower one.
+/// Panels in one picture.
 const PANELS: usize = 4;
-const BETWEEN: f64 = 30.0;
 
 /// The quantiles drawn, the highest first.
 const CURVES: [(&str, Look); 3] = [
@@ -48,12 +44,7 @@ pub(super) fn picture(reports: &[RttReport]) -> Picture {
         picture.heading((LEFT, top - 12.0), line.name(), 13.0);
         panel(line, reports, &time, (top, top + tall), &mut picture);
     }
-    for tick in time.ticks() {
-        if let Some(label) = tick.label {
-            picture.line((tick.place, BOTTOM), (tick.place, BOTTOM + 6.0), QUIET, 1.0);
-            picture.text((tick.place, BOTTOM + 17.0), label, 12.5, INK, Align::Centre);
-        }
-    }
+    steps::times(&time, &mut picture);
     picture
 }
 
@@ -68,27 +59,17 @@ fn panel(result: &ResultLine, reports: &[RttReport], time: &TimeScale, (top, bot
         return;
     };
     let scale = LogScale::new(least, greatest, bottom, top);
-    axes(&scale, time, (top, bottom), picture);
+    steps::axes(&scale.ticks(), time, (top, bottom), picture);
     for (name, look) in CURVES {
-        for run in runs(&intervals, name) {
-            // An interval lasts until the next one begins, whatever the last packet in it.
-            let end = |i: usize| time.place(run.get(i + 1).map_or(run[i].0.end, |next| next.0.start));
-            let edge = |of: fn(&Estimate<i64>) -> i64| {
-                let both_ends = |(i, (span, quantile)): (usize, &(Span, Estimate<i64>))| {
-                    let y = scale.place(of(quantile));
-                    [(time.place(span.start), y), (end(i), y)]
-                };
-                run.iter().enumerate().flat_map(both_ends).collect::<Vec<Place>>()
-            };
-            let mut band = edge(|q| q.high);
-            band.extend(edge(|q| q.low).into_iter().rev());
-            if run.iter().any(|i| i.1.low != i.1.high) {
-                picture.area(band, look.colour, 0.2);
-            }
-            picture.curve(edge(|q| q.value), look, 2.0);
-        }
+        let course: Vec<_> =
+            intervals.iter().map(|(span, line)| (*span, line.and_then(|l| quantile(l, name)))).collect();
+        steps::draw(&course, time, |delay| scale.place(delay), look, picture);
     }
-    names(&intervals, &scale, (top, bottom), picture);
+    let last = intervals.iter().rev().find_map(|i| i.1.filter(|l| l.delay_ns.p50.is_some()));
+    let Some(line) = last else { return };
+    let place =
+        |(name, look): (&'static str, Look)| Some((scale.place(quantile(line, name)?.value), name, look.colour));
+    steps::names(CURVES.into_iter().filter_map(place).collect(), (top, bottom), picture);
 }
 
 fn quantile(line: &ResultLine, name: &str) -> Option<Estimate<i64>> {
@@ -96,59 +77,5 @@ fn quantile(line: &ResultLine, name: &str) -> Option<Estimate<i64>> {
         "p50" => line.delay_ns.p50,
         "p95" => line.delay_ns.p95,
         _ => line.delay_ns.p99,
-    }
-}
-
-/// Stretches of intervals in which the quantile is known.
-fn runs(intervals: &Intervals<'_>, name: &str) -> Vec<Vec<(Span, Estimate<i64>)>> {
-    let mut runs = vec![Vec::new()];
-    for (span, line) in intervals {
-        match (line.and_then(|l| quantile(l, name)), runs.last_mut()) {
-            (Some(quantile), Some(run)) => run.push((*span, quantile)),
-            _ => runs.push(Vec::new()),
-        }
-    }
-    runs.retain(|r| !r.is_empty());
-    runs
-}
-
-fn axes(scale: &LogScale, time: &TimeScale, (top, bottom): Place, picture: &mut Picture) {
-    for tick in time.ticks() {
-        picture.line((tick.place, top), (tick.place, bottom), FAINT_GRID, 1.0);
-    }
-    let ticks = scale.ticks();
-    let mut free = f64::INFINITY;
-    for tick in &ticks {
-        let labelled = tick.label.is_some();
-        picture.line((LEFT, tick.place), (RIGHT, tick.place), if labelled { GRID } else { FAINT_GRID }, 1.0);
-    }
-    for tick in ticks {
-        let Some(label) = tick.label else { continue };
-        if free - tick.place >= 15.0 {
-            picture.text((LEFT - 9.0, tick.place), label, 12.0, INK, Align::Right);
-            free = tick.place;
-        }
-    }
-    picture.line((LEFT, bottom), (RIGHT, bottom), QUIET, 1.25);
-}
-
-/// The names of the curves at their right ends, moved apart where they would touch.
-fn names(intervals: &Intervals<'_>, scale: &LogScale, (top, bottom): Place, picture: &mut Picture) {
-    const APART: f64 = 15.0;
-    let last = intervals.iter().rev().find_map(|i| i.1.filter(|l| l.delay_ns.p50.is_some()));
-    let Some(line) = last else { return };
-    let mut placed: Vec<(f64, &str, Colour)> = CURVES
-        .iter()
-        .filter_map(|(name, look)| Some((scale.place(quantile(line, name)?.value), *name, look.colour)))
-        .collect();
-    let room = APART * placed.len().saturating_sub(1) as f64;
-    let mut lowest = top;
-    for (i, (y, _, _)) in placed.iter_mut().enumerate() {
-        *y = y.max(lowest).min(bottom - room + APART * i as f64);
-        lowest = *y + APART;
-    }
-    for (y, name, colour) in placed {
-        let width = text_width(name, 12.5);
-        picture.text((RIGHT + 8.0 + width / 2.0, y), name, 12.5, colour, Align::Centre);
     }
 }

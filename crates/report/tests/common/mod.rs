@@ -1,9 +1,8 @@
 //! Reports made by hand, with numbers like those of real captures.
 #![allow(dead_code, unreachable_pub, reason = "every test takes the reports that it needs")]
 
-use dwell_report::rtt::{
-    Bin, CdfPoint, Delays, Frames, Memory, Method, Parameter, Requests, Responses, ResultLine, RttReport, SCHEMA, Span,
-};
+use dwell_report::facts::{Frames, Memory, Method, Parameter, Span};
+use dwell_report::rtt::{Bin, CdfPoint, Delays, Requests, Responses, ResultLine, RttReport, SCHEMA};
 use dwell_sketch::estimate::Estimate;
 use std::collections::BTreeMap;
 

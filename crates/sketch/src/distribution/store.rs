@@ -89,6 +89,9 @@ impl DelayStore {
     /// The most series that a store can tell apart.
     pub const MOST_SERIES: usize = (1 << (64 - CODE_BITS - BAND_BITS)) / PARTS - 1;
 
+    /// What each series needs: 32 bins, and what is known of them.
+    pub(crate) const SERIES_BYTES: usize = size_of::<[Part; PARTS]>() + 32 * size_of::<Cell>();
+
     /// A store for `series` distributions, at most [`DelayStore::MOST_SERIES`], that grows as needed and stays exact.
     pub fn unbounded(series: usize) -> Self {
         Self::of(Vec::new(), usize::MAX, vec![[EMPTY; PARTS]; series])
@@ -104,7 +107,7 @@ impl DelayStore {
 
     /// The least that [`DelayStore::bounded`] takes for so many series.
     pub fn least_bytes(series: usize) -> usize {
-        series * size_of::<[Part; PARTS]>() + 32 * series.max(1) * size_of::<Cell>()
+        series.max(1) * Self::SERIES_BYTES
     }
 
     /// A store of these bins, which are sorted.

@@ -1,0 +1,296 @@
+//! What a point saw, from a capture or from a log.
+
+use super::arguments::Arguments;
+use crate::events::open_csv;
+use anyhow::{Context, Result, bail};
+use dwell_capture::{CaptureFiles, FrameSource};
+use dwell_observe::Frames;
+use dwell_observe::crossing::{Crossings, Passing, Settings};
+use dwell_types::{Crossing, FlowId, FlowKey, Nanos, PacketId, Prefix, Timestamp, hash};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// One point, and the next packet that passes it.
+pub(super) struct Point {
+    side: Side,
+    path: PathBuf,
+    next: Option<Seen>,
+    /// Added to its times.
+    shift: Nanos,
+    /// First and last moment that it told.
+    pub(super) span: Option<(Timestamp, Timestamp)>,
+    /// How often a packet was earlier than the one before it, and by how much at most.
+    pub(super) backwards: (u64, Nanos),
+    /// Packets that go another way than what is measured.
+    pub(super) elsewhere: u64,
+    /// Why it ended before its end.
+    pub(super) damage: Option<String>,
+}
+
+/// Which packets go which way, by their sources.
+#[derive(Clone, Default)]
+pub(super) struct Ways {
+    /// From the sender to the receiver; all, if empty.
+    pub(super) from: Vec<Prefix>,
+    pub(super) back: Back,
+}
+
+/// Which packets go from the receiver to the sender.
+#[derive(Clone, Default)]
+pub(super) enum Back {
+    /// None that are measured.
+    #[default]
+    None,
+    /// All others.
+    Others,
+    /// Those of these sources.
+    From(Vec<Prefix>),
+}
+
+impl Ways {
+    /// Whether a packet goes back; `None` if its way is not measured.
+    fn is_reverse(&self, key: &FlowKey) -> Option<bool> {
+        let is_of = |prefixes: &[Prefix]| prefixes.iter().any(|prefix| prefix.contains(key.source));
+        if self.from.is_empty() || is_of(&self.from) {
+            return Some(false);
+        }
+        match &self.back {
+            Back::None => None,
+            Back::Others => Some(true),
+            Back::From(sources) => is_of(sources).then_some(true),
+        }
+    }
+
+    /// Whether both directions are measured.
+    pub(super) const fn has_back(&self) -> bool {
+        !matches!(self.back, Back::None)
+    }
+}
+
+/// A packet, and whether it goes from the sender to the receiver or back.
+#[derive(Clone, Copy)]
+pub(super) struct Seen {
+    pub(super) crossing: Crossing,
+    pub(super) is_reverse: bool,
+}
+
+#[allow(clippy::large_enum_variant, reason = "there are two")]
+enum Side {
+    Capture { source: CaptureFiles, crossings: Crossings, passing: Option<Passing>, ways: Ways },
+    Log(Log),
+}
+
+impl Point {
+    /// Opens a point and looks at its first packet.
+    pub(super) fn open(path: &Path, arguments: &Arguments, ways: &Ways, shift: Nanos) -> Result<Self> {
+        let side = if arguments.crossings {
+            Side::Log(Log::open(path, arguments.seed)?)
+        } else {
+            Side::Capture {
+                source: CaptureFiles::open([path])?,
+                crossings: Crossings::new(Settings {
+                    key: arguments.key.into(),
+                    nat: arguments.nat,
+                    payload_bytes: arguments.payload_bytes,
+                    group: arguments.group,
+                    seed: arguments.seed,
+                }),
+                passing: None,
+                ways: ways.clone(),
+            }
+        };
+        let mut point = Self {
+            side,
+            path: path.to_owned(),
+            next: None,
+            shift,
+            span: None,
+            backwards: (0, Nanos::ZERO),
+            elsewhere: 0,
+            damage: None,
+        };
+        point.advance()?;
+        Ok(point)
+    }
+
+    /// When the next packet passes; `None` at the end.
+    pub(super) fn at(&self) -> Option<Timestamp> {
+        self.next.map(|seen| seen.crossing.at)
+    }
+
+    pub(super) fn peek(&self) -> Option<Seen> {
+        self.next
+    }
+
+    /// Addresses and ports of the next packet.
+    pub(super) fn key(&self) -> Option<FlowKey> {
+        match &self.side {
+            Side::Capture { passing, .. } => passing.as_ref().map(|passing| passing.key),
+            Side::Log(_) => None,
+        }
+    }
+
+    /// The name of the next packet's flow.
+    pub(super) fn flow_name(&self) -> String {
+        match &self.side {
+            Side::Capture { passing, .. } => passing.as_ref().map(Passing::flow_name).unwrap_or_default(),
+            Side::Log(log) => log.flow_name(),
+        }
+    }
+
+    /// Goes on to the packet after the next.
+    pub(super) fn advance(&mut self) -> Result<()> {
+        self.next = self.read()?;
+        if let Some(seen) = &mut self.next {
+            let at = seen.crossing.at + self.shift;
+            seen.crossing.at = at;
+            let (first, last) = self.span.unwrap_or((at, at));
+            if at < last {
+                self.backwards = (self.backwards.0 + 1, self.backwards.1.max(last - at));
+            }
+            self.span = Some((first.min(at), last.max(at)));
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<Option<Seen>> {
+        let (source, crossings, passing, ways) = match &mut self.side {
+            Side::Log(log) => return log.next(),
+            Side::Capture { source, crossings, passing, ways } => (source, crossings, passing, ways),
+        };
+        loop {
+            let frame = match source.next_frame() {
+                Ok(Some(frame)) => frame,
+                Ok(None) => return Ok(None),
+                // What was read before the damage is sound.
+                Err(error) if crossings.frames().total > 0 => {
+                    self.damage = Some(format!("{error}; what follows there was not read"));
+                    return Ok(None);
+                }
+                Err(error) => return Err(error.into()),
+            };
+            *passing = crossings.observe(&frame);
+            let Some(seen) = passing else { continue };
+            let Some(is_reverse) = ways.is_reverse(&seen.key) else {
+                self.elsewhere += 1;
+                continue;
+            };
+            return Ok(Some(Seen { crossing: seen.crossing, is_reverse }));
+        }
+    }
+
+    pub(super) fn frames(&self) -> Option<&Frames> {
+        match &self.side {
+            Side::Capture { crossings, .. } => Some(crossings.frames()),
+            Side::Log(_) => None,
+        }
+    }
+
+    /// Packets that the capture cut before the last byte that names them.
+    pub(super) fn cut(&self) -> u64 {
+        match &self.side {
+            Side::Capture { crossings, .. } => crossings.cut(),
+            Side::Log(_) => 0,
+        }
+    }
+
+    /// Bytes to read, if that is known, and bytes read.
+    pub(super) fn progress(&self) -> (Option<u64>, u64) {
+        match &self.side {
+            Side::Capture { source, .. } => (source.bytes_total(), source.bytes_read()),
+            Side::Log(_) => (None, 0),
+        }
+    }
+
+    /// What the reader must know.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let mut warnings = match &self.side {
+            Side::Capture { source, .. } => source.warnings().iter().map(ToString::to_string).collect(),
+            Side::Log(_) => Vec::new(),
+        };
+        let name = self.path.display();
+        let (packets, most) = self.backwards;
+        if most > Nanos::new(10_000_000) {
+            warnings.push(format!("{name}: {packets} packets are earlier than one before them, by up to {most}"));
+        }
+        if self.cut() > 0 {
+            warnings.push(format!(
+                "{name}: {} packets are cut before the last byte that names them: with another snap length they would \
+                 not be recognised (--payload-bytes)",
+                self.cut()
+            ));
+        }
+        warnings.extend(self.damage.clone());
+        warnings
+    }
+}
+
+/// A log of crossings.
+struct Log {
+    reader: csv::Reader<Box<dyn Read>>,
+    record: csv::StringRecord,
+    path: PathBuf,
+    at: usize,
+    packet: usize,
+    flow: Option<usize>,
+    bytes: Option<usize>,
+    packets: u64,
+    flows: u64,
+}
+
+impl Log {
+    fn open(path: &Path, seed: u64) -> Result<Self> {
+        let name = path.display();
+        let mut reader = open_csv(path)?;
+        let head = reader.headers().with_context(|| name.to_string())?;
+        let column = |wanted| head.iter().position(|c| c == wanted);
+        let (Some(at), Some(packet)) = (column("at_ns"), column("packet")) else {
+            let found = head.iter().take(8).collect::<Vec<_>>().join(",");
+            bail!("{name}: line 1: expected the columns at_ns,packet[,flow][,bytes], found '{found}'");
+        };
+        let (flow, bytes) = (column("flow"), column("bytes"));
+        let seed = hash::start(seed);
+        Ok(Self {
+            reader,
+            record: csv::StringRecord::new(),
+            path: path.to_owned(),
+            at,
+            packet,
+            flow,
+            bytes,
+            packets: hash::word(seed, 1),
+            flows: hash::word(seed, 2),
+        })
+    }
+
+    fn next(&mut self) -> Result<Option<Seen>> {
+        if !self.reader.read_record(&mut self.record).with_context(|| self.path.display().to_string())? {
+            return Ok(None);
+        }
+        let field = |column| self.record.get(column).unwrap_or_default();
+        let at = self.number(field(self.at), "nanoseconds as at_ns")?;
+        let bytes = match self.bytes {
+            Some(column) => self.number(field(column), "bytes as bytes")?,
+            None => 0,
+        };
+        let crossing = Crossing {
+            packet: PacketId(hash::bytes(self.packets, field(self.packet).as_bytes())),
+            flow: FlowId(hash::bytes(self.flows, self.flow.map(field).unwrap_or_default().as_bytes())),
+            at: Timestamp::from_nanos(at),
+            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+        };
+        Ok(Some(Seen { crossing, is_reverse: false }))
+    }
+
+    fn number(&self, text: &str, what: &str) -> Result<i64> {
+        let Ok(number) = text.parse() else {
+            let line = self.record.position().map_or(0, csv::Position::line);
+            bail!("{}: line {line}: expected a whole number of {what}, found '{text}'", self.path.display())
+        };
+        Ok(number)
+    }
+
+    fn flow_name(&self) -> String {
+        self.flow.and_then(|column| self.record.get(column)).unwrap_or("all").to_owned()
+    }
+}

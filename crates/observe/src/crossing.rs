@@ -1,0 +1,193 @@
+//! Frames to crossings: which packet passes, in an id that is the same at every point of its way.
+//!
+//! **What is hashed.** Only what nothing on the way changes: neither hop limit nor DSCP and ECN, neither checksums (offloading
+//! sends them unfinished) nor anything below IP, VLAN tags included.
+//!
+//! | packet | hashed |
+//! |---|---|
+//! | all | addresses, ports, protocol; identification and fragment offset of IP where there are any |
+//! | TCP | sequence and acknowledgement number, flags, payload length, timestamp option |
+//! | UDP | IP length, the first bytes of the payload |
+//! | PTP, over UDP or Ethernet | message type, domain, source port identity, sequence number: transparent clocks rewrite the rest |
+//! | ICMP | IP length, type and code, the first bytes behind the checksum |
+//! | others, fragments | IP length, the first bytes of the payload |
+//!
+//! **Identification.** Linux numbers the packets of a connected socket, so that retransmissions and equal datagrams differ; where
+//! the field is constantly zero (no socket, IPv6) two packets that agree in all of the above get one id. They are ambiguous,
+//! and whoever compares two points counts them.
+//!
+//! **First bytes.** [`Settings::payload_bytes`] of them, as far as the packet has so many. Where the capture is cut before, what
+//! is left is hashed and the packet counted as [`Crossings::cut`]: two captures with different snap lengths will not agree
+//! on such packets.
+//!
+//! **Translated addresses.** With [`Settings::nat`] neither addresses nor ports are hashed, and the identifier of ICMP echoes is not
+//! either.
+//!
+//! **Tunnels.** The id is that of the packet whose IP header [`Key`] names: with the innermost, a tunnel that begins or ends
+//! between the points does not matter. Segments that offloading merges or cuts on one side have other ids there: switch it
+//! off where captures are taken (`ethtool -K … tso off gso off gro off`).
+
+use crate::group::{Group, Grouping};
+use crate::observer::Frames;
+use crate::packet::{Packet, Tcp, Transport, port};
+use crate::parse::{self, Key, Reject};
+use dwell_types::{Crossing, FlowId, FlowKey, Frame, PacketId, hash};
+
+/// What to look for.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Which IP header of a tunnelled packet names it.
+    pub key: Key,
+    /// Whether addresses and ports are translated between the points.
+    pub nat: bool,
+    /// How many bytes of a payload are looked at, if it has so many.
+    pub payload_bytes: usize,
+    /// What packets of one flow share, instead of the addresses, ports and protocol as sent.
+    pub group: Option<Grouping>,
+    /// Seed of the ids; both points must use the same.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { key: Key::Inner, nat: false, payload_bytes: 40, group: None, seed: 0 }
+    }
+}
+
+/// A packet that passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passing {
+    /// What is compared with the other point.
+    pub crossing: Crossing,
+    /// Addresses, ports and protocol as sent.
+    pub key: FlowKey,
+    name: Name,
+}
+
+/// What the name of a flow is made of, besides the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    Key,
+    Group(Grouping, Group),
+}
+
+impl Passing {
+    /// The name of the packet's flow: `10.0.0.1:443 → 10.0.0.2:51000 tcp`, or that of its group.
+    pub fn flow_name(&self) -> String {
+        match &self.name {
+            Name::Key => self.key.to_string(),
+            Name::Group(grouping, group) => grouping.name(group),
+        }
+    }
+}
+
+/// Turns the frames of one point into crossings.
+#[derive(Debug)]
+pub struct Crossings {
+    settings: Settings,
+    packets: u64,
+    flows: u64,
+    frames: Frames,
+    cut: u64,
+}
+
+impl Crossings {
+    /// Keeps nothing but counts.
+    pub fn new(settings: Settings) -> Self {
+        let seed = hash::start(settings.seed);
+        Self { settings, packets: hash::word(seed, 1), flows: hash::word(seed, 2), frames: Frames::default(), cut: 0 }
+    }
+
+    /// The packet of a frame that passes; `None` if it is not understood.
+    #[inline]
+    pub fn observe(&mut self, frame: &Frame<'_>) -> Option<Passing> {
+        self.frames.total += 1;
+        let packet = match frame.at {
+            None => Err(Reject::NoTimestamp),
+            Some(at) => parse::any(frame.link, frame.bytes, frame.wire_length, self.settings.key).map(|p| (at, p)),
+        };
+        let (at, packet) = match packet {
+            Ok(packet) => packet,
+            Err(reject) => {
+                self.frames.reject(reject);
+                return None;
+            }
+        };
+        let (flow, name) = match self.settings.group {
+            None => (packet.flow.absorb(self.flows), Name::Key),
+            Some(grouping) => {
+                let group = grouping.group(&packet, &packet.flow);
+                (group.hash(self.flows), Name::Group(grouping, group))
+            }
+        };
+        let flow = FlowId(hash::finish(flow));
+        let is_cut = (frame.bytes.len() as u64) < u64::from(frame.wire_length);
+        let crossing = Crossing { packet: self.id(&packet, is_cut), flow, at, bytes: packet.length };
+        Some(Passing { crossing, key: packet.flow, name })
+    }
+
+    /// What became of the frames so far.
+    pub const fn frames(&self) -> &Frames {
+        &self.frames
+    }
+
+    /// Packets that were cut before the last byte that should be hashed.
+    pub const fn cut(&self) -> u64 {
+        self.cut
+    }
+
+    #[inline(always)]
+    fn id(&mut self, packet: &Packet<'_>, is_cut: bool) -> PacketId {
+        let Packet { flow, identification, length, .. } = *packet;
+        let state = if self.settings.nat {
+            hash::absorb(self.packets, flow.protocol.into())
+        } else {
+            flow.absorb(self.packets)
+        };
+        let state = hash::absorb(state, identification);
+        let sized = hash::absorb(state, length.into());
+        PacketId(match packet.transport {
+            Transport::Tcp(segment) => tcp(state, &segment),
+            Transport::Udp(payload) if is_precision_time(&flow) => precision_time(state, payload),
+            Transport::Udp(payload) | Transport::Other(payload) => self.bytes(sized, payload, is_cut),
+            Transport::Icmp(message) => self.icmp(sized, message, is_cut),
+        })
+    }
+
+    /// Type and code, then what is behind the checksum; with translation not the identifier of echoes.
+    fn icmp(&mut self, state: u64, message: &[u8], is_cut: bool) -> u64 {
+        let (kind, rest) = message.split_at(message.len().min(2));
+        let skipped = if self.settings.nat { 4 } else { 2 };
+        self.bytes(hash::bytes(state, kind), rest.get(skipped..).unwrap_or_default(), is_cut)
+    }
+
+    /// The first bytes of a payload, of which there may have been more on the wire.
+    fn bytes(&mut self, state: u64, captured: &[u8], is_cut: bool) -> u64 {
+        let wanted = self.settings.payload_bytes;
+        self.cut += u64::from(is_cut && captured.len() < wanted);
+        hash::bytes(state, captured.get(..wanted).unwrap_or(captured))
+    }
+}
+
+#[inline(always)]
+const fn tcp(state: u64, segment: &Tcp<'_>) -> u64 {
+    let numbers = (segment.sequence as u64) << 32 | segment.acknowledgement as u64;
+    let rest = (segment.payload_length as u64) << 8 | segment.flags as u64;
+    let state = hash::absorb(hash::absorb(state, numbers), rest);
+    hash::finish(match segment.timestamps {
+        Some((value, echo)) => hash::absorb(state, (value as u64) << 32 | echo as u64),
+        None => state,
+    })
+}
+
+fn is_precision_time(flow: &FlowKey) -> bool {
+    port::PRECISION_TIME.contains(&flow.destination_port)
+}
+
+/// IEEE 1588-2019 §13.3: message type, domain number, source port identity, sequence number.
+fn precision_time(state: u64, message: &[u8]) -> u64 {
+    let Some(header) = message.first_chunk::<34>() else { return hash::bytes(state, message) };
+    let [kind, _, _, _, domain, ..] = *header;
+    let state = hash::absorb(state, u64::from(kind & 0xf) << 8 | u64::from(domain));
+    hash::bytes(state, &header[20..32])
+}

@@ -1,0 +1,166 @@
+//! Packets have one id on their whole way, and ids of their own.
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
+use dwell_observe::crossing::{Crossings, Settings};
+use dwell_types::{Crossing, Frame, LinkType, Timestamp};
+
+/// UDP from 10.0.0.1:5000 to 10.0.0.2:6000 with the payload, over IPv4.
+fn udp(identification: u16, payload: &[u8]) -> Vec<u8> {
+    let length = (28 + payload.len()) as u16;
+    let [id, total, datagram] = [identification, length, length - 20].map(u16::to_be_bytes);
+    let mut bytes =
+        vec![0x45, 0, total[0], total[1], id[0], id[1], 0x40, 0, 64, 17, 0xab, 0xcd, 10, 0, 0, 1, 10, 0, 0, 2];
+    bytes.extend([0x13, 0x88, 0x17, 0x70, datagram[0], datagram[1], 0x12, 0x34]);
+    bytes.extend(payload);
+    bytes
+}
+
+/// A TCP segment from 10.0.0.1 with this sequence number.
+fn tcp(identification: u16, sequence: u32) -> Vec<u8> {
+    let id = identification.to_be_bytes();
+    let mut bytes =
+        vec![0x45, 0, 0, 40, id[0], id[1], 0x40, 0, 64, 6, 0xab, 0xcd, 10, 0, 0, 1, 10, 0, 0, 2, 0x13, 0x88, 0, 80];
+    bytes.extend(sequence.to_be_bytes());
+    bytes.extend([0, 0, 0, 9, 0x50, 0x10, 1, 0, 0x77, 0x66, 0, 0]);
+    bytes
+}
+
+fn frame(link: LinkType, bytes: &[u8]) -> Frame<'_> {
+    Frame { at: Some(Timestamp::from_nanos(5)), link, bytes, wire_length: bytes.len() as u32 }
+}
+
+fn cross(settings: &Settings, bytes: &[u8]) -> Crossing {
+    Crossings::new(settings.clone()).observe(&frame(LinkType::RAW, bytes)).unwrap().crossing
+}
+
+fn is_same(settings: &Settings, a: &[u8], b: &[u8]) -> bool {
+    cross(settings, a).packet == cross(settings, b).packet
+}
+
+/// Every single byte of the headers: those that the way changes do not count, all others do.
+#[test]
+fn what_the_way_changes_does_not_count() {
+    let plain = Settings::default();
+    for (packet, changed) in
+        [(udp(7, b"hello"), vec![1, 8, 10, 11, 26, 27]), (tcp(7, 1), vec![1, 8, 10, 11, 34, 35, 36, 37, 38, 39])]
+    {
+        let flags = 6..8;
+        for at in (0..packet.len()).filter(|at| !flags.contains(at)) {
+            // Lengths, versions and protocols are not free to change.
+            if [0, 2, 3, 9, 24, 25, 32].contains(&at) && !(packet[9] == 6 && [24, 25].contains(&at)) {
+                continue;
+            }
+            let mut other = packet.clone();
+            other[at] ^= 0x10;
+            assert_eq!(is_same(&plain, &packet, &other), changed.contains(&at), "byte {at} of protocol {}", packet[9]);
+        }
+    }
+}
+
+#[test]
+fn equal_datagrams_differ_by_identification_alone() {
+    let plain = Settings::default();
+    assert!(!is_same(&plain, &udp(1, b"tick"), &udp(2, b"tick")));
+    assert!(is_same(&plain, &udp(0, b"tick"), &udp(0, b"tick")), "these are ambiguous");
+    assert!(!is_same(&Settings { seed: 1, ..plain.clone() }, &udp(1, b"tick"), &udp(2, b"tick")));
+    assert_ne!(
+        cross(&plain, &udp(1, b"t")).packet,
+        cross(&Settings { seed: 1, ..plain.clone() }, &udp(1, b"t")).packet
+    );
+}
+
+#[test]
+fn layers_below_ip_do_not_count() {
+    let mut plain = Crossings::new(Settings::default());
+    let packet = udp(7, b"hello");
+    let raw = plain.observe(&frame(LinkType::RAW, &packet)).unwrap();
+    assert_eq!((raw.flow_name().as_str(), raw.crossing.bytes), ("10.0.0.1:5000 → 10.0.0.2:6000 udp", 33));
+    let ethernet = [&[2; 12][..], &[8, 0], &packet, &[0; 13]].concat();
+    let tagged = [&[4; 12][..], &[0x81, 0, 0, 5, 8, 0], &packet].concat();
+    let mut vxlan = udp(9, &[&[8, 0, 0, 0, 0, 0, 5, 0][..], &ethernet].concat());
+    vxlan[22..24].copy_from_slice(&4789u16.to_be_bytes());
+    for (link, bytes) in [(LinkType::ETHERNET, &ethernet), (LinkType::ETHERNET, &tagged), (LinkType::RAW, &vxlan)] {
+        assert_eq!(plain.observe(&frame(link, bytes)), Some(raw));
+    }
+    assert_eq!(plain.frames().decoded(), 4);
+}
+
+#[test]
+fn translated_addresses() {
+    let nat = Settings { nat: true, ..Settings::default() };
+    for packet in [udp(7, b"hello"), tcp(7, 1)] {
+        let mut translated = packet.clone();
+        translated[12..16].copy_from_slice(&[192, 0, 2, 1]);
+        translated[20..22].copy_from_slice(&[0xff, 0xfe]);
+        assert!(is_same(&nat, &packet, &translated));
+        assert!(!is_same(&Settings::default(), &packet, &translated));
+        let mut other = packet.clone();
+        other[5] = 8;
+        assert!(!is_same(&nat, &packet, &other));
+    }
+}
+
+#[test]
+fn first_bytes_and_snap_lengths() {
+    let long = udp(7, &[1; 60]);
+    let mut late = long.clone();
+    late[28 + 50] = 2;
+    assert!(is_same(&Settings::default(), &long, &late), "byte 50 is behind the first 40");
+    assert!(!is_same(&Settings { payload_bytes: 60, ..Settings::default() }, &long, &late));
+
+    let mut crossings = Crossings::new(Settings { payload_bytes: 20, ..Settings::default() });
+    let whole = crossings.observe(&frame(LinkType::RAW, &long)).unwrap();
+    let cut = |bytes: usize| Frame { wire_length: long.len() as u32, ..frame(LinkType::RAW, &long[..bytes]) };
+    assert_eq!(crossings.observe(&cut(28 + 20)), Some(whole));
+    assert_eq!(crossings.cut(), 0);
+    assert_ne!(crossings.observe(&cut(28 + 19)), Some(whole));
+    assert_eq!(crossings.cut(), 1);
+    assert_eq!(crossings.observe(&frame(LinkType::RAW, &udp(7, &[1; 3]))).unwrap().crossing.bytes, 31);
+    assert_eq!(crossings.cut(), 1, "a short packet is not cut");
+}
+
+#[test]
+fn fragments_and_other_protocols() {
+    let plain = Settings::default();
+    let mut first = udp(7, b"hello");
+    first[6..8].copy_from_slice(&[0x20, 0]);
+    let mut later = first.clone();
+    later[6..8].copy_from_slice(&[0, 1]);
+    assert!(!is_same(&plain, &first, &later));
+    let mut sctp = udp(7, b"hello");
+    sctp[9] = 132;
+    assert!(!is_same(&plain, &sctp, &udp(7, b"hello")));
+    let seen = Crossings::new(plain).observe(&frame(LinkType::RAW, &sctp)).unwrap();
+    assert_eq!((seen.key.protocol, seen.key.source_port, seen.crossing.bytes), (132, 0, 33));
+}
+
+/// A Sync message over Ethernet, whose correction field and length change at every hop, and the same over UDP.
+#[test]
+fn precision_time() {
+    let message = |correction: u8, sequence: u8, more: usize| {
+        let mut bytes = vec![0x10, 2, 0, 44, 0, 0, 2, 0, 0, 0, 0, 0, 0, correction, 0, 0, 0, 0, 0, 0];
+        bytes.extend([8, 0, 0, 0xff, 0xfe, 0, 1, 0x11, 0, 1, 0, sequence, 0, 0]);
+        bytes.resize(44 + more, 0);
+        bytes
+    };
+    let ethernet = |message: Vec<u8>| [&[1; 12][..], &[0x88, 0xf7], &message].concat();
+    let mut crossings = Crossings::new(Settings::default());
+    let mut id = |bytes: Vec<u8>| crossings.observe(&frame(LinkType::ETHERNET, &bytes)).unwrap();
+    let first = id(ethernet(message(0, 1, 0)));
+    assert_eq!(first.flow_name(), "[::800:ff:fe00:111]:1 → [::]:319 udp");
+    assert_eq!(id(ethernet(message(9, 1, 18))).crossing.packet, first.crossing.packet);
+    assert_ne!(id(ethernet(message(0, 2, 0))).crossing.packet, first.crossing.packet);
+}
+
+#[test]
+fn flows_at_any_granularity() {
+    let flow = |group: &str, bytes: &[u8]| {
+        let group = Some(group.parse().unwrap());
+        let mut crossings = Crossings::new(Settings { group, ..Settings::default() });
+        let seen = crossings.observe(&frame(LinkType::RAW, bytes)).unwrap();
+        (seen.crossing.flow, seen.flow_name())
+    };
+    assert_eq!(flow("src/24", &udp(7, b"hello")), flow("src/24", &tcp(7, 1)));
+    assert_eq!(flow("src/24", &tcp(7, 1)).1, "src=10.0.0.0/24");
+    assert_ne!(flow("dst-port", &udp(7, b"hello")).0, flow("dst-port", &tcp(7, 1)).0);
+}

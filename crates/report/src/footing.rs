@@ -1,0 +1,124 @@
+//! Below a table: labelled paragraphs on frames, memory, method and warnings.
+
+use crate::facts::{Frames, Memory, Method, Parameter};
+use crate::text;
+use dwell_types::Nanos;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// Columns that a line may take.
+pub(crate) const WIDTH: usize = 100;
+
+/// `frames    2,210 = 2,104 decoded + 106 not ip`.
+pub(crate) fn frames(frames: &Frames, to: &mut impl Write) -> io::Result<()> {
+    let mut parts = vec![("decoded", frames.decoded)];
+    let mut reasons: Vec<(&str, u64)> = frames.rejected.iter().map(|(reason, count)| (*reason, *count)).collect();
+    reasons.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+    parts.extend(reasons);
+    item("frames", &sum_of(frames.total, &parts), to)
+}
+
+/// `memory    12 KiB of 64 KiB allowed`.
+pub(crate) fn memory(memory: &Memory, to: &mut impl Write) -> io::Result<()> {
+    let state = text::bytes(memory.state_bytes);
+    let words = match memory.budget_bytes {
+        Some(budget) => format!("{state} of {} allowed", text::bytes(budget)),
+        None => format!("{state}, no limit"),
+    };
+    item("memory", &words, to)
+}
+
+/// `method    auto, exact: every exchange was measured`, and the parameters.
+pub(crate) fn method(method: &Method, is_exact: &str, to: &mut impl Write) -> io::Result<()> {
+    item("method", &format!("{}, {is_exact}", method.name), to)?;
+    parameters(&method.parameters, "", to)
+}
+
+/// Each warning once.
+pub(crate) fn warnings<'a>(warnings: impl IntoIterator<Item = &'a String>, to: &mut impl Write) -> io::Result<()> {
+    let mut seen: Vec<&String> = Vec::new();
+    for warning in warnings {
+        if !seen.contains(&warning) {
+            seen.push(warning);
+            item("warning", warning, to)?;
+        }
+    }
+    Ok(())
+}
+
+/// A labelled paragraph of the footing, broken between words.
+pub(crate) fn item(label: &str, text: &str, to: &mut impl Write) -> io::Result<()> {
+    items(label, &text.split(' ').map(Into::into).collect::<Vec<_>>(), " ", to)
+}
+
+fn items(label: &str, words: &[String], separator: &str, to: &mut impl Write) -> io::Result<()> {
+    const LABEL: usize = 10;
+    for (i, line) in text::wrap(words, separator, WIDTH - LABEL).iter().enumerate() {
+        writeln!(to, "{:<LABEL$}{line}", if i == 0 { label } else { "" })?;
+    }
+    Ok(())
+}
+
+/// `2,210 = 2,104 matched + 106 expired`: the parts that are not zero.
+pub(crate) fn sum_of(total: u64, parts: &[(&str, u64)]) -> String {
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|p| p.1 > 0)
+        .map(|(name, count)| format!("{} {}", text::count(*count), name.replace('_', " ")))
+        .collect();
+    if parts.is_empty() { text::count(total) } else { format!("{} = {}", text::count(total), parts.join(" + ")) }
+}
+
+/// Parameters on one line after the `path` to them, then those that have parameters of their own on lines of their own.
+fn parameters(named: &BTreeMap<&str, Parameter>, path: &str, to: &mut impl Write) -> io::Result<()> {
+    let plain: Vec<String> = named.iter().filter_map(|(name, value)| parameter(name, value)).collect();
+    if !plain.is_empty() {
+        let colon = if path.is_empty() { "" } else { ": " };
+        item("", &format!("{path}{colon}{}", plain.join(", ")), to)?;
+    }
+    for (name, value) in named {
+        if let Parameter::Map(inner) = value {
+            let name = words(name);
+            let path = if path.is_empty() { name } else { format!("{path} {name}") };
+            parameters(inner, &path, to)?;
+        }
+    }
+    Ok(())
+}
+
+/// `slots 4,096`, `expiry 60.0 s`; `None` for what has parameters of its own.
+fn parameter(name: &str, value: &Parameter) -> Option<String> {
+    let (name, value) = match value {
+        Parameter::Integer(at) if name.ends_with("since_ns") => {
+            let (date, time) = text::utc(i64::try_from(*at).unwrap_or(i64::MAX));
+            (name.trim_end_matches("_ns"), format!("{date} {time}"))
+        }
+        Parameter::Integer(ns) if name.ends_with("_ns") => {
+            let span = Nanos::new(i64::try_from(*ns).unwrap_or(i64::MAX));
+            (name.trim_end_matches("_ns"), span.to_string())
+        }
+        Parameter::Integer(size) if name.ends_with("_bytes") => (name.trim_end_matches("_bytes"), text::bytes(*size)),
+        Parameter::Integer(seed) if name.ends_with("seed") => (name, seed.to_string()),
+        Parameter::Integer(count) => (name, text::count(*count)),
+        Parameter::Real(real) => (name, significant(*real)),
+        Parameter::Text(choice) => (name, choice.clone()),
+        Parameter::Map(_) => return None,
+    };
+    Some(format!("{} {value}", words(name)))
+}
+
+fn words(name: &str) -> String {
+    name.replace('_', " ")
+}
+
+/// Three significant digits, without an exponent down to a millionth.
+fn significant(real: f64) -> String {
+    if real == 0.0 || real.abs() >= 1e-6 {
+        let decimals = if real == 0.0 { 0 } else { (2 - real.abs().log10().floor() as i32).clamp(0, 8) };
+        let text = format!("{real:.*}", decimals as usize);
+        let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+        text.into()
+    } else {
+        format!("{real:.2e}")
+    }
+}

@@ -1,0 +1,86 @@
+//! OpenMetrics 1.0 text: all packets, and each flow. There are no timestamps: the values hold when they are read.
+
+use super::{Line, OwdReport};
+use crate::openmetrics::{bounds, common, escaped, family, number, seconds};
+use dwell_sketch::estimate::Estimate;
+use std::io::{self, Write};
+
+/// Writes one report.
+pub fn write(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
+    let mut lines = vec![("direction=\"forward\",flow=\"\"".to_owned(), &report.total)];
+    if let Some(reverse) = &report.reverse {
+        lines.push(("direction=\"reverse\",flow=\"\"".to_owned(), reverse));
+    }
+    let flows = report.flows.iter().map(|f| (format!("direction=\"forward\",flow=\"{}\"", escaped(&f.flow)), &f.line));
+    lines.extend(flows);
+    packets(&lines, to)?;
+    loss_rate(&lines, to)?;
+    delays(&lines, to)?;
+    common(report.frames.as_ref(), &report.memory, to)?;
+    family("dwell_owd_method", "info", None, "How delays were measured, and whether nothing was estimated.", to)?;
+    let (name, exact) = (escaped(report.method.name), report.method.exact);
+    writeln!(to, "dwell_owd_method_info{{method=\"{name}\",exact=\"{exact}\"}} 1")?;
+    writeln!(to, "# EOF")
+}
+
+type Lines<'a> = [(String, &'a Line)];
+
+fn packets(lines: &Lines<'_>, to: &mut impl Write) -> io::Result<()> {
+    const NAME: &str = "dwell_owd_packets";
+    family(NAME, "counter", None, "Packets sent, by fate.", to)?;
+    for (labels, line) in lines {
+        for (fate, count) in [("received", line.received), ("lost", line.lost), ("uncovered", line.uncovered)] {
+            writeln!(to, "{NAME}_total{{{labels},fate=\"{fate}\"}} {count}")?;
+        }
+    }
+    Ok(())
+}
+
+fn loss_rate(lines: &Lines<'_>, to: &mut impl Write) -> io::Result<()> {
+    const NAME: &str = "dwell_owd_loss_ratio";
+    family(
+        NAME,
+        "gauge",
+        Some("ratio"),
+        "Share of the packets that was lost, with both ends of its 95% interval.",
+        to,
+    )?;
+    for (labels, line) in lines {
+        for (bound, value) in line.loss_rate.iter().flat_map(bounds) {
+            writeln!(to, "{NAME}{{{labels},bound=\"{bound}\"}} {}", number(value))?;
+        }
+    }
+    Ok(())
+}
+
+fn delays(lines: &Lines<'_>, to: &mut impl Write) -> io::Result<()> {
+    const NAME: &str = "dwell_owd_delay_seconds";
+    family(
+        NAME,
+        "gauge",
+        Some("seconds"),
+        "Statistics of the one-way delay with both ends of their 95% intervals.",
+        to,
+    )?;
+    for (labels, line) in lines {
+        let d = &line.delay_ns;
+        let exact = |e: Option<Estimate<i64>>| e.map(|e| [e.value, e.low, e.high].map(|ns| ns as f64));
+        let real = |e: Option<Estimate<f64>>| e.map(|e| [e.value, e.low, e.high]);
+        let statistics = [
+            ("mean", real(d.mean)),
+            ("std", real(d.std)),
+            ("p50", exact(d.p50)),
+            ("p90", exact(d.p90)),
+            ("p95", exact(d.p95)),
+            ("p99", exact(d.p99)),
+            ("min", exact(d.min)),
+            ("max", exact(d.max)),
+        ];
+        for (name, values) in statistics {
+            for (bound, value) in ["value", "low", "high"].into_iter().zip(values.into_iter().flatten()) {
+                writeln!(to, "{NAME}{{{labels},statistic=\"{name}\",bound=\"{bound}\"}} {}", seconds(value))?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! The table for people: all packets, then intervals, then flows; below, what the numbers rest on.
+
+use super::{ClockOffset, Line, OwdReport, PointFacts};
+use crate::footing::{self, WIDTH, item};
+use crate::grid::Grid;
+use crate::text;
+use dwell_sketch::estimate::Estimate;
+use std::io::{self, Write};
+
+const HEADS: [&str; 9] = ["sent", "lost", "loss", "mean", "deviation", "p50", "p95", "p99", "max"];
+
+/// Writes the report.
+pub fn write(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
+    for line in text::wrap(&report.sources, " → ", WIDTH) {
+        writeln!(to, "{line}")?;
+    }
+    if let Some(span) = report.span_ns {
+        writeln!(to, "{}", text::span(span.start, span.end))?;
+    }
+    writeln!(to)?;
+    if report.total.sent == 0 && report.points.receiver.packets == 0 {
+        writeln!(to, "No packets were seen.")?;
+    } else {
+        lines(report).write(to)?;
+    }
+    writeln!(to)?;
+    footing(report, to)
+}
+
+fn lines(report: &OwdReport) -> Grid {
+    let flows = report.flows.iter().map(|f| &f.line);
+    let intervals = report.intervals.iter().map(|i| &i.line);
+    let estimated = intervals.chain(flows).chain(&report.reverse).chain([&report.total]).any(Line::is_estimated);
+    let mut grid = Grid::default();
+    let mut head = vec![String::new()];
+    head.extend(HEADS.map(String::from));
+    grid.row(head);
+    row(&mut grid, "all", &report.total, estimated);
+    if let Some(reverse) = &report.reverse {
+        row(&mut grid, "reverse", reverse, estimated);
+    }
+    if !report.intervals.is_empty() {
+        let (day, _) = text::utc(report.intervals[0].start_ns);
+        grid.heading(format!("intervals, {day}"));
+    }
+    for interval in &report.intervals {
+        let fraction = interval.start_ns.rem_euclid(1_000_000_000) / 1_000_000;
+        let (_, time) = text::utc(interval.start_ns);
+        let is_whole = report.intervals.iter().all(|i| i.start_ns.rem_euclid(1_000_000_000) == 0);
+        let name = if is_whole { format!("  {time}") } else { format!("  {time}.{fraction:03}") };
+        row(&mut grid, &name, &interval.line, estimated);
+    }
+    for flow in &report.flows {
+        grid.heading(flow.flow.clone());
+        row(&mut grid, "", &flow.line, estimated);
+    }
+    grid
+}
+
+fn row(grid: &mut Grid, name: &str, line: &Line, estimated: bool) {
+    let d = &line.delay_ns;
+    let [mean, deviation] = [d.mean, d.std].map(|e| e.map(whole));
+    let delays = [mean, deviation, d.p50, d.p95, d.p99, d.max];
+    let loss = line.loss_rate.map_or_else(|| "–".into(), |e| text::percent(e.value));
+    let mut cells = vec![name.to_owned(), text::count(line.sent), text::count(line.lost), loss];
+    cells.extend(delays.map(text::delay));
+    grid.row(cells);
+    if estimated {
+        let mut cells =
+            vec![format!("  {} samples", text::count(line.effective_samples)), String::new(), String::new()];
+        let percent = |e: Estimate<f64>| format!("[{}–{}]", text::percent(e.low), text::percent(e.high));
+        cells.push(line.loss_rate.map(percent).unwrap_or_default());
+        cells.extend(delays.map(|d| d.map(text::interval).unwrap_or_default()));
+        grid.row(cells);
+    }
+}
+
+fn whole(estimate: Estimate<f64>) -> Estimate<i64> {
+    let [value, low, high] = [estimate.value, estimate.low, estimate.high].map(|e| e.round() as i64);
+    Estimate { value, low, high }
+}
+
+fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
+    let total = &report.total;
+    let parts =
+        [("received", total.received), ("lost", total.lost), ("while the receiver was not listening", total.uncovered)];
+    item("sent", &footing::sum_of(total.sent, &parts), to)?;
+    if let Some(runs) = total.loss_runs.filter(|runs| runs.count > 0) {
+        let longest = text::count(runs.longest);
+        item("", &format!("lost in {} runs, the longest of {longest}", text::count(runs.count)), to)?;
+    }
+    if total.ambiguous > 0 {
+        let ambiguous = text::count(total.ambiguous);
+        item(
+            "",
+            &format!("{ambiguous} of those received have no delay of their own: equal packets were under way"),
+            to,
+        )?;
+    }
+    if let Some(jitter) = total.jitter_ns {
+        item("jitter", &text::delay(Some(Estimate::exact(jitter.round() as i64))), to)?;
+    }
+    if let Some(ClockOffset { low, high }) = report.clock_offset_ns {
+        let [low, high] = [low, high].map(|ns| text::delay(Some(Estimate::exact(ns))));
+        item("clocks", &format!("the receiver's is ahead by {low} to {high}, as both directions tell"), to)?;
+    }
+    point("sender", &report.points.sender, to)?;
+    point("receiver", &report.points.receiver, to)?;
+    footing::memory(&report.memory, to)?;
+    let exact = if report.method.exact { "exact: every packet was compared" } else { "estimated, with 95% intervals" };
+    footing::method(&report.method, exact, to)?;
+    footing::warnings(&report.warnings, to)
+}
+
+fn point(name: &str, point: &PointFacts, to: &mut impl Write) -> io::Result<()> {
+    let mut words = vec![format!("{} packets compared", text::count(point.packets))];
+    let mut count = |number: u64, what: &str| {
+        if number > 0 {
+            words.push(format!("{} {what}", text::count(number)));
+        }
+    };
+    count(point.unsent.unwrap_or(0), "of them not sent");
+    count(point.elsewhere, "of another way");
+    count(point.cut, "cut short");
+    item(name, &words.join(", "), to)?;
+    match &point.frames {
+        Some(frames) => footing::frames(frames, to),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,100 @@
+//! One-way delay and loss over time.
+
+use super::picture::{Align, LOOKS, Look, Marker, Picture, Polygon, QUIET};
+use super::scale::{LinearScale, TimeScale};
+use super::steps::{self, BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
+use super::{HEIGHT, WIDTH};
+use crate::facts::Span;
+use crate::owd::{Interval, Line, OwdReport};
+use crate::text;
+use dwell_sketch::estimate::Estimate;
+use dwell_types::Nanos;
+
+/// What is drawn of the delay, the highest first.
+const CURVES: [(&str, Look); 3] = [
+    ("p99", Look { colour: LOOKS[1].colour, dashes: &[2.5, 3.0], marker: Marker::Filled(Polygon::Triangle) }),
+    ("mean", Look { colour: LOOKS[2].colour, dashes: &[9.0, 4.0], marker: Marker::Filled(Polygon::Square) }),
+    ("p50", Look { colour: LOOKS[0].colour, dashes: &[], marker: Marker::Circle }),
+];
+const LOSS: Look = LOOKS[3];
+/// Part of the height that the delay takes.
+const DELAY_SHARE: f64 = 0.68;
+
+pub(super) fn picture(report: &OwdReport) -> Picture {
+    let mut picture = Picture::default();
+    picture.heading((LEFT, 28.0), format!("One way from {} to {}", report.sources[0], report.sources[1]), 17.0);
+    let intervals = &report.intervals;
+    let (Some(first), Some(last)) = (intervals.first(), intervals.last()) else {
+        picture.text((WIDTH / 2.0, HEIGHT / 2.0), "No packet was seen.", 16.0, QUIET, Align::Centre);
+        return picture;
+    };
+    let bands = if intervals.iter().any(|i| i.line.is_estimated()) { " Bands: 95% intervals." } else { "" };
+    let subtitle = format!("Delay and loss per interval, {}.{bands}", text::span(first.start_ns, last.end_ns));
+    picture.text((LEFT, 52.0), subtitle, 12.5, QUIET, Align::Left);
+    let time = TimeScale::new(first.start_ns, last.end_ns, LEFT, RIGHT);
+    let tall = BOTTOM - TOP - 2.0 * BETWEEN;
+    let top = TOP + BETWEEN;
+    delay(intervals, &time, (top, top + tall * DELAY_SHARE), &mut picture);
+    loss(intervals, &time, (top + tall * DELAY_SHARE + BETWEEN, BOTTOM), &mut picture);
+    steps::times(&time, &mut picture);
+    picture
+}
+
+fn delay(intervals: &[Interval], time: &TimeScale, (top, bottom): (f64, f64), picture: &mut Picture) {
+    picture.heading((LEFT, top - 12.0), "delay", 13.0);
+    let values = || intervals.iter().flat_map(|i| CURVES.map(|c| statistic(&i.line, c.0))).flatten();
+    let least = values().map(|e| e.low).fold(f64::INFINITY, f64::min);
+    let greatest = values().map(|e| e.high).fold(f64::NEG_INFINITY, f64::max);
+    if least > greatest {
+        picture.text(
+            (WIDTH / 2.0, (top + bottom) / 2.0),
+            "No packet was seen at both points.",
+            14.0,
+            QUIET,
+            Align::Centre,
+        );
+        return;
+    }
+    // Delays near zero are seen against zero.
+    let least = if least > 0.0 && least < greatest / 2.0 { 0.0 } else { least };
+    let scale = LinearScale::new(least, greatest, bottom, top);
+    steps::axes(&scale.ticks(|ns| Nanos::new(ns.round() as i64).to_string()), time, (top, bottom), picture);
+    for (name, look) in CURVES {
+        steps::draw(&course(intervals, |line| statistic(line, name)), time, |ns| scale.place(ns), look, picture);
+    }
+    let known = intervals.iter().rev().find(|i| statistic(&i.line, "mean").is_some());
+    let Some(Interval { line, .. }) = known else { return };
+    let place =
+        |(name, look): (&'static str, Look)| Some((scale.place(statistic(line, name)?.value), name, look.colour));
+    let mut names: Vec<_> = CURVES.into_iter().filter_map(place).collect();
+    names.sort_by(|a, b| a.0.total_cmp(&b.0));
+    steps::names(names, (top, bottom), picture);
+}
+
+fn loss(intervals: &[Interval], time: &TimeScale, (top, bottom): (f64, f64), picture: &mut Picture) {
+    picture.heading((LEFT, top - 12.0), "loss", 13.0);
+    let rates = || intervals.iter().filter_map(|i| i.line.loss_rate);
+    let greatest = rates().map(|e| e.high).fold(0.0, f64::max);
+    let scale = LinearScale::new(0.0, if greatest > 0.0 { greatest } else { 0.01 }, bottom, top);
+    steps::axes(&scale.ticks(percent), time, (top, bottom), picture);
+    steps::draw(&course(intervals, |line| line.loss_rate), time, |rate| scale.place(rate), LOSS, picture);
+}
+
+/// `2.5%`.
+fn percent(share: f64) -> String {
+    let rounded = (share * 1e6).round() / 1e4;
+    format!("{rounded}%")
+}
+
+fn statistic(line: &Line, name: &str) -> Option<Estimate<f64>> {
+    let real = |e: Estimate<i64>| Estimate { value: e.value as f64, low: e.low as f64, high: e.high as f64 };
+    match name {
+        "p50" => line.delay_ns.p50.map(real),
+        "p99" => line.delay_ns.p99.map(real),
+        _ => line.delay_ns.mean,
+    }
+}
+
+fn course(intervals: &[Interval], of: impl Fn(&Line) -> Option<Estimate<f64>>) -> Vec<(Span, Option<Estimate<f64>>)> {
+    intervals.iter().map(|i| (Span { start: i.start_ns, end: i.end_ns }, of(&i.line))).collect()
+}

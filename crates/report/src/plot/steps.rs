@@ -1,0 +1,103 @@
+//! Panels over time: what every interval says, as steps with a band.
+
+use super::picture::{Align, Colour, FAINT_GRID, GRID, INK, Look, Picture, Place, QUIET};
+use super::render::text_width;
+use super::scale::{Tick, TimeScale};
+use super::{HEIGHT, WIDTH};
+use crate::facts::Span;
+use dwell_sketch::estimate::Estimate;
+
+pub(super) const LEFT: f64 = 72.0;
+pub(super) const RIGHT: f64 = WIDTH - 64.0;
+pub(super) const TOP: f64 = 76.0;
+pub(super) const BOTTOM: f64 = HEIGHT - 46.0;
+/// The space between two panels, which holds the name of the lower one.
+pub(super) const BETWEEN: f64 = 30.0;
+
+/// A value in each interval; `None` where nothing was measured.
+pub(super) type Course<T> = [(Span, Option<Estimate<T>>)];
+
+/// Draws a course: a band where the value is estimated, and the value itself.
+pub(super) fn draw<T: Copy + PartialEq>(
+    course: &Course<T>,
+    time: &TimeScale,
+    height: impl Fn(T) -> f64,
+    look: Look,
+    picture: &mut Picture,
+) {
+    for run in runs(course) {
+        // An interval lasts until the next one begins, whatever the last packet in it.
+        let end = |i: usize| time.place(run.get(i + 1).map_or(run[i].0.end, |next| next.0.start));
+        let edge = |of: fn(&Estimate<T>) -> T| {
+            let both_ends = |(i, (span, value)): (usize, &(Span, Estimate<T>))| {
+                let y = height(of(value));
+                [(time.place(span.start), y), (end(i), y)]
+            };
+            run.iter().enumerate().flat_map(both_ends).collect::<Vec<Place>>()
+        };
+        let mut band = edge(|e| e.high);
+        band.extend(edge(|e| e.low).into_iter().rev());
+        if run.iter().any(|i| i.1.low != i.1.high) {
+            picture.area(band, look.colour, 0.2);
+        }
+        picture.curve(edge(|e| e.value), look, 2.0);
+    }
+}
+
+/// Stretches of intervals in which the value is known.
+fn runs<T: Copy>(course: &Course<T>) -> Vec<Vec<(Span, Estimate<T>)>> {
+    let mut runs = vec![Vec::new()];
+    for &(span, value) in course {
+        match (value, runs.last_mut()) {
+            (Some(value), Some(run)) => run.push((span, value)),
+            _ => runs.push(Vec::new()),
+        }
+    }
+    runs.retain(|r| !r.is_empty());
+    runs
+}
+
+/// The grid of a panel and the labels of its values.
+pub(super) fn axes(ticks: &[Tick], time: &TimeScale, (top, bottom): Place, picture: &mut Picture) {
+    for tick in time.ticks() {
+        picture.line((tick.place, top), (tick.place, bottom), FAINT_GRID, 1.0);
+    }
+    for tick in ticks {
+        let labelled = tick.label.is_some();
+        picture.line((LEFT, tick.place), (RIGHT, tick.place), if labelled { GRID } else { FAINT_GRID }, 1.0);
+    }
+    let mut free = f64::INFINITY;
+    for tick in ticks {
+        let Some(label) = &tick.label else { continue };
+        if free - tick.place >= 15.0 {
+            picture.text((LEFT - 9.0, tick.place), label.clone(), 12.0, INK, Align::Right);
+            free = tick.place;
+        }
+    }
+    picture.line((LEFT, bottom), (RIGHT, bottom), QUIET, 1.25);
+}
+
+/// The labels of the axis of time, below the last panel.
+pub(super) fn times(time: &TimeScale, picture: &mut Picture) {
+    for tick in time.ticks() {
+        if let Some(label) = tick.label {
+            picture.line((tick.place, BOTTOM), (tick.place, BOTTOM + 6.0), QUIET, 1.0);
+            picture.text((tick.place, BOTTOM + 17.0), label, 12.5, INK, Align::Centre);
+        }
+    }
+}
+
+/// The names of the curves at their right ends, from the highest down, moved apart where they would touch.
+pub(super) fn names(mut placed: Vec<(f64, &str, Colour)>, (top, bottom): Place, picture: &mut Picture) {
+    const APART: f64 = 15.0;
+    let room = APART * placed.len().saturating_sub(1) as f64;
+    let mut lowest = top;
+    for (i, (y, _, _)) in placed.iter_mut().enumerate() {
+        *y = y.max(lowest).min(bottom - room + APART * i as f64);
+        lowest = *y + APART;
+    }
+    for (y, name, colour) in placed {
+        let width = text_width(name, 12.5);
+        picture.text((RIGHT + 8.0 + width / 2.0, y), name, 12.5, colour, Align::Centre);
+    }
+}

@@ -1,0 +1,102 @@
+use super::Sum;
+use super::matching::Passed;
+use super::tally::Tally;
+use crate::Sample;
+use crate::distribution::{Ambiguous, DelayStore, Distribution};
+use dwell_types::{Nanos, Timestamp};
+use std::collections::VecDeque;
+
+/// What is known of the packets of one interval, by the time of sending.
+#[derive(Clone, Debug)]
+pub struct IntervalAnswer {
+    /// Its first nanosecond.
+    pub start: Timestamp,
+    /// The first nanosecond behind it.
+    pub end: Timestamp,
+    /// Packets seen at the sender.
+    pub sent: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Fates and delays.
+    pub tally: Tally,
+    /// Quantiles of the delay.
+    pub distribution: Distribution,
+}
+
+/// Sums for each interval. An interval begins at a whole multiple of its length since the epoch; those without packets are left
+/// out.
+#[derive(Clone, Debug)]
+pub(super) struct Intervals {
+    length: Nanos,
+    /// Those that have packets under way, in order of time.
+    open: VecDeque<Open>,
+    /// Of the first of them.
+    tally: Tally,
+    delays: DelayStore,
+    done: Vec<IntervalAnswer>,
+}
+
+/// What was sent in an interval.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    start: i64,
+    sent: Sum,
+}
+
+impl Intervals {
+    pub(super) fn new(length: Nanos, delays: DelayStore) -> Self {
+        Self { length, open: VecDeque::new(), tally: Tally::default(), delays, done: Vec::new() }
+    }
+
+    /// Counts a packet that was sent. One that is earlier than the last interval counts in that.
+    pub(super) fn sent(&mut self, at: Timestamp, bytes: u32) {
+        let length = self.length.get();
+        let start = at.as_nanos().div_euclid(length).saturating_mul(length);
+        if self.open.back().is_none_or(|last| last.start < start) {
+            self.open.push_back(Open { start, sent: Sum::default() });
+        }
+        if let Some(last) = self.open.back_mut() {
+            last.sent.add(bytes);
+        }
+    }
+
+    /// Takes a packet whose fate is known, in the order of sending.
+    pub(super) fn add(&mut self, passed: &Passed, sample: Option<&Sample>) {
+        while self.open.len() > 1 && self.open[1].start <= passed.sent.at.as_nanos() {
+            self.close();
+        }
+        self.tally.add(passed);
+        if let Some(sample) = sample {
+            self.delays.update(0, sample);
+        }
+    }
+
+    fn close(&mut self) {
+        let Some(Open { start, sent }) = self.open.pop_front() else { return };
+        let start = Timestamp::from_nanos(start);
+        self.done.push(IntervalAnswer {
+            start,
+            end: start + self.length,
+            sent: sent.packets,
+            sent_bytes: sent.bytes,
+            tally: core::mem::take(&mut self.tally),
+            distribution: self.delays.distribution(0, Ambiguous::First),
+        });
+        self.delays.reset();
+    }
+
+    /// No packet is under way any more.
+    pub(super) fn end(&mut self) {
+        while !self.open.is_empty() {
+            self.close();
+        }
+    }
+
+    pub(super) fn take(&mut self) -> Vec<IntervalAnswer> {
+        core::mem::take(&mut self.done)
+    }
+
+    pub(super) fn state_bytes(&self) -> usize {
+        self.delays.state_bytes() + self.open.capacity() * size_of::<Open>()
+    }
+}

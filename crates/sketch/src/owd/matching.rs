@@ -1,0 +1,330 @@
+use crate::table::{Entry, Place, Table};
+use dwell_types::{Nanos, PacketId, Timestamp, hash};
+use std::collections::VecDeque;
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It arrived.
+    Received(Nanos),
+    /// It, or an equal one, arrived.
+    Ambiguous,
+    /// It did not arrive.
+    Lost,
+    /// It did not arrive while anybody would have seen it.
+    Uncovered,
+}
+
+/// A packet that was sent, when its fate is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Passed {
+    pub(super) sent: Sent,
+    pub(super) fate: Fate,
+    /// How many packets it stands for.
+    pub(super) weight: f64,
+}
+
+/// A packet as it was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sent {
+    pub(super) packet: PacketId,
+    pub(super) at: Timestamp,
+    /// Number of its flow.
+    pub(super) flow: u32,
+    /// Length in bytes.
+    pub(super) bytes: u32,
+}
+
+/// The packets on their way.
+#[derive(Clone, Debug)]
+pub(super) struct Matching {
+    queue: VecDeque<Queued>,
+    /// Number of the packet at the front of the queue.
+    front: u64,
+    open: Table<Open>,
+    /// Packets that may be queued.
+    most: usize,
+    longest: Nanos,
+    /// Packets with *n* leading zeros in their hash, at least, are admitted.
+    level: u32,
+    start: u64,
+    /// Whether a packet that left the queue had arrived.
+    has_begun: bool,
+    /// When the last packet was sent that arrived.
+    last: Option<Timestamp>,
+    has_ended: bool,
+    unsent: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Queued {
+    sent: Sent,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Sent, not seen at the receiver.
+    Waiting,
+    /// As many equal ones are under way as its entry in the table says.
+    Shared,
+    /// Sent and received.
+    Received(Nanos),
+    /// Received, not seen at the sender; the time is that of the receiver.
+    Early,
+    /// Was early, and has a place of its own as what was sent.
+    Gone,
+}
+
+/// A packet that is not seen yet at both points.
+#[derive(Clone, Copy, Debug, Default)]
+struct Open {
+    packet: u64,
+    /// Number in the queue; of the first of several.
+    number: u64,
+    kind: Kind,
+    /// Packets of this id that were sent, where there were several at once.
+    copies: u16,
+    /// Those of them that were received.
+    received: u16,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    #[default]
+    Sent,
+    Received,
+    Shared,
+}
+
+impl Entry for Open {
+    #[inline]
+    fn key(&self) -> u64 {
+        self.packet
+    }
+}
+
+const FIRST_SLOTS: usize = 1 << 10;
+
+impl Matching {
+    /// Bytes for each packet under way.
+    const PACKET_BYTES: usize = size_of::<Queued>() + Table::<Open>::SLOT_BYTES * 4 / 3;
+    /// The least memory that matches anything.
+    pub(super) const LEAST_BYTES: usize = 64 * Self::PACKET_BYTES + Table::<Open>::LEAST_BYTES;
+
+    /// Room for as many packets as fit `bytes`, or without bound.
+    pub(super) fn new(bytes: Option<usize>, longest: Nanos, seed: u64) -> Self {
+        let (most, slots) = match bytes {
+            Some(bytes) => {
+                let most = (bytes.saturating_sub(Table::<Open>::LEAST_BYTES) / Self::PACKET_BYTES).max(1);
+                (most, most * 4 / 3)
+            }
+            None => (usize::MAX, usize::MAX),
+        };
+        Self {
+            queue: VecDeque::new(),
+            front: 0,
+            open: Table::new(FIRST_SLOTS.min(slots), slots),
+            most,
+            longest,
+            level: 0,
+            start: hash::start(seed),
+            has_begun: false,
+            last: None,
+            has_ended: false,
+            unsent: 0.0,
+        }
+    }
+
+    #[inline]
+    fn is_admitted(&self, packet: u64) -> bool {
+        self.level == 0 || hash::word(self.start, packet).leading_zeros() >= self.level
+    }
+
+    /// How many packets each stands for.
+    #[inline]
+    pub(super) fn weight(&self) -> f64 {
+        f64::from(self.level).exp2()
+    }
+
+    /// A packet was seen at the sender.
+    pub(super) fn sent(&mut self, sent: Sent) {
+        let id = sent.packet.0;
+        if !self.is_admitted(id) {
+            return;
+        }
+        self.make_room();
+        if !self.is_admitted(id) {
+            return;
+        }
+        let number = self.front + self.queue.len() as u64;
+        let state = match self.open.find(id) {
+            Place::Vacant(at) => {
+                self.open.put(at, Open { packet: id, number, ..Open::default() });
+                State::Waiting
+            }
+            Place::Found(at) => match *self.open.get(at) {
+                Open { kind: Kind::Received, number, .. } => {
+                    self.open.remove(at);
+                    let there = self.place(number);
+                    self.queue[there].state = State::Gone;
+                    self.last = self.last.max(Some(sent.at));
+                    State::Received(self.queue[there].sent.at - sent.at)
+                }
+                Open { kind: Kind::Sent, number, .. } => {
+                    let there = self.place(number);
+                    self.queue[there].state = State::Shared;
+                    *self.open.get_mut(at) = Open { packet: id, number, kind: Kind::Shared, copies: 2, received: 0 };
+                    State::Shared
+                }
+                Open { kind: Kind::Shared, .. } => {
+                    let open = self.open.get_mut(at);
+                    open.copies = open.copies.saturating_add(1);
+                    State::Shared
+                }
+            },
+        };
+        self.queue.push_back(Queued { sent, state });
+    }
+
+    /// A packet was seen at the receiver.
+    pub(super) fn received(&mut self, packet: PacketId, at: Timestamp) {
+        if !self.is_admitted(packet.0) {
+            return;
+        }
+        let Place::Found(slot) = self.open.find(packet.0) else { return self.wait_for_sender(packet, at) };
+        let open = self.open.get_mut(slot);
+        match open.kind {
+            Kind::Sent => {
+                let there = (open.number - self.front) as usize;
+                let sent = self.queue[there].sent.at;
+                self.queue[there].state = State::Received(at - sent);
+                self.open.remove(slot);
+                self.last = self.last.max(Some(sent));
+            }
+            Kind::Shared if open.received < open.copies => open.received += 1,
+            // One more than were sent.
+            Kind::Shared | Kind::Received => self.unsent += self.weight(),
+        }
+    }
+
+    fn wait_for_sender(&mut self, packet: PacketId, at: Timestamp) {
+        self.make_room();
+        if !self.is_admitted(packet.0) {
+            return;
+        }
+        let number = self.front + self.queue.len() as u64;
+        if let Place::Vacant(slot) = self.open.find(packet.0) {
+            self.open.put(slot, Open { packet: packet.0, number, kind: Kind::Received, ..Open::default() });
+        }
+        self.queue.push_back(Queued { sent: Sent { packet, at, flow: 0, bytes: 0 }, state: State::Early });
+    }
+
+    /// Nothing more will be received.
+    pub(super) fn end(&mut self) {
+        self.has_ended = true;
+    }
+
+    fn place(&self, number: u64) -> usize {
+        (number - self.front) as usize
+    }
+
+    /// Takes the first packet in the order of sending, if its fate is known at `now`.
+    pub(super) fn pop(&mut self, now: Timestamp) -> Option<Passed> {
+        loop {
+            let &Queued { sent, state } = self.queue.front()?;
+            let is_over = now - sent.at > self.longest;
+            let fate = match state {
+                State::Received(delay) => Some(Fate::Received(delay)),
+                State::Gone => None,
+                State::Waiting | State::Early if !is_over => return None,
+                State::Waiting => {
+                    self.close(sent.packet);
+                    Some(Fate::Lost)
+                }
+                State::Early => {
+                    self.close(sent.packet);
+                    self.unsent += self.weight();
+                    None
+                }
+                State::Shared => Some(self.pop_shared(sent.packet, is_over)?),
+            };
+            self.queue.pop_front();
+            self.front += 1;
+            if let Some(fate) = fate {
+                return Some(Passed { sent, fate: self.covered(fate, sent.at), weight: self.weight() });
+            }
+        }
+    }
+
+    fn close(&mut self, packet: PacketId) {
+        if let Place::Found(at) = self.open.find(packet.0) {
+            self.open.remove(at);
+        }
+    }
+
+    /// The fate of one of several equal packets, if it is known.
+    fn pop_shared(&mut self, packet: PacketId, is_over: bool) -> Option<Fate> {
+        let Place::Found(at) = self.open.find(packet.0) else { return Some(Fate::Lost) };
+        let open = self.open.get_mut(at);
+        if open.received < open.copies && !is_over {
+            return None;
+        }
+        let has_arrived = open.received > 0;
+        open.copies -= 1;
+        open.received -= u16::from(has_arrived);
+        if open.copies == 0 {
+            self.open.remove(at);
+        }
+        Some(if has_arrived { Fate::Ambiguous } else { Fate::Lost })
+    }
+
+    /// Nothing is lost before the first and behind the last that arrived.
+    fn covered(&mut self, fate: Fate, sent: Timestamp) -> Fate {
+        self.has_begun |= fate != Fate::Lost;
+        let is_covered = self.has_begun && !(self.has_ended && Some(sent) > self.last);
+        if fate == Fate::Lost && !is_covered { Fate::Uncovered } else { fate }
+    }
+
+    /// Makes room for one more packet: grows, or admits half as many.
+    fn make_room(&mut self) {
+        if self.queue.len() == self.queue.capacity() && self.queue.len() < self.most {
+            let more = self.queue.len().max(FIRST_SLOTS).min(self.most - self.queue.len());
+            self.queue.reserve_exact(more);
+        }
+        while self.queue.len() >= self.most || self.open.is_full() && !self.open.grow() {
+            self.thin();
+        }
+    }
+
+    #[cold]
+    fn thin(&mut self) {
+        self.level += 1;
+        let (start, level) = (self.start, self.level);
+        let is_admitted = |packet: u64| hash::word(start, packet).leading_zeros() >= level;
+        self.queue.retain(|queued| is_admitted(queued.sent.packet.0) && queued.state != State::Gone);
+        self.open.rebuild(|open| is_admitted(open.packet));
+        // The first of equal packets has the number, so from the last to the first.
+        for (place, queued) in self.queue.iter().enumerate().rev() {
+            if let State::Waiting | State::Shared | State::Early = queued.state
+                && let Place::Found(at) = self.open.find(queued.sent.packet.0)
+            {
+                self.open.get_mut(at).number = self.front + place as u64;
+            }
+        }
+    }
+
+    /// Packets that were received without having been sent: estimated where not all are admitted.
+    pub(super) fn unsent(&self) -> f64 {
+        self.unsent
+    }
+
+    /// Whether every packet was admitted.
+    pub(super) fn is_exact(&self) -> bool {
+        self.level == 0
+    }
+
+    pub(super) fn state_bytes(&self) -> usize {
+        self.queue.capacity() * size_of::<Queued>() + self.open.bytes()
+    }
+}

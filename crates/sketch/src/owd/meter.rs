@@ -1,0 +1,301 @@
+use super::Sum;
+use super::flows::{Flow, Flows};
+use super::intervals::{IntervalAnswer, Intervals};
+use super::matching::{Fate, Matching, Passed, Sent};
+use super::tally::Tally;
+use crate::Sample;
+use crate::distribution::{Ambiguous, DelayStore, Distribution};
+use core::fmt;
+use dwell_types::{Crossing, Nanos, Timestamp};
+
+/// Where a packet was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// The point that it passes first.
+    Sender,
+    /// The point that it passes later.
+    Receiver,
+}
+
+/// What to measure, and in how much memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Bytes of all data structures; `None` for as many as it takes to know every packet.
+    pub memory: Option<usize>,
+    /// A packet that has not arrived after this time is lost.
+    pub longest: Nanos,
+    /// Length of an interval; `None` for none.
+    pub interval: Option<Nanos>,
+    /// Flows that get an answer of their own, besides all others; zero for none.
+    pub flows: usize,
+    /// Seed of the choice of packets when memory is short.
+    pub seed: u64,
+}
+
+/// The settings ask for what does not fit the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SettingsError {
+    /// Bytes that would do.
+    pub needed: usize,
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the memory is too small: {} bytes would do", self.needed)
+    }
+}
+
+impl core::error::Error for SettingsError {}
+
+/// Compares two points packet by packet.
+#[derive(Clone, Debug)]
+pub struct OwdMeter {
+    matching: Matching,
+    sent: Sum,
+    received: Sum,
+    total: Tally,
+    /// Of all packets, then of each flow by its number.
+    delays: DelayStore,
+    flows: Option<Flows>,
+    intervals: Option<Intervals>,
+}
+
+/// What is known of all packets.
+#[derive(Clone, Debug)]
+pub struct Totals {
+    /// Packets seen at the sender.
+    pub sent: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Packets seen at the receiver.
+    pub arrived: u64,
+    /// Those of them that were not sent: estimated where not every packet is known.
+    pub unsent: f64,
+    /// Fates and delays.
+    pub tally: Tally,
+    /// Quantiles of the delay.
+    pub distribution: Distribution,
+}
+
+/// What is known of the packets of one flow.
+#[derive(Clone, Debug)]
+pub struct FlowAnswer {
+    /// Number of the flow; zero for all that have no number.
+    pub number: usize,
+    /// Packets seen at the sender.
+    pub sent: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Fates and delays.
+    pub tally: Tally,
+    /// Quantiles of the delay.
+    pub distribution: Distribution,
+}
+
+/// How the memory is divided, in bytes.
+struct Shares {
+    matching: usize,
+    delays: usize,
+    interval: usize,
+}
+
+impl Shares {
+    /// The least that is needed.
+    fn least(settings: &Settings) -> Self {
+        Self {
+            matching: Matching::LEAST_BYTES,
+            delays: DelayStore::least_bytes(series(settings)),
+            interval: if settings.interval.is_some() { DelayStore::least_bytes(1) } else { 0 },
+        }
+    }
+
+    /// Half of what is left goes to the packets under way, the other half to the delays: of intervals a quarter of that.
+    fn new(settings: &Settings, memory: usize) -> Result<Self, SettingsError> {
+        let least = Self::least(settings);
+        let fixed = size_of::<OwdMeter>() + settings.flows * Flows::FLOW_BYTES;
+        let needed = fixed + least.matching + least.delays + least.interval;
+        let spare = memory.checked_sub(needed).ok_or(SettingsError { needed })? / 8;
+        let interval = if settings.interval.is_some() { spare } else { 0 };
+        Ok(Self {
+            matching: least.matching + 4 * spare,
+            delays: least.delays + 4 * spare - interval,
+            interval: least.interval + interval,
+        })
+    }
+}
+
+/// Distributions of all packets and of each flow.
+const fn series(settings: &Settings) -> usize {
+    if settings.flows > 0 { settings.flows + 2 } else { 1 }
+}
+
+impl OwdMeter {
+    /// Bytes that each flow needs at least.
+    pub const FLOW_BYTES: usize = Flows::FLOW_BYTES + DelayStore::SERIES_BYTES;
+
+    /// A meter that has seen nothing.
+    pub fn new(settings: &Settings) -> Result<Self, SettingsError> {
+        let shares = settings.memory.map(|memory| Shares::new(settings, memory)).transpose()?;
+        let store = |series, bytes: Option<usize>| {
+            let bounded = |bytes| DelayStore::bounded(series, bytes).ok_or(SettingsError { needed: bytes });
+            bytes.map_or_else(|| Ok(DelayStore::unbounded(series)), bounded)
+        };
+        let interval_delays = store(1, shares.as_ref().map(|s| s.interval.max(DelayStore::least_bytes(1))))?;
+        Ok(Self {
+            matching: Matching::new(shares.as_ref().map(|s| s.matching), settings.longest, settings.seed),
+            sent: Sum::default(),
+            received: Sum::default(),
+            total: Tally::default(),
+            delays: store(series(settings), shares.as_ref().map(|s| s.delays))?,
+            flows: (settings.flows > 0).then(|| Flows::new(settings.flows)),
+            intervals: settings.interval.map(|length| Intervals::new(length, interval_delays)),
+        })
+    }
+
+    /// Takes the next crossing at either point, in the order of time. Says whether it is the first of a flow with a new number: they
+    /// are counted from one, in this order.
+    pub fn update(&mut self, point: Point, crossing: &Crossing) -> bool {
+        let &Crossing { packet, flow, at, bytes } = crossing;
+        let mut is_new = false;
+        match point {
+            Point::Sender => {
+                self.sent.add(bytes);
+                if let Some(intervals) = &mut self.intervals {
+                    intervals.sent(at, bytes);
+                }
+                let number = match &mut self.flows {
+                    Some(flows) => {
+                        let (number, new) = flows.sent(flow, bytes);
+                        is_new = new;
+                        number
+                    }
+                    None => 0,
+                };
+                self.matching.sent(Sent { packet, at, flow: number, bytes });
+            }
+            Point::Receiver => {
+                self.received.add(bytes);
+                self.matching.received(packet, at);
+            }
+        }
+        self.settle(at);
+        is_new
+    }
+
+    /// Nothing more will be seen at the receiver.
+    pub fn end_receiver(&mut self) {
+        self.matching.end();
+    }
+
+    /// Nothing more will be seen at either point.
+    pub fn end(&mut self) {
+        self.matching.end();
+        self.settle(Timestamp::from_nanos(i64::MAX));
+        if let Some(intervals) = &mut self.intervals {
+            intervals.end();
+        }
+    }
+
+    /// Adds up the packets whose fate is known at `now`.
+    fn settle(&mut self, now: Timestamp) {
+        while let Some(passed) = self.matching.pop(now) {
+            self.add(&passed);
+        }
+    }
+
+    fn add(&mut self, passed: &Passed) {
+        let sample = sample(passed);
+        self.total.add(passed);
+        if let Some(intervals) = &mut self.intervals {
+            intervals.add(passed, sample.as_ref());
+        }
+        if let Some(sample) = &sample {
+            self.delays.update(0, sample);
+        }
+        if let Some(flows) = &mut self.flows {
+            flows.add(passed);
+            if let Some(sample) = &sample {
+                self.delays.update(passed.sent.flow as usize + 1, sample);
+            }
+        }
+    }
+
+    /// The intervals that ended since this was last asked.
+    pub fn take_intervals(&mut self) -> Vec<IntervalAnswer> {
+        self.intervals.as_mut().map(Intervals::take).unwrap_or_default()
+    }
+
+    /// All packets whose fate is known; after [`OwdMeter::end`], all.
+    pub fn total(&self) -> Totals {
+        Totals {
+            sent: self.sent.packets,
+            sent_bytes: self.sent.bytes,
+            arrived: self.received.packets,
+            unsent: self.matching.unsent(),
+            tally: self.total.clone(),
+            distribution: self.delays.distribution(0, Ambiguous::First),
+        }
+    }
+
+    /// The flows with the most bytes, at most `most`, the largest first; then all that have no number, if there are any.
+    pub fn flows(&self, most: usize) -> Vec<FlowAnswer> {
+        let Some(flows) = &self.flows else { return Vec::new() };
+        let mut numbers: Vec<usize> = (1..flows.all().len()).collect();
+        // The sort is stable: of equal flows the earlier.
+        numbers.sort_by_key(|&number| core::cmp::Reverse(flows.all()[number].bytes));
+        numbers.truncate(most);
+        if flows.all()[0].packets > 0 {
+            numbers.push(0);
+        }
+        numbers.into_iter().map(|number| self.flow(number, &flows.all()[number])).collect()
+    }
+
+    fn flow(&self, number: usize, flow: &Flow) -> FlowAnswer {
+        FlowAnswer {
+            number,
+            sent: flow.packets,
+            sent_bytes: flow.bytes,
+            tally: flow.tally.clone(),
+            distribution: self.delays.distribution(number + 1, Ambiguous::First),
+        }
+    }
+
+    /// How many flows there are, those without a number not among them.
+    pub fn flow_count(&self) -> usize {
+        self.flows.as_ref().map_or(0, |flows| flows.all().len() - 1)
+    }
+
+    /// Whether every packet is known.
+    pub fn is_exact(&self) -> bool {
+        self.matching.is_exact()
+    }
+
+    /// The share of the packets that is looked at.
+    pub fn sampling(&self) -> f64 {
+        1.0 / self.matching.weight()
+    }
+
+    /// Bytes that the data structures hold.
+    pub fn state_bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.matching.state_bytes()
+            + self.delays.state_bytes()
+            + self.intervals.as_ref().map_or(0, Intervals::state_bytes)
+            + self.flows.as_ref().map_or(0, Flows::state_bytes)
+    }
+}
+
+/// The delay of a packet that arrived.
+fn sample(passed: &Passed) -> Option<Sample> {
+    let Fate::Received(delay) = passed.fate else { return None };
+    Some(Sample {
+        at: passed.sent.at,
+        since_first: delay,
+        since_last: delay,
+        weight: passed.weight,
+        repeat_weight: passed.weight,
+        inserted_since: 0,
+        band: 0,
+        tag: 0,
+    })
+}

@@ -1,0 +1,189 @@
+use super::matching::{Fate, Passed};
+use crate::estimate::{Estimate, Z95};
+use dwell_types::Nanos;
+
+/// Sums over packets in the order in which they were sent.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    received: Total,
+    lost: Total,
+    ambiguous: Total,
+    uncovered: Total,
+    delays: Moments,
+    /// Packets of which the delay is known.
+    samples: u64,
+    previous: Option<i64>,
+    steps: u64,
+    step_sum: u128,
+    runs: LossRuns,
+    run: u64,
+}
+
+/// Packets that were lost one behind the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LossRuns {
+    /// How many such runs there were; a single packet is one.
+    pub count: u64,
+    /// Packets in the longest.
+    pub longest: u64,
+}
+
+/// Σ 1/*p*, and Σ (1/*p*² − 1/*p*), its variance.
+#[derive(Clone, Copy, Debug, Default)]
+struct Total {
+    weight: f64,
+    excess: f64,
+}
+
+impl Total {
+    fn add(&mut self, weight: f64) {
+        self.weight += weight;
+        self.excess += weight * weight - weight;
+    }
+
+    fn estimate(self) -> Estimate<f64> {
+        let error = Z95 * self.excess.sqrt();
+        Estimate { value: self.weight, low: (self.weight - error).max(0.0), high: self.weight + error }
+    }
+}
+
+/// Mean and variance of weighted delays [west79], and what their own variances need.
+#[derive(Clone, Copy, Debug, Default)]
+struct Moments {
+    weight: f64,
+    mean: f64,
+    /// Σ *w* (*d* − mean)².
+    squares: f64,
+    /// Σ (*w*² − *w*) (*d* − mean)², by the mean as it was when the packet came.
+    mean_excess: f64,
+    /// Σ (*w*² − *w*) ((*d* − mean)² − variance)², in the same way.
+    variance_excess: f64,
+}
+
+impl Moments {
+    fn add(&mut self, delay: f64, weight: f64) {
+        self.weight += weight;
+        let before = delay - self.mean;
+        self.mean += before * weight / self.weight;
+        self.squares += weight * before * (delay - self.mean);
+        let (excess, square) = (weight * weight - weight, before * before);
+        self.mean_excess += excess * square;
+        self.variance_excess += excess * (square - self.variance()).powi(2);
+    }
+
+    fn variance(&self) -> f64 {
+        self.squares / self.weight
+    }
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, passed: &Passed) {
+        let weight = passed.weight;
+        match passed.fate {
+            Fate::Received(delay) => {
+                self.received.add(weight);
+                self.delay(delay, weight);
+            }
+            Fate::Ambiguous => {
+                self.received.add(weight);
+                self.ambiguous.add(weight);
+            }
+            Fate::Lost => self.lost.add(weight),
+            Fate::Uncovered => self.uncovered.add(weight),
+        }
+        if passed.fate == Fate::Lost {
+            self.run += 1;
+            self.runs.count += u64::from(self.run == 1);
+            self.runs.longest = self.runs.longest.max(self.run);
+        } else {
+            self.run = 0;
+        }
+    }
+
+    fn delay(&mut self, delay: Nanos, weight: f64) {
+        let delay = delay.get();
+        self.samples += 1;
+        self.delays.add(delay as f64, weight);
+        if let Some(previous) = self.previous.replace(delay) {
+            self.steps += 1;
+            self.step_sum += u128::from(delay.abs_diff(previous));
+        }
+    }
+
+    /// Packets that arrived.
+    pub fn received(&self) -> Estimate<f64> {
+        self.received.estimate()
+    }
+
+    /// Packets that did not.
+    pub fn lost(&self) -> Estimate<f64> {
+        self.lost.estimate()
+    }
+
+    /// Packets that arrived, but whose delay is not known, because equal ones were under way.
+    pub fn ambiguous(&self) -> Estimate<f64> {
+        self.ambiguous.estimate()
+    }
+
+    /// Packets of which nobody could see whether they arrived.
+    pub fn uncovered(&self) -> Estimate<f64> {
+        self.uncovered.estimate()
+    }
+
+    /// The share of packets that were lost, in `0..=1`, of those that arrived or were lost; `None` without any.
+    pub fn loss_rate(&self) -> Option<Estimate<f64>> {
+        let total = self.received.weight + self.lost.weight;
+        if total == 0.0 {
+            return None;
+        }
+        let rate = self.lost.weight / total;
+        // The ratio's variance by its linear part: Σ (w² − w) (lost − rate)².
+        let variance = self.lost.excess * (1.0 - rate).powi(2) + self.received.excess * rate * rate;
+        let error = Z95 * variance.sqrt() / total;
+        Some(Estimate { value: rate, low: (rate - error).max(0.0), high: (rate + error).min(1.0) })
+    }
+
+    /// Packets of which the delay is known; what the estimates rest on.
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// Mean delay in nanoseconds; `None` without samples.
+    pub fn mean(&self) -> Option<Estimate<f64>> {
+        let Moments { weight, mean, mean_excess, .. } = self.delays;
+        let error = Z95 * mean_excess.sqrt() / weight;
+        (self.samples > 0).then_some(Estimate { value: mean, low: mean - error, high: mean + error })
+    }
+
+    /// Standard deviation of the delays of all packets in nanoseconds; `None` without samples.
+    pub fn standard_deviation(&self) -> Option<Estimate<f64>> {
+        if self.samples == 0 {
+            return None;
+        }
+        let value = self.delays.variance().max(0.0).sqrt();
+        // d√v = dv / 2√v.
+        let error = if value > 0.0 {
+            Z95 * self.delays.variance_excess.sqrt() / self.delays.weight / (2.0 * value)
+        } else {
+            0.0
+        };
+        Some(Estimate { value, low: (value - error).max(0.0), high: value + error })
+    }
+
+    /// The mean absolute difference between the delays of neighbours in the order of sending, in nanoseconds (RFC 3393, with
+    /// all packets selected; lost ones are skipped). `None` with fewer than two, and where only some packets are known, which are
+    /// no neighbours.
+    pub fn jitter(&self) -> Option<f64> {
+        (self.steps > 0 && self.is_exact()).then(|| self.step_sum as f64 / self.steps as f64)
+    }
+
+    /// Runs of lost packets in the order of sending; `None` where only some packets are known.
+    pub fn loss_runs(&self) -> Option<LossRuns> {
+        self.is_exact().then_some(self.runs)
+    }
+
+    /// Whether every packet counted for itself alone.
+    pub fn is_exact(&self) -> bool {
+        [self.received, self.lost, self.uncovered].iter().all(|total| total.excess == 0.0)
+    }
+}

@@ -1,0 +1,296 @@
+//! Two points packet by packet, against lists of what truly happened.
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
+use dwell_sketch::owd::{LossRuns, OwdMeter, Point, Settings};
+use dwell_types::{Crossing, FlowId, Nanos, PacketId, Timestamp, hash};
+
+const SECOND: i64 = 1_000_000_000;
+const MILLI: i64 = 1_000_000;
+
+const EXACT: Settings = Settings { memory: None, longest: Nanos::from_secs(2), interval: None, flows: 0, seed: 1 };
+
+/// A packet, when it was sent, and how long it took if it arrived.
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    id: u64,
+    sent: i64,
+    delay: Option<i64>,
+}
+
+fn crossing(id: u64, at: i64) -> Crossing {
+    Crossing { packet: PacketId(id), flow: FlowId(id % 7), at: Timestamp::from_nanos(at), bytes: 100 + (id % 5) as u32 }
+}
+
+/// Both points' crossings in the order of time.
+fn crossings(packets: &[Packet]) -> Vec<(Point, Crossing)> {
+    let sent = packets.iter().map(|p| (Point::Sender, crossing(p.id, p.sent)));
+    let received = packets.iter().filter_map(|p| Some((Point::Receiver, crossing(p.id, p.sent + p.delay?))));
+    let mut all: Vec<_> = sent.chain(received).collect();
+    all.sort_by_key(|(_, crossing)| crossing.at);
+    all
+}
+
+fn measure(settings: &Settings, packets: &[Packet]) -> OwdMeter {
+    let mut meter = OwdMeter::new(settings).unwrap();
+    for (point, crossing) in crossings(packets) {
+        meter.update(point, &crossing);
+    }
+    meter.end();
+    meter
+}
+
+/// A number in `0..1`, the same for the same seed and number.
+fn uniform(seed: u64, n: u64) -> f64 {
+    (hash::word(hash::start(seed), n) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// Packets about a millisecond apart, 3% lost, with delays of 5 to 105 ms by which they overtake one another. The first and
+/// the last arrive.
+fn stream(packets: u64, seed: u64) -> Vec<Packet> {
+    (0..packets)
+        .map(|n| {
+            let is_lost = uniform(seed, 3 * n) < 0.03 && n != 0 && n + 1 != packets;
+            let sent = n as i64 * MILLI + (uniform(seed, 3 * n + 1) * 9e5) as i64;
+            let delay = 5 * MILLI + (uniform(seed, 3 * n + 2).powi(3) * 1e8) as i64;
+            Packet { id: hash::word(hash::start(seed ^ 99), n), sent, delay: (!is_lost).then_some(delay) }
+        })
+        .collect()
+}
+
+fn delays(packets: &[Packet]) -> Vec<i64> {
+    packets.iter().filter_map(|p| p.delay).collect()
+}
+
+fn mean(delays: &[i64]) -> f64 {
+    delays.iter().map(|&d| d as f64).sum::<f64>() / delays.len() as f64
+}
+
+fn deviation(delays: &[i64]) -> f64 {
+    let mean = mean(delays);
+    (delays.iter().map(|&d| (d as f64 - mean).powi(2)).sum::<f64>() / delays.len() as f64).sqrt()
+}
+
+fn assert_near(a: f64, b: f64) {
+    assert!((a - b).abs() <= 1e-9 * b.abs(), "{a} and {b}");
+}
+
+#[test]
+fn every_packet_counts_while_there_is_memory() {
+    let packets = stream(20_000, 1);
+    let meter = measure(&EXACT, &packets);
+    let total = meter.total();
+    let delays = delays(&packets);
+    let lost = (packets.len() - delays.len()) as f64;
+    assert!(meter.is_exact());
+    assert_eq!((total.sent, total.arrived, total.unsent), (20_000, delays.len() as u64, 0.0));
+    let tally = &total.tally;
+    assert_eq!((tally.received().value, tally.received().high), (delays.len() as f64, delays.len() as f64));
+    assert_eq!((tally.lost().value, tally.lost().low, tally.uncovered().value), (lost, lost, 0.0));
+    assert_near(tally.loss_rate().unwrap().value, lost / 20_000.0);
+    let mean_delay = tally.mean().unwrap();
+    assert_near(mean_delay.value, mean(&delays));
+    assert_eq!(mean_delay.low, mean_delay.high);
+    assert_near(tally.standard_deviation().unwrap().value, deviation(&delays));
+    let steps: f64 = delays.windows(2).map(|two| two[0].abs_diff(two[1]) as f64).sum();
+    assert_near(tally.jitter().unwrap(), steps / (delays.len() - 1) as f64);
+    let runs: Vec<u64> = packets
+        .chunk_by(|a, b| a.delay.is_none() == b.delay.is_none())
+        .filter(|r| r[0].delay.is_none())
+        .map(|r| r.len() as u64)
+        .collect();
+    assert_eq!(tally.loss_runs(), Some(LossRuns { count: runs.len() as u64, longest: *runs.iter().max().unwrap() }));
+    let mut sorted = delays;
+    sorted.sort_unstable();
+    let median = total.distribution.quantile(0.5).unwrap();
+    assert_eq!(median.value, sorted[sorted.len().div_ceil(2) - 1]);
+}
+
+/// Intervals hold what was sent in them, wherever it arrived, and come in their order.
+#[test]
+fn intervals_are_of_the_time_of_sending() {
+    let packets = stream(10_000, 2);
+    let mut meter = measure(&Settings { interval: Some(Nanos::from_secs(1)), ..EXACT }, &packets);
+    let intervals = meter.take_intervals();
+    assert_eq!(intervals.len(), 10);
+    for (n, interval) in (0..).zip(&intervals) {
+        assert_eq!(interval.start.as_nanos(), n * SECOND);
+        assert_eq!(interval.end.as_nanos(), (n + 1) * SECOND);
+        let within: Vec<Packet> = packets.iter().filter(|p| p.sent / SECOND == n).copied().collect();
+        let delays = delays(&within);
+        assert_eq!(interval.sent, within.len() as u64);
+        assert_eq!(interval.tally.received().value, delays.len() as f64);
+        assert_eq!(interval.tally.lost().value, (within.len() - delays.len()) as f64);
+        assert_near(interval.tally.mean().unwrap().value, mean(&delays));
+        assert_eq!(interval.distribution.samples(), delays.len() as u64);
+    }
+    let total = meter.total();
+    assert_eq!(intervals.iter().map(|i| i.sent_bytes).sum::<u64>(), total.sent_bytes);
+}
+
+#[test]
+fn flows_are_ranked_by_bytes_and_the_rest_is_other() {
+    let packets = stream(7_000, 3);
+    let meter = measure(&Settings { flows: 5, ..EXACT }, &packets);
+    let flows = meter.flows(3);
+    assert_eq!((flows.len(), meter.flow_count()), (4, 5));
+    let mut names = Vec::new();
+    for packet in &packets {
+        if !names.contains(&(packet.id % 7)) && names.len() < 5 {
+            names.push(packet.id % 7);
+        }
+    }
+    for flow in &flows {
+        let is_own = |p: &&Packet| match flow.number {
+            0 => !names.contains(&(p.id % 7)),
+            number => p.id % 7 == names[number - 1],
+        };
+        let own: Vec<Packet> = packets.iter().filter(is_own).copied().collect();
+        assert_eq!(flow.sent, own.len() as u64, "{}", flow.number);
+        assert_near(flow.tally.mean().unwrap().value, mean(&delays(&own)));
+        assert_eq!(flow.tally.lost().value, (own.len() - delays(&own).len()) as f64);
+        assert_eq!(flow.distribution.samples(), delays(&own).len() as u64);
+    }
+    assert_eq!(flows[3].number, 0);
+    assert!(flows[..3].is_sorted_by(|a, b| a.sent_bytes >= b.sent_bytes));
+}
+
+#[test]
+fn equal_packets_count_but_give_no_delay() {
+    let at = |id, sent, delay| Packet { id, sent: sent * MILLI, delay: Some(delay * MILLI) };
+    let lost = |id, sent| Packet { delay: None, ..at(id, sent, 0) };
+    // The second 5 is sent while the first is under way; the second 6 when the first has arrived.
+    let packets = [
+        at(1, 0, 10),
+        at(5, 1, 10),
+        lost(5, 2),
+        at(6, 3, 4),
+        at(6, 9, 5),
+        at(7, 20, 10),
+        lost(8, 21),
+        lost(8, 22),
+        at(9, 30, 10),
+    ];
+    let total = measure(&EXACT, &packets).total();
+    assert_eq!((total.sent, total.arrived, total.unsent), (9, 6, 0.0));
+    assert_eq!(total.tally.received().value, 6.0);
+    assert_eq!((total.tally.ambiguous().value, total.tally.lost().value), (1.0, 3.0));
+    assert_eq!(total.tally.samples(), 5);
+    assert_near(total.tally.mean().unwrap().value, 39.0 / 5.0 * MILLI as f64);
+}
+
+#[test]
+fn what_arrives_without_being_sent() {
+    let mut meter = OwdMeter::new(&EXACT).unwrap();
+    meter.update(Point::Sender, &crossing(1, 0));
+    meter.update(Point::Receiver, &crossing(1, 5));
+    meter.update(Point::Receiver, &crossing(1, 6));
+    meter.update(Point::Receiver, &crossing(2, 7));
+    meter.update(Point::Receiver, &crossing(2, 8));
+    meter.end();
+    let total = meter.total();
+    assert_eq!((total.sent, total.arrived, total.unsent), (1, 4, 3.0));
+    assert_eq!(total.tally.received().value, 1.0);
+}
+
+/// A receiver whose clock is behind sees packets before they are sent.
+#[test]
+fn negative_delays() {
+    let packets: Vec<Packet> =
+        stream(1_000, 4).iter().map(|p| Packet { delay: p.delay.map(|d| d - 50 * MILLI), ..*p }).collect();
+    let total = measure(&EXACT, &packets).total();
+    assert_near(total.tally.mean().unwrap().value, mean(&delays(&packets)));
+    assert_eq!((total.unsent, total.tally.samples()), (0.0, delays(&packets).len() as u64));
+    assert!(total.distribution.quantile(0.01).unwrap().value < 0);
+}
+
+/// Of what was sent before the receiver listened, or after it stopped, nothing is said.
+#[test]
+fn packets_that_nobody_could_see_are_not_lost() {
+    let packets = stream(10_000, 5);
+    let (from, to) = (2_000 * MILLI, 7_000 * MILLI);
+    let mut meter = OwdMeter::new(&EXACT).unwrap();
+    let mut has_ended = false;
+    for (point, crossing) in crossings(&packets) {
+        if !has_ended && crossing.at.as_nanos() >= to {
+            has_ended = true;
+            meter.end_receiver();
+        }
+        if point == Point::Sender || (from..to).contains(&crossing.at.as_nanos()) {
+            meter.update(point, &crossing);
+        }
+    }
+    meter.end();
+    let total = meter.total();
+    let seen = |p: &&Packet| p.delay.is_some_and(|delay| (from..to).contains(&(p.sent + delay)));
+    let first = packets.iter().find(seen).unwrap().sent;
+    let last = packets.iter().rfind(seen).unwrap().sent;
+    let covered: Vec<&Packet> = packets.iter().filter(|p| (first..=last).contains(&p.sent)).collect();
+    assert_eq!(total.tally.uncovered().value, (packets.len() - covered.len()) as f64);
+    assert_eq!(total.tally.lost().value, covered.iter().filter(|p| !seen(p)).count() as f64);
+    // Those that overtook others at the edges: 100 ms of delay at 1,000 packets a second.
+    let truly = covered.iter().filter(|p| p.delay.is_none()).count() as f64;
+    assert!(total.tally.lost().value < truly + 150.0, "{}", total.tally.lost().value);
+}
+
+#[test]
+fn nothing_in_common() {
+    let mut meter = OwdMeter::new(&EXACT).unwrap();
+    for n in 0..100 {
+        meter.update(Point::Sender, &crossing(n, n as i64 * MILLI));
+        meter.update(Point::Receiver, &crossing(n + 1_000, n as i64 * MILLI));
+    }
+    meter.end();
+    let total = meter.total();
+    assert_eq!((total.tally.uncovered().value, total.tally.lost().value, total.unsent), (100.0, 0.0, 100.0));
+    assert_eq!((total.tally.mean(), total.tally.standard_deviation(), total.tally.loss_rate()), (None, None, None));
+}
+
+/// In small memory every estimate is unbiased over seeds, and its intervals hold the truth. Over 200 runs a mean that is more
+/// than 5.5 standard errors off has a chance of 4·10⁻⁸; of 200 intervals of 95%, fewer than 170 hold it with less than 10⁻⁷.
+#[test]
+fn samples_stand_for_all_in_small_memory() {
+    let packets = stream(30_000, 6);
+    let delays = delays(&packets);
+    let truths = [delays.len() as f64, (packets.len() - delays.len()) as f64, mean(&delays), deviation(&delays)];
+    const RUNS: u64 = 200;
+    let mut errors = [const { Vec::new() }; 4];
+    let mut held = [0; 4];
+    for seed in 0..RUNS {
+        let meter = measure(&Settings { memory: Some(12 << 10), seed, ..EXACT }, &packets);
+        assert!(meter.state_bytes() <= 12 << 10, "{}", meter.state_bytes());
+        assert!(!meter.is_exact() && meter.sampling() < 0.2);
+        let total = meter.total();
+        assert_eq!(total.sent, 30_000);
+        let tally = &total.tally;
+        assert_eq!((tally.jitter(), tally.loss_runs()), (None, None));
+        let estimates = [tally.received(), tally.lost(), tally.mean().unwrap(), tally.standard_deviation().unwrap()];
+        for (at, (estimate, truth)) in estimates.iter().zip(truths).enumerate() {
+            errors[at].push(estimate.value / truth - 1.0);
+            held[at] += u64::from((estimate.low..=estimate.high).contains(&truth));
+        }
+    }
+    for (at, errors) in errors.iter().enumerate() {
+        let mean = errors.iter().sum::<f64>() / RUNS as f64;
+        let variance = errors.iter().map(|e| (e - mean).powi(2)).sum::<f64>() / RUNS as f64;
+        let standard_error = (variance / RUNS as f64).sqrt();
+        // A standard deviation is itself biased by a small part of its error.
+        assert!(
+            mean.abs() < 5.5 * standard_error + if at == 3 { variance } else { 0.0 },
+            "{at}: {mean} ± {standard_error}"
+        );
+        assert!(held[at] >= 170, "{at}: {} of {RUNS} intervals", held[at]);
+    }
+    // Counting each sample for one is the twin that fails.
+    let meter = measure(&Settings { memory: Some(12 << 10), ..EXACT }, &packets);
+    assert!((meter.total().tally.samples() as f64) < 0.2 * truths[0]);
+}
+
+#[test]
+fn too_little_memory_is_said() {
+    let error = OwdMeter::new(&Settings { memory: Some(1_000), ..EXACT }).unwrap_err();
+    assert!(OwdMeter::new(&Settings { memory: Some(error.needed), ..EXACT }).is_ok());
+    assert!(OwdMeter::new(&Settings { memory: Some(error.needed - 1), ..EXACT }).is_err());
+    let flows = Settings { flows: 100, ..EXACT };
+    let error = OwdMeter::new(&Settings { memory: Some(10_000), ..flows }).unwrap_err();
+    assert!(OwdMeter::new(&Settings { memory: Some(error.needed), ..flows }).is_ok());
+}
