@@ -56,7 +56,7 @@ fn existence(place: String, recorded: Option<f64>, fresh: Option<f64>) -> Moved 
 fn compare_one(place: &str, old: &Summary, new: &Summary, tolerance: &Tolerance, moved: &mut Vec<Moved>) {
     let of_mean = match old.scale {
         Scale::Log2 => tolerance.octaves,
-        Scale::Ratio => tolerance.ratio,
+        Scale::Relative | Scale::Ratio => tolerance.ratio,
         Scale::Value => tolerance.relative * old.mean.unwrap_or(0.0).abs(),
     };
     let share = |summary: &Summary| Some(summary.missing as f64 / summary.runs.max(1) as f64);
@@ -67,6 +67,8 @@ fn compare_one(place: &str, old: &Summary, new: &Summary, tolerance: &Tolerance,
         ("rms error", old.rms_error, new.rms_error, tolerance.octaves),
         ("median error of ten", old.ten_median_error, new.ten_median_error, tolerance.octaves),
         ("rms error of ten", old.ten_rms_error, new.ten_rms_error, tolerance.octaves),
+        ("mean relative error", old.mean_relative_error, new.mean_relative_error, tolerance.ratio),
+        ("rms relative error", old.rms_relative_error, new.rms_relative_error, tolerance.ratio),
         ("mean", old.mean, new.mean, of_mean),
         ("covered share", old.covered, new.covered, tolerance.share),
     ];
@@ -100,6 +102,8 @@ mod tests {
             rms_error: Some(0.2),
             ten_median_error: Some(0.05),
             ten_rms_error: Some(0.05),
+            mean_relative_error: None,
+            rms_relative_error: None,
             mean: Some(0.0),
             standard_error: Some(0.01),
             covered: Some(0.9),

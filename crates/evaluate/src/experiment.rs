@@ -1,3 +1,4 @@
+use crate::crossing::Crossing;
 use crate::delay::Delay;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -8,6 +9,8 @@ use std::fmt::Write;
 pub enum Experiment {
     /// How long do responses take, seen at one point?
     Delay(Delay),
+    /// How long does one way take, between two points?
+    Crossing(Crossing),
 }
 
 /// One configuration of a method under one workload.
@@ -50,6 +53,8 @@ pub fn label(parameters: &BTreeMap<String, f64>) -> String {
 pub enum Scale {
     /// By log₂ of estimate over truth: an error of one is a factor of two, either way.
     Log2,
+    /// By estimate over truth less one.
+    Relative,
     /// By estimate over truth, where only the mean over many runs is of interest.
     Ratio,
     /// Not at all: a fact about the run.
@@ -58,12 +63,13 @@ pub enum Scale {
 
 impl Scale {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Log2, Self::Ratio, Self::Value];
+    pub const ALL: [Self; 4] = [Self::Log2, Self::Relative, Self::Ratio, Self::Value];
 
     /// The name in CSV and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Log2 => "log2",
+            Self::Relative => "relative",
             Self::Ratio => "ratio",
             Self::Value => "value",
         }
@@ -90,8 +96,8 @@ pub struct Measurement {
 pub struct Shown {
     /// Quantities that are summarised one by one, besides all that are not compared by [`Scale::Log2`].
     pub quantities: &'static [&'static str],
-    /// A name for the largest error over several quantities, and these.
-    pub largest: (&'static str, &'static [&'static str]),
+    /// A name for the largest error over several quantities, and these, if that is asked.
+    pub largest: Option<(&'static str, &'static [&'static str])>,
 }
 
 impl Experiment {
@@ -99,6 +105,7 @@ impl Experiment {
     pub fn cases(&self) -> Vec<Case> {
         match self {
             Self::Delay(delay) => delay.cases(),
+            Self::Crossing(crossing) => crossing.cases(),
         }
     }
 
@@ -107,6 +114,7 @@ impl Experiment {
     pub fn run(&self, cases: &[&Case], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
         match self {
             Self::Delay(delay) => delay.run(cases, seed),
+            Self::Crossing(crossing) => crossing.run(cases, seed),
         }
     }
 
@@ -114,6 +122,7 @@ impl Experiment {
     pub fn shown(&self) -> Shown {
         match self {
             Self::Delay(_) => crate::delay::SHOWN,
+            Self::Crossing(_) => crate::crossing::SHOWN,
         }
     }
 }

@@ -39,6 +39,8 @@ mod experiment;
 pub use experiment::{Case, Experiment, Measurement, Scale, Shown, label};
 // Delays of exchanges seen at one point.
 pub mod delay;
+// Delays of packets between two points.
+pub mod crossing;
 // Every case and seed, on all cores.
 pub mod run;
 // What the runs say together.

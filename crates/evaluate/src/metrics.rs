@@ -48,7 +48,13 @@ pub struct Summary {
     /// Root mean square of the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ten_rms_error: Option<f64>,
-    /// Mean of *e*, of estimate over truth, or of the estimate, by scale: the bias.
+    /// Mean of |estimate/truth − 1|; of [`Scale::Relative`] only, as the one that follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_relative_error: Option<f64>,
+    /// Root mean square of the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rms_relative_error: Option<f64>,
+    /// Mean of *e*, of estimate over truth less one, of estimate over truth, or of the estimate, by scale: the bias.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean: Option<f64>,
     /// Its standard error; `None` with fewer than two runs.
@@ -88,10 +94,13 @@ pub fn summarise_cases(cases: &[Case], shown: Shown, runs: &[Run]) -> Vec<Summar
                 quantities.push(&measurement.quantity);
             }
         }
-        let (name, members) = shown.largest;
         summaries.extend(quantities.iter().map(|quantity| one(case, quantity, runs)));
-        summaries
-            .insert(summaries.len() + shown.quantities.len() - quantities.len(), largest(case, name, members, runs));
+        if let Some((name, members)) = shown.largest {
+            summaries.insert(
+                summaries.len() + shown.quantities.len() - quantities.len(),
+                largest(case, name, members, runs),
+            );
+        }
     }
     summaries
 }
@@ -101,9 +110,14 @@ fn one(case: &Case, quantity: &str, runs: &[Run]) -> Summary {
     let found: Vec<Option<&Measurement>> = runs.iter().map(|run| find(run, quantity)).collect();
     let scale = found.iter().flatten().next().map_or(Scale::Log2, |m| m.scale);
     let values: Vec<f64> = found.iter().flatten().filter_map(|m| compared(m)).collect();
-    // A stream without a single exchange of some delay has no ratio there; that is no estimate missing.
-    let asked = found.iter().filter(|m| !m.is_some_and(|m| scale == Scale::Ratio && m.truth == Some(0.0))).count();
+    // A stream without a single exchange of some delay, or without loss, has no ratio there; that is no estimate missing.
+    let asked = found.iter().filter(|m| !m.is_some_and(|m| scale != Scale::Log2 && m.truth == Some(0.0))).count();
     let mut summary = Summary::new(case, quantity, scale, asked, values.len());
+    if scale == Scale::Relative {
+        let magnitudes: Vec<f64> = values.iter().map(|value| value.abs()).collect();
+        summary.mean_relative_error = mean(&magnitudes);
+        summary.rms_relative_error = root_mean_square(&values);
+    }
     summary.mean = mean(&values);
     summary.standard_error = standard_error(&values);
     let held = found.iter().flatten().filter_map(|m| {
@@ -149,6 +163,8 @@ impl Summary {
             rms_error: None,
             ten_median_error: None,
             ten_rms_error: None,
+            mean_relative_error: None,
+            rms_relative_error: None,
             mean: None,
             standard_error: None,
             covered: None,
@@ -172,6 +188,7 @@ fn compared(measurement: &Measurement) -> Option<f64> {
     let estimate = measurement.estimate?;
     match measurement.scale {
         Scale::Log2 => log_ratio(estimate, measurement.truth?),
+        Scale::Relative => measurement.truth.filter(|&truth| truth > 0.0).map(|truth| estimate / truth - 1.0),
         Scale::Ratio => measurement.truth.filter(|&truth| truth > 0.0).map(|truth| estimate / truth),
         Scale::Value => Some(estimate),
     }

@@ -3,8 +3,8 @@
 //! Tolerances: six standard errors each, a chance of 2·10⁻⁹ to fail without reason per comparison.
 
 use dwell_simulate::Distribution;
-use dwell_simulate::crossing::{FlowSizes, Flows, Loss, Passage, Passages, Settings, SettingsError, Truth};
-use dwell_types::{FlowId, Nanos, hash};
+use dwell_simulate::crossing::{FlowSizes, Flows, Loss, Passage, Passages, ProbeTimes, Settings, SettingsError, Truth};
+use dwell_types::{FlowId, Nanos, Timestamp, hash};
 use std::collections::{HashMap, HashSet};
 
 fn passages(settings: &Settings) -> Vec<Passage> {
@@ -101,6 +101,18 @@ fn intervals_may_be_displaced() {
     assert_eq!((seen.len(), truth.sent, truth.received, truth.both, truth.lost), (1_100, 1_000, 1_000, 900, 0));
     assert!(seen[..100].iter().all(|passage| passage.received.is_none()));
     assert!(seen[1_000..].iter().all(|passage| passage.sent.is_none() && passage.at_sender().is_none()));
+}
+
+/// In a second come as many probes as asked, and their squares vary as those of a Poisson process: over 1,000 parts of a
+/// second, mean and variance are 10 with standard errors of .1 and .46.
+#[test]
+fn probes_come_irregularly() {
+    let mut times = ProbeTimes::new(10_000.0, Timestamp::from_nanos(-5), 3).unwrap();
+    let counts: Vec<f64> = (1..=1_000).map(|ms| f64::from(times.due(Timestamp::from_nanos(ms * 1_000_000)))).collect();
+    let mean = counts.iter().sum::<f64>() / 1_000.0;
+    let variance = counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / 999.0;
+    assert!((mean - 10.0).abs() < 0.6 && (variance - 10.0).abs() < 2.8, "{mean}, {variance}");
+    assert!(ProbeTimes::new(0.0, Timestamp::from_nanos(0), 1).is_err());
 }
 
 /// The first passages of a stream with everything in it, hashed. Changes only with a deliberate change of the streams.

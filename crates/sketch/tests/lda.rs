@@ -347,3 +347,25 @@ fn golden_bytes() {
     assert_eq!(digest, 0xceff_f48f_e036_bce8, "{digest:#x}");
     assert_eq!(Lda::from_bytes(&bytes[1..]), Err(CodecError::Magic([b'w', b'e', b'l', 2])));
 }
+
+proptest::proptest! {
+    /// With a checksum that fits, whatever is accepted can be asked anything.
+    #[test]
+    fn hostile_bytes_do_not_panic(at in 0usize..300, value: u8, cut in 0usize..40, wide: bool) {
+        let cell = if wide { CellSize::Bits128 } else { CellSize::Bits48 };
+        let mut sketch = lda(Params::by_leading_zeros(&[0, 2], 6), cell, 5);
+        (0..100).for_each(|id| sketch.update(PacketId(id), Timestamp::from_nanos(1_000 * id as i64)));
+        let mut body = sketch.to_bytes();
+        body.truncate(body.len() - 8 - cut);
+        let at = at % body.len();
+        body[at] = value;
+        if let Ok(mut other) = Lda::from_bytes(&dwell_sketch::codec::seal(body)) {
+            for answer in [other.since(&sketch), sketch.since(&other), other.since(&other)].into_iter().flatten() {
+                let _ = (answer.loss(), answer.std_by_paper(), answer.delays.map(|delays| delays.mean(Level::P95)));
+            }
+            let copy = other.clone();
+            other.merge(&copy).unwrap();
+            let _ = other.since(&copy).unwrap();
+        }
+    }
+}

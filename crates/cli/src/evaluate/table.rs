@@ -5,6 +5,9 @@ use dwell_evaluate::record::Results;
 use dwell_evaluate::{Scale, label};
 use std::io::{self, Write};
 
+// Experiments whose errors are relative.
+mod relative;
+
 /// Fewest standard errors that count as biased.
 const BIASED: f64 = 3.0;
 
@@ -16,6 +19,9 @@ pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
     writeln!(to, "{}: {}", results.name, results.title)?;
     writeln!(to, "{}; {} size, {} seeds", results.source, results.size, results.seeds)?;
     let cases = cases(&results.summaries);
+    if results.summaries.iter().any(|summary| summary.scale == Scale::Relative) {
+        return relative::write(&cases, to);
+    }
     let mut workload = None;
     for case in &cases {
         let Some(first) = case.first() else { continue };

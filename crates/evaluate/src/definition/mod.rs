@@ -1,5 +1,6 @@
 //! An experiment as TOML: `experiments/definitions/*.toml`. The form is described in `docs/guide/evaluate.md`.
 
+use crate::crossing::Crossing;
 use crate::delay::Delay;
 use crate::experiment::Experiment;
 use serde::Deserialize;
@@ -161,6 +162,7 @@ struct File {
     #[serde(default)]
     tolerance: Tolerance,
     delay: Option<crate::delay::File>,
+    crossing: Option<crate::crossing::File>,
 }
 
 impl Definition {
@@ -195,10 +197,17 @@ impl Definition {
             return Err(Invalid::new("quick.share", format!("{share}: expected above 0 and up to 1")));
         }
         file.tolerance.check().map_err(|error| error.within("tolerance"))?;
-        let Some(kind) = file.delay else {
-            return Err(Invalid::new("delay", "missing: expected [[delay.workloads]] and [[delay.methods]]"));
+        let resolve = |share| match (&file.delay, &file.crossing) {
+            (Some(kind), None) => Delay::new(kind, share).map(Experiment::Delay).map_err(|error| error.within("delay")),
+            (None, Some(kind)) => {
+                Crossing::new(kind, share).map(Experiment::Crossing).map_err(|error| error.within("crossing"))
+            }
+            (Some(_), Some(_)) => Err(Invalid::new("crossing", "either this or delay, not both")),
+            (None, None) => {
+                let problem = "missing: expected [[delay.workloads]] and [[delay.methods]], or the same of crossing";
+                Err(Invalid::new("delay", problem))
+            }
         };
-        let resolve = |share| Delay::new(&kind, share).map(Experiment::Delay).map_err(|error| error.within("delay"));
         Ok(Self {
             full: resolve(1.0)?,
             small: resolve(share)?,

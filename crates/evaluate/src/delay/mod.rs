@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 // The streams of a definition.
 mod workload;
+pub(crate) use workload::DelaysEntry;
 use workload::{Stream, WorkloadEntry};
 // The methods of a definition, and the only place where meters are made.
 mod method;
@@ -57,13 +58,13 @@ pub(crate) const QUANTILES: [(&str, f64); 20] = [
 /// p50, p95, p99, and the largest error from p5 to p95 in steps of 5 as in the fridge paper [zheng22 §5].
 pub(crate) const SHOWN: Shown = Shown {
     quantities: &["p50", "p95", "p99"],
-    largest: (
+    largest: Some((
         "max_p05_p95",
         &[
             "p05", "p10", "p15", "p20", "p25", "p30", "p35", "p40", "p45", "p50", "p55", "p60", "p65", "p70", "p75",
             "p80", "p85", "p90", "p95",
         ],
-    ),
+    )),
 };
 
 impl Delay {

@@ -55,7 +55,7 @@ struct BurstsEntry {
 
 #[derive(Deserialize)]
 #[serde(tag = "distribution", rename_all = "kebab-case", deny_unknown_fields)]
-enum DelaysEntry {
+pub(crate) enum DelaysEntry {
     Constant { value_ms: f64 },
     Uniform { low_ms: f64, high_ms: f64 },
     LogUniform { low_ms: f64, high_ms: f64 },
@@ -176,7 +176,7 @@ fn scaled(end: End, share: f64) -> End {
 }
 
 impl DelaysEntry {
-    fn distribution(&self) -> Distribution {
+    pub(crate) fn distribution(&self) -> Distribution {
         let ms = milliseconds;
         match self {
             &Self::Constant { value_ms } => Distribution::Constant(ms(value_ms)),

@@ -21,6 +21,8 @@ pub fn write(summaries: &[Summary], to: &mut impl Write) -> io::Result<()> {
         "mean",
         "standard_error",
         "covered_share",
+        "mean_relative_error",
+        "rms_relative_error",
     ])?;
     for summary in summaries {
         let label = label(&summary.parameters);
@@ -32,6 +34,8 @@ pub fn write(summaries: &[Summary], to: &mut impl Write) -> io::Result<()> {
             summary.mean,
             summary.standard_error,
             summary.covered,
+            summary.mean_relative_error,
+            summary.rms_relative_error,
         ];
         let mut row = vec![summary.workload.clone(), summary.method.clone(), label, summary.quantity.clone()];
         row.extend([summary.scale.name().to_owned(), summary.runs.to_string(), summary.missing.to_string()]);

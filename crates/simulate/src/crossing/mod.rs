@@ -20,6 +20,9 @@ pub use settings::{FlowSizes, Flows, Loss, Settings, SettingsError};
 // The stream.
 mod stream;
 pub use stream::{Passage, Passages};
+// Probes beside it.
+mod probes;
+pub use probes::ProbeTimes;
 // What the stream contained.
 mod truth;
 pub use truth::Truth;

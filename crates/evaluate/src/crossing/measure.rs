@@ -1,0 +1,106 @@
+use super::method::{Configuration, Pair};
+use crate::experiment::{Measurement, Scale};
+use dwell_simulate::crossing::{Passage, Passages, Settings, Truth};
+use dwell_sketch::estimate::Estimate;
+use dwell_sketch::lda::Params;
+use dwell_sketch::moments::{Level, Moments};
+use dwell_types::hash;
+
+/// Packets that go through one pair of sketches before the next.
+const BLOCK: usize = 4096;
+
+/// One stream through all pairs at once, so that it is made only once.
+pub(super) fn run(
+    settings: &Settings,
+    configurations: &[&Configuration],
+    seed: u64,
+) -> Result<Vec<Vec<Measurement>>, String> {
+    let mut passages = Passages::new(settings, seed).map_err(|error| error.to_string())?;
+    let hashes = hash::word(u64::from_le_bytes(*b"evaluate"), seed);
+    let pairs = configurations.iter().map(|configuration| configuration.pair(settings, hashes));
+    let mut pairs: Vec<Pair> = pairs.collect::<Result<_, _>>()?;
+    let mut truth = Truth::default();
+    let mut block: Vec<Passage> = Vec::with_capacity(BLOCK);
+    loop {
+        block.clear();
+        block.extend(passages.by_ref().take(BLOCK));
+        if block.is_empty() {
+            break;
+        }
+        block.iter().for_each(|passage| truth.update(passage));
+        pairs.iter_mut().for_each(|pair| pair.update(&block));
+    }
+    pairs.iter().map(|pair| compare(pair, &truth)).collect()
+}
+
+/// What a pair says, against the truth.
+fn compare(pair: &Pair, truth: &Truth) -> Result<Vec<Measurement>, String> {
+    match pair {
+        Pair::Lda { params, sender, receiver } => {
+            let answer = receiver.since(sender).map_err(|error| error.to_string())?;
+            let mut measurements = delays(answer.delays, truth);
+            measurements.push(relative("std_paper", truth.std(), answer.std_by_paper().map(Estimate::exact), false));
+            let loss = truth.lost as f64 / truth.sent.max(1) as f64;
+            measurements.push(relative("loss", Some(loss), answer.loss().map(Estimate::exact), false));
+            let packets = answer.delays.map_or(0, |delays| delays.packets);
+            measurements.push(Measurement {
+                quantity: "packets_of_expected".to_owned(),
+                scale: Scale::Ratio,
+                truth: Some(expected(params, truth)),
+                estimate: Some(packets as f64),
+                interval: None,
+            });
+            measurements.push(value("usable_cells", answer.usable_cells as f64));
+            measurements.push(value("state_bytes", receiver.state_bytes() as f64));
+            Ok(measurements)
+        }
+        Pair::Trajectory { sender, receiver } => {
+            let mut measurements = delays(receiver.since(sender).map_err(|error| error.to_string())?, truth);
+            measurements.push(value("state_bytes", receiver.state_bytes() as f64));
+            Ok(measurements)
+        }
+        Pair::Probes { probes, .. } => Ok(delays(probes.estimate(), truth)),
+    }
+}
+
+/// Mean and standard deviation, with intervals of both levels.
+fn delays(found: Option<Moments>, truth: &Truth) -> Vec<Measurement> {
+    let (mean, std) = (truth.mean(), truth.std());
+    vec![
+        relative("mean", mean, found.map(|delays| delays.mean(Level::P95)), true),
+        relative("mean_98", mean, found.map(|delays| delays.mean(Level::P98)), true),
+        relative("mean_98_paper", mean, found.map(|delays| delays.mean_by_hoeffding(Level::P98)), true),
+        relative("std", std, found.map(|delays| delays.std(Level::P95)), true),
+        value("packets", found.map_or(0.0, |delays| delays.packets as f64)),
+    ]
+}
+
+/// The effective sample size that the banks promise for so many lost packets: *R* Σ *p* (1 − *p*/*m*)^*L*.
+fn expected(params: &Params, truth: &Truth) -> f64 {
+    let lost = (truth.sent - truth.both) as f64;
+    let share = params.banks.iter().map(|bank| {
+        let per_row = bank.probability / f64::from(bank.rows);
+        bank.probability * (1.0 - per_row).powf(lost)
+    });
+    truth.both as f64 * share.sum::<f64>()
+}
+
+fn relative(quantity: &str, truth: Option<f64>, estimate: Option<Estimate<f64>>, has_interval: bool) -> Measurement {
+    Measurement {
+        quantity: quantity.to_owned(),
+        scale: Scale::Relative,
+        truth,
+        estimate: estimate.map(|estimate| estimate.value),
+        interval: estimate.filter(|_| has_interval).map(|estimate| (estimate.low, estimate.high)),
+    }
+}
+
+fn value(quantity: &str, value: f64) -> Measurement {
+    Measurement {
+        quantity: quantity.to_owned(),
+        scale: Scale::Value,
+        truth: None,
+        estimate: Some(value),
+        interval: None,
+    }
+}

@@ -1,0 +1,193 @@
+use crate::definition::Invalid;
+use dwell_simulate::crossing::ProbeTimes;
+use dwell_simulate::crossing::{Passage, Settings};
+use dwell_sketch::lda::{CellSize, Expected, Lda, Params};
+use dwell_sketch::probes::Probes;
+use dwell_sketch::trajectory::Trajectory;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// One entry of `[[crossing.methods]]`: every number of a list is a configuration, but for the losses of one aggregator.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MethodEntry {
+    method: MethodName,
+    /// Bytes at each point, of an aggregator that finds its banks or of a trajectory sample.
+    memory_bytes: Option<Vec<u32>>,
+    /// Rows of each bank, of an aggregator that does not.
+    rows: Option<Vec<u32>>,
+    /// The loss that each bank is tuned to; without it one bank, tuned to the loss that there is.
+    losses: Option<Vec<f64>>,
+    /// How much of the tuned probability is used; ½ as in the paper.
+    alpha: Option<f64>,
+    /// Probes per second.
+    rate: Option<Vec<f64>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum MethodName {
+    Lda,
+    Trajectory,
+    Probes,
+}
+
+/// A method with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Configuration {
+    /// An aggregator with the banks that its memory affords.
+    Budget(u32),
+    /// An aggregator with cells of 72 bits and so many rows per bank, each bank tuned to a loss, or one to what there is.
+    Tuned { rows: u32, losses: Vec<f64>, alpha: f64 },
+    /// A trajectory sample of so many bytes.
+    Trajectory(u32),
+    /// So many probes per second.
+    Probes(f64),
+}
+
+/// Both points of a method.
+pub(super) enum Pair {
+    Lda { params: Params, sender: Box<Lda>, receiver: Box<Lda> },
+    Trajectory { sender: Trajectory, receiver: Trajectory },
+    Probes { times: ProbeTimes, probes: Probes },
+}
+
+/// As the paper [kompella12 §III-D].
+const ALPHA: f64 = 0.5;
+
+impl MethodEntry {
+    pub(super) fn configurations(&self) -> Result<Vec<Configuration>, Invalid> {
+        let given = [
+            ("memory_bytes", self.memory_bytes.is_some(), self.method != MethodName::Probes),
+            ("rows", self.rows.is_some(), self.method == MethodName::Lda),
+            ("losses", self.losses.is_some(), self.rows.is_some()),
+            ("alpha", self.alpha.is_some(), self.rows.is_some()),
+            ("rate", self.rate.is_some(), self.method == MethodName::Probes),
+        ];
+        if let Some((key, ..)) = given.into_iter().find(|&(_, is_given, is_known)| is_given && !is_known) {
+            return Err(Invalid::new(key, "not a parameter of this method"));
+        }
+        let alpha = self.alpha.unwrap_or(ALPHA);
+        if !(alpha > 0.0 && alpha <= 10.0) {
+            return Err(Invalid::new("alpha", format!("{alpha}: expected above 0 and up to 10")));
+        }
+        let losses = self.losses.clone().unwrap_or_default();
+        if let Some(loss) = losses.iter().find(|loss| !(0.0..=1.0).contains(*loss)) {
+            return Err(Invalid::new("losses", format!("{loss}: expected from 0 to 1")));
+        }
+        let of_bytes = |make: fn(u32) -> Configuration| self.memory_bytes.iter().flatten().copied().map(make).collect();
+        let configurations: Vec<Configuration> = match (self.method, &self.rows) {
+            (MethodName::Lda, Some(rows)) => {
+                rows.iter().map(|&rows| Configuration::Tuned { rows, losses: losses.clone(), alpha }).collect()
+            }
+            (MethodName::Lda, None) => of_bytes(Configuration::Budget),
+            (MethodName::Trajectory, _) => of_bytes(Configuration::Trajectory),
+            (MethodName::Probes, _) => self.rate.iter().flatten().copied().map(Configuration::Probes).collect(),
+        };
+        if configurations.is_empty() {
+            return Err(Invalid::new("method", "expected memory_bytes, rows or rate with at least one number"));
+        }
+        Ok(configurations)
+    }
+}
+
+impl Configuration {
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Self::Budget(_) | Self::Tuned { .. } => "lda",
+            Self::Trajectory(_) => "trajectory",
+            Self::Probes(_) => "probes",
+        }
+    }
+
+    /// What a table shows.
+    pub(super) fn parameters(&self) -> BTreeMap<String, f64> {
+        match self {
+            Self::Budget(bytes) | Self::Trajectory(bytes) => {
+                BTreeMap::from([("memory_bytes".to_owned(), f64::from(*bytes))])
+            }
+            Self::Tuned { rows, losses, alpha } => {
+                let mut parameters = BTreeMap::from([("rows".to_owned(), f64::from(*rows))]);
+                if *alpha != ALPHA {
+                    parameters.insert("alpha".to_owned(), *alpha);
+                }
+                let names = (1..).map(|bank| format!("loss_{bank}"));
+                parameters.extend(names.zip(losses.iter().copied()));
+                parameters
+            }
+            Self::Probes(rate) => BTreeMap::from([("rate".to_owned(), *rate)]),
+        }
+    }
+
+    /// Both points of this method, for this stream.
+    pub(super) fn pair(&self, settings: &Settings, seed: u64) -> Result<Pair, String> {
+        let params = match *self {
+            Self::Budget(bytes) => {
+                let expected = Expected { packets: settings.packets, ..Expected::default() };
+                let params = Params::budget_for(bytes as usize, &expected).map_err(|error| error.to_string())?;
+                Params { seed, ..params }
+            }
+            Self::Tuned { rows, ref losses, alpha } => {
+                let bank = |loss: f64| Params::tuned(rows, loss * settings.packets as f64, alpha);
+                let mut banks = match losses.as_slice() {
+                    [] => vec![bank(settings.loss.share())],
+                    losses => losses.iter().map(|&loss| bank(loss)).collect::<Vec<_>>(),
+                };
+                // Of short streams, banks would take more than everything.
+                let sum: f64 = banks.iter().map(|bank| bank.probability).sum();
+                banks.iter_mut().for_each(|bank| bank.probability /= sum.max(1.0));
+                Params { banks, cell: CellSize::Bits72, seed }
+            }
+            Self::Trajectory(bytes) => {
+                let make = || Trajectory::new(bytes as usize, seed).map_err(|error| error.to_string());
+                return Ok(Pair::Trajectory { sender: make()?, receiver: make()? });
+            }
+            Self::Probes(rate) => {
+                let times = ProbeTimes::new(rate, settings.start, seed).map_err(|error| error.to_string())?;
+                return Ok(Pair::Probes { times, probes: Probes::default() });
+            }
+        };
+        let make = || Lda::new(params.clone()).map(Box::new).map_err(|error| error.to_string());
+        Ok(Pair::Lda { sender: make()?, receiver: make()?, params })
+    }
+}
+
+impl Pair {
+    pub(super) fn update(&mut self, passages: &[Passage]) {
+        match self {
+            Self::Lda { sender, receiver, .. } => feed(
+                passages,
+                |packet, at| sender.update(packet, at),
+                |packet, at| {
+                    receiver.update(packet, at);
+                },
+            ),
+            Self::Trajectory { sender, receiver } => {
+                feed(passages, |packet, at| sender.update(packet, at), |packet, at| receiver.update(packet, at));
+            }
+            Self::Probes { times, probes } => {
+                for passage in passages {
+                    // A probe waits and gets lost as the packet beside it.
+                    let Some(at) = passage.sent else { continue };
+                    (0..times.due(at)).for_each(|_| probes.update(passage.delay()));
+                }
+            }
+        }
+    }
+}
+
+/// Each point takes what it saw.
+fn feed(
+    passages: &[Passage],
+    mut sender: impl FnMut(dwell_types::PacketId, dwell_types::Timestamp),
+    mut receiver: impl FnMut(dwell_types::PacketId, dwell_types::Timestamp),
+) {
+    for passage in passages {
+        if let Some(at) = passage.sent {
+            sender(passage.packet, at);
+        }
+        if let Some(at) = passage.received {
+            receiver(passage.packet, at);
+        }
+    }
+}

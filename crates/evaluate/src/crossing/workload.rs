@@ -1,0 +1,56 @@
+use crate::definition::Invalid;
+use crate::delay::DelaysEntry;
+use dwell_simulate::crossing::{Loss, Passages, Settings};
+use serde::Deserialize;
+
+/// One entry of `[[crossing.workloads]]`: a stream for each share of lost packets.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WorkloadEntry {
+    name: String,
+    /// Packets of the interval; 5 M, as the LDA paper.
+    packets: Option<u64>,
+    /// Packets per second; 5 M.
+    rate: Option<f64>,
+    delays: DelaysEntry,
+    /// Shares of the packets that are lost; none.
+    #[serde(default)]
+    losses: Vec<f64>,
+    /// Mean length of a run of lost packets; without it they are lost independently.
+    burst_packets: Option<f64>,
+    /// The receiver's interval begins and ends so many packets later.
+    displaced: Option<u32>,
+}
+
+/// A workload that can be built.
+#[derive(Clone, Debug)]
+pub(super) struct Stream {
+    pub(super) name: String,
+    pub(super) settings: Settings,
+}
+
+impl WorkloadEntry {
+    /// The streams, of `share` of their full length.
+    pub(super) fn streams(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
+        let mut base = Settings::lda(self.delays.distribution());
+        base.rate = self.rate.unwrap_or(base.rate);
+        base.packets = (self.packets.unwrap_or(base.packets) as f64 * share).ceil() as u64;
+        base.displaced = self.displaced.unwrap_or(0);
+        let losses = if self.losses.is_empty() { &[0.0][..] } else { &self.losses };
+        let stream = |&share: &f64| {
+            let loss = match self.burst_packets {
+                _ if share == 0.0 => Loss::None,
+                Some(packets) => Loss::Bursts { share, packets },
+                None => Loss::Uniform(share),
+            };
+            let settings = Settings { loss, ..base.clone() };
+            Passages::new(&settings, 0).map_err(|problem| Invalid::new("settings", problem))?;
+            let name = match self.losses.len() {
+                0 | 1 => self.name.clone(),
+                _ => format!("{}, loss {share}", self.name),
+            };
+            Ok(Stream { name, settings })
+        };
+        losses.iter().map(stream).collect()
+    }
+}
