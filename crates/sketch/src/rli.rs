@@ -71,20 +71,30 @@ impl Rli {
         }
     }
 
-    /// Adds a probe, and with it the packets between the last one and this.
+    /// Adds a probe, and with it the packets between the last one and this. One that does not come after the last one is left
+    /// out.
     pub fn probe(&mut self, sent: Timestamp, received: Timestamp) {
         let delay = (received - sent).get();
-        if let Some((before, first)) = self.probe {
-            let slope = (delay - first) as f64 / (received - before).get().max(1) as f64;
-            for &(flow, at) in &self.aside {
-                let Some(flow) = self.flows.entry(flow) else { continue };
-                // What came after the probe, put aside already, is as late as it.
-                let after = (at.min(received) - before).get() as f64;
+        let Some((before, first)) = self.probe else {
+            self.probe = Some((received, delay));
+            return;
+        };
+        if received <= before {
+            return;
+        }
+        let slope = (delay - first) as f64 / (received - before).get() as f64;
+        let flows = &mut self.flows;
+        self.aside.retain(|&(flow, at)| {
+            if at > received {
+                return true;
+            }
+            if let Some(flow) = flows.entry(flow) {
+                let after = (at - before).get() as f64;
                 flow.delay_ns = flow.delay_ns.saturating_add(first + (slope * after) as i64);
                 flow.packets += 1;
             }
-        }
-        self.aside.clear();
+            false
+        });
         self.probe = Some((received, delay));
     }
 
@@ -136,6 +146,8 @@ mod tests {
         other.probe(at(0), at(25));
         other.update(&packet(1, 30));
         other.probe(at(100), at(125));
+        // Overtaken by the one before.
+        other.probe(at(0), at(120));
         rli.merge(&other);
         assert_eq!(rli.mean_ns(FlowId(1)), Some(75.0));
     }

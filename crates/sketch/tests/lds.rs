@@ -239,3 +239,34 @@ fn classes_that_weigh_more_are_known_better() {
     assert!(gold < silver && silver < bronze, "{gold} {silver} {bronze}");
     assert!(gold < 0.5 * error(&plain, 2) && silver < error(&plain, 1));
 }
+
+/// A sketch whose cells hold anything at all still answers with numbers within their intervals, or not at all.
+#[test]
+fn cells_full_of_nonsense_answer_nothing_worse() {
+    let mut params = Params { cells_per_flow: 3, has_bytes: true, rates: vec![1.0, 0.1], ..one_class(20) };
+    for seed in 0..200u64 {
+        params.cells_per_flow = 1 + (seed % 3) as u32;
+        let head = Lds::new(params.clone()).unwrap().to_bytes();
+        let cells = 2 * 20 * 24;
+        let mut body = head[..head.len() - 8 - cells].to_vec();
+        // Counts of 32 bits, or small ones.
+        let nonsense = |i: u64| dwell_types::hash::word(seed, i) >> if seed % 2 == 0 { 0 } else { (i % 64) as u32 };
+        (0..cells as u64 / 8).for_each(|i| body.extend(nonsense(i).to_le_bytes()));
+        let sketch = Lds::from_bytes(&dwell_sketch::codec::seal(body)).unwrap();
+        let empty = Lds::new(params.clone()).unwrap();
+        let packets = |flow: u64| (flow.is_multiple_of(3)).then_some(flow);
+        let listed: Vec<Listed> =
+            (0..30).map(|flow| Listed { flow: FlowId(flow), class: 9, packets: packets(flow) }).collect();
+        for (sender, receiver) in [(&sketch, &sketch), (&sketch, &empty), (&empty, &sketch)] {
+            let comparison = Comparison::new(sender, receiver).unwrap();
+            let by_rule = listed.iter().map(|listed| comparison.estimate(listed.flow, 9, Rule::UpperBound));
+            for found in by_rule.chain(comparison.joint(&listed)) {
+                let figures = [found.mean_delay_ns, found.packets, found.lost, found.bytes, found.spread_ns];
+                for Figure { value, interval } in figures.into_iter().flatten() {
+                    let (low, high) = interval.unwrap_or((value, value));
+                    assert!(value.is_finite() && low <= value && value <= high, "seed {seed}: {found:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,9 +1,12 @@
-use super::method::{Configuration, MethodName, Pair};
+use super::method::{Arrival, Configuration, MethodName, Pair};
 use super::workload::Stream;
 use crate::experiment::{Measurement, Scale};
 use dwell_simulate::crossing::flows::{FlowWorkload, Passage};
 use dwell_sketch::lds::{Comparison, Figure, Listed, Rule};
-use dwell_types::{FlowId, hash};
+use dwell_sketch::rli::Rli;
+use dwell_types::{Crossing, FlowId, Timestamp, hash};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Packets that go through one pair of sketches before the next.
 const BLOCK: usize = 4096;
@@ -99,13 +102,12 @@ fn look(passage: &Passage, flows: &mut [Flow]) {
 impl Pair {
     fn update(&mut self, passage: &Passage, flows: &[Flow]) {
         let (sent, received) = (&passage.sent, passage.received());
-        let Some(number) = passage.flow else {
-            // A probe, which only one method sends.
-            if let (Self::Rli(rli), Some(received)) = (self, received) {
-                rli.probe(sent.at, received.at);
-            }
-            return;
-        };
+        if let Self::Rli { rli, on_the_way } = self {
+            let arrival = received.map(|at| (at.at, sent.at, passage.flow.is_none(), sent.packet, sent.flow));
+            on_the_way.extend(arrival.map(Reverse));
+            return arrive(rli, on_the_way, sent.at);
+        }
+        let Some(number) = passage.flow else { return };
         match self {
             Self::Lds { sender, receiver } => {
                 let class = flows[number as usize].class;
@@ -116,7 +118,7 @@ impl Pair {
                 sender.update(sent);
                 received.iter().for_each(|crossing| receiver.update(crossing));
             }
-            Self::Rli(rli) => received.iter().for_each(|crossing| rli.update(crossing)),
+            Self::Rli { .. } => (),
             Self::Table { sender, receiver } => {
                 sender.update(sent);
                 received.iter().for_each(|crossing| receiver.update(crossing));
@@ -150,7 +152,7 @@ impl Pair {
                 let delays = receiver.since(sender);
                 flows.iter().map(|flow| delays.mean_ns(flow.id).map(plain)).collect()
             }
-            Self::Rli(rli) => flows.iter().map(|flow| rli.mean_ns(flow.id).map(plain)).collect(),
+            Self::Rli { rli, .. } => flows.iter().map(|flow| rli.mean_ns(flow.id).map(plain)).collect(),
             Self::Table { sender, receiver } => {
                 let mean = |flow: &Flow| {
                     let found = receiver.since(sender, flow.id)?;
@@ -166,13 +168,25 @@ impl Pair {
         match self {
             Self::Lds { sender, .. } => sender.state_bytes(),
             Self::Mpe { sender, .. } => sender.state_bytes(),
-            Self::Rli(rli) => rli.state_bytes(),
+            Self::Rli { rli, .. } => rli.state_bytes(),
             Self::Table { sender, .. } => sender.state_bytes(),
         }
     }
 }
 
-/// By size of flows, then by class of flows of 100 packets and more.
+/// The receiver sees what came until now, in the order in which it came; what is on the way in the end is left out.
+fn arrive(rli: &mut Rli, on_the_way: &mut BinaryHeap<Reverse<Arrival>>, now: Timestamp) {
+    while on_the_way.peek().is_some_and(|Reverse((at, ..))| *at <= now) {
+        let Some(Reverse((at, sent, is_probe, packet, flow))) = on_the_way.pop() else { return };
+        if is_probe {
+            rli.probe(sent, at);
+        } else {
+            rli.update(&Crossing { packet, flow, at, bytes: 0 });
+        }
+    }
+}
+
+/// By size of flows, then by class: of flows of 100 packets and more, and of all.
 fn compare(flows: &[Flow], found: &[Option<Figure>], classes: u8) -> Vec<Measurement> {
     let mut measurements = Vec::new();
     for (from, to, name) in SIZES {
@@ -182,6 +196,7 @@ fn compare(flows: &[Flow], found: &[Option<Figure>], classes: u8) -> Vec<Measure
         for class in 0..=classes {
             let name = format!("class_{class}");
             measurements.extend(errors(&name, flows, found, |flow| flow.class == class && flow.sent >= 100));
+            measurements.extend(errors(&format!("{name}_all"), flows, found, |flow| flow.class == class));
         }
     }
     measurements

@@ -3,8 +3,10 @@ use dwell_sketch::flow_table::FlowTable;
 use dwell_sketch::lds::{Lds, Params};
 use dwell_sketch::mpe::Mpe;
 use dwell_sketch::rli::Rli;
+use dwell_types::{FlowId, PacketId, Timestamp};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// One entry of `[[flows.methods]]`: every number of columns or bytes is a configuration.
 #[derive(Deserialize)]
@@ -66,11 +68,14 @@ enum Size {
     },
 }
 
+/// What comes to the receiver: when, when it was sent, whether it is a probe, the packet and its flow.
+pub(super) type Arrival = (Timestamp, Timestamp, bool, PacketId, FlowId);
+
 /// Both points of a method; those of a sketch serve all that is asked of it.
 pub(super) enum Pair {
     Lds { sender: Lds, receiver: Lds },
     Mpe { sender: Mpe, receiver: Mpe },
-    Rli(Rli),
+    Rli { rli: Rli, on_the_way: BinaryHeap<Reverse<Arrival>> },
     Table { sender: FlowTable, receiver: FlowTable },
 }
 
@@ -174,7 +179,7 @@ impl Configuration {
             MethodName::Mpe => {
                 Mpe::new(bytes, rate.unwrap_or(1.0), seed).map(|sender| Pair::Mpe { receiver: sender.clone(), sender })
             }
-            MethodName::Rli => Rli::new(bytes, seed).map(Pair::Rli),
+            MethodName::Rli => Rli::new(bytes, seed).map(|rli| Pair::Rli { rli, on_the_way: BinaryHeap::new() }),
             _ => FlowTable::new(bytes, seed).map(|sender| Pair::Table { receiver: sender.clone(), sender }),
         };
         pair.map_err(|error| error.to_string())
