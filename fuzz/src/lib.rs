@@ -3,5 +3,6 @@
 pub mod capture;
 pub mod headers;
 pub mod lda;
+pub mod lds;
 pub mod pair;
 pub mod store;

@@ -1,5 +1,6 @@
 use crate::crossing::Crossing;
 use crate::delay::Delay;
+use crate::flows::Flows;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,6 +12,8 @@ pub enum Experiment {
     Delay(Delay),
     /// How long does one way take, between two points?
     Crossing(Crossing),
+    /// How long does each flow's way take, between two points?
+    Flows(Flows),
 }
 
 /// One configuration of a method under one workload.
@@ -106,6 +109,7 @@ impl Experiment {
         match self {
             Self::Delay(delay) => delay.cases(),
             Self::Crossing(crossing) => crossing.cases(),
+            Self::Flows(flows) => flows.cases(),
         }
     }
 
@@ -115,6 +119,7 @@ impl Experiment {
         match self {
             Self::Delay(delay) => delay.run(cases, seed),
             Self::Crossing(crossing) => crossing.run(cases, seed),
+            Self::Flows(flows) => flows.run(cases, seed),
         }
     }
 
@@ -123,6 +128,7 @@ impl Experiment {
         match self {
             Self::Delay(_) => crate::delay::SHOWN,
             Self::Crossing(_) => crate::crossing::SHOWN,
+            Self::Flows(_) => crate::flows::SHOWN,
         }
     }
 }

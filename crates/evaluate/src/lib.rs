@@ -41,6 +41,8 @@ pub use experiment::{Case, Experiment, Measurement, Scale, Shown, label};
 pub mod delay;
 // Delays of packets between two points.
 pub mod crossing;
+// Delays of flows between two points.
+pub mod flows;
 // Every case and seed, on all cores.
 pub mod run;
 // What the runs say together.

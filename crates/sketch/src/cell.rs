@@ -1,5 +1,6 @@
 //! The cell that the sketches of two points are made of.
 
+use crate::codec::{CodecError, Reader, Writer};
 use dwell_types::{PacketId, Timestamp};
 
 /// What the packets that fell into one cell leave at one point: the sum of their times, their number, and a digest of
@@ -40,6 +41,19 @@ impl Cell {
         self.sum = self.sum.wrapping_add(other.sum);
         self.digest ^= other.digest;
         self.count = self.count.wrapping_add(other.count);
+    }
+
+    /// Bytes that [`Cell::write`] writes: sum, then digest and count in one word.
+    pub(crate) const BYTES: usize = 16;
+
+    pub(crate) fn write(&self, to: &mut Writer) {
+        to.u64(self.sum);
+        to.u64(u64::from(self.count) << 32 | u64::from(self.digest));
+    }
+
+    pub(crate) fn read(from: &mut Reader<'_>) -> Result<Self, CodecError> {
+        let (sum, word) = (from.u64()?, from.u64()?);
+        Ok(Self { sum, digest: word as u32, count: (word >> 32) as u32 })
     }
 
     /// Packets in this cell.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0..4    "dwel"
-//! 4       kind of sketch (1 delay store, 2 lossy difference aggregator)
+//! 4       kind of sketch (1 delay store, 2 lossy difference aggregator, 3 lossy difference sketch)
 //! 5       version of this kind's layout
 //! 6..n-8  the sketch, integers little-endian, floats as their IEEE 754 bits
 //! n-8..n  64-bit hash of everything before (`dwell_types::hash::bytes`, seed 0)

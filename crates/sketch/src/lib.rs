@@ -39,12 +39,18 @@ pub mod lda;
 pub mod moments;
 pub mod probes;
 pub mod trajectory;
+// Delays of flows between two points; then what it is compared with.
+pub mod flow_table;
+pub mod lds;
+pub mod mpe;
+pub mod rli;
 // What one point tells another, interval by interval.
 pub mod summary;
 // Sketches as bytes.
 pub mod codec;
 // Pieces that the methods share.
 mod counters;
+mod flow_sample;
 mod repeats;
 mod table;
 mod waiting;

@@ -5,7 +5,8 @@ use dwell_evaluate::record::Results;
 use dwell_evaluate::{Scale, label};
 use std::io::{self, Write};
 
-// Experiments whose errors are relative.
+// Experiments whose errors are relative; those whose errors are of many flows.
+mod flows;
 mod relative;
 
 /// Fewest standard errors that count as biased.
@@ -21,6 +22,9 @@ pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
     let cases = cases(&results.summaries);
     if results.summaries.iter().any(|summary| summary.scale == Scale::Relative) {
         return relative::write(&cases, to);
+    }
+    if results.summaries.iter().any(|summary| summary.quantity == flows::MARK) {
+        return flows::write(&cases, to);
     }
     let mut workload = None;
     for case in &cases {

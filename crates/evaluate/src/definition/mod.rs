@@ -3,6 +3,7 @@
 use crate::crossing::Crossing;
 use crate::delay::Delay;
 use crate::experiment::Experiment;
+use crate::flows::Flows;
 use serde::Deserialize;
 use std::fmt;
 use std::fs;
@@ -163,6 +164,7 @@ struct File {
     tolerance: Tolerance,
     delay: Option<crate::delay::File>,
     crossing: Option<crate::crossing::File>,
+    flows: Option<crate::flows::File>,
 }
 
 impl Definition {
@@ -197,15 +199,24 @@ impl Definition {
             return Err(Invalid::new("quick.share", format!("{share}: expected above 0 and up to 1")));
         }
         file.tolerance.check().map_err(|error| error.within("tolerance"))?;
-        let resolve = |share| match (&file.delay, &file.crossing) {
-            (Some(kind), None) => Delay::new(kind, share).map(Experiment::Delay).map_err(|error| error.within("delay")),
-            (None, Some(kind)) => {
+        let resolve = |share| match (&file.delay, &file.crossing, &file.flows) {
+            (Some(kind), None, None) => {
+                Delay::new(kind, share).map(Experiment::Delay).map_err(|error| error.within("delay"))
+            }
+            (None, Some(kind), None) => {
                 Crossing::new(kind, share).map(Experiment::Crossing).map_err(|error| error.within("crossing"))
             }
-            (Some(_), Some(_)) => Err(Invalid::new("crossing", "either this or delay, not both")),
-            (None, None) => {
-                let problem = "missing: expected [[delay.workloads]] and [[delay.methods]], or the same of crossing";
+            (None, None, Some(kind)) => {
+                Flows::new(kind, share).map(Experiment::Flows).map_err(|error| error.within("flows"))
+            }
+            (None, None, None) => {
+                let problem =
+                    "missing: expected [[delay.workloads]] and [[delay.methods]], or the same of crossing or flows";
                 Err(Invalid::new("delay", problem))
+            }
+            (delay, ..) => {
+                let key = if delay.is_some() && file.crossing.is_some() { "crossing" } else { "flows" };
+                Err(Invalid::new(key, "only one of delay, crossing and flows"))
             }
         };
         Ok(Self {

@@ -26,3 +26,5 @@ pub use probes::ProbeTimes;
 // What the stream contained.
 mod truth;
 pub use truth::Truth;
+// Streams of many flows of very unequal size.
+pub mod flows;

@@ -1,0 +1,51 @@
+use super::{CaseSummaries, name, width};
+use std::io::{self, Write};
+
+/// A quantity that only experiments on flows have.
+pub(super) const MARK: &str = "error_1000_up";
+
+/// What is shown of all cases, with the heads of its columns; then what only flows with classes have.
+const SIZES: [(&str, &str); 6] = [
+    ("10_99", "10-99"),
+    ("100_499", "100-499"),
+    ("500_999", "500-999"),
+    ("1000_9999", "1000-9999"),
+    ("10000_up", "10^4-"),
+    ("1000_up", "1000-"),
+];
+const CLASSES: [(&str, &str); 3] = [("class_0", "class 0"), ("class_1", "class 1"), ("class_2", "class 2")];
+
+/// Writes the cases of an experiment on the delays of flows.
+pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Result<()> {
+    let width = width(cases);
+    let has_classes = cases.iter().flatten().any(|summary| summary.quantity == "error_class_0");
+    let classes: &[_] = if has_classes { &CLASSES } else { &[] };
+    let columns: Vec<_> = SIZES.iter().chain(classes).copied().collect();
+    let mut workload = None;
+    for case in cases {
+        let Some(first) = case.first() else { continue };
+        if workload != Some(&first.workload) {
+            workload = Some(&first.workload);
+            write!(to, "\n{}\n  {:width$}", first.workload, "")?;
+            columns.iter().try_for_each(|(_, head)| write!(to, " {head:>9}"))?;
+            writeln!(to, "  {:>6} {:>6}", "in 95%", "none")?;
+        }
+        write!(to, "  {:width$}", name(case))?;
+        for (column, _) in &columns {
+            write!(to, " {:>9}", share(case, "error", column, 3))?;
+        }
+        writeln!(to, "  {:>6} {:>6}", share(case, "covered", "100_up", 0), share(case, "none", "1000_up", 1))?;
+    }
+    writeln!(to)?;
+    writeln!(
+        to,
+        "Median of |estimate/truth - 1| over the flows of so many packets in a run, mean over the runs; classes from 100 packets on.\n\
+         in 95%: share of intervals that hold the truth, from 100 packets on. none: flows without an estimate, from 1,000 on."
+    )
+}
+
+fn share(case: &CaseSummaries<'_>, what: &str, of: &str, digits: usize) -> String {
+    let quantity = format!("{what}_{of}");
+    let mean = case.iter().find(|summary| summary.quantity == quantity).and_then(|summary| summary.mean);
+    mean.map_or_else(|| "–".to_owned(), |mean| format!("{:.digits$}%", mean * 100.0))
+}

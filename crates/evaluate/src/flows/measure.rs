@@ -1,0 +1,238 @@
+use super::method::{Arrival, Configuration, MethodName, Pair};
+use super::workload::Stream;
+use crate::experiment::{Measurement, Scale};
+use dwell_simulate::crossing::flows::{FlowWorkload, Passage};
+use dwell_sketch::lds::{Comparison, Figure, Listed, Rule};
+use dwell_sketch::rli::Rli;
+use dwell_types::{Crossing, FlowId, Timestamp, hash};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Packets that go through one pair of sketches before the next.
+const BLOCK: usize = 4096;
+
+/// Flows by their packets, from and up to; the names of what is measured of them.
+const SIZES: [(u64, u64, &str); 8] = [
+    (1, 9, "1_9"),
+    (10, 99, "10_99"),
+    (100, 499, "100_499"),
+    (500, 999, "500_999"),
+    (1_000, 9_999, "1000_9999"),
+    (10_000, u64::MAX, "10000_up"),
+    (100, u64::MAX, "100_up"),
+    (1_000, u64::MAX, "1000_up"),
+];
+
+/// What became of a flow.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    id: FlowId,
+    class: u8,
+    sent: u64,
+    received: u64,
+    delay_ns: i64,
+}
+
+/// One stream through all pairs at once, so that it is made only once; methods that ask the same sketches share them.
+pub(super) fn run(
+    stream: &Stream,
+    configurations: &[&Configuration],
+    seed: u64,
+) -> Result<Vec<Vec<Measurement>>, String> {
+    let mut workload = FlowWorkload::new(&stream.settings, seed).map_err(|error| error.to_string())?;
+    let hashes = hash::word(u64::from_le_bytes(*b"evaluate"), seed);
+    let mut pairs: Vec<(&Configuration, Pair)> = Vec::new();
+    let mut pair_of = Vec::new();
+    for configuration in configurations {
+        let found = pairs.iter().position(|(other, _)| configuration.shares_sketch(other));
+        pair_of.push(found.unwrap_or(pairs.len()));
+        if found.is_none() {
+            pairs.push((configuration, configuration.pair(hashes)?));
+        }
+    }
+    let flow = |number| {
+        let id = workload.flow_id(number);
+        Flow { id, class: class(&stream.classes, id), sent: 0, received: 0, delay_ns: 0 }
+    };
+    let mut flows: Vec<Flow> = (0..stream.settings.flows).map(flow).collect();
+    let mut block: Vec<Passage> = Vec::with_capacity(BLOCK);
+    loop {
+        block.clear();
+        block.extend(workload.by_ref().take(BLOCK));
+        if block.is_empty() {
+            break;
+        }
+        block.iter().for_each(|passage| look(passage, &mut flows));
+        for (_, pair) in &mut pairs {
+            block.iter().for_each(|passage| pair.update(passage, &flows));
+        }
+    }
+    let answer = |(configuration, &pair): (&&Configuration, &usize)| {
+        let pair = &pairs[pair].1;
+        let found = pair.means(configuration.method, &flows)?;
+        let mut measurements = compare(&flows, &found, stream.classes.len() as u8);
+        measurements.push(value("state_bytes".to_owned(), Some(pair.state_bytes() as f64)));
+        Ok(measurements)
+    };
+    configurations.iter().zip(&pair_of).map(answer).collect()
+}
+
+/// The class of a flow, by bits of its id.
+fn class(shares: &[f64], flow: FlowId) -> u8 {
+    let mut place = (hash::finish(flow.0) >> 11) as f64 / (1u64 << 53) as f64;
+    for (class, share) in (1..).zip(shares) {
+        if place < *share {
+            return class;
+        }
+        place -= share;
+    }
+    0
+}
+
+fn look(passage: &Passage, flows: &mut [Flow]) {
+    let Some(number) = passage.flow else { return };
+    let flow = &mut flows[number as usize];
+    flow.sent += 1;
+    if let Some(delay) = passage.delay {
+        flow.received += 1;
+        flow.delay_ns += delay.get();
+    }
+}
+
+impl Pair {
+    fn update(&mut self, passage: &Passage, flows: &[Flow]) {
+        let (sent, received) = (&passage.sent, passage.received());
+        if let Self::Rli { rli, on_the_way } = self {
+            let arrival = received.map(|at| (at.at, sent.at, passage.flow.is_none(), sent.packet, sent.flow));
+            on_the_way.extend(arrival.map(Reverse));
+            return arrive(rli, on_the_way, sent.at);
+        }
+        let Some(number) = passage.flow else { return };
+        match self {
+            Self::Lds { sender, receiver } => {
+                let class = flows[number as usize].class;
+                sender.update_class(sent, class);
+                received.iter().for_each(|crossing| receiver.update_class(crossing, class));
+            }
+            Self::Mpe { sender, receiver } => {
+                sender.update(sent);
+                received.iter().for_each(|crossing| receiver.update(crossing));
+            }
+            Self::Rli { .. } => (),
+            Self::Table { sender, receiver } => {
+                sender.update(sent);
+                received.iter().for_each(|crossing| receiver.update(crossing));
+            }
+        }
+    }
+
+    /// Mean delay of every flow in nanoseconds.
+    fn means(&self, method: MethodName, flows: &[Flow]) -> Result<Vec<Option<Figure>>, String> {
+        let plain = |value: f64| Figure { value, interval: None };
+        Ok(match self {
+            Self::Lds { sender, receiver } => {
+                let comparison = Comparison::new(sender, receiver).map_err(|error| error.to_string())?;
+                let by_rule = |rule| flows.iter().map(move |f| comparison.estimate(f.id, f.class, rule).mean_delay_ns);
+                let joint = |is_known: bool| {
+                    let packets = |flow: &Flow| is_known.then_some(flow.sent);
+                    let listed = |flow: &Flow| Listed { flow: flow.id, class: flow.class, packets: packets(flow) };
+                    let listed: Vec<Listed> = flows.iter().map(listed).collect();
+                    comparison.joint(&listed).into_iter().map(|found| found.mean_delay_ns).collect()
+                };
+                match method {
+                    MethodName::Sds => by_rule(Rule::Paper { tolerance: 0.0 }).collect(),
+                    MethodName::Paper => by_rule(Rule::Paper { tolerance: 0.1 }).collect(),
+                    MethodName::UpperBound => by_rule(Rule::UpperBound).collect(),
+                    MethodName::Joint => joint(false),
+                    MethodName::JointKnown => joint(true),
+                    _ => vec![comparison.average_ns().map(plain); flows.len()],
+                }
+            }
+            Self::Mpe { sender, receiver } => {
+                let delays = receiver.since(sender);
+                flows.iter().map(|flow| delays.mean_ns(flow.id).map(plain)).collect()
+            }
+            Self::Rli { rli, .. } => flows.iter().map(|flow| rli.mean_ns(flow.id).map(plain)).collect(),
+            Self::Table { sender, receiver } => {
+                let mean = |flow: &Flow| {
+                    let found = receiver.since(sender, flow.id)?;
+                    Some(plain(found.delay_ns as f64 / f64::from(found.packets)))
+                };
+                flows.iter().map(mean).collect()
+            }
+        })
+    }
+
+    /// At one point.
+    fn state_bytes(&self) -> usize {
+        match self {
+            Self::Lds { sender, .. } => sender.state_bytes(),
+            Self::Mpe { sender, .. } => sender.state_bytes(),
+            Self::Rli { rli, .. } => rli.state_bytes(),
+            Self::Table { sender, .. } => sender.state_bytes(),
+        }
+    }
+}
+
+/// The receiver sees what came until now, in the order in which it came; what is on the way in the end is left out.
+fn arrive(rli: &mut Rli, on_the_way: &mut BinaryHeap<Reverse<Arrival>>, now: Timestamp) {
+    while on_the_way.peek().is_some_and(|Reverse((at, ..))| *at <= now) {
+        let Some(Reverse((at, sent, is_probe, packet, flow))) = on_the_way.pop() else { return };
+        if is_probe {
+            rli.probe(sent, at);
+        } else {
+            rli.update(&Crossing { packet, flow, at, bytes: 0 });
+        }
+    }
+}
+
+/// By size of flows, then by class: of flows of 100 packets and more, and of all.
+fn compare(flows: &[Flow], found: &[Option<Figure>], classes: u8) -> Vec<Measurement> {
+    let mut measurements = Vec::new();
+    for (from, to, name) in SIZES {
+        measurements.extend(errors(name, flows, found, |flow| (from..=to).contains(&flow.sent)));
+    }
+    if classes > 0 {
+        for class in 0..=classes {
+            let name = format!("class_{class}");
+            measurements.extend(errors(&name, flows, found, |flow| flow.class == class && flow.sent >= 100));
+            measurements.extend(errors(&format!("{name}_all"), flows, found, |flow| flow.class == class));
+        }
+    }
+    measurements
+}
+
+/// Median and 95th percentile of the relative errors of the flows that are asked for, the share of them without an
+/// estimate, and that of intervals that hold the truth.
+fn errors(name: &str, flows: &[Flow], found: &[Option<Figure>], is_asked: impl Fn(&Flow) -> bool) -> Vec<Measurement> {
+    let (mut errors, mut held, mut told) = (Vec::new(), 0.0, 0.0);
+    let mut asked = 0.0;
+    for (flow, figure) in flows.iter().zip(found).filter(|(flow, _)| flow.received > 0 && is_asked(flow)) {
+        asked += 1.0;
+        let truth = flow.delay_ns as f64 / flow.received as f64;
+        let Some(figure) = figure else { continue };
+        errors.push((figure.value / truth - 1.0).abs());
+        if let Some((low, high)) = figure.interval {
+            // Exact intervals have no width, and sums are rounded.
+            const ROUNDING: f64 = 1e-6;
+            told += 1.0;
+            held += f64::from(u8::from(low <= truth * (1.0 + ROUNDING) && truth * (1.0 - ROUNDING) <= high));
+        }
+    }
+    errors.sort_by(f64::total_cmp);
+    let at = |share: f64| errors.get((share * errors.len() as f64) as usize).copied();
+    let missing = (asked > 0.0).then(|| 1.0 - errors.len() as f64 / asked);
+    let mut measurements = vec![
+        value(format!("error_{name}"), at(0.5)),
+        value(format!("p95_{name}"), at(0.95)),
+        value(format!("none_{name}"), missing),
+    ];
+    if told > 0.0 {
+        measurements.push(value(format!("covered_{name}"), Some(held / told)));
+    }
+    measurements
+}
+
+fn value(quantity: String, estimate: Option<f64>) -> Measurement {
+    Measurement { quantity, scale: Scale::Value, truth: None, estimate, interval: None }
+}

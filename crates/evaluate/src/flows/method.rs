@@ -1,0 +1,187 @@
+use crate::definition::Invalid;
+use dwell_sketch::flow_table::FlowTable;
+use dwell_sketch::lds::{Lds, Params};
+use dwell_sketch::mpe::Mpe;
+use dwell_sketch::rli::Rli;
+use dwell_types::{FlowId, PacketId, Timestamp};
+use serde::Deserialize;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// One entry of `[[flows.methods]]`: every number of columns or bytes is a configuration.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MethodEntry {
+    method: MethodName,
+    /// Columns of a sketch.
+    columns: Option<Vec<u32>>,
+    /// Cells per flow and row of a sketch; 1.
+    cells_per_flow: Option<u32>,
+    /// Sampling rates of the rows of a sketch; four times 1.
+    rates: Option<Vec<f64>>,
+    /// Weights of the classes; all 1.
+    weights: Option<Vec<u32>>,
+    /// Bytes at each point, of all others.
+    memory_bytes: Option<Vec<usize>>,
+    /// Share of the packets that a multiflow estimator samples.
+    rate: Option<f64>,
+}
+
+/// What is done with what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum MethodName {
+    /// The cell with the fewest packets.
+    Sds,
+    /// The cells with the fewest packets, up to a tenth more.
+    Paper,
+    /// The same by upper bounds.
+    UpperBound,
+    /// All listed flows at once.
+    Joint,
+    /// The same with numbers of packets.
+    JointKnown,
+    /// The mean of all packets for every flow.
+    Average,
+    /// The multiflow estimator.
+    Mpe,
+    /// Reference latency interpolation.
+    Rli,
+    /// A table of flows chosen by their hash.
+    Table,
+}
+
+/// A method with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Configuration {
+    pub(super) method: MethodName,
+    size: Size,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Size {
+    /// The seed is that of the run.
+    Sketch(Params),
+    Memory {
+        bytes: usize,
+        rate: Option<f64>,
+    },
+}
+
+/// What comes to the receiver: when, when it was sent, whether it is a probe, the packet and its flow.
+pub(super) type Arrival = (Timestamp, Timestamp, bool, PacketId, FlowId);
+
+/// Both points of a method; those of a sketch serve all that is asked of it.
+pub(super) enum Pair {
+    Lds { sender: Lds, receiver: Lds },
+    Mpe { sender: Mpe, receiver: Mpe },
+    Rli { rli: Rli, on_the_way: BinaryHeap<Reverse<Arrival>> },
+    Table { sender: FlowTable, receiver: FlowTable },
+}
+
+impl MethodName {
+    const fn is_of_sketch(self) -> bool {
+        !matches!(self, Self::Mpe | Self::Rli | Self::Table)
+    }
+}
+
+impl MethodEntry {
+    /// Every configuration, with `share` of its columns or bytes, each of them tried.
+    pub(super) fn configurations(&self, share: f64) -> Result<Vec<Configuration>, Invalid> {
+        let is_of_sketch = self.method.is_of_sketch();
+        let given = [
+            ("columns", self.columns.is_some(), is_of_sketch),
+            ("cells_per_flow", self.cells_per_flow.is_some(), is_of_sketch),
+            ("rates", self.rates.is_some(), is_of_sketch),
+            ("weights", self.weights.is_some(), is_of_sketch),
+            ("memory_bytes", self.memory_bytes.is_some(), !is_of_sketch),
+            ("rate", self.rate.is_some(), self.method == MethodName::Mpe),
+        ];
+        if let Some((key, ..)) = given.into_iter().find(|&(_, is_given, is_known)| is_given && !is_known) {
+            return Err(Invalid::new(key, "not a parameter of this method"));
+        }
+        let scaled = |number: f64| (number * share).ceil();
+        let sketch = |&columns: &u32| {
+            Size::Sketch(Params {
+                columns: scaled(f64::from(columns)) as u32,
+                cells_per_flow: self.cells_per_flow.unwrap_or(1),
+                rates: self.rates.clone().unwrap_or_else(|| vec![1.0; 4]),
+                weights: self.weights.clone().unwrap_or_else(|| vec![1]),
+                ..Params::new(4, 1, 0)
+            })
+        };
+        let memory = |&bytes: &usize| Size::Memory { bytes: scaled(bytes as f64) as usize, rate: self.rate };
+        let sizes = self.columns.iter().flatten().map(sketch);
+        let sizes: Vec<Size> = sizes.chain(self.memory_bytes.iter().flatten().map(memory)).collect();
+        let configurations: Vec<Configuration> =
+            sizes.into_iter().map(|size| Configuration { method: self.method, size }).collect();
+        if configurations.is_empty() {
+            return Err(Invalid::new("method", "expected columns or memory_bytes with at least one number"));
+        }
+        for configuration in &configurations {
+            configuration.pair(0).map_err(|problem| Invalid::new("method", problem))?;
+        }
+        Ok(configurations)
+    }
+}
+
+impl Configuration {
+    pub(super) const fn name(&self) -> &'static str {
+        match self.method {
+            MethodName::Sds => "sds",
+            MethodName::Paper => "paper",
+            MethodName::UpperBound => "upper-bound",
+            MethodName::Joint => "joint",
+            MethodName::JointKnown => "joint-known",
+            MethodName::Average => "average",
+            MethodName::Mpe => "mpe",
+            MethodName::Rli => "rli",
+            MethodName::Table => "table",
+        }
+    }
+
+    /// What a table shows.
+    pub(super) fn parameters(&self) -> BTreeMap<String, f64> {
+        let mut parameters = BTreeMap::new();
+        let mut add = |name: String, value: f64| parameters.insert(name, value);
+        match &self.size {
+            Size::Memory { bytes, rate } => {
+                add("memory_bytes".to_owned(), *bytes as f64);
+                rate.map(|rate| add("rate".to_owned(), rate));
+            }
+            Size::Sketch(params) => {
+                add("columns".to_owned(), params.columns.into());
+                add("cells_per_flow".to_owned(), params.cells_per_flow.into());
+                let sampling = (1..).zip(&params.rates).filter(|(_, rate)| **rate < 1.0);
+                sampling.for_each(|(row, &rate)| _ = add(format!("rate_{row}"), rate));
+                let weights = (0..).zip(&params.weights).filter(|(_, weight)| **weight > 1);
+                weights.for_each(|(class, &weight)| _ = add(format!("weight_{class}"), weight.into()));
+            }
+        }
+        parameters
+    }
+
+    /// Whether both are answers from the same sketches.
+    pub(super) fn shares_sketch(&self, other: &Self) -> bool {
+        self.method.is_of_sketch() && other.method.is_of_sketch() && self.size == other.size
+    }
+
+    /// Both points of this method.
+    pub(super) fn pair(&self, seed: u64) -> Result<Pair, String> {
+        let (bytes, rate) = match &self.size {
+            Size::Sketch(params) => {
+                let sender = Lds::new(Params { seed, ..params.clone() }).map_err(|error| error.to_string())?;
+                return Ok(Pair::Lds { receiver: sender.clone(), sender });
+            }
+            Size::Memory { bytes, rate } => (*bytes, *rate),
+        };
+        let pair = match self.method {
+            MethodName::Mpe => {
+                Mpe::new(bytes, rate.unwrap_or(1.0), seed).map(|sender| Pair::Mpe { receiver: sender.clone(), sender })
+            }
+            MethodName::Rli => Rli::new(bytes, seed).map(|rli| Pair::Rli { rli, on_the_way: BinaryHeap::new() }),
+            _ => FlowTable::new(bytes, seed).map(|sender| Pair::Table { receiver: sender.clone(), sender }),
+        };
+        pair.map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,53 @@
+use crate::definition::Invalid;
+use dwell_simulate::crossing::flows::{FlowSettings, FlowWorkload};
+use dwell_types::Nanos;
+use serde::Deserialize;
+
+/// One entry of `[[flows.workloads]]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WorkloadEntry {
+    name: String,
+    /// Number of flows.
+    flows: u32,
+    /// Delays belong to moments so far apart, instead of to flows.
+    coherence_ms: Option<f64>,
+    /// Share of the packets that are lost.
+    #[serde(default)]
+    loss: f64,
+    /// Probes per second, for methods that use them.
+    #[serde(default)]
+    references: f64,
+    /// Shares of the flows that are of each class but the first.
+    #[serde(default)]
+    classes: Vec<f64>,
+}
+
+/// A workload that can be built.
+#[derive(Clone, Debug)]
+pub(super) struct Stream {
+    pub(super) name: String,
+    pub(super) settings: FlowSettings,
+    /// Shares of the flows that are of each class but the first.
+    pub(super) classes: Vec<f64>,
+}
+
+impl WorkloadEntry {
+    /// The stream, with `share` of its flows.
+    pub(super) fn stream(&self, share: f64) -> Result<Stream, Invalid> {
+        let flows = (f64::from(self.flows) * share).ceil() as u32;
+        let settings = match self.coherence_ms {
+            Some(ms) => FlowSettings::one_queue(flows, Nanos::new((ms * 1e6) as i64)),
+            None => FlowSettings::two_modes(flows),
+        };
+        let settings = settings.with_loss(self.loss).with_references(self.references);
+        let classes = self.classes.clone();
+        if classes.iter().any(|share| !(0.0..=1.0).contains(share)) || classes.iter().sum::<f64>() > 1.0 {
+            return Err(Invalid::new("classes", "expected shares of the flows, 1 together at most"));
+        }
+        // Refuses what cannot be, without making the stream.
+        FlowWorkload::new(&FlowSettings { flows: flows.min(1), ..settings.clone() }, 0)
+            .map_err(|problem| Invalid::new("settings", problem))?;
+        Ok(Stream { name: self.name.clone(), settings, classes })
+    }
+}

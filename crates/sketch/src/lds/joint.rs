@@ -1,0 +1,264 @@
+use super::messages::{Normal, System};
+use super::select::spread;
+use super::{Comparison, Figure, FlowEstimate, Lds, Rule};
+use dwell_types::FlowId;
+use std::ops::Range;
+
+/// A flow to be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Which.
+    pub flow: FlowId,
+    /// Its class.
+    pub class: u8,
+    /// Packets that it sent, where flow records tell.
+    pub packets: Option<u64>,
+}
+
+/// Where the listed flows are.
+struct Layout {
+    /// Cells per flow in all rows.
+    degree: usize,
+    /// `degree` per flow.
+    cells: Vec<u32>,
+    /// What one packet of the flow adds to such a cell on average: weight · rate / *k*.
+    shares: Vec<f64>,
+}
+
+impl Layout {
+    fn new(sketch: &Lds, listed: &[Listed]) -> Self {
+        let params = sketch.params();
+        let k = params.cells_per_flow as usize;
+        let (mut cells, mut shares) = (Vec::new(), Vec::new());
+        for flow in listed {
+            let weight = f64::from(sketch.weight(flow.class));
+            for (row, rate) in params.rates.iter().enumerate() {
+                cells.extend(sketch.cells_of(flow.flow, row).map(|cell| cell as u32));
+                shares.extend(std::iter::repeat_n(weight * rate / k as f64, k));
+            }
+        }
+        Self { degree: params.rows() * k, cells, shares }
+    }
+
+    fn edges(&self, flow: usize) -> Range<usize> {
+        flow * self.degree..(flow + 1) * self.degree
+    }
+
+    /// Flow, cell and edge of every edge.
+    fn all(&self) -> impl Iterator<Item = (usize, usize, usize)> {
+        self.cells.iter().enumerate().map(|(edge, &cell)| (edge / self.degree, cell as usize, edge))
+    }
+}
+
+/// A number of packets to be decoded for each flow.
+struct Counts {
+    /// In each cell.
+    seen: Vec<f64>,
+    /// Where it is known.
+    given: Vec<Option<f64>>,
+    /// No flow has more than this.
+    most: Vec<f64>,
+}
+
+/// Rounds of priors for numbers of packets: each has the squares of the last as its variances.
+const REWEIGHTINGS: usize = 2;
+/// Flows that tell how much the packets of a flow vary.
+const LARGEST: usize = 64;
+
+impl Comparison<'_> {
+    /// All listed flows at once, from all cells at once: what every cell leaves for a flow when all others are taken away as
+    /// well as they are known. In the order of the list; a flow must not stand there twice.
+    ///
+    /// The mean delays of flows are taken as draws from one distribution whose mean and variance are learnt. Intervals are
+    /// those of the solution: wide where others could not be told apart. With numbers of packets given, packets of flows
+    /// that are not listed are known by their number, and widen the intervals; without, they are taken for packets of
+    /// listed flows, and intervals are too narrow.
+    pub fn joint(&self, listed: &[Listed]) -> Vec<FlowEstimate> {
+        let layout = Layout::new(self.sender, listed);
+        let sent = self.counts(listed, |cell| self.sent(cell), true);
+        let packets = self.decode(&layout, &sent);
+        let missing = self.counts(listed, |cell| self.lost(cell).max(0.0), false);
+        let lost = self.decode(&layout, &missing);
+        let delays = self.delays(listed, &layout, &packets);
+        let estimate = |(flow, listed): (usize, &Listed)| FlowEstimate {
+            mean_delay_ns: delays.as_ref().map(|delays| Figure::normal(delays[flow], f64::NEG_INFINITY, f64::INFINITY)),
+            packets: Some(Figure::normal(packets[flow], 0.0, sent.most[flow])),
+            lost: Some(Figure::normal(lost[flow], 0.0, missing.most[flow])),
+            bytes: self.bytes(listed.flow),
+            spread_ns: self.spread(listed),
+        };
+        listed.iter().enumerate().map(estimate).collect()
+    }
+
+    fn spread(&self, listed: &Listed) -> Option<Figure> {
+        let weight = f64::from(self.sender.weight(listed.class));
+        spread(&self.candidates(listed.flow, Rule::UpperBound), weight)
+    }
+
+    fn counts(&self, listed: &[Listed], seen: impl Fn(usize) -> f64, may_be_given: bool) -> Counts {
+        let given = |listed: &Listed| listed.packets.filter(|_| may_be_given).map(|packets| packets as f64);
+        let most = |listed: &Listed| {
+            let weight = f64::from(self.sender.weight(listed.class));
+            let bound = self.least(listed.flow, weight, &seen).interval.map_or(0.0, |(_, high)| high);
+            bound.max(given(listed).unwrap_or(0.0))
+        };
+        Counts {
+            seen: (0..self.sender.cells.len()).map(&seen).collect(),
+            given: listed.iter().map(given).collect(),
+            most: listed.iter().map(most).collect(),
+        }
+    }
+
+    /// A number of packets for each flow; variance 0 where it is given, or must be zero.
+    ///
+    /// Flows are few that have many packets. The prior is zero, with a variance that is the square of what the flow may have beyond
+    /// what nine tenths of the flows may have; then of what it was found to have, and so on.
+    fn decode(&self, layout: &Layout, counts: &Counts) -> Vec<Normal> {
+        let mut left = counts.seen.clone();
+        let mut coefficients = layout.shares.clone();
+        for (flow, given) in counts.given.iter().enumerate() {
+            let zero = (counts.most[flow] == 0.0).then_some(0.0);
+            let Some(packets) = given.or(zero) else { continue };
+            for edge in layout.edges(flow) {
+                left[layout.cells[edge] as usize] -= packets * layout.shares[edge];
+                coefficients[edge] = 0.0;
+            }
+        }
+        let fixed = |flow: usize, found: Normal| match counts.given[flow] {
+            Some(mean) => Normal { mean, variance: 0.0 },
+            None if counts.most[flow] == 0.0 => Normal { mean: 0.0, variance: 0.0 },
+            None => Normal { mean: found.mean.clamp(0.0, counts.most[flow]), ..found },
+        };
+        let mut found = self.first_guess(counts);
+        if coefficients.iter().any(|&a| a > 0.0) {
+            let noise = (0..left.len()).map(|cell| self.chance(cell) * counts.seen[cell]).collect();
+            let doubts = vec![0.0; coefficients.len()];
+            let system = System { degree: layout.degree, cells: layout.cells.clone(), coefficients, doubts, noise };
+            for _ in 0..=REWEIGHTINGS {
+                let square = |normal: &Normal| Normal { mean: 0.0, variance: normal.mean.powi(2) + normal.variance };
+                found = system.solve(&left, &found.iter().map(square).collect::<Vec<_>>());
+                found.iter_mut().enumerate().for_each(|(flow, normal)| *normal = fixed(flow, *normal));
+            }
+        }
+        found.into_iter().enumerate().map(|(flow, normal)| fixed(flow, normal)).collect()
+    }
+
+    fn first_guess(&self, counts: &Counts) -> Vec<Normal> {
+        const USUAL: f64 = 0.9;
+        let mut sorted = counts.most.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let usual = sorted.get((USUAL * sorted.len() as f64) as usize).copied().unwrap_or(0.0);
+        let first_row: f64 = counts.seen[self.sender.row(0)].iter().sum();
+        let mean = first_row / self.sender.params().rates[0] / counts.most.len().max(1) as f64;
+        let guess = |most: &f64| Normal { mean: (most - usual).max(0.0), variance: (0.1 * mean).powi(2) };
+        counts.most.iter().map(guess).collect()
+    }
+
+    /// The part of a cell's count that is chance: none where a row has one cell per flow and samples all.
+    fn chance(&self, cell: usize) -> f64 {
+        let params = self.sender.params();
+        1.0 - params.rates[cell / params.columns as usize] / f64::from(params.cells_per_flow)
+    }
+
+    /// Mean delay of each flow in nanoseconds; `None` if no cell is usable.
+    ///
+    /// A cell's delays are Σ *a* *d* over its flows, with *a* their packets there and *d* the differences of their mean delays
+    /// from that of all flows, in units of the standard deviation of *d*.
+    fn delays(&self, listed: &[Listed], layout: &Layout, packets: &[Normal]) -> Option<Vec<Normal>> {
+        let usable: Vec<Option<(f64, f64)>> = (0..self.sender.cells.len())
+            .map(|cell| self.usable(cell).map(|u| (u.delay_ns as f64, f64::from(u.packets))))
+            .collect();
+        let mut system = self.delay_system(layout, packets, &usable);
+        let delays = Delays::new(&system, &usable)?;
+        let jitter = self.jitter(listed, packets).unwrap_or(delays.variance) / delays.variance;
+        for (cell, usable) in usable.iter().enumerate() {
+            let Some((_, seen)) = usable else { continue };
+            system.noise[cell] += self.chance(cell) * seen * jitter;
+        }
+        let scale = delays.variance.sqrt();
+        let b: Vec<f64> = delays.deviations.iter().map(|deviation| deviation / scale).collect();
+        let found = system.solve(&b, &vec![Normal { mean: 0.0, variance: 1.0 }; listed.len()]);
+        let in_ns = |(found, packets): (&Normal, &Normal)| {
+            // The cells say packets times delay.
+            let doubt = packets.variance / packets.mean.max(1.0).powi(2) * (found.mean.powi(2) + found.variance);
+            Normal {
+                mean: delays.center + scale * found.mean,
+                variance: delays.variance * (found.variance + doubt).min(1.0),
+            }
+        };
+        Some(found.iter().zip(packets).map(in_ns).collect())
+    }
+
+    fn delay_system(&self, layout: &Layout, packets: &[Normal], usable: &[Option<(f64, f64)>]) -> System {
+        let mut expected = vec![0.0; usable.len()];
+        layout.all().for_each(|(flow, cell, edge)| expected[cell] += layout.shares[edge] * packets[flow].mean);
+        // What chance does not explain belongs to flows that are not listed; the rest is shared out.
+        let unlisted = |cell: usize, seen: f64| {
+            let excess = seen - expected[cell];
+            if excess > 4.0 * (seen * self.chance(cell)).sqrt() { excess } else { 0.0 }
+        };
+        let (mut coefficients, mut doubts) = (vec![0.0; layout.cells.len()], vec![0.0; layout.cells.len()]);
+        let mut squares = vec![0.0; usable.len()];
+        for (flow, cell, edge) in layout.all() {
+            let Some((_, seen)) = usable[cell] else { continue };
+            let is_shared = self.chance(cell) > 0.0 && unlisted(cell, seen) == 0.0 && expected[cell] > 0.0;
+            let share = layout.shares[edge] * if is_shared { seen / expected[cell] } else { 1.0 };
+            coefficients[edge] = share * packets[flow].mean;
+            doubts[edge] = share * share * packets[flow].variance;
+            squares[cell] += coefficients[edge].powi(2);
+        }
+        let noise = |(cell, usable): (usize, &Option<(f64, f64)>)| {
+            let Some((_, seen)) = *usable else { return 0.0 };
+            unlisted(cell, seen).powi(2) + self.chance(cell) * (seen - squares[cell] / seen).max(0.0)
+        };
+        let noise = usable.iter().enumerate().map(noise).collect();
+        System { degree: layout.degree, cells: layout.cells.clone(), coefficients, doubts, noise }
+    }
+
+    /// Variance of the delays of a flow's packets, from the largest flows; `None` where spreads are not known.
+    fn jitter(&self, listed: &[Listed], packets: &[Normal]) -> Option<f64> {
+        let mut by_size: Vec<usize> = (0..listed.len()).collect();
+        by_size.sort_by(|&a, &b| packets[b].mean.total_cmp(&packets[a].mean));
+        let spreads = by_size.iter().take(LARGEST).filter_map(|&flow| self.spread(&listed[flow]));
+        let mut squares: Vec<f64> = spreads.map(|spread| spread.value.powi(2)).collect();
+        squares.sort_unstable_by(f64::total_cmp);
+        squares.get(squares.len() / 2).copied()
+    }
+}
+
+/// What is common to the mean delays of all flows.
+struct Delays {
+    /// Their mean in nanoseconds.
+    center: f64,
+    /// Their variance.
+    variance: f64,
+    /// By how much the sum of each usable cell is off; zero for the others.
+    deviations: Vec<f64>,
+}
+
+impl Delays {
+    /// Every cell weighs by what it can say: not much about the mean of all flows if one flow fills it.
+    fn new(system: &System, usable: &[Option<(f64, f64)>]) -> Option<Self> {
+        let mut variances = system.noise.clone();
+        for ((&cell, a), doubt) in system.cells.iter().zip(&system.coefficients).zip(&system.doubts) {
+            variances[cell as usize] += a * a + doubt;
+        }
+        let cells = || {
+            let with_index = usable.iter().enumerate().filter_map(|(cell, usable)| Some((cell, (*usable)?)));
+            with_index.filter(|(cell, _)| variances[*cell] > 0.0)
+        };
+        let sum = |term: &dyn Fn(f64, f64) -> f64| -> f64 {
+            cells().map(|(cell, (delay, seen))| term(delay, seen) / variances[cell]).sum()
+        };
+        let center = sum(&|delay, seen| delay * seen) / sum(&|_, seen| seen * seen);
+        let number = cells().count();
+        if number == 0 {
+            return None;
+        }
+        // Not zero, so that a stream without any variation can be solved as well.
+        let variance = (sum(&|delay, seen| (delay - center * seen).powi(2)) / number as f64).max(1.0);
+        let mut deviations = vec![0.0; usable.len()];
+        cells().for_each(|(cell, (delay, seen))| deviations[cell] = delay - center * seen);
+        Some(Self { center, variance, deviations })
+    }
+}

@@ -1,0 +1,117 @@
+use std::fmt;
+
+/// How large a sketch is, and what it does with packets. Both points must use the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Params {
+    /// Cells in each row, *C*; at least `cells_per_flow`.
+    pub columns: u32,
+    /// Cells of a row that the packets of a flow are spread over, *k*. More of them survive losses; columns must grow with
+    /// them, or flows disturb each other *k* times as often.
+    pub cells_per_flow: u32,
+    /// Share of the packets that each row samples, in `0..=1` without zero; one entry per row, *R* of them, 1 to
+    /// [`Params::MOST_ROWS`].
+    pub rates: Vec<f64>,
+    /// How many packets one packet of a class counts for; one entry per class, 1 to [`Params::MOST_CLASSES`] of them, each
+    /// from 1 to [`Params::MOST_WEIGHT`].
+    pub weights: Vec<u32>,
+    /// Whether each cell sums up bytes, too: 8 bytes more.
+    pub has_bytes: bool,
+    /// Of all hashes.
+    pub seed: u64,
+}
+
+/// Why a sketch cannot be built.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LdsError {
+    /// Too few or too many rows.
+    Rows(usize),
+    /// Fewer columns than a flow has cells, or a flow without a cell.
+    Columns {
+        /// As given.
+        columns: u32,
+        /// As given.
+        cells_per_flow: u32,
+    },
+    /// More cells than [`Params::MOST_CELLS`].
+    Cells(u64),
+    /// A row samples a share above 0 and up to 1.
+    Rate(f64),
+    /// Too few or too many classes.
+    Classes(usize),
+    /// A packet counts for a number of packets.
+    Weight(u32),
+    /// So few bytes hold no row.
+    Bytes {
+        /// As given.
+        given: usize,
+        /// At least so many are needed.
+        needed: usize,
+    },
+}
+
+impl fmt::Display for LdsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rows(rows) => write!(f, "{rows} rows: expected from 1 to {}", Params::MOST_ROWS),
+            Self::Columns { columns, cells_per_flow } => {
+                write!(f, "{cells_per_flow} cells per flow in {columns} columns: expected from 1 to as many as columns")
+            }
+            Self::Cells(cells) => write!(f, "{cells} cells: expected at most {}", Params::MOST_CELLS),
+            Self::Rate(rate) => write!(f, "sampling rate {rate}: expected above 0 and up to 1"),
+            Self::Classes(classes) => write!(f, "{classes} classes: expected from 1 to {}", Params::MOST_CLASSES),
+            Self::Weight(weight) => write!(f, "weight {weight}: expected from 1 to {}", Params::MOST_WEIGHT),
+            Self::Bytes { given, needed } => write!(f, "a sketch of these rows needs {needed} bytes, not {given}"),
+        }
+    }
+}
+
+impl std::error::Error for LdsError {}
+
+impl Params {
+    /// More rows do not help: four are best for a target of 2% of the flows disturbed [sanjuas11 §3.1].
+    pub const MOST_ROWS: usize = 64;
+    /// A class is named by a byte.
+    pub const MOST_CLASSES: usize = 256;
+    /// Counts of weighted packets have 32 bits.
+    pub const MOST_WEIGHT: u32 = 1 << 16;
+    /// Cells are numbered by 32 bits.
+    pub const MOST_CELLS: u64 = 1 << 31;
+
+    /// `rows` rows that sample everything, one cell per flow and row, one class.
+    pub fn new(rows: usize, columns: u32, seed: u64) -> Self {
+        Self { columns, cells_per_flow: 1, rates: vec![1.0; rows], weights: vec![1], has_bytes: false, seed }
+    }
+
+    /// *R*.
+    pub fn rows(&self) -> usize {
+        self.rates.len()
+    }
+
+    /// All cells.
+    pub fn cells(&self) -> u64 {
+        self.rates.len() as u64 * u64::from(self.columns)
+    }
+
+    pub(super) fn check(&self) -> Result<(), LdsError> {
+        let &Self { columns, cells_per_flow, .. } = self;
+        if !(1..=Self::MOST_ROWS).contains(&self.rows()) {
+            return Err(LdsError::Rows(self.rows()));
+        }
+        if !(1..=columns).contains(&cells_per_flow) {
+            return Err(LdsError::Columns { columns, cells_per_flow });
+        }
+        if self.cells() > Self::MOST_CELLS {
+            return Err(LdsError::Cells(self.cells()));
+        }
+        if let Some(&rate) = self.rates.iter().find(|&&rate| !(rate > 0.0 && rate <= 1.0)) {
+            return Err(LdsError::Rate(rate));
+        }
+        if !(1..=Self::MOST_CLASSES).contains(&self.weights.len()) {
+            return Err(LdsError::Classes(self.weights.len()));
+        }
+        match self.weights.iter().find(|weight| !(1..=Self::MOST_WEIGHT).contains(*weight)) {
+            Some(&weight) => Err(LdsError::Weight(weight)),
+            None => Ok(()),
+        }
+    }
+}
