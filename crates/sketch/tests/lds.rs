@@ -1,4 +1,5 @@
 //! The lossy difference sketch against streams with known truth.
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use dwell_simulate::crossing::flows::{FlowSettings, FlowWorkload};
 use dwell_sketch::lds::{Comparison, Figure, FlowEstimate, Lds, Listed, Params, Rule};
@@ -25,7 +26,7 @@ fn streams(settings: &FlowSettings, params: &Params, seed: u64) -> Streams {
     let (mut sender, mut receiver) = (sketch(), sketch());
     let mut flows: Vec<(FlowId, Flow)> =
         (0..settings.flows).map(|number| (workload.flow_id(number), Flow::default())).collect();
-    while let Some(passage) = workload.next() {
+    for passage in &mut workload {
         let Some(number) = passage.flow else { continue };
         let flow = &mut flows[number as usize].1;
         sender.update_class(&passage.sent, class(number as usize));

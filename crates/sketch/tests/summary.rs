@@ -1,8 +1,11 @@
 //! Summaries of two points, joined: the same packets on both sides, whatever happens on the way.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
-use dwell_sketch::lda::{Bank, CellSize, Params};
-use dwell_sketch::summary::{Combined, Cutter, Join, Joined, Messages, Summary, Unusable};
+use dwell_sketch::lda::{self, Bank, CellSize};
+use dwell_sketch::lds;
+use dwell_sketch::summary::{
+    Combined, Cutter, FlowList, FlowMeans, Join, Joined, Message, Messages, Params, Summary, Unusable,
+};
 use dwell_types::{Crossing, FlowId, Nanos, PacketId, Timestamp, hash};
 
 const SECOND: i64 = 1_000_000_000;
@@ -36,11 +39,14 @@ fn stream(seed: u64, loss: f64, spread: f64) -> Vec<Packet> {
 }
 
 fn params(seed: u64) -> Params {
-    Params {
-        banks: vec![Bank { rows: 300, probability: 0.5 }, Bank { rows: 200, probability: 0.1 }],
-        cell: CellSize::Bits128,
-        seed,
-    }
+    let banks = vec![Bank { rows: 300, probability: 0.5 }, Bank { rows: 200, probability: 0.1 }];
+    let lda = lda::Params { banks, cell: CellSize::Bits128, seed };
+    Params { lda, lds: Some(lds::Params::new(4, 50, seed)) }
+}
+
+/// Eight flows of unequal sizes.
+fn flow(id: u64) -> FlowId {
+    FlowId((uniform(77, id).powi(2) * 8.0) as u64)
 }
 
 fn summaries(crossings: impl Iterator<Item = (u64, i64)>, shift: i64, seed: u64) -> Vec<Summary> {
@@ -48,7 +54,7 @@ fn summaries(crossings: impl Iterator<Item = (u64, i64)>, shift: i64, seed: u64)
     all.sort_by_key(|&(_, at)| at);
     let mut cutter = Cutter::new(params(seed), INTERVAL, Nanos::new(shift)).unwrap();
     for (id, at) in all {
-        cutter.update(&Crossing { packet: PacketId(id), flow: FlowId(0), at: Timestamp::from_nanos(at), bytes: 100 });
+        cutter.update(&Crossing { packet: PacketId(id), flow: flow(id), at: Timestamp::from_nanos(at), bytes: 100 });
     }
     cutter.end();
     cutter.take()
@@ -185,11 +191,14 @@ fn files_of_messages_survive_damage() {
     let mut ends = Vec::new();
     for summary in &summaries {
         assert_eq!(Summary::from_bytes(&summary.to_bytes()).as_ref(), Ok(summary));
-        file.extend(summary.to_message());
+        file.extend(Message::Summary(summary.clone()).to_bytes());
         ends.push(file.len());
     }
-    assert_eq!(Messages::new(&file).collect::<Result<Vec<_>, _>>().unwrap(), summaries);
-    let read = |bytes: &[u8]| Messages::new(bytes).filter_map(Result::ok).collect::<Vec<_>>();
+    let read = |bytes: &[u8]| -> Vec<Summary> {
+        let summary = |message| if let Ok(Message::Summary(summary)) = message { Some(summary) } else { None };
+        Messages::new(bytes).filter_map(summary).collect()
+    };
+    assert!(Messages::new(&file).all(|message| message.is_ok()) && read(&file) == summaries);
     // One byte changed anywhere costs one message.
     for at in (0..file.len()).step_by(991) {
         let mut damaged = file.clone();
@@ -205,8 +214,39 @@ fn files_of_messages_survive_damage() {
         let whole = ends.iter().take_while(|&&end| end <= length).count();
         assert!(read(&file[..length]) == summaries[..whole], "{length} bytes");
     }
+    let mut flows = FlowList::new(2);
+    for (flow, bytes) in [(3, 100), (4, 50), (3, 10), (5, 9)] {
+        flows.update(FlowId(flow), bytes, || format!("flow {flow}"));
+    }
+    assert_eq!(flows.records().iter().map(|r| (r.packets, r.bytes)).collect::<Vec<_>>(), [(2, 110), (1, 50)]);
+    let bytes = Message::Flows(flows.clone()).to_bytes();
+    let Some(Ok(Message::Flows(read))) = Messages::new(&bytes).next() else { panic!("no list") };
+    assert_eq!(read.records(), flows.records());
     assert_eq!(Messages::new(b"").count(), 0);
     assert!(Messages::new(b"no such file").all(|message| message.is_err()));
+}
+
+/// Flows over all usable intervals, each with a delay of its own; also where packets overtake others at the cuts.
+#[test]
+fn flows_of_all_intervals() {
+    let mut packets = stream(9, 0.0, 0.0);
+    for packet in &mut packets {
+        packet.delay = Some(20 * MILLI + 2 * MILLI * flow(packet.id).0 as i64);
+    }
+    let mut list = FlowList::new(8);
+    for packet in &packets {
+        list.update(flow(packet.id), 100, || flow(packet.id).0.to_string());
+    }
+    let (joined, _) = join(sent(&packets), received(&packets, 25 * MILLI));
+    let mut means = FlowMeans::default();
+    joined.iter().filter_map(|j| j.flows.as_ref()).for_each(|flows| means.add(flows, &list));
+    for (number, record) in list.records().iter().enumerate() {
+        let truth = (20 * MILLI + 2 * MILLI * record.flow.0 as i64) as f64;
+        let mean = means.mean(number).unwrap();
+        assert!((mean.value / truth - 1.0).abs() < 0.02, "{}: {mean:?} {truth}", record.name);
+        assert!(means.lost(number).unwrap().low < 10.0);
+    }
+    assert_eq!((means.mean(8), means.lost(8)), (None, None));
 }
 
 /// The first border is that of the first quarter that is wholly seen.

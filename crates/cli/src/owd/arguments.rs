@@ -135,6 +135,9 @@ pub(crate) struct Arguments {
     /// Bytes of a sketch of --method lda; 9000 unless given, or a quarter of the memory if that is less.
     #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, help_heading = "How")]
     pub(super) sketch_bytes: Option<usize>,
+    /// Bytes of a sketch of flows of --method lda with --flows; 256 KiB unless given, or a quarter of the memory if that is less.
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, help_heading = "How")]
+    pub(super) flow_bytes: Option<usize>,
     /// What all data structures together may hold; not the buffers for reading. Not for --method exact.
     #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value = "64MiB", help_heading = "How")]
     pub(super) memory: usize,
@@ -188,11 +191,11 @@ impl Arguments {
         if self.reverse && self.point.from.is_empty() {
             return usage("--reverse needs --from, to tell the directions apart");
         }
-        if self.sketch_bytes.is_some() && self.method != Method::Lda {
-            return usage("--sketch-bytes belongs to --method lda");
+        if (self.sketch_bytes.is_some() || self.flow_bytes.is_some()) && self.method != Method::Lda {
+            return usage("--sketch-bytes and --flow-bytes belong to --method lda");
         }
-        if self.method == Method::Lda && (self.wants_flows() || self.reverse) {
-            return usage("--method lda knows no flows and one direction: leave --flows, --flow and --reverse away");
+        if self.method == Method::Lda && self.reverse {
+            return usage("--method lda knows one direction: leave --reverse away");
         }
         if self.group.is_some() && !self.wants_flows() {
             return usage("--group says what a flow is: it needs --flows or --flow");
@@ -209,6 +212,11 @@ impl Arguments {
 
     pub(super) fn wants_flows(&self) -> bool {
         self.flows || self.flow.is_some()
+    }
+
+    /// Whether a flow of this name is asked for.
+    pub(super) fn is_wanted(&self, name: &str) -> bool {
+        self.flow.as_ref().is_none_or(|part| name.contains(part.as_str()))
     }
 
     /// The two captures, that of the sender first.

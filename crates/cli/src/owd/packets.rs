@@ -69,10 +69,12 @@ impl<'a> Packets<'a> {
             Some(index) => self.flows.get(index).map_or("other", String::as_str),
             None => "other",
         };
-        let is_wanted = |name: &str| arguments.flow.as_ref().is_none_or(|part| name.contains(part.as_str()));
         let answers = self.forward.flows(most);
         let named = answers.iter().map(|answer| (answer, name(answer.number)));
-        named.filter(|(_, name)| is_wanted(name)).map(|(answer, name)| Flow::new(answer, name.to_owned())).collect()
+        named
+            .filter(|(_, name)| arguments.is_wanted(name))
+            .map(|(answer, name)| Flow::new(answer, name.to_owned()))
+            .collect()
     }
 
     fn parameters(&self) -> BTreeMap<&'static str, Parameter> {

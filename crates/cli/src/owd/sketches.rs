@@ -10,10 +10,11 @@ use crate::rtt::progress;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use dwell_report::facts::{Memory, Method as MethodFacts, Parameter, Span};
-use dwell_report::owd::{Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
-use dwell_sketch::lda::{Expected, Params};
+use dwell_report::owd::{Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
+use dwell_sketch::lda::{self, Expected};
+use dwell_sketch::lds::{self, Lds};
 use dwell_sketch::owd::Point as At;
-use dwell_sketch::summary::{Cutter, Join, Joined, Messages, Summary};
+use dwell_sketch::summary::{Cutter, FlowList, FlowMeans, Join, Joined, Message, Messages, Params, Summary};
 use dwell_types::Nanos;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -31,6 +32,12 @@ pub(super) struct SketchArguments {
     /// Bytes of a sketch.
     #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value_t = SKETCH_BYTES, help_heading = "How")]
     sketch_bytes: usize,
+    /// Sketch flows, too.
+    #[arg(long, help_heading = "How")]
+    flows: bool,
+    /// Bytes of a sketch of flows.
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value_t = FLOW_BYTES, help_heading = "How")]
+    flow_bytes: usize,
     /// How much later packets pass here than at the point whose intervals are meant, roughly: fewer intervals must be joined.
     #[arg(long, value_name = "TIME", value_parser = crate::units::offset, default_value = "0", allow_hyphen_values = true,
         help_heading = "How")]
@@ -52,6 +59,9 @@ pub(super) struct JoinArguments {
     /// Say what is known of each interval, too.
     #[arg(long, help_heading = "Output")]
     intervals: bool,
+    /// So many flows, those with the most bytes first, if flows were sketched.
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Output")]
+    top: usize,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -59,16 +69,25 @@ pub(super) struct JoinArguments {
 /// The paper's 72 kbit.
 const SKETCH_BYTES: usize = 9_000;
 
-/// The banks for so many bytes, whatever the traffic is: up to a million packets per interval, of which .01% to 10% are lost.
-fn params(bytes: usize, arguments: &PointArguments) -> Result<Params, Failure> {
+/// 4 rows of 4,095 cells.
+const FLOW_BYTES: usize = 256 << 10;
+/// Flows that a sender names.
+const MOST_FLOWS: usize = 4_096;
+
+/// The banks for so many bytes, whatever the traffic is: up to a million packets per interval, of which .01% to 10% are lost. For flows, if they have bytes of
+/// their own, some cells in each row, since an interval may have a loss or a packet that is out of order.
+fn params(bytes: usize, flow_bytes: Option<usize>, arguments: &PointArguments) -> Result<Params, Failure> {
     let expected = Expected {
         packets: 1_000_000,
         mean: arguments.longest,
         deviation: Nanos::new(arguments.longest.get() / 4),
         ..Expected::default()
     };
-    let params = Params::budget_for(bytes, &expected);
-    Ok(Params { seed: arguments.seed, ..params.map_err(|error| Failure::Usage(format!("--sketch-bytes: {error}")))? })
+    let lda = lda::Params::budget_for(bytes, &expected);
+    let lda = lda.map_err(|error| Failure::Usage(format!("--sketch-bytes: {error}")))?;
+    let lds = flow_bytes.map(|bytes| lds::Params::budget(bytes, 1.0, arguments.seed)).transpose();
+    let lds = lds.map_err(|error| Failure::Usage(format!("--flow-bytes: {error}")))?;
+    Ok(Params { lda: lda::Params { seed: arguments.seed, ..lda }, lds })
 }
 
 fn cutter(params: &Params, arguments: &PointArguments, shift: Nanos) -> Result<Cutter, Failure> {
@@ -76,14 +95,27 @@ fn cutter(params: &Params, arguments: &PointArguments, shift: Nanos) -> Result<C
 }
 
 /// What a sketch is made of.
-fn describe_sketch(params: &Params) -> BTreeMap<&'static str, Parameter> {
+fn describe_sketch(lda: &lda::Params, lds: Option<&lds::Params>) -> BTreeMap<&'static str, Parameter> {
     let banks: Vec<String> =
-        params.banks.iter().map(|bank| format!("{} rows of {:.2}%", bank.rows, bank.probability * 100.0)).collect();
-    BTreeMap::from([
-        ("sketch_bytes", Parameter::Integer(params.state_bytes() as u64)),
-        ("cells", Parameter::Integer(params.cells() as u64)),
+        lda.banks.iter().map(|bank| format!("{} rows of {:.2}%", bank.rows, bank.probability * 100.0)).collect();
+    let mut parameters = BTreeMap::from([
+        ("sketch_bytes", Parameter::Integer(lda.state_bytes() as u64)),
+        ("cells", Parameter::Integer(lda.cells() as u64)),
         ("banks", Parameter::Text(banks.join(", "))),
-    ])
+    ]);
+    if let Some(lds) = lds {
+        let text = format!("{} rows of {}, {} for each flow", lds.rows(), lds.columns, lds.cells_per_flow);
+        parameters.insert("flow_cells", Parameter::Text(text));
+    }
+    parameters
+}
+
+/// The flows that the sender named, as both points' sketches tell them: those with the most bytes.
+fn flows(means: &FlowMeans, list: &FlowList) -> Vec<Flow> {
+    let flow = |(number, record)| Flow::sketched(record, means.mean(number), means.lost(number));
+    let mut flows: Vec<Flow> = list.records().iter().enumerate().map(flow).collect();
+    flows.sort_by_key(|flow| std::cmp::Reverse(flow.line.bytes));
+    flows
 }
 
 /// Two points that sketch, and what joins them.
@@ -91,6 +123,9 @@ pub(super) struct Sketches<'a> {
     arguments: &'a Arguments,
     params: Params,
     points: [Cutter; 2],
+    /// Those that the sender names.
+    flows: FlowList,
+    means: FlowMeans,
     join: Join,
     /// All that was joined.
     done: Vec<Joined>,
@@ -106,11 +141,23 @@ impl<'a> Sketches<'a> {
             let words = "the captures hold both directions, which sketches cannot tell apart: name the sender's side";
             return Err(Failure::Usage(format!("{words}, as it seems --from {}", from.join(","))));
         }
-        let bytes = arguments.sketch_bytes.unwrap_or(SKETCH_BYTES.min(arguments.memory / 4));
-        let params = params(bytes, &arguments.point)?;
+        let quarter = arguments.memory / 4;
+        let bytes = arguments.sketch_bytes.unwrap_or(SKETCH_BYTES.min(quarter));
+        let flow_bytes = arguments.flow_bytes.unwrap_or(FLOW_BYTES.min(quarter));
+        let params = params(bytes, arguments.wants_flows().then_some(flow_bytes), &arguments.point)?;
+        let flows = FlowList::new(if arguments.wants_flows() { MOST_FLOWS } else { 0 });
         let point = |shift| cutter(&params, &arguments.point, shift);
         let points = [point(Nanos::ZERO)?, point(*delay)?];
-        Ok(Self { arguments, params, points, join: Join::default(), done: Vec::new(), taken: 0 })
+        Ok(Self {
+            arguments,
+            params,
+            points,
+            flows,
+            means: FlowMeans::default(),
+            join: Join::default(),
+            done: Vec::new(),
+            taken: 0,
+        })
     }
 
     fn send(&mut self, at: At) {
@@ -120,12 +167,24 @@ impl<'a> Sketches<'a> {
                 At::Receiver => self.join.received(summary),
             }
         }
-        self.done.extend(self.join.take());
+        self.take();
+    }
+
+    fn take(&mut self) {
+        for mut joined in self.join.take() {
+            if let Some(sketches) = joined.flows.take() {
+                self.means.add(&sketches, &self.flows);
+            }
+            self.done.push(joined);
+        }
     }
 }
 
 impl Comparison for Sketches<'_> {
-    fn update(&mut self, at: At, seen: Seen, _: &Point) {
+    fn update(&mut self, at: At, seen: Seen, point: &Point) {
+        if at == At::Sender {
+            self.flows.update(seen.crossing.flow, seen.crossing.bytes, || point.flow_name());
+        }
         self.points[at as usize].update(&seen.crossing);
         self.send(at);
     }
@@ -143,17 +202,23 @@ impl Comparison for Sketches<'_> {
 
     fn answer(&mut self) -> Answer {
         self.join.end();
-        self.done.extend(self.join.take());
+        self.take();
         let mut parameters = describe(&self.arguments.point);
-        parameters.extend(describe_sketch(&self.params));
+        parameters.extend(describe_sketch(&self.params.lda, self.params.lds.as_ref()));
+        let total = Line::from(&self.done[..]);
+        let mut flows = flows(&self.means, &self.flows);
+        flows.retain(|flow| self.arguments.is_wanted(&flow.flow));
+        if self.arguments.flow.is_none() {
+            flows.truncate(self.arguments.top);
+        }
         Answer {
-            total: Line::from(&self.done[..]),
+            total,
             reverse: None,
             clock_offset: None,
-            flows: Vec::new(),
+            flows,
             unsent: [None, Some(self.join.unjoined())],
             is_exact: false,
-            state_bytes: self.points.iter().map(Cutter::state_bytes).sum(),
+            state_bytes: self.points.iter().map(Cutter::state_bytes).sum::<usize>() + self.flows.state_bytes(),
             parameters,
         }
     }
@@ -162,7 +227,8 @@ impl Comparison for Sketches<'_> {
 /// `dwell owd sketch`.
 pub(super) fn sketch(arguments: &SketchArguments) -> Result<ExitCode, Failure> {
     output::check_apart([&arguments.capture], [&arguments.output])?;
-    let params = params(arguments.sketch_bytes, &arguments.point)?;
+    let params = params(arguments.sketch_bytes, arguments.flows.then_some(arguments.flow_bytes), &arguments.point)?;
+    let mut flows = FlowList::new(if arguments.flows { MOST_FLOWS } else { 0 });
     let mut cutter = cutter(&params, &arguments.point, arguments.shift)?;
     let ways = Ways { from: arguments.point.from.clone(), back: Back::None };
     let mut point = Point::open(&arguments.capture, &arguments.point, None, &ways, Nanos::ZERO)?;
@@ -170,8 +236,9 @@ pub(super) fn sketch(arguments: &SketchArguments) -> Result<ExitCode, Failure> {
     let progress = progress(point.progress().0);
     let mut packets = 0u64;
     while let Some(seen) = point.peek() {
+        flows.update(seen.crossing.flow, seen.crossing.bytes, || point.flow_name());
         cutter.update(&seen.crossing);
-        write(&cutter.take(), &mut to)?;
+        write(cutter.take(), &mut to)?;
         point.advance()?;
         packets += 1;
         if packets & 0xffff == 0 {
@@ -180,7 +247,10 @@ pub(super) fn sketch(arguments: &SketchArguments) -> Result<ExitCode, Failure> {
     }
     progress.finish_and_clear();
     cutter.end();
-    write(&cutter.take(), &mut to)?;
+    write(cutter.take(), &mut to)?;
+    if arguments.flows {
+        to.write_all(&Message::Flows(flows).to_bytes())?;
+    }
     to.finish()?;
     for warning in point.warnings() {
         eprintln!("dwell: warning: {warning}");
@@ -188,9 +258,9 @@ pub(super) fn sketch(arguments: &SketchArguments) -> Result<ExitCode, Failure> {
     Ok(if point.damage.is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-fn write(summaries: &[Summary], to: &mut Output) -> Result<()> {
+fn write(summaries: Vec<Summary>, to: &mut Output) -> Result<()> {
     for summary in summaries {
-        to.write_all(&summary.to_message())?;
+        to.write_all(&Message::Summary(summary).to_bytes())?;
     }
     Ok(())
 }
@@ -200,14 +270,15 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     let inputs = [&arguments.sender, &arguments.receiver];
     output::check_apart(inputs, arguments.output.paths())?;
     let mut warnings = Vec::new();
-    let sent = read(&arguments.sender, &mut warnings)?;
-    let received = read(&arguments.receiver, &mut warnings)?;
-    let params = sent[0].lda.params().clone();
+    let (sent, list) = read(&arguments.sender, &mut warnings)?;
+    let (received, _) = read(&arguments.receiver, &mut warnings)?;
+    let first = &sent[0].sketch;
+    let parameters = describe_sketch(first.lda.params(), first.lds.as_ref().map(Lds::params));
     let points = Points { sender: facts(&sent, None), receiver: facts(&received, None) };
     let all = || sent.iter().chain(&received);
     let start = all().map(|summary| summary.start.as_nanos()).min();
     let end = all().map(|summary| summary.end.as_nanos()).max();
-    let bytes: usize = all().map(|summary| summary.lda.state_bytes()).sum();
+    let bytes: usize = all().map(|summary| summary.sketch.state_bytes()).sum();
 
     let mut join = Join::default();
     let mut received = received.into_iter().peekable();
@@ -220,10 +291,15 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     received.for_each(|summary| join.received(summary));
     join.end();
     let joined = join.take();
+    let mut means = FlowMeans::default();
+    joined.iter().filter_map(|joined| joined.flows.as_ref()).for_each(|sketches| means.add(sketches, &list));
+    let mut flows = flows(&means, &list);
+    flows.truncate(arguments.top);
     if join.duplicates() > 0 {
         warnings.push(format!("{} messages came twice", join.duplicates()));
     }
 
+    let total = Line::from(&joined[..]);
     let mut outputs = Outputs::open(&arguments.output, arguments.intervals)?;
     outputs.take(joined.iter().map(Interval::from).collect())?;
     outputs.finish(OwdReport {
@@ -234,29 +310,30 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
         frames: None,
         points: Points { receiver: PointFacts { unsent: Some(join.unjoined()), ..points.receiver }, ..points },
         memory: Memory { budget_bytes: None, state_bytes: bytes as u64 },
-        method: MethodFacts { name: "lda", exact: false, parameters: describe_sketch(&params) },
+        method: MethodFacts { name: "lda", exact: false, parameters },
         clock_offset_ns: None,
-        total: Line::from(&joined[..]),
+        flows,
+        total,
         reverse: None,
         intervals: Vec::new(),
-        flows: Vec::new(),
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn facts(summaries: &[Summary], unsent: Option<u64>) -> PointFacts {
-    let packets = summaries.iter().map(|summary| summary.lda.packets()).sum();
+    let packets = summaries.iter().map(|summary| summary.sketch.lda.packets()).sum();
     PointFacts { packets, unsent, ..PointFacts::default() }
 }
 
-/// The sound messages of a file, in the order of their numbers; at least one.
-fn read(path: &Path, warnings: &mut Vec<String>) -> Result<Vec<Summary>> {
+/// The sound messages of a file: intervals in the order of their numbers, at least one, and flows.
+fn read(path: &Path, warnings: &mut Vec<String>) -> Result<(Vec<Summary>, FlowList)> {
     let name = path.display();
     let bytes = std::fs::read(path).with_context(|| name.to_string())?;
-    let (mut summaries, mut damaged, mut first) = (Vec::new(), 0, None);
+    let (mut summaries, mut flows, mut damaged, mut first) = (Vec::new(), FlowList::default(), 0, None);
     for message in Messages::new(&bytes) {
         match message {
-            Ok(summary) => summaries.push(summary),
+            Ok(Message::Summary(summary)) => summaries.push(summary),
+            Ok(Message::Flows(list)) => flows = list,
             Err(error) => {
                 damaged += 1;
                 first = first.or(Some(error));
@@ -271,5 +348,5 @@ fn read(path: &Path, warnings: &mut Vec<String>) -> Result<Vec<Summary>> {
         warnings.push(format!("{name}: {damaged} messages are damaged, the first: {error}"));
     }
     summaries.sort_by_key(|summary| summary.number);
-    Ok(summaries)
+    Ok((summaries, flows))
 }

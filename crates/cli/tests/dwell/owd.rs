@@ -145,10 +145,10 @@ fn sketches_join() {
     let packets = packets();
     let folder = logs(&packets);
     let (truth, received) = mean(packets.iter());
-    let together = json(folder.path(), &["--method", "lda"]);
+    let together = json(folder.path(), &["--method", "lda", "--flows"]);
     for (name, log) in [("a.dwell", "a.csv"), ("b.dwell", "b.csv")] {
         let shift = if log == "b.csv" { "25ms" } else { "0" };
-        dwell_in(folder.path(), &["owd", "sketch", "--crossings", log, "--shift", shift, "-o", name]).ok();
+        dwell_in(folder.path(), &["owd", "sketch", "--crossings", log, "--shift", shift, "--flows", "-o", name]).ok();
     }
     let apart = dwell_in(folder.path(), &["owd", "join", "a.dwell", "b.dwell", "--format", "json"]).ok().json();
     for report in [&together, &apart] {
@@ -165,6 +165,32 @@ fn sketches_join() {
         let intervals = report["intervals"].as_array().unwrap();
         assert_eq!(intervals.iter().map(|i| i["sent"].as_u64().unwrap()).sum::<u64>(), 10_000);
         assert!(intervals.iter().filter(|i| i["unusable"].is_null()).count() >= 5);
+        let flows = report["flows"].as_array().unwrap();
+        assert_eq!(flows.len(), 8);
+        for flow in flows {
+            let number: u64 = flow["flow"].as_str().unwrap().strip_prefix('f').unwrap().parse().unwrap();
+            let own = packets.iter().filter(|p| p.flow == number).count() as u64;
+            assert_eq!(flow["packets"].as_u64(), Some(own));
+        }
+    }
+}
+
+/// Without losses the sketch of flows tells every flow's mean delay.
+#[test]
+fn sketches_tell_flows() {
+    let packets: Vec<Packet> = packets()
+        .into_iter()
+        .map(|p| Packet { delay: Some(10 * MILLI + p.flow as i64 * 3 * MILLI + (p.id % 7) as i64 * 10_000), ..p })
+        .collect();
+    let folder = logs(&packets);
+    let report = json(folder.path(), &["--method", "lda", "--flows", "--longest", "500ms"]);
+    let flows = report["flows"].as_array().unwrap();
+    assert_eq!(flows.len(), 8);
+    for flow in flows {
+        let number: u64 = flow["flow"].as_str().unwrap().strip_prefix('f').unwrap().parse().unwrap();
+        let (truth, _) = mean(packets.iter().filter(|p| p.flow == number));
+        let value = ends(&flow["delay_ns"]["mean"]).1;
+        assert!((value / truth - 1.0).abs() < 0.03, "{number}: {value} {truth}");
     }
 }
 

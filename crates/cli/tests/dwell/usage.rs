@@ -54,7 +54,11 @@ fn wrong_flags_are_wrong_usage() {
         (&["owd", "-", "-"], &["two captures", "standard input"]),
         (&["owd", "ntp.pcap", "empty", "--reverse"], &["--reverse", "--from"]),
         (&["owd", "ntp.pcap", "empty", "--group", "src"], &["--group", "--flows"]),
-        (&["owd", "ntp.pcap", "empty", "--method", "lda", "--flows"], &["--method lda", "--flows"]),
+        (&["owd", "ntp.pcap", "empty", "--sketch-bytes", "9000"], &["--sketch-bytes", "--method lda"]),
+        (
+            &["owd", "ntp.pcap", "empty", "--method", "lda", "--reverse", "--from", "10.0.0.1"],
+            &["--method lda", "--reverse"],
+        ),
         (&["owd", "ntp.pcap", "empty", "--clock-offset", "late"], &["'late'", "--clock-offset", "-3ms"]),
         (&["owd", "sketch", "ntp.pcap"], &["--output"]),
         (&["owd", "sketch", "ntp.pcap", "-o", "old.dwell", "--sketch-bytes", "10"], &["--sketch-bytes", "bytes"]),

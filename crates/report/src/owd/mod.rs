@@ -5,7 +5,7 @@ use dwell_sketch::distribution::Distribution;
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::moments::Level;
 use dwell_sketch::owd::{FlowAnswer, IntervalAnswer, Tally, Totals};
-use dwell_sketch::summary::{Combined, Joined};
+use dwell_sketch::summary::{Combined, FlowRecord, Joined};
 use serde::Serialize;
 
 // The forms.
@@ -273,5 +273,25 @@ impl Flow {
     pub fn new(answer: &FlowAnswer, flow: String) -> Self {
         let line = Line::new(answer.sent, answer.sent_bytes, &answer.tally, &answer.distribution);
         Self { flow, packets: answer.sent, line }
+    }
+
+    /// A flow that a sender listed, and what the sketches of both points say of it.
+    pub fn sketched(record: &FlowRecord, mean: Option<Estimate<f64>>, lost: Option<Estimate<f64>>) -> Self {
+        let packets = record.packets;
+        let whole = lost.map_or(0, |lost| (lost.value.round().max(0.0) as u64).min(packets));
+        let share = |lost: f64| (lost / packets.max(1) as f64).clamp(0.0, 1.0);
+        let rate = lost.map(|lost| Estimate { value: share(lost.value), low: share(lost.low), high: share(lost.high) });
+        let line = Line {
+            sent: packets,
+            bytes: record.bytes,
+            received: packets - whole,
+            lost: whole,
+            loss_rate: rate,
+            effective_samples: if mean.is_some() { packets - whole } else { 0 },
+            delay_ns: Delays { mean, ..Delays::default() },
+            unusable: mean.is_none().then(|| "its cells tell nothing".to_owned()),
+            ..Line::default()
+        };
+        Self { flow: record.name.clone(), packets, line }
     }
 }

@@ -1,5 +1,4 @@
-use super::Summary;
-use crate::lda::{Lda, Params, ParamsError};
+use super::{Params, ParamsError, Sketch, Summary};
 use dwell_types::{Crossing, Nanos, PacketId, Timestamp, hash};
 
 /// Sketches what passes one point, an interval at a time.
@@ -9,9 +8,9 @@ pub struct Cutter {
     shift: Nanos,
     rank: u64,
     /// Before the cut, while that is still open.
-    closed: Lda,
+    closed: Sketch,
     /// Behind the cut; everything, while none is wanted.
-    open: Lda,
+    open: Sketch,
     /// Start of the interval whose quarter was looked at last.
     window: i64,
     /// The best cut of this quarter.
@@ -38,8 +37,8 @@ impl Cutter {
     /// Intervals of this length, which begin at whole multiples of it since the epoch; `shift` is how much later this point sees packets
     /// than the one whose intervals are meant.
     pub fn new(params: Params, interval: Nanos, shift: Nanos) -> Result<Self, ParamsError> {
-        let rank = hash::start(hash::word(hash::start(params.seed), 0x0c07));
-        let open = Lda::new(params)?;
+        let rank = hash::start(hash::word(hash::start(params.lda.seed), 0x0c07));
+        let open = Sketch::new(params)?;
         Ok(Self {
             interval: interval.get().max(1),
             shift,
@@ -65,7 +64,7 @@ impl Cutter {
             self.start = at;
         }
         self.look_at(packet, at);
-        self.open.update(packet, at);
+        self.open.update(crossing);
         self.last = Some((packet, at));
     }
 
@@ -116,12 +115,19 @@ impl Cutter {
             empty.reset();
             empty
         };
-        let lda = std::mem::replace(&mut self.closed, empty);
-        self.finish(border, at, lda);
+        let sketch = std::mem::replace(&mut self.closed, empty);
+        self.finish(border, at, sketch);
     }
 
-    fn finish(&mut self, border: u64, at: Timestamp, lda: Lda) {
-        self.done.push(Summary { number: self.number, start: self.start, end: at, from: self.from, to: border, lda });
+    fn finish(&mut self, border: u64, at: Timestamp, sketch: Sketch) {
+        self.done.push(Summary {
+            number: self.number,
+            start: self.start,
+            end: at,
+            from: self.from,
+            to: border,
+            sketch,
+        });
         self.number += 1;
         self.from = border;
         self.start = at;
@@ -133,10 +139,10 @@ impl Cutter {
             self.end_window();
         }
         let Some((packet, at)) = self.last.take() else { return };
-        let lda = self.open.clone();
+        let sketch = self.open.clone();
         self.open.reset();
         // Named by the last packet: not the border before it.
-        self.finish(hash::finish(packet.0), at + Nanos::new(1), lda);
+        self.finish(hash::finish(packet.0), at + Nanos::new(1), sketch);
     }
 
     /// The intervals that ended since this was last asked.

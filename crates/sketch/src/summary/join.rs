@@ -1,6 +1,7 @@
-use super::Summary;
+use super::{PairError, Sketch, Summary};
 use crate::estimate::{Estimate, Z95};
-use crate::lda::{Lda, OneWay, PairError};
+use crate::lda::OneWay;
+use crate::lds::Lds;
 use crate::moments::Level;
 use core::fmt;
 use dwell_types::Timestamp;
@@ -17,10 +18,12 @@ pub struct Joined {
     pub sent: u64,
     /// The answer, or why there is none.
     pub answer: Result<OneWay, Unusable>,
+    /// The sketches of flows of sender and receiver, where there are some and an answer.
+    pub flows: Option<(Lds, Lds)>,
 }
 
 /// Why an interval has no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unusable {
     /// A message that belongs to it is missing.
     Missing,
@@ -122,31 +125,29 @@ impl Join {
         let sender = sum(self.sender.summaries.drain(..sent));
         let receiver = sum(self.receiver.summaries.drain(..received));
         let (Some((sender, start, end)), Some((receiver, ..))) = (sender, receiver) else { return };
-        let answer = match (sender, receiver) {
-            (Ok(sender), Ok(receiver)) => {
-                receiver.since(&sender).map(|answer| (sender.packets(), answer)).map_err(|e| (sender.packets(), e))
-            }
-            (Err(error), _) | (_, Err(error)) => Err((0, error)),
+        let (sent, answer) = match (sender, receiver) {
+            (Ok(sender), Ok(receiver)) => (sender.lda.packets(), compare(sender, receiver)),
+            (Err(error), _) | (_, Err(error)) => (0, Err(error)),
         };
-        let (sent, answer) = match answer {
-            Ok((sent, answer)) => (sent, Ok(answer)),
-            Err((sent, error)) => (sent, Err(Unusable::Foreign(error))),
+        let (answer, flows) = match answer {
+            Ok((answer, flows)) => (Ok(answer), flows),
+            Err(error) => (Err(Unusable::Foreign(error)), None),
         };
-        self.done.push(Joined { start, end, sent, answer });
+        self.done.push(Joined { start, end, sent, answer, flows });
     }
 
     fn drop_sent(&mut self, most: usize, why: Unusable) {
         let most = most.min(self.sender.summaries.len());
         for summary in self.sender.summaries.drain(..most) {
-            let Summary { start, end, ref lda, .. } = summary;
-            self.done.push(Joined { start, end, sent: lda.packets(), answer: Err(why) });
+            let Summary { start, end, ref sketch, .. } = summary;
+            self.done.push(Joined { start, end, sent: sketch.lda.packets(), answer: Err(why), flows: None });
         }
         self.is_aligned &= most == 0;
     }
 
     fn drop_received(&mut self, most: usize) {
         let most = most.min(self.receiver.summaries.len());
-        self.unjoined += self.receiver.summaries.drain(..most).map(|summary| summary.lda.packets()).sum::<u64>();
+        self.unjoined += self.receiver.summaries.drain(..most).map(|summary| summary.sketch.lda.packets()).sum::<u64>();
         self.is_aligned &= most == 0;
     }
 
@@ -189,6 +190,16 @@ impl Queue {
     }
 }
 
+/// The answer for all packets, and the sketches of flows.
+fn compare(sender: Sketch, receiver: Sketch) -> Result<(OneWay, Option<(Lds, Lds)>), PairError> {
+    let answer = receiver.lda.since(&sender.lda).map_err(PairError::Lda)?;
+    match (sender.lds, receiver.lds) {
+        (None, None) => Ok((answer, None)),
+        (Some(sender), Some(receiver)) => Ok((answer, Some((sender, receiver)))),
+        _ => Err(PairError::Flows),
+    }
+}
+
 /// The first border that both queues have.
 fn common(sender: &Queue, receiver: &Queue, border: impl Fn(&Summary) -> u64) -> Option<(usize, usize)> {
     sender.summaries.iter().enumerate().find_map(|(sent, summary)| {
@@ -199,12 +210,12 @@ fn common(sender: &Queue, receiver: &Queue, border: impl Fn(&Summary) -> u64) ->
 }
 
 /// Several summaries as one sketch, with the start of the first and the end of the last.
-fn sum(summaries: impl Iterator<Item = Summary>) -> Option<(Result<Lda, PairError>, Timestamp, Timestamp)> {
-    summaries.fold(None, |sum, Summary { start, end, lda, .. }| match sum {
-        None => Some((Ok(lda), start, end)),
+fn sum(summaries: impl Iterator<Item = Summary>) -> Option<(Result<Sketch, PairError>, Timestamp, Timestamp)> {
+    summaries.fold(None, |sum, Summary { start, end, sketch, .. }| match sum {
+        None => Some((Ok(sketch), start, end)),
         Some((sum, start, _)) => Some((
             sum.and_then(|mut sum| {
-                sum.merge(&lda)?;
+                sum.merge(&sketch)?;
                 Ok(sum)
             }),
             start,

@@ -4,13 +4,16 @@
 //! u64          number, counted from zero
 //! i64 i64      first nanosecond, and the first one behind it, by the clock of its point
 //! u64 u64      names of the borders before and behind it
-//! u64 n        bytes of the sketch, then the sketch
+//! u64 n        bytes of the aggregator, then the aggregator
+//! u64 n        bytes of the sketch of flows, then that; zero without one
 //! ```
 //!
-//! In a file each has "next" and its length as u32, little-endian, before it.
+//! In a file each, and a list of flows, has "next" and its length as u32, little-endian, before it.
 
+use super::{FlowList, Sketch, flows};
 use crate::codec::{CodecError, Reader, Writer};
 use crate::lda::Lda;
+use crate::lds::Lds;
 use dwell_types::Timestamp;
 
 /// What one point saw in one interval.
@@ -27,7 +30,7 @@ pub struct Summary {
     /// The border behind it.
     pub to: u64,
     /// Its packets.
-    pub lda: Lda,
+    pub sketch: Sketch,
 }
 
 const KIND: u8 = 4;
@@ -45,9 +48,10 @@ impl Summary {
         to.i64(self.end.as_nanos());
         to.u64(self.from);
         to.u64(self.to);
-        let lda = self.lda.to_bytes();
-        to.u64(lda.len() as u64);
-        to.bytes(&lda);
+        for part in [self.sketch.lda.to_bytes(), self.sketch.lds.as_ref().map(Lds::to_bytes).unwrap_or_default()] {
+            to.u64(part.len() as u64);
+            to.bytes(&part);
+        }
         to.finish()
     }
 
@@ -59,21 +63,46 @@ impl Summary {
         let borders = [from.u64()?, from.u64()?];
         let length = from.count(1)?;
         let lda = Lda::from_bytes(&from.bytes(length)?)?;
+        let length = from.count(1)?;
+        let flows = from.bytes(length)?;
+        let lds = if flows.is_empty() { None } else { Some(Lds::from_bytes(&flows)?) };
         from.finish()?;
-        Ok(Self { number, start, end, from: borders[0], to: borders[1], lda })
+        Ok(Self { number, start, end, from: borders[0], to: borders[1], sketch: Sketch { lda, lds } })
     }
+}
 
+/// What a file of messages holds.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "nearly all are the large one")]
+pub enum Message {
+    /// An interval.
+    Summary(Summary),
+    /// The flows of the whole file.
+    Flows(FlowList),
+}
+
+impl Message {
     /// The bytes as they stand in a file.
-    pub fn to_message(&self) -> Vec<u8> {
-        let body = self.to_bytes();
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let body = match self {
+            Self::Summary(summary) => summary.to_bytes(),
+            Self::Flows(flows) => flows.to_bytes(),
+        };
         let mut message = MARK.to_vec();
         message.extend((body.len() as u32).to_le_bytes());
         message.extend(body);
         message
     }
+
+    fn from_body(body: &[u8]) -> Result<Self, CodecError> {
+        match Summary::from_bytes(body) {
+            Err(CodecError::Kind { found: flows::KIND, .. }) => FlowList::from_bytes(body).map(Self::Flows),
+            summary => summary.map(Self::Summary),
+        }
+    }
 }
 
-/// Reads the summaries of a file, whatever it holds: what is damaged gives an error, and reading goes on at the next mark.
+/// Reads the messages of a file, whatever it holds: what is damaged gives an error, and reading goes on at the next mark.
 #[derive(Clone, Debug)]
 pub struct Messages<'a> {
     rest: &'a [u8],
@@ -87,7 +116,7 @@ impl<'a> Messages<'a> {
 }
 
 impl Iterator for Messages<'_> {
-    type Item = Result<Summary, CodecError>;
+    type Item = Result<Message, CodecError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
@@ -98,7 +127,7 @@ impl Iterator for Messages<'_> {
             Some(([a, b, c, d, length @ ..], body)) if [*a, *b, *c, *d] == MARK => {
                 let length = u32::from_le_bytes(*length) as usize;
                 let message = body.get(..length).ok_or(CodecError::Length { needed: HEAD + length, present });
-                message.and_then(Summary::from_bytes).map(|summary| (summary, HEAD + length))
+                message.and_then(Message::from_body).map(|message| (message, HEAD + length))
             }
             Some(([a, b, c, d, ..], _)) => Err(CodecError::Magic([*a, *b, *c, *d])),
             None => Err(CodecError::Length { needed: HEAD, present }),
@@ -112,6 +141,6 @@ impl Iterator for Messages<'_> {
             }
         };
         self.rest = &self.rest[passed..];
-        Some(read.map(|(summary, _)| summary))
+        Some(read.map(|(message, _)| message))
     }
 }

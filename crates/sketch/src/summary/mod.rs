@@ -1,6 +1,6 @@
 //! What one point tells another: a sketch of each interval, cut so that both points mean the same packets.
 //!
-//! **Answers**: of each interval the packets sent, received and lost, mean and standard deviation of the delay ([`crate::lda`]), from a
+//! **Answers**: of each interval the packets sent, received and lost, mean and standard deviation of the delay ([`crate::lda`]); of flows, mean delay and loss over all usable intervals ([`crate::lds`]); from a
 //! few kilobytes of each point that need not be in one place, nor meet before the end.
 //!
 //! **Cuts**: a packet belongs to the interval in which it was sent, but the receiver does not know when that was. The paper sends a control
@@ -21,12 +21,18 @@
 //!
 //! **Source**: own design. kompella12 §III-A, §V (control messages).
 
-// The sketches of one point, cut into intervals.
+// The sketches of one point.
+mod sketch;
+pub use sketch::{PairError, Params, ParamsError, Sketch};
+// Its flows by name.
+mod flows;
+pub use flows::{FlowList, FlowMeans, FlowRecord};
+// Cut into intervals.
 mod cutter;
 pub use cutter::Cutter;
 // What is sent.
 mod message;
-pub use message::{Messages, Summary};
+pub use message::{Message, Messages, Summary};
 // Both points together.
 mod join;
 pub use join::{Combined, Join, Joined, Unusable};
