@@ -1,5 +1,4 @@
 //! The lossy difference sketch against streams with known truth.
-#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use dwell_simulate::crossing::flows::{FlowSettings, FlowWorkload};
 use dwell_sketch::lds::{Comparison, Figure, FlowEstimate, Lds, Listed, Params, Rule};
@@ -21,12 +20,12 @@ struct Streams {
 
 /// A stream through sketches with these parameters at both ends; flows have a class by their number.
 fn streams(settings: &FlowSettings, params: &Params, seed: u64) -> Streams {
-    let mut workload = FlowWorkload::new(settings, seed).unwrap();
-    let sketch = || Lds::new(params.clone()).unwrap();
+    let workload = FlowWorkload::new(settings, seed).expect("settings are in range");
+    let sketch = || Lds::new(params.clone()).expect("parameters are in range");
     let (mut sender, mut receiver) = (sketch(), sketch());
     let mut flows: Vec<(FlowId, Flow)> =
         (0..settings.flows).map(|number| (workload.flow_id(number), Flow::default())).collect();
-    for passage in &mut workload {
+    for passage in workload {
         let Some(number) = passage.flow else { continue };
         let flow = &mut flows[number as usize].1;
         sender.update_class(&passage.sent, class(number as usize));
@@ -57,7 +56,7 @@ impl Flow {
 
 impl Streams {
     fn comparison(&self) -> Comparison<'_> {
-        Comparison::new(&self.sender, &self.receiver).unwrap()
+        Comparison::new(&self.sender, &self.receiver).expect("they have equal parameters")
     }
 
     fn listed(&self, is_known: bool) -> Vec<Listed> {
