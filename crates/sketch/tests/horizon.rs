@@ -58,7 +58,7 @@ fn error<M: Meter>(make: impl Fn(u64) -> M, settings: &Settings) -> f64 {
     (squares / RUNS as f64).sqrt()
 }
 
-/// Among orphans horizons are nearly as good as the product limit of a fridge of as many bytes, whose slots hold 1.7 times
+/// Among orphans horizons are nearly as good as the product limit of a fridge with a slot for every 24 bytes, which hold 1.7 times
 /// as many requests (the root of that is 1.3), and better than one gate for all; without them they are as good as the gate, and the fridge is not.
 #[test]
 fn horizons_suit_traffic_with_and_without_orphans() {
