@@ -152,7 +152,7 @@ fn main() {
     for (slots, p) in
         [(1 << 11, None), (1 << 14, None), (1 << 11, Some(1.0)), (1 << 14, Some(1.0)), (1 << 16, Some(1.0))]
     {
-        let params = Params { slots, fingerprint_bits: 32, entry_probability: p, product_limit: false };
+        let params = Params { entry_probability: p, ..Params::new(slots) };
         let name = format!("fridge {slots} slots, p {}", p.map_or("auto".into(), |p: f64| p.to_string()));
         measure(&name, &stream, || Fridge::new(params, exchanges).expect("parameters are in range"));
     }

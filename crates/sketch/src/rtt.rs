@@ -89,21 +89,13 @@ impl Method {
         matches!(self, Self::TimeBloom | Self::BloomTime | Self::AleU)
     }
 
-    const fn slot_bytes(self) -> usize {
-        match self {
-            Self::Simple | Self::Stages => Simple::SLOT_BYTES,
-            Self::Mis => Mis::SLOT_BYTES,
-            _ => Fridge::SLOT_BYTES,
-        }
-    }
-
     /// Bytes of all tables with which every rule measures something.
     fn least_tables(self, matches: &[Match]) -> usize {
-        /// Fewer slots than this measure nothing.
-        const LEAST_SLOTS: usize = 64;
+        /// 64 slots of any table; fewer measure nothing.
+        const LEAST_SLOTS: usize = 1536;
         let parts = || matches.iter().map(|&m| Split::parts(m));
         let each = parts().sum::<usize>().div_ceil(parts().min().unwrap_or(1));
-        let slots = parts().sum::<usize>() * LEAST_SLOTS * Fridge::SLOT_BYTES;
+        let slots = parts().sum::<usize>() * LEAST_SLOTS;
         slots.max(each * self.least_table())
     }
 
@@ -160,8 +152,8 @@ pub struct Settings {
     pub slots: Option<u32>,
     /// Entry probability of each fridge, instead of one found while running.
     pub entry_probability: Option<f64>,
-    /// Bits of a fridge's fingerprints.
-    pub fingerprint_bits: u32,
+    /// Bits of the fingerprints; `None` for 32, or what [`Params`] says where there is a fridge.
+    pub fingerprint_bits: Option<u32>,
     /// No delay is longer, for the methods that must know it, instead of a sixteenth of the expiry.
     pub longest: Option<Nanos>,
     /// Requests per second and rule, for the methods that can use it.
@@ -178,6 +170,48 @@ impl Settings {
         /// Delays are shorter than the expiry by so much, unless it is known better.
         const MARGIN: i64 = 16;
         self.longest.unwrap_or(Nanos::new(expiry.get() / MARGIN)).min(expiry)
+    }
+
+    /// What the meter of a rule is told.
+    fn exchanges(&self, matching: Match) -> Exchanges {
+        let legs = legs(matching, self.has_inside).len();
+        Exchanges {
+            // At most 5 legs of 2¹³ groups.
+            tags: legs as u16 * self.groups.clamp(1, Series::GROUPS),
+            repeat: matching.repeat(),
+            expiry: if matching == Match::TcpFlow { self.flow_expiry } else { self.expiry },
+            seed: hash::word(self.seed, matching as u64),
+        }
+    }
+
+    /// The fridge of a rule.
+    fn fridge(&self, matching: Match, slots: u32) -> Params {
+        Params {
+            fingerprint_bits: self.fingerprint_bits,
+            has_tokens: matching == Match::TcpHandshake,
+            entry_probability: self.entry_probability,
+            product_limit: self.method == Method::Km,
+            ..Params::new(slots)
+        }
+    }
+
+    /// Slots of a rule in so many bytes, unless they are given.
+    fn slots_in(&self, bytes: usize, matching: Match) -> u32 {
+        let of = |slot_bytes: usize| u32::try_from(bytes / slot_bytes).unwrap_or(u32::MAX);
+        self.slots.unwrap_or_else(|| match self.method {
+            Method::Simple | Method::Stages => of(Simple::SLOT_BYTES),
+            Method::Mis => of(Mis::SLOT_BYTES),
+            _ => self.fridge(matching, 0).fitting(bytes, &self.exchanges(matching)).slots,
+        })
+    }
+
+    /// Bytes that so many slots of a rule take.
+    fn table_bytes(&self, slots: u32, matching: Match) -> Result<usize, SettingsError> {
+        Ok(match self.method {
+            Method::Simple | Method::Stages => slots as usize * Simple::SLOT_BYTES,
+            Method::Mis => slots as usize * Mis::SLOT_BYTES,
+            _ => self.fridge(matching, slots).table_bytes(&self.exchanges(matching))?,
+        })
     }
 }
 
@@ -462,29 +496,16 @@ impl RttMeter {
         let mut first_series = 0;
         for &matching in &matches {
             let legs = legs(matching, settings.has_inside);
-            let tags = legs.len() * usize::from(groups);
-            let exchanges = Exchanges {
-                // At most 5 legs of 2¹³ groups.
-                tags: tags as u16,
-                repeat: matching.repeat(),
-                expiry: if matching == Match::TcpFlow { settings.flow_expiry } else { settings.expiry },
-                seed: hash::word(settings.seed, matching as u64),
-            };
+            let exchanges = settings.exchanges(matching);
+            let tags = usize::from(exchanges.tags);
             let bytes = split.table(matching);
-            let fitting = u32::try_from(bytes / settings.method.slot_bytes()).unwrap_or(u32::MAX);
-            let slots = settings.slots.unwrap_or(fitting);
+            let slots = settings.slots_in(bytes, matching);
             let meter = match settings.method {
                 Method::Exact => AnyMeter::Exact(Exact::new(exchanges)),
                 Method::Auto => AnyMeter::Auto(Horizon::new(bytes, exchanges)?),
-                Method::Fridge | Method::Km => AnyMeter::Fridge(Fridge::new(
-                    Params {
-                        slots,
-                        fingerprint_bits: settings.fingerprint_bits,
-                        entry_probability: settings.entry_probability,
-                        product_limit: settings.method == Method::Km,
-                    },
-                    exchanges,
-                )?),
+                Method::Fridge | Method::Km => {
+                    AnyMeter::Fridge(Fridge::new(settings.fridge(matching, slots), exchanges)?)
+                }
                 Method::HashSample => {
                     AnyMeter::HashSample(HashSample::new(bytes, Lifetime::Learnt(LIFETIME), exchanges)?)
                 }
@@ -493,11 +514,13 @@ impl RttMeter {
                         Method::Stages => (4, Overwrite::WhenOlder(settings.longest_of(exchanges.expiry))),
                         _ => (1, Overwrite::Always),
                     };
-                    let fingerprint_bits = settings.fingerprint_bits;
+                    let fingerprint_bits = settings.fingerprint_bits.unwrap_or(32);
                     let params = simple::Params { slots, stages, fingerprint_bits, overwrite };
                     AnyMeter::Simple(Simple::new(params, exchanges)?)
                 }
-                Method::Mis => AnyMeter::Mis(Mis::new(Ladder::spread(slots)?, settings.fingerprint_bits, exchanges)?),
+                Method::Mis => {
+                    AnyMeter::Mis(Mis::new(Ladder::spread(slots)?, settings.fingerprint_bits.unwrap_or(32), exchanges)?)
+                }
                 Method::TimeBloom | Method::BloomTime | Method::AleU | Method::AleE | Method::Ddbf => {
                     filters(settings, bytes, exchanges)?
                 }
@@ -828,8 +851,8 @@ impl Split {
         };
         let counts = series * (3 * size_of::<Fates>() + size_of::<[u64; 2]>() + series_limit);
         let least_store = DelayStore::least_bytes(series);
-        let tables =
-            settings.slots.map(|slots| matches.len().saturating_mul(slots as usize * settings.method.slot_bytes()));
+        let bytes_of = |slots| matches.iter().map(|&matching| settings.table_bytes(slots, matching)).sum();
+        let tables: Option<usize> = settings.slots.map(bytes_of).transpose()?;
         // The store has at least a quarter.
         let least = match tables {
             Some(tables) => tables.saturating_add(least_store),

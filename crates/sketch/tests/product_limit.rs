@@ -9,7 +9,7 @@ use dwell_sketch::fridge::{Fridge, Params};
 use dwell_types::Nanos;
 
 fn fridge(slots: u32, p: Option<f64>, product_limit: bool, seed: u64) -> Fridge {
-    let params = Params { slots, fingerprint_bits: 32, entry_probability: p, product_limit };
+    let params = Params { entry_probability: p, product_limit, ..Params::new(slots) };
     Fridge::new(params, exchanges(seed)).expect("parameters are in range")
 }
 
@@ -37,7 +37,7 @@ fn found_entries_alone_are_biased() {
     let mut true_counts = [0.0; 6];
     for seed in 0..20 {
         let (samples, truth) = run(&mut limited(seed), &settings, seed);
-        let octave = |delay: i64| ((delay / 1_000_000).ilog2() as usize).min(5);
+        let octave = |delay: i64| ((delay / 1_000_000).max(1).ilog2() as usize).min(5);
         samples.iter().for_each(|s| survivors[octave(s.since_first.get())] += 16.0);
         truth.iter().for_each(|&delay| true_counts[octave(delay)] += 1.0);
     }

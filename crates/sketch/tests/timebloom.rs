@@ -300,8 +300,7 @@ fn a_fridge_of_the_same_size() {
             TimeBloom::new(params, exchanges(seed)).expect("parameters are in range")
         });
         let fridge = quantile_errors(&streams, |seed| {
-            let params =
-                fridge::Params { slots: 682, fingerprint_bits: 32, entry_probability: None, product_limit: false };
+            let params = fridge::Params::new(682);
             Fridge::new(params, exchanges(seed)).expect("parameters are in range")
         });
         println!("{answered} answered: ring {ring:.3?}, fridge {fridge:.3?}");

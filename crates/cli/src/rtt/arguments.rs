@@ -77,10 +77,10 @@ pub(crate) struct Arguments {
     /// Share of the requests that enter each fridge, instead of one found while running.
     #[arg(long, value_name = "P", value_parser = probability, help_heading = "How")]
     pub(super) entry_probability: Option<f64>,
-    /// Bits that a fridge keeps of an id.
-    #[arg(long, value_name = "BITS", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=32),
-        help_heading = "How")]
-    pub(super) fingerprint_bits: u32,
+    /// Bits that an array or a fridge keeps of an id; more let fewer responses meet a false entry. 32 in an array; 16 in a
+    /// fridge, or as many as the number of a slot has if that is more.
+    #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(1..=32), help_heading = "How")]
+    pub(super) fingerprint_bits: Option<u32>,
     /// No delay is longer: what --method stages, timebloom, bloomtime, ale-u, ale-e and ddbf must know. A sixteenth of the
     /// expiry unless given.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "How")]

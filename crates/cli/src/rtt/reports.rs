@@ -155,8 +155,8 @@ impl Reports {
         parameters.insert("seed", Parameter::Integer(arguments.seed));
         let expiry = super::expiry(arguments);
         parameters.insert("expiry_ns", Parameter::Integer(expiry.get().unsigned_abs()));
-        if method != Method::Exact {
-            parameters.insert("fingerprint_bits", Parameter::Integer(u64::from(arguments.fingerprint_bits)));
+        if let Some(bits) = arguments.fingerprint_bits {
+            parameters.insert("fingerprint_bits", Parameter::Integer(u64::from(bits)));
         }
         if arguments.group.is_some() {
             parameters.insert("max_groups", Parameter::Integer(u64::from(arguments.max_groups)));
@@ -307,7 +307,8 @@ impl Reports {
         for rule in meter.rules() {
             is_exact &= rule.sampled_since.is_none();
             let mut facts = BTreeMap::new();
-            if let Some((slots, p, _)) = rule.fridge {
+            if let Some((slots, p, fingerprint_bits)) = rule.fridge {
+                facts.insert("fingerprint_bits", Parameter::Integer(u64::from(fingerprint_bits)));
                 facts.insert("slots", Parameter::Integer(u64::from(slots)));
                 facts.insert("entry_probability", Parameter::Real(p));
             }

@@ -188,6 +188,6 @@ fn filters_say_what_they_are() {
     let array = serde_json::json!({ "dns": { "slots": 400, "stages": 4, "longest_ns": 1_000_000_000 } });
     assert_eq!((&facts["arrays"], is_warned), (&array, true));
     let (facts, is_warned) = report(&["--method", "mis", "--slots", "400"]);
-    let ladder = serde_json::json!({ "dns": { "slots": 400, "entry_probability": 0.6640625 } });
+    let ladder = serde_json::json!({ "dns": { "slots": 400, "entry_probability": 0.6640625, "fingerprint_bits": 32 } });
     assert_eq!((&facts["rules"], is_warned), (&ladder, false));
 }

@@ -120,7 +120,7 @@ impl Panel {
                 flow_expiry: settings.flow_expiry,
                 slots: None,
                 entry_probability: None,
-                fingerprint_bits: 32,
+                fingerprint_bits: None,
                 longest: settings.longest,
                 rate: settings.rate,
                 seed: hash::word(u64::from_le_bytes(*b"compare\0"), seed),

@@ -179,7 +179,7 @@ impl Configuration {
             flow_expiry: expiry,
             slots,
             entry_probability: self.entry_probability,
-            fingerprint_bits: self.fingerprint_bits.unwrap_or(32),
+            fingerprint_bits: self.fingerprint_bits,
             longest: self.longest,
             rate: self.rate,
             seed,

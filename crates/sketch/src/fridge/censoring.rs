@@ -18,8 +18,8 @@ use dwell_types::{ExchangeId, hash};
 ///
 /// All of them must have run the same risk: to be overwritten after a number of insertions that is geometrically distributed,
 /// whatever the time. Two kinds would not, and are made to:
-/// - A response that meets a slot which is still free could not have been overwritten. How many more insertions that would
-///   have lasted is drawn.
+/// - A response that meets a slot which is still free, or whose entry was given up, could not have been overwritten for a number of insertions
+///   that is known at least. How many more that would have lasted is drawn.
 /// - When the gate opens wider, requests from before are not there. The responses to what passes only the wider gate
 ///   are left out until entries from before would be overwritten anyway.
 #[derive(Clone, Debug)]
@@ -171,12 +171,12 @@ impl Censoring {
         self.counts[usize::from(tag)].end(band(insertions, self.slots), exchanges);
     }
 
-    /// A response met a slot that was free through all `inserted` insertions.
-    pub(super) fn censor_free(&mut self, tag: u16, id: ExchangeId, inserted: u64, exchanges: f64) {
+    /// A response met a slot that was not overwritten for `least` insertions, and nobody knows for how many more.
+    pub(super) fn censor_beyond(&mut self, tag: u16, id: ExchangeId, least: u64, exchanges: f64) {
         // Exponentially distributed, from bits that nothing else looks at.
-        let uniform = (hash::finish(id.0 ^ inserted) >> 11) as f64 / (1u64 << 53) as f64;
+        let uniform = (hash::finish(id.0 ^ least) >> 11) as f64 / (1u64 << 53) as f64;
         let more = -(1.0 - uniform).ln() * f64::from(self.slots);
-        self.censor(tag, inserted.saturating_add(more as u64), exchanges);
+        self.censor(tag, least.saturating_add(more as u64), exchanges);
     }
 }
 

@@ -7,7 +7,7 @@
 //! an entry of fridge *k* outlives *M*ₖ/*r*ₖ offered requests on average, and each *k* suits other delays ([`Ladder`]).
 //! Assumes that ids of different exchanges are independent under the seeded hash; who knows the seed can break that.
 //!
-//! **State**: Σ*M*ₖ slots of 24 bytes: those of the fridge, without the probability. Fingerprint (up to 32 bits), insertion
+//! **State**: Σ*M*ₖ slots of 24 bytes. Fingerprint (up to 32 bits), insertion
 //! counter (32, wraps), time 48, time from the first to the last equal request 32, tag 16, tokens 2 × 8, state 8, padding 8.
 //! The counts of each series come on top.
 //!

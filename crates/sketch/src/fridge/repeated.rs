@@ -1,0 +1,104 @@
+//! What is known of requests that were repeated, beside the entries: they are rare.
+
+use super::slot::Table;
+use crate::repeats::{Tokens, byte};
+use dwell_types::Nanos;
+
+/// One place for every so many slots. An entry that is repeated has its slot's place; if another one holds that, the
+/// repeat is taken for the first request, as it would be had that been overwritten.
+#[derive(Clone, Debug)]
+pub(super) struct Repeated {
+    places: Vec<Place>,
+    has_tokens: bool,
+}
+
+/// The repeats of one entry.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    slot: u32,
+    /// Time from the first to the last equal request in units of 64 ns, rounded down; saturates at 275 s.
+    after: u32,
+    /// One byte of the last request's token.
+    token: u8,
+}
+
+const FREE: Place = Place { slot: u32::MAX, after: 0, token: 0 };
+const SLOTS_PER_PLACE: u32 = 64;
+const LEAST_PLACES: u32 = 4;
+const UNIT_BITS: u32 = 6;
+
+impl Repeated {
+    /// For so many slots; none if repeats are not looked at.
+    pub(super) fn new(slots: u32, has_tokens: bool) -> Self {
+        Self { places: vec![FREE; Self::places(slots)], has_tokens }
+    }
+
+    fn places(slots: u32) -> usize {
+        (slots / SLOTS_PER_PLACE).max(LEAST_PLACES) as usize
+    }
+
+    /// Bytes for so many slots.
+    pub(super) fn bytes(slots: u32) -> usize {
+        Self::places(slots) * size_of::<Place>()
+    }
+
+    pub(super) fn state_bytes(&self) -> usize {
+        self.places.capacity() * size_of::<Place>()
+    }
+
+    fn place(&self, slot: usize) -> usize {
+        slot % self.places.len()
+    }
+
+    /// Notes that the entry of a slot was repeated so long after its first request, unless there is no place for that.
+    pub(super) fn repeat(&mut self, table: &Table, slot: usize, after: Nanos, token: u32) -> bool {
+        let at = self.place(slot);
+        let other = self.places[at].slot;
+        if other != slot as u32 && other != FREE.slot && table.get(other as usize).is_repeated() {
+            return false;
+        }
+        let after = u32::try_from(after.get().max(0) >> UNIT_BITS).unwrap_or(u32::MAX);
+        let token = if self.has_tokens { byte(token) } else { 0 };
+        self.places[at] = Place { slot: slot as u32, after, token };
+        true
+    }
+
+    /// Time from the first to the last request of a slot whose entry was repeated.
+    pub(super) fn after(&self, slot: usize) -> Nanos {
+        Nanos::new(i64::from(self.places[self.place(slot)].after) << UNIT_BITS)
+    }
+
+    /// The bytes of both tokens; `first` is that of the entry.
+    pub(super) fn tokens(&self, slot: usize, first: u8) -> Tokens {
+        Tokens { first, last: self.places[self.place(slot)].token }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::slot::Layout;
+    use super::*;
+    use dwell_types::Timestamp;
+
+    #[test]
+    fn a_place_is_held_while_its_entry_waits() {
+        let mut table = Table::new(256, Layout::new(256, None, 1, true, Nanos::from_secs(60)).unwrap());
+        let mut repeated = Repeated::new(256, true);
+        let mut repeat = |table: &mut Table, slot: usize, after: i64| {
+            let is_noted = repeated.repeat(table, slot, Nanos::new(after), 9);
+            if is_noted {
+                table.set(slot, table.get(slot).repeated());
+            }
+            (is_noted, repeated.after(slot).get(), repeated.tokens(slot, 3))
+        };
+        for slot in [0, 4] {
+            table.set(slot, table.open(0, Timestamp::from_nanos(0), 0, 3));
+        }
+        let tokens = Tokens { first: 3, last: byte(9) };
+        assert_eq!(repeat(&mut table, 0, 6_400), (true, 6_400, tokens));
+        assert_eq!(repeat(&mut table, 0, i64::MAX), (true, 64 * i64::from(u32::MAX), tokens));
+        assert!(!repeat(&mut table, 4, 64).0, "4 places: the fifth slot shares that of the first");
+        table.set(0, table.get(0).answered());
+        assert_eq!(repeat(&mut table, 4, 64), (true, 64, tokens));
+    }
+}
