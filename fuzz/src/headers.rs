@@ -1,8 +1,9 @@
 //! Headers: every frame is a packet or one reason, its slices lie in it, and a cut of the capture changes no packet.
 
+use dwell_observe::crossing::{Crossings, Settings};
 use dwell_observe::packet::{Packet, Tcp, Transport};
-use dwell_observe::parse::{Key, Reject, parse};
-use dwell_types::LinkType;
+use dwell_observe::parse::{Key, Reject, any, parse};
+use dwell_types::{Frame, LinkType, Timestamp};
 
 /// Parses a frame whole, cut at every length, and behind another link header.
 pub fn check(link: LinkType, bytes: &[u8], wire: u32, key: Key) {
@@ -10,6 +11,21 @@ pub fn check(link: LinkType, bytes: &[u8], wire: u32, key: Key) {
     assert_ne!(whole, Err(Reject::NoTimestamp), "that is the caller's to say");
     if let Ok(packet) = &whole {
         check_packet(bytes, packet);
+    }
+
+    // What is asked for less asks for less: the same packet, or one where there was none.
+    let other = any(link, bytes, wire, key);
+    match (&whole, &other) {
+        (Ok(packet), Ok(same)) if !matches!(same.transport, Transport::Other(_)) => assert_eq!(packet, same),
+        (Ok(_), Err(reject)) => panic!("{reject} where there is a packet"),
+        _ => {}
+    }
+    for nat in [false, true] {
+        let frame = Frame { at: Some(Timestamp::from_nanos(1)), link, bytes, wire_length: wire };
+        let mut crossings = Crossings::new(Settings { key, nat, ..Settings::default() });
+        let seen = crossings.observe(&frame);
+        assert_eq!(seen.is_some(), other.is_ok());
+        assert_eq!(crossings.observe(&frame), seen, "the same frame is the same packet");
     }
 
     // A shorter cut yields the same packet, less of its payload, or says that it is cut.
@@ -48,7 +64,7 @@ fn check_packet(bytes: &[u8], packet: &Packet<'_>) {
             assert!(tcp.payload_length as usize >= tcp.payload.len());
             tcp.payload
         }
-        Transport::Udp(slice) | Transport::Icmp(slice) => slice,
+        Transport::Udp(slice) | Transport::Icmp(slice) | Transport::Other(slice) => slice,
     };
     let (within, range) = (bytes.as_ptr_range(), slice.as_ptr_range());
     assert!(slice.is_empty() || within.start <= range.start && range.end <= within.end);

@@ -4,5 +4,6 @@ pub mod capture;
 pub mod headers;
 pub mod lda;
 pub mod lds;
+pub mod messages;
 pub mod pair;
 pub mod store;

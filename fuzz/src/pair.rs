@@ -71,8 +71,11 @@ pub fn check_packets<'a>(packets: impl Iterator<Item = &'a [u8]>) {
         let flow = if ends & 1 == 0 { key } else { key.reversed() };
         let at = Timestamp::from_nanos(now);
         let mut seen = Vec::new();
-        pairing
-            .observe(&Packet { flow, vlan: None, dscp: 0, transport }, at, &mut |observation| seen.push(observation));
+        pairing.observe(
+            &Packet { flow, vlan: None, dscp: 0, identification: 0, length: 0, transport },
+            at,
+            &mut |observation| seen.push(observation),
+        );
         check(&seen, Some(at), false);
     }
     assert_eq!(pairing.state_bytes(), before);

@@ -1,0 +1,16 @@
+#![no_main]
+//! Messages of points that sketch: any bytes, as they are, and as bodies with marks and checksums that fit.
+
+use dwell_fuzz::messages;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: &[u8]| {
+    let Some((&at, rest)) = input.split_first() else { return };
+    let (sender, receiver) = rest.split_at(usize::from(at).min(rest.len()));
+    messages::check(sender, receiver);
+    let whole = |body: &[u8], kind: u8| {
+        let sealed = dwell_sketch::codec::seal([&[b'd', b'w', b'e', b'l', kind, 1], body].concat());
+        [b"next", &(sealed.len() as u32).to_le_bytes()[..], &sealed].concat()
+    };
+    messages::check(&[whole(sender, 4), whole(receiver, 5)].concat(), &whole(sender, 4));
+});
