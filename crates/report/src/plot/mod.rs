@@ -86,11 +86,15 @@ pub fn write_tradeoffs(
     render::write(&tradeoff::picture(title, subtitle, panels), image, to)
 }
 
-/// The heading of a picture: what was measured, cut to the width.
+/// The heading of a picture: what was measured.
 fn heading(reports: &[RttReport]) -> String {
-    const LONGEST: usize = 90;
     let sources = reports.first().map(|r| r.sources.join(", ")).unwrap_or_default();
-    let title = format!("Response times in {sources}");
+    cut(format!("Response times in {sources}"))
+}
+
+/// A heading cut to the width.
+fn cut(title: String) -> String {
+    const LONGEST: usize = 90;
     if title.chars().count() <= LONGEST {
         return title;
     }

@@ -3,7 +3,7 @@
 use super::picture::{Align, LOOKS, Look, Marker, Picture, Polygon, QUIET};
 use super::scale::{LinearScale, TimeScale};
 use super::steps::{self, BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
-use super::{HEIGHT, WIDTH};
+use super::{HEIGHT, WIDTH, cut};
 use crate::facts::Span;
 use crate::owd::{Interval, Line, OwdReport};
 use crate::text;
@@ -22,7 +22,9 @@ const DELAY_SHARE: f64 = 0.68;
 
 pub(super) fn picture(report: &OwdReport) -> Picture {
     let mut picture = Picture::default();
-    picture.heading((LEFT, 28.0), format!("One way from {} to {}", report.sources[0], report.sources[1]), 17.0);
+    // Two whole paths are too long, and the names of the files tell most.
+    let [sender, receiver] = report.sources.each_ref().map(|source| source.rsplit('/').next().unwrap_or(source));
+    picture.heading((LEFT, 28.0), cut(format!("One way from {sender} to {receiver}")), 17.0);
     let intervals = &report.intervals;
     let (Some(first), Some(last)) = (intervals.first(), intervals.last()) else {
         picture.text((WIDTH / 2.0, HEIGHT / 2.0), "No packet was seen.", 16.0, QUIET, Align::Centre);
@@ -58,7 +60,7 @@ fn delay(intervals: &[Interval], time: &TimeScale, (top, bottom): (f64, f64), pi
     // Delays near zero are seen against zero.
     let least = if least > 0.0 && least < greatest / 2.0 { 0.0 } else { least };
     let scale = LinearScale::new(least, greatest, bottom, top);
-    steps::axes(&scale.ticks(|ns| Nanos::new(ns.round() as i64).to_string()), time, (top, bottom), picture);
+    steps::axes(&scale.ticks(span), time, (top, bottom), picture);
     for (name, look) in CURVES {
         steps::draw(&course(intervals, |line| statistic(line, name)), time, |ns| scale.place(ns), look, picture);
     }
@@ -78,6 +80,11 @@ fn loss(intervals: &[Interval], time: &TimeScale, (top, bottom): (f64, f64), pic
     let scale = LinearScale::new(0.0, if greatest > 0.0 { greatest } else { 0.01 }, bottom, top);
     steps::axes(&scale.ticks(percent), time, (top, bottom), picture);
     steps::draw(&course(intervals, |line| line.loss_rate), time, |rate| scale.place(rate), LOSS, picture);
+}
+
+/// `50.0 ms`, `0`.
+fn span(ns: f64) -> String {
+    if ns == 0.0 { "0".to_owned() } else { Nanos::new(ns.round() as i64).to_string() }
 }
 
 /// `2.5%`.
