@@ -37,8 +37,9 @@ pub use definition::{Definition, DefinitionError, Size};
 // The kinds of experiment, and what one run of any kind yields.
 mod experiment;
 pub use experiment::{Case, Experiment, Measurement, Scale, Shown, label};
-// Delays of exchanges seen at one point.
+// What the kinds have in common, then the kinds: delays of exchanges seen at one point.
 pub mod delay;
+mod grid;
 // Delays of packets between two points.
 pub mod crossing;
 // Delays of flows between two points.

@@ -2,7 +2,6 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use super::sketches;
 use crate::rtt::KeyChoice;
 use crate::{Failure, output};
 use clap::{Args, Subcommand, ValueEnum};
@@ -74,8 +73,8 @@ pub(super) struct OutputArguments {
 /// What else there is to do.
 #[derive(Subcommand)]
 pub(super) enum Step {
-    Sketch(sketches::SketchArguments),
-    Join(sketches::JoinArguments),
+    Sketch(SketchArguments),
+    Join(JoinArguments),
 }
 
 /// How long one way takes and how much is lost: the same traffic, captured at two points with clocks that agree.
@@ -145,6 +144,56 @@ pub(crate) struct Arguments {
     pub(super) output: OutputArguments,
 }
 
+/// Sketch what passes one point, a few kilobytes for each interval, to be joined with another point's sketches elsewhere.
+#[derive(Args)]
+pub(super) struct SketchArguments {
+    /// A capture, or a log with --crossings.
+    #[arg(value_name = "CAPTURE")]
+    pub(super) capture: PathBuf,
+    #[command(flatten)]
+    pub(super) point: PointArguments,
+    /// Bytes of a sketch.
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value_t = SKETCH_BYTES, help_heading = "How")]
+    pub(super) sketch_bytes: usize,
+    /// Sketch flows, too.
+    #[arg(long, help_heading = "How")]
+    pub(super) flows: bool,
+    /// Bytes of a sketch of flows.
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value_t = FLOW_BYTES, help_heading = "How")]
+    pub(super) flow_bytes: usize,
+    /// How much later packets pass here than at the point whose intervals are meant, roughly: fewer intervals must be joined.
+    #[arg(long, value_name = "TIME", value_parser = crate::units::offset, default_value = "0", allow_hyphen_values = true,
+        help_heading = "How")]
+    pub(super) shift: Nanos,
+    /// Where the sketches go.
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(super) output: PathBuf,
+}
+
+/// Join the sketches of two points, made by dwell owd sketch.
+#[derive(Args)]
+pub(super) struct JoinArguments {
+    /// The sketches of the point that packets pass first.
+    #[arg(value_name = "SENDER")]
+    pub(super) sender: PathBuf,
+    /// The sketches of the point that packets pass later.
+    #[arg(value_name = "RECEIVER")]
+    pub(super) receiver: PathBuf,
+    /// Say what is known of each interval, too.
+    #[arg(long, help_heading = "Output")]
+    pub(super) intervals: bool,
+    /// So many flows, those with the most bytes first, if flows were sketched.
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Output")]
+    pub(super) top: usize,
+    #[command(flatten)]
+    pub(super) output: OutputArguments,
+}
+
+/// The paper's 72 kbit.
+pub(super) const SKETCH_BYTES: usize = 9_000;
+
+/// 4 rows of 4,095 cells.
+pub(super) const FLOW_BYTES: usize = 256 << 10;
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Method {
     Auto,

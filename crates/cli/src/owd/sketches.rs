@@ -1,6 +1,6 @@
 //! Both points by sketches of each interval, together or apart.
 
-use super::arguments::{Arguments, OutputArguments, PointArguments};
+use super::arguments::{Arguments, FLOW_BYTES, JoinArguments, PointArguments, SKETCH_BYTES, SketchArguments};
 use super::beginning::Beginning;
 use super::points::{Back, Point, Seen, Ways};
 use super::{Answer, Comparison, Outputs, describe};
@@ -8,7 +8,6 @@ use crate::Failure;
 use crate::output::{self, Output};
 use crate::rtt::progress;
 use anyhow::{Context, Result, bail};
-use clap::Args;
 use dwell_report::facts::{Memory, Method as MethodFacts, Parameter, Span};
 use dwell_report::owd::{Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
 use dwell_sketch::lda::{self, Expected};
@@ -18,59 +17,9 @@ use dwell_sketch::summary::{Cutter, FlowList, FlowMeans, Join, Joined, Message, 
 use dwell_types::Nanos;
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-/// Sketch what passes one point, a few kilobytes for each interval, to be joined with another point's sketches elsewhere.
-#[derive(Args)]
-pub(super) struct SketchArguments {
-    /// A capture, or a log with --crossings.
-    #[arg(value_name = "CAPTURE")]
-    capture: PathBuf,
-    #[command(flatten)]
-    point: PointArguments,
-    /// Bytes of a sketch.
-    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value_t = SKETCH_BYTES, help_heading = "How")]
-    sketch_bytes: usize,
-    /// Sketch flows, too.
-    #[arg(long, help_heading = "How")]
-    flows: bool,
-    /// Bytes of a sketch of flows.
-    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value_t = FLOW_BYTES, help_heading = "How")]
-    flow_bytes: usize,
-    /// How much later packets pass here than at the point whose intervals are meant, roughly: fewer intervals must be joined.
-    #[arg(long, value_name = "TIME", value_parser = crate::units::offset, default_value = "0", allow_hyphen_values = true,
-        help_heading = "How")]
-    shift: Nanos,
-    /// Where the sketches go.
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: PathBuf,
-}
-
-/// Join the sketches of two points, made by dwell owd sketch.
-#[derive(Args)]
-pub(super) struct JoinArguments {
-    /// The sketches of the point that packets pass first.
-    #[arg(value_name = "SENDER")]
-    sender: PathBuf,
-    /// The sketches of the point that packets pass later.
-    #[arg(value_name = "RECEIVER")]
-    receiver: PathBuf,
-    /// Say what is known of each interval, too.
-    #[arg(long, help_heading = "Output")]
-    intervals: bool,
-    /// So many flows, those with the most bytes first, if flows were sketched.
-    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Output")]
-    top: usize,
-    #[command(flatten)]
-    output: OutputArguments,
-}
-
-/// The paper's 72 kbit.
-const SKETCH_BYTES: usize = 9_000;
-
-/// 4 rows of 4,095 cells.
-const FLOW_BYTES: usize = 256 << 10;
 /// Flows that a sender names.
 const MOST_FLOWS: usize = 4_096;
 

@@ -1,4 +1,5 @@
 use crate::definition::Invalid;
+use crate::grid::Configured;
 use dwell_simulate::crossing::ProbeTimes;
 use dwell_simulate::crossing::{Passage, Settings};
 use dwell_sketch::lda::{CellSize, Expected, Lda, Params};
@@ -91,8 +92,8 @@ impl MethodEntry {
     }
 }
 
-impl Configuration {
-    pub(super) const fn name(&self) -> &'static str {
+impl Configured for Configuration {
+    fn name(&self) -> &'static str {
         match self {
             Self::Budget(_) | Self::Tuned { .. } => "lda",
             Self::Trajectory(_) => "trajectory",
@@ -100,8 +101,7 @@ impl Configuration {
         }
     }
 
-    /// What a table shows.
-    pub(super) fn parameters(&self) -> BTreeMap<String, f64> {
+    fn parameters(&self) -> BTreeMap<String, f64> {
         match self {
             Self::Budget(bytes) | Self::Trajectory(bytes) => {
                 BTreeMap::from([("memory_bytes".to_owned(), f64::from(*bytes))])
@@ -118,7 +118,9 @@ impl Configuration {
             Self::Probes(rate) => BTreeMap::from([("rate".to_owned(), *rate)]),
         }
     }
+}
 
+impl Configuration {
     /// Both points of this method, for this stream.
     pub(super) fn pair(&self, settings: &Settings, seed: u64) -> Result<Pair, String> {
         let params = match *self {

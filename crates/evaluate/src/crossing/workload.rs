@@ -1,5 +1,6 @@
 use crate::definition::Invalid;
 use crate::delay::DelaysEntry;
+use crate::grid::Named;
 use dwell_simulate::crossing::{Loss, Passages, Settings};
 use serde::Deserialize;
 
@@ -52,5 +53,11 @@ impl WorkloadEntry {
             Ok(Stream { name, settings })
         };
         losses.iter().map(stream).collect()
+    }
+}
+
+impl Named for Stream {
+    fn name(&self) -> &str {
+        &self.name
     }
 }

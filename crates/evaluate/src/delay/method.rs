@@ -1,5 +1,6 @@
 use super::Parameters;
 use crate::definition::{Invalid, Number};
+use crate::grid::Configured;
 use dwell_sketch::rtt::{Method, RttMeter, Settings};
 use dwell_types::{Match, Nanos};
 use serde::Deserialize;
@@ -139,9 +140,12 @@ fn wholes(key: &str, numbers: &[Number], most: u64, size: impl Fn(u64) -> Size) 
     numbers.iter().map(whole).collect()
 }
 
-impl Configuration {
-    /// What a table shows.
-    pub(super) fn parameters(&self) -> Parameters {
+impl Configured for Configuration {
+    fn name(&self) -> &'static str {
+        self.method.name()
+    }
+
+    fn parameters(&self) -> Parameters {
         let mut parameters = Parameters::new();
         let mut add = |name: &str, value: f64| parameters.insert(name.to_owned(), value);
         match self.size {
@@ -156,7 +160,9 @@ impl Configuration {
         self.rate.map(|rate| add("rate", rate));
         parameters
     }
+}
 
+impl Configuration {
     /// A meter of simulated exchanges. Every method is made here and nowhere else.
     pub(super) fn meter(&self, seed: u64, groups: u16) -> Result<RttMeter, String> {
         /// Beside a stated number of slots: enough for every delay of the largest stream.

@@ -1,4 +1,5 @@
 use crate::definition::Invalid;
+use crate::grid::Named;
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, Bursts, End, ExchangeWorkload, Settings};
 use dwell_types::{Nanos, Timestamp};
@@ -192,5 +193,11 @@ impl DelaysEntry {
             },
             Self::Empirical { values_ms } => Distribution::Empirical(values_ms.iter().map(|&v| ms(v)).collect()),
         }
+    }
+}
+
+impl Named for Stream {
+    fn name(&self) -> &str {
+        &self.name
     }
 }

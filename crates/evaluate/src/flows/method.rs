@@ -1,4 +1,5 @@
 use crate::definition::Invalid;
+use crate::grid::Configured;
 use dwell_sketch::flow_table::FlowTable;
 use dwell_sketch::lds::{Lds, Params};
 use dwell_sketch::mpe::Mpe;
@@ -125,8 +126,8 @@ impl MethodEntry {
     }
 }
 
-impl Configuration {
-    pub(super) const fn name(&self) -> &'static str {
+impl Configured for Configuration {
+    fn name(&self) -> &'static str {
         match self.method {
             MethodName::Sds => "sds",
             MethodName::Paper => "paper",
@@ -140,8 +141,7 @@ impl Configuration {
         }
     }
 
-    /// What a table shows.
-    pub(super) fn parameters(&self) -> BTreeMap<String, f64> {
+    fn parameters(&self) -> BTreeMap<String, f64> {
         let mut parameters = BTreeMap::new();
         let mut add = |name: String, value: f64| parameters.insert(name, value);
         match &self.size {
@@ -160,7 +160,9 @@ impl Configuration {
         }
         parameters
     }
+}
 
+impl Configuration {
     /// Whether both are answers from the same sketches.
     pub(super) fn shares_sketch(&self, other: &Self) -> bool {
         self.method.is_of_sketch() && other.method.is_of_sketch() && self.size == other.size

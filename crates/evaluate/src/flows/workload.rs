@@ -1,4 +1,5 @@
 use crate::definition::Invalid;
+use crate::grid::Named;
 use dwell_simulate::crossing::flows::{FlowSettings, FlowWorkload};
 use dwell_types::Nanos;
 use serde::Deserialize;
@@ -49,5 +50,11 @@ impl WorkloadEntry {
         FlowWorkload::new(&FlowSettings { flows: flows.min(1), ..settings.clone() }, 0)
             .map_err(|problem| Invalid::new("settings", problem))?;
         Ok(Stream { name: self.name.clone(), settings, classes })
+    }
+}
+
+impl Named for Stream {
+    fn name(&self) -> &str {
+        &self.name
     }
 }

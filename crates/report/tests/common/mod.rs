@@ -204,12 +204,12 @@ pub fn sampled() -> RttReport {
     let fridge = |slots, p| {
         Parameter::Map(BTreeMap::from([
             ("slots", Parameter::Integer(slots)),
+            ("fingerprint_bits", Parameter::Integer(16)),
             ("entry_probability", Parameter::Real(p)),
             ("sampled_since_ns", Parameter::Integer(1_700_000_007_250_000_000)),
         ]))
     };
     report.method.name = "fridge";
-    report.method.parameters.insert("fingerprint_bits", Parameter::Integer(16));
     report.method.parameters.insert("ambiguous", Parameter::Text("bounds".into()));
     let rules = BTreeMap::from([("tcp-ack", fridge(3_072, 0.031_25)), ("dns", fridge(512, 1.0))]);
     report.method.parameters.insert("rules", Parameter::Map(rules));

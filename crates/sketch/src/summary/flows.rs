@@ -9,7 +9,7 @@
 
 use crate::codec::{CodecError, Reader, Writer};
 use crate::estimate::{Estimate, Z95};
-use crate::lds::{Comparison, Figure, Lds, Listed};
+use crate::lds::{Comparison, Figure, Lds, Listed, Rule};
 use dwell_types::FlowId;
 use std::collections::HashMap;
 
@@ -132,7 +132,7 @@ impl FlowMeans {
         let listed: Vec<Listed> =
             list.records().iter().map(|record| Listed { flow: record.flow, class: 0, packets: None }).collect();
         self.flows.resize(listed.len().max(self.flows.len()), Sums::default());
-        for (sums, estimate) in self.flows.iter_mut().zip(comparison.joint(&listed)) {
+        for ((sums, estimate), flow) in self.flows.iter_mut().zip(comparison.joint(&listed)).zip(&listed) {
             let Some(packets) = estimate.packets.map(|packets| packets.value).filter(|&packets| packets >= 0.5) else {
                 continue;
             };
@@ -141,7 +141,9 @@ impl FlowMeans {
                 sums.lost += lost;
                 sums.lost_error += error * error;
             }
-            if let Some((mean, error)) = estimate.mean_delay_ns.and_then(known) {
+            // Of a flow whose cells are all spoilt nothing is known but what others say.
+            let is_seen = comparison.estimate(flow.flow, flow.class, Rule::UpperBound).mean_delay_ns.is_some();
+            if let Some((mean, error)) = estimate.mean_delay_ns.and_then(known).filter(|_| is_seen) {
                 sums.packets += packets;
                 sums.mean += (mean - sums.mean) * packets / sums.packets;
                 sums.error += (packets * error).powi(2);

@@ -1,0 +1,86 @@
+//! Streams, and the configurations that see each of them: what all kinds of experiment have in common.
+
+use crate::definition::Invalid;
+use crate::experiment::Case;
+use std::collections::BTreeMap;
+
+/// A stream of a definition.
+pub(crate) trait Named {
+    /// Its name; no two are equal.
+    fn name(&self) -> &str;
+}
+
+/// A method with its parameters.
+pub(crate) trait Configured: PartialEq {
+    /// The method's name.
+    fn name(&self) -> &'static str;
+
+    /// What a table shows.
+    fn parameters(&self) -> BTreeMap<String, f64>;
+}
+
+/// Every configuration under every stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Grid<S, C> {
+    pub(crate) streams: Vec<S>,
+    configurations: Vec<C>,
+}
+
+impl<S: Named, C: Configured> Grid<S, C> {
+    /// What each entry under `workloads`, and each under `methods`, stands for.
+    pub(crate) fn new<W, M>(
+        workloads: &[W],
+        streams_of: impl Fn(&W) -> Result<Vec<S>, Invalid>,
+        methods: &[M],
+        configurations_of: impl Fn(&M) -> Result<Vec<C>, Invalid>,
+    ) -> Result<Self, Invalid> {
+        let mut streams: Vec<S> = Vec::new();
+        for (i, entry) in workloads.iter().enumerate() {
+            for stream in streams_of(entry).map_err(|error| error.within(format!("workloads[{i}]")))? {
+                if streams.iter().any(|other| other.name() == stream.name()) {
+                    let problem = format!("'{}' a second time", stream.name());
+                    return Err(Invalid::new(format!("workloads[{i}].name"), problem));
+                }
+                streams.push(stream);
+            }
+        }
+        let mut configurations: Vec<C> = Vec::new();
+        for (i, entry) in methods.iter().enumerate() {
+            for configuration in configurations_of(entry).map_err(|error| error.within(format!("methods[{i}]")))? {
+                if configurations.contains(&configuration) {
+                    return Err(Invalid::new(format!("methods[{i}]"), "the same configuration a second time"));
+                }
+                configurations.push(configuration);
+            }
+        }
+        if streams.is_empty() || configurations.is_empty() {
+            let key = if streams.is_empty() { "workloads" } else { "methods" };
+            return Err(Invalid::new(key, "empty: expected at least one"));
+        }
+        Ok(Self { streams, configurations })
+    }
+
+    /// In the order of the definition.
+    pub(crate) fn cases(&self) -> Vec<Case> {
+        let mut cases = Vec::new();
+        for (stream, named) in self.streams.iter().enumerate() {
+            cases.extend(self.configurations.iter().map(|configuration| Case {
+                stream,
+                workload: named.name().to_owned(),
+                method: configuration.name().to_owned(),
+                parameters: configuration.parameters(),
+            }));
+        }
+        cases
+    }
+
+    /// The stream of these cases, which all are of it, and their configurations; `None` without cases.
+    pub(crate) fn find(&self, cases: &[&Case]) -> Result<Option<(&S, Vec<&C>)>, String> {
+        let Some(stream) = cases.first().and_then(|case| self.streams.get(case.stream)) else { return Ok(None) };
+        let find = |case: &&Case| {
+            self.configurations.iter().find(|c| c.name() == case.method && c.parameters() == case.parameters)
+        };
+        let configurations: Option<Vec<&C>> = cases.iter().map(find).collect();
+        Ok(Some((stream, configurations.ok_or("a case that is not of this experiment")?)))
+    }
+}
