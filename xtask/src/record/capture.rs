@@ -1,6 +1,6 @@
-//! The capture itself: tcpdump at the point of observation, and the file that it leaves.
+//! The capture itself: tcpdump at a point, and the file that it leaves.
 
-use super::host::{MIDDLE, command, run};
+use super::host::{MIDDLE, SERVER, command, run};
 use anyhow::{Context, Result, bail, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -8,6 +8,25 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Stdio};
+
+/// Where frames are captured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Point {
+    /// The server side of the point of observation.
+    Middle,
+    /// The server's own interface.
+    Server,
+}
+
+impl Point {
+    /// Host and interface.
+    const fn place(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Middle => (MIDDLE, "point-far"),
+            Self::Server => (SERVER, "lan"),
+        }
+    }
+}
 
 /// What the committed file looks like.
 #[derive(Clone, Copy, Debug)]
@@ -28,10 +47,11 @@ pub(crate) struct Tcpdump {
 }
 
 impl Tcpdump {
-    /// Starts capturing on the server side of the point; returns once it captures.
-    pub(crate) fn start(path: &Path, snap: u32) -> Result<Self> {
-        let mut command = command(MIDDLE, "tcpdump");
-        command.args(["-i", "point-far", "--immediate-mode", "--time-stamp-precision=nano", "-U", "-B", "16384"]);
+    /// Starts capturing; returns once it captures.
+    pub(crate) fn start(point: Point, path: &Path, snap: u32) -> Result<Self> {
+        let (host, interface) = point.place();
+        let mut command = command(host, "tcpdump");
+        command.args(["-i", interface, "--immediate-mode", "--time-stamp-precision=nano", "-U", "-B", "16384"]);
         command.args(["-Z", "root", "-s", &snap.to_string(), "-w"]).arg(path);
         let mut child = command.stderr(Stdio::piped()).spawn().context("cannot start tcpdump")?;
         let stderr = child.stderr.take().context("tcpdump has no standard error")?;
@@ -44,8 +64,8 @@ impl Tcpdump {
         Ok(tcpdump)
     }
 
-    /// Stops it and returns the number of frames; fails if the kernel dropped one.
-    pub(crate) fn stop(mut self) -> Result<usize> {
+    /// Stops it; fails if the kernel dropped a frame.
+    pub(crate) fn stop(mut self) -> Result<()> {
         kill(Pid::from_raw(i32::try_from(self.child.id())?), Signal::SIGINT).context("cannot stop tcpdump")?;
         let mut words = String::new();
         self.words.read_to_string(&mut words)?;
@@ -56,7 +76,7 @@ impl Tcpdump {
             line.split_whitespace().next()?.parse::<usize>().ok()
         };
         match (number("captured"), number("dropped by kernel")) {
-            (Some(captured), Some(0)) => Ok(captured),
+            (Some(_), Some(0)) => Ok(()),
             _ => bail!("tcpdump on {} lost frames: {words}", self.path.display()),
         }
     }

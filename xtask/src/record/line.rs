@@ -3,10 +3,12 @@
 //!
 //! One thread, four packet sockets. A frame from the clients waits in stage near-out, crosses the point of observation
 //! (sent on `point-near`, received on `point-far`), waits in far-out, and goes to the servers; the other way likewise.
-//! Frames of one flow leave a stage in the order in which they came, unless the plan lets one be overtaken.
+//! Frames of one flow leave a stage in the order in which they came, unless the plan lets one be overtaken. A frame has come
+//! when the kernel says so, not when this thread gets to it.
 
 use super::headers::{self, Headers};
 use super::plan::{Judge, Plan, Rule, Stage, Verdict};
+use super::queue::Queues;
 use anyhow::{Context, Result, bail, ensure};
 use dwell_types::FlowKey;
 use nix::cmsg_space;
@@ -33,7 +35,7 @@ pub(crate) struct Journey {
     pub(crate) length: usize,
     /// Whether it came from the clients.
     pub(crate) outward: bool,
-    /// Received from its host, nanoseconds since the epoch.
+    /// Received from its host, as the kernel says; nanoseconds since the epoch.
     pub(crate) entered_ns: i64,
     /// Decided on entering.
     pub(crate) first: Verdict,
@@ -98,6 +100,7 @@ struct Waiting {
 struct Line {
     sockets: Vec<OwnedFd>,
     judge: Judge,
+    queues: Queues,
     journeys: Vec<Journey>,
     waiting: BinaryHeap<Reverse<Waiting>>,
     arrivals: u64,
@@ -113,6 +116,7 @@ pub(crate) fn run(plan: Plan, ready: &AtomicBool, stop: &AtomicBool) -> Result<V
     nix::sys::prctl::set_timerslack(1).context("cannot set the timer slack")?;
     let mut line = Line {
         sockets: INTERFACES.iter().map(|name| open(name)).collect::<Result<_>>()?,
+        queues: Queues::new(plan.bottleneck),
         judge: Judge::new(plan),
         journeys: Vec::new(),
         waiting: BinaryHeap::new(),
@@ -140,6 +144,7 @@ fn open(interface: &str) -> Result<OwnedFd> {
         .context("cannot open a packet socket")?;
     setsockopt(&socket, sockopt::RcvBufForce, &(32 << 20)).context("cannot enlarge the receive buffer")?;
     setsockopt(&socket, sockopt::RxqOvfl, &1).context("cannot ask for drop counts")?;
+    setsockopt(&socket, sockopt::ReceiveTimestampns, &true).context("cannot ask for times of receipt")?;
     bind(socket.as_raw_fd(), &address).with_context(|| format!("cannot bind to {interface}"))?;
     Ok(socket)
 }
@@ -190,7 +195,7 @@ impl Line {
     /// Takes one frame from an interface, if there is one.
     fn receive(&mut self, interface: usize) -> Result<()> {
         let mut bytes = vec![0; 65_536];
-        let mut control = cmsg_space!(u32);
+        let mut control = cmsg_space!(u32, TimeSpec);
         let mut buffers = [IoSliceMut::new(&mut bytes)];
         let descriptor = self.sockets[interface].as_raw_fd();
         let message = match recvmsg::<LinkAddr>(descriptor, &mut buffers, Some(&mut control), MsgFlags::MSG_DONTWAIT) {
@@ -198,10 +203,14 @@ impl Line {
             Err(nix::errno::Errno::EAGAIN) => return Ok(()),
             Err(error) => bail!("cannot receive on {}: {error}", INTERFACES[interface]),
         };
-        let at_ns = now_ns()?;
+        let mut at_ns = None;
         for note in message.cmsgs().context("a control message is cut")? {
-            if let ControlMessageOwned::RxqOvfl(lost) = note {
-                ensure!(lost == 0, "the kernel dropped {lost} frames of {}", INTERFACES[interface]);
+            match note {
+                ControlMessageOwned::RxqOvfl(lost) => {
+                    ensure!(lost == 0, "the kernel dropped {lost} frames of {}", INTERFACES[interface]);
+                }
+                ControlMessageOwned::ScmTimestampns(at) => at_ns = Some(at.num_nanoseconds()),
+                _ => {}
             }
         }
         // Our own frames come by on their way out.
@@ -211,7 +220,7 @@ impl Line {
             return Ok(());
         }
         bytes.truncate(length);
-        self.accept(interface, bytes, at_ns)
+        self.accept(interface, bytes, at_ns.context("the kernel does not say when a frame came")?)
     }
 
     /// Judges a received frame and lets it wait.
@@ -223,7 +232,7 @@ impl Line {
             _ => (Stage::NearBack, TO_CLIENT),
         };
         let headers = headers::parse(&bytes);
-        let verdict = self.judge.judge(stage, headers.as_ref());
+        let verdict = self.queues.pass(stage, at_ns, bytes.len(), self.judge.judge(stage, headers.as_ref()));
         let head = &bytes[..bytes.len().min(HEAD)];
         let journey = match stage {
             Stage::NearOut | Stage::FarBack => {
@@ -275,9 +284,11 @@ mod tests {
 
     fn line(handshakes: Handshakes) -> Line {
         let delay = Delay { flow_median_us: 1e3, flow_sigma: 0.5, jitter_median_us: 1e3, jitter_sigma: 2.0 };
-        let plan = Plan { seed: 1, near: delay, far: [delay; 3], loss: 0.0, dns_loss: 0.0, handshakes };
+        let (far, bottleneck) = ([delay; 3], None);
+        let plan = Plan { seed: 1, near: delay, far, loss: 0.0, dns_loss: 0.0, handshakes, bottleneck };
         Line {
             sockets: Vec::new(),
+            queues: Queues::new(None),
             judge: Judge::new(plan),
             journeys: Vec::new(),
             waiting: BinaryHeap::new(),

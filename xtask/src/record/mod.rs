@@ -1,9 +1,9 @@
 //! `cargo xtask record [NAME…]`: makes the repository's own captures from real Linux stacks, with the truth beside them.
 //!
 //! A frame's way through these files: [`host`] (network namespaces) → [`traffic`] (real servers and clients) → [`mod@line`]
-//! (the delay line, which follows [`plan`] and knows frames by [`headers`]) with [`capture`] (tcpdump) in its middle. Then
-//! [`truth`] pairs what the line logged, [`log`] writes it, [`verify`] holds it against the capture and tshark, and
-//! [`readme`] says what came out. Needs root, and the Debian packages listed in `testdata/README.md`.
+//! (the delay line, which follows [`plan`] and [`queue`] and knows frames by [`headers`]) with [`capture`] (tcpdump) in its
+//! middle. Then [`truth`] pairs what the line logged, [`log`] writes it, [`verify`] holds it against the capture and tshark,
+//! and [`readme`] says what came out; of captures at two points, [`one_way`] does all of that. Needs root, and the Debian packages listed in `testdata/README.md`.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
@@ -21,16 +21,18 @@ mod traffic;
 mod headers;
 mod line;
 mod plan;
+mod queue;
 // What is kept of it.
 mod capture;
 mod log;
+mod one_way;
 mod truth;
 // Whether it is right, and what it is.
 mod readme;
 mod verify;
 
-use capture::{Form, Tcpdump};
-use plan::{Delay, Handshakes, Plan};
+use capture::{Form, Point, Tcpdump};
+use plan::{Bottleneck, Delay, Handshakes, Plan};
 use traffic::Kind;
 
 /// One folder of `testdata/`.
@@ -44,8 +46,19 @@ struct Recording {
     /// Bytes of each frame that are captured; at least [`log::IDENTIFYING`].
     snap: u32,
     form: Form,
+    /// What the truth is about.
+    question: Question,
     traffic: &'static [Kind],
     plan: Plan,
+}
+
+/// What a recording is to answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Question {
+    /// Request and response, at the point of observation.
+    Exchanges,
+    /// One way between the point of observation and the server; both are captured.
+    OneWay,
 }
 
 const NEAR: Delay = Delay { flow_median_us: 3_000.0, flow_sigma: 0.5, jitter_median_us: 200.0, jitter_sigma: 1.0 };
@@ -56,8 +69,20 @@ const FAR: [Delay; 3] = [
     Delay { flow_median_us: 55_000.0, flow_sigma: 0.25, jitter_median_us: 1_500.0, jitter_sigma: 1.4 },
 ];
 
+/// Between the echoes of most recordings, and of that at two points.
+const FIFTH: Duration = Duration::from_millis(200);
+const SECOND: Duration = Duration::from_secs(1);
+
 fn recordings() -> Vec<Recording> {
-    let plan = Plan { seed: 1, near: NEAR, far: FAR, loss: 0.005, dns_loss: 0.0, handshakes: Handshakes::default() };
+    let plan = Plan {
+        seed: 1,
+        near: NEAR,
+        far: FAR,
+        loss: 0.005,
+        dns_loss: 0.0,
+        handshakes: Handshakes::default(),
+        bottleneck: None,
+    };
     let lossy = Handshakes {
         syn_lost_before: 0.03,
         syn_lost_beyond: 0.05,
@@ -74,7 +99,8 @@ fn recordings() -> Vec<Recording> {
             span: Duration::from_secs(60),
             snap: 128,
             form: Form::PcapZstd,
-            traffic: &[Kind::Tcp(360), Kind::Dns, Kind::Ntp, Kind::Icmp],
+            question: Question::Exchanges,
+            traffic: &[Kind::Tcp(360), Kind::Dns, Kind::Ntp, Kind::Icmp(FIFTH)],
             plan: Plan { dns_loss: 0.01, handshakes: lossy, ..plan.clone() },
         },
         Recording {
@@ -85,6 +111,7 @@ fn recordings() -> Vec<Recording> {
             span: Duration::from_secs(45),
             snap: 128,
             form: Form::PcapGzip,
+            question: Question::Exchanges,
             traffic: &[Kind::Tcp(200)],
             plan: Plan { seed: 2, handshakes: lossy, ..plan.clone() },
         },
@@ -100,6 +127,7 @@ fn recordings() -> Vec<Recording> {
             span: Duration::from_secs(45),
             snap: 128,
             form: Form::PcapGzip,
+            question: Question::Exchanges,
             traffic: &[Kind::Tcp(240)],
             plan: Plan { seed: 3, loss: 0.0, handshakes: slow, ..plan.clone() },
         },
@@ -110,6 +138,7 @@ fn recordings() -> Vec<Recording> {
             span: Duration::from_secs(30),
             snap: 1514,
             form: Form::PcapXz,
+            question: Question::Exchanges,
             traffic: &[Kind::Dns],
             plan: Plan { seed: 4, dns_loss: 0.03, ..plan.clone() },
         },
@@ -120,6 +149,7 @@ fn recordings() -> Vec<Recording> {
             span: Duration::from_secs(45),
             snap: 1514,
             form: Form::Pcap,
+            question: Question::Exchanges,
             traffic: &[Kind::Ntp],
             plan: Plan { seed: 5, loss: 0.01, ..plan.clone() },
         },
@@ -129,8 +159,28 @@ fn recordings() -> Vec<Recording> {
             span: Duration::from_secs(20),
             snap: 1514,
             form: Form::PcapNg,
-            traffic: &[Kind::Icmp],
-            plan: Plan { seed: 6, loss: 0.01, ..plan },
+            question: Question::Exchanges,
+            traffic: &[Kind::Icmp(FIFTH)],
+            plan: Plan { seed: 6, loss: 0.01, ..plan.clone() },
+        },
+        Recording {
+            name: "one-way",
+            about: "Two captures of one way: at the point of observation (`near.pcap.xz`) and at the server (`server.pcap.xz`),\n\
+                    with everything that the far stages hold and lose between them. They are a bottleneck of 2 Mbit/s each way,\n\
+                    with a queue of 150 ms: an upload fills it after a quarter of the time, a download after half, and two\n\
+                    uploads after three quarters. Beside them connections of varied sizes with and without timestamps, DNS\n\
+                    and echoes.",
+            span: Duration::from_secs(60),
+            snap: 128,
+            form: Form::PcapXz,
+            question: Question::OneWay,
+            traffic: &[Kind::Tcp(40), Kind::Transfers, Kind::FewDns, Kind::Icmp(SECOND)],
+            plan: Plan {
+                seed: 7,
+                dns_loss: 0.01,
+                bottleneck: Some(Bottleneck { bits_per_second: 2_000_000, longest_wait_ns: 150_000_000 }),
+                ..plan
+            },
         },
     ]
 }
@@ -152,40 +202,59 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
 fn record(recording: &Recording, testdata: &Path) -> Result<()> {
     ensure!(recording.snap as usize >= log::IDENTIFYING, "{} bytes do not identify a frame", recording.snap);
     let scratch = Scratch::new()?;
-    let pcap = scratch.0.join(format!("{}.pcap", recording.name));
     eprintln!("{}: recording for {} s and a little more", recording.name, recording.span.as_secs());
-    let journeys = observe(recording, &pcap, &scratch.0)?;
+    let folder = testdata.join(recording.name);
+    match recording.question {
+        Question::Exchanges => exchanges(recording, &folder, &scratch.0),
+        Question::OneWay => one_way::record(recording, &folder, &scratch.0),
+    }
+}
+
+/// A capture at the point of observation, and the exchanges that are to be found in it.
+fn exchanges(recording: &Recording, folder: &Path, scratch: &Path) -> Result<()> {
+    let pcap = scratch.join(format!("{}.pcap", recording.name));
+    let journeys = observe(recording, &[(Point::Middle, &pcap)], scratch)?;
     let captured = capture::read(&pcap)?;
     let truth = truth::truth(&journeys);
     let clocks = verify::clocks(&captured, &journeys)?;
     let tshark = verify::tshark(&pcap, &truth)?;
     let echoes = verify::echoes(&journeys, &truth);
 
-    let folder = testdata.join(recording.name);
-    if folder.exists() {
-        fs::remove_dir_all(&folder).with_context(|| format!("cannot empty {}", folder.display()))?;
-    }
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let capture = folder.join(format!("{}.pcap", recording.name));
-    fs::copy(&pcap, &capture)?;
-    let capture = capture::shape(&capture, recording.form)?;
+    empty(folder)?;
+    let capture = keep(&pcap, folder, recording.form)?;
     log::frames(&folder.join("frames.csv"), &journeys)?;
     log::truth(&folder.join("truth.csv"), &truth)?;
     for name in ["frames.csv", "truth.csv"] {
         host::run(&format!("zstd -19 -qf --rm {}", folder.join(name).display()))?;
     }
-    let name = capture.file_name().unwrap_or_default().to_string_lossy();
-    let facts = readme::Facts { recording, capture: &name, truth: &truth, clocks, tshark, echoes };
-    readme::write(&folder, &facts)?;
+    let facts = readme::Facts { recording, capture: &capture, truth: &truth, clocks, tshark, echoes };
+    readme::write(folder, &facts)?;
     eprintln!("{}: {} frames", recording.name, captured.len());
     Ok(())
 }
 
-/// The recording itself: returns the line's log.
-fn observe(recording: &Recording, pcap: &Path, scratch: &Path) -> Result<Vec<line::Journey>> {
+/// Makes the folder of a recording, without what was there.
+fn empty(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).with_context(|| format!("cannot empty {}", folder.display()))?;
+    }
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
+}
+
+/// Copies a capture into the folder, in its committed form, and returns its name there.
+fn keep(pcap: &Path, folder: &Path, form: Form) -> Result<String> {
+    let copy = folder.join(pcap.file_name().unwrap_or_default());
+    fs::copy(pcap, &copy).with_context(|| format!("cannot write {}", copy.display()))?;
+    let kept = capture::shape(&copy, form)?;
+    Ok(kept.file_name().unwrap_or_default().to_string_lossy().into_owned())
+}
+
+/// The recording itself, captured at these points: returns the line's log.
+fn observe(recording: &Recording, points: &[(Point, &Path)], scratch: &Path) -> Result<Vec<line::Journey>> {
     let _hosts = host::Hosts::new()?;
     // The line carries nothing before it runs, so no frame crosses the point before tcpdump listens.
-    let tcpdump = Tcpdump::start(pcap, recording.snap)?;
+    let start = |&(point, pcap): &(Point, &Path)| Tcpdump::start(point, pcap, recording.snap);
+    let tcpdumps: Vec<Tcpdump> = points.iter().map(start).collect::<Result<_>>()?;
     let (ready, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let line = {
         let (plan, ready, stop) = (recording.plan.clone(), Arc::clone(&ready), Arc::clone(&stop));
@@ -218,7 +287,7 @@ fn observe(recording: &Recording, pcap: &Path, scratch: &Path) -> Result<Vec<lin
     outcome?;
     // tcpdump may still hold its last block.
     thread::sleep(Duration::from_millis(1_500));
-    tcpdump.stop()?;
+    tcpdumps.into_iter().try_for_each(Tcpdump::stop)?;
     Ok(journeys)
 }
 
@@ -262,8 +331,12 @@ mod tests {
         let sums = fs::read_to_string(testdata().join("SHA256SUMS")).unwrap();
         for recording in recordings() {
             let name = recording.name;
-            for part in [&format!("{name}/{name}.pcap"), &format!("{name}/truth.csv"), &format!("{name}/frames.csv")] {
-                assert!(sums.lines().any(|line| line.contains(part)), "{part} has no sum");
+            let parts = match recording.question {
+                Question::Exchanges => [&format!("{name}.pcap"), "truth.csv", "frames.csv"],
+                Question::OneWay => ["near.pcap", "server.pcap", "truth.csv"],
+            };
+            for part in parts.map(|part| format!("  {name}/{part}")) {
+                assert!(sums.lines().any(|line| line.contains(&part)), "{part} has no sum");
             }
         }
         let check = format!("cd '{}' && sha256sum --quiet -c SHA256SUMS", testdata().display());

@@ -37,6 +37,8 @@ pub(crate) enum Rule {
     Hold,
     /// The same, but later frames of the flow overtake it.
     Overtaken,
+    /// Dropped because the bottleneck's queue was full.
+    QueueFull,
 }
 
 impl Rule {
@@ -48,12 +50,13 @@ impl Rule {
             Self::DropFirst => "drop-first",
             Self::Hold => "hold",
             Self::Overtaken => "overtaken",
+            Self::QueueFull => "queue-full",
         }
     }
 
     /// Whether the frame goes no further.
     pub(crate) fn drops(self) -> bool {
-        matches!(self, Self::Loss | Self::DropFirst)
+        matches!(self, Self::Loss | Self::DropFirst | Self::QueueFull)
     }
 }
 
@@ -97,6 +100,14 @@ pub(crate) struct Handshakes {
     pub(crate) syn_overtaken: f64,
 }
 
+/// A link that sends one frame after the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bottleneck {
+    pub(crate) bits_per_second: i64,
+    /// How long a frame may wait for those before it; one that would wait longer is dropped.
+    pub(crate) longest_wait_ns: i64,
+}
+
 /// Everything that governs one recording.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -110,6 +121,8 @@ pub(crate) struct Plan {
     /// The same in addition for DNS over UDP.
     pub(crate) dns_loss: f64,
     pub(crate) handshakes: Handshakes,
+    /// The link between the point and the servers, each way; without one it has no end of room.
+    pub(crate) bottleneck: Option<Bottleneck>,
 }
 
 /// A plan at work.
@@ -236,7 +249,8 @@ mod tests {
     fn plan() -> Plan {
         let delay = Delay { flow_median_us: 5_000.0, flow_sigma: 0.5, jitter_median_us: 300.0, jitter_sigma: 1.0 };
         let far = [5e3, 2e4, 6e4].map(|flow_median_us| Delay { flow_median_us, ..delay });
-        Plan { seed: 1, near: delay, far, loss: 0.0, dns_loss: 0.0, handshakes: Handshakes::default() }
+        let handshakes = Handshakes::default();
+        Plan { seed: 1, near: delay, far, loss: 0.0, dns_loss: 0.0, handshakes, bottleneck: None }
     }
 
     fn headers(port: u16, flags: u8) -> Headers {

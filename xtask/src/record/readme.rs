@@ -45,23 +45,9 @@ pub(crate) fn write(folder: &Path, facts: &Facts<'_>) -> Result<()> {
 
 fn text(folder: &Path, facts: &Facts<'_>) -> Result<String> {
     let Facts { recording, capture, truth, clocks, tshark, echoes } = facts;
-    let name = recording.name;
-    let mut text = format!("# {name}\n\n{}\n\n", recording.about);
-    writeln!(text, "Source: recorded by this repository. Licence: MIT OR Apache-2.0, as the repository.")?;
-    writeln!(
-        text,
-        "Made by `cargo xtask record {name}` as root; see [the folder above](../README.md) for the network.\n"
-    )?;
+    let mut text = head(recording)?;
     writeln!(text, "{} frames, cut at {} bytes, nanosecond timestamps.\n", clocks.frames, recording.snap)?;
-
-    writeln!(text, "| file | bytes | SHA-256 |\n|---|---:|---|")?;
-    let files = [*capture, "truth.csv.zst", "frames.csv.zst"];
-    for file in files {
-        let path = folder.join(file);
-        let sum = output("sha256sum", &[&path.to_string_lossy()])?;
-        let sum = sum.split_whitespace().next().unwrap_or_default();
-        writeln!(text, "| `{file}` | {} | `{sum}` |", fs::metadata(&path)?.len())?;
-    }
+    files(&mut text, folder, &[capture, "truth.csv.zst", "frames.csv.zst"])?;
 
     writeln!(text, "\n## What is in it, by the truth\n")?;
     writeln!(text, "Exchanges as seen from the point of observation. *Repeats* are requests that repeat an open one;")?;
@@ -130,9 +116,39 @@ fn text(folder: &Path, facts: &Facts<'_>) -> Result<String> {
         )?;
     }
 
+    made_with(&mut text, &[])?;
+    Ok(text)
+}
+
+/// Title, what it is, and where it is from.
+pub(crate) fn head(recording: &Recording) -> Result<String> {
+    let name = recording.name;
+    let mut text = format!("# {name}\n\n{}\n\n", recording.about);
+    writeln!(text, "Source: recorded by this repository. Licence: MIT OR Apache-2.0, as the repository.")?;
+    writeln!(
+        text,
+        "Made by `cargo xtask record {name}` as root; see [the folder above](../README.md) for the network.\n"
+    )?;
+    Ok(text)
+}
+
+/// The files of the folder, with their sizes and sums.
+pub(crate) fn files(text: &mut String, folder: &Path, names: &[&str]) -> Result<()> {
+    writeln!(text, "| file | bytes | SHA-256 |\n|---|---:|---|")?;
+    for name in names {
+        let path = folder.join(name);
+        let sum = output("sha256sum", &[&path.to_string_lossy()])?;
+        let sum = sum.split_whitespace().next().unwrap_or_default();
+        writeln!(text, "| `{name}` | {} | `{sum}` |", fs::metadata(&path)?.len())?;
+    }
+    Ok(())
+}
+
+/// The programs that took part: all but these.
+pub(crate) fn made_with(text: &mut String, unused: &[&str]) -> Result<()> {
     writeln!(text, "\n## Made with\n")?;
     let mut versions = BTreeSet::new();
-    for (program, arguments) in TOOLS {
+    for (program, arguments) in TOOLS.into_iter().filter(|(program, _)| !unused.contains(program)) {
         // Some programs tell their version on standard error; a missing one was not used here.
         let Ok(done) = std::process::Command::new(program).args(arguments).output() else { continue };
         let words = [done.stdout, done.stderr].concat();
@@ -143,11 +159,11 @@ fn text(folder: &Path, facts: &Facts<'_>) -> Result<String> {
     for version in versions {
         writeln!(text, "- {version}")?;
     }
-    Ok(text)
+    Ok(())
 }
 
 /// Median, 99th percentile and maximum as text; empty without values.
-fn quantiles(mut delays: Vec<i64>) -> [String; 3] {
+pub(crate) fn quantiles(mut delays: Vec<i64>) -> [String; 3] {
     delays.sort_unstable();
     let last = delays.len().saturating_sub(1);
     [last / 2, last * 99 / 100, last]

@@ -255,21 +255,21 @@ impl Exchanges {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::record::headers::tests::tcp;
     use crate::record::plan::{self, Verdict};
 
     const CLIENT: (u32, u16) = (0x0a0a_0001, 5000);
     const SERVER: (u32, u16) = (0x0a14_0101, 80);
-    const MS: i64 = 1_000_000;
+    pub(crate) const MS: i64 = 1_000_000;
 
-    fn segment(flags: u8, sequence: u32, acknowledgement: u32) -> Segment {
+    pub(crate) fn segment(flags: u8, sequence: u32, acknowledgement: u32) -> Segment {
         Segment { sequence, acknowledgement, flags, payload_length: 0, timestamps: None, dns: None }
     }
 
     /// A frame that entered, crossed and left at these milliseconds.
-    fn journey(outward: bool, segment: &Segment, entered: i64, crossed: i64, left: Option<i64>) -> Journey {
+    pub(crate) fn journey(outward: bool, segment: &Segment, entered: i64, crossed: i64, left: Option<i64>) -> Journey {
         let sent = |ms: i64| Sent { due_ns: ms * MS, after_ns: ms * MS, before_ns: ms * MS + 200 };
         let verdict = Verdict { hold_ns: 0, rule: plan::Rule::Plain };
         let (from, to) = if outward { (CLIENT, SERVER) } else { (SERVER, CLIENT) };

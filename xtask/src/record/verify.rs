@@ -24,7 +24,7 @@ pub(crate) struct Clocks {
 }
 
 /// Median, 99th percentile, maximum.
-fn spread(mut values: Vec<i64>) -> [i64; 3] {
+pub(crate) fn spread(mut values: Vec<i64>) -> [i64; 3] {
     values.sort_unstable();
     let last = values.len().saturating_sub(1);
     [last / 2, last * 99 / 100, last].map(|at| values.get(at).copied().unwrap_or_default())

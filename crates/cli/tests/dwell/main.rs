@@ -6,6 +6,7 @@
 mod run;
 // Against what is known: recorded and simulated captures.
 mod truth;
+mod truth_owd;
 // In less memory than it would like.
 mod sampled;
 // Logs instead of packets.

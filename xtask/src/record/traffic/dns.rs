@@ -30,8 +30,8 @@ pub(super) fn server() -> Result<Daemon> {
     Ok(daemon)
 }
 
-/// Two lists of queries for dig, single queries by kdig, and getent through the C library's resolver.
-pub(super) fn clients(seed: u64, span: Duration, scratch: &Path) -> Result<Vec<JoinHandle<Result<()>>>> {
+/// Two lists of queries for dig.
+pub(super) fn lists(seed: u64, span: Duration, scratch: &Path) -> Result<Vec<JoinHandle<Result<()>>>> {
     let mut threads = Vec::new();
     for (stream, host) in [CLIENT, LEGACY].into_iter().enumerate() {
         let path = scratch.join(format!("queries{stream}"));
@@ -41,6 +41,12 @@ pub(super) fn clients(seed: u64, span: Duration, scratch: &Path) -> Result<Vec<J
         fs::write(&path, lines).with_context(|| format!("cannot write {}", path.display()))?;
         threads.push(inside(host, move || dig(host, &path, span)));
     }
+    Ok(threads)
+}
+
+/// Single queries by kdig, and getent through the C library's resolver.
+pub(super) fn clients(seed: u64, span: Duration) -> Vec<JoinHandle<Result<()>>> {
+    let mut threads = Vec::new();
     for (stream, host) in [CLIENT, LEGACY].into_iter().enumerate() {
         let mut draws = Draws::new(seed, 2_000_010 + stream as u64);
         threads.push(repeat(host, span, move || {
@@ -55,7 +61,7 @@ pub(super) fn clients(seed: u64, span: Duration, scratch: &Path) -> Result<Vec<J
         getent.args(["ahosts", &name(draws.below(NAMES))]);
         getent
     }));
-    Ok(threads)
+    threads
 }
 
 /// A query as dig and kdig understand it.

@@ -16,12 +16,16 @@ mod tcp;
 pub(crate) enum Kind {
     /// This many connections, over this time.
     Tcp(u64),
+    /// Long transfers, so that queues grow.
+    Transfers,
     /// Clients of dnsmasq, over about this time.
     Dns,
+    /// The same without dig, which asks most.
+    FewDns,
     /// Clients of chronyd.
     Ntp,
-    /// ping and ping -6.
-    Icmp,
+    /// ping and ping -6, with so much time between echoes.
+    Icmp(Duration),
 }
 
 /// Servers run until this is dropped.
@@ -38,9 +42,10 @@ impl Servers {
         for kind in kinds {
             match kind {
                 Kind::Tcp(_) => servers.tcp = Some(tcp::Server::start()?),
-                Kind::Dns => servers.daemons.push(dns::server()?),
+                Kind::Dns | Kind::FewDns => servers.daemons.push(dns::server()?),
                 Kind::Ntp => servers.daemons.push(ntp::server(scratch)?),
-                Kind::Icmp => {}
+                // The server of the other connections does, and its kernel.
+                Kind::Transfers | Kind::Icmp(_) => {}
             }
         }
         Ok(servers)
@@ -56,9 +61,11 @@ pub(crate) fn clients(
 ) -> Result<Vec<JoinHandle<Result<()>>>> {
     match kind {
         Kind::Tcp(connections) => Ok(tcp::clients(connections, seed, span)),
-        Kind::Dns => dns::clients(seed, span, scratch),
+        Kind::Transfers => Ok(tcp::transfers(span)),
+        Kind::Dns => Ok([dns::lists(seed, span, scratch)?, dns::clients(seed, span)].into_iter().flatten().collect()),
+        Kind::FewDns => Ok(dns::clients(seed, span)),
         Kind::Ntp => Ok(ntp::clients(span, scratch)),
-        Kind::Icmp => Ok(icmp::clients(span)),
+        Kind::Icmp(pause) => Ok(icmp::clients(span, pause)),
     }
 }
 

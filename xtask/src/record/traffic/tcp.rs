@@ -119,21 +119,43 @@ pub(super) fn clients(connections: u64, seed: u64, span: Duration) -> Vec<JoinHa
             let mut plans: Vec<Visit> =
                 (0..connections).filter(|n| n % 2 == i as u64).map(|n| draw(seed, n, span)).collect();
             plans.sort_by_key(|plan| plan.start);
-            inside(host, move || {
-                let begin = std::time::Instant::now();
-                let mut threads = Vec::new();
-                for plan in plans {
-                    thread::sleep(plan.start.saturating_sub(begin.elapsed()));
-                    // Refused and unanswered connections are wanted.
-                    threads.push(thread::spawn(move || drop(visit(&plan))));
-                }
-                for thread in threads {
-                    thread.join().map_err(|_| anyhow!("a TCP client panicked"))?;
-                }
-                Ok(())
-            })
+            visits(host, plans)
         })
         .collect()
+}
+
+/// Begins each visit at its time.
+fn visits(host: &'static str, plans: Vec<Visit>) -> JoinHandle<Result<()>> {
+    inside(host, move || {
+        let begin = std::time::Instant::now();
+        let mut threads = Vec::new();
+        for plan in plans {
+            thread::sleep(plan.start.saturating_sub(begin.elapsed()));
+            // Refused and unanswered connections are wanted.
+            threads.push(thread::spawn(move || drop(visit(&plan))));
+        }
+        for thread in threads {
+            thread.join().map_err(|_| anyhow!("a TCP client panicked"))?;
+        }
+        Ok(())
+    })
+}
+
+/// An upload after a quarter of the span, a download after half of it, and an upload by each host after three quarters.
+pub(super) fn transfers(span: Duration) -> Vec<JoinHandle<Result<()>>> {
+    const BYTES: u32 = 1_000_000;
+    let to = SocketAddr::new(address(SERVERS_V4[0]), PORTS[0]);
+    let transfer = |quarters: u32, upload_bytes, download_bytes| {
+        let wishes = vec![Wish { upload_bytes, download_bytes, think_ms: 0 }];
+        Visit { start: span * quarters / 4, to, wishes, abort: false }
+    };
+    let by_client = vec![transfer(1, BYTES, 1), transfer(2, 0, BYTES), transfer(3, BYTES / 2, 1)];
+    vec![visits(CLIENT, by_client), visits(LEGACY, vec![transfer(3, BYTES / 2, 1)])]
+}
+
+/// The addresses are constants of this program.
+fn address(text: &str) -> IpAddr {
+    text.parse().unwrap_or(IpAddr::from([127, 0, 0, 1]))
 }
 
 fn draw(seed: u64, number: u64, span: Duration) -> Visit {
@@ -145,7 +167,7 @@ fn draw(seed: u64, number: u64, span: Duration) -> Visit {
     let nobody = lot < 0.03;
     let refused = (0.03..0.07).contains(&lot);
     let abort = (0.07..0.12).contains(&lot);
-    let address = match (nobody, v6) {
+    let host = match (nobody, v6) {
         (true, _) => NOBODY[usize::from(v6)],
         (false, false) => SERVERS_V4[server],
         (false, true) => SERVERS_V6[server],
@@ -158,9 +180,7 @@ fn draw(seed: u64, number: u64, span: Duration) -> Visit {
         think_ms: draws.lognormal(4.0, 1.2).min(400.0) as u32,
     });
     let wishes = wishes.collect();
-    // The addresses are constants of this program.
-    let to = SocketAddr::new(address.parse().unwrap_or(IpAddr::from([127, 0, 0, 1])), port);
-    Visit { start, to, wishes, abort }
+    Visit { start, to: SocketAddr::new(address(host), port), wishes, abort }
 }
 
 #[cfg(test)]
