@@ -36,6 +36,6 @@ pub fn check(sender: &[u8], receiver: &[u8]) {
         assert!(estimate.value.is_nan() || estimate.low <= estimate.value && estimate.value <= estimate.high);
     }
     for number in 0..list.records().len() {
-        let _ = (means.mean(number), means.lost(number));
+        let _ = (means.mean(number), means.lost(number), means.packets(number));
     }
 }

@@ -61,7 +61,7 @@ fn describe_sketch(lda: &lda::Params, lds: Option<&lds::Params>) -> BTreeMap<&'s
 
 /// The flows that the sender named, as both points' sketches tell them: those with the most bytes.
 fn flows(means: &FlowMeans, list: &FlowList) -> Vec<Flow> {
-    let flow = |(number, record)| Flow::sketched(record, means.mean(number), means.lost(number));
+    let flow = |(number, record)| Flow::sketched(record, means, number);
     let mut flows: Vec<Flow> = list.records().iter().enumerate().map(flow).collect();
     flows.sort_by_key(|flow| std::cmp::Reverse(flow.line.bytes));
     flows

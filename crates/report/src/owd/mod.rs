@@ -5,7 +5,7 @@ use dwell_sketch::distribution::Distribution;
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::moments::Level;
 use dwell_sketch::owd::{FlowAnswer, IntervalAnswer, Tally, Totals};
-use dwell_sketch::summary::{Combined, FlowRecord, Joined};
+use dwell_sketch::summary::{Combined, FlowMeans, FlowRecord, Joined};
 use serde::Serialize;
 
 // The forms.
@@ -276,8 +276,9 @@ impl Flow {
     }
 
     /// A flow that a sender listed, and what the sketches of both points say of it.
-    pub fn sketched(record: &FlowRecord, mean: Option<Estimate<f64>>, lost: Option<Estimate<f64>>) -> Self {
+    pub fn sketched(record: &FlowRecord, means: &FlowMeans, number: usize) -> Self {
         let packets = record.packets;
+        let (mean, lost) = (means.mean(number), means.lost(number));
         let whole = lost.map_or(0, |lost| (lost.value.round().max(0.0) as u64).min(packets));
         let share = |lost: f64| (lost / packets.max(1) as f64).clamp(0.0, 1.0);
         let rate = lost.map(|lost| Estimate { value: share(lost.value), low: share(lost.low), high: share(lost.high) });
@@ -287,7 +288,7 @@ impl Flow {
             received: packets - whole,
             lost: whole,
             loss_rate: rate,
-            effective_samples: if mean.is_some() { packets - whole } else { 0 },
+            effective_samples: (means.packets(number).round() as u64).min(packets - whole),
             delay_ns: Delays { mean, ..Delays::default() },
             unusable: mean.is_none().then(|| "its cells tell nothing".to_owned()),
             ..Line::default()

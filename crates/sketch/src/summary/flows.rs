@@ -120,7 +120,6 @@ struct Sums {
     /// Σ (packets · standard error)².
     error: f64,
     lost: f64,
-    lost_error: f64,
     sent: f64,
 }
 
@@ -133,16 +132,17 @@ impl FlowMeans {
             list.records().iter().map(|record| Listed { flow: record.flow, class: 0, packets: None }).collect();
         self.flows.resize(listed.len().max(self.flows.len()), Sums::default());
         for ((sums, estimate), flow) in self.flows.iter_mut().zip(comparison.joint(&listed)).zip(&listed) {
-            let Some(packets) = estimate.packets.map(|packets| packets.value).filter(|&packets| packets >= 0.5) else {
+            // Numbers of packets by the row that is disturbed least: decoding them fails where a flow has several cells.
+            let least = comparison.estimate(flow.flow, flow.class, Rule::UpperBound);
+            let Some(packets) = least.packets.map(|packets| packets.value).filter(|&packets| packets >= 0.5) else {
                 continue;
             };
             sums.sent += packets;
-            if let Some((lost, error)) = estimate.lost.and_then(known) {
-                sums.lost += lost;
-                sums.lost_error += error * error;
+            if let Some(lost) = least.lost {
+                sums.lost += lost.value;
             }
             // Of a flow whose cells are all spoilt nothing is known but what others say.
-            let is_seen = comparison.estimate(flow.flow, flow.class, Rule::UpperBound).mean_delay_ns.is_some();
+            let is_seen = least.mean_delay_ns.is_some();
             if let Some((mean, error)) = estimate.mean_delay_ns.and_then(known).filter(|_| is_seen) {
                 sums.packets += packets;
                 sums.mean += (mean - sums.mean) * packets / sums.packets;
@@ -158,12 +158,16 @@ impl FlowMeans {
         Some(Estimate { value: sums.mean, low: sums.mean - reach, high: sums.mean + reach })
     }
 
-    /// Packets of a flow that were lost in usable intervals; `None` if it has none there.
+    /// Packets of a flow in the intervals that its mean delay rests on.
+    pub fn packets(&self, number: usize) -> f64 {
+        self.flows.get(number).map_or(0.0, |sums| sums.packets)
+    }
+
+    /// Packets of a flow that were lost in usable intervals, at most: others in its cells can only raise it. `None` if it has none there.
     pub fn lost(&self, number: usize) -> Option<Estimate<f64>> {
         let sums = self.flows.get(number).filter(|sums| sums.sent > 0.0)?;
-        let reach = Z95 * sums.lost_error.sqrt();
-        let high = (sums.lost + reach).min(sums.sent.max(sums.lost));
-        Some(Estimate { value: sums.lost, low: (sums.lost - reach).max(0.0), high })
+        let high = sums.lost.min(sums.sent);
+        Some(Estimate { value: high, low: 0.0, high })
     }
 }
 
