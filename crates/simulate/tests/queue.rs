@@ -3,6 +3,7 @@
 use dwell_simulate::queue::{Background, Bursts, Passage, Passages, Settings, SettingsError};
 use dwell_types::{FlowId, Nanos, Timestamp};
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
 
 fn passages(settings: &Settings) -> Vec<Passage> {
     Passages::new(settings, 3).expect("valid settings").collect()
@@ -93,7 +94,7 @@ fn what_cannot_be_is_refused() {
         (background(Background { flows: 0, ..small.clone() }), SettingsError::Flows(0)),
         (background(Background { flow_packets: (0, 1.0), ..small.clone() }), SettingsError::Sizes),
         (background(Background { packet_bytes: 0..=9, ..small.clone() }), SettingsError::PacketBytes(0)),
-        (background(Background { packet_bytes: 9..=8, ..small }), SettingsError::Sizes),
+        (background(Background { packet_bytes: RangeInclusive::new(9, 8), ..small }), SettingsError::Sizes),
         (bursts(|bursts| bursts.every = Nanos::ZERO), SettingsError::Every(Nanos::ZERO)),
         (bursts(|bursts| bursts.senders = 0), SettingsError::Senders(0)),
         (bursts(|bursts| bursts.bytes = (9.0, 8.0)), SettingsError::Sizes),

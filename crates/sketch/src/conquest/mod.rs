@@ -10,7 +10,7 @@
 //!
 //! **State**: *h* snapshots for each of one or more lengths of windows *T*, in turn: one is written, the others are read (and one of them is cleaned,
 //! with [`Cleaning::Cyclic`]). A snapshot is a Count-Min sketch of rows × columns counters of 32 bits, or the entries of space-saving (12 bytes: fingerprint, count,
-//! error), and a total of 64 bits. About 360 bytes and *h* (4 rows × columns + 8) per group; 4 × 8 counters and *h* = 8 take 1.4 KB.
+//! error), and a total of 64 bits. Per group *h* (4 rows × columns + 8) bytes, and 328 in all besides; 4 × 8 counters and *h* = 8 take 1.4 KB.
 //!
 //! **Cost**: one hash for two rows, `rows` counters written; of the snapshots that a query reads `rows` counters each, side by side in
 //! memory. Space-saving looks at all entries of them. A rotation empties a snapshot at once.
