@@ -20,5 +20,7 @@ pub use delays::Delays;
 pub mod exchange;
 // Packets from one point to another, for sketches at both.
 pub mod crossing;
+// Packets that pass a queue, for sketches of who built it.
+pub mod queue;
 // Frames, for the whole path from capture to report.
 pub mod packet;

@@ -46,6 +46,8 @@ pub mod mpe;
 pub mod rli;
 // What one point tells another, interval by interval.
 pub mod summary;
+// Who built a queue.
+pub mod conquest;
 // Sketches as bytes.
 pub mod codec;
 // Pieces that the methods share.

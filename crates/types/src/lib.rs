@@ -21,3 +21,6 @@ pub use observation::{ExchangeId, Leg, Match, Observation, Repeat, Series, Sight
 // What a point on the way of packets sees.
 mod crossing;
 pub use crossing::{Crossing, FlowId, PacketId};
+// What leaves a queue.
+mod departure;
+pub use departure::Departure;

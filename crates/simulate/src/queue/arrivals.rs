@@ -1,0 +1,155 @@
+//! What arrives at the queue: packets of the background and of bursts, in order.
+
+use super::{Background, Bursts, Settings};
+use crate::chance::Chance;
+use dwell_types::{FlowId, hash};
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+/// A packet that comes to the queue; `at` in nanoseconds since the stream's start.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub(super) at: f64,
+    pub(super) flow: FlowId,
+    pub(super) bytes: u32,
+}
+
+/// Packets in the order of arrival, without end.
+#[derive(Clone, Debug)]
+pub(super) struct Arrivals {
+    background: Background,
+    /// Nanoseconds from one packet of the background to the next.
+    gap: f64,
+    active: Vec<SmallFlow>,
+    bursts: Option<Bursts>,
+    /// When the next packet of the background and the next burst come.
+    next: [f64; 2],
+    bursting: BinaryHeap<Reverse<LargeFlow>>,
+    /// Numbers flows and hides the order.
+    ids: u64,
+    begun: u64,
+    chance: Chance,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SmallFlow {
+    id: FlowId,
+    packets_left: u32,
+}
+
+/// A flow of a burst, by when its next packet comes; of equal times, the flow that began first.
+#[derive(Clone, Copy, Debug)]
+struct LargeFlow {
+    at: f64,
+    number: u64,
+    bytes_left: f64,
+}
+
+impl Ord for LargeFlow {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.at.total_cmp(&other.at).then(self.number.cmp(&other.number))
+    }
+}
+
+impl PartialOrd for LargeFlow {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for LargeFlow {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for LargeFlow {}
+
+impl Arrivals {
+    /// Of settings that are checked.
+    pub(super) fn new(settings: &Settings, seed: u64) -> Self {
+        let mut chance = Chance::new(seed, u64::from_le_bytes(*b"arrivals"));
+        let background = settings.background.clone();
+        let mean_bytes = f64::from(background.packet_bytes.start() + background.packet_bytes.end()) / 2.0;
+        let mut all = Self {
+            gap: mean_bytes * 8e9 / background.rate,
+            active: Vec::new(),
+            bursts: settings.bursts.clone(),
+            next: [0.0, f64::INFINITY],
+            bursting: BinaryHeap::new(),
+            ids: chance.bits(),
+            begun: 0,
+            background,
+            chance,
+        };
+        all.active = (0..all.background.flows).map(|_| all.begin_small()).collect();
+        all.await_burst(0.0);
+        all
+    }
+
+    fn id(&mut self) -> u64 {
+        self.begun += 1;
+        self.begun
+    }
+
+    fn begin_small(&mut self) -> SmallFlow {
+        const MOST: f64 = (1u32 << 31) as f64;
+        let (least, shape) = self.background.flow_packets;
+        let packets = (f64::from(least) * libm::exp(self.chance.exponential() / shape)).min(MOST);
+        SmallFlow { id: FlowId(hash::word(self.ids, self.id())), packets_left: packets as u32 }
+    }
+
+    fn await_burst(&mut self, from: f64) {
+        if let Some(bursts) = &self.bursts {
+            self.next[1] = from + self.chance.exponential() * bursts.every.get() as f64;
+        }
+    }
+
+    fn begin_burst(&mut self) {
+        let Some(Bursts { senders, bytes: (least, most), shape, .. }) = self.bursts else { return };
+        let at = self.next[1];
+        for _ in 0..senders {
+            let bytes_left = (least * libm::exp(self.chance.exponential() / shape)).min(most);
+            let number = self.id();
+            self.bursting.push(Reverse(LargeFlow { at, number, bytes_left }));
+        }
+        self.await_burst(at);
+    }
+
+    fn next_small(&mut self) -> Arrival {
+        let at = self.next[0];
+        self.next[0] += self.chance.exponential() * self.gap;
+        let (least, most) = (*self.background.packet_bytes.start(), *self.background.packet_bytes.end());
+        let bytes = least + self.chance.below(most - least + 1);
+        let number = self.chance.below(self.background.flows) as usize;
+        let SmallFlow { id, packets_left } = self.active[number];
+        self.active[number] =
+            if packets_left > 1 { SmallFlow { id, packets_left: packets_left - 1 } } else { self.begin_small() };
+        Arrival { at, flow: id, bytes }
+    }
+
+    /// The next packet of the burst whose turn it is.
+    fn next_large(&mut self) -> Option<Arrival> {
+        let bursts = self.bursts.as_ref()?;
+        let Reverse(flow) = self.bursting.pop()?;
+        let bytes = f64::from(bursts.packet_bytes).min(flow.bytes_left).max(1.0);
+        let (at, bytes_left) = (flow.at + bytes * 8e9 / bursts.rate, flow.bytes_left - bytes);
+        if bytes_left >= 1.0 {
+            self.bursting.push(Reverse(LargeFlow { at, bytes_left, ..flow }));
+        }
+        Some(Arrival { at: flow.at, flow: FlowId(hash::word(self.ids, flow.number)), bytes: bytes as u32 })
+    }
+
+    pub(super) fn next(&mut self) -> Arrival {
+        loop {
+            let large = self.bursting.peek().map_or(f64::INFINITY, |Reverse(flow)| flow.at);
+            if self.next[1] <= self.next[0].min(large) {
+                self.begin_burst();
+            } else if large > self.next[0] {
+                return self.next_small();
+            } else if let Some(arrival) = self.next_large() {
+                return arrival;
+            }
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Packets that pass a queue of a given rate and buffer, of which it is known who was in the queue with them.
+//!
+//! ```
+//! use dwell_simulate::queue::{Passages, Settings};
+//!
+//! let longest = Passages::new(&Settings::conquest_data_center().with_packets(10_000), 1)?
+//!     .map(|passage| passage.queue_bytes)
+//!     .max();
+//! assert!(longest > Some(1500));
+//! # Ok::<(), dwell_simulate::queue::SettingsError>(())
+//! ```
+
+// What the queue and its traffic are like; presets.
+mod settings;
+pub use settings::{Background, Bursts, Settings, SettingsError};
+// What arrives.
+mod arrivals;
+// What departs.
+mod passages;
+pub use passages::{Passage, Passages};

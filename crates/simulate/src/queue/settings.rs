@@ -1,0 +1,175 @@
+use core::fmt;
+use dwell_types::{Nanos, Timestamp};
+use std::ops::RangeInclusive;
+
+/// What a queue and the packets that arrive at it are like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// No packet arrives before.
+    pub start: Timestamp,
+    /// Packets that depart.
+    pub packets: u64,
+    /// Bits per second that leave.
+    pub rate: f64,
+    /// Bytes that may wait; a packet that finds no room is dropped. `None` for no bound.
+    pub buffer_bytes: Option<u64>,
+    /// Small flows that arrive all the time.
+    pub background: Background,
+    /// Large flows that come and go.
+    pub bursts: Option<Bursts>,
+}
+
+/// Poisson arrivals of packets of many flows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Background {
+    /// Bits per second.
+    pub rate: f64,
+    /// Flows that send at any time, each as often; when one has ended another begins.
+    pub flows: u32,
+    /// Packets of a flow, at least this many; Pareto, with the index beside it.
+    pub flow_packets: (u32, f64),
+    /// Each length equally likely.
+    pub packet_bytes: RangeInclusive<u32>,
+}
+
+/// Bursts that begin at Poisson times; each is a new flow, or several.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bursts {
+    /// Mean time from the beginning of one to that of the next.
+    pub every: Nanos,
+    /// Flows of a burst, which begin together: incast where they are many.
+    pub senders: u32,
+    /// Bits per second of each flow.
+    pub rate: f64,
+    /// Least and largest number of bytes of each flow; Pareto, cut off.
+    pub bytes: (f64, f64),
+    /// Its index.
+    pub shape: f64,
+    /// Length of the packets.
+    pub packet_bytes: u32,
+}
+
+/// Why there is no such queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SettingsError {
+    /// Bits per second, of the queue, the background or a burst, must be above zero and at most 10¹³.
+    Rate(f64),
+    /// At least one flow sends in the background, and at most 2²⁴ do.
+    Flows(u32),
+    /// Flows have at least one packet, or bursts one byte, and a tail index above zero; the largest burst is not below the least.
+    Sizes,
+    /// Packets have from 1 to 2¹⁶ − 1 bytes.
+    PacketBytes(u32),
+    /// Bursts begin on average at least a nanosecond apart.
+    Every(Nanos),
+    /// A burst has from 1 to 2¹⁶ flows.
+    Senders(u32),
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rate(rate) => write!(f, "{rate} bits per second: expected above 0 and up to 1e13"),
+            Self::Flows(flows) => write!(f, "{flows} flows at a time: expected from 1 to 16777216"),
+            Self::Sizes => f.write_str("sizes of flows: expected least ≥ 1, largest ≥ least and an index above 0"),
+            Self::PacketBytes(bytes) => write!(f, "packets of {bytes} bytes: expected from 1 to 65535"),
+            Self::Every(every) => write!(f, "a burst every {every}: expected at least 1 ns"),
+            Self::Senders(senders) => write!(f, "{senders} flows of a burst: expected from 1 to 65536"),
+        }
+    }
+}
+
+impl core::error::Error for SettingsError {}
+
+impl Settings {
+    /// Like the trace of a data centre that the paper speeds up by 50 [conquest §6.1]: a line of 10 Gb/s without bound on its buffer, a mean load of about
+    /// an eighth, bursts that come faster than the line and keep packets waiting for up to about 6 ms.
+    ///
+    /// The trace itself is not to be had here; bursts are Pareto, and the load and the longest delay are made to fit.
+    pub fn conquest_data_center() -> Self {
+        Self {
+            start: Timestamp::from_nanos(0),
+            packets: 1_000_000,
+            rate: 10e9,
+            buffer_bytes: None,
+            background: Background { rate: 5e8, flows: 60, flow_packets: (2, 1.2), packet_bytes: 64..=512 },
+            bursts: Some(Bursts {
+                every: Nanos::new(20_000_000),
+                senders: 3,
+                rate: 15e9,
+                bytes: (50e3, 5e6),
+                shape: 0.5,
+                packet_bytes: 1_500,
+            }),
+        }
+    }
+
+    /// Many senders to one receiver at once, over a buffer of 2 MB [conquest §7]: each of them takes a small share.
+    pub fn incast() -> Self {
+        Self {
+            buffer_bytes: Some(2 << 20),
+            bursts: Some(Bursts {
+                every: Nanos::new(20_000_000),
+                senders: 64,
+                rate: 1e9,
+                bytes: (32e3, 64e3),
+                shape: 1.0,
+                packet_bytes: 1_500,
+            }),
+            ..Self::conquest_data_center()
+        }
+    }
+
+    /// The queue with so many packets.
+    pub fn with_packets(mut self, packets: u64) -> Self {
+        self.packets = packets;
+        self
+    }
+
+    pub(super) fn check(&self) -> Result<(), SettingsError> {
+        check_rate(self.rate)?;
+        self.background.check()?;
+        self.bursts.as_ref().map_or(Ok(()), Bursts::check)
+    }
+}
+
+impl Background {
+    fn check(&self) -> Result<(), SettingsError> {
+        check_rate(self.rate)?;
+        if !(1..=1 << 24).contains(&self.flows) {
+            return Err(SettingsError::Flows(self.flows));
+        }
+        let (least, shape) = self.flow_packets;
+        check_sizes(least.into(), f64::INFINITY, shape)?;
+        check_bytes(*self.packet_bytes.start())?;
+        check_bytes(*self.packet_bytes.end())?;
+        if self.packet_bytes.is_empty() { Err(SettingsError::Sizes) } else { Ok(()) }
+    }
+}
+
+impl Bursts {
+    fn check(&self) -> Result<(), SettingsError> {
+        check_rate(self.rate)?;
+        if self.every < Nanos::new(1) {
+            return Err(SettingsError::Every(self.every));
+        }
+        if !(1..=1 << 16).contains(&self.senders) {
+            return Err(SettingsError::Senders(self.senders));
+        }
+        check_sizes(self.bytes.0, self.bytes.1, self.shape)?;
+        check_bytes(self.packet_bytes)
+    }
+}
+
+fn check_rate(rate: f64) -> Result<(), SettingsError> {
+    if rate > 0.0 && rate <= 1e13 { Ok(()) } else { Err(SettingsError::Rate(rate)) }
+}
+
+fn check_sizes(least: f64, largest: f64, shape: f64) -> Result<(), SettingsError> {
+    let is_sane = least >= 1.0 && largest >= least && shape > 0.0 && shape.is_finite();
+    if is_sane { Ok(()) } else { Err(SettingsError::Sizes) }
+}
+
+fn check_bytes(bytes: u32) -> Result<(), SettingsError> {
+    if (1..1 << 16).contains(&bytes) { Ok(()) } else { Err(SettingsError::PacketBytes(bytes)) }
+}

@@ -1,0 +1,107 @@
+//! A queue is what its settings say, and its truth is what departed meanwhile.
+
+use dwell_simulate::queue::{Background, Bursts, Passage, Passages, Settings, SettingsError};
+use dwell_types::{FlowId, Nanos, Timestamp};
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
+
+fn passages(settings: &Settings) -> Vec<Passage> {
+    Passages::new(settings, 3).expect("valid settings").collect()
+}
+
+fn delay(passage: &Passage) -> i64 {
+    passage.departure.arrived.map_or(0, |arrived| (passage.departure.departed - arrived).get())
+}
+
+/// What was in a queue that is first in, first out, is what departs while one waits [conquest §2.2], by another way of counting.
+#[test]
+fn the_truth_is_what_departs_meanwhile() {
+    let start = Timestamp::from_parts(1_700_000_000, 5);
+    for settings in [Settings::conquest_data_center(), Settings { start, ..Settings::incast() }] {
+        let seen = passages(&settings.with_packets(30_000));
+        assert!(seen.is_sorted_by_key(|passage| passage.departure.departed));
+        assert!(seen.is_sorted_by_key(|passage| passage.departure.arrived));
+        for (number, passage) in seen.iter().enumerate().step_by(37) {
+            let (mut flow, mut queue) = (0, 0);
+            let waiting = seen[..=number].iter().rev().map(|other| other.departure);
+            for other in waiting.take_while(|other| Some(other.departed) >= passage.departure.arrived) {
+                queue += u64::from(other.bytes);
+                flow += u64::from(other.bytes) * u64::from(other.flow == passage.departure.flow);
+            }
+            assert_eq!((passage.flow_bytes, passage.queue_bytes), (flow, queue), "packet {number}");
+        }
+    }
+}
+
+/// A line of 10 Gb/s takes 0.8 ns per byte: a packet waits as long as the bytes before it and its own take, less what has left of the packet on the
+/// line, and a nanosecond of rounding.
+#[test]
+fn delays_are_those_of_the_line() {
+    let seen = passages(&Settings::conquest_data_center().with_packets(200_000));
+    for passage in &seen {
+        let line = passage.queue_bytes as f64 * 0.8;
+        let waited = delay(passage) as f64;
+        assert!(waited < line + 2.0 && waited > line - 1_500.0 * 0.8 - 2.0, "{passage:?}");
+    }
+    let longest = seen.iter().map(delay).max().unwrap_or(0);
+    assert!((4_000_000..8_000_000).contains(&longest), "{longest}");
+}
+
+#[test]
+fn a_full_buffer_drops() {
+    let mut stream = Passages::new(&Settings::incast().with_packets(100_000), 3).expect("valid settings");
+    let most = stream.by_ref().map(|passage| passage.queue_bytes).max().unwrap_or(0);
+    let bound = 2 << 20;
+    assert!(most <= bound && most > bound - 1_500, "{most}");
+    assert!(stream.dropped() > 1_000, "{}", stream.dropped());
+}
+
+/// Load within six standard errors: *n* packets of 64 to 512 bytes at Poisson times. Their number in a time has a relative standard error of
+/// 1/√*n*, their length one of .45/√*n*.
+#[test]
+fn the_background_has_its_rate() {
+    let settings = Settings { bursts: None, ..Settings::conquest_data_center() }.with_packets(200_000);
+    let seen = passages(&settings);
+    let bytes: u64 = seen.iter().map(|passage| u64::from(passage.departure.bytes)).sum();
+    let seconds = seen[seen.len() - 1].departure.departed.as_nanos() as f64 / 1e9;
+    let load = bytes as f64 * 8.0 / seconds / settings.background.rate;
+    assert!((load - 1.0).abs() < 6.0 * 1.1 / (seen.len() as f64).sqrt(), "{load}");
+    let flows: HashSet<FlowId> = seen.iter().map(|passage| passage.departure.flow).collect();
+    assert!(flows.len() > 1_000, "{}", flows.len());
+}
+
+#[test]
+fn a_seed_is_a_stream() {
+    let settings = Settings::incast().with_packets(5_000);
+    assert_eq!(passages(&settings), passages(&settings));
+    let other: Vec<Passage> = Passages::new(&settings, 4).expect("valid settings").collect();
+    assert!(passages(&settings) != other);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let base = Settings::conquest_data_center;
+    let background = |background: Background| Settings { background, ..base() };
+    let bursts = |change: fn(&mut Bursts)| {
+        let mut settings = base();
+        settings.bursts.as_mut().into_iter().for_each(change);
+        settings
+    };
+    let small = base().background;
+    let cases = [
+        (Settings { rate: 0.0, ..base() }, SettingsError::Rate(0.0)),
+        (background(Background { rate: 1e14, ..small.clone() }), SettingsError::Rate(1e14)),
+        (background(Background { flows: 0, ..small.clone() }), SettingsError::Flows(0)),
+        (background(Background { flow_packets: (0, 1.0), ..small.clone() }), SettingsError::Sizes),
+        (background(Background { packet_bytes: 0..=9, ..small.clone() }), SettingsError::PacketBytes(0)),
+        (background(Background { packet_bytes: RangeInclusive::new(9, 8), ..small }), SettingsError::Sizes),
+        (bursts(|bursts| bursts.every = Nanos::ZERO), SettingsError::Every(Nanos::ZERO)),
+        (bursts(|bursts| bursts.senders = 0), SettingsError::Senders(0)),
+        (bursts(|bursts| bursts.bytes = (9.0, 8.0)), SettingsError::Sizes),
+        (bursts(|bursts| bursts.shape = 0.0), SettingsError::Sizes),
+        (bursts(|bursts| bursts.packet_bytes = 1 << 16), SettingsError::PacketBytes(1 << 16)),
+    ];
+    for (settings, error) in cases {
+        assert_eq!(Passages::new(&settings, 1).err(), Some(error));
+    }
+}

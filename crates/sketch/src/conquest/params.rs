@@ -1,0 +1,219 @@
+use super::Rule;
+use super::counter::Counters;
+use dwell_types::Nanos;
+use std::fmt;
+
+/// What a sketch of a queue is built with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Params {
+    /// Snapshots of a group, *h*: from 2 to [`Params::MOST_SNAPSHOTS`], and at least 3 where they are cleaned cyclically. One is written; the
+    /// others are read, but for the one that is cleaned.
+    pub snapshots: u32,
+    /// How long each snapshot of a group is written, *T*; one entry per group, from the shortest, 1 to [`Params::MOST_GROUPS`] of them. Each is a
+    /// multiple of the one before, and the snapshots of the one before reach back that far. Powers of two in nanoseconds need no division.
+    pub windows: Vec<Nanos>,
+    /// What a snapshot is.
+    pub counter: Counter,
+    /// What it counts.
+    pub unit: Unit,
+    /// Which snapshots a packet reads.
+    pub rule: Rule,
+    /// How a snapshot is emptied.
+    pub cleaning: Cleaning,
+    /// Which packets belong to culprits.
+    pub culprit: Culprit,
+    /// Of all hashes.
+    pub seed: u64,
+}
+
+/// A snapshot of the sizes of flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// Count-Min: never too low. 4 bytes per counter.
+    CountMin {
+        /// 1 to [`Params::MOST_ROWS`].
+        rows: u32,
+        /// Counters of a row.
+        columns: u32,
+        /// Raises only the counters that are below the new estimate (conservative update): never too low either, and less too high.
+        is_conservative: bool,
+    },
+    /// The flows that space-saving keeps, and none of the others. 12 bytes per entry.
+    SpaceSaving {
+        /// Flows of a snapshot.
+        entries: u32,
+    },
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// As they take room in a buffer, and time on a line.
+    Bytes,
+    /// Packets, whatever their length.
+    Packets,
+}
+
+/// How a snapshot is emptied before it is written again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cleaning {
+    /// Every snapshot has an epoch, the number of its window; one of another epoch than is asked for reads as empty.
+    Epochs,
+    /// Every packet empties one index of the oldest snapshot, which nobody reads [conquest §3.3]. A window of fewer packets than indices leaves the rest
+    /// of it dirty, and that is counted.
+    Cyclic,
+}
+
+/// Which packets belong to flows that build the queue [conquest §2.2].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Culprit {
+    /// Flows that take more than this share of the queue, *α*, in `0..=1`.
+    pub share: f64,
+    /// Packets that wait at least so long, *τ*.
+    pub delay: Nanos,
+}
+
+/// Why a sketch cannot be built.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ConquestError {
+    /// Too few or too many snapshots.
+    Snapshots(u32),
+    /// Too few or too many groups.
+    Groups(usize),
+    /// A window lasts from 1 ns to [`Params::LONGEST_WINDOW`].
+    Window(Nanos),
+    /// A window is no multiple of the one before, or its beginning lies too far back for the snapshots of the one before.
+    Hierarchy(Nanos, Nanos),
+    /// Too few or too many rows.
+    Rows(u32),
+    /// From one counter or entry per row to 2³¹ in all.
+    Counters(u64),
+    /// A share is in `0..=1`.
+    Share(f64),
+    /// So few bytes hold no sketch.
+    Bytes {
+        /// As given.
+        given: usize,
+        /// At least so many are needed.
+        needed: usize,
+    },
+}
+
+impl fmt::Display for ConquestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Snapshots(snapshots) => {
+                write!(
+                    f,
+                    "{snapshots} snapshots: expected from 2 (cleaned cyclically: 3) to {}",
+                    Params::MOST_SNAPSHOTS
+                )
+            }
+            Self::Groups(groups) => {
+                write!(f, "{groups} groups of snapshots: expected from 1 to {}", Params::MOST_GROUPS)
+            }
+            Self::Window(window) => {
+                write!(f, "a window of {window}: expected from 1 ns to {}", Params::LONGEST_WINDOW)
+            }
+            Self::Hierarchy(shorter, longer) => write!(
+                f,
+                "windows of {shorter}, then of {longer}: expected a multiple that the snapshots of the shorter ones span"
+            ),
+            Self::Rows(rows) => write!(f, "{rows} rows: expected from 1 to {}", Params::MOST_ROWS),
+            Self::Counters(counters) => write!(f, "{counters} counters: expected from 1 per row to 2^31 in all"),
+            Self::Share(share) => write!(f, "a culprit's share of {share}: expected a number from 0 to 1"),
+            Self::Bytes { given, needed } => write!(f, "a sketch of a queue needs {needed} bytes, not {given}"),
+        }
+    }
+}
+
+impl std::error::Error for ConquestError {}
+
+impl Params {
+    /// More do not help: the error at the ends of an interval is long below that of the counters.
+    pub const MOST_SNAPSHOTS: u32 = 1 << 12;
+    /// Ten snapshots each, every group ten times as long, span 10⁸ times the shortest window.
+    pub const MOST_GROUPS: usize = 8;
+    /// More rows do not help.
+    pub const MOST_ROWS: u32 = 8;
+    /// Counters of all snapshots of a group.
+    pub const MOST_COUNTERS: u64 = 1 << 31;
+    /// An hour.
+    pub const LONGEST_WINDOW: Nanos = Nanos::from_secs(3_600);
+
+    /// One group, whose snapshots together last for `span`; bytes, Count-Min of 4 rows, [`Rule::Interpolated`], and the
+    /// paper's culprits: more than 1% of a queue that takes an eighth of the span [conquest §6.1].
+    pub fn new(snapshots: u32, span: Nanos, columns: u32, seed: u64) -> Self {
+        Self {
+            snapshots,
+            windows: vec![Nanos::new(span.get() / i64::from(snapshots.max(1)))],
+            counter: Counter::CountMin { rows: 4, columns, is_conservative: false },
+            unit: Unit::Bytes,
+            rule: Rule::Interpolated,
+            cleaning: Cleaning::Epochs,
+            culprit: Culprit { share: 0.01, delay: Nanos::new(span.get() / 8) },
+            seed,
+        }
+    }
+
+    /// Finished snapshots of a group that can be read.
+    pub fn finished(&self) -> u32 {
+        self.snapshots.saturating_sub(match self.cleaning {
+            Cleaning::Epochs => 1,
+            Cleaning::Cyclic => 2,
+        })
+    }
+
+    /// The longest delay whose windows are always all there: the finished windows of the longest kind.
+    pub fn longest(&self) -> Nanos {
+        let last = self.windows.last().map_or(0, |window| window.get());
+        Nanos::new(last.saturating_mul(self.finished().into()))
+    }
+
+    pub(super) fn check(&self) -> Result<(), ConquestError> {
+        if self.snapshots > Self::MOST_SNAPSHOTS || self.finished() == 0 {
+            return Err(ConquestError::Snapshots(self.snapshots));
+        }
+        if !(1..=Self::MOST_GROUPS).contains(&self.windows.len()) {
+            return Err(ConquestError::Groups(self.windows.len()));
+        }
+        let is_window = |window: &Nanos| (Nanos::new(1)..=Self::LONGEST_WINDOW).contains(window);
+        if let Some(&window) = self.windows.iter().find(|window| !is_window(window)) {
+            return Err(ConquestError::Window(window));
+        }
+        for pair in self.windows.windows(2) {
+            let (shorter, longer) = (pair[0].get(), pair[1].get());
+            // From anywhere in a longer window its beginning is within reach.
+            let spans = shorter * (i64::from(self.finished()) + 1) >= longer;
+            if longer <= shorter || longer % shorter != 0 || !spans {
+                return Err(ConquestError::Hierarchy(pair[0], pair[1]));
+            }
+        }
+        if !(0.0..=1.0).contains(&self.culprit.share) {
+            return Err(ConquestError::Share(self.culprit.share));
+        }
+        self.counter.check(self.snapshots)
+    }
+}
+
+impl Counter {
+    fn check(self, snapshots: u32) -> Result<(), ConquestError> {
+        let counters = match self {
+            Self::CountMin { rows, .. } if !(1..=Params::MOST_ROWS).contains(&rows) => {
+                return Err(ConquestError::Rows(rows));
+            }
+            Self::CountMin { rows, columns, .. } => u64::from(rows) * u64::from(columns),
+            Self::SpaceSaving { entries } => entries.into(),
+        };
+        let all = counters.saturating_mul(snapshots.into());
+        if (1..=Params::MOST_COUNTERS).contains(&all) { Ok(()) } else { Err(ConquestError::Counters(all)) }
+    }
+
+    /// Bytes of one snapshot's counters.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::CountMin { rows, columns, .. } => rows as usize * columns as usize * Counters::COUNTER_BYTES,
+            Self::SpaceSaving { entries } => entries as usize * Counters::ENTRY_BYTES,
+        }
+    }
+}

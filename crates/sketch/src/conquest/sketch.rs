@@ -1,0 +1,157 @@
+use super::counter::{Hashes, Place};
+use super::snapshots::{Sizes, Snapshots};
+use super::window::Reading;
+use super::{ConquestError, Counts, Culprit, Params, Queued, Rule, Unit};
+use dwell_types::{Departure, FlowId, Timestamp};
+
+/// Snapshots of the flows that pass a queue. See the [module](super).
+#[derive(Clone, Debug)]
+pub struct Conquest {
+    unit: Unit,
+    rule: Rule,
+    culprit: Culprit,
+    hashes: Hashes,
+    /// From the shortest windows.
+    groups: Vec<Snapshots>,
+    clock: Clock,
+    counts: Counts,
+}
+
+/// Departures in order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    first: Option<i64>,
+    latest: i64,
+}
+
+/// Times beyond 146 years around 1970 count as that: all sums of times and windows fit.
+const FARTHEST: i64 = 1 << 62;
+
+pub(super) fn nanos(at: Timestamp) -> i64 {
+    at.as_nanos().clamp(-FARTHEST, FARTHEST)
+}
+
+impl Clock {
+    pub(super) const fn new() -> Self {
+        Self { first: None, latest: -FARTHEST }
+    }
+
+    /// The time of a departure, not before the latest one.
+    #[inline]
+    pub(super) fn advance(&mut self, departed: Timestamp, counts: &mut Counts) -> i64 {
+        let at = nanos(departed);
+        counts.packets += 1;
+        counts.late += u64::from(at < self.latest);
+        self.latest = at.max(self.latest);
+        self.first.get_or_insert(at);
+        self.latest
+    }
+
+    /// Whether all that departed from a moment on was seen.
+    #[inline]
+    pub(super) fn has_seen(&self, from: i64) -> bool {
+        self.first.is_some_and(|first| from >= first)
+    }
+}
+
+impl Unit {
+    /// The size of a packet.
+    #[inline]
+    pub(super) const fn of(self, departure: &Departure) -> u32 {
+        match self {
+            Self::Bytes => departure.bytes,
+            Self::Packets => 1,
+        }
+    }
+}
+
+impl Conquest {
+    /// An empty sketch.
+    pub fn new(params: &Params) -> Result<Self, ConquestError> {
+        params.check()?;
+        Ok(Self {
+            unit: params.unit,
+            rule: params.rule,
+            culprit: params.culprit,
+            hashes: Hashes::new(params),
+            groups: params.windows.iter().map(|&window| Snapshots::new(params, window)).collect(),
+            clock: Clock::new(),
+            counts: Counts::default(),
+        })
+    }
+
+    /// Adds a packet that departs, the next in the order of departure, and says what was in the queue with it; `None` if it is not known when it arrived.
+    #[inline]
+    pub fn update(&mut self, departure: &Departure) -> Option<Queued> {
+        let departed = self.clock.advance(departure.departed, &mut self.counts);
+        let (size, place) = (self.unit.of(departure), self.hashes.place(departure.flow));
+        for group in &mut self.groups {
+            group.advance(departed);
+            group.add(&place, size);
+        }
+        let Some(arrived) = departure.arrived.filter(|&arrived| arrived <= departure.departed) else {
+            self.counts.unknown += 1;
+            return None;
+        };
+        let (sizes, is_held) = self.read(&place, nanos(arrived), departed, size);
+        let is_complete = is_held && self.clock.has_seen(nanos(arrived));
+        self.counts.incomplete += u64::from(!is_complete);
+        Some(self.culprit.judge(departure.departed - arrived, sizes.flow, sizes.queue, is_complete))
+    }
+
+    /// What departed since a moment, from the shortest windows that reach back there: each group is read back to where a window of the next one begins.
+    /// Also whether all of the windows are still held.
+    #[inline]
+    fn read(&self, place: &Place, arrived: i64, departed: i64, own: u32) -> (Sizes, bool) {
+        let (mut sizes, mut ends, mut last) = (Sizes::default(), departed, self.groups[0].number());
+        for (level, group) in self.groups.iter().enumerate() {
+            let mut reading = self.rule.reading(group.window(), arrived, ends, last, level == 0);
+            let next = self.groups.get(level + 1);
+            let is_held = *reading.windows.start() >= group.oldest();
+            if !is_held {
+                let mut first = group.oldest();
+                if let Some(next) = next {
+                    last = next.window().ceiling(group.window().begins(first)) - 1;
+                    ends = next.window().begins(last + 1);
+                    first = group.window().number(ends);
+                }
+                reading = Reading { windows: first..=*reading.windows.end(), first_share: 1.0 };
+            }
+            let part = group.read(place, &reading, own);
+            sizes = Sizes { flow: sizes.flow + part.flow, queue: sizes.queue + part.queue };
+            if is_held || next.is_none() {
+                return (sizes, is_held);
+            }
+        }
+        (sizes, false)
+    }
+
+    /// The change of a flow's rate between the two newest finished windows of the shortest kind, in bytes or packets per second
+    /// [conquest §3.2]. `None` until two windows are finished, or with snapshots for one only.
+    pub fn rate_change(&self, flow: FlowId) -> Option<f64> {
+        let group = &self.groups[0];
+        let older = group.number().saturating_sub(2);
+        if older < group.oldest() || !self.clock.has_seen(group.window().begins(older)) {
+            return None;
+        }
+        let place = self.hashes.place(flow);
+        let [before, after] = [older, older + 1].map(|number| f64::from(group.flow_in(&place, number)));
+        Some((after - before) * 1e9 / group.window().nanos() as f64)
+    }
+
+    /// What could not be used.
+    pub fn counts(&self) -> Counts {
+        Counts { dirty: self.groups.iter().map(Snapshots::dirty).sum(), ..self.counts }
+    }
+
+    /// Bytes of everything.
+    pub fn state_bytes(&self) -> usize {
+        let heap: usize = self.groups.iter().map(Snapshots::heap_bytes).sum();
+        Self::fixed_bytes(self.groups.len()) + heap
+    }
+
+    /// Bytes of all but snapshots.
+    pub(super) const fn fixed_bytes(groups: usize) -> usize {
+        size_of::<Self>() + groups * size_of::<Snapshots>()
+    }
+}

@@ -1,0 +1,14 @@
+use crate::{FlowId, Timestamp};
+
+/// A packet that leaves a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// When it entered the queue; absent where that was not seen.
+    pub arrived: Option<Timestamp>,
+    /// When it left, by the same clock.
+    pub departed: Timestamp,
+    /// Which flow it belongs to.
+    pub flow: FlowId,
+    /// Its length on the wire in bytes, from the IP header on.
+    pub bytes: u32,
+}
