@@ -12,7 +12,7 @@
 //! are known, so that intervals, neighbours and runs are of packets as they were sent.
 //!
 //! **Sampling**: when the memory is full, packets whose id hashes above half of what was admitted so far are dropped, at both points
-//! alike, and every packet that stays stands for twice as many: trajectory sampling [duffield01] whose rate finds itself. The numbers of
+//! alike, and every packet that stays stands for twice as many: trajectory sampling (Duffield and Grossglauser, 2001) whose rate finds itself. The numbers of
 //! packets sent are those of all; what was received and lost, and the delays, are estimates with intervals (Horvitz–Thompson: weight
 //! 1/*p*, variance Σ (1/*p*² − 1/*p*)).
 //!

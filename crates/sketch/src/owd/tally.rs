@@ -47,7 +47,7 @@ impl Total {
     }
 }
 
-/// Mean and variance of weighted delays [west79], and what their own variances need.
+/// Mean and variance of weighted delays (West, 1979), and what their own variances need.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moments {
     weight: f64,
