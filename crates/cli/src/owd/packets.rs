@@ -25,11 +25,8 @@ const MOST_FLOWS: usize = 1 << 16;
 
 impl<'a> Packets<'a> {
     pub(super) fn new(arguments: &'a Arguments, ways: &Ways) -> Result<Self, Failure> {
-        let memory = (arguments.method == Method::Auto).then_some(if arguments.reverse {
-            arguments.memory / 2
-        } else {
-            arguments.memory
-        });
+        let meters = if ways.has_back() { 2 } else { 1 };
+        let memory = (arguments.method == Method::Auto).then_some(arguments.memory / meters);
         let flows = match memory {
             _ if !arguments.wants_flows() => 0,
             Some(memory) => (memory / 4 / (OwdMeter::FLOW_BYTES + FLOW_NAME_BYTES)).clamp(1, MOST_FLOWS),
@@ -46,7 +43,7 @@ impl<'a> Packets<'a> {
             })
         };
         let small = |SettingsError { needed }| {
-            let whole = if ways.has_back() { 2 * needed } else { needed } + flows * FLOW_NAME_BYTES;
+            let whole = meters * (needed + flows * FLOW_NAME_BYTES);
             Failure::Usage(format!(
                 "--memory of {} bytes is too small: {}KiB would do",
                 arguments.memory,

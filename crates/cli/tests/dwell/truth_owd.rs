@@ -207,6 +207,18 @@ fn every_interval_is_true() {
 
 /// Intervals of 95% hold the truth for fewer than 12 of 20 seeds with a chance of 2·10⁻⁷. Losses are exact, but for what passed in
 /// an interval that is unusable.
+/// Both directions share what one may hold.
+#[test]
+fn both_directions_fit_the_memory() {
+    for more in [&[][..], &["--flows"]] {
+        for kib in [48u64, 256] {
+            let report = run(&[&["--memory", &format!("{kib}KiB")], more].concat());
+            let held = report["memory"]["state_bytes"].as_u64().unwrap();
+            assert!(!report["reverse"].is_null() && held <= kib << 10, "{held} bytes of {kib} KiB {more:?}");
+        }
+    }
+}
+
 #[test]
 fn sketches_hold_the_truth() {
     let packets = packets();
