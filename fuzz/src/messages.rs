@@ -25,9 +25,7 @@ pub fn check(sender: &[u8], receiver: &[u8]) {
     join.end();
     let (mut combined, mut means) = (Combined::default(), FlowMeans::default());
     for joined in join.take() {
-        if let Ok(answer) = &joined.answer {
-            combined.add(answer);
-        }
+        combined.add(&joined);
         if let Some(sketches) = &joined.flows {
             means.add(sketches, &list);
         }

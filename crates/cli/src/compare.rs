@@ -101,10 +101,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let settings = settings(arguments)?;
     let mut comparison = Comparison::new(&settings).map_err(|error| Failure::Usage(error.to_string()))?;
     let mut source = CaptureFiles::open(&arguments.captures)?;
-    let mut to = match &arguments.output {
-        Some(path) => Output::file(path)?,
-        None => Output::stdout(),
-    };
+    let mut to = Output::open(arguments.output.as_deref())?;
     let plot = match &arguments.plot {
         Some((path, image)) => Some((Output::file(path)?, *image)),
         None => None,

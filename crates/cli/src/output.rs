@@ -71,6 +71,11 @@ impl Drop for Partial {
 }
 
 impl Output {
+    /// A file, or standard output where none is named.
+    pub(crate) fn open(path: Option<&Path>) -> Result<Self> {
+        path.map_or_else(|| Ok(Self::stdout()), Self::file)
+    }
+
     pub(crate) fn stdout() -> Self {
         Self::Stdout(BufWriter::new(io::stdout()))
     }

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::output::Output;
-use crate::rtt::progress;
+use crate::rtt::{frames_since, progress};
 use anyhow::Result;
 use dwell_report::facts::{Frames, Memory, Method as MethodFacts, Parameter, Span};
 use dwell_report::json;
@@ -144,8 +144,9 @@ struct Outputs {
     report: Output,
     plot: Option<(Output, Image)>,
     format: Format,
-    /// Whether the table names the intervals, too.
+    /// Whether the report names the intervals.
     has_intervals: bool,
+    /// Those that are still needed at the end.
     intervals: Vec<Interval>,
 }
 
@@ -153,16 +154,17 @@ impl Outputs {
     /// Opens every file, so that one that cannot be written is known before the work begins.
     fn open(arguments: &OutputArguments, has_intervals: bool) -> Result<Self> {
         Ok(Self {
-            report: match &arguments.output {
-                Some(path) => Output::file(path)?,
-                None => Output::stdout(),
-            },
+            report: Output::open(arguments.output.as_deref())?,
             plot: match &arguments.plot {
                 Some((path, image)) => Some((Output::file(path)?, *image)),
                 None => None,
             },
             format: arguments.format,
-            has_intervals,
+            has_intervals: match arguments.format {
+                Format::Table => has_intervals,
+                Format::Json | Format::Csv => true,
+                Format::Jsonl | Format::Openmetrics => false,
+            },
             intervals: Vec::new(),
         })
     }
@@ -173,7 +175,7 @@ impl Outputs {
                 json::write_line(&interval, &mut self.report)?;
                 self.report.flush()?;
             }
-            if self.format != Format::Jsonl || self.plot.is_some() {
+            if self.has_intervals || self.plot.is_some() {
                 self.intervals.push(interval);
             }
         }
@@ -189,8 +191,7 @@ impl Outputs {
         if let Some((to, image)) = &mut self.plot {
             plot::write_owd(&report, *image, to)?;
         }
-        let is_short = self.format == Format::Table && !self.has_intervals;
-        if is_short || self.format == Format::Jsonl {
+        if !self.has_intervals {
             report.intervals.clear();
         }
         let to = &mut self.report;
@@ -225,15 +226,7 @@ fn describe(point: &PointArguments) -> BTreeMap<&'static str, Parameter> {
 
 fn facts(point: &Point, packets: u64, unsent: Option<u64>) -> PointFacts {
     PointFacts {
-        frames: point.frames().map(|frames| Frames {
-            total: frames.total,
-            decoded: frames.decoded(),
-            rejected: frames
-                .rejected()
-                .filter(|&(_, count)| count > 0)
-                .map(|(reason, count)| (reason.name(), count))
-                .collect(),
-        }),
+        frames: point.frames().map(|frames| frames_since(frames, &dwell_observe::Frames::default())),
         packets,
         elsewhere: point.elsewhere,
         cut: point.cut(),
@@ -250,12 +243,7 @@ fn span(spans: [Option<(Timestamp, Timestamp)>; 2]) -> Option<Span> {
 
 fn both_frames(points: &Points) -> Option<Frames> {
     let mut sum = points.sender.frames.clone()?;
-    let receiver = points.receiver.frames.as_ref()?;
-    sum.total += receiver.total;
-    sum.decoded += receiver.decoded;
-    for (reason, count) in &receiver.rejected {
-        *sum.rejected.entry(reason).or_default() += count;
-    }
+    sum.add(points.receiver.frames.as_ref()?);
     Some(sum)
 }
 

@@ -18,6 +18,7 @@ use arguments::Format;
 pub(crate) use arguments::{Arguments, KeyChoice, matching, picture, rate};
 // What is answered, and where it goes.
 mod reports;
+pub(crate) use reports::frames_since;
 use reports::{Observed, Outputs, Reports};
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {

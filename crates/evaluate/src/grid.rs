@@ -19,19 +19,26 @@ pub(crate) trait Configured: PartialEq {
     fn parameters(&self) -> BTreeMap<String, f64>;
 }
 
+/// The tables of a kind of experiment, before their values are checked.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Tables<W, M> {
+    pub(crate) workloads: Vec<W>,
+    methods: Vec<M>,
+}
+
 /// Every configuration under every stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid<S, C> {
-    pub(crate) streams: Vec<S>,
+    streams: Vec<S>,
     configurations: Vec<C>,
 }
 
 impl<S: Named, C: Configured> Grid<S, C> {
     /// What each entry under `workloads`, and each under `methods`, stands for.
     pub(crate) fn new<W, M>(
-        workloads: &[W],
+        Tables { workloads, methods }: &Tables<W, M>,
         streams_of: impl Fn(&W) -> Result<Vec<S>, Invalid>,
-        methods: &[M],
         configurations_of: impl Fn(&M) -> Result<Vec<C>, Invalid>,
     ) -> Result<Self, Invalid> {
         let mut streams: Vec<S> = Vec::new();

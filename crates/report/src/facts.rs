@@ -24,6 +24,17 @@ pub struct Frames {
     pub rejected: BTreeMap<&'static str, u64>,
 }
 
+impl Frames {
+    /// Adds the frames of another capture, or of another interval.
+    pub fn add(&mut self, other: &Self) {
+        self.total += other.total;
+        self.decoded += other.decoded;
+        for (reason, count) in &other.rejected {
+            *self.rejected.entry(reason).or_default() += count;
+        }
+    }
+}
+
 /// Memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Memory {

@@ -266,13 +266,8 @@ fn requests(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
 
 /// The frames of all reports.
 fn frames(reports: &[RttReport]) -> Option<Frames> {
-    reports.iter().filter_map(|r| r.frames.as_ref()).fold(None, |sum: Option<Frames>, frames| {
-        let mut sum = sum.unwrap_or_default();
-        sum.total += frames.total;
-        sum.decoded += frames.decoded;
-        for (reason, count) in &frames.rejected {
-            *sum.rejected.entry(reason).or_default() += count;
-        }
-        Some(sum)
-    })
+    let mut all = reports.iter().filter_map(|r| r.frames.as_ref());
+    let mut sum = all.next()?.clone();
+    all.for_each(|frames| sum.add(frames));
+    Some(sum)
 }

@@ -32,19 +32,25 @@ impl Sample {
         Self { weight, repeat_weight: weight, ..self }
     }
 
-    /// The sample of a method that remembers no entries: one exchange, of the response's series.
+    /// One delay that stands for itself, of series zero.
     #[inline]
-    pub(crate) fn alone(response: &Event, delay: Nanos) -> Self {
+    pub(crate) fn of(at: Timestamp, delay: Nanos) -> Self {
         Self {
-            at: response.at,
+            at,
             since_first: delay,
             since_last: delay,
             weight: 1.0,
             repeat_weight: 1.0,
             inserted_since: 0,
             band: 0,
-            tag: response.tag,
+            tag: 0,
         }
+    }
+
+    /// The sample of a method that remembers no entries: one exchange, of the response's series.
+    #[inline]
+    pub(crate) fn alone(response: &Event, delay: Nanos) -> Self {
+        Self { tag: response.tag, ..Self::of(response.at, delay) }
     }
 
     /// Whether it is not known which of several requests was answered.

@@ -113,7 +113,7 @@ fn intervals_hold_the_same_packets_at_both_points() {
             let delays = answer.delays.unwrap();
             assert!((delays.mean_ns - mean).abs() < 1e-6, "{} {mean}", delays.mean_ns);
             assert!(delays.packets as f64 > if loss > 0.0 { 0.1 } else { 0.55 } * received as f64);
-            combined.add(&answer);
+            combined.add(interval);
         }
         let arrived = packets.iter().filter(|p| p.delay.is_some()).count() as u64;
         assert_eq!(combined.received + rest.unjoined(), arrived);

@@ -13,7 +13,7 @@ use dwell_report::owd::{Flow, Interval, Line, OwdReport, PointFacts, Points, SCH
 use dwell_sketch::lda::{self, Expected};
 use dwell_sketch::lds::{self, Lds};
 use dwell_sketch::owd::Point as At;
-use dwell_sketch::summary::{Cutter, FlowList, FlowMeans, Join, Joined, Message, Messages, Params, Summary};
+use dwell_sketch::summary::{Combined, Cutter, FlowList, FlowMeans, Join, Message, Messages, Params, Summary};
 use dwell_types::Nanos;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -77,9 +77,9 @@ pub(super) struct Sketches<'a> {
     means: FlowMeans,
     join: Join,
     /// All that was joined.
-    done: Vec<Joined>,
-    /// How many of these were taken.
-    taken: usize,
+    total: Combined,
+    /// What was joined and not taken yet.
+    done: Vec<Interval>,
 }
 
 impl<'a> Sketches<'a> {
@@ -104,8 +104,8 @@ impl<'a> Sketches<'a> {
             flows,
             means: FlowMeans::default(),
             join: Join::default(),
+            total: Combined::default(),
             done: Vec::new(),
-            taken: 0,
         })
     }
 
@@ -120,11 +120,12 @@ impl<'a> Sketches<'a> {
     }
 
     fn take(&mut self) {
-        for mut joined in self.join.take() {
-            if let Some(sketches) = joined.flows.take() {
-                self.means.add(&sketches, &self.flows);
+        for joined in self.join.take() {
+            if let Some(sketches) = &joined.flows {
+                self.means.add(sketches, &self.flows);
             }
-            self.done.push(joined);
+            self.total.add(&joined);
+            self.done.push(Interval::from(&joined));
         }
     }
 }
@@ -144,9 +145,7 @@ impl Comparison for Sketches<'_> {
     }
 
     fn take_intervals(&mut self) -> Vec<Interval> {
-        let new = self.done[self.taken..].iter().map(Interval::from).collect();
-        self.taken = self.done.len();
-        new
+        std::mem::take(&mut self.done)
     }
 
     fn answer(&mut self) -> Answer {
@@ -154,7 +153,7 @@ impl Comparison for Sketches<'_> {
         self.take();
         let mut parameters = describe(&self.arguments.point);
         parameters.extend(describe_sketch(&self.params.lda, self.params.lds.as_ref()));
-        let total = Line::from(&self.done[..]);
+        let total = Line::from(&self.total);
         let mut flows = flows(&self.means, &self.flows);
         flows.retain(|flow| self.arguments.is_wanted(&flow.flow));
         if self.arguments.flow.is_none() {
@@ -240,15 +239,19 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     received.for_each(|summary| join.received(summary));
     join.end();
     let joined = join.take();
-    let mut means = FlowMeans::default();
-    joined.iter().filter_map(|joined| joined.flows.as_ref()).for_each(|sketches| means.add(sketches, &list));
+    let (mut total, mut means) = (Combined::default(), FlowMeans::default());
+    for joined in &joined {
+        total.add(joined);
+        if let Some(sketches) = &joined.flows {
+            means.add(sketches, &list);
+        }
+    }
     let mut flows = flows(&means, &list);
     flows.truncate(arguments.top);
     if join.duplicates() > 0 {
         warnings.push(format!("{} messages came twice", join.duplicates()));
     }
 
-    let total = Line::from(&joined[..]);
     let mut outputs = Outputs::open(&arguments.output, arguments.intervals)?;
     outputs.take(joined.iter().map(Interval::from).collect())?;
     outputs.finish(OwdReport {
@@ -262,7 +265,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
         method: MethodFacts { name: "lda", exact: false, parameters },
         clock_offset_ns: None,
         flows,
-        total,
+        total: Line::from(&total),
         reverse: None,
         intervals: Vec::new(),
     })?;

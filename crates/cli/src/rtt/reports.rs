@@ -59,10 +59,7 @@ pub(super) struct Outputs {
 impl Outputs {
     /// Opens every file, so that one that cannot be written is known before the work begins.
     pub(super) fn open(arguments: &Arguments) -> Result<Self> {
-        let report = || match &arguments.output {
-            Some(path) => Output::file(path),
-            None => Ok(Output::stdout()),
-        };
+        let report = || Output::open(arguments.output.as_deref());
         let is_ppviz = arguments.format == Format::Ppviz;
         Ok(Self {
             // With ppviz there is no report besides the samples.
@@ -346,7 +343,7 @@ impl Reports {
             warnings: self.warnings.clone(),
             span_ns: (self.span != NOTHING)
                 .then(|| Span { start: self.span.0.as_nanos(), end: self.span.1.as_nanos() }),
-            frames: observed.frames().map(|frames| self.frames(&frames)),
+            frames: observed.frames().map(|frames| frames_since(&frames, &self.frames_before.unwrap_or_default())),
             memory: Memory {
                 budget_bytes: self.budget_bytes,
                 state_bytes: (meter.most_bytes() + observed.state_bytes()) as u64,
@@ -355,20 +352,19 @@ impl Reports {
             results: answers.iter().map(|a| ResultLine::new(a, observed.group_name(a.series.group))).collect(),
         }
     }
+}
 
-    /// What became of the frames of this interval.
-    fn frames(&self, now: &Frames) -> facts::Frames {
-        let before = self.frames_before.unwrap_or_default();
-        facts::Frames {
-            total: now.total - before.total,
-            decoded: now.decoded() - before.decoded(),
-            rejected: now
-                .rejected()
-                .zip(before.rejected())
-                .map(|((reason, now), (_, before))| (reason.name(), now - before))
-                .filter(|&(_, count)| count > 0)
-                .collect(),
-        }
+/// What became of the frames that came since an earlier count.
+pub(crate) fn frames_since(now: &Frames, before: &Frames) -> facts::Frames {
+    facts::Frames {
+        total: now.total - before.total,
+        decoded: now.decoded() - before.decoded(),
+        rejected: now
+            .rejected()
+            .zip(before.rejected())
+            .map(|((reason, now), (_, before))| (reason.name(), now - before))
+            .filter(|&(_, count)| count > 0)
+            .collect(),
     }
 }
 

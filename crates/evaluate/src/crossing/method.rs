@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// One entry of `[[crossing.methods]]`: every number of a list is a configuration, but for the losses of one aggregator.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct MethodEntry {
+pub(crate) struct MethodEntry {
     method: MethodName,
     /// Bytes at each point, of an aggregator that finds its banks or of a trajectory sample.
     memory_bytes: Option<Vec<u32>>,

@@ -3,7 +3,7 @@
 
 use crate::definition::Invalid;
 use crate::experiment::{Case, Measurement, Shown};
-use crate::grid::Grid;
+use crate::grid::{Grid, Tables};
 
 // The streams of a definition.
 mod workload;
@@ -14,13 +14,8 @@ use method::{Configuration, MethodEntry};
 // One stream through many pairs of sketches.
 mod measure;
 
-/// The tables `[[crossing.workloads]]` and `[[crossing.methods]]`, before their values are checked.
-#[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct File {
-    workloads: Vec<WorkloadEntry>,
-    methods: Vec<MethodEntry>,
-}
+/// The tables `[[crossing.workloads]]` and `[[crossing.methods]]`.
+pub(crate) type File = Tables<WorkloadEntry, MethodEntry>;
 
 /// Streams, and the configurations that see each of them.
 #[derive(Clone, Debug)]
@@ -42,7 +37,7 @@ impl Crossing {
             }
             Ok(configurations)
         };
-        Ok(Self(Grid::new(&file.workloads, |entry| entry.streams(share), &file.methods, configurations)?))
+        Ok(Self(Grid::new(file, |entry| entry.streams(share), configurations)?))
     }
 
     pub(crate) fn cases(&self) -> Vec<Case> {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// One entry of `[[crossing.workloads]]`: a stream for each share of lost packets.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WorkloadEntry {
+pub(crate) struct WorkloadEntry {
     name: String,
     /// Packets of the interval; 5 M, as the LDA paper.
     packets: Option<u64>,

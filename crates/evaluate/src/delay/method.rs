@@ -8,7 +8,7 @@ use serde::Deserialize;
 /// One entry of `[[delay.methods]]`: a method, and lists of parameters of which every combination is a configuration.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct MethodEntry {
+pub(crate) struct MethodEntry {
     method: String,
     /// Slots, whatever memory they take.
     slots: Option<Vec<Number>>,

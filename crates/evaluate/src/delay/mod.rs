@@ -3,7 +3,7 @@
 
 use crate::definition::Invalid;
 use crate::experiment::{Case, Measurement, Shown};
-use crate::grid::Grid;
+use crate::grid::{Grid, Tables};
 use std::collections::BTreeMap;
 
 // The streams of a definition.
@@ -17,13 +17,8 @@ use method::{Configuration, MethodEntry};
 mod measure;
 pub(crate) use measure::compare_quantiles;
 
-/// The tables `[[delay.workloads]]` and `[[delay.methods]]`, before their values are checked.
-#[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct File {
-    workloads: Vec<WorkloadEntry>,
-    methods: Vec<MethodEntry>,
-}
+/// The tables `[[delay.workloads]]` and `[[delay.methods]]`.
+pub(crate) type File = Tables<WorkloadEntry, MethodEntry>;
 
 /// Streams, and the configurations that see each of them.
 #[derive(Clone, Debug)]
@@ -69,7 +64,7 @@ impl Delay {
     /// Streams of `share` of their full length.
     pub(crate) fn new(file: &File, share: f64) -> Result<Self, Invalid> {
         let streams = |entry: &WorkloadEntry| entry.stream(share).map(|stream| vec![stream]);
-        Ok(Self(Grid::new(&file.workloads, streams, &file.methods, MethodEntry::configurations)?))
+        Ok(Self(Grid::new(file, streams, MethodEntry::configurations)?))
     }
 
     pub(crate) fn cases(&self) -> Vec<Case> {

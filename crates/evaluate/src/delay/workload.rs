@@ -10,7 +10,7 @@ use std::ops::Range;
 /// and a length must stand there.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WorkloadEntry {
+pub(crate) struct WorkloadEntry {
     name: String,
     preset: Option<Preset>,
     /// Longest delay; of [`Preset::FridgeSynthetic`] only.

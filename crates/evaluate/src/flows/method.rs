@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 /// One entry of `[[flows.methods]]`: every number of columns or bytes is a configuration.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct MethodEntry {
+pub(crate) struct MethodEntry {
     method: MethodName,
     /// Columns of a sketch.
     columns: Option<Vec<u32>>,

@@ -3,7 +3,7 @@
 
 use crate::definition::Invalid;
 use crate::experiment::{Case, Measurement, Shown};
-use crate::grid::Grid;
+use crate::grid::{Grid, Tables};
 
 // The streams of a definition.
 mod workload;
@@ -14,13 +14,8 @@ use method::{Configuration, MethodEntry};
 // One stream through many pairs of sketches.
 mod measure;
 
-/// The tables `[[flows.workloads]]` and `[[flows.methods]]`, before their values are checked.
-#[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct File {
-    workloads: Vec<WorkloadEntry>,
-    methods: Vec<MethodEntry>,
-}
+/// The tables `[[flows.workloads]]` and `[[flows.methods]]`.
+pub(crate) type File = Tables<WorkloadEntry, MethodEntry>;
 
 /// Streams, and the configurations that see each of them.
 #[derive(Clone, Debug)]
@@ -33,7 +28,7 @@ impl Flows {
     /// Streams with `share` of the flows, through sketches with that share of columns or bytes.
     pub(crate) fn new(file: &File, share: f64) -> Result<Self, Invalid> {
         let streams = |entry: &WorkloadEntry| entry.stream(share).map(|stream| vec![stream]);
-        Ok(Self(Grid::new(&file.workloads, streams, &file.methods, |entry| entry.configurations(share))?))
+        Ok(Self(Grid::new(file, streams, |entry| entry.configurations(share))?))
     }
 
     pub(crate) fn cases(&self) -> Vec<Case> {

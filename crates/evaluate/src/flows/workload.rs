@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// One entry of `[[flows.workloads]]`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WorkloadEntry {
+pub(crate) struct WorkloadEntry {
     name: String,
     /// Number of flows.
     flows: u32,

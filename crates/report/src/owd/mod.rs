@@ -224,16 +224,19 @@ impl From<&Totals> for Line {
 }
 
 /// All intervals that two sketching points agree on; what they do not agree on is `uncovered`.
-impl From<&[Joined]> for Line {
-    fn from(intervals: &[Joined]) -> Self {
-        let mut combined = Combined::default();
-        intervals.iter().filter_map(|joined| joined.answer.as_ref().ok()).for_each(|answer| combined.add(answer));
-        let sent = intervals.iter().map(|joined| joined.sent).sum();
+impl From<&Combined> for Line {
+    fn from(combined: &Combined) -> Self {
+        let &Combined { sent, usable, received, effective_samples, .. } = combined;
         let delay_ns = Delays { mean: combined.mean(), std: combined.std(), ..Delays::default() };
-        let unusable = (combined.sent == 0).then(|| "no interval of both points fits together".to_owned());
-        let counted = Line::counted(combined.sent, combined.received);
-        let uncovered = sent - combined.sent;
-        Self { sent, uncovered, effective_samples: combined.effective_samples, delay_ns, unusable, ..counted }
+        let unusable = (usable == 0).then(|| "no interval of both points fits together".to_owned());
+        Self {
+            sent,
+            uncovered: sent - usable,
+            effective_samples,
+            delay_ns,
+            unusable,
+            ..Self::counted(usable, received)
+        }
     }
 }
 

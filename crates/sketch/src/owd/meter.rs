@@ -288,14 +288,5 @@ impl OwdMeter {
 /// The delay of a packet that arrived.
 fn sample(passed: &Passed) -> Option<Sample> {
     let Fate::Received(delay) = passed.fate else { return None };
-    Some(Sample {
-        at: passed.sent.at,
-        since_first: delay,
-        since_last: delay,
-        weight: passed.weight,
-        repeat_weight: passed.weight,
-        inserted_since: 0,
-        band: 0,
-        tag: 0,
-    })
+    Some(Sample::of(passed.sent.at, delay).weighted(passed.weight))
 }

@@ -227,9 +227,11 @@ fn sum(summaries: impl Iterator<Item = Summary>) -> Option<(Result<Sketch, PairE
 /// The answer for all intervals from that of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Combined {
-    /// Packets that the sender saw in usable intervals.
+    /// Packets that the sender saw in all intervals.
     pub sent: u64,
-    /// Those of them that arrived.
+    /// Those of them in usable intervals.
+    pub usable: u64,
+    /// Those of these that arrived.
     pub received: u64,
     /// Packets that the delays rest on.
     pub effective_samples: u64,
@@ -245,9 +247,11 @@ pub struct Combined {
 }
 
 impl Combined {
-    /// Adds an interval. Every packet that arrived counts the same, in whichever interval it was.
-    pub fn add(&mut self, answer: &OneWay) {
-        self.sent += answer.sent;
+    /// Adds an interval. Every packet that arrived counts the same, in whichever usable interval it was.
+    pub fn add(&mut self, joined: &Joined) {
+        self.sent += joined.sent;
+        let Ok(answer) = &joined.answer else { return };
+        self.usable += answer.sent;
         self.received += answer.received;
         let Some(delays) = answer.delays else { return };
         self.effective_samples += delays.packets;
@@ -260,11 +264,6 @@ impl Combined {
         self.squares += weight * (std.value * std.value + before * (mean.value - self.mean));
         self.error += (weight * (mean.high - mean.low) / (2.0 * Z95)).powi(2);
         self.variance_error += (weight * std.value * (std.high - std.low) / Z95).powi(2);
-    }
-
-    /// Packets that did not arrive; `None` if more arrived than were sent.
-    pub const fn lost(&self) -> Option<u64> {
-        self.sent.checked_sub(self.received)
     }
 
     /// Mean delay in nanoseconds with its 95% interval; `None` without delays.
