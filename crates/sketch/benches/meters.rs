@@ -3,6 +3,7 @@
 //! `cargo bench -p dwell-sketch`, or with ` -- PART` only the cases whose names contain that. Every case runs the same stream of 4 M observations five times and prints the fastest
 //! and the median run in nanoseconds per observation, and checks what came out: a meter that is fast and wrong fails.
 
+use dwell_simulate::exchange::{ExchangeWorkload, Settings};
 use dwell_sketch::exact::Exact;
 use dwell_sketch::fridge::{Fridge, Params};
 use dwell_sketch::hash_sample::{HashSample, Lifetime};
@@ -10,7 +11,7 @@ use dwell_sketch::mis::{Ladder, Mis, Rung};
 use dwell_sketch::simple::{self, Overwrite, Simple};
 use dwell_sketch::timebloom::{self, Policy, Prior, Reference, TimeBloom};
 use dwell_sketch::{Event, Exchanges, Fates, Meter};
-use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
+use dwell_types::{ExchangeId, Nanos, Observation, Repeat, Timestamp, hash};
 use std::hint::black_box;
 
 const REQUESTS: u64 = 2_800_000;
@@ -39,6 +40,34 @@ fn stream() -> Vec<Event> {
         }
     }
     stream
+}
+
+/// A stream of the fridge's paper [zheng22 §5].
+fn paper(settings: Settings) -> Vec<Event> {
+    let workload = ExchangeWorkload::new(&settings, 1).expect("a preset is in range");
+    let event = |seen: Observation| {
+        let (sighting, is_request) = match seen {
+            Observation::Request(sighting) => (sighting, true),
+            Observation::Response(sighting) => (sighting, false),
+        };
+        Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, is_request }
+    };
+    workload.map(event).collect()
+}
+
+/// Fridges in the paper's settings: 2¹² slots, *p* found while running.
+fn fridges_of_the_paper(exchanges: Exchanges) {
+    let seconds = |s| Nanos::from_secs(s);
+    let synthetic = Settings::fridge_synthetic(Nanos::new(4_096_000_000)).with_span(seconds(4));
+    for (name, settings) in
+        [("synthetic, 2^12 ms", synthetic), ("heavy-tailed", Settings::fridge_heavy_tailed())]
+    {
+        let name = format!("fridge 4096 slots, {name}");
+        if is_wanted(&name) {
+            let stream = paper(settings);
+            time(&name, &stream, || Fridge::new(Params::new(1 << 12), exchanges).expect("parameters are in range"));
+        }
+    }
 }
 
 /// Whether a case of this name is asked for.
@@ -156,6 +185,7 @@ fn main() {
         let name = format!("fridge {slots} slots, p {}", p.map_or("auto".into(), |p: f64| p.to_string()));
         measure(&name, &stream, || Fridge::new(params, exchanges).expect("parameters are in range"));
     }
+    fridges_of_the_paper(exchanges);
     rivals(&stream, exchanges);
     for (policy, prior) in
         [(Policy::Closest, Prior::Uniform), (Policy::Bayes, Prior::Uniform), (Policy::Bayes, Prior::Learnt)]

@@ -37,6 +37,24 @@ pub(crate) struct Sifted {
 }
 
 impl Sifted {
+    /// Those of a batch, at most [`BATCH`] events, that are wanted.
+    #[inline]
+    pub(crate) fn of_batch(batch: &[Event], mut is_wanted: impl FnMut(&Event) -> bool) -> Self {
+        let (mut numbers, mut kept) = ([0; BATCH], 0);
+        for (number, event) in (0..).zip(batch) {
+            // No branch, since none could be foretold.
+            numbers[kept] = number;
+            kept += usize::from(is_wanted(event));
+        }
+        Self { numbers, kept }
+    }
+
+    /// Whether all events of the batch were kept.
+    #[inline]
+    pub(crate) fn has_all(&self, batch: &[Event]) -> bool {
+        self.kept == batch.len()
+    }
+
     /// The events that were kept of the batch.
     #[inline]
     pub(crate) fn of<'a>(&'a self, batch: &'a [Event]) -> impl Iterator<Item = &'a Event> {

@@ -4,6 +4,7 @@ use super::repeated::Repeated;
 use super::slot::{Entry, Layout, Table};
 use super::{EntryProbability, Profile};
 use crate::repeats::byte;
+use crate::table::{BATCH, Sifted};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Risk, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 use std::fmt;
@@ -101,6 +102,8 @@ pub struct Fridge {
     /// −ln(1 − 1/*M*).
     decay: f64,
     probability: EntryProbability,
+    /// Its value.
+    present: f64,
     /// Open with this probability.
     gate: Gate,
     is_fixed: bool,
@@ -108,9 +111,9 @@ pub struct Fridge {
     is_filling: bool,
     profile: Profile,
     censoring: Option<Censoring>,
-    /// Admitted requests from one choice of *p* to the next.
+    /// Insertions from one choice of *p* to the next, and when the next one is due.
     window: u64,
-    until_choice: u64,
+    next_choice: u64,
     counts: Vec<Counts>,
     latest: Timestamp,
 }
@@ -118,9 +121,9 @@ pub struct Fridge {
 /// What happened to the requests and responses of one series.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
-    /// Requests and responses; the index is "is a request".
-    events: [u64; 2],
-    inserted: u64,
+    requests: u64,
+    responses: u64,
+    refused: u64,
     ignored: u64,
     ambiguous: u64,
     resolved: u64,
@@ -131,6 +134,35 @@ struct Counts {
     answers: u64,
 }
 
+/// Some events of one series: most batches have no others, and are counted at once.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    events: u64,
+    requests: u64,
+    /// Not zero if there are events of another series.
+    others: u16,
+}
+
+impl Tally {
+    #[inline]
+    fn of<'a>(events: impl Iterator<Item = &'a Event>, tag: u16) -> Self {
+        events.fold(Self::default(), |tally, event| Self {
+            events: tally.events + 1,
+            requests: tally.requests + u64::from(event.is_request),
+            others: tally.others | event.tag ^ tag,
+        })
+    }
+}
+
+impl Counts {
+    #[inline]
+    fn add(&mut self, all: Tally, admitted: Tally) {
+        self.requests += all.requests;
+        self.responses += all.events - all.requests;
+        self.refused += all.requests - admitted.requests;
+    }
+}
+
 /// Everything enters until this share of the slots is taken, since nearly all of it survives; then the search for *p* begins.
 const FILLED: u32 = 4;
 /// The search's first choice comes after this many more requests offered, or admitted if that is sooner.
@@ -138,8 +170,6 @@ const FIRST_OFFERED: f64 = 1024.0;
 const FIRST_ADMITTED: f64 = 64.0;
 /// The later ones come ever later, up to as many admitted requests as there are slots, but at least these.
 const LAST_WINDOW: u64 = 1 << 10;
-/// So many cache misses overlap.
-const BATCH: usize = 64;
 /// What a processor's own cache holds beside other things.
 const CACHED_BYTES: usize = 768 << 10;
 
@@ -169,13 +199,14 @@ impl Fridge {
             slot_factor: hash::start(hash::word(exchanges.seed, 1)) | 1,
             decay: decay(params.slots),
             probability,
+            present: probability.value(),
             gate: Gate::new(hash::word(exchanges.seed, 2), probability.value()),
             is_fixed: fixed.is_some(),
             profile: Profile::new(params.product_limit),
             censoring: params.product_limit.then(|| Censoring::new(usize::from(exchanges.tags), params.slots)),
             is_filling: true,
             window,
-            until_choice: window,
+            next_choice: window,
             counts: vec![Counts::default(); usize::from(exchanges.tags)],
             latest: Timestamp::from_nanos(i64::MIN),
         })
@@ -200,7 +231,7 @@ impl Fridge {
         self.set(probability);
         self.is_filling = false;
         self.window = (FIRST_OFFERED * probability.value()).clamp(1.0, FIRST_ADMITTED) as u64;
-        self.until_choice = self.window;
+        self.next_choice = self.history.inserted() + self.window;
     }
 
     fn set(&mut self, probability: EntryProbability) {
@@ -209,7 +240,7 @@ impl Fridge {
             censoring.change(self.gate, self.probability.value(), gate, self.history.inserted());
         }
         self.history.change(self.latest, probability.step());
-        (self.probability, self.gate) = (probability, gate);
+        (self.probability, self.present, self.gate) = (probability, probability.value(), gate);
     }
 
     /// The slot where an id belongs, and its fingerprint: of the upper and the lower half of one product.
@@ -246,18 +277,24 @@ impl Fridge {
         std::hint::black_box(touched);
     }
 
-    /// Takes one event; gives a sample if it is a response that finds its request.
+    /// The events of a batch that the gate admits; counts all of them.
     #[inline]
-    pub(crate) fn take(&mut self, event: &Event) -> Option<Sample> {
-        self.counts[usize::from(event.tag)].events[usize::from(event.is_request)] += 1;
-        if !self.gate.admits(event.id) {
-            return None;
+    fn sift(&mut self, batch: &[Event]) -> Sifted {
+        let gate = self.gate;
+        let sifted = Sifted::of_batch(batch, |event| gate.admits(event.id));
+        let tag = batch.first().map_or(0, |event| event.tag);
+        let all = Tally::of(batch.iter(), tag);
+        let admitted = if sifted.has_all(batch) { all } else { Tally::of(sifted.of(batch), tag) };
+        if all.others == 0 {
+            self.counts[usize::from(tag)].add(all, admitted);
+        } else {
+            for event in batch {
+                let of = |event| Tally::of(std::iter::once(event), event.tag);
+                let admitted = if gate.admits(event.id) { of(event) } else { Tally::default() };
+                self.counts[usize::from(event.tag)].add(of(event), admitted);
+            }
         }
-        if event.is_request {
-            self.request(event);
-            return None;
-        }
-        self.response(event)
+        sifted
     }
 
     #[inline]
@@ -269,13 +306,8 @@ impl Fridge {
             return;
         }
         self.counts[usize::from(self.table.tag(old))].evicted += u64::from(old.is_open());
-        self.counts[usize::from(request.tag)].inserted += 1;
         self.history.insert(request.at);
         self.stamp(at, fingerprint, request);
-        self.until_choice -= 1;
-        if self.until_choice == 0 {
-            self.choose();
-        }
     }
 
     #[inline]
@@ -284,34 +316,31 @@ impl Fridge {
     }
 
     #[inline]
-    fn response(&mut self, response: &Event) -> Option<Sample> {
+    fn response(&mut self, response: &Event, samples: &mut Vec<Sample>) {
         let (at, fingerprint) = self.place(response.id);
         let entry = self.entry(at, response.at);
         let is_own = self.table.has(entry, fingerprint);
-        if self.censoring.is_none() {
-            if !is_own || !entry.is_open() {
-                return None;
-            }
-            self.table.set(at, entry.answered());
+        if self.censoring.is_some() {
+            self.limited_response(response, at, is_own, samples);
+        } else if is_own & entry.is_open() {
             let times = self.times(at, entry, response.at);
-            // It had to pass the gate twice: when it entered, and now.
-            let step = if self.is_fixed { 0 } else { self.history.step(times.last) };
-            let p = self.probability.at_step(step.max(self.probability.step()));
-            return self.answer(at, entry, times, response, p);
+            let p = self.probability_since(times.last);
+            if self.answers(at, entry, &times) {
+                self.sample(at, entry, &times, response, (p, 0), samples);
+            }
         }
-        self.limited_response(response, at, is_own)
     }
 
     /// The same with a product limit, for which responses count that do not find their entry.
-    fn limited_response(&mut self, response: &Event, at: usize, is_own: bool) -> Option<Sample> {
+    fn limited_response(&mut self, response: &Event, at: usize, is_own: bool, samples: &mut Vec<Sample>) {
         let entry = self.table.get(at);
-        if is_own && entry.is_answered() {
-            // The same response again.
-            return None;
-        }
-        let censoring = self.censoring.as_mut()?;
+        let Some(censoring) = &mut self.censoring else { return };
         let inserted = self.history.inserted();
-        let p = censoring.probability(response.id, self.probability.value(), inserted)?;
+        let p = censoring.probability(response.id, self.probability.value(), inserted);
+        let Some(p) = p.filter(|_| !is_own || !entry.is_answered()) else {
+            // Nothing that is counted, or the same response again.
+            return;
+        };
         let exchanges = 1.0 / p;
         if !self.is_fixed {
             self.profile.respond(exchanges);
@@ -319,26 +348,31 @@ impl Fridge {
         if !entry.is_known() {
             // All that were ever inserted, or those that came while the entry was given up.
             let least = if entry.is_free() { inserted as f64 } else { self.since(response.at, self.exchanges.expiry) };
-            let censoring = self.censoring.as_mut()?;
-            censoring.censor_beyond(response.tag, response.id, least as u64, exchanges);
-            return None;
+            if let Some(censoring) = &mut self.censoring {
+                censoring.censor_beyond(response.tag, response.id, least as u64, exchanges);
+            }
+            return;
         }
         let times = self.times(at, entry, response.at);
-        let censoring = self.censoring.as_mut()?;
-        if !is_own {
-            censoring.censor(response.tag, times.insertions as u64, exchanges);
-            return None;
+        // What is too slow to count is censored, too.
+        let is_found = is_own && self.answers(at, entry, &times);
+        let Some(censoring) = &mut self.censoring else { return };
+        let insertions = times.insertions as u64;
+        if is_found {
+            // The sample stands for responses, which passed the gate now, and not for requests, which passed it earlier.
+            let band = censoring.find(response.tag, insertions, exchanges);
+            self.sample(at, entry, &times, response, (p, band), samples);
+        } else {
+            censoring.censor(response.tag, insertions, exchanges);
         }
-        self.table.set(at, entry.answered());
-        // The sample stands for responses, which passed the gate now, and not for requests, which passed it earlier.
-        let sample = self.answer(at, entry, times, response, p);
-        let censoring = self.censoring.as_mut()?;
-        let Some(sample) = sample else {
-            // One that is too slow to count.
-            censoring.censor(response.tag, times.insertions as u64, exchanges);
-            return None;
-        };
-        Some(Sample { band: censoring.find(response.tag, times.insertions as u64, exchanges), ..sample })
+    }
+
+    /// The chance of a request of this time to be admitted, and its response now: it has to pass the gate twice.
+    #[inline]
+    fn probability_since(&self, request: Timestamp) -> f64 {
+        let present = self.probability.step();
+        let step = if self.is_fixed { present } else { self.history.step(request).max(present) };
+        if step == present { self.present } else { self.probability.at_step(step) }
     }
 
     /// Insertions since a time before `at`.
@@ -385,52 +419,65 @@ impl Fridge {
     #[cold]
     fn choose(&mut self) {
         if !self.is_fixed {
-            self.profile.offer(self.latest, self.window as f64 / self.probability.value());
+            let inserted = self.window + self.history.inserted() - self.next_choice;
+            self.profile.offer(self.latest, inserted as f64 / self.probability.value());
             let slots = self.slots();
             if self.is_filling {
                 // Only the fastest were answered so far: they say nothing about the others.
                 self.profile = Profile::new(self.censoring.is_some());
-                return self.search_from(EntryProbability::cautious(slots, self.window as f64));
+                return self.search_from(EntryProbability::cautious(slots, inserted as f64));
             }
             let chosen = self.profile.choose(slots, self.probability, self.exchanges.expiry);
             self.set(chosen);
         }
         self.window = (self.window * 2).min(LAST_WINDOW.max(u64::from(self.slots())));
-        self.until_choice = self.window;
+        self.next_choice = self.history.inserted() + self.window;
     }
 
-    /// The sample of a response that found its request, unless that has expired; `p` is the probability that the gate let
-    /// it through.
+    /// Takes the answer to an open entry; whether it came before the expiry.
     #[inline]
-    fn answer(&mut self, at: usize, entry: Entry, times: Times, response: &Event, p: f64) -> Option<Sample> {
+    fn answers(&mut self, at: usize, entry: Entry, times: &Times) -> bool {
+        self.table.set(at, entry.answered());
+        let is_late = times.is_expired(self.exchanges.expiry);
+        let counts = &mut self.counts[usize::from(self.table.tag(entry))];
+        counts.matched += u64::from(!is_late);
+        counts.expired += u64::from(is_late);
+        !is_late
+    }
+
+    /// Gives the sample of a response that found its request; `p` is the probability that the gate let it through.
+    #[inline]
+    fn sample(
+        &mut self,
+        at: usize,
+        entry: Entry,
+        times: &Times,
+        response: &Event,
+        (p, band): (f64, u8),
+        samples: &mut Vec<Sample>,
+    ) {
+        self.counts[usize::from(response.tag)].answers += 1;
+        // One over the chance to have entered and to be there still.
+        let weight = (self.decay * times.insertions).exp() / p;
         let tag = self.table.tag(entry);
-        let counts = &mut self.counts[usize::from(tag)];
-        if times.is_expired(self.exchanges.expiry) {
-            counts.expired += 1;
-            return None;
-        }
-        counts.matched += 1;
-        let survived = (-self.decay * times.insertions).exp();
         let mut sample = Sample {
             at: response.at,
             since_first: times.since_first,
             since_last: times.since_last,
-            weight: 1.0,
-            repeat_weight: 1.0,
+            weight,
+            repeat_weight: weight,
             inserted_since: (times.insertions + 0.5) as u64,
-            band: 0,
+            band,
             tag,
         };
         if let Some(repeated) = self.repeated.as_ref().filter(|_| entry.is_repeated()) {
             let tokens = repeated.tokens(at, self.table.token(entry));
-            counts.resolved += u64::from(sample.resolve(tokens.answered(response.token)));
+            self.counts[usize::from(tag)].resolved += u64::from(sample.resolve(tokens.answered(response.token)));
         }
-        self.counts[usize::from(response.tag)].answers += 1;
-        let weight = 1.0 / (p * survived);
         if !self.is_fixed {
             self.profile.sample(sample.since_first, weight);
         }
-        Some(sample.weighted(weight))
+        samples.push(sample);
     }
 }
 
@@ -465,8 +512,15 @@ impl Meter for Fridge {
             if !self.fits_cache() {
                 self.touch(batch);
             }
-            for event in batch {
-                samples.extend(self.take(event));
+            for event in self.sift(batch).of(batch) {
+                if event.is_request {
+                    self.request(event);
+                } else {
+                    self.response(event, samples);
+                }
+            }
+            if self.history.inserted() >= self.next_choice {
+                self.choose();
             }
         }
     }
@@ -488,16 +542,14 @@ impl Meter for Fridge {
     fn fates(&self) -> Vec<Fates> {
         let mut fates = vec![Fates::default(); self.counts.len()];
         for (fates, counts) in fates.iter_mut().zip(&self.counts) {
-            let [responses, requests] = counts.events;
-            let seen = requests - counts.ignored;
-            fates.seen += seen;
-            fates.not_admitted += seen - counts.inserted - counts.ambiguous;
+            fates.seen += counts.requests - counts.ignored;
+            fates.not_admitted += counts.refused;
             fates.matched += counts.matched;
             fates.evicted += counts.evicted;
             fates.expired += counts.expired;
             fates.ambiguous += counts.ambiguous;
-            fates.responses += responses;
-            fates.unmatched += responses - counts.answers;
+            fates.responses += counts.responses;
+            fates.unmatched += counts.responses - counts.answers;
             fates.resolved += counts.resolved;
         }
         for (at, entry) in self.table.open_entries(self.latest) {
