@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PREFIX", value_delimiter = ',')]
     inside: Vec<Prefix>,
     /// Seeds of every method's hashes, 1 to N; the average of ten seeds needs ten.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::between::<u16>(1..=1000))]
     seeds: u16,
     /// The form of the results.
     #[arg(long, value_enum, default_value_t = Format::Table)]

@@ -4,7 +4,7 @@
 //! after Ctrl-C and SIGTERM. A closed pipe is no failure.
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use dwell_capture::file::is_stopped;
 use signals::Signals;
 use std::io;
@@ -61,7 +61,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 }
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match parse() {
         Ok(arguments) => arguments,
         Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             return usage(&format!("expected a command: {}", commands()));
@@ -93,6 +93,24 @@ fn main() -> ExitCode {
             if has_cause(&error, is_stopped) { signals.code() } else { code }
         }
     }
+}
+
+fn parse() -> Result<Arguments, clap::Error> {
+    let matches = take_signs(Arguments::command()).try_get_matches()?;
+    Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut Arguments::command()))
+}
+
+/// What the values of options are called that are numbers, sizes or times.
+const NUMBERS: [&str; 8] = ["N", "P", "BITS", "BYTES", "COUNT", "SIZE", "SIZES", "TIME"];
+
+/// Makes `-3` behind an option that takes a number its value, and no flag: the option's own words say what is expected.
+fn take_signs(command: clap::Command) -> clap::Command {
+    let take = |argument: clap::Arg| {
+        let names = argument.get_value_names().unwrap_or_default();
+        let is_number = names.iter().any(|name| NUMBERS.contains(&name.as_str()));
+        if is_number { argument.allow_hyphen_values(true) } else { argument }
+    };
+    command.mut_args(take).mut_subcommands(take_signs)
 }
 
 fn failed(error: &anyhow::Error) -> ExitCode {
