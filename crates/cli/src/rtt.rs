@@ -7,7 +7,7 @@ use dwell_capture::{CaptureError, CaptureFiles, FrameSource};
 use dwell_observe::Observer;
 use dwell_observe::parse;
 use dwell_sketch::rtt::{RttMeter, Settings, SettingsError};
-use dwell_types::{FlowKey, Frame, Match, Nanos, Sink};
+use dwell_types::{FlowKey, Frame, Match, Sink};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 // What is asked.
 mod arguments;
 use arguments::Format;
-pub(crate) use arguments::{Arguments, KeyChoice, matching, picture, rate};
+pub(crate) use arguments::{Arguments, EXPIRY, FLOW_EXPIRY, KeyChoice, matching, picture, rate};
 // What is answered, and where it goes.
 mod reports;
 pub(crate) use reports::frames_since;
@@ -132,7 +132,7 @@ fn meter(arguments: &Arguments, matches: &[Match], groups: u16, taken: usize) ->
         groups,
         method: arguments.method,
         memory: arguments.memory.saturating_sub(taken),
-        expiry: expiry(arguments),
+        expiry: arguments.expiry(),
         flow_expiry: arguments.expiry.unwrap_or(FLOW_EXPIRY),
         slots: arguments.slots,
         entry_probability: arguments.entry_probability,
@@ -152,15 +152,6 @@ fn meter(arguments: &Arguments, matches: &[Match], groups: u16, taken: usize) ->
             other => other.to_string(),
         })
     })
-}
-
-/// When requests are given up unless told otherwise: after the last retransmission of a SYN, 1 + 2 + … + 64 s.
-pub(crate) const EXPIRY: Nanos = Nanos::from_secs(128);
-/// The same for flows, which last longer.
-pub(crate) const FLOW_EXPIRY: Nanos = Nanos::from_secs(86_400);
-
-fn expiry(arguments: &Arguments) -> Nanos {
-    arguments.expiry.unwrap_or(EXPIRY)
 }
 
 /// The flow of a frame, for output that names it.

@@ -176,7 +176,17 @@ pub(crate) fn picture(path: &str) -> Result<(PathBuf, Image), String> {
     Ok((path, image))
 }
 
+/// When requests are given up unless told otherwise: after the last retransmission of a SYN, 1 + 2 + … + 64 s.
+pub(crate) const EXPIRY: Nanos = Nanos::from_secs(128);
+/// The same for flows, which last longer.
+pub(crate) const FLOW_EXPIRY: Nanos = Nanos::from_secs(86_400);
+
 impl Arguments {
+    /// When requests are given up, but those of flows.
+    pub(super) fn expiry(&self) -> Nanos {
+        self.expiry.unwrap_or(EXPIRY)
+    }
+
     /// What the flags' own parsers cannot see.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let usage = |words: &str| Err(Failure::Usage(words.to_owned()));

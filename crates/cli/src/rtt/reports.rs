@@ -152,7 +152,7 @@ impl Reports {
         let mut parameters = BTreeMap::new();
         parameters.insert("ambiguous", Parameter::Text(name.to_owned()));
         parameters.insert("seed", Parameter::Integer(arguments.seed));
-        let expiry = super::expiry(arguments);
+        let expiry = arguments.expiry();
         parameters.insert("expiry_ns", Parameter::Integer(expiry.get().unsigned_abs()));
         if let Some(bits) = arguments.fingerprint_bits {
             parameters.insert("fingerprint_bits", Parameter::Integer(u64::from(bits)));
