@@ -19,7 +19,8 @@ use std::process::ExitCode;
 mod arguments;
 pub(crate) use arguments::Arguments;
 use arguments::{Format, Method, OutputArguments, PointArguments, Step};
-// What a point saw.
+// What a point saw, in a capture or in a log.
+mod log;
 mod points;
 use points::Point;
 // What their beginnings show.

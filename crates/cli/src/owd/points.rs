@@ -1,14 +1,14 @@
 //! What a point saw, from a capture or from a log.
 
 use super::arguments::PointArguments;
-use crate::events::Lines;
-use anyhow::{Result, bail};
+use super::log::Log;
+use anyhow::Result;
 use dwell_capture::file::Stop;
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_observe::Frames;
 use dwell_observe::crossing::{Crossings, Passing, Settings};
 use dwell_observe::group::Grouping;
-use dwell_types::{Address, Crossing, FlowId, FlowKey, Nanos, PacketId, Prefix, Timestamp, hash};
+use dwell_types::{Address, Crossing, FlowKey, Nanos, Prefix, Timestamp};
 use std::path::{Path, PathBuf};
 
 /// One point, and the next packet that passes it.
@@ -167,7 +167,9 @@ impl Point {
 
     fn read(&mut self) -> Result<Option<Seen>> {
         let (source, crossings, passing, ways) = match &mut self.side {
-            Side::Log(log) => return log.next(),
+            Side::Log(log) => {
+                return Ok(log.next()?.map(|crossing| Seen { crossing, is_reverse: false }));
+            }
             Side::Capture { source, crossings, passing, ways } => (source, crossings, passing, ways),
         };
         loop {
@@ -218,7 +220,7 @@ impl Point {
     pub(super) fn is_stopped(&self) -> bool {
         match &self.side {
             Side::Capture { source, .. } => source.is_stopped(),
-            Side::Log(log) => log.lines.is_stopped(),
+            Side::Log(log) => log.is_stopped(),
         }
     }
 
@@ -242,61 +244,5 @@ impl Point {
         }
         warnings.extend(self.damage.clone());
         warnings
-    }
-}
-
-/// A log of crossings.
-struct Log {
-    lines: Lines,
-    at: usize,
-    packet: usize,
-    flow: Option<usize>,
-    bytes: Option<usize>,
-    packets: u64,
-    flows: u64,
-}
-
-impl Log {
-    fn open(path: &Path, seed: u64, stop: &Stop) -> Result<Self> {
-        let mut lines = Lines::open(path, stop)?;
-        let head = lines.names()?;
-        let column = |wanted| head.iter().position(|c| c == wanted);
-        let (Some(at), Some(packet)) = (column("at_ns"), column("packet")) else {
-            let found = head.iter().take(8).collect::<Vec<_>>().join(",");
-            bail!("{}: line 1: expected the columns at_ns,packet[,flow][,bytes], found '{found}'", path.display());
-        };
-        let (flow, bytes) = (column("flow"), column("bytes"));
-        let seed = hash::start(seed);
-        Ok(Self { lines, at, packet, flow, bytes, packets: hash::word(seed, 1), flows: hash::word(seed, 2) })
-    }
-
-    fn next(&mut self) -> Result<Option<Seen>> {
-        if !self.lines.advance()? {
-            return Ok(None);
-        }
-        let field = |column| self.lines.field(column).unwrap_or_default();
-        let at = self.number(field(self.at), "nanoseconds as at_ns")?;
-        let bytes = match self.bytes {
-            Some(column) => self.number(field(column), "bytes as bytes")?,
-            None => 0,
-        };
-        let crossing = Crossing {
-            packet: PacketId(hash::bytes(self.packets, field(self.packet).as_bytes())),
-            flow: FlowId(hash::bytes(self.flows, self.flow.map(field).unwrap_or_default().as_bytes())),
-            at: Timestamp::from_nanos(at),
-            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
-        };
-        Ok(Some(Seen { crossing, is_reverse: false }))
-    }
-
-    fn number(&self, text: &str, what: &str) -> Result<i64> {
-        let Ok(number) = text.parse() else {
-            bail!("{}: expected a whole number of {what}, found '{text}'", self.lines.place())
-        };
-        Ok(number)
-    }
-
-    fn flow_name(&self) -> String {
-        self.flow.and_then(|column| self.lines.field(column)).unwrap_or("all").to_owned()
     }
 }
