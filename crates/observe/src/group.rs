@@ -250,7 +250,8 @@ impl Cut {
 #[derive(Debug)]
 pub struct Groups {
     grouping: Grouping,
-    cut: Cut,
+    /// Apart, so that an observer without groups is no larger for it.
+    cut: Box<Cut>,
     /// Group `i + 1` at `i`; never longer than its capacity.
     groups: Vec<Group>,
     most: usize,
@@ -264,7 +265,7 @@ impl Groups {
         let most = most.clamp(1, usize::from(Series::GROUPS) - 1);
         Self {
             grouping,
-            cut: Cut::new(grouping, hash::start(seed)),
+            cut: Box::new(Cut::new(grouping, hash::start(seed))),
             groups: Vec::with_capacity(most),
             most,
             slots: vec![0; (2 * most).next_power_of_two()].into_boxed_slice(),
@@ -324,7 +325,7 @@ impl Groups {
 
     /// Bytes that the tables hold; they do not grow.
     pub fn state_bytes(&self) -> usize {
-        self.most * size_of::<Group>() + size_of_val(&*self.slots)
+        size_of::<Cut>() + self.most * size_of::<Group>() + size_of_val(&*self.slots)
     }
 }
 
