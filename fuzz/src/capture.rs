@@ -6,44 +6,53 @@ use std::io::Read;
 /// The most bytes that a frame may have.
 const MAX_FRAME: usize = 16 << 20;
 
-/// Time, link type, length on the wire, captured bytes.
-type Owned = (Option<i64>, u16, u32, Vec<u8>);
+/// The most frames and the most bytes of them that are looked at: a few compressed bytes may be very many.
+const MOST: (usize, usize) = (4_096, 1 << 20);
 
+/// Time, link type, length on the wire, captured bytes.
+pub(crate) type Owned = (Option<i64>, u16, u32, Vec<u8>);
+
+/// What came of a capture.
 #[derive(Debug, Default)]
-struct Outcome {
-    frames: Vec<Owned>,
-    warning: Option<Warning>,
-    error: Option<CaptureError>,
+pub(crate) struct Outcome {
+    pub(crate) frames: Vec<Owned>,
+    pub(crate) warning: Option<Warning>,
+    pub(crate) error: Option<CaptureError>,
 }
 
-fn read(reader: impl Read) -> Outcome {
+/// Reads a capture to its end, or as far as is looked at.
+pub(crate) fn read(reader: impl Read) -> Outcome {
     let mut outcome = Outcome::default();
     let mut file = match CaptureFile::open("fuzz", reader) {
         Ok(file) => file,
         Err(error) => return Outcome { error: Some(error), ..outcome },
     };
-    loop {
+    let mut captured = 0;
+    while outcome.frames.len() < MOST.0 && captured < MOST.1 {
         match file.next_frame() {
             Ok(Some(frame)) => {
+                captured += frame.bytes.len();
                 assert!(frame.bytes.len() <= MAX_FRAME);
                 let at_ns = frame.at.map(|at| at.as_nanos());
                 outcome.frames.push((at_ns, frame.link.0, frame.wire_length, frame.bytes.to_vec()));
             }
-            Ok(None) => break,
+            Ok(None) => {
+                outcome.warning = file.warning().cloned();
+                assert!(matches!(file.next_frame(), Ok(None)), "the end is the end");
+                return outcome;
+            }
             Err(error) => {
                 assert_eq!(error.frames(), outcome.frames.len() as u64);
-                outcome.error = Some(error);
-                break;
+                assert!(matches!(file.next_frame(), Ok(None)), "the end is the end");
+                return Outcome { error: Some(error), ..outcome };
             }
         }
     }
-    assert!(matches!(file.next_frame(), Ok(None)), "the end is the end");
-    outcome.warning = file.warning().cloned();
     outcome
 }
 
 /// Yields one to seven bytes at a time.
-struct Trickle<R>(R, usize);
+pub(crate) struct Trickle<R>(pub(crate) R, pub(crate) usize);
 
 impl<R: Read> Read for Trickle<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {

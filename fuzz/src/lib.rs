@@ -1,9 +1,17 @@
 //! What must hold for every input, whatever it is. The targets in `fuzz_targets/` make inputs of raw bytes and call these.
 
 pub mod capture;
+pub mod compressed;
 pub mod headers;
 pub mod lda;
 pub mod lds;
+pub mod logs;
 pub mod messages;
 pub mod pair;
 pub mod store;
+
+// The command is no library: its readers of logs are built here once more.
+#[path = "../../crates/cli/src/owd/log.rs"]
+mod crossings;
+#[path = "../../crates/cli/src/events.rs"]
+mod events;

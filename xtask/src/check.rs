@@ -68,6 +68,9 @@ fn testdata() -> Result<()> {
     succeed(Command::new("sha256sum").current_dir(root().join("testdata")).args(["--check", "--quiet", "SHA256SUMS"]))
 }
 
+/// How many fuzz targets run at once.
+const FUZZED_AT_ONCE: usize = 2;
+
 /// Every fuzz target for a while, always from the same seed: a check must repeat. Needs cargo-fuzz, and the compiler's unstable flags by `RUSTC_BOOTSTRAP`.
 fn fuzz() -> Result<()> {
     if !has(&["fuzz", "--version"]) {
@@ -78,23 +81,27 @@ fn fuzz() -> Result<()> {
         Ok(text) => text.parse().with_context(|| format!("DWELL_FUZZ_SECONDS: a number, not '{text}'"))?,
         Err(_) => FUZZ_SECONDS,
     };
+    let bootstrap = |arguments: &[&str]| {
+        let mut command = cargo(arguments);
+        command.env("RUSTC_BOOTSTRAP", "1");
+        command
+    };
+    succeed(&mut bootstrap(&["fuzz", "build", "--sanitizer", "none"]))?;
     let listed = cargo(&["fuzz", "list"]).output().context("cargo fuzz list")?;
-    for target in String::from_utf8_lossy(&listed.stdout).lines() {
-        eprintln!("-- {target}, {seconds} s");
-        let limit = format!("-max_total_time={seconds}");
-        let options = [
-            "fuzz",
-            "run",
-            "--sanitizer",
-            "none",
-            target,
-            "--",
-            &limit,
-            "-seed=1",
-            "-verbosity=0",
-            "-rss_limit_mb=512",
-        ];
-        succeed(cargo(&options).env("RUSTC_BOOTSTRAP", "1").stderr(Stdio::inherit()))?;
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let limit = format!("-max_total_time={seconds}");
+    let options = ["--", &limit, "-seed=1", "-verbosity=0", "-rss_limit_mb=512"];
+    for targets in listed.lines().collect::<Vec<_>>().chunks(FUZZED_AT_ONCE) {
+        eprintln!("-- {}, {seconds} s", targets.join(" and "));
+        let run = |target| bootstrap(&[&["fuzz", "run", "--sanitizer", "none", target], &options[..]].concat());
+        let start = |command: &mut Command| command.spawn().with_context(|| format!("{command:?}"));
+        let running = targets.iter().map(|target| start(&mut run(target))).collect::<Result<Vec<_>>>()?;
+        // Each is waited for, also if another failed.
+        let ended: Vec<_> = running.into_iter().map(|mut child| child.wait()).collect();
+        for (target, status) in targets.iter().zip(ended) {
+            let status = status.with_context(|| format!("fuzz target {target}"))?;
+            ensure!(status.success(), "fuzz target {target}: {status}");
+        }
     }
     Ok(())
 }

@@ -4,9 +4,14 @@
 mod common;
 
 use common::{MICROSECONDS, Pcap, Pcapng, gzip};
+use dwell_capture::file::Stop;
 use dwell_capture::{CaptureError, CaptureFiles, FrameSource};
 use std::fs;
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
     let path = folder.join(name);
@@ -132,4 +137,43 @@ fn no_files_have_no_frames() {
     let mut files = CaptureFiles::open(Vec::<PathBuf>::new()).unwrap();
     assert!(files.next_frame().unwrap().is_none());
     assert_eq!(files.bytes_total(), Some(0));
+}
+
+/// A pipe that stays open: what came before the stop is yielded, and nothing of the files after it.
+#[test]
+fn a_stop_ends_reading() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = capture(1, 3);
+    let later = write(folder.path(), "later.pcap", &bytes);
+    // A whole number of frames, a part of a frame, a part of the file header, nothing.
+    for (length, frames) in [(bytes.len(), 3), (bytes.len() - 1, 2), (10, 0), (0, 0)] {
+        let (pipe, mut to) = io::pipe().unwrap();
+        to.write_all(&bytes[..length]).unwrap();
+        let (asked, mut ask) = io::pipe().unwrap();
+        let path = format!("/dev/fd/{}", pipe.as_raw_fd());
+        let mut files = CaptureFiles::open([Path::new(&path), &later]).unwrap().until(&Stop::when_readable(asked));
+        let asking = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(50));
+            ask.write_all(&[0]).unwrap();
+            ask
+        });
+        let mut seen = 0;
+        while files.next_frame().unwrap().is_some() {
+            seen += 1;
+        }
+        assert_eq!((seen, files.frames(), files.is_stopped()), (frames, frames, true), "{length} bytes");
+        assert_eq!(files.warnings(), [], "{length} bytes");
+        assert!(files.next_frame().unwrap().is_none(), "stopped is stopped");
+        asking.join().unwrap();
+    }
+}
+
+#[test]
+fn without_a_stop_nothing_is_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), "whole.pcap", &capture(1, 3));
+    let (asked, _ask) = io::pipe().unwrap();
+    let mut files = CaptureFiles::open([path]).unwrap().until(&Stop::when_readable(asked));
+    while files.next_frame().unwrap().is_some() {}
+    assert_eq!((files.frames(), files.is_stopped()), (3, false));
 }

@@ -5,6 +5,7 @@
 use crate::Failure;
 use crate::output::{self, Output};
 use crate::rtt::{EXPIRY, FLOW_EXPIRY, matching, picture, progress, rate};
+use crate::signals::Signals;
 use clap::{Args, ValueEnum};
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_evaluate::compare::{Comparison, MatchResult, MethodFacts, Results, SCHEMA, Settings};
@@ -62,7 +63,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PREFIX", value_delimiter = ',')]
     inside: Vec<Prefix>,
     /// Seeds of every method's hashes, 1 to N; the average of ten seeds needs ten.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::between::<u16>(1..=1000))]
     seeds: u16,
     /// The form of the results.
     #[arg(long, value_enum, default_value_t = Format::Table)]
@@ -95,12 +96,12 @@ fn method(name: &str) -> Result<Method, String> {
     })
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     let plot = arguments.plot.as_ref().map(|(path, _)| path);
     output::check_apart(&arguments.captures, arguments.output.iter().chain(plot))?;
     let settings = settings(arguments)?;
     let mut comparison = Comparison::new(&settings).map_err(|error| Failure::Usage(error.to_string()))?;
-    let mut source = CaptureFiles::open(&arguments.captures)?;
+    let mut source = CaptureFiles::open(&arguments.captures)?.until(signals.stop());
     let mut to = Output::open(arguments.output.as_deref())?;
     let plot = match &arguments.plot {
         Some((path, image)) => Some((Output::file(path)?, *image)),
@@ -128,6 +129,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Some(error) => {
             warnings.push(format!("{error}; what follows there was not read"));
             ExitCode::from(1)
+        }
+        None if source.is_stopped() => {
+            warnings.push(signals.warning());
+            signals.code()
         }
         None => ExitCode::SUCCESS,
     };

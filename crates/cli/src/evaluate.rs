@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = crate::units::count)]
     seeds: Option<u64>,
     /// Threads, instead of one per core.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = crate::units::between::<u16>(1..=u16::MAX.into()))]
     threads: Option<u16>,
     /// The record's folder, instead of experiments/record/DATE-NAME; one that was begun is continued.
     #[arg(long, value_name = "DIR")]

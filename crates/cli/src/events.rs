@@ -1,18 +1,16 @@
 //! Requests and responses from a log instead of packets: CSV with the columns `at_ns,kind,id` and, if wanted, `group`.
 
 use anyhow::{Context, Result, bail};
+use csv::StringRecord;
+use dwell_capture::file::{Source, Stop, is_stopped};
 use dwell_observe::pair::event_id;
 use dwell_types::{Leg, Match, Observation, Series, Sighting, Timestamp};
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// A log, read line by line.
 pub(crate) struct Events {
-    reader: csv::Reader<Box<dyn Read>>,
-    record: csv::StringRecord,
-    path: PathBuf,
+    lines: Lines,
     columns: Columns,
     groups: Vec<String>,
     numbers: HashMap<String, u16>,
@@ -30,37 +28,73 @@ struct Columns {
     group: Option<usize>,
 }
 
-/// Opens a file of comma-separated values; `-` is standard input.
-pub(crate) fn open_csv(path: &Path) -> Result<csv::Reader<Box<dyn Read>>> {
-    let name = path.display();
-    let source: Box<dyn Read> = if path.as_os_str() == "-" {
-        Box::new(io::stdin())
-    } else {
+/// Lines of comma-separated values under a line of names.
+pub(crate) struct Lines {
+    reader: csv::Reader<Source>,
+    record: StringRecord,
+    path: PathBuf,
+    is_stopped: bool,
+}
+
+impl Lines {
+    /// Opens a file; `-` is standard input.
+    pub(crate) fn open(path: &Path, stop: &Stop) -> Result<Self> {
+        let name = path.display();
         if path.is_dir() {
             bail!("{name}: expected a CSV file, found a directory");
         }
-        Box::new(File::open(path).with_context(|| name.to_string())?)
-    };
-    Ok(csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(source))
+        let source = Source::open(path, Some(stop)).with_context(|| name.to_string())?;
+        let reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(source);
+        Ok(Self { reader, record: StringRecord::new(), path: path.to_owned(), is_stopped: false })
+    }
+
+    /// The names of the columns.
+    pub(crate) fn names(&mut self) -> Result<&StringRecord> {
+        self.reader.headers().with_context(|| self.path.display().to_string())
+    }
+
+    /// Goes on to the next line, if there is one; there is none after a stop, nor is a part of one.
+    pub(crate) fn advance(&mut self) -> Result<bool> {
+        match self.reader.read_record(&mut self.record) {
+            Err(error) if matches!(error.kind(), csv::ErrorKind::Io(cause) if is_stopped(cause)) => {
+                self.is_stopped = true;
+                Ok(false)
+            }
+            next => next.with_context(|| self.path.display().to_string()),
+        }
+    }
+
+    /// What the line has in a column, if it has as many.
+    pub(crate) fn field(&self, column: usize) -> Option<&str> {
+        self.record.get(column)
+    }
+
+    /// Where the line stands, for errors.
+    pub(crate) fn place(&self) -> String {
+        let line = self.record.position().map_or(0, csv::Position::line);
+        format!("{}: line {line}", self.path.display())
+    }
+
+    /// Whether it was asked to stop before the end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
 }
 
 impl Events {
     /// Opens a log; `-` is standard input.
-    pub(crate) fn open(path: &Path, most_groups: usize, seed: u64) -> Result<Self> {
-        let name = path.display();
-        let mut reader = open_csv(path)?;
-        let head = reader.headers().with_context(|| name.to_string())?;
+    pub(crate) fn open(path: &Path, most_groups: usize, seed: u64, stop: &Stop) -> Result<Self> {
+        let mut lines = Lines::open(path, stop)?;
+        let head = lines.names()?;
         let column = |wanted| head.iter().position(|c| c == wanted);
         let (Some(at), Some(kind), Some(id)) = (column("at_ns"), column("kind"), column("id")) else {
             let found = head.iter().take(8).collect::<Vec<_>>().join(",");
-            bail!("{name}: line 1: expected the columns at_ns,kind,id[,group], found '{found}'");
+            bail!("{}: line 1: expected the columns at_ns,kind,id[,group], found '{found}'", path.display());
         };
         let columns = Columns { at, kind, id, group: column("group") };
         let groups = vec![if columns.group.is_some() { "other" } else { "all" }.to_owned()];
         Ok(Self {
-            reader,
-            record: csv::StringRecord::new(),
-            path: path.to_owned(),
+            lines,
             columns,
             groups,
             numbers: HashMap::new(),
@@ -74,13 +108,13 @@ impl Events {
 
     /// The next line.
     pub(crate) fn next(&mut self) -> Result<Option<Observation>> {
-        if !self.reader.read_record(&mut self.record).with_context(|| self.path.display().to_string())? {
+        if !self.lines.advance()? {
             return Ok(None);
         }
-        let field = |column| self.record.get(column).unwrap_or_default();
+        let field = |column| self.lines.field(column).unwrap_or_default();
         let (at, id) = (field(self.columns.at), field(self.columns.id));
         let Ok(at) = at.parse::<i64>() else {
-            bail!("{}: expected a whole number of nanoseconds as at_ns, found '{at}'", self.place())
+            bail!("{}: expected a whole number of nanoseconds as at_ns, found '{at}'", self.lines.place())
         };
         self.at = at;
         self.backwards += u64::from(at < self.latest);
@@ -88,23 +122,19 @@ impl Events {
         let id = event_id(self.seed, id);
         let series = Series { matching: Match::Events, leg: Leg::Both, group: self.group() };
         let sighting = Sighting { id, at: Timestamp::from_nanos(at), token: 0, series };
-        match self.record.get(self.columns.kind) {
+        match self.lines.field(self.columns.kind) {
             Some("request") => Ok(Some(Observation::Request(sighting))),
             Some("response") => Ok(Some(Observation::Response(sighting))),
             kind => {
-                bail!("{}: expected request or response as kind, found '{}'", self.place(), kind.unwrap_or_default())
+                let kind = kind.unwrap_or_default();
+                bail!("{}: expected request or response as kind, found '{kind}'", self.lines.place())
             }
         }
     }
 
-    fn place(&self) -> String {
-        let line = self.record.position().map_or(0, csv::Position::line);
-        format!("{}: line {line}", self.path.display())
-    }
-
     /// The number of this line's group; zero for those that came after the table was full.
     fn group(&mut self) -> u16 {
-        let Some(name) = self.columns.group.and_then(|column| self.record.get(column)) else { return 0 };
+        let Some(name) = self.columns.group.and_then(|column| self.lines.field(column)) else { return 0 };
         if let Some(&number) = self.numbers.get(name) {
             return number;
         }
@@ -136,6 +166,11 @@ impl Events {
     pub(crate) fn state_bytes(&self) -> usize {
         let names: usize = self.groups.iter().map(|name| 2 * name.capacity()).sum();
         names + self.groups.capacity() * size_of::<String>() + self.numbers.capacity() * size_of::<(String, u16)>()
+    }
+
+    /// Whether it was asked to stop before the end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.lines.is_stopped()
     }
 
     /// Lines that were earlier than one before them.

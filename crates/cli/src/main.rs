@@ -1,10 +1,12 @@
 //! The `dwell` command: one file per subcommand, and what they share.
 //!
-//! Results go to standard output, words to standard error. Exit code 0; 1 if the run failed; 2 for wrong usage. A closed
-//! pipe is no failure.
+//! Results go to standard output, words to standard error. Exit code 0; 1 if the run failed; 2 for wrong usage; 130 and 143
+//! after Ctrl-C and SIGTERM. A closed pipe is no failure.
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use dwell_capture::file::is_stopped;
+use signals::Signals;
 use std::io;
 use std::process::ExitCode;
 
@@ -18,9 +20,11 @@ mod compare;
 mod simulate;
 // Experiments with known truth.
 mod evaluate;
-// What the subcommands share: logs instead of packets, sizes and times on the command line, files that are whole or absent.
+// What the subcommands share: logs instead of packets, sizes and times on the command line, files that are whole or absent, and how
+// a run is ended.
 mod events;
 mod output;
+mod signals;
 mod units;
 
 /// Measures how long packets take and who makes them wait: passively, on real traffic, in a stated memory budget.
@@ -57,7 +61,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 }
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match parse() {
         Ok(arguments) => arguments,
         Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             return usage(&format!("expected a command: {}", commands()));
@@ -69,22 +73,49 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
     };
+    let signals = match Signals::watch() {
+        Ok(signals) => signals,
+        Err(error) => return failed(&error.into()),
+    };
     let result = match arguments.command {
-        Command::Rtt(arguments) => rtt::run(&arguments),
-        Command::Owd(arguments) => owd::run(&arguments),
-        Command::Compare(arguments) => compare::run(&arguments),
+        Command::Rtt(arguments) => rtt::run(&arguments, &signals),
+        Command::Owd(arguments) => owd::run(&arguments, &signals),
+        Command::Compare(arguments) => compare::run(&arguments, &signals),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
     };
     match result {
         Ok(code) => code,
         Err(Failure::Usage(words)) => usage(&words),
-        Err(Failure::Run(error)) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(Failure::Run(error)) if has_cause(&error, |e| e.kind() == io::ErrorKind::BrokenPipe) => ExitCode::SUCCESS,
         Err(Failure::Run(error)) => {
-            eprintln!("dwell: {}", chain(&error));
-            ExitCode::from(1)
+            let code = failed(&error);
+            if has_cause(&error, is_stopped) { signals.code() } else { code }
         }
     }
+}
+
+fn parse() -> Result<Arguments, clap::Error> {
+    let matches = take_signs(Arguments::command()).try_get_matches()?;
+    Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut Arguments::command()))
+}
+
+/// What the values of options are called that are numbers, sizes or times.
+const NUMBERS: [&str; 8] = ["N", "P", "BITS", "BYTES", "COUNT", "SIZE", "SIZES", "TIME"];
+
+/// Makes `-3` behind an option that takes a number its value, and no flag: the option's own words say what is expected.
+fn take_signs(command: clap::Command) -> clap::Command {
+    let take = |argument: clap::Arg| {
+        let names = argument.get_value_names().unwrap_or_default();
+        let is_number = names.iter().any(|name| NUMBERS.contains(&name.as_str()));
+        if is_number { argument.allow_hyphen_values(true) } else { argument }
+    };
+    command.mut_args(take).mut_subcommands(take_signs)
+}
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    eprintln!("dwell: {}", chain(error));
+    ExitCode::from(1)
 }
 
 fn usage(words: &str) -> ExitCode {
@@ -127,6 +158,6 @@ fn chain(error: &anyhow::Error) -> String {
     words
 }
 
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe))
+fn has_cause(error: &anyhow::Error, is_it: impl Fn(&io::Error) -> bool) -> bool {
+    error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).any(is_it)
 }

@@ -5,6 +5,7 @@ use anyhow::{Context, Result};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Refuses to write two files to one place, or a file in the place of what is read. Devices and pipes may be shared.
 pub(crate) fn check_apart<'a>(
@@ -58,14 +59,49 @@ pub(crate) enum Output {
     },
 }
 
+/// All files under construction, for a signal that ends the run.
+static PARTIALS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn partials() -> MutexGuard<'static, Vec<PathBuf>> {
+    PARTIALS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes all files under construction. Whoever writes one cannot finish it then.
+pub(crate) fn abandon() {
+    for path in partials().drain(..) {
+        // Nothing can be done about a file that cannot be removed.
+        let _ = fs::remove_file(path);
+    }
+}
+
 /// A file that is removed unless it was renamed.
-pub(crate) struct Partial(Option<PathBuf>);
+pub(crate) struct Partial(PathBuf);
+
+impl Partial {
+    /// Creates the file.
+    fn create(path: PathBuf) -> io::Result<(File, Self)> {
+        let mut partials = partials();
+        let file = File::create(&path)?;
+        partials.push(path.clone());
+        Ok((file, Self(path)))
+    }
+
+    /// Gives the file its name.
+    fn rename(self, path: &Path) -> io::Result<()> {
+        let mut partials = partials();
+        fs::rename(&self.0, path)?;
+        partials.retain(|partial| *partial != self.0);
+        Ok(())
+    }
+}
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        if let Some(path) = self.0.take() {
+        let mut partials = partials();
+        if let Some(place) = partials.iter().position(|partial| *partial == self.0) {
+            partials.swap_remove(place);
             // Nothing can be done about a file that cannot be removed.
-            let _ = fs::remove_file(path);
+            let _ = fs::remove_file(&self.0);
         }
     }
 }
@@ -97,20 +133,17 @@ impl Output {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.partial", std::process::id()));
         let neighbour = path.with_file_name(name);
-        let file = File::create(&neighbour).with_context(cannot)?;
-        Ok(Self::Whole { to: BufWriter::with_capacity(1 << 16, file), partial: Partial(Some(neighbour)), path })
+        let (file, partial) = Partial::create(neighbour).with_context(cannot)?;
+        Ok(Self::Whole { to: BufWriter::with_capacity(1 << 16, file), partial, path })
     }
 
     /// Writes out what is buffered and gives the file its name.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.flush()?;
-        if let Self::Whole { mut partial, path, .. } = self
-            && let Some(neighbour) = &partial.0
-        {
-            fs::rename(neighbour, &path).with_context(|| path.display().to_string())?;
-            partial.0 = None;
+        match self {
+            Self::Whole { partial, path, .. } => partial.rename(&path).with_context(|| path.display().to_string()),
+            Self::Stdout(_) | Self::Direct(..) => Ok(()),
         }
-        Ok(())
     }
 
     /// The error with the name of what could not be written.

@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::output::Output;
 use crate::rtt::{frames_since, progress};
+use crate::signals::Signals;
 use anyhow::Result;
 use dwell_report::facts::{Frames, Memory, Method as MethodFacts, Parameter, Span};
 use dwell_report::json;
@@ -18,7 +19,8 @@ use std::process::ExitCode;
 mod arguments;
 pub(crate) use arguments::Arguments;
 use arguments::{Format, Method, OutputArguments, PointArguments, Step};
-// What a point saw.
+// What a point saw, in a capture or in a log.
+mod log;
 mod points;
 use points::Point;
 // What their beginnings show.
@@ -29,20 +31,20 @@ use packets::Packets;
 mod sketches;
 use sketches::Sketches;
 
-pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     match &arguments.step {
-        None => compare(arguments),
-        Some(Step::Sketch(arguments)) => sketches::sketch(arguments),
+        None => compare(arguments, signals),
+        Some(Step::Sketch(arguments)) => sketches::sketch(arguments, signals),
         Some(Step::Join(arguments)) => sketches::join(arguments),
     }
 }
 
-fn compare(arguments: &Arguments) -> Result<ExitCode, Failure> {
+fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     arguments.check()?;
     let paths = arguments.paths();
-    let beginning = beginning::look(arguments)?;
+    let beginning = beginning::look(arguments, signals.stop())?;
     let ways = &beginning.ways;
-    let open = |path, shift| Point::open(path, &arguments.point, arguments.group, ways, shift);
+    let open = |path, shift| Point::open(path, &arguments.point, arguments.group, ways, shift, signals.stop());
     let mut sender = open(&paths[0], Nanos::ZERO)?;
     let mut receiver = open(&paths[1], Nanos::new(-arguments.clock_offset.get()))?;
     let mut comparison: Box<dyn Comparison> = match arguments.method {
@@ -58,6 +60,9 @@ fn compare(arguments: &Arguments) -> Result<ExitCode, Failure> {
             comparison.update(at, seen, point);
         }
         point.advance()?;
+        if point.is_stopped() {
+            break;
+        }
         if point.at().is_none() {
             comparison.end(at);
         }
@@ -69,11 +74,18 @@ fn compare(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
 
     progress.finish_and_clear();
+    let is_stopped = sender.is_stopped() || receiver.is_stopped();
+    for (at, point) in [(At::Sender, &sender), (At::Receiver, &receiver)] {
+        if point.is_stopped() || point.at().is_some() {
+            comparison.end(at);
+        }
+    }
     let answer = comparison.answer();
     outputs.take(comparison.take_intervals())?;
     let mut warnings = sender.warnings();
     warnings.extend(receiver.warnings());
     warnings.extend(doubts(&answer));
+    warnings.extend(is_stopped.then(|| signals.warning()));
     let [sent, received] = points;
     let points = Points {
         sender: facts(&sender, sent, answer.unsent[0]),
@@ -97,6 +109,9 @@ fn compare(arguments: &Arguments) -> Result<ExitCode, Failure> {
         intervals: Vec::new(),
         flows: answer.flows,
     })?;
+    if is_stopped {
+        return Ok(signals.code());
+    }
     let is_damaged = sender.damage.is_some() || receiver.damage.is_some();
     Ok(if is_damaged { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

@@ -2,11 +2,12 @@
 
 use crate::Failure;
 use crate::events::Events;
+use crate::signals::Signals;
 use dwell_capture::{CaptureError, CaptureFiles, FrameSource};
 use dwell_observe::Observer;
 use dwell_observe::parse;
 use dwell_sketch::rtt::{RttMeter, Settings, SettingsError};
-use dwell_types::{FlowKey, Frame, Match, Nanos, Sink};
+use dwell_types::{FlowKey, Frame, Match, Sink};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -15,23 +16,23 @@ use std::process::ExitCode;
 // What is asked.
 mod arguments;
 use arguments::Format;
-pub(crate) use arguments::{Arguments, KeyChoice, matching, picture, rate};
+pub(crate) use arguments::{Arguments, EXPIRY, FLOW_EXPIRY, KeyChoice, matching, picture, rate};
 // What is answered, and where it goes.
 mod reports;
 pub(crate) use reports::frames_since;
 use reports::{Observed, Outputs, Reports};
 
-pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     arguments.check()?;
     match &arguments.events {
-        Some(path) => measure_events(arguments, path),
-        None => measure_packets(arguments),
+        Some(path) => measure_events(arguments, path, signals),
+        None => measure_packets(arguments, signals),
     }
 }
 
-fn measure_packets(arguments: &Arguments) -> Result<ExitCode, Failure> {
+fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     let paths: Vec<&PathBuf> = arguments.read.iter().chain(&arguments.captures).collect();
-    let mut source = CaptureFiles::open(paths.iter().copied())?;
+    let mut source = CaptureFiles::open(paths.iter().copied())?.until(signals.stop());
     let mut observer = Observer::new(dwell_observe::Settings {
         matches: arguments.matches.clone(),
         key: arguments.key.into(),
@@ -82,8 +83,9 @@ fn measure_packets(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     reports.warn_of_disorder();
     let Some(error) = damage else {
+        let code = reports.see_end(source.is_stopped(), signals);
         reports.finish(&mut meter, &Observed::Packets(&observer), outputs)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(code);
     };
     if frames > 0 {
         // What was read before the damage is sound; the error is the last word.
@@ -94,8 +96,8 @@ fn measure_packets(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Err(Failure::Run(CaptureError::into(error)))
 }
 
-fn measure_events(arguments: &Arguments, path: &Path) -> Result<ExitCode, Failure> {
-    let mut events = Events::open(path, usize::from(arguments.max_groups), arguments.seed)?;
+fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Result<ExitCode, Failure> {
+    let mut events = Events::open(path, usize::from(arguments.max_groups), arguments.seed, signals.stop())?;
     let groups = if events.has_groups() { arguments.max_groups + 1 } else { 1 };
     let mut meter = meter(arguments, &[Match::Events], groups, events.state_bytes())?;
     let mut outputs = Outputs::open(arguments)?;
@@ -118,8 +120,9 @@ fn measure_events(arguments: &Arguments, path: &Path) -> Result<ExitCode, Failur
     if events.backwards() > 0 {
         reports.warn(format!("{}: {} lines are earlier than one before them", path.display(), events.backwards()));
     }
+    let code = reports.see_end(events.is_stopped(), signals);
     reports.finish(&mut meter, &Observed::Events(&events), outputs)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
 }
 
 fn meter(arguments: &Arguments, matches: &[Match], groups: u16, taken: usize) -> Result<RttMeter, Failure> {
@@ -129,7 +132,7 @@ fn meter(arguments: &Arguments, matches: &[Match], groups: u16, taken: usize) ->
         groups,
         method: arguments.method,
         memory: arguments.memory.saturating_sub(taken),
-        expiry: expiry(arguments),
+        expiry: arguments.expiry(),
         flow_expiry: arguments.expiry.unwrap_or(FLOW_EXPIRY),
         slots: arguments.slots,
         entry_probability: arguments.entry_probability,
@@ -149,15 +152,6 @@ fn meter(arguments: &Arguments, matches: &[Match], groups: u16, taken: usize) ->
             other => other.to_string(),
         })
     })
-}
-
-/// When requests are given up unless told otherwise: after the last retransmission of a SYN, 1 + 2 + … + 64 s.
-pub(crate) const EXPIRY: Nanos = Nanos::from_secs(128);
-/// The same for flows, which last longer.
-pub(crate) const FLOW_EXPIRY: Nanos = Nanos::from_secs(86_400);
-
-fn expiry(arguments: &Arguments) -> Nanos {
-    arguments.expiry.unwrap_or(EXPIRY)
 }
 
 /// The flow of a frame, for output that names it.

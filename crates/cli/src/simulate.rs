@@ -31,19 +31,19 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t = Traffic::Small)]
     traffic: Traffic,
     /// TCP connections, instead of the traffic's own number.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = units::whole_u32)]
     flows: Option<u32>,
     /// DNS queries, instead of the traffic's own number.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = units::whole_u32)]
     queries: Option<u32>,
     /// Time within which connections and queries begin.
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     span: Option<Nanos>,
     /// Bytes of a frame that are captured at most.
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = units::whole_u32)]
     snap_length: Option<u32>,
     /// Seed of all that is drawn.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = units::whole, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = units::whole::<u64>)]
     seed: u64,
 }
 

@@ -1,10 +1,25 @@
 //! Numbers, sizes and times as people write them.
 
 use dwell_types::Nanos;
+use std::ops::RangeInclusive;
+
+/// A whole number within these bounds.
+pub(crate) fn between<T: TryFrom<u64>>(bounds: RangeInclusive<u64>) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| bounds.contains(number));
+        let number = number.and_then(|number| T::try_from(number).ok());
+        number.ok_or_else(|| format!("expected a whole number from {} to {}", bounds.start(), bounds.end()))
+    }
+}
 
 /// A whole number from zero.
-pub(crate) fn whole(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
+pub(crate) fn whole<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
+    between(0..=u64::MAX)(text)
+}
+
+/// A whole number from zero, of 32 bits.
+pub(crate) fn whole_u32(text: &str) -> Result<u32, String> {
+    between(0..=u32::MAX.into())(text)
 }
 
 /// A whole number above zero.

@@ -1,7 +1,7 @@
 //! A fresh quick run against the record of an earlier one: what moved?
 
+use crate::case::{Scale, label};
 use crate::definition::Tolerance;
-use crate::experiment::{Scale, label};
 use crate::metrics::Summary;
 use std::collections::BTreeMap;
 use std::fmt;

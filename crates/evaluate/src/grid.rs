@@ -1,7 +1,7 @@
 //! Streams, and the configurations that see each of them: what all kinds of experiment have in common.
 
-use crate::definition::Invalid;
-use crate::experiment::Case;
+use crate::case::Case;
+use crate::value::Invalid;
 use std::collections::BTreeMap;
 
 /// A stream of a definition.

@@ -34,9 +34,14 @@
 // What is to be done.
 pub mod definition;
 pub use definition::{Definition, DefinitionError, Size};
-// The kinds of experiment, and what one run of any kind yields.
+// Values as definitions write them.
+mod value;
+// One configuration under one workload, and what a run of it yields.
+mod case;
+pub use case::{Case, Measurement, Scale, Shown, label};
+// The kinds of experiment.
 mod experiment;
-pub use experiment::{Case, Experiment, Measurement, Scale, Shown, label};
+pub use experiment::Experiment;
 // What the kinds have in common, then the kinds: delays of exchanges seen at one point.
 pub mod delay;
 mod grid;

@@ -11,7 +11,8 @@
 //! A run without an estimate is counted as missing and takes no part in any mean. An estimate or truth that is not above
 //! zero has no logarithm: such a run is missing as well.
 
-use crate::experiment::{Case, Experiment, Measurement, Scale, Shown};
+use crate::case::{Case, Measurement, Scale, Shown};
+use crate::experiment::Experiment;
 use crate::run::Run;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

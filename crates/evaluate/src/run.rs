@@ -3,7 +3,8 @@
 //! One task is one seed of one stream: the cases that see this stream take it together. Results come sorted by case and
 //! seed, so they do not depend on the number of threads, nor on which of them were there already.
 
-use crate::experiment::{Case, Experiment, Measurement};
+use crate::case::{Case, Measurement};
+use crate::experiment::Experiment;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

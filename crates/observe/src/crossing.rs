@@ -27,7 +27,7 @@
 //! between the points does not matter. Segments that offloading merges or cuts on one side have other ids there: switch it
 //! off where captures are taken (`ethtool -K … tso off gso off gro off`).
 
-use crate::group::{Group, Grouping};
+use crate::group::{Cut, Group, Grouping};
 use crate::observer::Frames;
 use crate::packet::{Packet, Tcp, Transport, port};
 use crate::parse::{self, Key, Reject};
@@ -87,6 +87,7 @@ pub struct Crossings {
     settings: Settings,
     packets: u64,
     flows: u64,
+    grouping: Option<(Grouping, Cut)>,
     frames: Frames,
     cut: u64,
 }
@@ -95,7 +96,9 @@ impl Crossings {
     /// Keeps nothing but counts.
     pub fn new(settings: Settings) -> Self {
         let seed = hash::start(settings.seed);
-        Self { settings, packets: hash::word(seed, 1), flows: hash::word(seed, 2), frames: Frames::default(), cut: 0 }
+        let (packets, flows) = (hash::word(seed, 1), hash::word(seed, 2));
+        let grouping = settings.group.map(|grouping| (grouping, Cut::new(grouping, flows)));
+        Self { settings, packets, flows, grouping, frames: Frames::default(), cut: 0 }
     }
 
     /// The packet of a frame that passes; `None` if it is not understood.
@@ -113,11 +116,11 @@ impl Crossings {
                 return None;
             }
         };
-        let (flow, name) = match self.settings.group {
+        let (flow, name) = match &self.grouping {
             None => (packet.flow.absorb(self.flows), Name::Key),
-            Some(grouping) => {
-                let group = grouping.group(&packet, &packet.flow);
-                (group.hash(self.flows), Name::Group(grouping, group))
+            Some((grouping, cut)) => {
+                let group = cut.group(&packet, &packet.flow);
+                (cut.hash(&group), Name::Group(*grouping, group))
             }
         };
         let flow = FlowId(hash::finish(flow));

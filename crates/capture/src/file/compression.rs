@@ -147,6 +147,9 @@ enum Codec {
 /// Bytes that a zstd decoder needs to recognise a frame.
 const ZSTD_START: usize = 5;
 
+/// Length of the header of a zstd block in bytes.
+const ZSTD_BLOCK_HEADER: usize = 3;
+
 /// What one call of a codec did.
 struct Step {
     consumed: usize,
@@ -220,7 +223,9 @@ impl Codec {
                 if input.is_empty() && *between_frames {
                     return Step::idle(file_ended);
                 }
-                let input = &input[..input.len().min(*next)];
+                // Asked for is a block and the header behind it, which may be damaged: the block comes first.
+                let block = if *next > ZSTD_BLOCK_HEADER { *next - ZSTD_BLOCK_HEADER } else { *next };
+                let input = &input[..input.len().min(block)];
                 match decoder.run_on_buffers(input, output) {
                     Ok(status) => {
                         *between_frames = status.remaining == 0;

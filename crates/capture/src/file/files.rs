@@ -1,8 +1,9 @@
+use super::source::{Source, Stop, is_stdin, is_stopped};
 use super::{CaptureFile, Record};
 use crate::{CaptureError, FrameSource, Warning};
 use dwell_types::Frame;
 use std::fs::{self, File};
-use std::io::{self, Read, Stdin};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Several captures, read one after the other as if they were one. `-` is standard input.
@@ -19,20 +20,8 @@ pub struct CaptureFiles {
     bytes_before: u64,
     frames_before: u64,
     bytes_total: Option<u64>,
-}
-
-enum Source {
-    File(File),
-    Stdin(Stdin),
-}
-
-impl Read for Source {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::File(file) => file.read(buffer),
-            Self::Stdin(stdin) => stdin.read(buffer),
-        }
-    }
+    stop: Option<Stop>,
+    is_stopped: bool,
 }
 
 impl CaptureFiles {
@@ -46,7 +35,18 @@ impl CaptureFiles {
             bytes_total = bytes_total.zip(length).map(|(total, length)| total + length);
         }
         let (current, warnings) = (None, Vec::new());
-        Ok(Self { paths, next: 0, current, warnings, bytes_before: 0, frames_before: 0, bytes_total })
+        let (stop, is_stopped) = (None, false);
+        Ok(Self { paths, next: 0, current, warnings, bytes_before: 0, frames_before: 0, bytes_total, stop, is_stopped })
+    }
+
+    /// Ends as if there were nothing more, after the frames that were read already, as soon as it is asked to stop.
+    pub fn until(self, stop: &Stop) -> Self {
+        Self { stop: Some(stop.clone()), ..self }
+    }
+
+    /// Whether it was asked to stop before the end.
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped
     }
 
     /// The file that the last frame came from.
@@ -74,9 +74,20 @@ impl CaptureFiles {
         self.bytes_total
     }
 
-    /// The next record, from the current file or the first after it that has one.
+    /// The next record, from the current file or the first after it that has one; none after a stop.
     #[inline(never)]
     fn next(&mut self) -> Result<Option<Record>, CaptureError> {
+        match self.read() {
+            Err(CaptureError::Io { error, .. }) if is_stopped(&error) => {
+                self.is_stopped = true;
+                self.next = self.paths.len();
+                Ok(None)
+            }
+            next => next,
+        }
+    }
+
+    fn read(&mut self) -> Result<Option<Record>, CaptureError> {
         loop {
             if let Some(file) = &mut self.current {
                 let next = file.next();
@@ -91,7 +102,8 @@ impl CaptureFiles {
             }
             let Some(path) = self.paths.get(self.next) else { return Ok(None) };
             self.next += 1;
-            self.current = Some(CaptureFile::open(path, source(path)?)?);
+            let source = Source::open(path, self.stop.as_ref()).map_err(|error| io_error(path, error))?;
+            self.current = Some(CaptureFile::open(path, source)?);
         }
     }
 }
@@ -105,10 +117,6 @@ impl FrameSource for CaptureFiles {
         let next = self.next()?;
         Ok(self.current.as_ref().zip(next).map(|(file, record)| file.frame(record)))
     }
-}
-
-fn is_stdin(path: &Path) -> bool {
-    path == Path::new("-")
 }
 
 /// Looks at a path before it is its turn; gives the file's length, if it has one.
@@ -128,13 +136,6 @@ fn check(path: &Path) -> Result<Option<u64>, CaptureError> {
     }
     File::open(path).map_err(|error| io_error(path, error))?;
     Ok(Some(metadata.len()))
-}
-
-fn source(path: &Path) -> Result<Source, CaptureError> {
-    if is_stdin(path) {
-        return Ok(Source::Stdin(io::stdin()));
-    }
-    File::open(path).map(Source::File).map_err(|error| io_error(path, error))
 }
 
 fn io_error(path: &Path, error: io::Error) -> CaptureError {

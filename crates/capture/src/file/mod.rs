@@ -17,6 +17,9 @@
 //! is skipped unread, and buffers grow only with bytes that really arrived. Decompression may take 8 MiB to 128 MiB
 //! more, as much as the window that the file was compressed with.
 
+// Bytes, and how waiting for them ends.
+mod source;
+pub use source::{Source, Stop, is_stopped};
 // Which compression, and the bytes behind it.
 mod compression;
 // The part of the stream that is held.

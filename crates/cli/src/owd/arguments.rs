@@ -30,11 +30,10 @@ pub(super) struct PointArguments {
     #[arg(long, help_heading = "What is measured")]
     pub(super) nat: bool,
     /// Bytes of a payload by which packets are told apart, where the capture has so many.
-    #[arg(long, value_name = "N", default_value_t = 40, help_heading = "What is measured")]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = crate::units::whole::<usize>, help_heading = "What is measured")]
     pub(super) payload_bytes: usize,
     /// Seed of all hashes: the same seed gives the same answer.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole, allow_negative_numbers = true,
-        help_heading = "How")]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>, help_heading = "How")]
     pub(super) seed: u64,
 
     /// An answer for each stretch of time, too, by the time of sending; 1s for JSON, CSV and plots if not given.
@@ -111,14 +110,13 @@ pub(crate) struct Arguments {
     #[arg(long, help_heading = "What is measured")]
     pub(super) reverse: bool,
     /// How far the receiver's clock is ahead of the sender's; negative if it is behind.
-    #[arg(long, value_name = "TIME", value_parser = crate::units::offset, default_value = "0", allow_hyphen_values = true,
-        help_heading = "What is measured")]
+    #[arg(long, value_name = "TIME", value_parser = crate::units::offset, default_value = "0", help_heading = "What is measured")]
     pub(super) clock_offset: Nanos,
     /// One answer for each flow, those with the most bytes first.
     #[arg(long, help_heading = "What is measured")]
     pub(super) flows: bool,
     /// So many flows.
-    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "What is measured")]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::whole::<usize>, help_heading = "What is measured")]
     pub(super) top: usize,
     /// Only flows whose name contains this, such as 10.0.0.1:443.
     #[arg(long, value_name = "TEXT", help_heading = "What is measured")]
@@ -162,8 +160,7 @@ pub(super) struct SketchArguments {
     #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value_t = FLOW_BYTES, help_heading = "How")]
     pub(super) flow_bytes: usize,
     /// How much later packets pass here than at the point whose intervals are meant, roughly: fewer intervals must be joined.
-    #[arg(long, value_name = "TIME", value_parser = crate::units::offset, default_value = "0", allow_hyphen_values = true,
-        help_heading = "How")]
+    #[arg(long, value_name = "TIME", value_parser = crate::units::offset, default_value = "0", help_heading = "How")]
     pub(super) shift: Nanos,
     /// Where the sketches go.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
@@ -183,7 +180,7 @@ pub(super) struct JoinArguments {
     #[arg(long, help_heading = "Output")]
     pub(super) intervals: bool,
     /// So many flows, those with the most bytes first, if flows were sketched.
-    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Output")]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::whole::<usize>, help_heading = "Output")]
     pub(super) top: usize,
     #[command(flatten)]
     pub(super) output: OutputArguments,

@@ -3,6 +3,7 @@
 use super::arguments::Arguments;
 use super::points::{Back, Point, Ways};
 use anyhow::Result;
+use dwell_capture::file::Stop;
 use dwell_types::{Address, Nanos, Prefix};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -25,13 +26,13 @@ pub(super) struct Beginning {
 type Sums = BTreeMap<(Address, Address), (i128, i128)>;
 
 /// Looks at the beginnings of captures that can be read twice. Which way packets go is asked for, or what is found.
-pub(super) fn look(arguments: &Arguments) -> Result<Beginning> {
+pub(super) fn look(arguments: &Arguments, stop: &Stop) -> Result<Beginning> {
     let back = if arguments.reverse { Back::Others } else { Back::None };
     let asked = Ways { from: arguments.point.from.clone(), back };
     if arguments.paths().iter().any(|path| !path.is_file()) {
         return Ok(Beginning { ways: asked, ..Beginning::default() });
     }
-    let pairs = delays(arguments, &asked)?;
+    let pairs = delays(arguments, &asked, stop)?;
     let ways = if asked.from.is_empty() { find(&pairs) } else { asked };
     let forward = pairs.iter().filter(|((source, _), _)| ways.is_forward(*source));
     let (sum, count) = forward.fold((0, 0), |(sum, count), (_, delays)| (sum + delays.0, count + delays.1));
@@ -40,9 +41,9 @@ pub(super) fn look(arguments: &Arguments) -> Result<Beginning> {
 }
 
 /// The delays between each pair of addresses, by the clocks as they are. Logs name no addresses.
-fn delays(arguments: &Arguments, ways: &Ways) -> Result<Sums> {
+fn delays(arguments: &Arguments, ways: &Ways, stop: &Stop) -> Result<Sums> {
     let [sender, receiver] = arguments.paths();
-    let open = |path| Point::open(path, &arguments.point, None, ways, Nanos::ZERO);
+    let open = |path| Point::open(path, &arguments.point, None, ways, Nanos::ZERO, stop);
     let mut sent = HashMap::new();
     let mut point = open(&sender)?;
     for _ in 0..PACKETS {

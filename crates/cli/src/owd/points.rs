@@ -1,14 +1,14 @@
 //! What a point saw, from a capture or from a log.
 
 use super::arguments::PointArguments;
-use crate::events::open_csv;
-use anyhow::{Context, Result, bail};
+use super::log::Log;
+use anyhow::Result;
+use dwell_capture::file::Stop;
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_observe::Frames;
 use dwell_observe::crossing::{Crossings, Passing, Settings};
 use dwell_observe::group::Grouping;
-use dwell_types::{Address, Crossing, FlowId, FlowKey, Nanos, PacketId, Prefix, Timestamp, hash};
-use std::io::Read;
+use dwell_types::{Address, Crossing, FlowKey, Nanos, Prefix, Timestamp};
 use std::path::{Path, PathBuf};
 
 /// One point, and the next packet that passes it.
@@ -93,12 +93,13 @@ impl Point {
         group: Option<Grouping>,
         ways: &Ways,
         shift: Nanos,
+        stop: &Stop,
     ) -> Result<Self> {
         let side = if arguments.crossings {
-            Side::Log(Log::open(path, arguments.seed)?)
+            Side::Log(Log::open(path, arguments.seed, stop)?)
         } else {
             Side::Capture {
-                source: CaptureFiles::open([path])?,
+                source: CaptureFiles::open([path])?.until(stop),
                 crossings: Crossings::new(Settings {
                     key: arguments.key.into(),
                     nat: arguments.nat,
@@ -166,7 +167,9 @@ impl Point {
 
     fn read(&mut self) -> Result<Option<Seen>> {
         let (source, crossings, passing, ways) = match &mut self.side {
-            Side::Log(log) => return log.next(),
+            Side::Log(log) => {
+                return Ok(log.next()?.map(|crossing| Seen { crossing, is_reverse: false }));
+            }
             Side::Capture { source, crossings, passing, ways } => (source, crossings, passing, ways),
         };
         loop {
@@ -213,6 +216,14 @@ impl Point {
         }
     }
 
+    /// Whether it was asked to stop before the end.
+    pub(super) fn is_stopped(&self) -> bool {
+        match &self.side {
+            Side::Capture { source, .. } => source.is_stopped(),
+            Side::Log(log) => log.is_stopped(),
+        }
+    }
+
     /// What the reader must know.
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings = match &self.side {
@@ -233,75 +244,5 @@ impl Point {
         }
         warnings.extend(self.damage.clone());
         warnings
-    }
-}
-
-/// A log of crossings.
-struct Log {
-    reader: csv::Reader<Box<dyn Read>>,
-    record: csv::StringRecord,
-    path: PathBuf,
-    at: usize,
-    packet: usize,
-    flow: Option<usize>,
-    bytes: Option<usize>,
-    packets: u64,
-    flows: u64,
-}
-
-impl Log {
-    fn open(path: &Path, seed: u64) -> Result<Self> {
-        let name = path.display();
-        let mut reader = open_csv(path)?;
-        let head = reader.headers().with_context(|| name.to_string())?;
-        let column = |wanted| head.iter().position(|c| c == wanted);
-        let (Some(at), Some(packet)) = (column("at_ns"), column("packet")) else {
-            let found = head.iter().take(8).collect::<Vec<_>>().join(",");
-            bail!("{name}: line 1: expected the columns at_ns,packet[,flow][,bytes], found '{found}'");
-        };
-        let (flow, bytes) = (column("flow"), column("bytes"));
-        let seed = hash::start(seed);
-        Ok(Self {
-            reader,
-            record: csv::StringRecord::new(),
-            path: path.to_owned(),
-            at,
-            packet,
-            flow,
-            bytes,
-            packets: hash::word(seed, 1),
-            flows: hash::word(seed, 2),
-        })
-    }
-
-    fn next(&mut self) -> Result<Option<Seen>> {
-        if !self.reader.read_record(&mut self.record).with_context(|| self.path.display().to_string())? {
-            return Ok(None);
-        }
-        let field = |column| self.record.get(column).unwrap_or_default();
-        let at = self.number(field(self.at), "nanoseconds as at_ns")?;
-        let bytes = match self.bytes {
-            Some(column) => self.number(field(column), "bytes as bytes")?,
-            None => 0,
-        };
-        let crossing = Crossing {
-            packet: PacketId(hash::bytes(self.packets, field(self.packet).as_bytes())),
-            flow: FlowId(hash::bytes(self.flows, self.flow.map(field).unwrap_or_default().as_bytes())),
-            at: Timestamp::from_nanos(at),
-            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
-        };
-        Ok(Some(Seen { crossing, is_reverse: false }))
-    }
-
-    fn number(&self, text: &str, what: &str) -> Result<i64> {
-        let Ok(number) = text.parse() else {
-            let line = self.record.position().map_or(0, csv::Position::line);
-            bail!("{}: line {line}: expected a whole number of {what}, found '{text}'", self.path.display())
-        };
-        Ok(number)
-    }
-
-    fn flow_name(&self) -> String {
-        self.flow.and_then(|column| self.record.get(column)).unwrap_or("all").to_owned()
     }
 }

@@ -7,6 +7,7 @@ use super::{Answer, Comparison, Outputs, describe};
 use crate::Failure;
 use crate::output::{self, Output};
 use crate::rtt::progress;
+use crate::signals::Signals;
 use anyhow::{Context, Result, bail};
 use dwell_report::facts::{Memory, Method as MethodFacts, Parameter, Span};
 use dwell_report::owd::{Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
@@ -173,13 +174,13 @@ impl Comparison for Sketches<'_> {
 }
 
 /// `dwell owd sketch`.
-pub(super) fn sketch(arguments: &SketchArguments) -> Result<ExitCode, Failure> {
+pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<ExitCode, Failure> {
     output::check_apart([&arguments.capture], [&arguments.output])?;
     let params = params(arguments.sketch_bytes, arguments.flows.then_some(arguments.flow_bytes), &arguments.point)?;
     let mut flows = FlowList::new(if arguments.flows { MOST_FLOWS } else { 0 });
     let mut cutter = cutter(&params, &arguments.point, arguments.shift)?;
     let ways = Ways { from: arguments.point.from.clone(), back: Back::None };
-    let mut point = Point::open(&arguments.capture, &arguments.point, None, &ways, Nanos::ZERO)?;
+    let mut point = Point::open(&arguments.capture, &arguments.point, None, &ways, Nanos::ZERO, signals.stop())?;
     let mut to = Output::file(&arguments.output)?;
     let progress = progress(point.progress().0);
     let mut packets = 0u64;
@@ -202,6 +203,10 @@ pub(super) fn sketch(arguments: &SketchArguments) -> Result<ExitCode, Failure> {
     to.finish()?;
     for warning in point.warnings() {
         eprintln!("dwell: warning: {warning}");
+    }
+    if point.is_stopped() {
+        eprintln!("dwell: warning: {}", signals.warning());
+        return Ok(signals.code());
     }
     Ok(if point.damage.is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KEY", help_heading = "What is measured")]
     pub(super) group: Option<Grouping>,
     /// Groups beyond so many go into "other".
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=8191),
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = crate::units::between::<u16>(1..=8191),
         help_heading = "What is measured")]
     pub(super) max_groups: u16,
     /// Which addresses count in a tunnel.
@@ -72,14 +72,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value = "64MiB", help_heading = "How")]
     pub(super) memory: usize,
     /// Slots of each fridge, instead of what fits the memory.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..), help_heading = "How")]
+    #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(2..=u32::MAX.into()), help_heading = "How")]
     pub(super) slots: Option<u32>,
     /// Share of the requests that enter each fridge, instead of one found while running.
     #[arg(long, value_name = "P", value_parser = probability, help_heading = "How")]
     pub(super) entry_probability: Option<f64>,
     /// Bits that an array or a fridge keeps of an id; more let fewer responses meet a false entry. 32 in an array; 16 in a
     /// fridge, or as many as the number of a slot has if that is more.
-    #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(1..=32), help_heading = "How")]
+    #[arg(long, value_name = "BITS", value_parser = crate::units::between::<u32>(1..=32), help_heading = "How")]
     pub(super) fingerprint_bits: Option<u32>,
     /// No delay is longer: what --method stages, timebloom, bloomtime, ale-u, ale-e and ddbf must know. A sixteenth of the
     /// expiry unless given.
@@ -89,8 +89,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = rate, help_heading = "How")]
     pub(super) rate: Option<f64>,
     /// Seed of all hashes: the same seed gives the same answer.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole, allow_negative_numbers = true,
-        help_heading = "How")]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>, help_heading = "How")]
     pub(super) seed: u64,
 
     /// A report for each stretch of time instead of one for all.
@@ -177,7 +176,17 @@ pub(crate) fn picture(path: &str) -> Result<(PathBuf, Image), String> {
     Ok((path, image))
 }
 
+/// When requests are given up unless told otherwise: after the last retransmission of a SYN, 1 + 2 + … + 64 s.
+pub(crate) const EXPIRY: Nanos = Nanos::from_secs(128);
+/// The same for flows, which last longer.
+pub(crate) const FLOW_EXPIRY: Nanos = Nanos::from_secs(86_400);
+
 impl Arguments {
+    /// When requests are given up, but those of flows.
+    pub(super) fn expiry(&self) -> Nanos {
+        self.expiry.unwrap_or(EXPIRY)
+    }
+
     /// What the flags' own parsers cannot see.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let usage = |words: &str| Err(Failure::Usage(words.to_owned()));

@@ -4,6 +4,7 @@ use super::arguments::{AmbiguousChoice, Arguments, Format};
 use crate::Failure;
 use crate::events::Events;
 use crate::output::Output;
+use crate::signals::Signals;
 use anyhow::Result;
 use dwell_observe::{Frames, Observer};
 use dwell_report::facts::{self, Memory, Parameter, Span};
@@ -16,6 +17,7 @@ use dwell_sketch::rtt::{Array, Filters, Method, RttMeter};
 use dwell_types::{FlowKey, Nanos, Series, Timestamp};
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::process::ExitCode;
 
 /// Where the observations came from.
 pub(super) enum Observed<'a> {
@@ -150,7 +152,7 @@ impl Reports {
         let mut parameters = BTreeMap::new();
         parameters.insert("ambiguous", Parameter::Text(name.to_owned()));
         parameters.insert("seed", Parameter::Integer(arguments.seed));
-        let expiry = super::expiry(arguments);
+        let expiry = arguments.expiry();
         parameters.insert("expiry_ns", Parameter::Integer(expiry.get().unsigned_abs()));
         if let Some(bits) = arguments.fingerprint_bits {
             parameters.insert("fingerprint_bits", Parameter::Integer(u64::from(bits)));
@@ -213,6 +215,15 @@ impl Reports {
                  wrong{order}"
             ));
         }
+    }
+
+    /// Notes how reading ended; gives the exit code of that.
+    pub(super) fn see_end(&mut self, is_stopped: bool, signals: &Signals) -> ExitCode {
+        if !is_stopped {
+            return ExitCode::SUCCESS;
+        }
+        self.warn(signals.warning());
+        signals.code()
     }
 
     /// Whether `at` is behind the present interval. What comes late counts where it comes; intervals without anything

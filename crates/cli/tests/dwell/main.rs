@@ -17,8 +17,9 @@ mod owd;
 mod compare;
 // Experiments.
 mod evaluate;
-// What people get wrong, and systems that fail.
+// What people get wrong, systems that fail, and runs that are ended.
 mod pipes;
+mod signals;
 mod usage;
 // Captures of all the world, if there are any here.
 mod captures;

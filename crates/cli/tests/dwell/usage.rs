@@ -68,14 +68,17 @@ fn wrong_flags_are_wrong_usage() {
         (&["rtt", "ntp.pcap", "--memory", "1KiB"], &["--memory", "KiB would do"]),
         (&["rtt", "ntp.pcap", "--memory", "much"], &["'much'", "--memory", "64KiB"]),
         (&["rtt", "ntp.pcap", "--slots", "100"], &["--slots", "--method fridge"]),
-        (&["rtt", "ntp.pcap", "--method", "fridge", "--slots", "1"], &["--slots", "2.."]),
+        (&["rtt", "ntp.pcap", "--method", "fridge", "--slots", "1"], &["--slots", "from 2 to"]),
         (&["rtt", "ntp.pcap", "--entry-probability", "0.5"], &["--entry-probability", "--method fridge"]),
         (&["rtt", "ntp.pcap", "--method", "fridge", "--entry-probability", "2"], &["--entry-probability", "at most 1"]),
         (
             &["rtt", "ntp.pcap", "--method", "fridge", "--entry-probability", "NaN"],
             &["--entry-probability", "at most 1"],
         ),
-        (&["rtt", "ntp.pcap", "--method", "fridge", "--fingerprint-bits", "33"], &["--fingerprint-bits", "1..=32"]),
+        (
+            &["rtt", "ntp.pcap", "--method", "fridge", "--fingerprint-bits", "33"],
+            &["--fingerprint-bits", "from 1 to 32"],
+        ),
         (&["rtt", "ntp.pcap", "--longest", "8s"], &["--longest", "--method stages, timebloom", "ddbf"]),
         (&["rtt", "ntp.pcap", "--method", "ddbf", "--rate", "8"], &["--rate", "--method timebloom"]),
         (&["rtt", "ntp.pcap", "--method", "timebloom", "--rate", "NaN"], &["--rate", "above 0"]),
@@ -105,6 +108,36 @@ fn wrong_flags_are_wrong_usage() {
     for (arguments, words) in cases {
         assert_refused(2, arguments, words);
     }
+}
+
+/// Every option that takes a number, a size or a time, as the help lists them: `-3` is its value, and refused by it.
+#[test]
+fn numbers_below_zero_are_told_what_is_expected() {
+    let mut options = 0;
+    for command in
+        [&["rtt"][..], &["owd"], &["owd", "sketch"], &["owd", "join"], &["compare"], &["simulate"], &["evaluate"]]
+    {
+        let help = String::from_utf8(dwell(&[command, &["--help"]].concat()).ok().out).unwrap();
+        for line in help.lines() {
+            let Some((name, value)) = line.trim().split_once(" <") else { continue };
+            let (name, value) = (name.rsplit(' ').next().unwrap(), value.split('>').next().unwrap());
+            let is_number = ["N", "P", "BITS", "BYTES", "COUNT", "SIZE", "SIZES", "TIME"].contains(&value);
+            if !name.starts_with('-') || !is_number || ["--clock-offset", "--shift"].contains(&name) {
+                continue;
+            }
+            options += 1;
+            for number in ["-3", "-3.5", "-3ms", "-64KiB"] {
+                let run = dwell(&[command, &[name, number]].concat());
+                assert_refusal(&run, 2, &[&format!("'{number}'"), name, "expected"]);
+            }
+        }
+    }
+    assert!(options > 30, "{options}");
+    let log = "at_ns,packet\n1,a\n";
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a"), log).unwrap();
+    fs::write(folder.path().join("b"), log).unwrap();
+    dwell_in(folder.path(), &["owd", "--crossings", "a", "b", "--clock-offset", "-3ms"]).ok();
 }
 
 #[test]

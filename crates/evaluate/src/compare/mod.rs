@@ -4,8 +4,8 @@
 //! observation goes to the exact meter of its rule and to one meter per method, memory and seed. Seeds differ in the
 //! meters' hashes alone, so what varies over them is what the method adds to the same exchanges.
 
+use crate::case::{Case, Measurement, Scale};
 use crate::delay::{QUANTILES, SHOWN, compare_quantiles};
-use crate::experiment::{Case, Measurement, Scale};
 use crate::metrics::{self, Summary};
 use crate::run::Run;
 use dwell_sketch::distribution::{Ambiguous, Distribution};

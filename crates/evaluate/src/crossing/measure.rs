@@ -1,5 +1,5 @@
 use super::method::{Configuration, Pair};
-use crate::experiment::{Measurement, Scale};
+use crate::case::{Measurement, Scale};
 use dwell_simulate::crossing::{Passage, Passages, Settings, Truth};
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::lda::Params;

@@ -1,5 +1,5 @@
-use crate::definition::Invalid;
 use crate::grid::Configured;
+use crate::value::Invalid;
 use dwell_simulate::crossing::ProbeTimes;
 use dwell_simulate::crossing::{Passage, Settings};
 use dwell_sketch::lda::{CellSize, Expected, Lda, Params};

@@ -1,9 +1,9 @@
 //! How long does one way take, and how much is lost, between two points? Sketches of [`dwell_sketch::lda`] and what they are
 //! compared with, against streams of [`dwell_simulate::crossing`].
 
-use crate::definition::Invalid;
-use crate::experiment::{Case, Measurement, Shown};
+use crate::case::{Case, Measurement, Shown};
 use crate::grid::{Grid, Tables};
+use crate::value::Invalid;
 
 // The streams of a definition.
 mod workload;

@@ -1,6 +1,6 @@
-use crate::definition::Invalid;
 use crate::delay::DelaysEntry;
 use crate::grid::Named;
+use crate::value::Invalid;
 use dwell_simulate::crossing::{Loss, Passages, Settings};
 use serde::Deserialize;
 

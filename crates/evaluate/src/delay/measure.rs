@@ -1,7 +1,7 @@
 use super::QUANTILES;
 use super::method::Configuration;
 use super::workload::Stream;
-use crate::experiment::{Measurement, Scale};
+use crate::case::{Measurement, Scale};
 use dwell_simulate::Delays;
 use dwell_simulate::exchange::{ExchangeWorkload, Workload};
 use dwell_sketch::distribution::{Ambiguous, Distribution};

@@ -1,9 +1,9 @@
-use super::Parameters;
-use crate::definition::{Invalid, Number};
 use crate::grid::Configured;
+use crate::value::{Invalid, Number};
 use dwell_sketch::rtt::{Method, RttMeter, Settings};
 use dwell_types::{Match, Nanos};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// One entry of `[[delay.methods]]`: a method, and lists of parameters of which every combination is a configuration.
 #[derive(Deserialize)]
@@ -145,8 +145,8 @@ impl Configured for Configuration {
         self.method.name()
     }
 
-    fn parameters(&self) -> Parameters {
-        let mut parameters = Parameters::new();
+    fn parameters(&self) -> BTreeMap<String, f64> {
+        let mut parameters = BTreeMap::new();
         let mut add = |name: &str, value: f64| parameters.insert(name.to_owned(), value);
         match self.size {
             Size::Unbounded => None,

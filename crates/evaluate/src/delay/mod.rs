@@ -1,10 +1,9 @@
 //! How long do responses take, seen at one point? Methods of [`dwell_sketch::rtt`] against streams of
 //! [`dwell_simulate::exchange`].
 
-use crate::definition::Invalid;
-use crate::experiment::{Case, Measurement, Shown};
+use crate::case::{Case, Measurement, Shown};
 use crate::grid::{Grid, Tables};
-use std::collections::BTreeMap;
+use crate::value::Invalid;
 
 // The streams of a definition.
 mod workload;
@@ -76,6 +75,3 @@ impl Delay {
         measure::run(stream, &configurations, seed)
     }
 }
-
-/// Parameters that a table shows, by name.
-type Parameters = BTreeMap<String, f64>;

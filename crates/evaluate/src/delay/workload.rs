@@ -1,5 +1,5 @@
-use crate::definition::Invalid;
 use crate::grid::Named;
+use crate::value::Invalid;
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, Bursts, End, ExchangeWorkload, Settings};
 use dwell_types::{Nanos, Timestamp};

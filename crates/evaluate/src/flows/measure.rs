@@ -1,6 +1,6 @@
 use super::method::{Arrival, Configuration, MethodName, Pair};
 use super::workload::Stream;
-use crate::experiment::{Measurement, Scale};
+use crate::case::{Measurement, Scale};
 use dwell_simulate::crossing::flows::{FlowWorkload, Passage};
 use dwell_sketch::lds::{Comparison, Figure, Listed, Rule};
 use dwell_sketch::rli::Rli;

@@ -1,5 +1,5 @@
-use crate::definition::Invalid;
 use crate::grid::Configured;
+use crate::value::Invalid;
 use dwell_sketch::flow_table::FlowTable;
 use dwell_sketch::lds::{Lds, Params};
 use dwell_sketch::mpe::Mpe;

@@ -1,9 +1,9 @@
 //! How long does each flow's way take, between two points? The sketch of [`dwell_sketch::lds`] and what it is compared with,
 //! against streams of [`dwell_simulate::crossing::flows`].
 
-use crate::definition::Invalid;
-use crate::experiment::{Case, Measurement, Shown};
+use crate::case::{Case, Measurement, Shown};
 use crate::grid::{Grid, Tables};
+use crate::value::Invalid;
 
 // The streams of a definition.
 mod workload;

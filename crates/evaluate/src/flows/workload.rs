@@ -1,5 +1,5 @@
-use crate::definition::Invalid;
 use crate::grid::Named;
+use crate::value::Invalid;
 use dwell_simulate::crossing::flows::{FlowSettings, FlowWorkload};
 use dwell_types::Nanos;
 use serde::Deserialize;

@@ -2,7 +2,7 @@
 //! interruption is recognised.
 
 use super::{RecordError, write as write_file};
-use crate::experiment::{Case, Measurement, Scale};
+use crate::case::{Case, Measurement, Scale};
 use crate::run::Run;
 use std::collections::BTreeMap;
 use std::io;

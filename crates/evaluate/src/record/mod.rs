@@ -11,8 +11,8 @@
 //! Runs are appended to `cases.csv` as they finish. A record that was begun is continued by the same program with the same
 //! definition only: a mixture of two would be a record of neither.
 
+use crate::case::Case;
 use crate::definition::{Definition, Size};
-use crate::experiment::Case;
 use crate::metrics::Summary;
 use crate::run::Run;
 use serde::{Deserialize, Serialize};

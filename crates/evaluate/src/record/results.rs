@@ -1,4 +1,4 @@
-use crate::experiment::label;
+use crate::case::label;
 use crate::metrics::Summary;
 use std::io::{self, Write};
 

@@ -1,16 +1,30 @@
-use crate::group::is_own;
-use dwell_types::{FlowKey, Leg, Observation, Prefix};
+use dwell_types::{FlowKey, Leg, Match, Observation, Prefix, Series};
+
+/// Whether the request of an observation had the key of the packet itself, and not the reversed one, as far as the
+/// packet tells: a request has, most responses have not.
+///
+/// The *sum* of a handshake ends with a packet of the side that asked, and an edge of the spin bit follows another in
+/// the same direction. The end of a `tcp-flow` may come from either side: the higher port is taken for the client's,
+/// which is a guess and decides only under which name a response is counted that no request fits.
+#[inline]
+pub(super) fn is_own(seen: &Observation, packet: &FlowKey) -> bool {
+    let Observation::Response(sighting) = seen else { return true };
+    match sighting.series {
+        Series { matching: Match::QuicSpin, .. } | Series { leg: Leg::Sum, .. } => true,
+        Series { matching: Match::TcpFlow, .. } => packet.source_port > packet.destination_port,
+        _ => false,
+    }
+}
 
 /// The legs of what one packet is, named after the way of the request: outward, inward, inside, outside.
-pub(super) struct Legs<'a> {
-    packet: &'a FlowKey,
+pub(super) struct Legs {
     there: Leg,
     back: Leg,
 }
 
-impl<'a> Legs<'a> {
+impl Legs {
     /// `None` if nothing is named inside.
-    pub(super) fn new(inside: &[Prefix], packet: &'a FlowKey) -> Option<Self> {
+    pub(super) fn new(inside: &[Prefix], packet: &FlowKey) -> Option<Self> {
         if inside.is_empty() {
             return None;
         }
@@ -21,12 +35,11 @@ impl<'a> Legs<'a> {
             Leg::Inward => Leg::Outward,
             same => same,
         };
-        Some(Self { packet, there, back })
+        Some(Self { there, back })
     }
 
-    /// Names the leg; the sum of a handshake stays the sum.
-    pub(super) fn name(&self, seen: &mut Observation) {
-        let own = is_own(seen, self.packet);
+    /// Names the leg of a request with the packet's `own` key, or with the reversed one; the sum of a handshake stays the sum.
+    pub(super) fn name(&self, seen: &mut Observation, own: bool) {
         let (Observation::Request(sighting) | Observation::Response(sighting)) = seen;
         if sighting.series.leg != Leg::Sum {
             sighting.series.leg = if own { self.there } else { self.back };

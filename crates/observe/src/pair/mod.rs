@@ -40,14 +40,14 @@ mod spin;
 pub use spin::Quic;
 // Which part of the way.
 mod leg;
-use leg::Legs;
+use leg::{Legs, is_own};
 // Lines of a log.
 mod event;
 pub use event::event_id;
 
 use crate::group::Groups;
 use crate::packet::{Packet, Tcp, Transport};
-use dwell_types::{FlowKey, Match, Prefix, Sink, Timestamp};
+use dwell_types::{FlowKey, Match, Observation, Prefix, Sink, Timestamp};
 use ids::Ids;
 use seen::Gather;
 use spin::Spin;
@@ -114,11 +114,14 @@ impl Pairing {
         let legs = Legs::new(&self.inside, &packet.flow);
         let mut groups = self.groups.as_mut().map(|groups| groups.of(&packet));
         observe(self.rules, &self.ids, &mut self.spin, &packet, at, &mut |mut seen| {
+            let own = is_own(&seen, &packet.flow);
             if let Some(legs) = &legs {
-                legs.name(&mut seen);
+                legs.name(&mut seen, own);
             }
             if let Some(groups) = &mut groups {
-                groups.name(&mut seen);
+                let group = groups.number(own, matches!(seen, Observation::Request(_)));
+                let (Observation::Request(sighting) | Observation::Response(sighting)) = &mut seen;
+                sighting.series.group = group;
             }
             sink.take(seen);
         });
@@ -222,7 +225,7 @@ fn tcp<S: Sink>(rules: Rules, key: &FlowKey, segment: &Tcp<'_>, to: &mut Gather<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dwell_types::{Address, Leg, Observation, Sighting, protocol};
+    use dwell_types::{Address, Leg, Sighting, protocol};
 
     /// From 10.0.0.1, port 50,000, to 192.0.2.7, port 443.
     pub(super) fn flow(protocol: u8) -> FlowKey {
@@ -368,6 +371,30 @@ mod tests {
         let key = FlowKey { destination_port: 443, ..key };
         let seen = Pair::between(&Match::ALL, key).client_udp(&payload).seen;
         assert_eq!(seen.iter().map(|o| sighting(o).series.matching).collect::<Vec<_>>(), [Match::Ntp]);
+    }
+
+    #[test]
+    fn a_response_is_in_the_group_of_its_request() {
+        let grouping = Groups::new("src/24".parse().unwrap(), 10, 1);
+        let mut pairing = Pairing::new(&[Match::TcpHandshake, Match::TcpAck], Vec::new(), Some(grouping), 1);
+        let mut groups = |source: u32, destination: u32, flags: u8| {
+            let (source, destination) = (Address::v4(source), Address::v4(destination));
+            let flow = FlowKey { source, destination, ..flow(protocol::TCP) };
+            let transport = Transport::Tcp(segment(flags, 1, 1));
+            let packet = Packet { flow, vlan: None, dscp: 0, identification: 0, length: 40, transport };
+            let mut groups = Vec::new();
+            let at = Timestamp::from_nanos(1);
+            pairing.observe(&packet, at, &mut |seen| groups.push(sighting(&seen).series.group));
+            groups
+        };
+        let (client, server) = (0x0a01_0203, 0xc000_0201);
+        assert_eq!(groups(client, server, Tcp::SYN), [1, 1, 1]);
+        // Two responses to the client's requests, then two requests of the server.
+        assert_eq!(groups(server, client, Tcp::SYN | Tcp::ACK), [1, 1, 2, 2]);
+        // Answers of before (the server asked), sum (the client did) and to the server's SYN, by others of the same groups.
+        assert_eq!(groups(client + 6, server + 7, Tcp::ACK), [2, 1, 2]);
+        let names: Vec<_> = (0..3).map(|number| pairing.groups().unwrap().name(number)).collect();
+        assert_eq!(names, ["other", "src=10.1.2.0/24", "src=192.0.2.0/24"]);
     }
 
     #[test]

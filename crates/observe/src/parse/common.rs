@@ -1,10 +1,11 @@
 //! The layout that nearly all packets have. `None` for every other, errors included; else what the walk over all layers
 //! gives. One function per version of IP, so that whoever uses the packet at once need not ask again which it is.
 
+use super::key::Key;
 use super::link::ether_type;
 use super::rest::{Rest, long, number};
+use super::transport as headers;
 use super::tunnel::UdpTunnel;
-use super::{Key, transport as headers};
 use crate::packet::{Packet, Transport};
 use dwell_types::{Address, FlowKey, protocol};
 

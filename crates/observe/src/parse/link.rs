@@ -1,7 +1,7 @@
-use super::Reject;
 use super::ip;
+use super::next::{Next, Step};
+use super::reject::Reject;
 use super::rest::{Layer, Rest, number};
-use super::walk::Next;
 use dwell_types::LinkType;
 
 /// Numbers of Ethernet's type field (IANA, IEEE 802 numbers).
@@ -21,9 +21,6 @@ pub(super) mod ether_type {
 
 /// Ethernet type fields up to this are lengths in bytes (IEEE 802.3 §3.2.6).
 const LONGEST_LENGTH: u16 = 1500;
-
-/// What follows a header that was taken.
-pub(super) type Step = Result<Next, Reject>;
 
 /// What stands behind a type field.
 #[inline(always)]

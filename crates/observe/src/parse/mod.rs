@@ -31,11 +31,16 @@
 use crate::packet::Packet;
 use dwell_types::LinkType;
 
+// Which header of a tunnelled packet counts.
+mod key;
+pub use key::Key;
 // Why a frame yields no packet.
 mod reject;
 pub use reject::Reject;
 // The bytes not parsed yet.
 mod rest;
+// The header that stands at their front.
+mod next;
 // The layout that nearly all packets have, inline.
 mod common;
 use common::Link;
@@ -51,17 +56,6 @@ mod ip;
 mod tunnel;
 // TCP, UDP, ICMP.
 mod transport;
-
-/// Which IP header of a tunnelled packet gives it its flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Key {
-    /// The innermost: the hosts that talk through the tunnel.
-    #[default]
-    Inner,
-    /// The outermost: the tunnel's own ends. GRE and IP in IP have no transport of their own there, so that their packets
-    /// are rejected as [`Reject::Transport`].
-    Outer,
-}
 
 /// Parses the headers of one frame. `wire_length` is its length before it was cut at the snap length, in bytes; a value
 /// below `bytes.len()` is taken for that.

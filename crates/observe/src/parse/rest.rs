@@ -1,4 +1,4 @@
-use super::Reject;
+use super::reject::Reject;
 
 /// The bytes not parsed yet.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-use super::Reject;
+use super::reject::Reject;
 use super::rest::{Layer, Rest, long, number};
 use crate::packet::Tcp;
 

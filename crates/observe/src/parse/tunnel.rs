@@ -1,7 +1,7 @@
-use super::Reject;
-use super::link::{self, Step, ether_type};
+use super::link::{self, ether_type};
+use super::next::{Next, Step};
+use super::reject::Reject;
 use super::rest::{Layer, Rest, number};
-use super::walk::Next;
 
 /// A tunnel over UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

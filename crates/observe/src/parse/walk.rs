@@ -1,7 +1,10 @@
 use super::ip::{self, Fragment, next_header};
+use super::key::Key;
+use super::next::Next;
+use super::reject::Reject;
 use super::rest::{Layer, Rest, number};
 use super::tunnel::{self, UdpTunnel};
-use super::{Key, Reject, link, transport};
+use super::{link, transport};
 use crate::packet::port;
 use crate::packet::{Packet, Transport};
 use dwell_types::{Address, FlowKey, LinkType, protocol};
@@ -9,20 +12,6 @@ use dwell_types::{Address, FlowKey, LinkType, protocol};
 /// How many headers in a row are followed behind that of the link type, each VLAN tag and MPLS label counting as one, IPv6
 /// extension headers and the transport header not.
 pub const LAYERS: usize = 32;
-
-/// What stands at the front of the bytes not parsed yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    Ethernet,
-    Vlan,
-    Mpls,
-    Pppoe,
-    Ppp,
-    Ipv4,
-    Ipv6,
-    Gre,
-    PrecisionTime,
-}
 
 /// What a frame must hold to be a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

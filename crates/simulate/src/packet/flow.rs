@@ -5,13 +5,11 @@
 //! later. So every response knows when its cause passed, and the truth needs no pairing.
 
 use super::address::{is_v6, key};
+use super::event::{Agenda, Due, Event, Passage, Segment, Side, Timer};
 use super::frame::{Builder, IpHeader, TcpHeader, segment_size};
-use super::settings::Model;
 use super::truth::{Copies, Record};
-use super::workload::Event;
 use crate::chance::Chance;
 use crate::distribution::rounded;
-use crate::wheel::Wheel;
 use dwell_types::{FlowKey, Leg, Match, protocol};
 
 const FIN: u8 = 0x01;
@@ -31,13 +29,6 @@ const RETRANSMIT: i64 = 200 * MILLISECOND;
 const FIRST_WINDOW: u32 = 10;
 const LARGEST_WINDOW: u32 = 64;
 
-/// One of the two ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
-    Client,
-    Server,
-}
-
 impl Side {
     fn other(self) -> Self {
         match self {
@@ -45,22 +36,6 @@ impl Side {
             Self::Server => Self::Client,
         }
     }
-}
-
-/// A segment on its way past the point.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Segment {
-    pub(super) flow: u32,
-    from: Side,
-    flags: u8,
-    /// Sent before, whether or not that passed the point.
-    resent: bool,
-    length: u16,
-    sequence: u32,
-    acknowledgement: u32,
-    timestamps: (u32, u32),
-    /// The segment whose end is acknowledged.
-    answered: Passage,
 }
 
 /// What a segment says, but for what it acknowledges.
@@ -72,42 +47,12 @@ struct Content {
     resent: bool,
 }
 
-/// When a segment passed the point, and when its first copy did; in nanoseconds.
-#[derive(Clone, Copy, Debug, Default)]
-struct Passage {
-    at: i64,
-    first: i64,
-}
-
 impl Segment {
     /// Sequence number after the segment.
     fn end(&self) -> u32 {
         let flags = u32::from(self.flags & SYN != 0) + u32::from(self.flags & FIN != 0);
         self.sequence.wrapping_add(u32::from(self.length)).wrapping_add(flags)
     }
-}
-
-/// What an end does later, if it is still needed then.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Timer {
-    pub(super) flow: u32,
-    side: Side,
-    what: Due,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Due {
-    /// Acknowledge what arrived up to here, if nothing has yet.
-    Acknowledge(u32),
-    /// Send again what begins here.
-    Retransmit(u32),
-}
-
-/// What the flow of a moment acts on: the agenda, and where chance comes from.
-pub(super) struct Agenda<'a> {
-    pub(super) events: &'a mut Wheel<Event>,
-    pub(super) chance: &'a mut Chance,
-    pub(super) model: &'a Model,
 }
 
 /// A connection, or an attempt at one.

@@ -28,6 +28,8 @@ mod settings;
 pub use settings::{Settings, SettingsError, Sizes};
 // Who talks to whom.
 mod address;
+// What happens, and when.
+mod event;
 // One TCP connection, from SYN to the end.
 mod flow;
 // One DNS query and its answer.

@@ -1,26 +1,9 @@
 use super::address::query_key;
-use super::flow::Agenda;
+use super::event::{Agenda, Event, Kind, Message};
 use super::frame::{Builder, IpHeader};
 use super::truth::{Copies, Record};
-use super::workload::Event;
 use crate::distribution::rounded;
 use dwell_types::{Leg, Match, Nanos, hash};
-
-/// A message of one DNS exchange, on its way past the point.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Message {
-    number: u32,
-    kind: Kind,
-    /// Of the query: when its first copy passed. Of the answer: also which was answered and passed last.
-    query: Copies,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Query,
-    Repetition,
-    Answer,
-}
 
 /// How long a client waits before it asks again.
 const PATIENCE: i64 = Nanos::from_secs(5).get();

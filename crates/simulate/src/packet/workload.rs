@@ -1,6 +1,6 @@
-use super::flow::{Agenda, Flow, Segment, Timer};
+use super::event::{Agenda, Event, Message};
+use super::flow::Flow;
 use super::frame::Builder;
-use super::query::Message;
 use super::settings::Model;
 use super::truth::{Exchange, Record, Truth};
 use super::{Settings, SettingsError};
@@ -22,21 +22,6 @@ pub struct PacketWorkload {
     next_query: u32,
     record: Record,
     frame: Builder,
-}
-
-/// What happens at the point of observation.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Event {
-    /// The next connection begins.
-    Flow,
-    /// The next query is asked.
-    Query,
-    /// A segment passes.
-    Segment(Segment),
-    /// A connection goes on by itself.
-    Timer(Timer),
-    /// A DNS message passes.
-    Message(Message),
 }
 
 impl PacketWorkload {

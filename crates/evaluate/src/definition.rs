@@ -4,15 +4,12 @@ use crate::crossing::Crossing;
 use crate::delay::Delay;
 use crate::experiment::Experiment;
 use crate::flows::Flows;
+use crate::value::Invalid;
 use serde::Deserialize;
 use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-
-// Numbers as definitions write them.
-mod number;
-pub(crate) use number::Number;
 
 /// A checked definition.
 #[derive(Clone, Debug)]
@@ -130,25 +127,6 @@ impl fmt::Display for DefinitionError {
 }
 
 impl std::error::Error for DefinitionError {}
-
-/// A value that cannot be, with its key.
-#[derive(Debug)]
-pub(crate) struct Invalid {
-    pub(crate) key: String,
-    pub(crate) problem: String,
-}
-
-impl Invalid {
-    pub(crate) fn new(key: impl Into<String>, problem: impl fmt::Display) -> Self {
-        Self { key: key.into(), problem: problem.to_string() }
-    }
-
-    /// The same, of an entry further up.
-    pub(crate) fn within(mut self, outer: impl fmt::Display) -> Self {
-        self.key = format!("{outer}.{}", self.key);
-        self
-    }
-}
 
 /// The file, before its values are checked. The table below the general keys says which kind of experiment it is.
 #[derive(Deserialize)]

@@ -1,6 +1,25 @@
 use serde::Deserialize;
 use std::fmt;
 
+/// A value that cannot be, with its key.
+#[derive(Debug)]
+pub(crate) struct Invalid {
+    pub(crate) key: String,
+    pub(crate) problem: String,
+}
+
+impl Invalid {
+    pub(crate) fn new(key: impl Into<String>, problem: impl fmt::Display) -> Self {
+        Self { key: key.into(), problem: problem.to_string() }
+    }
+
+    /// The same, of an entry further up.
+    pub(crate) fn within(mut self, outer: impl fmt::Display) -> Self {
+        self.key = format!("{outer}.{}", self.key);
+        self
+    }
+}
+
 /// A number, a power of two written as `"2^-9"`, or `"auto"`.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "Written")]

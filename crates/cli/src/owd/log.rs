@@ -1,0 +1,70 @@
+//! Packets at a point from a log instead of a capture: CSV with the columns `at_ns,packet` and, if wanted, `flow` and `bytes`.
+
+use crate::events::Lines;
+use anyhow::{Result, bail};
+use dwell_capture::file::Stop;
+use dwell_types::{Crossing, FlowId, PacketId, Timestamp, hash};
+use std::path::Path;
+
+/// A log, read line by line.
+pub(crate) struct Log {
+    lines: Lines,
+    at: usize,
+    packet: usize,
+    flow: Option<usize>,
+    bytes: Option<usize>,
+    packets: u64,
+    flows: u64,
+}
+
+impl Log {
+    /// Opens a log; `-` is standard input.
+    pub(crate) fn open(path: &Path, seed: u64, stop: &Stop) -> Result<Self> {
+        let mut lines = Lines::open(path, stop)?;
+        let head = lines.names()?;
+        let column = |wanted| head.iter().position(|c| c == wanted);
+        let (Some(at), Some(packet)) = (column("at_ns"), column("packet")) else {
+            let found = head.iter().take(8).collect::<Vec<_>>().join(",");
+            bail!("{}: line 1: expected the columns at_ns,packet[,flow][,bytes], found '{found}'", path.display());
+        };
+        let (flow, bytes) = (column("flow"), column("bytes"));
+        let seed = hash::start(seed);
+        Ok(Self { lines, at, packet, flow, bytes, packets: hash::word(seed, 1), flows: hash::word(seed, 2) })
+    }
+
+    /// The next line.
+    pub(crate) fn next(&mut self) -> Result<Option<Crossing>> {
+        if !self.lines.advance()? {
+            return Ok(None);
+        }
+        let field = |column| self.lines.field(column).unwrap_or_default();
+        let at = self.number(field(self.at), "nanoseconds as at_ns")?;
+        let bytes = match self.bytes {
+            Some(column) => self.number(field(column), "bytes as bytes")?,
+            None => 0,
+        };
+        Ok(Some(Crossing {
+            packet: PacketId(hash::bytes(self.packets, field(self.packet).as_bytes())),
+            flow: FlowId(hash::bytes(self.flows, self.flow.map(field).unwrap_or_default().as_bytes())),
+            at: Timestamp::from_nanos(at),
+            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+        }))
+    }
+
+    fn number(&self, text: &str, what: &str) -> Result<i64> {
+        let Ok(number) = text.parse() else {
+            bail!("{}: expected a whole number of {what}, found '{text}'", self.lines.place())
+        };
+        Ok(number)
+    }
+
+    /// The name of the last line's flow.
+    pub(crate) fn flow_name(&self) -> String {
+        self.flow.and_then(|column| self.lines.field(column)).unwrap_or("all").to_owned()
+    }
+
+    /// Whether it was asked to stop before the end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.lines.is_stopped()
+    }
+}

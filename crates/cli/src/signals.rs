@@ -1,0 +1,76 @@
+//! Ctrl-C and SIGTERM. The first asks a command that reads to end in order, with a report of what it read; a second one, or the
+//! first where nothing is read, ends the run at once. Neither leaves a file half written.
+
+use crate::output;
+use dwell_capture::file::Stop;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals as Incoming;
+use signal_hook::low_level::signal_name;
+use std::io::{self, PipeWriter, Write};
+use std::process::{self, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::thread;
+
+/// What came, and what it does.
+pub(crate) struct Signals {
+    stop: Stop,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The number of the last signal; zero before the first.
+    received: AtomicI32,
+    /// Whether somebody ends in order when asked to.
+    is_heard: AtomicBool,
+}
+
+impl Signals {
+    /// Takes the signals from now on.
+    pub(crate) fn watch() -> io::Result<Self> {
+        let (asked, ask) = io::pipe()?;
+        let incoming = Incoming::new([SIGINT, SIGTERM])?;
+        let state = Arc::new(State::default());
+        let of_thread = Arc::clone(&state);
+        thread::Builder::new().name("signals".to_owned()).spawn(move || serve(incoming, ask, &of_thread))?;
+        Ok(Self { stop: Stop::when_readable(asked), state })
+    }
+
+    /// What asks readers to end. Who calls this ends in order then.
+    pub(crate) fn stop(&self) -> &Stop {
+        self.state.is_heard.store(true, Ordering::SeqCst);
+        &self.stop
+    }
+
+    /// What a report says whose reading was stopped.
+    pub(crate) fn warning(&self) -> String {
+        let name = signal_name(self.received()).unwrap_or("a signal");
+        format!("ended by {name}: what came after that was not read")
+    }
+
+    /// The exit code of a run that was stopped, as shells have it: 128 and the number of the signal.
+    pub(crate) fn code(&self) -> ExitCode {
+        ExitCode::from(u8::try_from(code(self.received())).unwrap_or(u8::MAX))
+    }
+
+    fn received(&self) -> i32 {
+        self.state.received.load(Ordering::SeqCst)
+    }
+}
+
+const fn code(signal: i32) -> i32 {
+    128 + signal
+}
+
+/// Waits for signals as long as the program runs.
+fn serve(mut incoming: Incoming, mut ask: PipeWriter, state: &State) {
+    for signal in incoming.forever() {
+        let is_first = state.received.swap(signal, Ordering::SeqCst) == 0;
+        let is_heard = state.is_heard.load(Ordering::SeqCst);
+        if !(is_first && is_heard && ask.write_all(&[0]).is_ok()) {
+            output::abandon();
+            process::exit(code(signal));
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Ctrl-C and SIGTERM: to a process that waits at a pipe which stays open, and to one that is busy.
+
+use crate::run::{Run, assert_conserved, command, dwell, dwell_in, names};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// More than a pipe holds: whoever has written more than that knows that some was read.
+const PIPE_BYTES: usize = 64 << 10;
+
+/// A process that writes `report.json` into a folder.
+struct Live {
+    child: Child,
+    folder: TempDir,
+}
+
+impl Live {
+    fn spawn(arguments: &[&str], input: Stdio) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = command(arguments);
+        command.current_dir(folder.path()).stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self { child: command.spawn().unwrap(), folder }
+    }
+
+    /// Starts it, and waits until it has opened what it writes.
+    fn start(arguments: &[&str]) -> Self {
+        let live = Self::spawn(arguments, Stdio::null());
+        live.wait_for_output();
+        live
+    }
+
+    /// The same with an input that stays open, of which these bytes are written.
+    fn fed(arguments: &[&str], bytes: &[u8]) -> (Self, ChildStdin) {
+        let mut live = Self::spawn(arguments, Stdio::piped());
+        let mut input = live.child.stdin.take().unwrap();
+        input.write_all(bytes).unwrap();
+        live.wait_for_output();
+        // Most probably it waits for more then.
+        thread::sleep(Duration::from_millis(300));
+        (live, input)
+    }
+
+    fn wait_for_output(&self) {
+        until("its output is open", || !names(self.folder.path()).is_empty());
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());
+    }
+
+    /// Waits for its end, which must come by itself.
+    fn end(mut self) -> (Run, TempDir) {
+        until("it has ended", || self.child.try_wait().unwrap().is_some());
+        let output = self.child.wait_with_output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        (Run { code: output.status.code().unwrap(), out: output.stdout, err }, self.folder)
+    }
+}
+
+fn until(what: &str, is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    let mut is_so = is_so;
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(60), "in a minute not: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn report(folder: &Path) -> Value {
+    assert_eq!(names(folder), ["report.json"]);
+    serde_json::from_slice(&fs::read(folder.join("report.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn a_signal_ends_a_live_capture_with_its_report() {
+    let bytes = dwell(&["simulate", "-w", "-"]).out;
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("whole.pcap"), &bytes).unwrap();
+    // Something is left of the last record: that it is cut is no news.
+    let part = &bytes[..bytes.len() - 7];
+    for (name, code) in [("INT", 130), ("TERM", 143)] {
+        let (live, _input) = Live::fed(&["rtt", "-", "--format", "json", "-o", "report.json"], part);
+        live.signal(name);
+        let (run, written) = live.end();
+        let words = format!("ended by SIG{name}: what came after that was not read");
+        assert_eq!((run.code, run.err), (code, format!("dwell: warning: {words}\n")));
+        let report = report(written.path());
+        assert_eq!(report["warnings"], Value::from(vec![words]));
+        assert_conserved(&report);
+        let frames = report["frames"]["total"].as_u64().unwrap();
+        assert!(frames > ((part.len() - PIPE_BYTES) / 2_000) as u64, "{frames} frames");
+        let same = dwell_in(folder.path(), &["rtt", "whole.pcap", "--format", "json", "-c", &frames.to_string()]);
+        assert_eq!(report["results"], same.ok().json()["results"], "{frames} frames");
+    }
+}
+
+/// Not even a file header came.
+#[test]
+fn a_signal_ends_a_run_to_which_nothing_came() {
+    for how in [&["rtt", "-"][..], &["compare", "-", "--memory", "16KiB", "--seeds", "1"]] {
+        let (live, _input) = Live::fed(&[how, &["--format", "json", "-o", "report.json"]].concat(), &[]);
+        live.signal("INT");
+        let (run, written) = live.end();
+        assert_eq!((run.code, run.err.lines().count()), (130, 1), "{how:?}: {}", run.err);
+        assert!(report(written.path())["warnings"][0].as_str().unwrap().contains("SIGINT"), "{how:?}");
+    }
+}
+
+/// A line that was read in part is not taken for a whole one.
+#[test]
+fn a_signal_ends_a_log_between_two_lines() {
+    let log = "at_ns,kind,id\n1000,request,a\n5000,response,a\n9000,request,b\n123";
+    let (live, _input) = Live::fed(&["rtt", "--events", "-", "--format", "json", "-o", "report.json"], log.as_bytes());
+    live.signal("INT");
+    let (run, written) = live.end();
+    assert_eq!((run.code, run.err.lines().count()), (130, 1), "{}", run.err);
+    let report = report(written.path());
+    assert_conserved(&report);
+    assert_eq!((&report["results"][0]["requests"]["seen"], &report["results"][0]["samples"]), (&2.into(), &1.into()));
+}
+
+/// The sender goes on for ever: what is under way when the signal comes is not lost.
+#[test]
+fn a_signal_ends_both_points() {
+    let (mut sent, mut received) = ("at_ns,packet\n".to_owned(), "at_ns,packet\n".to_owned());
+    for n in 0..10_000_u64 {
+        writeln!(sent, "{},p{n}", n * 1_000_000).unwrap();
+        writeln!(received, "{},p{n}", n * 1_000_000 + 5_000_000).unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let receiver = folder.path().join("received.csv");
+    fs::write(&receiver, received).unwrap();
+    for method in ["auto", "lda"] {
+        let how = ["owd", "--crossings", "-", receiver.to_str().unwrap(), "--method", method];
+        // The receiver is read to where the sender is, and no further.
+        let (live, _input) =
+            Live::fed(&[&how[..], &["--format", "json", "-o", "report.json"]].concat(), sent.as_bytes());
+        live.signal("TERM");
+        let (run, written) = live.end();
+        assert_eq!((run.code, run.err.lines().count()), (143, 1), "{method}: {}", run.err);
+        let report = report(written.path());
+        let total = &report["total"];
+        assert!(total["sent"].as_u64().unwrap() > 5_000, "{method}: {total}");
+        assert_eq!(total["delay_ns"]["mean"]["value"].as_f64().unwrap().round(), 5e6, "{method}: {total}");
+        assert_eq!(total["lost"], 0, "{method}: {total}");
+    }
+}
+
+/// Samples go to a pipe that nobody reads: the first signal cannot end that, the second does, and leaves nothing behind.
+#[test]
+fn a_second_signal_ends_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("capture.pcap");
+    dwell(&["simulate", "-w", capture.to_str().unwrap(), "--flows", "5000"]);
+    let how = ["rtt", capture.to_str().unwrap(), "--samples", "/dev/stdout", "-o", "report.json"];
+    let mut live = Live::start(&how);
+    live.signal("INT");
+    thread::sleep(Duration::from_millis(300));
+    assert_eq!(live.child.try_wait().unwrap(), None, "it waits for a reader");
+    live.signal("TERM");
+    let (run, written) = live.end();
+    assert_eq!((run.code, run.err.as_str()), (143, ""));
+    assert_eq!(names(written.path()), [""; 0]);
+}
+
+/// Where nothing is read there is nothing to report.
+#[test]
+fn a_signal_ends_a_simulation_without_a_trace() {
+    let live = Live::start(&["simulate", "-w", "big.pcap", "--traffic", "speed"]);
+    live.signal("INT");
+    let (run, written) = live.end();
+    assert_eq!((run.code, run.err.as_str()), (130, ""));
+    assert_eq!(names(written.path()), [""; 0]);
+}

@@ -1,0 +1,68 @@
+//! Logs of requests and responses, and of crossings: every line is taken or refused, and a cut of the log changes no line before it.
+
+use crate::crossings::Log;
+use crate::events::Events;
+use dwell_capture::file::Stop;
+use dwell_types::{Crossing, Observation, Timestamp};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+
+/// What a pipe holds before somebody reads.
+const MOST_BYTES: usize = 60_000;
+
+/// Groups besides "other".
+const MOST_GROUPS: usize = 3;
+
+/// Gives a reader a path under which it finds these bytes, and a stop that never comes.
+fn with_file<T>(bytes: &[u8], read: impl FnOnce(PathBuf, &Stop) -> T) -> T {
+    let (pipe, mut to) = io::pipe().expect("a pipe");
+    to.write_all(&bytes[..bytes.len().min(MOST_BYTES)]).expect("the pipe holds as much");
+    drop(to);
+    let (never, _open) = io::pipe().expect("a pipe");
+    read(format!("/dev/fd/{}", pipe.as_raw_fd()).into(), &Stop::when_readable(never))
+}
+
+/// The lines of a log of requests and responses before the first that is refused.
+fn events(bytes: &[u8]) -> Vec<(Timestamp, Observation, String)> {
+    with_file(bytes, |path, stop| {
+        let Ok(mut events) = Events::open(&path, MOST_GROUPS, 1, stop) else { return Vec::new() };
+        let mut seen = Vec::new();
+        while let Ok(Some(observation)) = events.next() {
+            let (Observation::Request(sighting) | Observation::Response(sighting)) = observation;
+            assert!(usize::from(sighting.series.group) <= if events.has_groups() { MOST_GROUPS } else { 0 });
+            assert_eq!(sighting.at, events.at());
+            seen.push((events.at(), observation, events.group_name(sighting.series.group)));
+        }
+        assert!(!events.is_stopped() && events.backwards() <= seen.len() as u64 + 1);
+        assert!(events.state_bytes() <= 2 * MOST_GROUPS * MOST_BYTES + 4_096, "{}", events.state_bytes());
+        seen
+    })
+}
+
+/// The lines of a log of crossings before the first that is refused.
+fn crossings(bytes: &[u8]) -> Vec<(Crossing, String)> {
+    with_file(bytes, |path, stop| {
+        let Ok(mut log) = Log::open(&path, 1, stop) else { return Vec::new() };
+        let mut seen = Vec::new();
+        while let Ok(Some(crossing)) = log.next() {
+            seen.push((crossing, log.flow_name()));
+        }
+        assert!(!log.is_stopped());
+        seen
+    })
+}
+
+/// Checks both readers, and what they say of the part before `cut`.
+pub fn check(bytes: &[u8], cut: usize) {
+    let part = &bytes[..cut.min(bytes.len())];
+    assert_begins(&events(bytes), &events(part));
+    assert_begins(&crossings(bytes), &crossings(part));
+}
+
+/// All lines of the part but the last, which may be cut, are those of the whole.
+fn assert_begins<T: PartialEq + std::fmt::Debug>(whole: &[T], part: &[T]) {
+    let before = part.len().saturating_sub(1);
+    assert!(before <= whole.len(), "{before} lines of {}", whole.len());
+    assert_eq!(part[..before], whole[..before]);
+}
