@@ -15,7 +15,7 @@ use std::process::ExitCode;
 // What is asked.
 mod arguments;
 use arguments::Format;
-pub(crate) use arguments::{Arguments, KeyChoice, matching, picture, rate};
+pub(crate) use arguments::{Arguments, KeyChoice, matching, picture, rate, usual_matches};
 // What is answered, and where it goes.
 mod reports;
 pub(crate) use reports::frames_since;
@@ -33,15 +33,16 @@ fn measure_packets(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let paths: Vec<&PathBuf> = arguments.read.iter().chain(&arguments.captures).collect();
     let mut source = CaptureFiles::open(paths.iter().copied())?;
     let mut observer = Observer::new(dwell_observe::Settings {
-        matches: arguments.matches.clone(),
+        matches: arguments.matches(),
         key: arguments.key.into(),
         inside: arguments.inside.clone(),
         group: arguments.group,
         max_groups: usize::from(arguments.max_groups),
         seed: arguments.seed,
+        ids: arguments.method.ids(),
     });
     let groups = if arguments.group.is_some() { arguments.max_groups + 1 } else { 1 };
-    let mut meter = meter(arguments, &arguments.matches, groups, observer.state_bytes())?;
+    let mut meter = meter(arguments, &arguments.matches(), groups, observer.state_bytes())?;
     let mut outputs = Outputs::open(arguments)?;
     let mut reports = Reports::new(arguments, paths.iter().map(|p| p.display().to_string()).collect());
     let progress = progress(source.bytes_total());

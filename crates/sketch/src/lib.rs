@@ -14,6 +14,7 @@ mod meter;
 pub use meter::{Event, Exchanges, Gate, Meter};
 pub mod ale;
 pub mod bloomtime;
+pub mod dart;
 pub mod ddbf;
 pub mod exact;
 pub mod fridge;

@@ -10,9 +10,9 @@ use dwell_report::facts::{self, Memory, Parameter, Span};
 use dwell_report::plot::{self, Image};
 use dwell_report::rtt::{ResultLine, RttReport, SCHEMA};
 use dwell_report::{csv, json, openmetrics, ppviz, samples, table};
-use dwell_sketch::Sample;
 use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::rtt::{Array, Filters, Method, RttMeter};
+use dwell_sketch::{Sample, dart};
 use dwell_types::{FlowKey, Nanos, Series, Timestamp};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -301,6 +301,7 @@ impl Reports {
         let mut parameters = self.parameters.clone();
         let mut is_exact = true;
         let (mut rules, mut arrays, mut filters) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let mut trackers = BTreeMap::new();
         for rule in meter.rules() {
             is_exact &= rule.sampled_since.is_none();
             let mut facts = BTreeMap::new();
@@ -322,6 +323,9 @@ impl Reports {
             if let Some(array) = rule.array {
                 arrays.insert(rule.matching.name(), Parameter::Map(describe_array(array)));
             }
+            if let Some(of_rule) = rule.trackers {
+                trackers.insert(rule.matching.name(), Parameter::Map(describe_trackers(of_rule)));
+            }
             if let Some(of_rule) = rule.filters {
                 filters.insert(rule.matching.name(), Parameter::Map(describe_filters(of_rule)));
             }
@@ -331,6 +335,9 @@ impl Reports {
         }
         if !filters.is_empty() {
             parameters.insert("filters", Parameter::Map(filters));
+        }
+        if !trackers.is_empty() {
+            parameters.insert("trackers", Parameter::Map(trackers));
         }
         if !rules.is_empty() {
             parameters.insert("rules", Parameter::Map(rules));
@@ -378,6 +385,16 @@ fn describe_array(array: Array) -> BTreeMap<&'static str, Parameter> {
         facts.insert("longest_ns", Parameter::Integer(longest.get().unsigned_abs()));
     }
     facts
+}
+
+/// The parameters of a rule's trackers.
+fn describe_trackers(trackers: dart::Params) -> BTreeMap<&'static str, Parameter> {
+    BTreeMap::from([
+        ("ranges", Parameter::Integer(trackers.ranges.into())),
+        ("packets", Parameter::Integer(trackers.packets.into())),
+        ("stages", Parameter::Integer(trackers.stages.into())),
+        ("rounds", Parameter::Integer(trackers.rounds.into())),
+    ])
 }
 
 /// The parameters of a rule's filters.
