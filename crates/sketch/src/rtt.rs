@@ -12,6 +12,7 @@ use crate::horizon::{Horizon, HorizonError};
 use crate::mis::{Ladder, LadderError, Mis, MisError};
 use crate::simple::{self, Overwrite, Simple, SimpleError};
 use crate::timebloom::{self, TimeBloom, TimeBloomError};
+use crate::top_flows::Line;
 use crate::{Event, Exchanges, Fates, Gate, Meter, Risk, Sample};
 use dwell_types::{ExchangeId, IdForm, Leg, Match, Nanos, Observation, Series, Sink, Timestamp, hash};
 use std::fmt;
@@ -181,6 +182,20 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// What a flow's delays are told apart by: match and leg, in the order of reports.
+    pub fn lines(&self) -> Vec<Line> {
+        let of = |&matching: &Match| {
+            let line = move |&leg: &Leg| Line { matching, leg, expiry: self.expiry_of(matching) };
+            legs(matching, self.has_inside).iter().map(line)
+        };
+        Match::ALL.iter().filter(|matching| self.matches.contains(matching)).flat_map(of).collect()
+    }
+
+    /// When requests of a rule are given up.
+    fn expiry_of(&self, matching: Match) -> Nanos {
+        if matching == Match::TcpFlow { self.flow_expiry } else { self.expiry }
+    }
+
     /// The longest delay of a rule with this expiry.
     fn longest_of(&self, expiry: Nanos) -> Nanos {
         /// Delays are shorter than the expiry by so much, unless it is known better.
@@ -195,7 +210,7 @@ impl Settings {
             // At most 5 legs of 2¹³ groups.
             tags: legs as u16 * self.groups.clamp(1, Series::GROUPS),
             repeat: matching.repeat(),
-            expiry: if matching == Match::TcpFlow { self.flow_expiry } else { self.expiry },
+            expiry: self.expiry_of(matching),
             seed: hash::word(self.seed, matching as u64),
         }
     }

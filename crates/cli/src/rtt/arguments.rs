@@ -48,6 +48,12 @@ pub(crate) struct Arguments {
     /// One distribution for each: src/24, dst/48, vlan, port, src-port, dst-port, dscp, protocol; several with commas.
     #[arg(long, value_name = "KEY", help_heading = "What is measured")]
     pub(super) group: Option<Grouping>,
+    /// The flows with the most bytes, too, each with its delays.
+    #[arg(long, visible_alias = "per-flow", conflicts_with = "events", help_heading = "What is measured")]
+    pub(super) flows: bool,
+    /// So many flows.
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "What is measured")]
+    pub(super) top: usize,
     /// Groups beyond so many go into "other".
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=8191),
         help_heading = "What is measured")]
@@ -209,6 +215,15 @@ impl Arguments {
         }
         if self.rate.is_some() && !self.method.has_rate() {
             return usage("--rate belongs to --method timebloom, bloomtime and ale-u");
+        }
+        if self.top == 0 {
+            return usage("expected --top above 0");
+        }
+        if self.flows && self.format == Format::Ppviz {
+            return usage("--format ppviz has no place for --flows");
+        }
+        if self.flows && self.format == Format::Table && self.interval.is_some() {
+            return usage("--format table has no flows of intervals: use json, jsonl or csv");
         }
         if self.format == Format::Openmetrics && self.interval.is_some() {
             return usage("--format openmetrics has no series of intervals: use jsonl or csv");

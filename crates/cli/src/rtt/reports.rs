@@ -8,10 +8,11 @@ use anyhow::Result;
 use dwell_observe::{Frames, Observer};
 use dwell_report::facts::{self, Memory, Parameter, Span};
 use dwell_report::plot::{self, Image};
-use dwell_report::rtt::{ResultLine, RttReport, SCHEMA};
+use dwell_report::rtt::{Flow, ResultLine, RttReport, SCHEMA};
 use dwell_report::{csv, json, openmetrics, ppviz, samples, table};
 use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::rtt::{Array, Filters, Method, RttMeter};
+use dwell_sketch::top_flows::TopFlows;
 use dwell_sketch::{Sample, dart};
 use dwell_types::{FlowKey, Nanos, Series, Timestamp};
 use std::collections::BTreeMap;
@@ -19,29 +20,37 @@ use std::io::Write;
 
 /// Where the observations came from.
 pub(super) enum Observed<'a> {
-    Packets(&'a Observer),
+    /// With the largest flows, if these are asked for.
+    Packets(&'a Observer, Option<&'a TopFlows>),
     Events(&'a Events),
 }
 
 impl Observed<'_> {
     fn group_name(&self, number: u16) -> String {
         match self {
-            Self::Packets(observer) => observer.group_name(number),
+            Self::Packets(observer, _) => observer.group_name(number),
             Self::Events(events) => events.group_name(number),
         }
     }
 
     fn frames(&self) -> Option<Frames> {
         match self {
-            Self::Packets(observer) => Some(*observer.frames()),
+            Self::Packets(observer, _) => Some(*observer.frames()),
             Self::Events(_) => None,
         }
     }
 
     fn state_bytes(&self) -> usize {
         match self {
-            Self::Packets(observer) => observer.state_bytes(),
+            Self::Packets(observer, flows) => observer.state_bytes() + flows.map_or(0, TopFlows::state_bytes),
             Self::Events(events) => events.state_bytes(),
+        }
+    }
+
+    fn flows(&self, most: usize, ambiguous: Ambiguous) -> Vec<Flow> {
+        match self {
+            Self::Packets(_, Some(flows)) => flows.answers(most, ambiguous).iter().map(Flow::new).collect(),
+            Self::Packets(_, None) | Self::Events(_) => Vec::new(),
         }
     }
 }
@@ -124,6 +133,8 @@ pub(super) struct Reports {
     method: Method,
     budget_bytes: Option<u64>,
     ambiguous: Ambiguous,
+    /// So many flows have lines of their own.
+    top: usize,
     /// Length of an interval in nanoseconds; a whole multiple of it since the epoch begins one.
     interval: Option<i64>,
     interval_end: Option<i64>,
@@ -169,6 +180,7 @@ impl Reports {
             method,
             budget_bytes: (method != Method::Exact).then_some(arguments.memory as u64),
             ambiguous,
+            top: arguments.top,
             interval: arguments.interval.map(Nanos::get),
             interval_end: None,
             span: NOTHING,
@@ -357,6 +369,7 @@ impl Reports {
             },
             method: facts::Method { name: self.method.name(), exact: is_exact, parameters },
             results: answers.iter().map(|a| ResultLine::new(a, observed.group_name(a.series.group))).collect(),
+            flows: observed.flows(self.top, self.ambiguous),
         }
     }
 }
