@@ -4,7 +4,7 @@
 
 use crate::Failure;
 use crate::output::{self, Output};
-use crate::rtt::{EXPIRY, FLOW_EXPIRY, matching, picture, progress, rate};
+use crate::rtt::{EXPIRY, FLOW_EXPIRY, matching, picture, progress, rate, usual_matches};
 use crate::signals::Signals;
 use clap::{Args, ValueEnum};
 use dwell_capture::{CaptureFiles, FrameSource};
@@ -13,7 +13,7 @@ use dwell_observe::Observer;
 use dwell_observe::parse::Key;
 use dwell_report::plot::{self, Image, Tradeoff};
 use dwell_sketch::rtt::Method;
-use dwell_types::{Match, Nanos, Prefix};
+use dwell_types::{IdForm, Match, Nanos, Prefix};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -31,7 +31,8 @@ search the share of the requests that enters, hash-sample lowers its rate until 
 waits, auto is exact until the memory is full, and then chooses by age what may wait; simple and mis have nothing to tune.
 They need no prior knowledge. stages, timebloom, bloomtime, ale-u, ale-e and ddbf divide their memory by rule, timebloom learns the delays; all
 six must be told the longest delay, with --longest or by a sixteenth of the expiry (8 s; tcp-flow 90 min), and timebloom,
-bloomtime and ale-u can use the rate.
+bloomtime and ale-u can use the rate. dart, for tcp-ack alone, divides its memory by rule; it leaves out SYN and whatever was
+sent twice, which the truth has.
 
 Examples:
   dwell compare capture.pcapng.gz
@@ -45,7 +46,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = crate::units::bytes,
         default_value = "4KiB,16KiB,64KiB,256KiB")]
     memory: Vec<usize>,
-    /// The methods: km, fridge, hash-sample, simple, auto, stages, mis, timebloom, bloomtime, ale-u, ale-e, ddbf.
+    /// The methods: km, fridge, hash-sample, simple, auto, stages, mis, timebloom, bloomtime, ale-u, ale-e, ddbf, and dart for
+    /// tcp-ack.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = method,
         default_value = "km,fridge,hash-sample,simple,auto")]
     methods: Vec<Method>,
@@ -55,9 +57,9 @@ pub(crate) struct Arguments {
     /// Requests per second of each match: prior knowledge of timebloom, bloomtime and ale-u.
     #[arg(long, value_name = "N", value_parser = rate)]
     rate: Option<f64>,
-    /// What is a request and what its response, as in dwell rtt.
-    #[arg(long = "match", value_name = "LIST", value_delimiter = ',', value_parser = matching,
-        default_value = "tcp-handshake,tcp-ack,dns")]
+    /// What is a request and what its response, as in dwell rtt. If not given, tcp-handshake, tcp-ack and dns; of these what some
+    /// method can measure.
+    #[arg(long = "match", value_name = "LIST", value_delimiter = ',', value_parser = matching)]
     matches: Vec<Match>,
     /// What is inside, so that legs are named outward and inward: prefixes such as 10.0.0.0/8 or 2001:db8::/32.
     #[arg(long, value_name = "PREFIX", value_delimiter = ',')]
@@ -107,12 +109,21 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
         Some((path, image)) => Some((Output::file(path)?, *image)),
         None => None,
     };
-    let mut observer = observer(arguments, settings.matches.iter().map(|&(matching, _)| matching).collect());
+    let matches: Vec<Match> = settings.matches.iter().map(|&(matching, _)| matching).collect();
+    let wants_plain = |matching| settings.methods.iter().any(|m| m.ids() == IdForm::Plain && m.measures(matching));
+    let plain: Vec<Match> = matches.iter().copied().filter(|&matching| wants_plain(matching)).collect();
+    let mut plain = (!plain.is_empty()).then(|| observer(arguments, plain, IdForm::Plain));
+    let mut observer = observer(arguments, matches, IdForm::Hashed);
     let progress = progress(source.bytes_total());
     let mut frames = 0u64;
     let damage = loop {
         match source.next_frame() {
-            Ok(Some(frame)) => observer.observe(&frame, &mut comparison),
+            Ok(Some(frame)) => {
+                observer.observe(&frame, &mut comparison);
+                if let Some(plain) = &mut plain {
+                    plain.observe(&frame, &mut comparison.of_form(IdForm::Plain));
+                }
+            }
             Ok(None) => break None,
             Err(error) => break Some(error),
         }
@@ -183,7 +194,10 @@ fn draw(results: &Results, image: Image, mut to: Output) -> Result<(), Failure> 
 fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     /// All meters together: more than that is a slip of the keyboard.
     const MOST_BYTES: usize = 16 << 30;
-    let mut matches = arguments.matches.clone();
+    let mut matches = match &arguments.matches[..] {
+        [] => usual_matches(|matching| arguments.methods.iter().any(|method| method.measures(matching))),
+        matches => matches.to_vec(),
+    };
     matches.sort_unstable();
     matches.dedup();
     let mut memories = arguments.memory.clone();
@@ -204,7 +218,7 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
             MOST_BYTES >> 30
         )));
     }
-    let alone = |matching| (matching, observer(arguments, vec![matching]).state_bytes());
+    let alone = |matching| (matching, observer(arguments, vec![matching], IdForm::Hashed).state_bytes());
     Ok(Settings {
         matches: matches.into_iter().map(alone).collect(),
         has_inside: !arguments.inside.is_empty(),
@@ -218,7 +232,7 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     })
 }
 
-fn observer(arguments: &Arguments, matches: Vec<Match>) -> Observer {
+fn observer(arguments: &Arguments, matches: Vec<Match>, ids: IdForm) -> Observer {
     Observer::new(dwell_observe::Settings {
         matches,
         key: Key::Inner,
@@ -226,5 +240,6 @@ fn observer(arguments: &Arguments, matches: Vec<Match>) -> Observer {
         group: None,
         max_groups: 1,
         seed: 0,
+        ids,
     })
 }

@@ -5,9 +5,11 @@ use crate::events::Events;
 use crate::signals::Signals;
 use dwell_capture::{CaptureError, CaptureFiles, FrameSource};
 use dwell_observe::Observer;
+use dwell_observe::packet::Packet;
 use dwell_observe::parse;
-use dwell_sketch::rtt::{RttMeter, Settings, SettingsError};
-use dwell_types::{FlowKey, Frame, Match, Sink};
+use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
+use dwell_sketch::top_flows::{self, TopFlows};
+use dwell_types::{Frame, Match, Sink};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -16,7 +18,7 @@ use std::process::ExitCode;
 // What is asked.
 mod arguments;
 use arguments::Format;
-pub(crate) use arguments::{Arguments, EXPIRY, FLOW_EXPIRY, KeyChoice, matching, picture, rate};
+pub(crate) use arguments::{Arguments, EXPIRY, FLOW_EXPIRY, KeyChoice, matching, picture, rate, usual_matches};
 // What is answered, and where it goes.
 mod reports;
 pub(crate) use reports::frames_since;
@@ -34,15 +36,18 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     let paths: Vec<&PathBuf> = arguments.read.iter().chain(&arguments.captures).collect();
     let mut source = CaptureFiles::open(paths.iter().copied())?.until(signals.stop());
     let mut observer = Observer::new(dwell_observe::Settings {
-        matches: arguments.matches.clone(),
+        matches: arguments.matches(),
         key: arguments.key.into(),
         inside: arguments.inside.clone(),
         group: arguments.group,
         max_groups: usize::from(arguments.max_groups),
         seed: arguments.seed,
+        ids: arguments.method.ids(),
     });
     let groups = if arguments.group.is_some() { arguments.max_groups + 1 } else { 1 };
-    let mut meter = meter(arguments, &arguments.matches, groups, observer.state_bytes())?;
+    let settings = settings(arguments, arguments.matches(), groups);
+    let (mut flows, taken) = flows(arguments, &settings).unzip();
+    let mut meter = meter(arguments, settings, observer.state_bytes(), taken.unwrap_or_default())?;
     let mut outputs = Outputs::open(arguments)?;
     let mut reports = Reports::new(arguments, paths.iter().map(|p| p.display().to_string()).collect());
     let progress = progress(source.bytes_total());
@@ -56,16 +61,23 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
         };
         if let Some(at) = frame.at {
             if reports.is_interval_over(at) {
-                reports.end_interval(&mut meter, &Observed::Packets(&observer), &mut outputs)?;
+                reports.end_interval(&mut meter, &Observed::Packets(&observer, flows.as_ref()), &mut outputs)?;
+                flows.iter_mut().for_each(TopFlows::reset);
             }
             reports.see(at);
         }
         observer.observe(&frame, &mut meter);
-        if outputs.want_samples() {
-            let flow = flow(&frame, arguments);
+        if outputs.want_samples() || flows.is_some() {
+            let packet = packet(&frame, arguments);
+            let mut flow = flows.as_mut().zip(packet).map(|(flows, packet)| flows.packet(packet.flow, packet.length));
             meter.flush();
             for (series, sample) in meter.take_samples() {
-                outputs.sample(series, &sample, &observer.group_name(series.group), flow)?;
+                if let Some(flow) = &mut flow {
+                    flow.sample(series, &sample);
+                }
+                if outputs.want_samples() {
+                    outputs.sample(series, &sample, &observer.group_name(series.group), packet.map(|p| p.flow))?;
+                }
             }
         }
         frames += 1;
@@ -84,13 +96,13 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     reports.warn_of_disorder();
     let Some(error) = damage else {
         let code = reports.see_end(source.is_stopped(), signals);
-        reports.finish(&mut meter, &Observed::Packets(&observer), outputs)?;
+        reports.finish(&mut meter, &Observed::Packets(&observer, flows.as_ref()), outputs)?;
         return Ok(code);
     };
     if frames > 0 {
         // What was read before the damage is sound; the error is the last word.
         reports.warn(format!("{error}; what follows there was not read"));
-        reports.finish(&mut meter, &Observed::Packets(&observer), outputs)?;
+        reports.finish(&mut meter, &Observed::Packets(&observer, flows.as_ref()), outputs)?;
         return Ok(ExitCode::from(1));
     }
     Err(Failure::Run(CaptureError::into(error)))
@@ -99,7 +111,8 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
 fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Result<ExitCode, Failure> {
     let mut events = Events::open(path, usize::from(arguments.max_groups), arguments.seed, signals.stop())?;
     let groups = if events.has_groups() { arguments.max_groups + 1 } else { 1 };
-    let mut meter = meter(arguments, &[Match::Events], groups, events.state_bytes())?;
+    let settings = settings(arguments, vec![Match::Events], groups);
+    let mut meter = meter(arguments, settings, events.state_bytes(), 0)?;
     let mut outputs = Outputs::open(arguments)?;
     let mut reports = Reports::new(arguments, vec![path.display().to_string()]);
 
@@ -125,13 +138,13 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     Ok(code)
 }
 
-fn meter(arguments: &Arguments, matches: &[Match], groups: u16, taken: usize) -> Result<RttMeter, Failure> {
-    let settings = Settings {
-        matches: matches.to_vec(),
+fn settings(arguments: &Arguments, matches: Vec<Match>, groups: u16) -> Settings {
+    Settings {
+        matches,
         has_inside: !arguments.inside.is_empty(),
         groups,
         method: arguments.method,
-        memory: arguments.memory.saturating_sub(taken),
+        memory: arguments.memory,
         expiry: arguments.expiry(),
         flow_expiry: arguments.expiry.unwrap_or(FLOW_EXPIRY),
         slots: arguments.slots,
@@ -140,23 +153,41 @@ fn meter(arguments: &Arguments, matches: &[Match], groups: u16, taken: usize) ->
         longest: arguments.longest,
         rate: arguments.rate,
         seed: arguments.seed,
-        keeps_samples: arguments.samples.is_some() || arguments.format == Format::Ppviz,
-    };
-    RttMeter::new(&settings).map_err(|error| {
+        keeps_samples: arguments.samples.is_some() || arguments.format == Format::Ppviz || arguments.flows,
+    }
+}
+
+/// The largest flows have a quarter of the memory, or the least that they need.
+fn flows(arguments: &Arguments, settings: &Settings) -> Option<(TopFlows, usize)> {
+    let flows = top_flows::Settings { lines: settings.lines(), top: arguments.top, memory: None, seed: arguments.seed };
+    let bytes = (arguments.memory / 4).max(flows.least_bytes());
+    let memory = (arguments.method != Method::Exact).then_some(bytes);
+    arguments.flows.then(|| (TopFlows::new(&top_flows::Settings { memory, ..flows }), bytes))
+}
+
+/// A meter with the memory that the observer and the largest flows leave.
+fn meter(arguments: &Arguments, settings: Settings, observer: usize, flows: usize) -> Result<RttMeter, Failure> {
+    let memory = settings.memory.saturating_sub(observer + flows);
+    RttMeter::new(&Settings { memory, ..settings }).map_err(|error| {
         Failure::Usage(match error {
-            SettingsError::Memory { needed, .. } => format!(
-                "--memory of {} bytes is too small for these matches, groups and slots: {}KiB would do",
-                arguments.memory,
-                (needed + taken).div_ceil(1024)
-            ),
+            SettingsError::Memory { needed, .. } => {
+                let rest = needed + observer;
+                let whole = if flows > 0 { (rest + flows).max(rest.div_ceil(3) * 4) } else { rest };
+                format!(
+                    "--memory of {} bytes is too small for these matches, groups and slots: {}KiB would do",
+                    arguments.memory,
+                    whole.div_ceil(1024)
+                )
+            }
             other => other.to_string(),
         })
     })
 }
 
-/// The flow of a frame, for output that names it.
-fn flow(frame: &Frame<'_>, arguments: &Arguments) -> Option<FlowKey> {
-    parse::parse(frame.link, frame.bytes, frame.wire_length, arguments.key.into()).ok().map(|packet| packet.flow)
+/// The headers of a frame that was observed, for output that names its flow.
+fn packet<'a>(frame: &Frame<'a>, arguments: &Arguments) -> Option<Packet<'a>> {
+    frame.at?;
+    parse::parse(frame.link, frame.bytes, frame.wire_length, arguments.key.into()).ok()
 }
 
 /// A bar on standard error, if that is a terminal and it is known how much there is to read.

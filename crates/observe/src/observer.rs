@@ -1,7 +1,7 @@
 use crate::group::{Grouping, Groups};
 use crate::pair::{Pairing, Quic};
 use crate::parse::{self, Key, Reject};
-use dwell_types::{Frame, Match, Prefix, Sink, Timestamp};
+use dwell_types::{Frame, IdForm, Match, Prefix, Sink, Timestamp};
 
 /// What to look for.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub struct Settings {
     pub max_groups: usize,
     /// Seed of the ids.
     pub seed: u64,
+    /// What the ids of `tcp-ack` are made of.
+    pub ids: IdForm,
 }
 
 impl Default for Settings {
@@ -29,6 +31,7 @@ impl Default for Settings {
             group: None,
             max_groups: 1000,
             seed: 0,
+            ids: IdForm::Hashed,
         }
     }
 }
@@ -69,9 +72,10 @@ pub struct Observer {
 impl Observer {
     /// Allocates all that it will ever hold.
     pub fn new(settings: Settings) -> Self {
-        let Settings { matches, key, inside, group, max_groups, seed } = settings;
+        let Settings { matches, key, inside, group, max_groups, seed, ids } = settings;
         let groups = group.map(|grouping| Groups::new(grouping, max_groups, seed));
-        Self { key, pairing: Pairing::new(&matches, inside, groups, seed), frames: Frames::default() }
+        let pairing = Pairing::new(&matches, inside, groups, seed).with_ids(ids);
+        Self { key, pairing, frames: Frames::default() }
     }
 
     /// Gives the requests and responses that the frame is to the sink, responses first.

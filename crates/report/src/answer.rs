@@ -1,8 +1,9 @@
 //! From what a meter answers to a line of the report.
 
-use crate::rtt::{Bin, CdfPoint, Delays, Requests, Responses, ResultLine};
+use crate::rtt::{Bin, CdfPoint, Delays, Flow, FlowResult, Requests, Responses, ResultLine};
 use dwell_sketch::distribution::Distribution;
 use dwell_sketch::rtt::Answer;
+use dwell_sketch::top_flows::{FlowAnswer, Line};
 
 /// Points of a distribution function: enough for a smooth curve.
 const CDF_POINTS: usize = 500;
@@ -37,6 +38,26 @@ impl ResultLine {
                 .into_iter()
                 .map(|(delay_ns, share)| CdfPoint { delay_ns, share })
                 .collect(),
+        }
+    }
+}
+
+impl Flow {
+    /// The lines of one flow.
+    pub fn new(answer: &FlowAnswer) -> Self {
+        let result = |(line, distribution): &(Line, Distribution)| FlowResult {
+            matching: line.matching.name(),
+            leg: line.leg.name(),
+            samples: distribution.samples(),
+            exchanges: distribution.exchanges(),
+            delay_ns: delays(distribution),
+        };
+        Self {
+            flow: answer.key.map_or_else(|| "other".to_owned(), |key| key.to_string()),
+            packets: answer.packets,
+            bytes: answer.bytes,
+            uncounted_bytes: answer.uncounted_bytes,
+            results: answer.delays.iter().map(result).collect(),
         }
     }
 }

@@ -1,11 +1,11 @@
-//! CSV (RFC 4180 with line feeds): one row per result line and interval, flat, empty where JSON has `null`.
+//! CSV (RFC 4180 with line feeds): one row per result line and interval, then those of flows, flat, empty where JSON has `null`.
 
-use crate::rtt::{ResultLine, RttReport};
+use crate::rtt::{Delays, Flow, FlowResult, ResultLine, RttReport};
 use dwell_sketch::estimate::Estimate;
 use std::io::{self, Write};
 
 /// The columns of [`write()`], in order. Times in nanoseconds.
-pub const COLUMNS: [&str; 39] = [
+pub const COLUMNS: [&str; 43] = [
     "start_ns",
     "end_ns",
     "match",
@@ -45,6 +45,10 @@ pub const COLUMNS: [&str; 39] = [
     "min_ns",
     "max_ns",
     "method",
+    "flow",
+    "packets",
+    "bytes",
+    "uncounted_bytes",
 ];
 
 /// Writes the head and the rows of all reports: one report, or one per interval.
@@ -53,7 +57,12 @@ pub fn write<'a>(reports: impl IntoIterator<Item = &'a RttReport>, to: &mut impl
     writer.write_record(COLUMNS).map_err(io_error)?;
     for report in reports {
         for line in &report.results {
-            writer.write_record(record(report, line)).map_err(io_error)?;
+            writer.write_record(result(report, line)).map_err(io_error)?;
+        }
+        for flow in &report.flows {
+            for line in flow.results.iter().map(Some).chain(flow.results.is_empty().then_some(None)) {
+                writer.write_record(of_flow(report, flow, line)).map_err(io_error)?;
+            }
         }
     }
     writer.flush()
@@ -67,55 +76,65 @@ pub(crate) fn io_error(error: csv::Error) -> io::Error {
     }
 }
 
-fn record(report: &RttReport, line: &ResultLine) -> [String; COLUMNS.len()] {
-    let time = |ns: Option<i64>| ns.map_or_else(String::new, |n| n.to_string());
-    let ends = |e: Option<Estimate<i64>>| [time(e.map(|e| e.value)), time(e.map(|e| e.low)), time(e.map(|e| e.high))];
-    let share = |e: Option<f64>| e.map_or_else(String::new, |e| e.to_string());
-    let (requests, d) = (&line.requests, &line.delay_ns);
-    let [mean, mean_low, mean_high] = ends(d.mean);
-    let [p50, p50_low, p50_high] = ends(d.p50);
-    let [p90, p90_low, p90_high] = ends(d.p90);
-    let [p95, p95_low, p95_high] = ends(d.p95);
-    let [p99, p99_low, p99_high] = ends(d.p99);
-    [
-        time(report.span_ns.map(|s| s.start)),
-        time(report.span_ns.map(|s| s.end)),
-        line.matching.into(),
-        line.leg.into(),
-        line.group.clone(),
-        line.exchanges.map_or_else(String::new, |_| line.is_complete().to_string()),
-        requests.carried_over.to_string(),
-        requests.seen.to_string(),
-        requests.not_admitted.to_string(),
-        requests.matched.to_string(),
-        requests.evicted.to_string(),
-        requests.expired.to_string(),
-        requests.ambiguous.to_string(),
-        requests.pending.to_string(),
-        line.responses.seen.to_string(),
-        line.responses.unmatched.to_string(),
-        line.samples.to_string(),
-        line.ambiguous_samples.to_string(),
-        share(line.exchanges.map(|e| e.value)),
-        share(line.exchanges.map(|e| e.low)),
-        share(line.exchanges.map(|e| e.high)),
-        mean,
-        mean_low,
-        mean_high,
-        p50,
-        p50_low,
-        p50_high,
-        p90,
-        p90_low,
-        p90_high,
-        p95,
-        p95_low,
-        p95_high,
-        p99,
-        p99_low,
-        p99_high,
-        time(d.min.map(|e| e.value)),
-        time(d.max.map(|e| e.value)),
-        report.method.name.into(),
-    ]
+fn result(report: &RttReport, line: &ResultLine) -> Vec<String> {
+    let (requests, responses) = (&line.requests, &line.responses);
+    let [start, end] = span(report);
+    let counts = [
+        requests.carried_over,
+        requests.seen,
+        requests.not_admitted,
+        requests.matched,
+        requests.evicted,
+        requests.expired,
+        requests.ambiguous,
+        requests.pending,
+        responses.seen,
+        responses.unmatched,
+        line.samples,
+        line.ambiguous_samples,
+    ];
+    let place = [start, end, line.matching.into(), line.leg.into(), line.group.clone(), exact(line.exchanges)];
+    let mut cells = Vec::from(place);
+    cells.extend(counts.map(|count| count.to_string()));
+    cells.extend(estimates(line.exchanges, &line.delay_ns));
+    cells.push(report.method.name.into());
+    cells.extend([const { String::new() }; 4]);
+    cells
+}
+
+/// A row for the delays of a flow, or for a flow without any.
+fn of_flow(report: &RttReport, flow: &Flow, line: Option<&FlowResult>) -> Vec<String> {
+    /// What only a result has: requests and responses.
+    const REQUESTS: usize = 10;
+    let [start, end] = span(report);
+    let [matching, leg, is_exact, samples] = line.map_or_else(Default::default, |line| {
+        [line.matching.to_owned(), line.leg.to_owned(), exact(line.exchanges), line.samples.to_string()]
+    });
+    let mut cells = vec![start, end, matching, leg, String::new(), is_exact];
+    cells.extend([const { String::new() }; REQUESTS]);
+    cells.extend([samples, String::new()]);
+    cells.extend(estimates(line.and_then(|line| line.exchanges), &line.map(|line| line.delay_ns).unwrap_or_default()));
+    cells.extend([report.method.name.to_owned(), flow.flow.clone()]);
+    cells.extend([flow.packets, flow.bytes, flow.uncounted_bytes].map(|count| count.to_string()));
+    cells
+}
+
+fn span(report: &RttReport) -> [String; 2] {
+    report.span_ns.map_or_else(Default::default, |span| [span.start, span.end].map(|ns| ns.to_string()))
+}
+
+/// Whether the number of exchanges is known; empty without any.
+fn exact(exchanges: Option<Estimate<f64>>) -> String {
+    exchanges.map_or_else(String::new, |e| (e.low == e.high).to_string())
+}
+
+/// Exchanges, then delays, each with its ends but for the smallest and the largest.
+fn estimates(exchanges: Option<Estimate<f64>>, d: &Delays) -> Vec<String> {
+    fn ends<T: ToString>(estimate: Option<Estimate<T>>) -> [String; 3] {
+        estimate.map_or_else(Default::default, |e| [e.value.to_string(), e.low.to_string(), e.high.to_string()])
+    }
+    let mut cells = Vec::from(ends(exchanges));
+    cells.extend([d.mean, d.p50, d.p90, d.p95, d.p99].into_iter().flat_map(ends));
+    cells.extend([d.min, d.max].map(|e| e.map_or_else(String::new, |e| e.value.to_string())));
+    cells
 }

@@ -1,7 +1,7 @@
 //! OpenMetrics 1.0 text, for Prometheus and what speaks its language. Unknown values are absent.
 
 use crate::facts::{Frames, Memory};
-use crate::rtt::{ResultLine, RttReport};
+use crate::rtt::{Flow, ResultLine, RttReport};
 use dwell_sketch::estimate::Estimate;
 use std::io::{self, Write};
 
@@ -14,6 +14,9 @@ pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
     quantiles(&report.results, to)?;
     exchanges(&report.results, to)?;
     counters(&report.results, to)?;
+    if !report.flows.is_empty() {
+        flows(&report.flows, to)?;
+    }
     common(report.frames.as_ref(), &report.memory, to)?;
     family("dwell_rtt_method", "info", None, "How delays were measured, and whether nothing was estimated.", to)?;
     let (name, exact) = (escaped(report.method.name), report.method.exact);
@@ -125,6 +128,32 @@ fn counters(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
         let matched = line.responses.seen.saturating_sub(line.responses.unmatched);
         for (fate, count) in [("matched", matched), ("unmatched", line.responses.unmatched)] {
             writeln!(to, "dwell_rtt_responses_total{{{labels},fate=\"{fate}\"}} {count}")?;
+        }
+    }
+    Ok(())
+}
+
+fn flows(flows: &[Flow], to: &mut impl Write) -> io::Result<()> {
+    const DELAY: &str = "dwell_rtt_flow_delay_seconds";
+    family("dwell_rtt_flow_packets", "counter", None, "Packets of the flows with the most bytes.", to)?;
+    for flow in flows {
+        writeln!(to, "dwell_rtt_flow_packets_total{{flow=\"{}\"}} {}", escaped(&flow.flow), flow.packets)?;
+    }
+    family("dwell_rtt_flow_bytes", "counter", Some("bytes"), "Bytes of these flows, from the IP header on.", to)?;
+    for flow in flows {
+        writeln!(to, "dwell_rtt_flow_bytes_total{{flow=\"{}\"}} {}", escaped(&flow.flow), flow.bytes)?;
+    }
+    family(DELAY, "gauge", Some("seconds"), "Delays of these flows with both ends of their 95% intervals.", to)?;
+    for (flow, line) in flows.iter().flat_map(|flow| flow.results.iter().map(move |line| (flow, line))) {
+        let labels = [("flow", flow.flow.as_str()), ("match", line.matching), ("leg", line.leg)];
+        let labels = labels.map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).join(",");
+        let d = &line.delay_ns;
+        let statistics = [("mean", d.mean), ("p50", d.p50), ("p95", d.p95), ("min", d.min), ("max", d.max)];
+        for (name, estimate) in statistics {
+            for (bound, value) in estimate.iter().flat_map(bounds) {
+                let value = seconds(value as f64);
+                writeln!(to, "{DELAY}{{{labels},statistic=\"{name}\",bound=\"{bound}\"}} {value}")?;
+            }
         }
     }
     Ok(())

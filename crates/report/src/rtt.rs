@@ -26,6 +26,40 @@ pub struct RttReport {
     pub method: Method,
     /// One line per match, leg and group that was seen.
     pub results: Vec<ResultLine>,
+    /// The flows with the most bytes, then all others together; empty unless asked for.
+    pub flows: Vec<Flow>,
+}
+
+/// One flow, or all that got no line of their own: together these are all packets that were decoded.
+#[derive(Clone, Debug, Serialize)]
+pub struct Flow {
+    /// Its name; `other` for all others.
+    pub flow: String,
+    /// Packets of both directions.
+    pub packets: u64,
+    /// Their bytes, from the IP header on.
+    pub bytes: u64,
+    /// It may have so many more, at most, that were counted among the others.
+    pub uncounted_bytes: u64,
+    /// One per match and leg with samples.
+    pub results: Vec<FlowResult>,
+}
+
+/// The delays of a flow.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlowResult {
+    /// The pairing rule.
+    #[serde(rename = "match")]
+    pub matching: &'static str,
+    /// Which part of the way.
+    pub leg: &'static str,
+    /// Weighted samples that the estimates rest on.
+    pub samples: u64,
+    /// Estimated number of answered requests.
+    #[serde(serialize_with = "optional_estimate")]
+    pub exchanges: Option<Estimate<f64>>,
+    /// The delays.
+    pub delay_ns: Delays,
 }
 
 /// One line of the answer.
@@ -78,13 +112,18 @@ impl ResultLine {
 
     /// The name without the group.
     pub(crate) fn rule(&self) -> String {
-        if self.leg == "both" { self.matching.to_string() } else { format!("{} {}", self.matching, self.leg) }
+        rule(self.matching, self.leg)
     }
 
     /// Whether both are about the same exchanges, in two intervals of a series.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         (self.matching, self.leg, &self.group) == (other.matching, other.leg, &other.group)
     }
+}
+
+/// Match and leg in words.
+pub(crate) fn rule(matching: &str, leg: &str) -> String {
+    if leg == "both" { matching.to_owned() } else { format!("{matching} {leg}") }
 }
 
 /// Requests by fate: `carried_over + seen` is the sum of the others.

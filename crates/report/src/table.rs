@@ -4,7 +4,7 @@ use crate::facts::{Frames, Memory};
 use crate::footing::{self, WIDTH};
 use crate::grid::Grid;
 use crate::histogram;
-use crate::rtt::{ResultLine, RttReport};
+use crate::rtt::{self, Flow, ResultLine, RttReport};
 use crate::text;
 use dwell_sketch::estimate::Estimate;
 use dwell_types::Nanos;
@@ -25,6 +25,10 @@ pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
     } else {
         writeln!(to)?;
         delays(&report.results, to)?;
+    }
+    if !report.flows.is_empty() {
+        writeln!(to)?;
+        flows(&report.flows, to)?;
     }
     let mut largest: Vec<&ResultLine> = report.results.iter().filter(|l| l.samples >= FEWEST_SAMPLES).collect();
     largest.sort_by(|a, b| exchanges(b).total_cmp(&exchanges(a)));
@@ -111,6 +115,36 @@ fn delays(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
             let mut row = vec![rests_on(line), line.exchanges.map(text::plus_minus).unwrap_or_default()];
             row.extend(columns.map(|c| c.map(text::interval).unwrap_or_default()));
             grid.row(row);
+        }
+    }
+    grid.write(to)
+}
+
+/// The flows, each with one line per match and leg, and one more with the intervals where there are some.
+fn flows(flows: &[Flow], to: &mut impl Write) -> io::Result<()> {
+    let mut grid = Grid::default();
+    grid.row(cells(["flows", "exchanges", "p50", "p95", "mean", "min", "max"], &[]));
+    for flow in flows {
+        let mut size = format!("  {} packets, {}", text::count(flow.packets), text::bytes(flow.bytes));
+        if flow.uncounted_bytes > 0 {
+            size += &format!(", at most {} more are counted as other", text::bytes(flow.uncounted_bytes));
+        }
+        grid.heading(flow.flow.clone());
+        grid.heading(size);
+        for line in &flow.results {
+            let d = &line.delay_ns;
+            let estimates = [d.p50, d.p95, d.mean];
+            let exchanges = line.exchanges.map_or_else(|| "–".into(), |e| text::count(e.value.round() as u64));
+            let mut row = vec![format!("  {}", rtt::rule(line.matching, line.leg)), exchanges];
+            row.extend(estimates.iter().chain(&[d.min, d.max]).map(|&delay| text::delay(delay)));
+            grid.row(row);
+            let is_estimated = line.exchanges.is_some_and(|e| e.low != e.high);
+            if is_estimated || estimates.iter().flatten().any(|e| e.low != e.high) {
+                let samples = format!("  {} samples", text::count(line.samples));
+                let mut row = vec![samples, line.exchanges.map(text::plus_minus).unwrap_or_default()];
+                row.extend(estimates.map(|delay| delay.map(text::interval).unwrap_or_default()));
+                grid.row(row);
+            }
         }
     }
     grid.write(to)

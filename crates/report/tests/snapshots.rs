@@ -39,6 +39,7 @@ fn check_table(name: &str, reports: &[RttReport]) {
 #[test]
 fn tables() {
     check_table("exact.txt", &[common::exact()]);
+    check_table("flows.txt", &[common::with_flows()]);
     check_table("bounded.txt", &[common::bounded()]);
     check_table("sampled.txt", &[common::sampled()]);
     check_table("series-exact.txt", &common::series(1.0));

@@ -14,6 +14,7 @@ mod meter;
 pub use meter::{Event, Exchanges, Gate, Meter};
 pub mod ale;
 pub mod bloomtime;
+pub mod dart;
 pub mod ddbf;
 pub mod exact;
 pub mod fridge;
@@ -28,6 +29,8 @@ mod survival;
 pub use survival::Risk;
 // Weighted delays to quantiles with intervals.
 pub mod distribution;
+// The same for each of the largest flows.
+pub mod top_flows;
 // All of it together, at one point.
 pub mod rtt;
 // All packets, at two points.

@@ -2,6 +2,7 @@
 
 use crate::ale::{self, Ale, AleError, Widths};
 use crate::bloomtime;
+use crate::dart::{self, Dart, DartError};
 use crate::ddbf::{self, Ddbf, DdbfError};
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
 use crate::exact::Exact;
@@ -11,8 +12,9 @@ use crate::horizon::{Horizon, HorizonError};
 use crate::mis::{Ladder, LadderError, Mis, MisError};
 use crate::simple::{self, Overwrite, Simple, SimpleError};
 use crate::timebloom::{self, TimeBloom, TimeBloomError};
+use crate::top_flows::Line;
 use crate::{Event, Exchanges, Fates, Gate, Meter, Risk, Sample};
-use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Series, Sink, Timestamp, hash};
+use dwell_types::{ExchangeId, IdForm, Leg, Match, Nanos, Observation, Series, Sink, Timestamp, hash};
 use std::fmt;
 
 /// How delays are found.
@@ -44,11 +46,13 @@ pub enum Method {
     AleE,
     /// A Bloom filter of times: biased, to compare with.
     Ddbf,
+    /// Ranges of sequence numbers, and the segments that these say can be measured: biased, for `tcp-ack` alone.
+    Dart,
 }
 
 impl Method {
     /// Every method, the default first.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Auto,
         Self::Exact,
         Self::Fridge,
@@ -62,6 +66,7 @@ impl Method {
         Self::AleU,
         Self::AleE,
         Self::Ddbf,
+        Self::Dart,
     ];
 
     /// Whether [`Settings::slots`] can be set.
@@ -76,7 +81,17 @@ impl Method {
 
     /// Whether what it loses or confuses depends on the delay, which its intervals do not show.
     pub const fn is_biased(self) -> bool {
-        matches!(self, Self::Simple) || self.has_longest()
+        matches!(self, Self::Simple | Self::Dart) || self.has_longest()
+    }
+
+    /// What the ids must be made of that it is given.
+    pub const fn ids(self) -> IdForm {
+        if matches!(self, Self::Dart) { IdForm::Plain } else { IdForm::Hashed }
+    }
+
+    /// Whether it can measure what this rule pairs.
+    pub const fn measures(self, matching: Match) -> bool {
+        !matches!(self, Self::Dart) || matches!(matching, Match::TcpAck)
     }
 
     /// Whether [`Settings::longest`] can be set.
@@ -107,6 +122,7 @@ impl Method {
             Self::BloomTime => bloomtime::LEAST_BYTES,
             Self::AleU | Self::AleE => ale::Params::LEAST_BYTES,
             Self::Ddbf => ddbf::Params::LEAST_BYTES,
+            Self::Dart => dart::Params::LEAST_BYTES,
             _ => 0,
         }
     }
@@ -127,6 +143,7 @@ impl Method {
             Self::AleU => "ale-u",
             Self::AleE => "ale-e",
             Self::Ddbf => "ddbf",
+            Self::Dart => "dart",
         }
     }
 }
@@ -165,6 +182,20 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// What a flow's delays are told apart by: match and leg, in the order of reports.
+    pub fn lines(&self) -> Vec<Line> {
+        let of = |&matching: &Match| {
+            let line = move |&leg: &Leg| Line { matching, leg, expiry: self.expiry_of(matching) };
+            legs(matching, self.has_inside).iter().map(line)
+        };
+        Match::ALL.iter().filter(|matching| self.matches.contains(matching)).flat_map(of).collect()
+    }
+
+    /// When requests of a rule are given up.
+    fn expiry_of(&self, matching: Match) -> Nanos {
+        if matching == Match::TcpFlow { self.flow_expiry } else { self.expiry }
+    }
+
     /// The longest delay of a rule with this expiry.
     fn longest_of(&self, expiry: Nanos) -> Nanos {
         /// Delays are shorter than the expiry by so much, unless it is known better.
@@ -179,7 +210,7 @@ impl Settings {
             // At most 5 legs of 2¹³ groups.
             tags: legs as u16 * self.groups.clamp(1, Series::GROUPS),
             repeat: matching.repeat(),
-            expiry: if matching == Match::TcpFlow { self.flow_expiry } else { self.expiry },
+            expiry: self.expiry_of(matching),
             seed: hash::word(self.seed, matching as u64),
         }
     }
@@ -220,6 +251,8 @@ impl Settings {
 pub enum SettingsError {
     /// Nothing to measure.
     NoMatches,
+    /// The method cannot measure what this rule pairs.
+    Match(Method, Match),
     /// More matches, legs and groups together than the store of delays tells apart.
     Series(usize),
     /// The memory is too small for what was asked.
@@ -247,12 +280,19 @@ pub enum SettingsError {
     Ale(AleError),
     /// A parameter of a filter of times is out of range.
     Ddbf(DdbfError),
+    /// A parameter of a range tracker or packet tracker is out of range.
+    Dart(DartError),
 }
 
 impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoMatches => f.write_str("no matches to measure"),
+            Self::Match(method, matching) => {
+                let others = Match::ALL.into_iter().filter(|&matching| method.measures(matching));
+                let names: Vec<&str> = others.map(Match::name).collect();
+                write!(f, "{} measures {}, not {matching}", method.name(), names.join(", "))
+            }
             Self::Series(series) => {
                 write!(f, "{series} matches × legs × groups: expected at most {}", DelayStore::MOST_SERIES)
             }
@@ -268,6 +308,7 @@ impl fmt::Display for SettingsError {
             Self::TimeBloom(error) => error.fmt(f),
             Self::Ale(error) => error.fmt(f),
             Self::Ddbf(error) => error.fmt(f),
+            Self::Dart(error) => error.fmt(f),
         }
     }
 }
@@ -325,6 +366,12 @@ impl From<AleError> for SettingsError {
 impl From<DdbfError> for SettingsError {
     fn from(error: DdbfError) -> Self {
         Self::Ddbf(error)
+    }
+}
+
+impl From<DartError> for SettingsError {
+    fn from(error: DartError) -> Self {
+        Self::Dart(error)
     }
 }
 
@@ -396,6 +443,7 @@ enum AnyMeter {
     TimeBloom(TimeBloom),
     Ale(Ale),
     Ddbf(Ddbf),
+    Dart(Dart),
 }
 
 macro_rules! each_meter {
@@ -410,6 +458,7 @@ macro_rules! each_meter {
             AnyMeter::TimeBloom($name) => $call,
             AnyMeter::Ale($name) => $call,
             AnyMeter::Ddbf($name) => $call,
+            AnyMeter::Dart($name) => $call,
         }
     };
 }
@@ -444,6 +493,8 @@ pub struct RuleState {
     pub array: Option<Array>,
     /// Bloom filters, where there are some.
     pub filters: Option<Filters>,
+    /// A range tracker and a packet tracker, where there are some.
+    pub trackers: Option<dart::Params>,
 }
 
 /// The simple array of a rule.
@@ -479,6 +530,9 @@ impl RttMeter {
         matches.dedup();
         if matches.is_empty() {
             return Err(SettingsError::NoMatches);
+        }
+        if let Some(&other) = matches.iter().find(|&&matching| !settings.method.measures(matching)) {
+            return Err(SettingsError::Match(settings.method, other));
         }
         let series: usize = matches.iter().map(|&m| legs(m, settings.has_inside).len() * usize::from(groups)).sum();
         if series > DelayStore::MOST_SERIES {
@@ -523,6 +577,11 @@ impl RttMeter {
                 }
                 Method::TimeBloom | Method::BloomTime | Method::AleU | Method::AleE | Method::Ddbf => {
                     filters(settings, bytes, exchanges)?
+                }
+                Method::Dart => {
+                    let needed = dart::Params::LEAST_BYTES;
+                    let params = dart::Params::budget(bytes).ok_or(SettingsError::Memory { given: bytes, needed })?;
+                    AnyMeter::Dart(Dart::new(params, exchanges)?)
                 }
             };
             let door = &mut doors[matching as usize];
@@ -671,8 +730,12 @@ impl RttMeter {
                 AnyMeter::Auto(horizon) if sampled_since.is_some() => Some(horizon.probabilities()),
                 _ => None,
             };
+            let trackers = match &rule.meter {
+                AnyMeter::Dart(dart) => Some(dart.params()),
+                _ => None,
+            };
             let (array, filters) = (rule.meter.array(), rule.meter.filters());
-            RuleState { matching: rule.matching, sampled_since, fridge, horizon, array, filters }
+            RuleState { matching: rule.matching, sampled_since, fridge, horizon, array, filters, trackers }
         })
     }
 

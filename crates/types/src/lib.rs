@@ -17,7 +17,7 @@ pub use flow::{Address, FlowKey, Prefix, PrefixError, protocol};
 pub mod hash;
 // What pairing yields: requests and responses.
 mod observation;
-pub use observation::{ExchangeId, Leg, Match, Observation, Repeat, Series, Sighting, Sink};
+pub use observation::{ExchangeId, IdForm, Leg, Match, Observation, Repeat, Series, Sighting, Sink};
 // What a point on the way of packets sees.
 mod crossing;
 pub use crossing::{Crossing, FlowId, PacketId};

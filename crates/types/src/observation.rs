@@ -8,6 +8,19 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExchangeId(pub u64);
 
+/// What the ids of [`Match::TcpAck`] are made of. Those of every other rule are hashes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IdForm {
+    /// A hash of everything that the rule names.
+    #[default]
+    Hashed,
+    /// For methods that follow sequence numbers. Upper half: a hash of the flow and of who asks. Lower half: the sequence
+    /// number after the segment, or the acknowledgement number. [`Sighting::token`] of a request is the sequence number of
+    /// the segment, and of a response 1 if its packet takes sequence space itself, else 0. A SYN asks for nothing here: it is
+    /// a request without length, which says where the numbers begin.
+    Plain,
+}
+
 /// One packet, or one line of a log, as pairing sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observation {
@@ -49,7 +62,7 @@ pub struct Sighting {
     pub at: Timestamp,
     /// Tells repeated requests apart: a response carrying the token of one of them answers that one. Zero where the
     /// protocol has none. Filled for TCP handshakes from the timestamp option (RFC 7323): TSval of the SYN and TSecr of the
-    /// SYN-ACK, TSval of the SYN-ACK and TSecr of the ACK.
+    /// SYN-ACK, TSval of the SYN-ACK and TSecr of the ACK. Another thing with [`IdForm::Plain`].
     pub token: u32,
     /// Which line of the report it counts for.
     pub series: Series,

@@ -38,15 +38,22 @@ pub(crate) struct Arguments {
     pub(super) count: Option<u64>,
 
     /// What is a request and what its response: tcp-handshake, tcp-ack, tcp-ts, tcp-flow, dns, ntp, icmp-echo, quic-spin.
+    /// If not given, tcp-handshake, tcp-ack and dns; of these what the method can measure.
     #[arg(long = "match", value_name = "LIST", value_delimiter = ',', value_parser = matching,
-        default_value = "tcp-handshake,tcp-ack,dns", help_heading = "What is measured")]
-    pub(super) matches: Vec<Match>,
+        help_heading = "What is measured")]
+    matches: Vec<Match>,
     /// What is inside, so that legs are named outward and inward: prefixes such as 10.0.0.0/8 or 2001:db8::/32.
     #[arg(long, value_name = "PREFIX", value_delimiter = ',', help_heading = "What is measured")]
     pub(super) inside: Vec<Prefix>,
     /// One distribution for each: src/24, dst/48, vlan, port, src-port, dst-port, dscp, protocol; several with commas.
     #[arg(long, value_name = "KEY", help_heading = "What is measured")]
     pub(super) group: Option<Grouping>,
+    /// The flows with the most bytes, too, each with its delays.
+    #[arg(long, visible_alias = "per-flow", conflicts_with = "events", help_heading = "What is measured")]
+    pub(super) flows: bool,
+    /// So many flows.
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "What is measured")]
+    pub(super) top: usize,
     /// Groups beyond so many go into "other".
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = crate::units::between::<u16>(1..=8191),
         help_heading = "What is measured")]
@@ -65,7 +72,7 @@ pub(crate) struct Arguments {
     /// takes. km: a sample, what was overwritten counted by the product limit. fridge: a sample as in the paper. hash-sample: all
     /// exchanges of some ids. simple: whatever was not overwritten, which loses the slow ones. stages: whatever finds one of four
     /// places free. mis: several fridges. timebloom: the slot of time of each request, in Bloom filters. bloomtime, ale-u, ale-e,
-    /// ddbf: other filters, to compare with.
+    /// ddbf: other filters, to compare with. dart: TCP segments whose acknowledgement cannot be mistaken.
     #[arg(long, value_name = "METHOD", value_parser = method(), default_value = Method::Auto.name(), help_heading = "How")]
     pub(super) method: Method,
     /// What all data structures together may hold; not the buffers for reading. Not for --method exact.
@@ -155,6 +162,11 @@ pub(crate) fn matching(name: &str) -> Result<Match, String> {
         .ok_or_else(|| "expected tcp-handshake, tcp-ack, tcp-ts, tcp-flow, dns, ntp, icmp-echo or quic-spin".to_owned())
 }
 
+/// What is measured if nothing is said, as far as it can be.
+pub(crate) fn usual_matches(can: impl Fn(Match) -> bool) -> Vec<Match> {
+    [Match::TcpHandshake, Match::TcpAck, Match::Dns].into_iter().filter(|&matching| can(matching)).collect()
+}
+
 fn method() -> impl TypedValueParser<Value = Method> {
     PossibleValuesParser::new(Method::ALL.map(Method::name))
         .map(|name| Method::ALL.into_iter().find(|method| method.name() == name).unwrap_or(Method::Auto))
@@ -187,6 +199,14 @@ impl Arguments {
         self.expiry.unwrap_or(EXPIRY)
     }
 
+    /// What is measured.
+    pub(super) fn matches(&self) -> Vec<Match> {
+        match &self.matches[..] {
+            [] => usual_matches(|matching| self.method.measures(matching)),
+            matches => matches.to_vec(),
+        }
+    }
+
     /// What the flags' own parsers cannot see.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
@@ -204,6 +224,15 @@ impl Arguments {
         }
         if self.rate.is_some() && !self.method.has_rate() {
             return usage("--rate belongs to --method timebloom, bloomtime and ale-u");
+        }
+        if self.top == 0 {
+            return usage("expected --top above 0");
+        }
+        if self.flows && self.format == Format::Ppviz {
+            return usage("--format ppviz has no place for --flows");
+        }
+        if self.flows && self.format == Format::Table && self.interval.is_some() {
+            return usage("--format table has no flows of intervals: use json, jsonl or csv");
         }
         if self.format == Format::Openmetrics && self.interval.is_some() {
             return usage("--format openmetrics has no series of intervals: use jsonl or csv");

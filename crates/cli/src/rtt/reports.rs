@@ -9,11 +9,12 @@ use anyhow::Result;
 use dwell_observe::{Frames, Observer};
 use dwell_report::facts::{self, Memory, Parameter, Span};
 use dwell_report::plot::{self, Image};
-use dwell_report::rtt::{ResultLine, RttReport, SCHEMA};
+use dwell_report::rtt::{Flow, ResultLine, RttReport, SCHEMA};
 use dwell_report::{csv, json, openmetrics, ppviz, samples, table};
-use dwell_sketch::Sample;
 use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::rtt::{Array, Filters, Method, RttMeter};
+use dwell_sketch::top_flows::TopFlows;
+use dwell_sketch::{Sample, dart};
 use dwell_types::{FlowKey, Nanos, Series, Timestamp};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -21,29 +22,37 @@ use std::process::ExitCode;
 
 /// Where the observations came from.
 pub(super) enum Observed<'a> {
-    Packets(&'a Observer),
+    /// With the largest flows, if these are asked for.
+    Packets(&'a Observer, Option<&'a TopFlows>),
     Events(&'a Events),
 }
 
 impl Observed<'_> {
     fn group_name(&self, number: u16) -> String {
         match self {
-            Self::Packets(observer) => observer.group_name(number),
+            Self::Packets(observer, _) => observer.group_name(number),
             Self::Events(events) => events.group_name(number),
         }
     }
 
     fn frames(&self) -> Option<Frames> {
         match self {
-            Self::Packets(observer) => Some(*observer.frames()),
+            Self::Packets(observer, _) => Some(*observer.frames()),
             Self::Events(_) => None,
         }
     }
 
     fn state_bytes(&self) -> usize {
         match self {
-            Self::Packets(observer) => observer.state_bytes(),
+            Self::Packets(observer, flows) => observer.state_bytes() + flows.map_or(0, TopFlows::state_bytes),
             Self::Events(events) => events.state_bytes(),
+        }
+    }
+
+    fn flows(&self, most: usize, ambiguous: Ambiguous) -> Vec<Flow> {
+        match self {
+            Self::Packets(_, Some(flows)) => flows.answers(most, ambiguous).iter().map(Flow::new).collect(),
+            Self::Packets(_, None) | Self::Events(_) => Vec::new(),
         }
     }
 }
@@ -126,6 +135,8 @@ pub(super) struct Reports {
     method: Method,
     budget_bytes: Option<u64>,
     ambiguous: Ambiguous,
+    /// So many flows have lines of their own.
+    top: usize,
     /// Length of an interval in nanoseconds; a whole multiple of it since the epoch begins one.
     interval: Option<i64>,
     interval_end: Option<i64>,
@@ -171,6 +182,7 @@ impl Reports {
             method,
             budget_bytes: (method != Method::Exact).then_some(arguments.memory as u64),
             ambiguous,
+            top: arguments.top,
             interval: arguments.interval.map(Nanos::get),
             interval_end: None,
             span: NOTHING,
@@ -312,6 +324,7 @@ impl Reports {
         let mut parameters = self.parameters.clone();
         let mut is_exact = true;
         let (mut rules, mut arrays, mut filters) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let mut trackers = BTreeMap::new();
         for rule in meter.rules() {
             is_exact &= rule.sampled_since.is_none();
             let mut facts = BTreeMap::new();
@@ -333,6 +346,9 @@ impl Reports {
             if let Some(array) = rule.array {
                 arrays.insert(rule.matching.name(), Parameter::Map(describe_array(array)));
             }
+            if let Some(of_rule) = rule.trackers {
+                trackers.insert(rule.matching.name(), Parameter::Map(describe_trackers(of_rule)));
+            }
             if let Some(of_rule) = rule.filters {
                 filters.insert(rule.matching.name(), Parameter::Map(describe_filters(of_rule)));
             }
@@ -342,6 +358,9 @@ impl Reports {
         }
         if !filters.is_empty() {
             parameters.insert("filters", Parameter::Map(filters));
+        }
+        if !trackers.is_empty() {
+            parameters.insert("trackers", Parameter::Map(trackers));
         }
         if !rules.is_empty() {
             parameters.insert("rules", Parameter::Map(rules));
@@ -361,6 +380,7 @@ impl Reports {
             },
             method: facts::Method { name: self.method.name(), exact: is_exact, parameters },
             results: answers.iter().map(|a| ResultLine::new(a, observed.group_name(a.series.group))).collect(),
+            flows: observed.flows(self.top, self.ambiguous),
         }
     }
 }
@@ -389,6 +409,16 @@ fn describe_array(array: Array) -> BTreeMap<&'static str, Parameter> {
         facts.insert("longest_ns", Parameter::Integer(longest.get().unsigned_abs()));
     }
     facts
+}
+
+/// The parameters of a rule's trackers.
+fn describe_trackers(trackers: dart::Params) -> BTreeMap<&'static str, Parameter> {
+    BTreeMap::from([
+        ("ranges", Parameter::Integer(trackers.ranges.into())),
+        ("packets", Parameter::Integer(trackers.packets.into())),
+        ("stages", Parameter::Integer(trackers.stages.into())),
+        ("rounds", Parameter::Integer(trackers.rounds.into())),
+    ])
 }
 
 /// The parameters of a rule's filters.

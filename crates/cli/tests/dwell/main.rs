@@ -9,6 +9,10 @@ mod truth;
 mod truth_owd;
 // In less memory than it would like.
 mod sampled;
+// The largest flows.
+mod flows;
+// Ranges of sequence numbers.
+mod dart;
 // Logs instead of packets.
 mod events;
 // Two points.

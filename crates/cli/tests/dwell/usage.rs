@@ -197,8 +197,9 @@ fn what_cannot_be_written_fails_the_run() {
 #[test]
 fn the_memory_that_would_do_does() {
     let ntp = testdata("ntp/ntp.pcap");
-    let some: [&[&str]; 7] = [
+    let some: [&[&str]; 8] = [
         &[],
+        &["--flows"],
         &["--method", "fridge"],
         &["--method", "km"],
         &["--match", "dns"],

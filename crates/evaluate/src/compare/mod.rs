@@ -10,7 +10,7 @@ use crate::metrics::{self, Summary};
 use crate::run::Run;
 use dwell_sketch::distribution::{Ambiguous, Distribution};
 use dwell_sketch::rtt::{self, Answer, Method, RttMeter, SettingsError};
-use dwell_types::{Match, Nanos, Observation, Sink, hash};
+use dwell_types::{IdForm, Match, Nanos, Observation, Sink, hash};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -62,9 +62,10 @@ struct Panel {
     matching: Match,
     exact: RttMeter,
     candidates: Vec<Candidate>,
-    /// One per seed of every candidate that fits, in this order.
-    meters: Vec<RttMeter>,
-    block: Vec<Observation>,
+    /// One per seed of every candidate that fits, in this order, each with what its ids must be made of.
+    meters: Vec<(IdForm, RttMeter)>,
+    /// What waits, by the form of its ids.
+    blocks: [Vec<Observation>; 2],
 }
 
 /// One method in one memory.
@@ -82,10 +83,32 @@ impl Comparison {
         let mut panel_of = [None; Match::ALL.len()];
         let mut panels = Vec::new();
         for &(matching, taken) in &settings.matches {
+            if let [method, ..] = settings.methods[..]
+                && !settings.methods.iter().any(|method| method.measures(matching))
+            {
+                return Err(SettingsError::Match(method, matching));
+            }
             panel_of[matching as usize] = Some(panels.len());
             panels.push(Panel::new(settings, matching, taken)?);
         }
         Ok(Self { seeds: settings.seeds, panels, panel_of })
+    }
+
+    /// Takes the observations of another observer, of the same packets, whose ids have this form.
+    pub fn of_form(&mut self, ids: IdForm) -> impl Sink {
+        move |seen| self.queue(seen, ids)
+    }
+
+    #[inline]
+    fn queue(&mut self, seen: Observation, ids: IdForm) {
+        let (Observation::Request(sighting) | Observation::Response(sighting)) = &seen;
+        let Some(panel) = self.panel_of[sighting.series.matching as usize] else { return };
+        let panel = &mut self.panels[panel];
+        let block = &mut panel.blocks[ids as usize];
+        block.push(seen);
+        if block.len() == BLOCK {
+            panel.pass_on();
+        }
     }
 
     /// What every rule's meters say, in the order of the settings.
@@ -97,13 +120,7 @@ impl Comparison {
 impl Sink for Comparison {
     #[inline]
     fn take(&mut self, seen: Observation) {
-        let (Observation::Request(sighting) | Observation::Response(sighting)) = &seen;
-        let Some(panel) = self.panel_of[sighting.series.matching as usize] else { return };
-        let panel = &mut self.panels[panel];
-        panel.block.push(seen);
-        if panel.block.len() == BLOCK {
-            panel.pass_on();
-        }
+        self.queue(seen, IdForm::Hashed);
     }
 }
 
@@ -132,10 +149,10 @@ impl Panel {
             exact: meter(Method::Exact, usize::MAX, 0)?,
             candidates: Vec::new(),
             meters: Vec::new(),
-            block: Vec::with_capacity(BLOCK),
+            blocks: [const { Vec::new() }; 2],
         };
         for &memory in &settings.memories {
-            for &method in &settings.methods {
+            for &method in settings.methods.iter().filter(|method| method.measures(matching)) {
                 let needed = match meter(method, memory, 1) {
                     Ok(_) => None,
                     Err(SettingsError::Memory { needed, .. }) => Some(least(needed + taken, |m| meter(method, m, 1))?),
@@ -143,7 +160,7 @@ impl Panel {
                 };
                 panel.candidates.push(Candidate { method, memory, needed });
                 for seed in (1..=settings.seeds).filter(|_| needed.is_none()) {
-                    panel.meters.push(meter(method, memory, seed)?);
+                    panel.meters.push((method.ids(), meter(method, memory, seed)?));
                 }
             }
         }
@@ -152,10 +169,13 @@ impl Panel {
 
     /// Sends what waits through all meters. Each is the only one to see its state, so the threads change no answer.
     fn pass_on(&mut self) {
-        let Self { exact, meters, block, .. } = self;
-        let through = |meter: &mut RttMeter| block.iter().for_each(|&seen| meter.take(seen));
-        rayon::join(|| through(exact), || meters.par_iter_mut().for_each(through));
-        block.clear();
+        let Self { exact, meters, blocks, .. } = self;
+        let through = |ids: IdForm, meter: &mut RttMeter| {
+            blocks[ids as usize].iter().for_each(|&seen| meter.take(seen));
+        };
+        let others = || meters.par_iter_mut().for_each(|(ids, meter)| through(*ids, meter));
+        rayon::join(|| through(IdForm::Hashed, exact), others);
+        blocks.iter_mut().for_each(Vec::clear);
     }
 
     fn finish(mut self, seeds: u64) -> MatchResult {
@@ -164,7 +184,7 @@ impl Panel {
         let found: Vec<Found> = self
             .meters
             .par_iter_mut()
-            .map(|meter| Found { answers: meter.estimate(Ambiguous::Bounds), bytes: meter.most_bytes() })
+            .map(|(_, meter)| Found { answers: meter.estimate(Ambiguous::Bounds), bytes: meter.most_bytes() })
             .collect();
         let known = truth.iter().filter(|answer| answer.distribution.samples() > 0);
         let legs: Vec<LegResult> = known.map(|truth| self.leg(truth, &found, seeds)).collect();

@@ -51,6 +51,7 @@ impl MethodFacts {
             Method::Mis => "four lifetimes, from half to 32 times the slots",
             Method::TimeBloom => "filters from the memory, delays learnt while running",
             Method::BloomTime | Method::AleU | Method::AleE | Method::Ddbf => "filters from the memory",
+            Method::Dart => "half of the memory for ranges, half for packets; tcp-ack only",
         };
         let told = || {
             let longest = match longest {

@@ -12,6 +12,9 @@
 //! requests. Keep-alive probes of one byte repeat the id of data that was acknowledged long ago, so that their delay is
 //! measured; those without a byte take no sequence space.
 //!
+//! Plain ids name the same flow, side and numbers without hashing the numbers, for methods that follow them; a SYN then only says where
+//! they begin.
+//!
 //! Broken by: middleboxes that shift the sequence numbers of one direction only before or after the point; captures
 //! with segmentation offload, where one frame stands for many segments (the end of the last of them is measured); wrong
 //! lengths of frames that the capturing host has not yet filled in.
@@ -31,6 +34,29 @@ pub(super) fn response<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
 #[inline(always)]
 pub(super) fn request<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
     to.request_if(asks(segment), Exchange::Ack, segment.end().into());
+}
+
+/// The acknowledgement with a plain id (see [`dwell_types::IdForm`]).
+#[inline(always)]
+pub(super) fn plain_response<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
+    if segment.has(Tcp::ACK) {
+        let id = to.ids.plain(to.flow.hash, Exchange::Ack, to.flow.receiver, segment.acknowledgement);
+        to.answers(Exchange::Ack, id, asks(segment).into());
+    }
+}
+
+/// The segment with a plain id, of a SYN only where it ends.
+#[inline(always)]
+pub(super) fn plain_request<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
+    if asks(segment) {
+        let is_syn = segment.has(Tcp::SYN);
+        let (start, end) = match segment.sequence {
+            sequence if is_syn => (sequence.wrapping_add(1), sequence.wrapping_add(1)),
+            sequence => (sequence, segment.end()),
+        };
+        let id = to.ids.plain(to.flow.hash, Exchange::Ack, to.flow.sender, end);
+        to.asks(Exchange::Ack, id, start);
+    }
 }
 
 /// Whether the segment takes sequence space, so that its receiver must acknowledge it.
@@ -72,6 +98,23 @@ mod tests {
         let mut pair = Pair::new(&[Match::TcpAck]);
         let seen = pair.client(&data(5, 5)).seen;
         assert!(matches!(seen[..], [dwell_types::Observation::Response(_), dwell_types::Observation::Request(_)]));
+    }
+
+    /// Plain ids show what a range of sequence numbers needs, and nothing of it is hashed away.
+    #[test]
+    fn plain_ids_have_numbers() {
+        let mut pair = Pair::plain(&[Match::TcpAck, Match::TcpTs]);
+        let sent = pair.client(&Tcp { flags: Tcp::ACK | Tcp::FIN, ..data(u32::MAX - 4, 9) });
+        let (asked, answered) = (sent.request(BOTH), sent.response(BOTH));
+        assert_eq!((asked.id.0 as u32, asked.token), (5, u32::MAX - 4));
+        assert_eq!((answered.id.0 as u32, answered.token), (1, 1));
+        let ack = pair.server(&segment(Tcp::ACK, 1, 5));
+        assert!(ack.answers(&sent, BOTH));
+        assert_eq!(ack.response(BOTH).token, 0);
+        assert_eq!(pair.client(&data(5, 3)).request(BOTH).id.0 >> 32, asked.id.0 >> 32);
+        assert_ne!(pair.server(&data(5, 3)).request(BOTH).id.0 >> 32, asked.id.0 >> 32, "the other side");
+        let syn = pair.client(&Tcp { payload_length: 7, ..segment(Tcp::SYN, 9, 0) }).request(BOTH);
+        assert_eq!((syn.id.0 as u32, syn.token), (10, 10));
     }
 
     proptest! {

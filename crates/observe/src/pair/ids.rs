@@ -139,6 +139,12 @@ impl Ids {
     pub(super) fn id(&self, flow: u64, exchange: Exchange, side: usize, word: u64) -> ExchangeId {
         ExchangeId(hash::word(flow ^ self.starts[exchange as usize][side & 1], word))
     }
+
+    /// The id of the exchange that `side` of the flow began, with this lower half as it is (see [`dwell_types::IdForm`]).
+    #[inline]
+    pub(super) fn plain(&self, flow: u64, exchange: Exchange, side: usize, lower: u32) -> ExchangeId {
+        ExchangeId(self.id(flow, exchange, side, 0).0 >> 32 << 32 | u64::from(lower))
+    }
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ pub use event::event_id;
 
 use crate::group::Groups;
 use crate::packet::{Packet, Tcp, Transport};
-use dwell_types::{FlowKey, Match, Observation, Prefix, Sink, Timestamp};
+use dwell_types::{FlowKey, IdForm, Match, Observation, Prefix, Sink, Timestamp};
 use ids::Ids;
 use seen::Gather;
 use spin::Spin;
@@ -69,6 +69,8 @@ pub struct Pairing {
 struct Rules {
     handshake: bool,
     ack: bool,
+    /// The same with plain ids.
+    plain_ack: bool,
     timestamps: bool,
     lifetime: bool,
     dns: bool,
@@ -85,6 +87,7 @@ impl Pairing {
             rules: Rules {
                 handshake: wanted(Match::TcpHandshake),
                 ack: wanted(Match::TcpAck),
+                plain_ack: false,
                 timestamps: wanted(Match::TcpTs),
                 lifetime: wanted(Match::TcpFlow),
                 dns: wanted(Match::Dns),
@@ -97,6 +100,16 @@ impl Pairing {
             groups,
             spin: wanted(Match::QuicSpin).then(Spin::new),
         }
+    }
+
+    /// The same with ids of this form.
+    #[must_use]
+    pub fn with_ids(mut self, ids: IdForm) -> Self {
+        let Rules { ack, plain_ack, .. } = &mut self.rules;
+        let wanted = *ack | *plain_ack;
+        *plain_ack = wanted & (ids == IdForm::Plain);
+        *ack = wanted & !*plain_ack;
+        self
     }
 
     /// Gives the requests and responses that the packet is to the sink, responses first.
@@ -191,8 +204,11 @@ fn tcp<S: Sink>(rules: Rules, key: &FlowKey, segment: &Tcp<'_>, to: &mut Gather<
     if rules.ack {
         ack::response(segment, to);
     }
-    let others = rules.timestamps | rules.lifetime | dns;
+    let others = rules.plain_ack | rules.timestamps | rules.lifetime | dns;
     if others {
+        if rules.plain_ack {
+            ack::plain_response(segment, to);
+        }
         if rules.timestamps {
             timestamps::response(segment, to);
         }
@@ -210,6 +226,9 @@ fn tcp<S: Sink>(rules: Rules, key: &FlowKey, segment: &Tcp<'_>, to: &mut Gather<
         ack::request(segment, to);
     }
     if others {
+        if rules.plain_ack {
+            ack::plain_request(segment, to);
+        }
         if rules.timestamps {
             timestamps::request(segment, to);
         }
@@ -296,6 +315,11 @@ mod tests {
 
         pub(super) fn between(matches: &[Match], key: FlowKey) -> Self {
             Self { pairing: Pairing::new(matches, Vec::new(), None, 7), key, now: 0 }
+        }
+
+        pub(super) fn plain(matches: &[Match]) -> Self {
+            let pair = Self::new(matches);
+            Self { pairing: pair.pairing.with_ids(IdForm::Plain), ..pair }
         }
 
         pub(super) fn inside(matches: &[Match], inside: &[&str]) -> Self {

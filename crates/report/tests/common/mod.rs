@@ -2,7 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "every test takes the reports that it needs")]
 
 use dwell_report::facts::{Frames, Memory, Method, Parameter, Span};
-use dwell_report::rtt::{Bin, CdfPoint, Delays, Requests, Responses, ResultLine, RttReport, SCHEMA};
+use dwell_report::rtt::{Bin, CdfPoint, Delays, Flow, FlowResult, Requests, Responses, ResultLine, RttReport, SCHEMA};
 use dwell_sketch::estimate::Estimate;
 use std::collections::BTreeMap;
 
@@ -162,7 +162,21 @@ fn report(exact: bool, results: Vec<ResultLine>) -> RttReport {
             ]),
         },
         results,
+        flows: Vec::new(),
     }
+}
+
+/// A flow with the delays of these lines.
+fn flow(name: &str, packets: u64, uncounted_bytes: u64, lines: &[ResultLine]) -> Flow {
+    let result = |line: &ResultLine| FlowResult {
+        matching: line.matching,
+        leg: line.leg,
+        samples: line.samples,
+        exchanges: line.exchanges,
+        delay_ns: line.delay_ns,
+    };
+    let results = lines.iter().map(result).collect();
+    Flow { flow: name.to_owned(), packets, bytes: 900 * packets, uncounted_bytes, results }
 }
 
 /// Everything measured.
@@ -179,6 +193,18 @@ pub fn exact() -> RttReport {
             unanswered("all"),
         ],
     )
+}
+
+/// The same with its largest flows: one exact, one estimated, and the others without any delay.
+pub fn with_flows() -> RttReport {
+    let mut report = exact();
+    let estimated = sampled().results.swap_remove(1);
+    report.flows = vec![
+        flow("10.0.0.1:51000 → 192.0.2.7:443 tcp", 30_201, 0, &report.results[..4]),
+        flow("[2001:db8::1]:50422 → [2001:db8:4700:10::7]:443 tcp", 8_100, 20_480, &[estimated]),
+        flow("other", 1_165_811, 0, &[]),
+    ];
+    report
 }
 
 /// A small memory, groups, an interrupted file, and a group name that needs care in every format.
@@ -258,6 +284,10 @@ pub fn series(sampled: f64) -> Vec<RttReport> {
 pub fn short() -> RttReport {
     let mut report = sampled();
     report.results = vec![report.results.swap_remove(4), report.results.swap_remove(3), unanswered("10.20.9.0/24")];
+    report.flows = vec![
+        flow("10.0.0.1:51000 → 192.0.2.7:443 tcp", 8_100, 20_480, &report.results[1..2]),
+        flow("other", 1_196_012, 0, &[]),
+    ];
     report
 }
 

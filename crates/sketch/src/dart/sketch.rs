@@ -1,0 +1,377 @@
+use super::packets::{Packets, Record};
+use super::ranges::{Ranges, Sent};
+use crate::{Event, Exchanges, Fates, Meter, Sample};
+use dwell_types::{ExchangeId, Timestamp, hash};
+use std::fmt;
+
+/// What the trackers are built with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Slots of the range tracker: directions of flows.
+    pub ranges: u32,
+    /// Slots of the packet tracker, in all stages together.
+    pub packets: u32,
+    /// Stages of the packet tracker, `1..=8`.
+    pub stages: u32,
+    /// How often evicted records may go round for one segment.
+    pub rounds: u32,
+}
+
+const MOST_STAGES: u32 = 8;
+
+impl Params {
+    /// So many bytes measure something.
+    pub const LEAST_BYTES: usize = 1536;
+
+    /// Half of so many bytes for either tracker, which lost least over all where it was measured (`docs/papers/sengupta22-dart.md`); `None`
+    /// if they are too few.
+    pub fn budget(bytes: usize) -> Option<Self> {
+        const STAGES: u32 = 4;
+        let slots = bytes.saturating_sub(STAGES as usize * size_of::<u64>());
+        let slots = |slot_bytes: usize| u32::try_from(slots / 2 / slot_bytes).unwrap_or(u32::MAX);
+        let (ranges, packets) = (slots(Ranges::SLOT_BYTES), slots(Packets::SLOT_BYTES));
+        (bytes >= Self::LEAST_BYTES).then_some(Self { ranges, packets, stages: STAGES, rounds: 8 })
+    }
+}
+
+/// Why the trackers cannot be built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DartError {
+    /// There are 1 to 8 stages.
+    Stages(u32),
+    /// Every stage needs a slot, and ranges come in buckets of four.
+    Slots {
+        /// Of the range tracker.
+        ranges: u32,
+        /// Of the packet tracker.
+        packets: u32,
+    },
+}
+
+impl fmt::Display for DartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stages(stages) => write!(f, "a packet tracker has 1 to {MOST_STAGES} stages, not {stages}"),
+            Self::Slots { ranges, packets } => write!(f, "{ranges} ranges and {packets} packets are too few"),
+        }
+    }
+}
+
+impl std::error::Error for DartError {}
+
+/// A range tracker and a packet tracker.
+#[derive(Clone, Debug)]
+pub struct Dart {
+    exchanges: Exchanges,
+    ranges: Ranges,
+    packets: Packets,
+    rounds: u32,
+    fates: Vec<Fates>,
+    latest: Timestamp,
+}
+
+/// The halves of a plain id: the flow and who asks, and a sequence number.
+#[inline]
+fn halves(id: ExchangeId) -> (u32, u32) {
+    ((id.0 >> 32) as u32, id.0 as u32)
+}
+
+impl Dart {
+    /// Empty trackers. Ids must be [plain](dwell_types::IdForm::Plain).
+    pub fn new(params: Params, exchanges: Exchanges) -> Result<Self, DartError> {
+        let Params { ranges, packets, stages, rounds } = params;
+        if !(1..=MOST_STAGES).contains(&stages) {
+            return Err(DartError::Stages(stages));
+        }
+        if packets < stages || ranges < 4 {
+            return Err(DartError::Slots { ranges, packets });
+        }
+        Ok(Self {
+            exchanges,
+            ranges: Ranges::new(ranges, exchanges.expiry, hash::word(exchanges.seed, 1)),
+            packets: Packets::new(packets, stages, hash::word(exchanges.seed, 2)),
+            rounds,
+            fates: vec![Fates::default(); usize::from(exchanges.tags)],
+            latest: Timestamp::from_nanos(i64::MIN),
+        })
+    }
+
+    /// What it was built with; slots as they are.
+    pub fn params(&self) -> Params {
+        Params {
+            ranges: self.ranges.slots(),
+            packets: self.packets.slots(),
+            stages: self.packets.stages(),
+            rounds: self.rounds,
+        }
+    }
+
+    #[inline]
+    fn request(&mut self, request: &Event) {
+        self.latest = self.latest.max(request.at);
+        let ((signature, end), start) = (halves(request.id), request.token);
+        let fates = &mut self.fates[usize::from(request.tag)];
+        fates.seen += 1;
+        if start == end {
+            fates.not_admitted += 1;
+            return self.ranges.forget(signature);
+        }
+        match self.ranges.send(signature, start, end, request.at) {
+            Sent::Again => fates.ambiguous += 1,
+            Sent::Refused => fates.not_admitted += 1,
+            Sent::New if self.was_sent(request) => self.fates[usize::from(request.tag)].ambiguous += 1,
+            Sent::New => self.enter(Record::new(signature, end, request.at, request.tag)),
+        }
+    }
+
+    /// Whether the segment is one that waits already, though its range is new: the flow had lost its place meanwhile. Then
+    /// neither can be measured.
+    fn was_sent(&mut self, request: &Event) -> bool {
+        let (signature, end) = halves(request.id);
+        let Some(record) = self.packets.take(signature, end) else { return false };
+        self.fates[usize::from(record.tag())].evicted += 1;
+        let is_open = !record.is_older(request.at, self.exchanges.expiry);
+        if is_open {
+            self.ranges.collapse(signature, end);
+        }
+        is_open
+    }
+
+    /// Lets a record in. Whom it evicts goes round, if the range tracker says that this is of use.
+    #[inline]
+    fn enter(&mut self, record: Record) {
+        let (mut record, stages) = (record, self.packets.stages());
+        for round in 0..=self.rounds {
+            let Some(evicted) = self.packets.put(record, (round % stages) as usize) else { return };
+            record = evicted;
+            if !self.ranges.holds(record.signature, record.end) {
+                break;
+            }
+        }
+        self.fates[usize::from(record.tag())].evicted += 1;
+    }
+
+    #[inline]
+    fn response(&mut self, response: &Event) -> Option<Sample> {
+        self.latest = self.latest.max(response.at);
+        let sample = self.answer(response);
+        let fates = &mut self.fates[usize::from(response.tag)];
+        fates.responses += 1;
+        fates.unmatched += u64::from(sample.is_none());
+        sample
+    }
+
+    /// The sample of an acknowledgement that tells a delay, if its record is still there.
+    #[inline]
+    fn answer(&mut self, response: &Event) -> Option<Sample> {
+        let (signature, number) = halves(response.id);
+        if !self.ranges.acknowledge(signature, number, response.token == 0, response.at) {
+            return None;
+        }
+        let record = self.packets.take(signature, number)?;
+        let fates = &mut self.fates[usize::from(record.tag())];
+        if record.is_older(response.at, self.exchanges.expiry) {
+            fates.expired += 1;
+            return None;
+        }
+        fates.matched += 1;
+        Some(Sample { tag: record.tag(), ..Sample::of(response.at, record.age(response.at)) })
+    }
+}
+
+impl Meter for Dart {
+    fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
+        for event in events {
+            if event.is_request {
+                self.request(event);
+            } else {
+                samples.extend(self.response(event));
+            }
+        }
+    }
+
+    fn fates(&self) -> Vec<Fates> {
+        let mut fates = self.fates.clone();
+        for record in self.packets.iter() {
+            let is_expired = record.is_older(self.latest, self.exchanges.expiry);
+            let fates = &mut fates[usize::from(record.tag())];
+            *(if is_expired { &mut fates.expired } else { &mut fates.pending }) += 1;
+        }
+        fates
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.ranges.state_bytes() + self.packets.state_bytes() + self.fates.capacity() * size_of::<Fates>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_support::exchanges;
+    use dwell_types::{Match, Nanos};
+
+    const GOOD: Params = Params { ranges: 64, packets: 64, stages: 2, rounds: 4 };
+    const BARE: u32 = 0;
+
+    fn dart(params: Params) -> Dart {
+        Dart::new(params, exchanges(Match::TcpAck, Nanos::from_secs(100))).unwrap()
+    }
+
+    fn event(flow: u32, number: u32, token: u32, at_ns: i64, is_request: bool) -> Event {
+        let id = ExchangeId(u64::from(flow) << 32 | u64::from(number));
+        Event { id, at: Timestamp::from_nanos(at_ns), token, tag: 0, is_request }
+    }
+
+    /// Feeds one event; gives the delay that it told.
+    fn take(dart: &mut Dart, event: Event) -> Option<i64> {
+        let mut samples = Vec::new();
+        dart.update(&[event], &mut samples);
+        samples.pop().map(|sample| sample.since_first.get())
+    }
+
+    fn send(dart: &mut Dart, flow: u32, numbers: (u32, u32), at_ns: i64) {
+        assert_eq!(take(dart, event(flow, numbers.1, numbers.0, at_ns, true)), None);
+    }
+
+    #[test]
+    fn an_acknowledgement_answers_the_segment_that_ends_there() {
+        let mut dart = dart(GOOD);
+        send(&mut dart, 1, (10, 20), 100);
+        send(&mut dart, 1, (20, 30), 110);
+        send(&mut dart, 2, (10, 20), 120);
+        assert_eq!(take(&mut dart, event(1, 30, BARE, 200, false)), Some(90));
+        assert_eq!(take(&mut dart, event(1, 20, BARE, 210, false)), None, "it came before");
+        assert_eq!(take(&mut dart, event(2, 20, BARE, 220, false)), Some(100));
+        let fates = dart.fates()[0];
+        assert_eq!((fates.matched, fates.pending, fates.responses, fates.unmatched), (2, 1, 3, 1));
+        assert!(fates.is_conserved());
+    }
+
+    /// What is under way when something is sent again is not measured; what follows is.
+    #[test]
+    fn a_retransmission_leaves_nothing_to_measure() {
+        let mut dart = dart(GOOD);
+        send(&mut dart, 1, (10, 20), 100);
+        send(&mut dart, 1, (20, 30), 110);
+        send(&mut dart, 1, (10, 20), 120);
+        assert_eq!(take(&mut dart, event(1, 30, BARE, 125, false)), None);
+        send(&mut dart, 1, (30, 40), 130);
+        assert_eq!(take(&mut dart, event(1, 40, BARE, 150, false)), Some(20));
+        let fates = dart.fates()[0];
+        assert_eq!((fates.seen, fates.matched, fates.ambiguous, fates.pending), (4, 1, 1, 2));
+    }
+
+    /// A SYN is not measured, and a new connection on the same ports is not mistaken for an old one's retransmission.
+    #[test]
+    fn a_syn_begins_anew() {
+        for has_syn in [false, true] {
+            let mut dart = dart(GOOD);
+            send(&mut dart, 1, (1_000, 2_000), 100);
+            if has_syn {
+                send(&mut dart, 1, (500, 500), 200);
+            }
+            send(&mut dart, 1, (500, 600), 210);
+            assert_eq!(take(&mut dart, event(1, 600, BARE, 220, false)), has_syn.then_some(10));
+            assert_eq!(dart.fates()[0].not_admitted, u64::from(has_syn));
+            assert!(dart.fates()[0].is_conserved());
+        }
+    }
+
+    /// The range of a flow that had lost its place is new; the record shows that the segment is not.
+    #[test]
+    fn a_segment_that_waits_is_known_again() {
+        let mut dart = dart(Params { ranges: 4, ..GOOD });
+        send(&mut dart, 1, (10, 20), 100);
+        assert_eq!(take(&mut dart, event(1, 10, BARE, 110, false)), None, "which empties the range");
+        (2..6).for_each(|flow| send(&mut dart, flow, (10, 20), 120));
+        assert_eq!(dart.fates()[0].not_admitted, 0);
+        assert_eq!(take(&mut dart, event(2, 20, BARE, 130, false)), Some(10));
+        send(&mut dart, 1, (10, 20), 140);
+        assert_eq!(take(&mut dart, event(1, 20, BARE, 150, false)), None);
+        let fates = dart.fates()[0];
+        assert_eq!((fates.ambiguous, fates.evicted), (1, 1));
+        assert!(fates.is_conserved());
+    }
+
+    /// One slot: a record that is of no use any more makes way; of two that are, one is lost.
+    #[test]
+    fn evicted_records_have_second_chances() {
+        let one = Params { packets: 1, stages: 1, ..GOOD };
+        let mut dart = dart(one);
+        send(&mut dart, 1, (10, 20), 100);
+        send(&mut dart, 1, (30, 40), 110);
+        assert_eq!(dart.fates()[0].evicted, 1);
+        assert_eq!(take(&mut dart, event(1, 40, BARE, 120, false)), Some(10));
+        for (rounds, first, second) in [(0, None, Some(20)), (1, Some(30), None), (4, None, Some(20))] {
+            let mut dart = self::dart(Params { rounds, ..one });
+            send(&mut dart, 1, (10, 20), 100);
+            send(&mut dart, 2, (10, 20), 110);
+            assert_eq!(take(&mut dart, event(1, 20, BARE, 130, false)), first, "{rounds}");
+            assert_eq!(take(&mut dart, event(2, 20, BARE, 130, false)), second, "{rounds}");
+            assert!(dart.fates()[0].is_conserved());
+        }
+    }
+
+    /// Rounds let segments in flows of equal rates live longer: at ¾ of the slots in use nearly all are kept, and without
+    /// rounds many are not. Every segment is acknowledged after 700 others; 1,024 slots in 4 stages.
+    #[test]
+    fn rounds_keep_what_can_be_measured() {
+        let kept = |rounds| {
+            let mut dart = dart(Params { ranges: 1 << 13, packets: 1 << 10, stages: 4, rounds });
+            let mut kept = 0;
+            for i in 0..100_000u32 {
+                let (flow, start) = (hash::finish((i % 1_000).into()) as u32, i / 1_000 * 10);
+                send(&mut dart, flow, (start, start + 10), i.into());
+                if let Some(earlier) = i.checked_sub(700) {
+                    let (flow, start) = (hash::finish((earlier % 1_000).into()) as u32, earlier / 1_000 * 10);
+                    kept += u32::from(take(&mut dart, event(flow, start + 10, BARE, i.into(), false)) == Some(700));
+                }
+            }
+            assert!(dart.fates()[0].is_conserved());
+            f64::from(kept) / 99_300.0
+        };
+        let [none, eight] = [0, 8].map(kept);
+        assert!(none < 0.95 && eight > 0.99, "{none} {eight}");
+    }
+
+    #[test]
+    fn every_request_has_one_fate() {
+        for params in [GOOD, Params { ranges: 8, packets: 1 << 10, stages: 8, rounds: 8 }] {
+            let mut dart = dart(params);
+            for i in 0..50_000u64 {
+                let random = hash::finish(i);
+                let (flow, number) = ((random & 31) as u32, (i as u32 / 30).wrapping_mul(10).wrapping_sub(2_000));
+                let (at, back) = (i as i64 * 40_000_000, (random >> 8 & 7) as u32 / 3 * 10);
+                let tag = (random >> 16 & 1) as u16;
+                let start = number.wrapping_sub(back);
+                take(&mut dart, Event { tag, ..event(flow, start.wrapping_add(10), start, at, true) });
+                take(&mut dart, Event { tag, ..event(flow, number, (random >> 20 & 1) as u32, at + 5, false) });
+            }
+            let fates = dart.fates();
+            assert!(fates.iter().all(Fates::is_conserved), "{fates:?}");
+            let sum = |of: fn(&Fates) -> u64| fates.iter().map(of).sum::<u64>();
+            assert_eq!((sum(|f| f.seen), sum(|f| f.responses)), (50_000, 50_000));
+            let kinds = [sum(|f| f.matched), sum(|f| f.ambiguous), sum(|f| f.evicted), sum(|f| f.pending + f.expired)];
+            assert!(kinds.iter().all(|&count| count > 0), "{kinds:?}");
+        }
+    }
+
+    #[test]
+    fn nonsense_parameters_are_refused() {
+        let exchanges = exchanges(Match::TcpAck, Nanos::from_secs(1));
+        for (params, error) in [
+            (Params { stages: 0, ..GOOD }, DartError::Stages(0)),
+            (Params { stages: 9, ..GOOD }, DartError::Stages(9)),
+            (Params { packets: 1, ..GOOD }, DartError::Slots { ranges: 64, packets: 1 }),
+            (Params { ranges: 3, ..GOOD }, DartError::Slots { ranges: 3, packets: 64 }),
+        ] {
+            assert_eq!(Dart::new(params, exchanges).unwrap_err(), error);
+        }
+        assert_eq!(Params::budget(Params::LEAST_BYTES - 1), None);
+        for bytes in [Params::LEAST_BYTES, 10_007, 1 << 20] {
+            let dart = dart(Params::budget(bytes).unwrap());
+            assert!(dart.ranges.state_bytes() + dart.packets.state_bytes() <= bytes, "{bytes}");
+        }
+    }
+}

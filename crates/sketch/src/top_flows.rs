@@ -1,0 +1,401 @@
+//! The flows with the most bytes, each with its delays, in bounded memory.
+//!
+//! **Answers**: of each flow that has a place packets, bytes, and the distribution of its delays by match and leg; of all others together
+//! the same. Together that is everything that was given.
+//!
+//! **Model**: the flow with the lowest rank makes room for a new one, as in the space-saving summary of heavy hitters: what it had goes to
+//! the others, and the new one begins at its rank. A rank rises with each byte of the flow, so all ranks together are all bytes, the lowest
+//! is at most 1/*n* of them, and every flow that has more than that has one of the *n* places.
+//!
+//! **State**: for each of *n* flows its name, counts and a store of delays ([`DelayStore`]) of 864 bytes to 8 KiB, or more with many matches;
+//! a slot and a third of 17 bytes in a table that finds it; 16 bytes in a heap of ranks. A store for the others.
+//!
+//! **Cost**: one look at the table per packet; for a new flow in a full table a merge of two stores. The heap holds ranks as they were when last
+//! looked at: at most one step in it per packet, altogether.
+//!
+//! **Estimate**: packets, bytes and delays of a flow are those since it has its place. What it had before is among the others, and is at most
+//! the rank that it took over: [`FlowAnswer::uncounted_bytes`]. That bound is the over-count of the summary whose ranks these are.
+//!
+//! **Merge**: none.
+//!
+//! **Differs from the paper**: bytes instead of items; what a flow took over orders the flows, but is not reported as its own.
+//!
+//! **Source**: Metwally, Agrawal, El Abbadi, "Efficient computation of frequent and top-k elements in data streams" (ICDT 2005), §3.
+
+use crate::Sample;
+use crate::distribution::{Ambiguous, DelayStore, Distribution};
+use crate::table::{Entry, Place, Table};
+use dwell_types::{FlowKey, Leg, Match, Nanos, Series, hash};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Delays that are told apart in each flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The rule that pairs.
+    pub matching: Match,
+    /// Which part of the way.
+    pub leg: Leg,
+    /// Requests older than this are given up.
+    pub expiry: Nanos,
+}
+
+impl Line {
+    fn is_of(&self, series: Series) -> bool {
+        (self.matching, self.leg) == (series.matching, series.leg)
+    }
+}
+
+/// What the flows have room for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The delays of a flow.
+    pub lines: Vec<Line>,
+    /// The flows that are asked for.
+    pub top: usize,
+    /// Bytes for everything together; `None` for as many as 2¹⁶ flows take.
+    pub memory: Option<usize>,
+    /// Seed of the hash of flows.
+    pub seed: u64,
+}
+
+impl Settings {
+    /// So many flows have a place, and as many bytes each for its delays; `None` for delays without bound.
+    fn room(&self) -> (usize, Option<usize>) {
+        /// In as much memory as it takes.
+        const MOST: usize = 1 << 16;
+        /// Places per flow that is asked for, so that these hardly change places; with more memory their delays are told apart better.
+        const SPARE: usize = 4;
+        /// Delays are told apart to a few percent.
+        const ENOUGH: usize = 8 << 10;
+        let Some(memory) = self.memory else { return (MOST, None) };
+        let least = DelayStore::least_bytes(self.lines.len());
+        let each = memory / (self.top.saturating_mul(SPARE)).max(1);
+        let store = each.saturating_sub(FLOW_BYTES).clamp(least, ENOUGH.max(least));
+        // The others have a store, too.
+        let flows =
+            memory.saturating_sub(store + size_of::<TopFlows>() + Table::<Number>::LEAST_BYTES) / (store + FLOW_BYTES);
+        (flows.clamp(1, MOST), Some(store))
+    }
+
+    /// Bytes below which there is no room for one flow and all others.
+    pub fn least_bytes(&self) -> usize {
+        2 * (DelayStore::least_bytes(self.lines.len()) + FLOW_BYTES)
+            + size_of::<TopFlows>()
+            + Table::<Number>::LEAST_BYTES
+    }
+}
+
+/// Of each flow, besides its delays.
+const FLOW_BYTES: usize =
+    size_of::<Flow>() + size_of::<Reverse<(u64, u32)>>() + Table::<Number>::SLOT_BYTES * 4 / 3 + 1;
+
+/// The flows with the most bytes.
+#[derive(Clone, Debug)]
+pub struct TopFlows {
+    lines: Vec<Line>,
+    numbers: Table<Number>,
+    flows: Vec<Flow>,
+    others: Counts,
+    most: usize,
+    /// Ranks of all flows, as they were when last looked at, and their numbers.
+    ranks: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Bytes of a store of delays.
+    store: Option<usize>,
+    start: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Counts {
+    packets: u64,
+    bytes: u64,
+    delays: DelayStore,
+}
+
+#[derive(Clone, Debug)]
+struct Flow {
+    id: u64,
+    key: FlowKey,
+    /// The rank that it took over.
+    before: u64,
+    counts: Counts,
+}
+
+impl Flow {
+    fn rank(&self) -> u64 {
+        self.before + self.counts.bytes
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Number {
+    id: u64,
+    number: u32,
+}
+
+impl Entry for Number {
+    #[inline]
+    fn key(&self) -> u64 {
+        self.id
+    }
+}
+
+/// What is known of one flow, or of all others together.
+#[derive(Clone, Debug)]
+pub struct FlowAnswer {
+    /// The flow as its first packet went; `None` for all others.
+    pub key: Option<FlowKey>,
+    /// Packets of both directions.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// It may have had so many more before it had a place, at most; these are among the others.
+    pub uncounted_bytes: u64,
+    /// Its delays, of each line that has some.
+    pub delays: Vec<(Line, Distribution)>,
+}
+
+/// The flow of a packet, for the delays that it told.
+#[derive(Debug)]
+pub struct Counted<'a> {
+    lines: &'a [Line],
+    delays: &'a mut DelayStore,
+}
+
+impl Counted<'_> {
+    /// Adds a delay to the flow.
+    pub fn sample(&mut self, series: Series, sample: &Sample) {
+        if let Some(line) = self.lines.iter().position(|line| line.is_of(series)) {
+            self.delays.update(line, sample);
+        }
+    }
+}
+
+impl Counts {
+    fn new(lines: usize, store: Option<usize>) -> Self {
+        let bounded = store.and_then(|bytes| DelayStore::bounded(lines, bytes));
+        Self { packets: 0, bytes: 0, delays: bounded.unwrap_or_else(|| DelayStore::unbounded(lines)) }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.packets == 0
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+        self.delays.merge(&other.delays);
+    }
+
+    fn reset(&mut self) {
+        (self.packets, self.bytes) = (0, 0);
+        self.delays.reset();
+    }
+}
+
+impl TopFlows {
+    /// No flows yet.
+    pub fn new(settings: &Settings) -> Self {
+        let (most, store) = settings.room();
+        let slots = (most * 4).div_ceil(3).max(64);
+        let at_once = if store.is_some() { most } else { 0 };
+        Self {
+            lines: settings.lines.clone(),
+            numbers: Table::new(slots.min(1 << 10), slots),
+            flows: Vec::with_capacity(at_once),
+            others: Counts::new(settings.lines.len(), store),
+            most,
+            ranks: BinaryHeap::with_capacity(at_once),
+            store,
+            start: hash::start(settings.seed),
+        }
+    }
+
+    /// Counts a packet of so many bytes.
+    pub fn packet(&mut self, key: FlowKey, bytes: u32) -> Counted<'_> {
+        let id = hash::finish(key.undirected().absorb(self.start));
+        let number = match self.numbers.find(id) {
+            Place::Found(at) => self.numbers.get(at).number,
+            Place::Vacant(_) => self.begin(id, key),
+        };
+        let counts = &mut self.flows[number as usize].counts;
+        counts.packets += 1;
+        counts.bytes += u64::from(bytes);
+        Counted { lines: &self.lines, delays: &mut counts.delays }
+    }
+
+    /// The number of a new flow.
+    fn begin(&mut self, id: u64, key: FlowKey) -> u32 {
+        let number = if self.flows.len() < self.most { self.add(id, key) } else { self.replace(id, key) };
+        if self.numbers.is_full() {
+            self.numbers.grow();
+        }
+        if let Place::Vacant(at) = self.numbers.find(id) {
+            self.numbers.put(at, Number { id, number });
+        }
+        self.ranks.push(Reverse((self.flows[number as usize].before, number)));
+        number
+    }
+
+    fn add(&mut self, id: u64, key: FlowKey) -> u32 {
+        let counts = Counts::new(self.lines.len(), self.store);
+        self.flows.push(Flow { id, key, before: 0, counts });
+        self.flows.len() as u32 - 1
+    }
+
+    /// Gives the place of the flow with the lowest rank to another.
+    fn replace(&mut self, id: u64, key: FlowKey) -> u32 {
+        let number = self.lowest();
+        let flow = &mut self.flows[number as usize];
+        if let Place::Found(at) = self.numbers.find(flow.id) {
+            self.numbers.remove(at);
+        }
+        self.others.add(&flow.counts);
+        (flow.id, flow.key, flow.before) = (id, key, flow.rank());
+        flow.counts.reset();
+        number
+    }
+
+    /// Takes the flow with the lowest rank from the heap. Ranks only rise: an entry that has the present one is the lowest of all.
+    fn lowest(&mut self) -> u32 {
+        while let Some(Reverse((rank, number))) = self.ranks.pop() {
+            let present = self.flows[number as usize].rank();
+            if present == rank {
+                return number;
+            }
+            self.ranks.push(Reverse((present, number)));
+        }
+        0
+    }
+
+    /// The `most` flows with the most bytes since they have a place, then all others together, if there are any.
+    pub fn answers(&self, most: usize, ambiguous: Ambiguous) -> Vec<FlowAnswer> {
+        let mut flows: Vec<&Flow> = self.flows.iter().filter(|flow| !flow.counts.is_empty()).collect();
+        flows.sort_by_key(|flow| (Reverse(flow.counts.bytes), flow.id));
+        let mut others = self.others.clone();
+        flows.iter().skip(most).for_each(|flow| others.add(&flow.counts));
+        flows.truncate(most);
+        let named = flows.into_iter().map(|flow| (Some(flow.key), flow.before, &flow.counts));
+        let unnamed = (!others.is_empty()).then_some((None, 0, &others));
+        named.chain(unnamed).map(|(key, before, counts)| self.answer(key, before, counts, ambiguous)).collect()
+    }
+
+    fn answer(&self, key: Option<FlowKey>, before: u64, counts: &Counts, ambiguous: Ambiguous) -> FlowAnswer {
+        let of = |(number, &line): (usize, &Line)| {
+            (line, counts.delays.distribution(number, ambiguous).with_longest(line.expiry))
+        };
+        let delays = self.lines.iter().enumerate().map(of).filter(|(_, delays)| delays.samples() > 0).collect();
+        FlowAnswer { key, packets: counts.packets, bytes: counts.bytes, uncounted_bytes: before, delays }
+    }
+
+    /// Begins anew: an interval is over. The memory stays.
+    pub fn reset(&mut self) {
+        self.flows.clear();
+        self.ranks.clear();
+        self.others.reset();
+        self.numbers.rebuild(|_| false);
+    }
+
+    /// Bytes that the flows take, stores of delays as large as they may become.
+    pub fn state_bytes(&self) -> usize {
+        let store = |counts: &Counts| self.store.unwrap_or_else(|| counts.delays.state_bytes());
+        let stores: usize = self.flows.iter().map(|flow| store(&flow.counts)).sum();
+        size_of::<Self>()
+            + self.numbers.bytes()
+            + self.flows.capacity() * size_of::<Flow>()
+            + self.ranks.capacity() * size_of::<Reverse<(u64, u32)>>()
+            + stores
+            + store(&self.others)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dwell_types::{Address, Timestamp, protocol};
+    use std::collections::HashMap;
+
+    const SERIES: Series = Series { matching: Match::TcpAck, leg: Leg::Both, group: 0 };
+
+    fn settings(top: usize, memory: Option<usize>) -> Settings {
+        let line = |matching| Line { matching, leg: Leg::Both, expiry: Nanos::from_secs(100) };
+        Settings { lines: vec![line(Match::Dns), line(Match::TcpAck)], top, memory, seed: 1 }
+    }
+
+    fn key(flow: u32) -> FlowKey {
+        let (source, destination) = (Address::v4(flow), Address::v4(u32::MAX));
+        FlowKey { source, destination, source_port: 5, destination_port: 443, protocol: protocol::TCP }
+    }
+
+    /// Flow *i* has a share that falls as 1/*i*; every packet has a sample.
+    fn feed(flows: &mut TopFlows, packets: u64) -> HashMap<u32, u64> {
+        let mut truth = HashMap::new();
+        for i in 0..packets {
+            let random = hash::finish(i);
+            let flow = (500f64.powf((random >> 11) as f64 * 2f64.powi(-53)) - 1.0) as u32;
+            let bytes = 40 + (random & 1023) as u32;
+            let sent = if random & 1 == 0 { key(flow) } else { key(flow).reversed() };
+            let delay = Nanos::new(1_000 * i64::from(flow + 1));
+            flows.packet(sent, bytes).sample(SERIES, &Sample::of(Timestamp::from_nanos(0), delay));
+            *truth.entry(flow).or_default() += u64::from(bytes);
+        }
+        truth
+    }
+
+    /// Nothing is lost in sums, whatever is replaced, and the bound on what a flow lost holds.
+    #[test]
+    fn sums_are_conserved_and_bounds_hold() {
+        for memory in [6 << 10, 64 << 10, 1 << 20] {
+            let mut flows = TopFlows::new(&settings(10, Some(memory)));
+            let truth = feed(&mut flows, 20_000);
+            assert!(flows.state_bytes() <= memory, "{} of {memory}", flows.state_bytes());
+            let answers = flows.answers(10, Ambiguous::Bounds);
+            let sum = |count: fn(&FlowAnswer) -> u64| answers.iter().map(count).sum::<u64>();
+            assert_eq!((sum(|a| a.packets), sum(|a| a.bytes)), (20_000, truth.values().sum()));
+            assert_eq!(sum(|a| a.delays.iter().map(|(_, d)| d.samples()).sum()), 20_000);
+            assert_eq!(answers.iter().filter(|a| a.key.is_none()).count(), 1);
+            for answer in answers.iter().filter(|a| a.key.is_some()) {
+                let flow = answer.key.map(|key| key.undirected().source.halves().1 as u32).unwrap();
+                let bytes = truth[&flow];
+                assert!(answer.bytes <= bytes && bytes <= answer.bytes + answer.uncounted_bytes, "{flow}: {answer:?}");
+                let (line, delays) = &answer.delays[0];
+                let (min, max) = delays.extremes().unwrap();
+                let delay = 1_000 * (i64::from(flow) + 1);
+                assert_eq!((line.matching, min.value, max.value), (Match::TcpAck, delay, delay));
+            }
+            // A flow with more than its share of all bytes has a place.
+            let all: u64 = truth.values().sum();
+            for (&flow, _) in truth.iter().filter(|&(_, &bytes)| bytes > all / flows.most as u64) {
+                assert!(flows.flows.iter().any(|f| f.key.undirected() == key(flow).undirected()), "{flow}");
+            }
+        }
+    }
+
+    /// With room for all, every flow has what it had, both directions together.
+    #[test]
+    fn with_room_it_is_exact() {
+        let mut flows = TopFlows::new(&settings(1_000, None));
+        let truth = feed(&mut flows, 20_000);
+        for _ in 0..2 {
+            let answers = flows.answers(1_000, Ambiguous::Bounds);
+            assert_eq!(answers.len(), truth.len());
+            assert!(answers.is_sorted_by_key(|answer| Reverse(answer.bytes)));
+            for answer in answers {
+                let flow = answer.key.unwrap().undirected().source.halves().1 as u32;
+                assert_eq!((answer.bytes, answer.uncounted_bytes), (truth[&flow], 0));
+            }
+            flows.reset();
+            assert!(flows.answers(1_000, Ambiguous::Bounds).is_empty());
+            feed(&mut flows, 20_000);
+        }
+    }
+
+    #[test]
+    fn the_least_memory_has_a_place_for_one() {
+        let least = settings(10, None).least_bytes();
+        let mut flows = TopFlows::new(&settings(10, Some(least)));
+        feed(&mut flows, 1_000);
+        assert!(flows.state_bytes() <= least, "{} of {least}", flows.state_bytes());
+        assert!(!flows.flows.is_empty());
+    }
+}
