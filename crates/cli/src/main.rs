@@ -14,6 +14,8 @@ use std::process::ExitCode;
 mod rtt;
 // How long does one way take, and how much is lost?
 mod owd;
+// Which routers of a network to instrument, and who measures what?
+mod net;
 // Which method, in how much memory?
 mod compare;
 // Captures with known truth.
@@ -40,6 +42,7 @@ struct Arguments {
 enum Command {
     Rtt(rtt::Arguments),
     Owd(owd::Arguments),
+    Net(net::Arguments),
     Compare(compare::Arguments),
     Simulate(simulate::Arguments),
     Evaluate(evaluate::Arguments),
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Rtt(arguments) => rtt::run(&arguments, &signals),
         Command::Owd(arguments) => owd::run(&arguments, &signals),
+        Command::Net(arguments) => net::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments, &signals),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),

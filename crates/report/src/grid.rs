@@ -46,6 +46,15 @@ impl Grid {
     }
 
     pub(crate) fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        self.write_aligned(false, to)
+    }
+
+    /// The same with the last column left-aligned: words, not numbers.
+    pub(crate) fn write_left(&self, to: &mut impl Write) -> io::Result<()> {
+        self.write_aligned(true, to)
+    }
+
+    fn write_aligned(&self, ends_left: bool, to: &mut impl Write) -> io::Result<()> {
         let widths = self.widths();
         for row in &self.rows {
             match row {
@@ -55,6 +64,7 @@ impl Grid {
                     for (i, (cell, &width)) in cells.iter().zip(&widths).enumerate() {
                         match i {
                             0 => line.push_str(&format!("{cell:<width$}")),
+                            _ if ends_left && i + 1 == widths.len() => line.push_str(&format!("{:GAP$}{cell}", "")),
                             _ => line.push_str(&format!("{cell:>0$}", width + GAP)),
                         }
                     }

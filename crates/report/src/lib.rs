@@ -5,6 +5,7 @@
 
 // What is answered, and what every answer says besides.
 pub mod facts;
+pub mod net;
 pub mod owd;
 pub mod rtt;
 // From meters.

@@ -7,6 +7,7 @@
 // What is drawn.
 mod cdf;
 mod owd;
+mod plan;
 mod series;
 mod tradeoff;
 // Panels over time.
@@ -18,6 +19,7 @@ mod letters;
 mod picture;
 mod render;
 
+use crate::net::PlanReport;
 use crate::owd::OwdReport;
 use crate::rtt::{ResultLine, RttReport};
 use std::io::{self, Write};
@@ -64,6 +66,11 @@ pub fn write_series(reports: &[RttReport], image: Image, to: &mut impl Write) ->
 /// Draws one-way delay and loss over time with 95% bands.
 pub fn write_owd(report: &OwdReport, image: Image, to: &mut impl Write) -> io::Result<()> {
     render::write(&owd::picture(report), image, to)
+}
+
+/// Draws probe hops and lengths of segments against instrumented routers, a curve per strategy.
+pub fn write_plans(reports: &[PlanReport], image: Image, to: &mut impl Write) -> io::Result<()> {
+    render::write(&plan::picture(reports), image, to)
 }
 
 /// How the error of several methods falls with memory: one panel of [`write_tradeoffs`].

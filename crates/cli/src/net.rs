@@ -1,0 +1,227 @@
+//! `dwell net`: which routers of a network to instrument next, and who measures what then.
+
+use crate::Failure;
+use crate::output::{self, Output};
+use anyhow::{Context, Result};
+use dwell_network::paths::{Mode, Paths};
+use dwell_network::plan::{self, Limits, Plan, State, Strategy};
+use dwell_network::segments::Segments;
+use dwell_network::sets::Measurements;
+use dwell_network::{Topology, topology};
+use dwell_report::net::{
+    self as report, Granularity, Network, PATHS_SCHEMA, PLAN_SCHEMA, PathsReport, PlanReport, Point, Probe,
+};
+use dwell_report::{json, plot};
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+// What is asked.
+mod arguments;
+pub(crate) use arguments::Arguments;
+use arguments::{Format, MapArguments, PathsArguments, PlanArguments, StrategyChoice, Task};
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    match &arguments.task {
+        Task::Plan(arguments) => plan_network(arguments),
+        Task::Paths(arguments) => list_paths(arguments),
+    }
+}
+
+fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
+    let plot = arguments.plot.as_ref().map(|(path, _)| path);
+    let inputs = arguments.costs.iter().chain([&arguments.map.topology]);
+    output::check_apart(inputs, arguments.output.iter().chain(plot))?;
+    let map = Map::read(&arguments.map)?;
+    let costs = match &arguments.costs {
+        Some(path) => costs(path, &map.topology)?,
+        None => Vec::new(),
+    };
+    let limits = Limits {
+        // An upgrade of a sixth of the routers is what the paper asks for nearly all of the benefit.
+        routers: arguments.routers.unwrap_or_else(|| map.topology.routers().div_ceil(6)),
+        costs,
+        budget: arguments.budget,
+        seed: arguments.seed,
+    };
+    let mut to = Output::open(arguments.output.as_deref())?;
+    let picture = match &arguments.plot {
+        Some((path, image)) => Some((Output::file(path)?, *image)),
+        None => None,
+    };
+
+    let segments = Segments::new(map.paths.clone(), map.topology.routers());
+    let planned = |choice: StrategyChoice| {
+        let plan = plan::plan(&map.topology, &mut segments.clone(), choice.strategy(), &limits);
+        map.plan_report(&plan, choice, arguments.seed)
+    };
+    let report = planned(arguments.strategy);
+    for warning in &report.warnings {
+        eprintln!("dwell: warning: {warning}");
+    }
+    match arguments.format {
+        Format::Table => report::table::write_plan(&report, &mut to)?,
+        Format::Json => json::write(&report, &mut to)?,
+        Format::Csv => report::csv::write_plan(&report, &mut to)?,
+    }
+    if let Some((mut picture, image)) = picture {
+        // Beside what chance does.
+        let mut reports = vec![report];
+        if arguments.strategy != StrategyChoice::Random {
+            reports.push(planned(StrategyChoice::Random));
+        }
+        plot::write_plans(&reports, image, &mut picture)?;
+        picture.finish()?;
+    }
+    to.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
+    output::check_apart([&arguments.map.topology], &arguments.output)?;
+    let map = Map::read(&arguments.map)?;
+    let mut segments = Segments::new(map.paths.clone(), map.topology.routers());
+    let mut instrumented = Vec::new();
+    for name in &arguments.instrumented {
+        let Some(router) = map.topology.find(name) else {
+            let source = arguments.map.topology.display();
+            return Err(Failure::Usage(format!("--instrumented {name}: {source} has no router of this name")));
+        };
+        segments.cut(router);
+        instrumented.push(name.clone());
+    }
+    if let Some(routers) = arguments.routers {
+        let plan = plan::plan(&map.topology, &mut segments, Strategy::Greedy, &Limits::routers(routers));
+        instrumented.extend(plan.steps.iter().map(|step| map.topology.name(step.router).to_owned()));
+    }
+    let mut to = Output::open(arguments.output.as_deref())?;
+    let measurements = Measurements::new(&map.topology, &segments);
+    let name = |&router: &u32| map.topology.name(router).to_owned();
+    let probe = |routers: &Vec<u32>| Probe {
+        from: routers.first().map(name).unwrap_or_default(),
+        to: routers.last().map(name).unwrap_or_default(),
+        via: routers[1..routers.len() - 1].iter().map(name).collect(),
+        hops: routers.len() - 1,
+    };
+    let report = PathsReport {
+        schema: PATHS_SCHEMA,
+        warnings: map.warnings(),
+        instrumented,
+        probe_hops: measurements.probe_hops,
+        probes_per_second: arguments.probes_per_second,
+        probe_hops_per_second: measurements.probe_hops as f64 * arguments.probes_per_second,
+        inner_pairs: measurements.inner_pairs,
+        aggregator_bps: measurements.aggregator_bps(),
+        granularity: segments.granularity().map(granularity),
+        probes: measurements.probes.iter().map(probe).collect(),
+        network: map.network,
+    };
+    for warning in &report.warnings {
+        eprintln!("dwell: warning: {warning}");
+    }
+    match arguments.format {
+        Format::Table => report::table::write_paths(&report, &mut to)?,
+        Format::Json => json::write(&report, &mut to)?,
+        Format::Csv => report::csv::write_paths(&report, &mut to)?,
+    }
+    to.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A network and the paths in it.
+struct Map {
+    topology: Topology,
+    paths: Paths,
+    network: Network,
+}
+
+impl Map {
+    fn read(arguments: &MapArguments) -> Result<Self, Failure> {
+        let path = &arguments.topology;
+        let topology = Topology::read(&text(path)?).map_err(|error| named(path, &error))?;
+        let (mode, mode_name) =
+            if arguments.single_path { (Mode::Single, "single") } else { (Mode::EqualCost, "equal-cost") };
+        let paths = Paths::all(&topology, mode, Paths::MOST)
+            .map_err(|error| anyhow::anyhow!("{}: {error} (--single-path)", path.display()))?;
+        let network = Network {
+            source: path.display().to_string(),
+            routers: topology.routers(),
+            links: topology.links(),
+            paths: paths.len(),
+            mode: mode_name,
+            unreachable_pairs: paths.unreachable(),
+        };
+        Ok(Self { topology, paths, network })
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let remarks = self.topology.remarks;
+        let mut warnings = Vec::new();
+        let mut warn = |count: usize, what: &str| {
+            if count > 0 {
+                warnings.push(format!("{count} {what}"));
+            }
+        };
+        warn(self.network.unreachable_pairs, "ordered pairs of routers have no path between them");
+        warn(remarks.parallel, "links beside another one of less weight, or as much, were left out");
+        warn(remarks.loops, "links from a router to itself were left out");
+        warn(remarks.outside, "links to routers outside the map were left out");
+        warnings
+    }
+
+    fn plan_report(&self, plan: &Plan, choice: StrategyChoice, seed: u64) -> PlanReport {
+        let mut cost = 0.0;
+        let mut curve = vec![point(0, None, cost, &plan.before)];
+        for (number, step) in (1..).zip(&plan.steps) {
+            cost += step.cost;
+            curve.push(point(number, Some(self.topology.name(step.router).to_owned()), cost, &step.state));
+        }
+        PlanReport {
+            schema: PLAN_SCHEMA,
+            network: self.network.clone(),
+            warnings: self.warnings(),
+            strategy: choice.name(),
+            seed,
+            segments: plan.before.segments,
+            curve,
+        }
+    }
+}
+
+fn point(routers: usize, added: Option<String>, cost: f64, state: &State) -> Point {
+    let State { segments, probe_hops, granularity: hops } = *state;
+    Point { routers, added, cost, segments, probe_hops, granularity: hops.map(granularity) }
+}
+
+fn granularity(hops: dwell_network::segments::Granularity) -> Granularity {
+    Granularity { mean: hops.mean, min: hops.min, max: hops.max }
+}
+
+/// A text file.
+fn text(path: &Path) -> Result<String> {
+    let bytes = fs::read(path).with_context(|| path.display().to_string())?;
+    String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{}: is no text: expected a map of a network", path.display()))
+}
+
+fn named(path: &Path, error: &topology::TopologyError) -> anyhow::Error {
+    anyhow::anyhow!("{}: {error}", path.display())
+}
+
+/// The cost of every router: a CSV with the columns `router` and `cost`; 1 for those that are not in it.
+fn costs(path: &Path, topology: &Topology) -> Result<Vec<f64>> {
+    let name = path.display();
+    let mut reader = csv::Reader::from_path(path).with_context(|| name.to_string())?;
+    let mut costs: HashMap<String, f64> = HashMap::new();
+    for (line, record) in (2..).zip(reader.records()) {
+        let record = record.with_context(|| name.to_string())?;
+        let (router, cost) = (record.get(0).unwrap_or_default(), record.get(1).unwrap_or_default());
+        anyhow::ensure!(topology.find(router).is_some(), "{name}: line {line}: the map has no router '{router}'");
+        let number: Option<f64> = cost.parse().ok().filter(|&cost: &f64| cost > 0.0 && cost.is_finite());
+        let Some(cost) = number else {
+            anyhow::bail!("{name}: line {line}: expected a cost above 0, found '{cost}'");
+        };
+        costs.insert(router.to_owned(), cost);
+    }
+    Ok((0..topology.routers() as u32).map(|router| costs.get(topology.name(router)).copied().unwrap_or(1.0)).collect())
+}

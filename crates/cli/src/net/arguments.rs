@@ -1,0 +1,146 @@
+//! The flags of `dwell net`.
+
+#![allow(clippy::doc_markdown, reason = "these comments are the help text")]
+
+use clap::{Args, Subcommand, ValueEnum};
+use dwell_network::plan::Strategy;
+use dwell_report::plot::Image;
+use std::path::PathBuf;
+
+/// A whole network: which routers to instrument next, and who measures what then.
+///
+/// Every path is cut where a router measures inside itself; the segments between are probed. Maps: Rocketfuel weights.intra and cch,
+/// GraphML as the Internet Topology Zoo writes it, and a TOML format of our own.
+#[derive(Args)]
+#[command(
+    disable_help_subcommand = true,
+    after_help = "\
+Examples:
+  dwell net plan weights.intra --routers 50 --plot plan.svg
+  dwell net plan map.toml --costs costs.csv --budget 20 --format json
+  dwell net paths map.graphml --instrumented Vienna,Milan"
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(super) task: Task,
+}
+
+#[derive(Subcommand)]
+pub(super) enum Task {
+    Plan(PlanArguments),
+    Paths(PathsArguments),
+}
+
+/// What all of them need.
+#[derive(Args)]
+pub(super) struct MapArguments {
+    /// The map of the network.
+    #[arg(value_name = "TOPOLOGY")]
+    pub(super) topology: PathBuf,
+    /// One shortest path for each pair of routers instead of all equally short ones.
+    #[arg(long)]
+    pub(super) single_path: bool,
+}
+
+/// Which routers to instrument, one after the other, so that few hops are probed and faults are located finely.
+#[derive(Args)]
+pub(super) struct PlanArguments {
+    #[command(flatten)]
+    pub(super) map: MapArguments,
+    /// So many routers; a sixth of all unless given.
+    #[arg(long, value_name = "N")]
+    pub(super) routers: Option<usize>,
+    /// How the next router is chosen.
+    #[arg(long, value_enum, default_value_t = StrategyChoice::Greedy)]
+    pub(super) strategy: StrategyChoice,
+    /// What routers cost: CSV with the columns router and cost; 1 for those that are not in it.
+    #[arg(long, value_name = "FILE")]
+    pub(super) costs: Option<PathBuf>,
+    /// What all of them may cost together.
+    #[arg(long, value_name = "COST", value_parser = cost, allow_negative_numbers = true)]
+    pub(super) budget: Option<f64>,
+    /// Of random choices.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole, allow_negative_numbers = true)]
+    pub(super) seed: u64,
+    /// The form of the report.
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    pub(super) format: Format,
+    /// Where the report goes, instead of standard output.
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(super) output: Option<PathBuf>,
+    /// Draw probe hops and lengths of segments, beside those of a random order: a file ending in .svg or .png.
+    #[arg(long, value_name = "FILE", value_parser = crate::rtt::picture, help_heading = "Output")]
+    pub(super) plot: Option<(PathBuf, Image)>,
+}
+
+/// Who probes whom with some routers instrumented, and how much traffic that is.
+#[derive(Args)]
+pub(super) struct PathsArguments {
+    #[command(flatten)]
+    pub(super) map: MapArguments,
+    /// Names of instrumented routers.
+    #[arg(long, value_name = "ROUTERS", value_delimiter = ',')]
+    pub(super) instrumented: Vec<String>,
+    /// So many more, as dwell net plan would choose them.
+    #[arg(long, value_name = "N")]
+    pub(super) routers: Option<usize>,
+    /// Probes of each segment per second.
+    #[arg(long, value_name = "RATE", default_value_t = 1.0, value_parser = rate, allow_negative_numbers = true)]
+    pub(super) probes_per_second: f64,
+    /// The form of the report.
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    pub(super) format: Format,
+    /// Where the report goes, instead of standard output.
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(super) output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum StrategyChoice {
+    /// The router through which most segments lead.
+    Greedy,
+    /// The router that saves most probe hops.
+    Saving,
+    /// Any.
+    Random,
+}
+
+impl StrategyChoice {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Greedy => "greedy",
+            Self::Saving => "saving",
+            Self::Random => "random",
+        }
+    }
+
+    pub(super) const fn strategy(self) -> Strategy {
+        match self {
+            Self::Greedy => Strategy::Greedy,
+            Self::Saving => Strategy::Saving,
+            Self::Random => Strategy::Random,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// For people.
+    Table,
+    /// One document.
+    Json,
+    /// One row per router, or per probe.
+    Csv,
+}
+
+fn cost(text: &str) -> Result<f64, String> {
+    positive(text).ok_or_else(|| "expected a cost above 0".to_owned())
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    positive(text).ok_or_else(|| "expected a number of probes per second above 0".to_owned())
+}
+
+fn positive(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|&number: &f64| number > 0.0 && number.is_finite())
+}

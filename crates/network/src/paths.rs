@@ -1,0 +1,228 @@
+//! The shortest paths between all routers, as routing by weights finds them.
+
+use crate::Topology;
+use petgraph::Direction::Incoming;
+use petgraph::graph::NodeIndex;
+use petgraph::visit::EdgeRef;
+use std::fmt;
+
+/// Which of several equally short paths are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// All of them (equal-cost multipath).
+    #[default]
+    EqualCost,
+    /// One for each pair: at every router, back from the destination, that with the fewest hops, and of those the first in the map.
+    Single,
+}
+
+/// Paths between all ordered pairs of routers, each as the routers on it, both ends included.
+#[derive(Clone, Debug, Default)]
+pub struct Paths {
+    /// All paths, one behind the other.
+    routers: Vec<u32>,
+    /// Where each begins, and where the last one ends.
+    bounds: Vec<usize>,
+    unreachable: usize,
+}
+
+/// There are too many equally short paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooMany {
+    /// So many routers on all paths together at most.
+    pub most: usize,
+}
+
+impl fmt::Display for TooMany {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "equally short paths of more than {} routers: choose one path per pair", self.most)
+    }
+}
+
+impl std::error::Error for TooMany {}
+
+impl Paths {
+    /// 256 million routers on all paths together: a gigabyte.
+    pub const MOST: usize = 1 << 28;
+
+    /// The paths between all routers, in the order of their sources, then destinations.
+    pub fn all(topology: &Topology, mode: Mode, most: usize) -> Result<Self, TooMany> {
+        let mut paths = Self { bounds: vec![0], ..Self::default() };
+        for source in topology.graph().node_indices() {
+            let tree = Tree::of(topology, source, mode);
+            for destination in topology.graph().node_indices().filter(|&destination| destination != source) {
+                if tree.reached[destination.index()].is_none() {
+                    paths.unreachable += 1;
+                    continue;
+                }
+                let mut way = vec![destination.index() as u32];
+                paths.walk_back(&tree, &mut way, most)?;
+            }
+        }
+        Ok(paths)
+    }
+
+    /// Adds every path to the last router of `way`, which holds the routers from the destination on.
+    fn walk_back(&mut self, tree: &Tree, way: &mut Vec<u32>, most: usize) -> Result<(), TooMany> {
+        let Some(&last) = way.last() else { return Ok(()) };
+        if last == tree.source {
+            if self.routers.len() + way.len() > most {
+                return Err(TooMany { most });
+            }
+            self.routers.extend(way.iter().rev());
+            self.bounds.push(self.routers.len());
+            return Ok(());
+        }
+        for &before in &tree.before[last as usize] {
+            way.push(before);
+            self.walk_back(tree, way, most)?;
+            way.pop();
+        }
+        Ok(())
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.bounds.len().saturating_sub(1)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Links on all paths together.
+    pub fn hops(&self) -> u64 {
+        (self.routers.len() - self.len()) as u64
+    }
+
+    /// Ordered pairs of routers between which there is no path.
+    pub fn unreachable(&self) -> usize {
+        self.unreachable
+    }
+
+    /// Each path as its routers.
+    pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
+        self.bounds.windows(2).map(|ends| &self.routers[ends[0]..ends[1]])
+    }
+
+    /// The routers of all paths, one behind the other, and where each path begins and ends.
+    pub(crate) fn into_parts(self) -> (Vec<u32>, Vec<usize>) {
+        (self.routers, self.bounds)
+    }
+}
+
+/// The shortest paths from one router.
+struct Tree {
+    source: u32,
+    /// Sum of weights, and hops of the shortest of them in hops.
+    reached: Vec<Option<(u64, u32)>>,
+    /// The routers before each.
+    before: Vec<Vec<u32>>,
+}
+
+impl Tree {
+    fn of(topology: &Topology, source: NodeIndex, mode: Mode) -> Self {
+        let graph = topology.graph();
+        let far = petgraph::algo::dijkstra(graph, source, None, |link| Distance(link.weight().weight.0, 1));
+        let mut tree = Self {
+            source: source.index() as u32,
+            reached: vec![None; graph.node_count()],
+            before: vec![Vec::new(); graph.node_count()],
+        };
+        for (router, Distance(weight, hops)) in &far {
+            tree.reached[router.index()] = Some((*weight, *hops));
+        }
+        for (router, &Distance(weight, hops)) in &far {
+            let before = &mut tree.before[router.index()];
+            for link in graph.edges_directed(*router, Incoming) {
+                let Some(&Distance(w, h)) = far.get(&link.source()) else { continue };
+                let is_short = w + link.weight().weight.0 == weight;
+                if is_short && (mode == Mode::EqualCost || h + 1 == hops) {
+                    before.push(link.source().index() as u32);
+                }
+            }
+            before.sort_unstable();
+            if mode == Mode::Single {
+                before.truncate(1);
+            }
+        }
+        tree
+    }
+}
+
+/// A sum of weights, then of hops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Distance(u64, u32);
+
+impl std::ops::Add for Distance {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0, self.1 + other.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(text: &str, mode: Mode) -> (Topology, Paths) {
+        let topology = Topology::read(text).unwrap();
+        let paths = Paths::all(&topology, mode, Paths::MOST).unwrap();
+        (topology, paths)
+    }
+
+    fn named(topology: &Topology, paths: &Paths) -> Vec<String> {
+        paths.iter().map(|path| path.iter().map(|&router| topology.name(router)).collect()).collect()
+    }
+
+    /// Links in both directions.
+    fn both(links: &[(&str, &str, &str)]) -> String {
+        links.iter().map(|(a, b, w)| format!("{a} {b} {w}\n{b} {a} {w}\n")).collect()
+    }
+
+    #[test]
+    fn all_equally_short_paths() {
+        let square =
+            both(&[("a", "b", "1.1"), ("b", "d", "2.2"), ("a", "c", "2.2"), ("c", "d", "1.1"), ("a", "d", "3.4")]);
+        let (topology, all) = paths(&square, Mode::EqualCost);
+        let names = named(&topology, &all);
+        let from_a: Vec<_> = names.iter().filter(|name| name.starts_with('a')).map(String::as_str).collect();
+        assert_eq!(from_a, ["ab", "abd", "acd", "ac"], "3.4 is longer than 1.1 + 2.2, and both ways are equal");
+        assert_eq!((all.len(), all.unreachable()), (16, 0), "two ways across each diagonal");
+        let (topology, single) = paths(&square, Mode::Single);
+        assert_eq!(single.len(), 12);
+        assert!(named(&topology, &single).contains(&"abd".to_owned()));
+    }
+
+    #[test]
+    fn one_of_two_equal_ways_has_fewer_hops() {
+        let triangle = both(&[("a", "b", "1"), ("b", "c", "1"), ("a", "c", "2")]);
+        let (topology, single) = paths(&triangle, Mode::Single);
+        assert!(named(&topology, &single).contains(&"ac".to_owned()));
+        assert_eq!(single.hops(), 6);
+        assert_eq!(paths(&triangle, Mode::EqualCost).1.hops(), 6 + 4);
+    }
+
+    #[test]
+    fn directions_and_islands() {
+        let (topology, one_way) = paths("a b 1\nb c 1\nx y 1\n", Mode::EqualCost);
+        assert_eq!(named(&topology, &one_way), ["ab", "abc", "bc", "xy"]);
+        assert_eq!(one_way.unreachable(), 20 - 4);
+    }
+
+    /// A ladder of n diamonds has 2ⁿ equal paths from end to end.
+    #[test]
+    fn too_many_paths_are_refused() {
+        let mut links = String::new();
+        for i in 0..40 {
+            for side in ["l", "r"] {
+                links += &format!("m{i} {side}{i} 1\n{side}{i} m{} 1\n", i + 1);
+            }
+        }
+        let topology = Topology::read(&links).unwrap();
+        assert_eq!(Paths::all(&topology, Mode::EqualCost, 10_000).unwrap_err(), TooMany { most: 10_000 });
+        assert!(Paths::all(&topology, Mode::Single, 1_000_000).is_ok());
+    }
+}

@@ -1,0 +1,85 @@
+//! Who measures whom, and what that costs.
+
+use crate::Topology;
+use crate::segments::Segments;
+use std::collections::BTreeMap;
+
+/// What is measured in a network with some instrumented routers [kompella12 §VI].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measurements {
+    /// Every segment that is probed, as its routers; in the order of their numbers.
+    pub probes: Vec<Vec<u32>>,
+    /// Links that one probe of each passes.
+    pub probe_hops: u64,
+    /// Pairs of interfaces inside instrumented routers, Σ *d*² over their numbers of neighbours: each has an aggregator.
+    pub inner_pairs: u64,
+}
+
+/// Bits per second that an aggregator of 72 kbit sends each second [kompella12 §IV].
+pub const AGGREGATOR_BPS: u64 = 72_000;
+
+impl Measurements {
+    /// Of a network whose instrumented routers have cut these segments.
+    pub fn new(topology: &Topology, segments: &Segments) -> Self {
+        let mut probes: Vec<Vec<u32>> = segments.iter().map(<[u32]>::to_vec).collect();
+        probes.sort_unstable();
+        let degree = |router: u32| {
+            let index = petgraph::graph::NodeIndex::new(router as usize);
+            topology.graph().neighbors_undirected(index).collect::<std::collections::BTreeSet<_>>().len() as u64
+        };
+        let instrumented = (0..topology.routers() as u32).filter(|&router| segments.is_instrumented(router));
+        Self {
+            probe_hops: segments.hops(),
+            probes,
+            inner_pairs: instrumented.map(|router| degree(router).pow(2)).sum(),
+        }
+    }
+
+    /// The m-set of every router that has one: the ends of the segments that begin there, each as often as there are ways to it.
+    pub fn sets(&self) -> BTreeMap<u32, Vec<u32>> {
+        let mut sets: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for probe in &self.probes {
+            if let (Some(&from), Some(&to)) = (probe.first(), probe.last()) {
+                sets.entry(from).or_default().push(to);
+            }
+        }
+        sets
+    }
+
+    /// Bits per second of all aggregators.
+    pub const fn aggregator_bps(&self) -> u64 {
+        self.inner_pairs * AGGREGATOR_BPS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paths::{Mode, Paths};
+
+    /// The toy network of kompella12 Fig. 7 and 8, as far as its captions go with the text: C and F are instrumented.
+    #[test]
+    fn sets_end_at_the_first_instrumented_router() {
+        let links =
+            [("A", "B", 1), ("B", "C", 1), ("C", "D", 1), ("C", "E", 1), ("E", "D", 2), ("A", "F", 1), ("F", "C", 1)];
+        let text: String = links.iter().map(|(a, b, w)| format!("{a} {b} {w}\n{b} {a} {w}\n")).collect();
+        let topology = Topology::read(&text).unwrap();
+        let paths = Paths::all(&topology, Mode::EqualCost, Paths::MOST).unwrap();
+        let mut segments = Segments::new(paths, topology.routers());
+        for name in ["C", "F"] {
+            segments.cut(topology.find(name).unwrap());
+        }
+        let measurements = Measurements::new(&topology, &segments);
+        let set = |name: &str| -> String {
+            let mut names: Vec<_> =
+                measurements.sets()[&topology.find(name).unwrap()].iter().map(|&r| topology.name(r)).collect();
+            names.sort_unstable();
+            names.concat()
+        };
+        assert_eq!(set("A"), "BCF", "beyond F and C these measure; C is also reached through B");
+        assert_eq!(set("D"), "CE");
+        assert_eq!(set("C"), "ABDEF", "A through B; the way through F ends there");
+        assert_eq!(measurements.inner_pairs, 4 * 4 + 2 * 2);
+        assert_eq!(measurements.probe_hops, segments.hops());
+    }
+}

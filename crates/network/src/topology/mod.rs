@@ -1,0 +1,315 @@
+//! Routers and the links between them, from the files in which maps of networks are published.
+
+use petgraph::graph::{DiGraph, NodeIndex};
+use std::collections::HashMap;
+use std::fmt;
+
+// The formats.
+mod cch;
+mod graphml;
+mod native;
+mod rocketfuel;
+
+/// A map of a network: routers, and links that each have a direction.
+#[derive(Clone, Debug, Default)]
+pub struct Topology {
+    graph: DiGraph<Router, Link>,
+    /// What was left out on the way.
+    pub remarks: Remarks,
+}
+
+/// A router.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Router {
+    /// Unique.
+    pub name: String,
+    /// Latitude and longitude in degrees, where the file tells.
+    pub place: Option<(f64, f64)>,
+}
+
+/// One direction of a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Link {
+    /// What routing adds up.
+    pub weight: Weight,
+    /// Propagation in milliseconds, where the file tells.
+    pub delay_ms: Option<f64>,
+    /// Bits per second, where the file tells.
+    pub capacity: Option<f64>,
+}
+
+/// A routing weight in millionths, so that sums of decimal fractions are equal where they ought to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Weight(pub u64);
+
+impl Weight {
+    /// The weight of a link of which no other is known.
+    pub const ONE: Self = Self(MILLION);
+}
+
+const MILLION: u64 = 1_000_000;
+/// No path of fewer than 2³² links overflows.
+const MOST_MILLIONTHS: u64 = 1 << 31;
+
+impl std::ops::Add for Weight {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl std::str::FromStr for Weight {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected =
+            || format!("a weight of '{text}': expected a number above 0 and up to 2147, with at most 6 decimals");
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        if !digits(whole)
+            || !digits(fraction)
+            || fraction.len() > 6
+            || whole.len() + fraction.len() == 0
+            || whole.len() > 9
+        {
+            return Err(expected());
+        }
+        let number = |part: &str| part.parse::<u64>().unwrap_or(0);
+        let millionths = number(whole) * MILLION + number(&format!("{fraction:0<6}"));
+        if (1..=MOST_MILLIONTHS).contains(&millionths) { Ok(Self(millionths)) } else { Err(expected()) }
+    }
+}
+
+/// What a map said that makes no difference to paths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Remarks {
+    /// Links between the same two routers, in the same direction, besides the one with the least weight.
+    pub parallel: usize,
+    /// Links from a router to itself.
+    pub loops: usize,
+    /// Links that lead to routers which the map does not hold.
+    pub outside: usize,
+}
+
+/// Why a map cannot be read: where, what was expected, what stood there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopologyError {
+    /// Counted from 1; zero where the file as a whole is meant.
+    pub line: usize,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for TopologyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.what),
+            line => write!(f, "line {line}: {}", self.what),
+        }
+    }
+}
+
+impl std::error::Error for TopologyError {}
+
+/// An error at a line.
+fn at(line: usize, what: impl Into<String>) -> TopologyError {
+    TopologyError { line, what: what.into() }
+}
+
+/// The formats of maps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Rocketfuel `weights.intra` or `latencies.intra`: from, to, number.
+    Rocketfuel,
+    /// Rocketfuel `.cch`: routers with their neighbours; every weight is 1.
+    Cch,
+    /// GraphML as the Internet Topology Zoo writes it; links go both ways, and every weight is 1 unless the file has one.
+    GraphMl,
+    /// Our own, in TOML (`docs/formats/topology.md`).
+    Native,
+}
+
+impl Format {
+    /// What a text looks like.
+    pub fn of(text: &str) -> Self {
+        let start = text.trim_start_matches('\u{feff}').trim_start();
+        let line = start.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or("");
+        if start.starts_with('<') {
+            Self::GraphMl
+        } else if line.starts_with('[') || line.split_whitespace().nth(1) == Some("=") {
+            Self::Native
+        } else if line.split_whitespace().nth(1).is_some_and(|word| word.starts_with('@')) {
+            Self::Cch
+        } else {
+            Self::Rocketfuel
+        }
+    }
+}
+
+impl Topology {
+    /// Reads a map in whatever format it is.
+    pub fn read(text: &str) -> Result<Self, TopologyError> {
+        let mut builder = Builder::default();
+        match Format::of(text) {
+            Format::Rocketfuel => rocketfuel::read(text, &mut builder),
+            Format::Cch => cch::read(text, &mut builder),
+            Format::GraphMl => graphml::read(text, &mut builder),
+            Format::Native => native::read(text, &mut builder),
+        }?;
+        let topology = builder.topology;
+        if topology.graph.edge_count() == 0 {
+            return Err(at(0, "no links: expected Rocketfuel weights, cch, GraphML or TOML"));
+        }
+        Ok(topology)
+    }
+
+    /// Sets the propagation delays of links from a Rocketfuel `latencies.intra`.
+    pub fn set_latencies(&mut self, text: &str) -> Result<(), TopologyError> {
+        let names: HashMap<String, NodeIndex> =
+            self.graph.node_indices().map(|index| (self.graph[index].name.clone(), index)).collect();
+        rocketfuel::each_line(text, |line, [from, to, latency]| {
+            let end = |name: &str| names.get(name).ok_or_else(|| at(line, format!("'{name}' is no router of the map")));
+            let (from, to) = (*end(from)?, *end(to)?);
+            let latency: f64 =
+                latency.parse().ok().filter(|ms| (0.0..1e9).contains(ms)).ok_or_else(|| {
+                    at(line, format!("a latency of '{latency}': expected milliseconds, zero or more"))
+                })?;
+            if let Some(link) = self.graph.find_edge(from, to) {
+                self.graph[link].delay_ms = Some(latency);
+            }
+            Ok(())
+        })
+    }
+
+    /// Routers and links.
+    pub fn graph(&self) -> &DiGraph<Router, Link> {
+        &self.graph
+    }
+
+    /// The number of routers.
+    pub fn routers(&self) -> usize {
+        self.graph.node_count()
+    }
+
+    /// The number of links, each direction for itself.
+    pub fn links(&self) -> usize {
+        self.graph.edge_count()
+    }
+
+    /// A router by its number.
+    pub fn name(&self, router: u32) -> &str {
+        self.graph.node_weight(NodeIndex::new(router as usize)).map_or("?", |router| router.name.as_str())
+    }
+
+    /// A router by its name.
+    pub fn find(&self, name: &str) -> Option<u32> {
+        let found = self.graph.node_indices().find(|&index| self.graph[index].name == name);
+        found.map(|index| index.index() as u32)
+    }
+}
+
+/// A map that is being read.
+#[derive(Default)]
+struct Builder {
+    topology: Topology,
+    names: HashMap<String, NodeIndex>,
+}
+
+impl Builder {
+    /// The router of this name, new or not.
+    fn router(&mut self, name: &str) -> NodeIndex {
+        if let Some(&known) = self.names.get(name) {
+            return known;
+        }
+        let index = self.topology.graph.add_node(Router { name: name.to_owned(), place: None });
+        self.names.insert(name.to_owned(), index);
+        index
+    }
+
+    /// A router under its key in the file, with a name that may be taken.
+    fn named(&mut self, key: &str, name: &str, place: Option<(f64, f64)>) -> NodeIndex {
+        let is_taken = name.is_empty() || self.topology.graph.node_weights().any(|router| router.name == name);
+        let index = self.router(key);
+        self.topology.graph[index] =
+            Router { name: if is_taken { format!("{name}#{key}") } else { name.to_owned() }, place };
+        index
+    }
+
+    /// One direction of a link. Of several between the same routers the one with the least weight counts.
+    fn link(&mut self, from: NodeIndex, to: NodeIndex, link: Link) {
+        if from == to {
+            self.topology.remarks.loops += 1;
+            return;
+        }
+        let graph = &mut self.topology.graph;
+        match graph.find_edge(from, to) {
+            None => {
+                graph.add_edge(from, to, link);
+            }
+            Some(known) => {
+                self.topology.remarks.parallel += 1;
+                if link.weight < graph[known].weight {
+                    graph[known] = link;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_exact() {
+        let weight = |text: &str| text.parse::<Weight>();
+        assert_eq!(weight("2.5").unwrap() + weight("6.5").unwrap(), weight("9").unwrap());
+        let tenths = (0..10).fold(Weight(0), |sum, _| sum + weight("0.1").unwrap());
+        assert_eq!(tenths, Weight::ONE);
+        for wrong in ["", ".", "0", "-1", "0.0000001", "1e3", "nan", "1.5.2", "99999999999", "2148"] {
+            assert!(weight(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn formats_are_told_apart() {
+        assert_eq!(Format::of("San+Jose,+CA4062 Anaheim,+CA4101 2.5\n"), Format::Rocketfuel);
+        assert_eq!(Format::of("4626 @Here + bb\t(5) &1 -> <13004>  =1.2.3.4 r0\n"), Format::Cch);
+        assert_eq!(Format::of("<?xml version=\"1.0\"?><graphml/>"), Format::GraphMl);
+        assert_eq!(Format::of("# a map\n[[link]]\nfrom = \"a\"\n"), Format::Native);
+        assert_eq!(Format::of("name = \"lab\"\n"), Format::Native);
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_its_line() {
+        let error = |text: &str| Topology::read(text).unwrap_err().to_string();
+        assert!(error("").starts_with("no links"));
+        assert_eq!(error("a b 1\na c\n"), "line 2: expected from, to and a weight, found 'a c'");
+        assert!(error("a b 1\n\nb a -3\n").starts_with("line 3: a weight of '-3'"));
+        assert!(error("<graphml><graph><edge source=\"1\" target=\"2\"/></graph></graphml>").contains("'1'"));
+        assert!(error("<graphml><graph>").contains("line 1"));
+        assert!(error("[[link]]\nfrom = \"a\"\n").contains("line"));
+        assert!(error("1 @x (1) -> <2> =a r0\n2 @x (1) -> <one> =b r0\n").starts_with("line 2"));
+    }
+
+    #[test]
+    fn parallel_links_and_loops_are_left_out_and_counted() {
+        let map = Topology::read("a b 3\na b 2\nb a 1\na a 1\na b 2.5\n").unwrap();
+        assert_eq!((map.routers(), map.links()), (2, 2));
+        assert_eq!(map.remarks, Remarks { parallel: 2, loops: 1, outside: 0 });
+        let (a, b) = (NodeIndex::new(0), NodeIndex::new(1));
+        assert_eq!(map.graph()[map.graph().find_edge(a, b).unwrap()].weight, Weight(2 * MILLION));
+        assert_eq!((map.find("b"), map.name(0), map.find("c")), (Some(1), "a", None));
+    }
+
+    #[test]
+    fn latencies_go_to_their_links() {
+        let mut map = Topology::read("a b 3\nb a 1\n").unwrap();
+        map.set_latencies("a b 4\nb a 0.5\n").unwrap();
+        let delays: Vec<_> = map.graph().edge_weights().map(|link| link.delay_ms).collect();
+        assert_eq!(delays, [Some(4.0), Some(0.5)]);
+        assert!(map.set_latencies("a z 4\n").unwrap_err().to_string().contains("'z'"));
+        assert!(map.set_latencies("a b -4\n").is_err());
+    }
+}

@@ -1,0 +1,85 @@
+//! Our own format, in TOML: `docs/formats/topology.md`.
+
+use super::{Builder, Link, TopologyError, Weight, at};
+use serde::Deserialize;
+use toml::Spanned;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    router: Vec<Router>,
+    #[serde(default)]
+    link: Vec<Spanned<Line>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Router {
+    name: String,
+    latitude: Option<f64>,
+    longitude: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    from: String,
+    to: String,
+    weight: Option<Number>,
+    delay_ms: Option<f64>,
+    capacity_bps: Option<f64>,
+    #[serde(default)]
+    one_way: bool,
+}
+
+/// A number, or its decimal digits.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Number {
+    Whole(i64),
+    Real(f64),
+    Digits(String),
+}
+
+fn parse(digits: &str, line: usize) -> Result<Weight, TopologyError> {
+    digits.parse().map_err(|what: String| at(line, what))
+}
+
+pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyError> {
+    let line_of = |offset: usize| 1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|&&b| b == b'\n').count();
+    let file: File = toml::from_str(text)
+        .map_err(|error| at(error.span().map_or(1, |span| line_of(span.start)), error.message().to_owned()))?;
+    for router in &file.router {
+        if builder.names.contains_key(&router.name) {
+            return Err(at(0, format!("two routers are called '{}'", router.name)));
+        }
+        let index = builder.router(&router.name);
+        builder.topology.graph[index].place = router.latitude.zip(router.longitude);
+    }
+    let is_closed = !file.router.is_empty();
+    for spanned in &file.link {
+        let (line, link) = (line_of(spanned.span().start), spanned.get_ref());
+        if let Some(unknown) =
+            [&link.from, &link.to].into_iter().find(|&name| is_closed && !builder.names.contains_key(name))
+        {
+            return Err(at(line, format!("'{unknown}' is none of the routers above")));
+        }
+        let weight = match &link.weight {
+            None => Weight::ONE,
+            Some(Number::Whole(number)) => parse(&number.to_string(), line)?,
+            Some(Number::Real(number)) => parse(&number.to_string(), line)?,
+            Some(Number::Digits(digits)) => parse(digits, line)?,
+        };
+        if link.delay_ms.is_some_and(|ms| !(0.0..1e9).contains(&ms)) {
+            return Err(at(line, "a delay_ms below 0"));
+        }
+        let (from, to) = (builder.router(&link.from), builder.router(&link.to));
+        let link_way = Link { weight, delay_ms: link.delay_ms, capacity: link.capacity_bps };
+        builder.link(from, to, link_way);
+        if !link.one_way {
+            builder.link(to, from, link_way);
+        }
+    }
+    Ok(())
+}

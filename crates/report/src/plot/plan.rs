@@ -1,0 +1,108 @@
+//! How the work of probing falls as routers are instrumented.
+
+use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, Picture, Place, QUIET};
+use super::scale::{LinearScale, Tick};
+use super::steps::{BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
+use super::{HEIGHT, WIDTH, cut};
+use crate::net::{Granularity, PlanReport, Point};
+use crate::text;
+
+/// Part of the height that the probe hops take.
+const HOPS_SHARE: f64 = 0.6;
+
+pub(super) fn picture(reports: &[PlanReport]) -> Picture {
+    let mut picture = Picture::default();
+    let Some(first) = reports.first() else { return picture };
+    let name = first.network.source.rsplit('/').next().unwrap_or(&first.network.source);
+    picture.heading((LEFT, 28.0), cut(format!("Instrumenting {name}, router by router")), 17.0);
+    let most = reports.iter().flat_map(|report| &report.curve).map(|point| point.routers).max().unwrap_or(0);
+    let hops = || reports.iter().flat_map(|report| &report.curve).map(|point| point.probe_hops.max(1) as f64);
+    if most == 0 {
+        picture.text((WIDTH / 2.0, HEIGHT / 2.0), "No router was instrumented.", 16.0, QUIET, Align::Centre);
+        return picture;
+    }
+    let (routers, paths) = (first.network.routers as u64, first.network.paths as u64);
+    let subtitle = format!(
+        "{} routers, {} paths. Band: from the shortest to the longest segment of {}.",
+        text::count(routers),
+        text::count(paths),
+        first.strategy
+    );
+    picture.text((LEFT, 52.0), subtitle, 12.5, QUIET, Align::Left);
+    let across = LinearScale::new(0.0, most as f64, LEFT, RIGHT);
+    let tall = BOTTOM - TOP - 2.0 * BETWEEN;
+    let top = TOP + BETWEEN;
+    let middle = top + tall * HOPS_SHARE;
+    let (low, high) = (hops().fold(f64::INFINITY, f64::min).log10().floor(), hops().fold(1.0, f64::max).log10().ceil());
+    let height = |hops: f64| middle - (hops.max(1.0).log10() - low) / (high - low).max(1.0) * (middle - top);
+    let decades = (low as i32..=high as i32).map(|decade| Tick {
+        place: height(10f64.powi(decade)),
+        label: Some(text::count(10u64.pow(decade.max(0) as u32))),
+    });
+    panel("probe hops", &decades.collect::<Vec<_>>(), &across, (top, middle), &mut picture);
+    let below = (middle + BETWEEN, BOTTOM);
+    let longest =
+        reports.iter().flat_map(|report| &report.curve).filter_map(|point| point.granularity).map(|g| g.max).max();
+    let granularity = LinearScale::new(0.0, longest.unwrap_or(1) as f64, below.1, below.0);
+    panel("hops of a segment", &granularity.ticks(|hops| format!("{hops}")), &across, below, &mut picture);
+    band(first, &across, &granularity, &mut picture);
+    for (report, look) in reports.iter().zip(LOOKS) {
+        draw(report, &across, &height, &granularity, look, &mut picture);
+    }
+    legend(reports, &mut picture);
+    for tick in across.ticks(|routers| text::count(routers as u64)) {
+        picture.text((tick.place, BOTTOM + 16.0), tick.label.unwrap_or_default(), 12.5, INK, Align::Centre);
+    }
+    picture.text((RIGHT, BOTTOM + 34.0), "instrumented routers", 12.5, QUIET, Align::Right);
+    picture
+}
+
+fn panel(name: &str, ticks: &[Tick], across: &LinearScale, (top, bottom): Place, picture: &mut Picture) {
+    picture.heading((LEFT, top - 12.0), name, 13.0);
+    for tick in across.ticks(|_| String::new()) {
+        picture.line((tick.place, top), (tick.place, bottom), FAINT_GRID, 1.0);
+    }
+    for tick in ticks {
+        picture.line((LEFT, tick.place), (RIGHT, tick.place), GRID, 1.0);
+        picture.text((LEFT - 9.0, tick.place), tick.label.clone().unwrap_or_default(), 12.0, INK, Align::Right);
+    }
+    picture.line((LEFT, bottom), (RIGHT, bottom), QUIET, 1.25);
+}
+
+fn draw(
+    report: &PlanReport,
+    across: &LinearScale,
+    height: &impl Fn(f64) -> f64,
+    granularity: &LinearScale,
+    look: Look,
+    picture: &mut Picture,
+) {
+    let x = |routers: usize| across.place(routers as f64);
+    let hops = report.curve.iter().map(|point| (x(point.routers), height(point.probe_hops as f64)));
+    picture.curve(hops.collect(), look, 2.0);
+    let mean =
+        report.curve.iter().filter_map(|point| Some((x(point.routers), granularity.place(point.granularity?.mean))));
+    picture.curve(mean.collect(), look, 2.0);
+}
+
+/// From the shortest to the longest segment of the first plan.
+fn band(report: &PlanReport, across: &LinearScale, granularity: &LinearScale, picture: &mut Picture) {
+    let edge = |of: fn(Granularity) -> u64| {
+        let place = |point: &Point| {
+            Some((across.place(point.routers as f64), granularity.place(of(point.granularity?) as f64)))
+        };
+        report.curve.iter().filter_map(place).collect::<Vec<Place>>()
+    };
+    let mut band = edge(|hops| hops.max);
+    band.extend(edge(|hops| hops.min).into_iter().rev());
+    picture.area(band, LOOKS[0].colour, 0.12);
+}
+
+fn legend(reports: &[PlanReport], picture: &mut Picture) {
+    let mut x = LEFT + 170.0;
+    for (report, look) in reports.iter().zip(LOOKS) {
+        picture.curve(vec![(x, TOP + 18.0), (x + 34.0, TOP + 18.0)], look, 2.0);
+        picture.text((x + 42.0, TOP + 18.0), report.strategy, 13.0, INK, Align::Left);
+        x += 130.0;
+    }
+}
