@@ -48,7 +48,7 @@ pub(super) struct PlanArguments {
     #[command(flatten)]
     pub(super) map: MapArguments,
     /// So many routers; a sixth of all unless given.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::units::whole::<usize>)]
     pub(super) routers: Option<usize>,
     /// How the next router is chosen.
     #[arg(long, value_enum, default_value_t = StrategyChoice::Greedy)]
@@ -57,10 +57,10 @@ pub(super) struct PlanArguments {
     #[arg(long, value_name = "FILE")]
     pub(super) costs: Option<PathBuf>,
     /// What all of them may cost together.
-    #[arg(long, value_name = "COST", value_parser = cost, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = cost)]
     pub(super) budget: Option<f64>,
     /// Of random choices.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>)]
     pub(super) seed: u64,
     /// The form of the report.
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
@@ -82,10 +82,10 @@ pub(super) struct PathsArguments {
     #[arg(long, value_name = "ROUTERS", value_delimiter = ',')]
     pub(super) instrumented: Vec<String>,
     /// So many more, as dwell net plan would choose them.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::units::whole::<usize>)]
     pub(super) routers: Option<usize>,
     /// Probes of each segment per second.
-    #[arg(long, value_name = "RATE", default_value_t = 1.0, value_parser = rate, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = rate)]
     pub(super) probes_per_second: f64,
     /// The form of the report.
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]

@@ -52,7 +52,8 @@ pub(crate) struct Arguments {
     #[arg(long, visible_alias = "per-flow", conflicts_with = "events", help_heading = "What is measured")]
     pub(super) flows: bool,
     /// So many flows.
-    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "What is measured")]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::whole::<usize>,
+        help_heading = "What is measured")]
     pub(super) top: usize,
     /// Groups beyond so many go into "other".
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = crate::units::between::<u16>(1..=8191),
