@@ -53,6 +53,7 @@ pub mod codec;
 // Pieces that the methods share.
 mod counters;
 mod flow_sample;
+mod open;
 mod repeats;
 mod table;
 mod waiting;
