@@ -145,7 +145,7 @@ fn rivals(stream: &[Event], exchanges: Exchanges) {
             let is_given = matches!(lifetime, Lifetime::Given(_));
             let name = format!("hash sample {kib} KiB, {}", if is_given { "given" } else { "learnt" });
             measure(&name, stream, || {
-                HashSample::new(kib << 10, lifetime, exchanges).expect("parameters are in range")
+                HashSample::new(kib << 10, false, lifetime, exchanges).expect("parameters are in range")
             });
         }
         for admitted in [1.0, 0.125] {

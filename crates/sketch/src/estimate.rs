@@ -3,6 +3,17 @@
 /// The standard normal quantile at .975: a 95% interval reaches this many standard errors to either side.
 pub const Z95: f64 = 1.959_963_984_540_054;
 
+/// The same quantile of Student's distribution with so many degrees of freedom, at least 1: to 1% from 3 on (Abramowitz and Stegun
+/// 1964, 26.7.5).
+pub(crate) fn student95(freedom: f64) -> f64 {
+    const Z2: f64 = Z95 * Z95;
+    let inverse = 1.0 / freedom.max(1.0);
+    let first = (Z2 + 1.0) / 4.0;
+    let second = ((5.0 * Z2 + 16.0) * Z2 + 3.0) / 96.0;
+    let third = (((3.0 * Z2 + 19.0) * Z2 + 17.0) * Z2 - 15.0) / 384.0;
+    Z95 * (1.0 + inverse * (first + inverse * (second + inverse * third)))
+}
+
 /// A number and the interval that holds the truth in 95 of 100 runs. `low ≤ value ≤ high`; the three are equal where
 /// nothing was estimated.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,5 +30,18 @@ impl<T: Copy> Estimate<T> {
     /// A value that is known, not estimated.
     pub const fn exact(value: T) -> Self {
         Self { value, low: value, high: value }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_degrees_of_freedom_widen_intervals() {
+        for (freedom, quantile) in [(3.0, 3.182), (5.0, 2.571), (10.0, 2.228), (30.0, 2.042), (f64::INFINITY, Z95)] {
+            assert!((student95(freedom) / quantile - 1.0).abs() < 0.01, "{freedom}: {}", student95(freedom));
+        }
+        assert_eq!(student95(0.0), student95(1.0));
     }
 }

@@ -7,11 +7,9 @@
 //! free. The gate never opens again. Assumes that ids of different exchanges are independent under the seeded hash; who
 //! knows the seed can break that.
 //!
-//! **State**: an open-addressing table of 24-byte entries (id 64 bits, time 48, time from the first to the last equal request
-//! 32, tag 16, tokens 2 × 8, state 8, padding 8) with one byte each beside them, at most ¾ full, and 8 bytes; 48 × 8 bytes by
-//! which the lifetime is learnt; the counts of each series.
+//! **State**: the table of [`crate::horizon`]; 48 × 8 bytes by which the lifetime is learnt; the counts of each series.
 //!
-//! **Cost**: one multiplication per event. For events that pass the gate one look at eight bytes, and at one entry if it is
+//! **Cost**: one multiplication per event. For events that pass the gate one look at two times eight bytes, and at one entry if it is
 //! found or put in; a walk over the table whenever a quarter of its room, or more, was put in.
 //!
 //! **Estimate**: a sample has weight 1/*p* with the *p* of now, since the response, too, must pass the gate. How far the
@@ -30,10 +28,10 @@
 //!
 //! **Source**: the comparison that zheng22 lacks (`docs/papers/zheng22-fridge.md`).
 
-use crate::table::{BATCH, CACHED_BYTES, Place, Table};
-use crate::waiting::{Meets, Sampled, count_open, fingerprint};
+use crate::batch::{BATCH, CACHED_BYTES, Sifted};
+use crate::open::{Meets, Open, Packed};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
-use dwell_types::{Nanos, Repeat, Timestamp, hash};
+use dwell_types::{Nanos, Timestamp, hash};
 use std::fmt;
 
 /// How long a request may wait.
@@ -89,7 +87,7 @@ pub struct HashSample {
     step: u32,
     /// One over *p*.
     weight: f64,
-    open: Table<Sampled>,
+    open: Open<Packed>,
     /// Entries that may remain when room is made.
     most_kept: usize,
     delays: Octaves,
@@ -107,12 +105,14 @@ fn probability(step: u32) -> f64 {
 const LAST_STEP: u32 = 192;
 
 impl HashSample {
-    /// Bytes per slot; at most ¾ of the slots are used.
-    pub const SLOT_BYTES: usize = Table::<Sampled>::SLOT_BYTES;
-
-    /// An empty table of at most `bytes`; the counts of the series come on top.
-    pub fn new(bytes: usize, lifetime: Lifetime, exchanges: Exchanges) -> Result<Self, HashSampleError> {
-        let needed = Table::<Sampled>::LEAST_BYTES;
+    /// An empty table of at most `bytes`; the counts of the series come on top. Tokens of requests are kept if they have any.
+    pub fn new(
+        bytes: usize,
+        has_tokens: bool,
+        lifetime: Lifetime,
+        exchanges: Exchanges,
+    ) -> Result<Self, HashSampleError> {
+        let needed = Open::<Packed>::LEAST_BYTES;
         if bytes < needed {
             return Err(HashSampleError::Bytes { given: bytes, needed });
         }
@@ -122,15 +122,16 @@ impl HashSample {
             Lifetime::Learnt(multiple) if multiple >= 1.0 && multiple.is_finite() => (exchanges.expiry, Some(multiple)),
             Lifetime::Learnt(multiple) => return Err(HashSampleError::Multiple(multiple)),
         };
-        let (slots, room) = Table::<Sampled>::fitting(bytes);
+        let gate = Gate::new(hash::word(exchanges.seed, 2), 1.0);
+        let (open, room) = Open::bounded(bytes, exchanges.tags, has_tokens, gate);
         Ok(Self {
             exchanges: Exchanges { expiry: given.min(exchanges.expiry), ..exchanges },
             expiry: exchanges.expiry,
             multiple,
-            gate: Gate::new(hash::word(exchanges.seed, 2), 1.0),
+            gate,
             step: 0,
             weight: 1.0,
-            open: Table::new(slots, slots),
+            open,
             most_kept: room * 3 / 4,
             delays: Octaves::default(),
             fates: vec![Fates::default(); usize::from(exchanges.tags)],
@@ -152,48 +153,44 @@ impl HashSample {
     #[inline]
     fn request(&mut self, request: &Event) {
         if !self.gate.admits(request.id) {
-            let fates = &mut self.fates[usize::from(request.tag)];
-            fates.seen += 1;
-            fates.not_admitted += 1;
-            return;
+            return self.turn_away(request);
         }
         self.latest = self.latest.max(request.at);
-        match self.open.find(request.id.0) {
-            Place::Found(at) => self.meet(at, request),
-            Place::Vacant(at) => self.put(at, request),
+        if self.open.is_full() && !self.open.grow() {
+            self.make_room(request.at);
+            // The gate may have closed for this request, too.
+            if !self.gate.admits(request.id) {
+                return self.turn_away(request);
+            }
+        }
+        match self.open.find(request.id) {
+            Some(at) => self.meet(at, request),
+            None if self.open.put(request) => self.fates[usize::from(request.tag)].seen += 1,
+            None => self.turn_away(request),
         }
     }
 
-    #[inline]
-    fn put(&mut self, vacant: usize, request: &Event) {
-        self.fates[usize::from(request.tag)].seen += 1;
-        let mut vacant = vacant;
-        if self.open.is_full() {
-            self.make_room(request.at);
-            // The gate may have closed for this request, too.
-            let (true, Place::Vacant(at)) = (self.gate.admits(request.id), self.open.find(request.id.0)) else {
-                self.fates[usize::from(request.tag)].not_admitted += 1;
-                return;
-            };
-            vacant = at;
-        }
-        self.open.put(vacant, Sampled::new(request));
+    fn turn_away(&mut self, request: &Event) {
+        let fates = &mut self.fates[usize::from(request.tag)];
+        fates.seen += 1;
+        fates.not_admitted += 1;
     }
 
     /// A request with the id of one that is in the table.
     fn meet(&mut self, at: usize, request: &Event) {
-        let met = &mut self.open.get_mut(at).waiting;
-        let fates = &mut self.fates[met.tag()];
-        match met.meets(fingerprint(request.id), request.at, &self.exchanges) {
+        let met = self.open.look(at, request.at);
+        let fates = &mut self.fates[usize::from(met.tag)];
+        match met.meets(&self.exchanges) {
             Meets::Ignorable => (),
             Meets::Open => {
-                met.repeat(request);
                 fates.seen += 1;
                 fates.ambiguous += 1;
+                // Without a slot the repeat is taken for the first request.
+                let _is_noted = self.open.repeat(at, request);
             }
             Meets::Other => {
                 fates.expired += u64::from(met.is_open());
-                *self.open.get_mut(at) = Sampled::new(request);
+                self.open.replace(at, request);
                 self.fates[usize::from(request.tag)].seen += 1;
             }
         }
@@ -217,13 +214,14 @@ impl HashSample {
     fn sweep(&mut self) -> usize {
         let (latest, lifetime, gate, fates) = (self.latest, self.exchanges.expiry, self.gate, &mut self.fates);
         let mut kept = 0;
-        self.open.rebuild(|entry| {
-            let waiting = &entry.waiting;
-            let fates = &mut fates[waiting.tag()];
-            let is_old = waiting.is_older(latest, lifetime);
-            let is_kept_out = !is_old && !gate.admits(entry.id());
-            fates.expired += u64::from(is_old && waiting.is_open());
-            fates.not_admitted += u64::from(is_kept_out && waiting.is_open());
+        self.open.retain(latest, |slots, at, wait| {
+            let is_old = wait.is_older(lifetime);
+            let is_kept_out = !is_old && !gate.admits_rank(slots.rank(at));
+            if wait.is_open() {
+                let fates = &mut fates[usize::from(wait.tag)];
+                fates.expired += u64::from(is_old);
+                fates.not_admitted += u64::from(is_kept_out);
+            }
             kept += usize::from(!is_old && !is_kept_out);
             !is_old && !is_kept_out
         });
@@ -252,30 +250,42 @@ impl HashSample {
     /// The sample of a response whose request is known and not too old.
     fn answer(&mut self, response: &Event) -> Option<Sample> {
         self.latest = self.latest.max(response.at);
-        let Place::Found(at) = self.open.find(response.id.0) else { return None };
-        let waiting = self.open.get(at).waiting;
-        if !waiting.is_open() || waiting.is_older(response.at, self.exchanges.expiry) {
+        let at = self.open.find(response.id)?;
+        let wait = self.open.look(at, response.at);
+        if !wait.is_open() || wait.is_older(self.exchanges.expiry) {
             return None;
         }
-        match self.exchanges.repeat {
-            Repeat::Ambiguous => _ = self.open.remove(at),
-            repeat @ Repeat::Ignored => self.open.get_mut(at).waiting.close(repeat),
-        }
-        let (sample, is_resolved) = waiting.sample(response);
-        let fates = &mut self.fates[waiting.tag()];
+        self.open.close(at, response.at, self.exchanges.repeat);
+        let (sample, is_resolved) = wait.sample(response);
+        let fates = &mut self.fates[usize::from(wait.tag)];
         fates.matched += 1;
         fates.resolved += u64::from(is_resolved);
         self.delays.update(sample.since_first, self.weight);
         Some(sample.weighted(self.weight))
     }
 
-    /// Touches the slots that the events' ids will need, so that the cache misses of a batch overlap.
-    fn touch(&self, events: &[Event]) {
-        let touched = events
-            .iter()
-            .filter(|event| self.gate.admits(event.id))
-            .fold(0, |touched, event| touched ^ self.open.touch(event.id.0, event.is_request));
-        std::hint::black_box(touched);
+    /// The events of a batch that must be taken; counts the responses that find nothing.
+    fn sift(&mut self, batch: &[Event]) -> Sifted {
+        let Self { open, fates, latest, gate, .. } = self;
+        open.sift(batch, |event, is_kept| {
+            if !is_kept {
+                if gate.admits(event.id) {
+                    *latest = (*latest).max(event.at);
+                }
+                let fates = &mut fates[usize::from(event.tag)];
+                fates.responses += 1;
+                fates.unmatched += 1;
+            }
+        })
+    }
+
+    #[inline]
+    fn take(&mut self, event: &Event, samples: &mut Vec<Sample>) {
+        if event.is_request {
+            self.request(event);
+        } else {
+            samples.extend(self.response(event));
+        }
     }
 }
 
@@ -285,15 +295,10 @@ impl Meter for HashSample {
             if self.began.is_none() {
                 self.began = batch.first().map(|event| event.at);
             }
-            if self.open.bytes() > CACHED_BYTES {
-                self.touch(batch);
-            }
-            for event in batch {
-                if event.is_request {
-                    self.request(event);
-                } else {
-                    samples.extend(self.response(event));
-                }
+            if self.open.bytes() <= CACHED_BYTES {
+                batch.iter().for_each(|event| self.take(event, samples));
+            } else {
+                self.sift(batch).of(batch).for_each(|event| self.take(event, samples));
             }
         }
     }
@@ -304,7 +309,7 @@ impl Meter for HashSample {
 
     fn fates(&self) -> Vec<Fates> {
         let mut fates = self.fates.clone();
-        count_open(&mut fates, self.open.iter().map(|entry| &entry.waiting), self.latest, self.exchanges.expiry);
+        self.open.count_open(&mut fates, self.latest, |wait| wait.is_older(self.exchanges.expiry));
         fates
     }
 
@@ -361,15 +366,12 @@ mod tests {
     use crate::test_support::{assert_batches_agree, assert_exact, exchanges, feed};
     use dwell_types::Match;
 
+    /// Of a slot with tokens in a small table.
+    const SLOT_BYTES: usize = 13;
     const LONG: Lifetime = Lifetime::Given(Nanos::from_secs(100));
 
     fn table(bytes: usize, lifetime: Lifetime, matching: Match) -> HashSample {
-        HashSample::new(bytes, lifetime, exchanges(matching, Nanos::from_secs(100))).unwrap()
-    }
-
-    #[test]
-    fn an_entry_has_25_bytes() {
-        assert_eq!(HashSample::SLOT_BYTES, 25);
+        HashSample::new(bytes, true, lifetime, exchanges(matching, Nanos::from_secs(100))).unwrap()
     }
 
     /// While nothing had to go, every sample and every count is that of the exact table.
@@ -385,18 +387,18 @@ mod tests {
     #[test]
     fn batches_change_nothing() {
         for matching in [Match::Dns, Match::TcpTs] {
-            assert_batches_agree(|| table(1_000 * HashSample::SLOT_BYTES, LONG, matching));
+            assert_batches_agree(|| table(1_000 * SLOT_BYTES, LONG, matching));
         }
     }
 
     #[test]
     fn memory_is_bounded_and_every_request_has_one_fate() {
         for matching in [Match::Dns, Match::TcpTs] {
-            let bytes = 100 * HashSample::SLOT_BYTES;
+            let bytes = 100 * SLOT_BYTES;
             let mut table = table(bytes, LONG, matching);
             feed(&mut table, 50_000, 30);
             let counts = size_of::<Octaves>() + 2 * size_of::<Fates>();
-            assert!((bytes + counts - 32..=bytes + counts).contains(&table.state_bytes()));
+            assert!((bytes + counts - 8 * SLOT_BYTES..=bytes + counts).contains(&table.state_bytes()));
             let fates = table.fates();
             assert!(fates.iter().all(Fates::is_conserved), "{fates:?}");
             assert!(fates.iter().all(|f| f.matched > 20 && f.not_admitted > 10_000 && f.pending > 0), "{fates:?}");
@@ -407,7 +409,7 @@ mod tests {
     #[test]
     fn orphans_occupy_the_table_for_a_lifetime_only() {
         let lifetime = Lifetime::Given(Nanos::new(60_000));
-        let mut table = table(100 * HashSample::SLOT_BYTES, lifetime, Match::Dns);
+        let mut table = table(100 * SLOT_BYTES, lifetime, Match::Dns);
         let samples = feed(&mut table, 50_000, 30);
         // 45 wait within 60 µs, 56 of 75 places may: nothing has to go.
         assert_eq!((table.probability(), samples.len()), (1.0, 24_986));
@@ -420,7 +422,7 @@ mod tests {
     /// Delays of 100 µs: the 99.9th percentile is rounded up to 131 µs, the lifetime twice that.
     #[test]
     fn the_lifetime_is_learnt() {
-        let mut table = table(2_000 * HashSample::SLOT_BYTES, Lifetime::Learnt(2.0), Match::Dns);
+        let mut table = table(2_000 * SLOT_BYTES, Lifetime::Learnt(2.0), Match::Dns);
         feed(&mut table, 100_000, 100);
         assert_eq!(table.lifetime(), Nanos::new(1 << 18));
         assert!(table.probability() > 0.1, "{}", table.probability());
@@ -431,15 +433,15 @@ mod tests {
     #[test]
     fn nonsense_parameters_are_refused() {
         let exchanges = exchanges(Match::Dns, Nanos::from_secs(1));
-        let needed = 64 * 25 + 8;
-        assert!(HashSample::new(needed, LONG, exchanges).is_ok());
+        let needed = 64 * 17 + 8;
+        assert!(HashSample::new(needed, true, LONG, exchanges).is_ok());
         for (bytes, lifetime, error) in [
             (needed - 1, LONG, HashSampleError::Bytes { given: needed - 1, needed }),
             (needed, Lifetime::Given(Nanos::ZERO), HashSampleError::Lifetime(Nanos::ZERO)),
             (needed, Lifetime::Learnt(0.5), HashSampleError::Multiple(0.5)),
         ] {
-            assert_eq!(HashSample::new(bytes, lifetime, exchanges).unwrap_err(), error);
+            assert_eq!(HashSample::new(bytes, true, lifetime, exchanges).unwrap_err(), error);
         }
-        assert!(HashSample::new(needed, Lifetime::Learnt(f64::NAN), exchanges).is_err());
+        assert!(HashSample::new(needed, true, Lifetime::Learnt(f64::NAN), exchanges).is_err());
     }
 }

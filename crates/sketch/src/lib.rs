@@ -54,8 +54,10 @@ pub mod conquest;
 // Sketches as bytes.
 pub mod codec;
 // Pieces that the methods share.
+mod batch;
 mod counters;
 mod flow_sample;
+mod open;
 mod repeats;
 mod table;
 mod waiting;

@@ -70,6 +70,18 @@ impl Gate {
         self.admits_if(true, id)
     }
 
+    /// The place of an id in the order in which they pass.
+    #[inline(always)]
+    pub(crate) const fn rank(self, id: ExchangeId) -> u32 {
+        ((id.0 >> 32) as u32).wrapping_mul(self.factor)
+    }
+
+    /// Whether ids of this rank pass.
+    #[inline]
+    pub(crate) const fn admits_rank(self, rank: u32) -> bool {
+        rank <= self.threshold
+    }
+
     /// Whether it lets less pass than another form of the same gate.
     pub(crate) const fn is_narrower_than(self, other: Self) -> bool {
         self.threshold < other.threshold
@@ -78,8 +90,7 @@ impl Gate {
     /// Whether it passes and is `wanted`, in one comparison: what is not wanted is above every threshold.
     #[inline(always)]
     pub(crate) const fn admits_if(self, wanted: bool, id: ExchangeId) -> bool {
-        let product = ((id.0 >> 32) as u32).wrapping_mul(self.factor);
-        product as u64 | (!wanted as u64) << 32 <= self.threshold as u64
+        self.rank(id) as u64 | (!wanted as u64) << 32 <= self.threshold as u64
     }
 }
 

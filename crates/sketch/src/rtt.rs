@@ -219,7 +219,7 @@ impl Settings {
     fn fridge(&self, matching: Match, slots: u32) -> Params {
         Params {
             fingerprint_bits: self.fingerprint_bits,
-            has_tokens: matching == Match::TcpHandshake,
+            has_tokens: has_tokens(matching),
             entry_probability: self.entry_probability,
             product_limit: self.method == Method::Km,
             ..Params::new(slots)
@@ -556,12 +556,13 @@ impl RttMeter {
             let slots = settings.slots_in(bytes, matching);
             let meter = match settings.method {
                 Method::Exact => AnyMeter::Exact(Exact::new(exchanges)),
-                Method::Auto => AnyMeter::Auto(Horizon::new(bytes, exchanges)?),
+                Method::Auto => AnyMeter::Auto(Horizon::new(bytes, has_tokens(matching), exchanges)?),
                 Method::Fridge | Method::Km => {
                     AnyMeter::Fridge(Fridge::new(settings.fridge(matching, slots), exchanges)?)
                 }
                 Method::HashSample => {
-                    AnyMeter::HashSample(HashSample::new(bytes, Lifetime::Learnt(LIFETIME), exchanges)?)
+                    let has_tokens = has_tokens(matching);
+                    AnyMeter::HashSample(HashSample::new(bytes, has_tokens, Lifetime::Learnt(LIFETIME), exchanges)?)
                 }
                 Method::Simple | Method::Stages => {
                     let (stages, overwrite) = match settings.method {
@@ -867,6 +868,11 @@ fn filters(settings: &Settings, bytes: usize, exchanges: Exchanges) -> Result<An
             Ok(AnyMeter::TimeBloom(TimeBloom::new(params, exchanges)?))
         }
     }
+}
+
+/// Whether the requests of a rule have tokens.
+const fn has_tokens(matching: Match) -> bool {
+    matches!(matching, Match::TcpHandshake)
 }
 
 /// The legs of which a rule has series.

@@ -5,7 +5,6 @@
 //! back, so there are no tombstones. Growing and dropping many entries are one operation, [`Table::rebuild`], which needs
 //! no memory besides.
 
-use crate::Event;
 use dwell_types::hash;
 
 /// What a table holds: a key and whatever goes with it.
@@ -30,42 +29,6 @@ pub(crate) struct Table<E> {
     most_slots: usize,
 }
 
-/// Some events of a batch.
-pub(crate) struct Sifted {
-    numbers: [u8; BATCH],
-    kept: usize,
-}
-
-impl Sifted {
-    /// Those of a batch, at most [`BATCH`] events, that are wanted.
-    #[inline]
-    pub(crate) fn of_batch(batch: &[Event], mut is_wanted: impl FnMut(&Event) -> bool) -> Self {
-        let (mut numbers, mut kept) = ([0; BATCH], 0);
-        for (number, event) in (0..).zip(batch) {
-            // No branch, since none could be foretold.
-            numbers[kept] = number;
-            kept += usize::from(is_wanted(event));
-        }
-        Self { numbers, kept }
-    }
-
-    /// Whether all events of the batch were kept.
-    #[inline]
-    pub(crate) fn has_all(&self, batch: &[Event]) -> bool {
-        self.kept == batch.len()
-    }
-
-    /// The events that were kept of the batch.
-    #[inline]
-    pub(crate) fn of<'a>(&'a self, batch: &'a [Event]) -> impl Iterator<Item = &'a Event> {
-        self.numbers[..self.kept].iter().map(|&number| &batch[usize::from(number)])
-    }
-}
-
-/// So many cache misses overlap.
-pub(crate) const BATCH: usize = 64;
-/// Tables up to 800 KiB stay in a processor's own cache, so that nothing is gained by batches.
-pub(crate) const CACHED_BYTES: usize = 800 << 10;
 /// Tables smaller than this measure nothing.
 const LEAST_SLOTS: usize = 64;
 /// At most this share of the slots is occupied: probes stay short. A table that may still grow does so sooner.
@@ -102,10 +65,6 @@ impl<E: Entry> Table<E> {
     pub(crate) fn is_full(&self) -> bool {
         let (share, of) = if self.slots.len() < self.most_slots { FULLER } else { FULLEST };
         self.occupied * of >= self.slots.len() * share
-    }
-
-    pub(crate) fn is_half_empty(&self) -> bool {
-        self.occupied * 2 < self.slots.len()
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -157,50 +116,6 @@ impl<E: Entry> Table<E> {
     #[inline]
     fn window(&self, at: usize) -> u64 {
         self.tags[at..].first_chunk().map_or(0, |window: &[u8; WINDOW]| u64::from_le_bytes(*window))
-    }
-
-    /// Reads the slot that [`Table::find`] will find, or find vacant if a key is to be put in, as far as the first tags
-    /// tell; what it gives means nothing.
-    #[inline]
-    pub(crate) fn touch(&self, key: u64, puts_in: bool) -> u64 {
-        let (home, tag) = self.home(key);
-        let (same, empty) = matches(self.window(home), tag);
-        let wanted = same | if puts_in { empty } else { 0 };
-        let at = if wanted == 0 { 0 } else { self.wrap(home + first(wanted)) };
-        self.slots[at].key()
-    }
-
-    /// Of a batch, at most [`BATCH`] events, keeps those that may find an entry or leave one: all requests, and the responses
-    /// that may answer what is in the table or an earlier request of the batch, as far as tags tell. Says of every event
-    /// whether it was kept. Reads the slots of those that were, so that the cache misses of a batch overlap.
-    #[inline]
-    pub(crate) fn sift(&self, batch: &[Event], mut say: impl FnMut(&Event, bool)) -> Sifted {
-        // Each loop only loads what the next one needs, so that the processor looks far ahead.
-        let mut windows = [0; BATCH];
-        for (window, event) in windows.iter_mut().zip(batch) {
-            *window = self.window(self.home(event.id.0).0);
-        }
-        let mut sifted = Sifted { numbers: [0; BATCH], kept: 0 };
-        let mut slots = [0; BATCH];
-        // One bit for every 1,024th of the ids that were asked for.
-        let mut asked = [0u64; 16];
-        for ((number, event), &window) in (0..).zip(batch).zip(&windows) {
-            let (home, tag) = self.home(event.id.0);
-            let (same, empty) = matches(window, tag);
-            let (word, bit) = ((event.id.0 >> 6) as usize % asked.len(), event.id.0 % 64);
-            let is_absent = (same == 0) & (empty != 0) & (asked[word] >> bit & 1 == 0);
-            asked[word] |= u64::from(event.is_request) << bit;
-            let is_kept = event.is_request | !is_absent;
-            // No branch, since none could be foretold.
-            let wanted = same | if event.is_request { empty } else { 0 };
-            slots[sifted.kept] = self.wrap(home + first(wanted));
-            sifted.numbers[sifted.kept] = number;
-            sifted.kept += usize::from(is_kept);
-            say(event, is_kept);
-        }
-        let touched = slots[..sifted.kept].iter().fold(0, |touched, &at| touched ^ self.slots[at].key());
-        std::hint::black_box(touched);
-        sifted
     }
 
     /// Finds a key, or the vacant slot where it belongs: the table is never entirely occupied.

@@ -4,7 +4,6 @@
 //! left over.
 
 use crate::repeats::{Tokens, byte};
-use crate::table::Entry;
 use crate::{Event, Exchanges, Fates, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 
@@ -160,38 +159,6 @@ impl Waiting {
         let is_resolved = self.state == State::Repeated && sample.resolve(self.tokens.answered(response.token));
         (sample, is_resolved)
     }
-}
-
-/// A request with its whole id: the lower half as fingerprint, and the upper half.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sampled {
-    pub(crate) waiting: Waiting,
-    upper: u32,
-}
-
-impl Sampled {
-    #[inline]
-    pub(crate) fn new(request: &Event) -> Self {
-        Self { waiting: Waiting::new(fingerprint(request.id), request), upper: (request.id.0 >> 32) as u32 }
-    }
-
-    #[inline]
-    pub(crate) fn id(&self) -> ExchangeId {
-        ExchangeId(self.key())
-    }
-}
-
-impl Entry for Sampled {
-    #[inline]
-    fn key(&self) -> u64 {
-        u64::from(self.upper) << 32 | u64::from(self.waiting.fingerprint())
-    }
-}
-
-/// The lower half of an id.
-#[inline]
-pub(crate) fn fingerprint(id: ExchangeId) -> u32 {
-    id.0 as u32
 }
 
 /// Counts what still waits: as expired where that is so, else as pending.

@@ -84,8 +84,8 @@ fn survivors_alone_are_biased() {
 }
 
 /// The 95% intervals hold the truth in 93 to 97 of 100 runs with at least 1,400 samples, for the number of exchanges, the
-/// mean and each quantile but p99, whose are a little too narrow: in 3,200 runs they hold it in 92.6%, the others in 94.4 to 95.6%. 800 other
-/// seeds would put one of the six shares outside by chance once in 10.
+/// mean and each quantile. Without Student's factor those of p99 hold it in 92.9%. 800 other seeds would put one of the six shares outside by
+/// chance once in 10.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     const RUNS: u64 = 800;
@@ -114,10 +114,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         covered[5] += u32::from(estimate.low <= mean && mean <= estimate.high);
     }
     let shares = covered.map(|runs| f64::from(runs) / RUNS as f64);
-    for (number, share) in shares.iter().enumerate() {
-        let lowest = if QUANTILES.get(number) == Some(&0.99) { 0.91 } else { 0.93 };
-        assert!((lowest..=0.97).contains(share), "{number}: {shares:.4?}");
-    }
+    assert!(shares.iter().all(|share| (0.93..=0.97).contains(share)), "{shares:.4?}");
 }
 
 /// From where it begins, a fridge finds a probability about as good as the best fixed one: the error of

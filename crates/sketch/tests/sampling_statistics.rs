@@ -110,10 +110,11 @@ fn simple_arrays_lose_the_slow() {
 }
 
 /// 375 places, where some 2,900 requests wait for their answer or in vain.
-const BYTES: usize = 500 * HashSample::SLOT_BYTES;
+const BYTES: usize = 400 * SLOT_BYTES + 8;
+const SLOT_BYTES: usize = 12;
 
 fn hash_sample(lifetime: Lifetime, seed: u64) -> HashSample {
-    HashSample::new(BYTES, lifetime, exchanges(seed)).expect("parameters are in range")
+    HashSample::new(BYTES, false, lifetime, exchanges(seed)).expect("parameters are in range")
 }
 
 /// While the gate closes, every bin of delays is met: with the longest delay as lifetime, and with none.
@@ -135,9 +136,9 @@ fn hash_samples_are_unbiased() {
 #[test]
 fn hash_samples_with_a_learnt_lifetime_are_unbiased() {
     let ratios = ratios(100, |seed, stream| {
-        let bytes = 3_000 * HashSample::SLOT_BYTES;
+        let bytes = 2_400 * SLOT_BYTES + 8;
         let mut table =
-            HashSample::new(bytes, Lifetime::Learnt(1.0), exchanges(seed)).expect("parameters are in range");
+            HashSample::new(bytes, false, Lifetime::Learnt(1.0), exchanges(seed)).expect("parameters are in range");
         let found = count(&samples(&mut table, stream));
         assert_eq!((table.lifetime(), table.probability() < 0.9), (LONGEST, true));
         found

@@ -5,17 +5,17 @@
 //! **Model**: ids differ between exchanges that are open at the same time. A request older than the expiry is given up,
 //! so a delay above the expiry is not measured; it is counted as `expired`.
 //!
-//! **State**: an open-addressing table of 32-byte entries (id 64 bits, first and last time 64 each, tag 16, tokens 2 × 8,
-//! repeats 8, state 8), with one byte each by which most absent ids are recognised, at most ¾ full. It grows by doubling; before it
-//! grows, what has expired is dropped.
+//! **State**: a table of 20-byte entries (id 64 bits, time 64, tag 16, token 8, state 8), two for a request that was repeated, with one byte each
+//! by which most absent ids are recognised, at most 13 of 16 slots full. It grows by doubling; before it grows, what has expired is dropped.
 //!
-//! **Cost**: one look at eight of these bytes per request or response, and at one entry if it is found or put in.
+//! **Cost**: one look at two times eight of these bytes per request or response, and at one entry if it is found or put in.
 //!
 //! **Estimate**: none needed. A request that repeats an open id is counted as ambiguous; its exchange gives a sample with
 //! both bounds, unless the response's token names the request that it answers.
 
-use crate::repeats::{Answered, Tokens, byte};
-use crate::table::{BATCH, Entry, Place, Sifted, Table};
+use crate::batch::{BATCH, Sifted};
+use crate::open::{Open, Wait, Whole};
+use crate::repeats::Answered;
 use crate::{Event, Exchanges, Fates, Meter, Sample};
 use dwell_types::{Nanos, Repeat, Timestamp};
 
@@ -23,65 +23,26 @@ use dwell_types::{Nanos, Repeat, Timestamp};
 #[derive(Clone, Debug)]
 pub struct Exact {
     exchanges: Exchanges,
-    open: Table<Open>,
+    open: Open<Vec<Whole>>,
     fates: Vec<Fates>,
     latest: Timestamp,
     swept: Timestamp,
 }
-
-/// One request that waits, or waited, for its response. Aligned, so that it lies in one cache line.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(align(32))]
-struct Open {
-    id: u64,
-    first: Timestamp,
-    last: Timestamp,
-    tag: u16,
-    tokens: Tokens,
-    /// How often the request was repeated, up to 255.
-    repeats: u8,
-    /// Kept only to recognise later equal requests (see [`Repeat::Ignored`]).
-    answered: bool,
-}
-
-impl Open {
-    /// A request that was just seen.
-    fn new(request: &Event) -> Self {
-        Self {
-            id: request.id.0,
-            first: request.at,
-            last: request.at,
-            tag: request.tag,
-            tokens: Tokens::new(request.token),
-            repeats: 0,
-            answered: false,
-        }
-    }
-}
-
-impl Entry for Open {
-    #[inline]
-    fn key(&self) -> u64 {
-        self.id
-    }
-}
-
-const FIRST_SLOTS: usize = 1 << 10;
 
 impl Exact {
     /// A table that grows as needed.
     pub fn new(exchanges: Exchanges) -> Self {
         Self {
             exchanges,
-            open: Table::new(FIRST_SLOTS, usize::MAX),
+            open: Open::unbounded(),
             fates: vec![Fates::default(); usize::from(exchanges.tags)],
             latest: Timestamp::from_nanos(i64::MIN),
             swept: Timestamp::from_nanos(i64::MIN),
         }
     }
 
-    fn is_expired(&self, open: &Open, now: Timestamp) -> bool {
-        now - open.last > self.exchanges.expiry
+    fn is_expired(&self, wait: &Wait) -> bool {
+        wait.since_last > self.exchanges.expiry
     }
 
     fn request(&mut self, request: &Event) {
@@ -89,37 +50,42 @@ impl Exact {
         if self.open.is_full() {
             self.make_room(request.at);
         }
-        match self.open.find(request.id.0) {
-            Place::Found(at) => self.repeat(at, request),
-            Place::Vacant(at) => {
-                self.open.put(at, Open::new(request));
+        match self.open.find(request.id) {
+            Some(at) => self.meet(at, request),
+            None => {
+                while !self.open.put(request) && self.open.grow() {}
                 self.fates[usize::from(request.tag)].seen += 1;
             }
         }
     }
 
     /// A request with the id of one that is in the table.
-    fn repeat(&mut self, at: usize, request: &Event) {
-        let is_expired = self.is_expired(self.open.get(at), request.at);
-        let open = self.open.get_mut(at);
-        if is_expired || (open.answered && self.exchanges.repeat == Repeat::Ambiguous) {
-            if !open.answered {
-                self.fates[usize::from(open.tag)].expired += 1;
-            }
-            *open = Open::new(request);
-            self.fates[usize::from(request.tag)].seen += 1;
-            return;
-        }
+    fn meet(&mut self, at: usize, request: &Event) {
+        let met = self.open.look(at, request.at);
+        let is_expired = self.is_expired(&met);
+        let fates = &mut self.fates[usize::from(met.tag)];
         match self.exchanges.repeat {
+            _ if is_expired => {
+                fates.expired += u64::from(met.is_open());
+                self.open.replace(at, request);
+                self.fates[usize::from(request.tag)].seen += 1;
+            }
             Repeat::Ignored => (),
             Repeat::Ambiguous => {
-                open.last = request.at;
-                open.tokens.last = byte(request.token);
-                open.repeats = open.repeats.saturating_add(1);
-                let fates = &mut self.fates[usize::from(open.tag)];
                 fates.seen += 1;
                 fates.ambiguous += 1;
+                self.repeat(at, request);
             }
+        }
+    }
+
+    fn repeat(&mut self, at: usize, request: &Event) {
+        let mut at = Some(at);
+        while let Some(slot) = at
+            && !self.open.repeat(slot, request)
+            && self.open.grow()
+        {
+            at = self.open.find(request.id);
         }
     }
 
@@ -138,10 +104,10 @@ impl Exact {
         self.swept = now;
         let expiry = self.exchanges.expiry;
         let fates = &mut self.fates;
-        self.open.rebuild(|open| {
-            let is_expired = now - open.last > expiry;
-            if is_expired && !open.answered {
-                fates[usize::from(open.tag)].expired += 1;
+        self.open.retain(now, |_, _, wait| {
+            let is_expired = wait.since_last > expiry;
+            if is_expired && wait.is_open() {
+                fates[usize::from(wait.tag)].expired += 1;
             }
             !is_expired
         });
@@ -162,36 +128,17 @@ impl Exact {
     #[inline]
     fn response(&mut self, response: &Event) -> Option<Sample> {
         self.latest = self.latest.max(response.at);
+        let found = self.open.find(response.id).map(|at| (at, self.open.look(at, response.at)));
+        let known = found.filter(|(_, wait)| wait.is_open() && !self.is_expired(wait));
         let fates = &mut self.fates[usize::from(response.tag)];
         fates.responses += 1;
-        let Place::Found(at) = self.open.find(response.id.0) else {
-            fates.unmatched += 1;
-            return None;
-        };
-        let open = *self.open.get(at);
-        if open.answered || response.at - open.last > self.exchanges.expiry {
-            fates.unmatched += 1;
-            return None;
-        }
-        match self.exchanges.repeat {
-            Repeat::Ambiguous => _ = self.open.remove(at),
-            Repeat::Ignored => self.open.get_mut(at).answered = true,
-        }
-        let fates = &mut self.fates[usize::from(open.tag)];
+        fates.unmatched += u64::from(known.is_none());
+        let (at, wait) = known?;
+        self.open.close(at, response.at, self.exchanges.repeat);
+        let (sample, is_resolved) = wait.sample(response);
+        let fates = &mut self.fates[usize::from(wait.tag)];
         fates.matched += 1;
-        let mut sample = Sample {
-            at: response.at,
-            since_first: response.at - open.first,
-            since_last: response.at - open.last,
-            weight: 1.0,
-            repeat_weight: 1.0,
-            inserted_since: 0,
-            band: 0,
-            tag: open.tag,
-        };
-        if open.repeats > 0 {
-            fates.resolved += u64::from(sample.resolve(open.tokens.answered(response.token)));
-        }
+        fates.resolved += u64::from(is_resolved);
         Some(sample)
     }
 }
@@ -211,11 +158,7 @@ impl Meter for Exact {
 
     fn fates(&self) -> Vec<Fates> {
         let mut fates = self.fates.clone();
-        for open in self.open.iter().filter(|o| !o.answered) {
-            let fates = &mut fates[usize::from(open.tag)];
-            let fate = if self.is_expired(open, self.latest) { &mut fates.expired } else { &mut fates.pending };
-            *fate += 1;
-        }
+        self.open.count_open(&mut fates, self.latest, |wait| self.is_expired(wait));
         fates
     }
 

@@ -3,8 +3,8 @@ use super::history::History;
 use super::repeated::Repeated;
 use super::slot::{Entry, Layout, Table};
 use super::{EntryProbability, Profile};
+use crate::batch::{BATCH, CACHED_BYTES, Sifted};
 use crate::repeats::byte;
-use crate::table::{BATCH, Sifted};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Risk, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 use std::fmt;
@@ -170,8 +170,6 @@ const FIRST_OFFERED: f64 = 1024.0;
 const FIRST_ADMITTED: f64 = 64.0;
 /// The later ones come ever later, up to as many admitted requests as there are slots, but at least these.
 const LAST_WINDOW: u64 = 1 << 10;
-/// What a processor's own cache holds beside other things.
-const CACHED_BYTES: usize = 768 << 10;
 
 impl Fridge {
     /// Bytes that a product limit costs per series, and besides.
@@ -281,10 +279,10 @@ impl Fridge {
     #[inline]
     fn sift(&mut self, batch: &[Event]) -> Sifted {
         let gate = self.gate;
-        let sifted = Sifted::of_batch(batch, |event| gate.admits(event.id));
+        let sifted = Sifted::of_batch(batch, |event, _| gate.admits(event.id));
         let tag = batch.first().map_or(0, |event| event.tag);
         let all = Tally::of(batch.iter(), tag);
-        let admitted = if sifted.has_all(batch) { all } else { Tally::of(sifted.of(batch), tag) };
+        let admitted = if sifted.len() == batch.len() { all } else { Tally::of(sifted.of(batch), tag) };
         if all.others == 0 {
             self.counts[usize::from(tag)].add(all, admitted);
         } else {

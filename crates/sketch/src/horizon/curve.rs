@@ -62,6 +62,12 @@ impl Curve {
         self.kept[self.band(age)].admits(id)
     }
 
+    /// The same for an id of this rank.
+    #[inline]
+    pub(super) fn keeps_rank(&self, rank: u32, age: Nanos) -> bool {
+        self.kept[self.band(age)].admits_rank(rank)
+    }
+
     /// The last band in which a response of this id would count; 0 if it never does.
     #[inline]
     pub(super) fn last_band(&self, id: ExchangeId) -> usize {

@@ -11,10 +11,11 @@
 //! that wait for ever, long waits are sampled sparsely and short ones densely. The thresholds rise again if traffic changes.
 //! Assumes that ids of different exchanges are independent under the seeded hash; who knows the seed can break that.
 //!
-//! **State**: an open-addressing table of 24-byte entries with one byte each beside them, at most ¾ full, and
-//! 8 bytes; the thresholds; per series 31 counts and the sums of the product limit; what is known of delays by octave.
+//! **State**: a table of buckets, at most 15 of 16 slots occupied, and 8 bytes. A slot has 12 bytes in small memory and 13 in 64 MiB, more with many series or tokens: one byte
+//! beside it, 48 bits of the time, 14 by which its horizon is told, and so many of the id that an absent one is taken for one that is there with probability 2⁻²⁸ at
+//! most. A response without request then gives a delay, in one case of so many. A request that is repeated takes a second slot. Besides: the thresholds; per series 31 counts and the sums of the product limit; what is known of delays by octave.
 //!
-//! **Cost**: one multiplication per event. For events that pass the youngest threshold one look at eight bytes, and at one entry if it
+//! **Cost**: one multiplication per event. For events that pass the youngest threshold one look at two times eight bytes, and at one entry if it
 //! is found or put in; a walk over the table whenever a twelfth of its room, or more, was put in.
 //!
 //! **Estimate**: an exchange of delay *d* is found if its id passes the threshold of that age, whatever else happens: *q*(*d*) is known, and a sample

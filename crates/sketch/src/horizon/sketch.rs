@@ -1,10 +1,10 @@
 use super::chooser::Chooser;
 use super::curve::Curve;
+use crate::batch::{BATCH, CACHED_BYTES, Sifted};
+use crate::open::{Meets, Open, Packed};
 use crate::survival::{BANDS, Loss, Risk};
-use crate::table::{BATCH, CACHED_BYTES, Place, Sifted, Table};
-use crate::waiting::{Meets, Sampled, count_open, fingerprint};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
-use dwell_types::{Nanos, Repeat, Timestamp, hash};
+use dwell_types::{Nanos, Timestamp, hash};
 use std::fmt;
 
 /// Too few bytes to measure anything: given, and needed.
@@ -29,7 +29,7 @@ impl std::error::Error for HorizonError {}
 pub struct Horizon {
     exchanges: Exchanges,
     curve: Curve,
-    open: Table<Sampled>,
+    open: Open<Packed>,
     /// Entries that the bound allows.
     room: usize,
     chooser: Chooser,
@@ -72,7 +72,6 @@ impl AtRisk {
     }
 }
 
-const FIRST_SLOTS: usize = 1 << 10;
 /// Thresholds are chosen for this share of the room, and must fall if more than that is still taken when all have gone whose time
 /// has come.
 const AIMED: f64 = 0.8;
@@ -83,17 +82,18 @@ const WINDOW: usize = 8;
 const LEAST_WINDOW: f64 = 1024.0;
 
 impl Horizon {
-    /// An empty table of at most `bytes`; the counts of the series come on top.
-    pub fn new(bytes: usize, exchanges: Exchanges) -> Result<Self, HorizonError> {
+    /// An empty table of at most `bytes`; the counts of the series come on top. Tokens of requests are kept if they have any.
+    pub fn new(bytes: usize, has_tokens: bool, exchanges: Exchanges) -> Result<Self, HorizonError> {
         if bytes < Self::LEAST_BYTES {
             return Err(HorizonError { given: bytes, needed: Self::LEAST_BYTES });
         }
-        let (slots, room) = Table::<Sampled>::fitting(bytes);
+        let gate = Gate::new(hash::word(exchanges.seed, 2), 1.0);
+        let (open, room) = Open::bounded(bytes, exchanges.tags, has_tokens, gate);
         let tags = usize::from(exchanges.tags);
         Ok(Self {
             exchanges,
-            curve: Curve::open(Gate::new(hash::word(exchanges.seed, 2), 1.0), exchanges.expiry),
-            open: Table::new(FIRST_SLOTS, slots),
+            curve: Curve::open(gate, exchanges.expiry),
+            open,
             room,
             chooser: Chooser::default(),
             by_tag: vec![AtRisk::default(); tags],
@@ -109,7 +109,7 @@ impl Horizon {
     }
 
     /// A smaller table measures nothing.
-    pub(crate) const LEAST_BYTES: usize = Table::<Sampled>::LEAST_BYTES;
+    pub(crate) const LEAST_BYTES: usize = Open::<Packed>::LEAST_BYTES;
 
     /// The bytes of a series beside its counts.
     pub(crate) const SERIES_BYTES: usize = size_of::<AtRisk>();
@@ -127,53 +127,53 @@ impl Horizon {
     #[inline]
     fn request(&mut self, request: &Event) {
         self.latest = self.latest.max(request.at);
-        if !self.curve.entry().admits(request.id) {
-            let fates = &mut self.fates[usize::from(request.tag)];
-            fates.seen += 1;
-            fates.not_admitted += 1;
-            return;
+        if self.open.is_full() || (self.until_choice == 0 && self.sampled_since.is_some()) {
+            self.make_room(request.at);
         }
-        match self.open.find(request.id.0) {
-            Place::Found(at) => self.meet(at, request),
-            Place::Vacant(at) => self.put(at, request),
+        if !self.curve.entry().admits(request.id) {
+            return self.turn_away(request);
+        }
+        match self.open.find(request.id) {
+            Some(at) => self.meet(at, request),
+            None => self.put(request),
         }
     }
 
+    fn turn_away(&mut self, request: &Event) {
+        let fates = &mut self.fates[usize::from(request.tag)];
+        fates.seen += 1;
+        fates.not_admitted += 1;
+    }
+
     #[inline]
-    fn put(&mut self, vacant: usize, request: &Event) {
-        self.fates[usize::from(request.tag)].seen += 1;
-        let mut vacant = vacant;
-        if self.open.is_full() || (self.until_choice == 0 && self.sampled_since.is_some()) {
-            self.make_room(request.at);
-            // The entry may be barred for this request, too.
-            let (true, Place::Vacant(at)) = (self.curve.entry().admits(request.id), self.open.find(request.id.0))
-            else {
-                self.fates[usize::from(request.tag)].not_admitted += 1;
-                return;
-            };
-            vacant = at;
+    fn put(&mut self, request: &Event) {
+        let is_put = self.open.put(request) || self.open.grow() && self.open.put(request);
+        if !is_put {
+            return self.turn_away(request);
         }
-        self.open.put(vacant, Sampled::new(request));
+        self.fates[usize::from(request.tag)].seen += 1;
         self.until_choice = self.until_choice.saturating_sub(1);
     }
 
     /// A request with the id of one that is in the table.
     fn meet(&mut self, at: usize, request: &Event) {
-        let met = &mut self.open.get_mut(at).waiting;
-        let fates = &mut self.fates[met.tag()];
-        let is_gone = !self.curve.keeps(request.id, met.age(request.at));
-        match met.meets(fingerprint(request.id), request.at, &self.exchanges) {
+        let met = self.open.look(at, request.at);
+        let fates = &mut self.fates[usize::from(met.tag)];
+        let is_gone = !self.curve.keeps(request.id, met.since_last);
+        match met.meets(&self.exchanges) {
             Meets::Ignorable if !is_gone => (),
             Meets::Open if !is_gone => {
-                met.repeat(request);
                 fates.seen += 1;
                 fates.ambiguous += 1;
+                // Without a slot the repeat is taken for the first request.
+                let is_noted = self.open.repeat(at, request);
+                self.until_choice = self.until_choice.saturating_sub(u64::from(is_noted));
             }
             meets => {
                 if met.is_open() {
                     *(if meets == Meets::Other { &mut fates.expired } else { &mut fates.evicted }) += 1;
                 }
-                *self.open.get_mut(at) = Sampled::new(request);
+                self.open.replace(at, request);
                 self.fates[usize::from(request.tag)].seen += 1;
             }
         }
@@ -185,7 +185,7 @@ impl Horizon {
         let most = MOST_KEPT * self.room as f64;
         let ages = self.sweep(now);
         let is_tight = |ages: &[u32; BANDS]| ages.iter().map(|&n| f64::from(n)).sum::<f64>() > most;
-        if self.open.is_full() && self.open.grow() {
+        if !self.open.is_half_empty() && self.open.grow() {
             return;
         }
         if is_tight(&ages) || (self.until_choice == 0 && self.sampled_since.is_some()) {
@@ -239,15 +239,13 @@ impl Horizon {
     fn sweep(&mut self, now: Timestamp) -> [u32; BANDS] {
         let (expiry, curve, fates) = (self.exchanges.expiry, &self.curve, &mut self.fates);
         let mut ages = [0; BANDS];
-        self.open.rebuild(|entry| {
-            let waiting = &entry.waiting;
-            let age = waiting.age(now);
-            let is_expired = waiting.is_older(now, expiry);
-            let stays = !is_expired && curve.keeps(entry.id(), age);
+        self.open.retain(now, |slots, at, wait| {
+            let is_expired = wait.is_older(expiry);
+            let stays = !is_expired && curve.keeps_rank(slots.rank(at), wait.since_last);
             if stays {
-                ages[curve.band(age)] += 1;
-            } else if waiting.is_open() {
-                let fates = &mut fates[waiting.tag()];
+                ages[curve.band(wait.since_last)] += 1;
+            } else if wait.is_open() {
+                let fates = &mut fates[usize::from(wait.tag)];
                 *(if is_expired { &mut fates.expired } else { &mut fates.evicted }) += 1;
             }
             stays
@@ -269,29 +267,23 @@ impl Horizon {
     /// The sample of a response whose request is known and within its horizon, which ends with the band `last`.
     #[inline]
     fn answer(&mut self, response: &Event, last: usize) -> Option<Sample> {
-        let found = match self.open.find(response.id.0) {
-            Place::Found(at) => Some((at, self.open.get(at).waiting)),
-            Place::Vacant(_) => None,
-        };
-        if found.is_some_and(|(_, waiting)| !waiting.is_open()) {
+        let found = self.open.find(response.id).map(|at| (at, self.open.look(at, response.at)));
+        if found.is_some_and(|(_, wait)| !wait.is_open()) {
             // The same response again.
             return None;
         }
         self.chooser.respond(self.curve.weight(1));
-        let in_time = found.filter(|(_, waiting)| !waiting.is_older(response.at, self.exchanges.expiry));
-        let answered = in_time.map(|(at, waiting)| (at, waiting, waiting.sample(response)));
+        let in_time = found.filter(|(_, wait)| !wait.is_older(self.exchanges.expiry));
+        let answered = in_time.map(|(at, wait)| (at, wait, wait.sample(response)));
         let in_time = |sample: &Sample| self.curve.band(sample.since_last) <= last;
-        let Some((at, waiting, (sample, is_resolved))) = answered.filter(|(_, _, (sample, _))| in_time(sample)) else {
+        let Some((at, wait, (sample, is_resolved))) = answered.filter(|(_, _, (sample, _))| in_time(sample)) else {
             self.count(response.tag, last);
             return None;
         };
         let band = self.curve.band(sample.since_last);
         self.count(response.tag, band);
-        match self.exchanges.repeat {
-            Repeat::Ambiguous => _ = self.open.remove(at),
-            repeat @ Repeat::Ignored => self.open.get_mut(at).waiting.close(repeat),
-        }
-        let fates = &mut self.fates[waiting.tag()];
+        self.open.close(at, response.at, self.exchanges.repeat);
+        let fates = &mut self.fates[usize::from(wait.tag)];
         fates.matched += 1;
         fates.resolved += u64::from(is_resolved);
         let sample = Sample { band: band as u8, ..sample.weighted(self.curve.weight(band)) };
@@ -390,7 +382,7 @@ impl Meter for Horizon {
 
     fn fates(&self) -> Vec<Fates> {
         let mut fates = self.fates.clone();
-        count_open(&mut fates, self.open.iter().map(|entry| &entry.waiting), self.latest, self.exchanges.expiry);
+        self.open.count_open(&mut fates, self.latest, |wait| wait.is_older(self.exchanges.expiry));
         fates
     }
 
@@ -406,10 +398,10 @@ mod tests {
     use crate::test_support::{assert_exact, exchanges, feed, request, response};
     use dwell_types::Match;
 
-    const SLOT: usize = Table::<Sampled>::SLOT_BYTES;
+    const SLOT: usize = 13;
 
     fn horizon(bytes: usize, matching: Match) -> Horizon {
-        Horizon::new(bytes, exchanges(matching, Nanos::from_secs(100))).unwrap()
+        Horizon::new(bytes, true, exchanges(matching, Nanos::from_secs(100))).unwrap()
     }
 
     /// While nothing had to go, every sample and every count is that of the exact table; the bands have no effect.
@@ -483,7 +475,7 @@ mod tests {
     fn too_little_memory_is_refused() {
         let exchanges = exchanges(Match::Dns, Nanos::from_secs(1));
         let needed = Horizon::LEAST_BYTES;
-        assert!(Horizon::new(needed, exchanges).is_ok());
-        assert_eq!(Horizon::new(needed - 1, exchanges).unwrap_err(), HorizonError { given: needed - 1, needed });
+        assert!(Horizon::new(needed, true, exchanges).is_ok());
+        assert_eq!(Horizon::new(needed - 1, true, exchanges).unwrap_err(), HorizonError { given: needed - 1, needed });
     }
 }

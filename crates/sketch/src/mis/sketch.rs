@@ -1,4 +1,5 @@
 use super::Ladder;
+use crate::batch::BATCH;
 use crate::waiting::{Meets, Places, Waiting, count_open};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
 use dwell_types::{ExchangeId, Timestamp, hash};
@@ -67,8 +68,6 @@ struct Slot {
     inserted: u32,
 }
 
-/// So many cache misses overlap.
-const BATCH: usize = 64;
 /// Arrays up to 768 KiB stay in a processor's own cache, so that nothing is gained by batches.
 const CACHED_SLOTS: usize = 1 << 15;
 

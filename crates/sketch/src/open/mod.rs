@@ -1,0 +1,423 @@
+//! The open requests, in few bytes each.
+//!
+//! **Model**: buckets of eight slots. A request is in one of two buckets that its id's hash names: the emptier one when it came. Where both
+//! are full, others move to their other buckets. One byte per slot beside it is zero if the slot is empty, else bits of the hash, so that
+//! two words tell most absent ids. Removal clears a byte, dropping many entries is one walk that moves nothing, and growth
+//! is one walk in the order of the slots.
+//!
+//! A request that was repeated takes a second slot, for the time and the token of the last one.
+//!
+//! **State**: slots of 20 bytes with whole ids and times ([`slots::Whole`]), or of 11 to 16 bytes ([`slots::Packed`]), and one byte
+//! each; at most 15 of 16 slots are occupied.
+//!
+//! **Source**: Dietzfelbinger and Weidling 2007 (buckets of two choices); tags as in Fan et al. 2014 (`MemC3`).
+
+mod buckets;
+mod slots;
+
+pub(crate) use slots::{Packed, Slots, Whole};
+
+use crate::batch::Sifted;
+use crate::repeats::{Tokens, byte};
+use crate::{Event, Exchanges, Fates, Gate, Sample};
+use buckets::Buckets;
+use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp};
+use slots::{Key, Record};
+
+/// A table of requests.
+#[derive(Clone, Debug)]
+pub(crate) struct Open<S> {
+    buckets: Buckets<S>,
+}
+
+/// What a slot holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum State {
+    /// A request that waits for its response.
+    Open,
+    /// One that waits, and was repeated.
+    Repeated,
+    /// Kept to recognise equal requests (see [`Repeat::Ignored`]).
+    Answered,
+    /// The last of equal requests, whose first is in another slot.
+    Last,
+}
+
+impl State {
+    /// The state of the two lowest bits.
+    #[inline]
+    const fn of(bits: u8) -> Self {
+        match bits & 3 {
+            0 => Self::Open,
+            1 => Self::Repeated,
+            2 => Self::Answered,
+            _ => Self::Last,
+        }
+    }
+}
+
+/// A request in the table at some moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    /// Time since the first of equal requests.
+    since_first: Nanos,
+    /// Time since the last.
+    pub(crate) since_last: Nanos,
+    tokens: Tokens,
+    pub(crate) tag: u16,
+    state: State,
+}
+
+/// What a request is to the one that it finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meets {
+    /// Another request, or an expired one.
+    Other,
+    /// An equal one that makes this one meaningless.
+    Ignorable,
+    /// An equal one that is still open.
+    Open,
+}
+
+impl Wait {
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.state, State::Open | State::Repeated)
+    }
+
+    /// Whether more than `age` lies between the last equal request and the moment, in either direction: what seems to come from
+    /// far ahead is an old entry whose time has wrapped.
+    #[inline]
+    pub(crate) fn is_older(&self, age: Nanos) -> bool {
+        self.since_last.get().unsigned_abs() > age.get().unsigned_abs()
+    }
+
+    /// What an equal request of that moment is to this one.
+    #[inline]
+    pub(crate) fn meets(&self, exchanges: &Exchanges) -> Meets {
+        if self.is_older(exchanges.expiry) {
+            return Meets::Other;
+        }
+        match exchanges.repeat {
+            Repeat::Ignored => Meets::Ignorable,
+            Repeat::Ambiguous if self.is_open() => Meets::Open,
+            Repeat::Ambiguous => Meets::Other,
+        }
+    }
+
+    /// The sample of a response at that moment, and whether its token resolved which of several requests it answers. Weight 1.
+    #[inline]
+    pub(crate) fn sample(&self, response: &Event) -> (Sample, bool) {
+        let &Self { since_first, since_last, tag, .. } = self;
+        let mut sample = Sample { since_last, tag, ..Sample::of(response.at, since_first) };
+        let is_resolved = self.state == State::Repeated && sample.resolve(self.tokens.answered(response.token));
+        (sample, is_resolved)
+    }
+}
+
+impl Open<Vec<Whole>> {
+    /// A table that grows as needed.
+    pub(crate) fn unbounded() -> Self {
+        Self { buckets: Buckets::new(Vec::new(), usize::MAX) }
+    }
+}
+
+impl Open<Packed> {
+    /// The least bytes for a table that measures something.
+    pub(crate) const LEAST_BYTES: usize = 64 * Packed::MOST_SLOT_BYTES + Packed::END_BYTES;
+
+    /// A table that grows to at most so many bytes, and the entries that it may hold.
+    pub(crate) fn bounded(bytes: usize, series: u16, has_tokens: bool, gate: Gate) -> (Self, usize) {
+        let slots = Packed::new(bytes, series, has_tokens, gate);
+        let most_slots = bytes.saturating_sub(Packed::END_BYTES) / slots.slot_bytes();
+        (Self { buckets: Buckets::new(slots, most_slots) }, Buckets::<Packed>::fitting(most_slots).1)
+    }
+}
+
+impl<S: Slots> Open<S> {
+    pub(crate) fn is_full(&self) -> bool {
+        self.buckets.is_full()
+    }
+
+    pub(crate) fn is_half_empty(&self) -> bool {
+        self.buckets.is_half_empty()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.buckets.bytes()
+    }
+
+    /// Doubles the room; false if the bound forbids it.
+    pub(crate) fn grow(&mut self) -> bool {
+        self.buckets.grow()
+    }
+
+    /// The slot of the first request with an id.
+    #[inline]
+    pub(crate) fn find(&self, id: ExchangeId) -> Option<usize> {
+        let is_first = |slots: &S, at| slots.get(at, Timestamp::from_nanos(0)).state != State::Last;
+        self.buckets.find(self.buckets.slots().key(id), is_first)
+    }
+
+    #[inline]
+    fn get(&self, at: usize, now: Timestamp) -> Record {
+        self.buckets.slots().get(at, now)
+    }
+
+    #[inline]
+    fn put_record(&mut self, key: Key, record: &Record) -> bool {
+        let at = self.buckets.put(key);
+        if let Some(at) = at {
+            self.buckets.slots_mut().set(at, key.word, record);
+        }
+        at.is_some()
+    }
+
+    /// Puts in a request whose id is not there. False if no slot can be had, which happens in tables that are almost full.
+    #[inline]
+    #[must_use]
+    pub(crate) fn put(&mut self, request: &Event) -> bool {
+        self.put_record(self.buckets.slots().key(request.id), &record(request, State::Open))
+    }
+
+    /// What is in a slot.
+    #[inline]
+    pub(crate) fn look(&self, at: usize, now: Timestamp) -> Wait {
+        look(&self.buckets, at, now)
+    }
+
+    /// Takes a request with the id of an open one. False if no slot can be had.
+    #[must_use]
+    pub(crate) fn repeat(&mut self, at: usize, request: &Event) -> bool {
+        let (key, last) = (self.buckets.key(at), record(request, State::Last));
+        let first = Record { state: State::Repeated, ..self.get(at, request.at) };
+        if let Some(before) = find_last(&self.buckets, key) {
+            self.buckets.slots_mut().set(before, key.word, &last);
+            return true;
+        }
+        // First the mark: the entry may move.
+        self.buckets.slots_mut().set(at, key.word, &first);
+        self.put_record(key, &last)
+    }
+
+    /// Puts a request in the place of one with the same id.
+    pub(crate) fn replace(&mut self, at: usize, request: &Event) {
+        let key = self.buckets.key(at);
+        self.remove_last(at, key);
+        self.buckets.slots_mut().set(at, key.word, &record(request, State::Open));
+    }
+
+    #[inline]
+    fn remove_last(&mut self, at: usize, key: Key) {
+        if self.get(at, Timestamp::from_nanos(0)).state == State::Repeated
+            && let Some(last) = find_last(&self.buckets, key)
+        {
+            self.buckets.remove(last);
+        }
+    }
+
+    /// Ends the wait. The entry remains only where later equal requests are to be ignored.
+    #[inline]
+    pub(crate) fn close(&mut self, at: usize, now: Timestamp, repeat: Repeat) {
+        let key = self.buckets.key(at);
+        self.remove_last(at, key);
+        match repeat {
+            Repeat::Ambiguous => self.buckets.remove(at),
+            Repeat::Ignored => {
+                let answered = Record { state: State::Answered, ..self.get(at, now) };
+                self.buckets.slots_mut().set(at, key.word, &answered);
+            }
+        }
+    }
+
+    /// Removes what is not to be kept. The last of equal requests is looked at like the first, with the same age, but is not open.
+    pub(crate) fn retain(&mut self, now: Timestamp, mut keep: impl FnMut(&S, usize, &Wait) -> bool) {
+        self.buckets.retain(|buckets, at| keep(buckets.slots(), at, &look(buckets, at, now)));
+    }
+
+    /// Counts what still waits: as expired if it is older than the expiry, else as pending.
+    pub(crate) fn count_open(&self, fates: &mut [Fates], latest: Timestamp, is_expired: impl Fn(&Wait) -> bool) {
+        for wait in self.buckets.occupied().map(|at| self.look(at, latest)).filter(Wait::is_open) {
+            let fates = &mut fates[usize::from(wait.tag)];
+            *(if is_expired(&wait) { &mut fates.expired } else { &mut fates.pending }) += 1;
+        }
+    }
+
+    /// The events of a batch, at most [`crate::batch::BATCH`], that must be taken; see [`Buckets::sift`].
+    #[inline]
+    pub(crate) fn sift(&self, batch: &[Event], say: impl FnMut(&Event, bool)) -> Sifted {
+        self.buckets.sift(batch, S::key, say)
+    }
+}
+
+/// A request that was just seen.
+#[inline]
+fn record(request: &Event, state: State) -> Record {
+    Record { at: request.at, tag: request.tag, token: byte(request.token), state }
+}
+
+/// The slot of the last request with this key, if it was repeated.
+#[cold]
+fn find_last<S: Slots>(buckets: &Buckets<S>, key: Key) -> Option<usize> {
+    buckets.find(key, |slots, at| slots.get(at, Timestamp::from_nanos(0)).state == State::Last)
+}
+
+/// What is in a slot.
+#[inline]
+fn look<S: Slots>(buckets: &Buckets<S>, at: usize, now: Timestamp) -> Wait {
+    let Record { at: first, tag, token, state } = buckets.slots().get(at, now);
+    let since_first = now - first;
+    let mut wait =
+        Wait { since_first, since_last: since_first, tokens: Tokens { first: token, last: token }, tag, state };
+    if state == State::Repeated
+        && let Some(last) = find_last(buckets, buckets.key(at))
+    {
+        let last = buckets.slots().get(last, now);
+        (wait.since_last, wait.tokens.last) = (now - last.at, last.token);
+    }
+    wait
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::BATCH;
+    use crate::test_support::{request, response};
+    use dwell_types::hash;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn packed(bytes: usize) -> (Open<Packed>, usize) {
+        Open::bounded(bytes, 5, true, Gate::new(1, 1.0))
+    }
+
+    /// Puts a request in, in a table that is to grow.
+    fn put<S: Slots>(open: &mut Open<S>, request: &Event) {
+        while (open.is_full() && open.grow()) || !open.put(request) && open.grow() {}
+    }
+
+    /// Any sequence of requests, repeats, answers and walks leaves what a map would hold: id to first and last time.
+    fn behaves_as_a_map<S: Slots>(open: &mut Open<S>, steps: &[(u64, u8)]) {
+        let mut map = BTreeMap::new();
+        for (now, &(number, action)) in (0..).zip(steps) {
+            let (id, at) = (hash::finish(number), Timestamp::from_nanos(now));
+            let event = Event { tag: (number % 5) as u16, token: number as u32 % 7, ..request(id, now) };
+            match (action, open.find(event.id)) {
+                (0..3, None) => {
+                    put(open, &event);
+                    map.insert(number, (now, now));
+                }
+                (0, Some(slot)) => {
+                    open.replace(slot, &event);
+                    map.insert(number, (now, now));
+                }
+                (1..3, Some(slot)) => {
+                    assert!(open.repeat(slot, &event));
+                    map.entry(number).and_modify(|times| times.1 = now);
+                }
+                (3, Some(slot)) => {
+                    open.close(slot, at, Repeat::Ambiguous);
+                    map.remove(&number);
+                }
+                (4, _) if number % 16 == 0 => {
+                    open.retain(at, |_, _, wait| wait.since_last.get() < 50);
+                    map.retain(|_, &mut (_, last)| now - last < 50);
+                }
+                _ => (),
+            }
+        }
+        let now = Timestamp::from_nanos(steps.len() as i64);
+        for (&number, &(first, last)) in &map {
+            let found = open.find(ExchangeId(hash::finish(number))).map(|slot| open.look(slot, now));
+            let times =
+                found.map(|wait| (now.as_nanos() - wait.since_first.get(), now.as_nanos() - wait.since_last.get()));
+            assert_eq!(times, Some((first, last)), "{number}");
+            assert_eq!(found.map(|wait| wait.tag), Some((number % 5) as u16));
+        }
+        let mut fates = [Fates::default(); 5];
+        open.count_open(&mut fates, now, |_| false);
+        assert_eq!(fates.iter().map(|fates| fates.pending).sum::<u64>(), map.len() as u64);
+    }
+
+    proptest! {
+        #[test]
+        fn tables_behave_as_maps(steps in prop::collection::vec((0u64..3_000, 0u8..6), 1..6_000)) {
+            behaves_as_a_map(&mut Open::unbounded(), &steps);
+            behaves_as_a_map(&mut packed(1 << 20).0, &steps);
+        }
+    }
+
+    /// Tables of every size hold what they promise and no more bytes than they were given, through several times as many comers.
+    #[test]
+    fn full_tables_turn_nobody_away() {
+        for kib in [2, 16, 100, 1_000] {
+            let (mut open, room) = packed(kib << 10);
+            assert!(room as f64 > 0.91 * (kib << 10) as f64 / 14.0, "{room} in {kib} KiB");
+            let mut lost = 0;
+            for i in 0..4 * room as u64 {
+                if let Some(gone) = i.checked_sub(room as u64)
+                    && let Some(at) = open.find(ExchangeId(hash::finish(gone)))
+                {
+                    open.close(at, Timestamp::from_nanos(0), Repeat::Ambiguous);
+                }
+                while open.is_full() && open.grow() {}
+                lost += u32::from(!open.put(&request(hash::finish(i), 0)));
+            }
+            assert!(open.bytes() <= kib << 10, "{} of {kib} KiB", open.bytes());
+            assert!(f64::from(lost) < 0.001 * room as f64, "{lost} of {room}");
+        }
+    }
+
+    /// With as few bits of the id as a large table has, no absent id of 4 million is found, and nearly all tags differ, too.
+    #[test]
+    fn absent_ids_are_not_found() {
+        let (mut open, _) = packed(1 << 20);
+        (0..40_000).for_each(|i| put(&mut open, &request(hash::finish(i), 0)));
+        let absent: Vec<Event> = (0..4_000_000).map(|i| response(hash::finish(1 << 40 | i), 0)).collect();
+        assert_eq!(absent.iter().filter(|event| open.find(event.id).is_some()).count(), 0);
+        let mut kept = 0;
+        absent.chunks(BATCH).for_each(|batch| _ = open.sift(batch, |_, is_kept| kept += u32::from(is_kept)));
+        assert!(kept < 300_000, "{kept}: 16 tags at most, and 1 of 255 fits each");
+    }
+
+    /// A slot of 12 bytes, tag included, in small tables; 13 in 32 MiB, which is what acknowledgements have of 64; ids of a handshake, whose upper halves are equal, are told apart.
+    #[test]
+    fn slots_are_small() {
+        let slot_bytes = |bytes, series, has_tokens| Packed::new(bytes, series, has_tokens, Gate::OPEN).slot_bytes();
+        assert_eq!((slot_bytes(1 << 14, 1, false), slot_bytes(1 << 20, 1, false)), (12, 13));
+        assert_eq!((slot_bytes(32 << 20, 1, false), slot_bytes(8 << 20, 3, true)), (13, 14));
+        assert_eq!(slot_bytes(64 << 20, u16::MAX, true), Packed::MOST_SLOT_BYTES);
+        assert_eq!(size_of::<Whole>(), 20);
+        let (mut open, _) = packed(1 << 20);
+        for i in 0..60_000 {
+            let id = hash::finish(i / 3) & !(u64::MAX >> 32) | hash::finish(i) & (u64::MAX >> 32);
+            assert_eq!(open.find(ExchangeId(id)), None, "{i}");
+            put(&mut open, &request(id, 0));
+        }
+    }
+
+    /// Times are right within ±39 h, whatever the clock says.
+    #[test]
+    fn times_wrap_and_may_go_backwards() {
+        for (first, delay) in [((1 << 48) - 10, 1 << 30), (-5, 100), (1_700_000_000_000_000_000, -6_219_000), (0, 0)] {
+            let (mut open, _) = packed(1 << 14);
+            put(&mut open, &request(1, first));
+            let at = Timestamp::from_nanos(first + delay);
+            let wait = open.find(ExchangeId(1)).map(|slot| open.look(slot, at));
+            assert_eq!(wait.map(|wait| wait.since_last.get()), Some(delay));
+        }
+    }
+
+    /// What is stored of a rank is at most that, and by less than one part in 500.
+    #[test]
+    fn ranks_are_rounded_down() {
+        for i in 0..10_000 {
+            let (mut open, id) = (packed(1 << 11).0, ExchangeId(hash::finish(i) >> (i % 40)));
+            put(&mut open, &request(id.0, 0));
+
+            let (rank, stored) = (Gate::new(1, 1.0).rank(id), open.find(id).map(|at| open.buckets.slots().rank(at)));
+            assert!(stored.is_some_and(|stored| stored <= rank && rank - stored <= rank / 512), "{rank} {stored:?}");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+use super::State;
+use crate::Gate;
+use dwell_types::{ExchangeId, Timestamp};
+
+/// What an id is found by: the word that a slot holds of it, and the tag beside the slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(super) word: u64,
+    /// Not zero.
+    pub(super) tag: u8,
+}
+
+/// One request, as a slot tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(super) at: Timestamp,
+    pub(super) tag: u16,
+    pub(super) token: u8,
+    pub(super) state: State,
+}
+
+/// An array of requests.
+pub(crate) trait Slots {
+    /// What an id is found by.
+    fn key(&self, id: ExchangeId) -> Key;
+    /// The word of the id in a slot.
+    fn word(&self, at: usize) -> u64;
+    /// The request in a slot; `now` is within ±39 h of it.
+    fn get(&self, at: usize, now: Timestamp) -> Record;
+    /// Puts a request into a slot.
+    fn set(&mut self, at: usize, word: u64, record: &Record);
+    fn copy(&mut self, from: usize, to: usize);
+    fn resize(&mut self, slots: usize);
+    fn bytes(&self) -> usize;
+}
+
+/// Whole ids and times: 20 bytes.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, packed(4))]
+pub(crate) struct Whole {
+    id: u64,
+    at: Timestamp,
+    tag: u16,
+    token: u8,
+    state: State,
+}
+
+const NOTHING: Whole = Whole { id: 0, at: Timestamp::from_nanos(0), tag: 0, token: 0, state: State::Open };
+
+impl Slots for Vec<Whole> {
+    #[inline]
+    fn key(&self, id: ExchangeId) -> Key {
+        Key { word: id.0, tag: tag(id.0) }
+    }
+
+    #[inline]
+    fn word(&self, at: usize) -> u64 {
+        self[at].id
+    }
+
+    #[inline]
+    fn get(&self, at: usize, _now: Timestamp) -> Record {
+        let Whole { at, tag, token, state, .. } = self[at];
+        Record { at, tag, token, state }
+    }
+
+    #[inline]
+    fn set(&mut self, at: usize, word: u64, record: &Record) {
+        let &Record { at: time, tag, token, state } = record;
+        self[at] = Whole { id: word, at: time, tag, token, state };
+    }
+
+    #[inline]
+    fn copy(&mut self, from: usize, to: usize) {
+        self[to] = self[from];
+    }
+
+    fn resize(&mut self, slots: usize) {
+        self.reserve_exact(slots - self.len());
+        Vec::resize(self, slots, NOTHING);
+    }
+
+    fn bytes(&self) -> usize {
+        self.capacity() * size_of::<Whole>()
+    }
+}
+
+/// As few bits of an id as tell it from all others, its rank among the ids of a gate, and 48 bits of the time.
+///
+/// ```text
+/// u64    nanoseconds modulo 2⁴⁸ (48 bits), rank as a floating-point number (5 + 9), state (2)
+/// 3 to 8 bytes    part of the id's hash (K bits), series (S), token (0 or 8)
+/// ```
+///
+/// An absent id is taken for one of *n* in the table with probability *n* 2^−(18 + *K*) at most, 8 bits of which are the tag's and 10 the
+/// rank's. *K* is so large that this is 2⁻²⁸, or 40 where that is more.
+#[derive(Clone, Debug)]
+pub(crate) struct Packed {
+    bytes: Vec<u8>,
+    stride: usize,
+    key_bits: u32,
+    series_bits: u32,
+    /// All bits, or none where requests have no tokens.
+    token_mask: u8,
+    gate: Gate,
+}
+
+const TIME_BITS: u32 = 48;
+const RANK_BITS: u32 = 14;
+/// Bits of the rank after the leading one.
+const MANTISSA_BITS: u32 = 9;
+const STATE_SHIFT: u32 = TIME_BITS + RANK_BITS;
+const MOST_KEY_BITS: u32 = 40;
+/// For each entry that an id may be confused with, and 2⁻²⁸ of it, less what tag and rank tell.
+const LEAST_KEY_BITS: u32 = 10;
+const WORD: usize = size_of::<u64>();
+
+impl Packed {
+    /// Room for requests of so many series in a table of at most so many bytes.
+    pub(super) fn new(most_bytes: usize, series: u16, has_tokens: bool, gate: Gate) -> Self {
+        let entries = most_bytes / Self::LEAST_SLOT_BYTES;
+        let least_key_bits = (entries.max(1).ilog2() + 1 + LEAST_KEY_BITS).min(MOST_KEY_BITS);
+        let series_bits = u16::BITS - series.saturating_sub(1).leading_zeros();
+        let token_mask = if has_tokens { u8::MAX } else { 0 };
+        let other_bits = series_bits + token_mask.count_ones();
+        let rest = (least_key_bits + other_bits).div_ceil(8).min(8);
+        let key_bits = (8 * rest - other_bits).min(MOST_KEY_BITS);
+        Self { bytes: vec![0; WORD], stride: WORD + rest as usize, key_bits, series_bits, token_mask, gate }
+    }
+
+    /// The bytes that a slot has at least, its tag included, and at most.
+    const LEAST_SLOT_BYTES: usize = WORD + 3 + 1;
+    pub(super) const MOST_SLOT_BYTES: usize = 2 * WORD + 1;
+    /// Behind the last slot, so that every one can be read as two words.
+    pub(super) const END_BYTES: usize = WORD;
+
+    /// Bytes of a slot and its tag.
+    pub(super) fn slot_bytes(&self) -> usize {
+        self.stride + 1
+    }
+
+    #[inline]
+    fn load(&self, at: usize) -> u64 {
+        self.bytes[at..].first_chunk().map_or(0, |bytes: &[u8; WORD]| u64::from_le_bytes(*bytes))
+    }
+
+    #[inline]
+    fn store(&mut self, at: usize, word: u64) {
+        self.bytes[at..at + WORD].copy_from_slice(&word.to_le_bytes());
+    }
+
+    /// The rank of an entry's id, rounded down.
+    pub(crate) fn rank(&self, at: usize) -> u32 {
+        let class = (self.load(at * self.stride) >> TIME_BITS) as u32 & ((1 << RANK_BITS) - 1);
+        let exponent = (class >> MANTISSA_BITS).saturating_sub(1);
+        (class - (exponent << MANTISSA_BITS)) << exponent
+    }
+}
+
+/// A rank as a floating-point number that orders as ranks do.
+#[inline]
+fn class(rank: u32) -> u32 {
+    let exponent = (u32::BITS - rank.leading_zeros()).saturating_sub(MANTISSA_BITS + 1);
+    (exponent << MANTISSA_BITS) + (rank >> exponent)
+}
+
+/// Eight bits of a hash, not zero.
+#[inline]
+fn tag(hash: u64) -> u8 {
+    ((hash >> 16) as u8).max(1)
+}
+
+impl Slots for Packed {
+    #[inline]
+    fn key(&self, id: ExchangeId) -> Key {
+        let hash = id.0.wrapping_mul(0xd6e8_feb8_6659_fd93);
+        let class = u64::from(class(self.gate.rank(id)));
+        Key { word: hash >> (u64::BITS - self.key_bits) | class << MOST_KEY_BITS, tag: tag(hash) }
+    }
+
+    #[inline]
+    fn word(&self, at: usize) -> u64 {
+        let start = at * self.stride;
+        let class = self.load(start) >> TIME_BITS & ((1 << RANK_BITS) - 1);
+        self.load(start + WORD) & ((1 << self.key_bits) - 1) | class << MOST_KEY_BITS
+    }
+
+    #[inline]
+    fn get(&self, at: usize, now: Timestamp) -> Record {
+        let (first, rest) = (self.load(at * self.stride), self.load(at * self.stride + WORD));
+        let age = ((now.as_nanos() as u64).wrapping_sub(first) << (u64::BITS - TIME_BITS)) as i64;
+        let age = age >> (u64::BITS - TIME_BITS);
+        let rest = rest >> self.key_bits;
+        Record {
+            at: Timestamp::from_nanos(now.as_nanos().wrapping_sub(age)),
+            tag: (rest & ((1 << self.series_bits) - 1)) as u16,
+            token: (rest >> self.series_bits) as u8 & self.token_mask,
+            state: State::of((first >> STATE_SHIFT) as u8),
+        }
+    }
+
+    #[inline]
+    fn set(&mut self, at: usize, word: u64, record: &Record) {
+        let start = at * self.stride;
+        let (time, class) = (record.at.as_nanos() as u64 & ((1 << TIME_BITS) - 1), word >> MOST_KEY_BITS);
+        self.store(start, time | class << TIME_BITS | (record.state as u64) << STATE_SHIFT);
+        let token = record.token & self.token_mask;
+        let other = u64::from(record.tag) | u64::from(token) << self.series_bits;
+        let rest = word & ((1 << self.key_bits) - 1) | other << self.key_bits;
+        // What lies behind is another slot's.
+        let own = u64::MAX >> (8 * (2 * WORD - self.stride));
+        let behind = self.load(start + WORD) & !own;
+        self.store(start + WORD, rest & own | behind);
+    }
+
+    #[inline]
+    fn copy(&mut self, from: usize, to: usize) {
+        self.bytes.copy_within(from * self.stride..(from + 1) * self.stride, to * self.stride);
+    }
+
+    fn resize(&mut self, slots: usize) {
+        let bytes = slots * self.stride + Self::END_BYTES;
+        self.bytes.reserve_exact(bytes - self.bytes.len());
+        self.bytes.resize(bytes, 0);
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+}
