@@ -226,6 +226,35 @@ fn files_of_messages_survive_damage() {
     assert!(Messages::new(b"no such file").all(|message| message.is_err()));
 }
 
+/// 50 MB of heads of messages, each of which claims all that follows, or nearly all, or half of it up to another head: to sum up what each
+/// claims would take a day. Only one that ends where the file does hides the sound message there.
+#[test]
+fn messages_that_claim_each_other_are_read_in_linear_time() {
+    const BYTES: usize = 50_000_000;
+    let sound = Message::Summary(sent(&stream(1, 0.0, 0.0)).remove(0)).to_bytes();
+    let head = &sound[..14];
+    let claims: [(&str, fn(usize) -> usize, usize); 3] = [
+        ("all", |left| left, 0),
+        ("nearly all", |left| left.saturating_sub(5), 1),
+        ("up to another", |left| left / 28 * 14 + 6, 1),
+    ];
+    for (what, claim, found) in claims {
+        let mut file = Vec::with_capacity(BYTES + sound.len());
+        while file.len() < BYTES {
+            let left = BYTES / 14 * 14 + 14 - file.len() - 8;
+            let left = if what == "up to another" { left } else { left + sound.len() };
+            file.extend(&head[..4]);
+            file.extend((claim(left) as u32).to_le_bytes());
+            file.extend(&head[8..]);
+        }
+        file.extend(&sound);
+        let start = std::time::Instant::now();
+        let messages = Messages::new(&file).filter(Result::is_ok).count();
+        assert_eq!(messages, found, "{what}");
+        assert!(start.elapsed().as_secs() < 20, "{what}: {:?}", start.elapsed());
+    }
+}
+
 /// Flows over all usable intervals, each with a delay of its own; also where packets overtake others at the cuts.
 #[test]
 fn flows_of_all_intervals() {
