@@ -216,7 +216,8 @@ fn files_of_messages_survive_damage() {
     }
     let mut flows = FlowList::new(2);
     for (flow, bytes) in [(3, 100), (4, 50), (3, 10), (5, 9)] {
-        flows.update(FlowId(flow), bytes, || format!("flow {flow}"));
+        let crossing = Crossing { packet: PacketId(0), flow: FlowId(flow), at: Timestamp::from_nanos(0), bytes };
+        flows.update(&crossing, flow as u8, || format!("flow {flow}"));
     }
     assert_eq!(flows.records().iter().map(|r| (r.packets, r.bytes)).collect::<Vec<_>>(), [(2, 110), (1, 50)]);
     let bytes = Message::Flows(flows.clone()).to_bytes();
@@ -264,7 +265,13 @@ fn flows_of_all_intervals() {
     }
     let mut list = FlowList::new(8);
     for packet in &packets {
-        list.update(flow(packet.id), 100, || flow(packet.id).0.to_string());
+        let crossing = Crossing {
+            packet: PacketId(packet.id),
+            flow: flow(packet.id),
+            at: Timestamp::from_nanos(packet.sent),
+            bytes: 100,
+        };
+        list.update(&crossing, 0, || flow(packet.id).0.to_string());
     }
     let (joined, _) = join(sent(&packets), received(&packets, 25 * MILLI));
     let mut means = FlowMeans::default();

@@ -236,6 +236,20 @@ impl Point {
     }
 }
 
+/// The member of the hash family that names the flows of logs.
+const fn flows_of(start: u64) -> u64 {
+    hash::word(start, 2)
+}
+
+fn flow_of(flows: u64, name: &str) -> FlowId {
+    FlowId(hash::bytes(flows, name.as_bytes()))
+}
+
+/// The flow that a log calls so.
+pub(super) fn log_flow(seed: u64, name: &str) -> FlowId {
+    flow_of(flows_of(hash::start(seed)), name)
+}
+
 /// A log of crossings.
 struct Log {
     reader: csv::Reader<Box<dyn Read>>,
@@ -270,7 +284,7 @@ impl Log {
             flow,
             bytes,
             packets: hash::word(seed, 1),
-            flows: hash::word(seed, 2),
+            flows: flows_of(seed),
         })
     }
 
@@ -286,7 +300,7 @@ impl Log {
         };
         let crossing = Crossing {
             packet: PacketId(hash::bytes(self.packets, field(self.packet).as_bytes())),
-            flow: FlowId(hash::bytes(self.flows, self.flow.map(field).unwrap_or_default().as_bytes())),
+            flow: flow_of(self.flows, self.flow.map(field).unwrap_or_default()),
             at: Timestamp::from_nanos(at),
             bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
         };
