@@ -71,7 +71,7 @@ impl Sampled {
     #[inline(always)]
     pub(super) const fn cell(&self, place: u64) -> usize {
         let upper = (place - self.begin) >> 32;
-        self.first + (upper as u128 * self.rows_per_upper as u128 >> 64) as usize
+        self.first + ((upper as u128 * self.rows_per_upper as u128) >> 64) as usize
     }
 }
 
