@@ -234,7 +234,8 @@ fn messages_that_claim_each_other_are_read_in_linear_time() {
     const BYTES: usize = 50_000_000;
     let sound = Message::Summary(sent(&stream(1, 0.0, 0.0)).remove(0)).to_bytes();
     let head = &sound[..14];
-    let claims: [(&str, fn(usize) -> usize, usize); 3] = [
+    type Claim = fn(usize) -> usize;
+    let claims: [(&str, Claim, usize); 3] = [
         ("all", |left| left, 0),
         ("nearly all", |left| left.saturating_sub(5), 1),
         ("up to another", |left| left / 28 * 14 + 6, 1),
