@@ -25,6 +25,8 @@ mod points;
 use points::Point;
 // What their beginnings show.
 mod beginning;
+// What packets of each flow count.
+mod weights;
 // Comparing two points: packet by packet, or by sketches.
 mod packets;
 use packets::Packets;

@@ -1,7 +1,8 @@
 //! Speed of what measures between two points: packets already hashed, state in the second-level cache.
 //!
 //! `cargo bench -p dwell-sketch --bench crossings`. Every case takes the same 4 M packets at both points five times, prints the
-//! fastest and the median run in nanoseconds per packet and point, and checks the answer: a sketch that is fast and wrong fails.
+//! fastest and the median run in nanoseconds per packet and point and how many walks over the packets take as long as the fastest,
+//! and checks the answer: a sketch that is fast and wrong fails.
 
 use dwell_sketch::lda::{Bank, CellSize, Lda, Params};
 use dwell_sketch::moments::{Level, Moments};
@@ -27,12 +28,25 @@ fn streams() -> [Vec<(PacketId, Timestamp)>; 2] {
     [sent, (0..PACKETS).filter(arrives).map(|i| (packet(i), at(i, hash::finish(i ^ 0x5555) % 1_001))).collect()]
 }
 
+/// The floor: nanoseconds per packet and point of a walk over both streams that only reads them.
+fn walk(streams: &[Vec<(PacketId, Timestamp)>; 2]) -> f64 {
+    let mut fastest = f64::INFINITY;
+    for _ in 0..5 {
+        let start = cpu_ns();
+        black_box(streams.iter().flatten().fold(0, |sum, &(packet, at)| sum ^ packet.0 ^ at.as_nanos() as u64));
+        fastest = fastest.min((cpu_ns() - start) / (streams[0].len() + streams[1].len()) as f64);
+    }
+    println!("{:36} {fastest:6.2}", "walk");
+    fastest
+}
+
 /// Prints the times of a sketch that takes both streams; its interval for the mean, 5 times as wide, must hold the truth.
 fn measure<S>(
     name: &str,
+    floor: f64,
     streams: &[Vec<(PacketId, Timestamp)>; 2],
     make: impl Fn() -> S,
-    update: impl Fn(&mut S, PacketId, Timestamp),
+    update: impl Fn(&mut S, &[(PacketId, Timestamp)]),
     answer: impl Fn(&S, &S) -> Option<Moments>,
 ) {
     let mut times = Vec::new();
@@ -40,7 +54,7 @@ fn measure<S>(
         let start = cpu_ns();
         let [sender, receiver] = [0, 1].map(|point| {
             let mut sketch = make();
-            streams[point].iter().for_each(|&(packet, at)| update(&mut sketch, packet, at));
+            update(&mut sketch, &streams[point]);
             sketch
         });
         times.push((cpu_ns() - start) / (streams[0].len() + streams[1].len()) as f64);
@@ -49,31 +63,38 @@ fn measure<S>(
         black_box(mean);
     }
     times.sort_unstable_by(f64::total_cmp);
-    println!("{name:36} {:6.2} {:6.2} ns/packet {:8.1} M/s", times[0], times[2], 1e3 / times[2]);
+    let (fastest, median) = (times[0], times[2]);
+    let rate = 1e3 / median;
+    println!("{name:36} {fastest:6.2} {median:6.2} ns/packet {rate:8.1} M/s, {:5.1} walks", fastest / floor);
 }
 
-fn measure_lda(name: &str, streams: &[Vec<(PacketId, Timestamp)>; 2], params: &Params) {
+fn measure_lda(name: &str, floor: f64, streams: &[Vec<(PacketId, Timestamp)>; 2], params: &Params) {
     let make = || Lda::new(params.clone()).expect("parameters are in range");
     let name = format!("lda {name}, {} bytes", params.state_bytes());
-    measure(&name, streams, make, Lda::update, |sender, receiver| {
+    let update = |lda: &mut Lda, packets: &[(PacketId, Timestamp)]| lda.update_all(packets.iter().copied());
+    measure(&name, floor, streams, make, update, |sender, receiver| {
         receiver.since(sender).ok().and_then(|answer| answer.delays)
     });
 }
 
 fn main() {
     let streams = streams();
+    let floor = walk(&streams);
     for bytes in [9216, 1 << 18] {
         let params = Params::budget(bytes).expect("enough bytes");
-        measure_lda("default", &streams, &params);
+        measure_lda("default", floor, &streams, &params);
     }
     for cell in CellSize::ALL {
         // Everything is sampled: the most work there can be.
         let rows = ((256 << 10) / cell.bytes()) as u32;
         let params = Params { banks: vec![Bank { rows, probability: 1.0 }], cell, seed: 1 };
-        measure_lda(&format!("of all, {} bit", 8 * cell.bytes()), &streams, &params);
+        measure_lda(&format!("of all, {} bit", 8 * cell.bytes()), floor, &streams, &params);
     }
     let make = || Trajectory::new(9216, 1).expect("enough bytes");
-    measure("trajectory, 9216 bytes", &streams, make, Trajectory::update, |sender, receiver| {
+    let update = |sample: &mut Trajectory, packets: &[(PacketId, Timestamp)]| {
+        packets.iter().for_each(|&(packet, at)| sample.update(packet, at));
+    };
+    measure("trajectory, 9216 bytes", floor, &streams, make, update, |sender, receiver| {
         receiver.since(sender).ok().flatten()
     });
 }

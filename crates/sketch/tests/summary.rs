@@ -216,7 +216,8 @@ fn files_of_messages_survive_damage() {
     }
     let mut flows = FlowList::new(2);
     for (flow, bytes) in [(3, 100), (4, 50), (3, 10), (5, 9)] {
-        flows.update(FlowId(flow), bytes, || format!("flow {flow}"));
+        let crossing = Crossing { packet: PacketId(0), flow: FlowId(flow), at: Timestamp::from_nanos(0), bytes };
+        flows.update(&crossing, flow as u8, || format!("flow {flow}"));
     }
     assert_eq!(flows.records().iter().map(|r| (r.packets, r.bytes)).collect::<Vec<_>>(), [(2, 110), (1, 50)]);
     let bytes = Message::Flows(flows.clone()).to_bytes();
@@ -224,6 +225,36 @@ fn files_of_messages_survive_damage() {
     assert_eq!(read.records(), flows.records());
     assert_eq!(Messages::new(b"").count(), 0);
     assert!(Messages::new(b"no such file").all(|message| message.is_err()));
+}
+
+/// 50 MB of heads of messages, each of which claims all that follows, or nearly all, or half of it up to another head: to sum up what each
+/// claims would take a day. Only one that ends where the file does hides the sound message there.
+#[test]
+fn messages_that_claim_each_other_are_read_in_linear_time() {
+    const BYTES: usize = 50_000_000;
+    let sound = Message::Summary(sent(&stream(1, 0.0, 0.0)).remove(0)).to_bytes();
+    let head = &sound[..14];
+    type Claim = fn(usize) -> usize;
+    let claims: [(&str, Claim, usize); 3] = [
+        ("all", |left| left, 0),
+        ("nearly all", |left| left.saturating_sub(5), 1),
+        ("up to another", |left| left / 28 * 14 + 6, 1),
+    ];
+    for (what, claim, found) in claims {
+        let mut file = Vec::with_capacity(BYTES + sound.len());
+        while file.len() < BYTES {
+            let left = BYTES / 14 * 14 + 14 - file.len() - 8;
+            let left = if what == "up to another" { left } else { left + sound.len() };
+            file.extend(&head[..4]);
+            file.extend((claim(left) as u32).to_le_bytes());
+            file.extend(&head[8..]);
+        }
+        file.extend(&sound);
+        let start = std::time::Instant::now();
+        let messages = Messages::new(&file).filter(Result::is_ok).count();
+        assert_eq!(messages, found, "{what}");
+        assert!(start.elapsed().as_secs() < 20, "{what}: {:?}", start.elapsed());
+    }
 }
 
 /// Flows over all usable intervals, each with a delay of its own; also where packets overtake others at the cuts.
@@ -235,7 +266,13 @@ fn flows_of_all_intervals() {
     }
     let mut list = FlowList::new(8);
     for packet in &packets {
-        list.update(flow(packet.id), 100, || flow(packet.id).0.to_string());
+        let crossing = Crossing {
+            packet: PacketId(packet.id),
+            flow: flow(packet.id),
+            at: Timestamp::from_nanos(packet.sent),
+            bytes: 100,
+        };
+        list.update(&crossing, 0, || flow(packet.id).0.to_string());
     }
     let (joined, _) = join(sent(&packets), received(&packets, 25 * MILLI));
     let mut means = FlowMeans::default();

@@ -32,6 +32,10 @@ pub(super) struct PointArguments {
     /// Bytes of a payload by which packets are told apart, where the capture has so many.
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = crate::units::whole::<usize>, help_heading = "What is measured")]
     pub(super) payload_bytes: usize,
+    /// What one packet counts for in a sketch of flows (1 to 65536; 1 if no line says it): CSV with the columns flow and weight, where
+    /// flow is an address or prefix of the sender or receiver, in a log the flow. The same file at both points.
+    #[arg(long, value_name = "FILE", help_heading = "How")]
+    pub(super) weights: Option<PathBuf>,
     /// Seed of all hashes: the same seed gives the same answer.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>, help_heading = "How")]
     pub(super) seed: u64,
@@ -228,6 +232,7 @@ impl Arguments {
         let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
         let is_stdin = |path: &PathBuf| path.as_os_str() == "-";
         let paths = self.paths();
+        let weights = self.point.weights.as_ref();
         if paths.iter().all(is_stdin) {
             return usage("expected two captures: only one of them can be standard input");
         }
@@ -246,6 +251,12 @@ impl Arguments {
         if self.group.is_some() && !self.wants_flows() {
             return usage("--group says what a flow is: it needs --flows or --flow");
         }
+        if self.point.weights.is_some() && !(self.method == Method::Lda && self.wants_flows()) {
+            return usage("--weights belongs to --method lda with --flows");
+        }
+        if self.point.weights.is_some() && self.group.is_some() {
+            return usage("--weights goes by the addresses of packets: leave --group away");
+        }
         if self.top == 0 {
             return usage("expected --top above 0");
         }
@@ -253,7 +264,7 @@ impl Arguments {
             return usage("--format openmetrics has no series of intervals: use jsonl or csv");
         }
         let outputs = self.output.paths();
-        output::check_apart(&paths, outputs)
+        output::check_apart(paths.iter().chain(weights), outputs)
     }
 
     pub(super) fn wants_flows(&self) -> bool {

@@ -17,6 +17,20 @@ pub(crate) struct Log {
     flows: u64,
 }
 
+/// The member of the hash family that names the flows of logs.
+const fn flows_of(start: u64) -> u64 {
+    hash::word(start, 2)
+}
+
+fn flow_of(flows: u64, name: &str) -> FlowId {
+    FlowId(hash::bytes(flows, name.as_bytes()))
+}
+
+/// The flow that a log calls so.
+pub(crate) fn log_flow(seed: u64, name: &str) -> FlowId {
+    flow_of(flows_of(hash::start(seed)), name)
+}
+
 impl Log {
     /// Opens a log; `-` is standard input.
     pub(crate) fn open(path: &Path, seed: u64, stop: &Stop) -> Result<Self> {
@@ -29,7 +43,7 @@ impl Log {
         };
         let (flow, bytes) = (column("flow"), column("bytes"));
         let seed = hash::start(seed);
-        Ok(Self { lines, at, packet, flow, bytes, packets: hash::word(seed, 1), flows: hash::word(seed, 2) })
+        Ok(Self { lines, at, packet, flow, bytes, packets: hash::word(seed, 1), flows: flows_of(seed) })
     }
 
     /// The next line.
@@ -45,7 +59,7 @@ impl Log {
         };
         Ok(Some(Crossing {
             packet: PacketId(hash::bytes(self.packets, field(self.packet).as_bytes())),
-            flow: FlowId(hash::bytes(self.flows, self.flow.map(field).unwrap_or_default().as_bytes())),
+            flow: flow_of(self.flows, self.flow.map(field).unwrap_or_default()),
             at: Timestamp::from_nanos(at),
             bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
         }))

@@ -3,6 +3,7 @@
 use super::arguments::{Arguments, FLOW_BYTES, JoinArguments, PointArguments, SKETCH_BYTES, SketchArguments};
 use super::beginning::Beginning;
 use super::points::{Back, Point, Seen, Ways};
+use super::weights::Weights;
 use super::{Answer, Comparison, Outputs, describe};
 use crate::Failure;
 use crate::output::{self, Output};
@@ -26,7 +27,12 @@ const MOST_FLOWS: usize = 4_096;
 
 /// The banks for so many bytes, whatever the traffic is: up to a million packets per interval, of which .01% to 10% are lost. For flows, if they have bytes of
 /// their own, some cells in each row, since an interval may have a loss or a packet that is out of order.
-fn params(bytes: usize, flow_bytes: Option<usize>, arguments: &PointArguments) -> Result<Params, Failure> {
+fn params(
+    bytes: usize,
+    flow_bytes: Option<usize>,
+    weights: &Weights,
+    arguments: &PointArguments,
+) -> Result<Params, Failure> {
     let expected = Expected {
         packets: 1_000_000,
         mean: arguments.longest,
@@ -35,8 +41,11 @@ fn params(bytes: usize, flow_bytes: Option<usize>, arguments: &PointArguments) -
     };
     let lda = lda::Params::budget_for(bytes, &expected);
     let lda = lda.map_err(|error| Failure::Usage(format!("--sketch-bytes: {error}")))?;
-    let lds = flow_bytes.map(|bytes| lds::Params::budget(bytes, 1.0, arguments.seed)).transpose();
-    let lds = lds.map_err(|error| Failure::Usage(format!("--flow-bytes: {error}")))?;
+    let weights = weights.of_classes();
+    let lds = flow_bytes
+        .map(|bytes| lds::Params::budget(bytes.saturating_sub(size_of_val(&weights[1..])), 1.0, arguments.seed));
+    let lds = lds.transpose().map_err(|error| Failure::Usage(format!("--flow-bytes: {error}")))?;
+    let lds = lds.map(|lds| lds::Params { weights: weights.to_vec(), ..lds });
     Ok(Params { lda: lda::Params { seed: arguments.seed, ..lda }, lds })
 }
 
@@ -56,6 +65,10 @@ fn describe_sketch(lda: &lda::Params, lds: Option<&lds::Params>) -> BTreeMap<&'s
     if let Some(lds) = lds {
         let text = format!("{} rows of {}, {} for each flow", lds.rows(), lds.columns, lds.cells_per_flow);
         parameters.insert("flow_cells", Parameter::Text(text));
+        if lds.weights.len() > 1 {
+            let weights: Vec<String> = lds.weights.iter().map(ToString::to_string).collect();
+            parameters.insert("weights", Parameter::Text(weights.join(", ")));
+        }
     }
     parameters
 }
@@ -72,6 +85,7 @@ fn flows(means: &FlowMeans, list: &FlowList) -> Vec<Flow> {
 pub(super) struct Sketches<'a> {
     arguments: &'a Arguments,
     params: Params,
+    weights: Weights,
     points: [Cutter; 2],
     /// Those that the sender names.
     flows: FlowList,
@@ -94,13 +108,15 @@ impl<'a> Sketches<'a> {
         let quarter = arguments.memory / 4;
         let bytes = arguments.sketch_bytes.unwrap_or(SKETCH_BYTES.min(quarter));
         let flow_bytes = arguments.flow_bytes.unwrap_or(FLOW_BYTES.min(quarter));
-        let params = params(bytes, arguments.wants_flows().then_some(flow_bytes), &arguments.point)?;
+        let weights = Weights::new(&arguments.point)?;
+        let params = params(bytes, arguments.wants_flows().then_some(flow_bytes), &weights, &arguments.point)?;
         let flows = FlowList::new(if arguments.wants_flows() { MOST_FLOWS } else { 0 });
         let point = |shift| cutter(&params, &arguments.point, shift);
         let points = [point(Nanos::ZERO)?, point(*delay)?];
         Ok(Self {
             arguments,
             params,
+            weights,
             points,
             flows,
             means: FlowMeans::default(),
@@ -133,10 +149,11 @@ impl<'a> Sketches<'a> {
 
 impl Comparison for Sketches<'_> {
     fn update(&mut self, at: At, seen: Seen, point: &Point) {
+        let class = self.weights.class(&seen, point);
         if at == At::Sender {
-            self.flows.update(seen.crossing.flow, seen.crossing.bytes, || point.flow_name());
+            self.flows.update(&seen.crossing, class, || point.flow_name());
         }
-        self.points[at as usize].update(&seen.crossing);
+        self.points[at as usize].update_class(&seen.crossing, class);
         self.send(at);
     }
 
@@ -175,8 +192,13 @@ impl Comparison for Sketches<'_> {
 
 /// `dwell owd sketch`.
 pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<ExitCode, Failure> {
-    output::check_apart([&arguments.capture], [&arguments.output])?;
-    let params = params(arguments.sketch_bytes, arguments.flows.then_some(arguments.flow_bytes), &arguments.point)?;
+    if arguments.point.weights.is_some() && !arguments.flows {
+        return Err(Failure::Usage("--weights needs --flows".to_owned()));
+    }
+    output::check_apart([&arguments.capture].into_iter().chain(&arguments.point.weights), [&arguments.output])?;
+    let weights = Weights::new(&arguments.point)?;
+    let flow_bytes = arguments.flows.then_some(arguments.flow_bytes);
+    let params = params(arguments.sketch_bytes, flow_bytes, &weights, &arguments.point)?;
     let mut flows = FlowList::new(if arguments.flows { MOST_FLOWS } else { 0 });
     let mut cutter = cutter(&params, &arguments.point, arguments.shift)?;
     let ways = Ways { from: arguments.point.from.clone(), back: Back::None };
@@ -185,8 +207,9 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     let progress = progress(point.progress().0);
     let mut packets = 0u64;
     while let Some(seen) = point.peek() {
-        flows.update(seen.crossing.flow, seen.crossing.bytes, || point.flow_name());
-        cutter.update(&seen.crossing);
+        let class = weights.class(&seen, &point);
+        flows.update(&seen.crossing, class, || point.flow_name());
+        cutter.update_class(&seen.crossing, class);
         write(cutter.take(), &mut to)?;
         point.advance()?;
         packets += 1;

@@ -194,6 +194,44 @@ fn sketches_tell_flows() {
     }
 }
 
+/// 200 flows of 50 packets each in sketches of 30 columns: where packets of `f7` count 1,000 times, the error of its mean is about half.
+#[test]
+fn weights_tell_flows_among_many() {
+    let packets: Vec<Packet> = packets()
+        .into_iter()
+        .map(|p| Packet { flow: p.id % 200, delay: Some(if p.id % 200 == 7 { 40 } else { 20 } * MILLI), ..p })
+        .collect();
+    let folder = logs(&packets);
+    fs::write(folder.path().join("w.csv"), "flow, weight\nf8,5\nf7,1000\nf7,3\n").unwrap();
+    let sketches = ["--flows", "--longest", "500ms", "--interval", "5s"];
+    let how = [&sketches[..], &["--method", "lda", "--flow-bytes", "2500", "--flow", "f7"]].concat();
+    let found = |report: &Value| {
+        let flow = report["flows"].as_array().unwrap().iter().find(|flow| flow["flow"] == "f7").unwrap();
+        ends(&flow["delay_ns"]["mean"]).1 / MILLI as f64
+    };
+    let bound = 0.6 * (found(&json(folder.path(), &how)) - 40.0).abs();
+    let report = json(folder.path(), &[&how[..], &["--weights", "w.csv"]].concat());
+    assert!((found(&report) - 40.0).abs() < bound && bound > 6.0, "{} {bound}", found(&report));
+    assert_eq!(report["method"]["weights"], "1, 5, 1000, 3");
+    for (name, log) in [("a.dwell", "a.csv"), ("b.dwell", "b.csv")] {
+        let at = ["owd", "sketch", "--crossings", log, "--weights", "w.csv", "--flow-bytes", "2500", "-o", name];
+        dwell_in(folder.path(), &[&at[..], &sketches].concat()).ok();
+    }
+    let apart = dwell_in(folder.path(), &["owd", "join", "a.dwell", "b.dwell", "--top", "200", "--format", "json"]);
+    assert!((found(&apart.ok().json()) - 40.0).abs() < bound);
+    for (text, words) in [
+        ("flow,wait\n", "expected the columns flow,weight"),
+        ("flow,weight\nf1,2\nf2,0\n", "line 3: expected a weight from 1 to 65536, found '0'"),
+    ] {
+        fs::write(folder.path().join("w.csv"), text).unwrap();
+        let run = dwell_in(
+            folder.path(),
+            &[&["owd", "--crossings", "a.csv", "b.csv"], &how[..], &["--weights", "w.csv"]].concat(),
+        );
+        assert!(run.code == 1 && run.err.contains(words), "{}", run.err);
+    }
+}
+
 #[test]
 fn damaged_sketches_are_never_wrong() {
     let packets = packets();

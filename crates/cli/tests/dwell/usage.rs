@@ -55,6 +55,8 @@ fn wrong_flags_are_wrong_usage() {
         (&["owd", "ntp.pcap", "empty", "--reverse"], &["--reverse", "--from"]),
         (&["owd", "ntp.pcap", "empty", "--group", "src"], &["--group", "--flows"]),
         (&["owd", "ntp.pcap", "empty", "--sketch-bytes", "9000"], &["--sketch-bytes", "--method lda"]),
+        (&["owd", "ntp.pcap", "empty", "--weights", "w.csv", "--flows"], &["--weights", "--method lda"]),
+        (&["owd", "sketch", "ntp.pcap", "--weights", "w.csv", "-o", "out"], &["--weights", "--flows"]),
         (
             &["owd", "ntp.pcap", "empty", "--method", "lda", "--reverse", "--from", "10.0.0.1"],
             &["--method lda", "--reverse"],

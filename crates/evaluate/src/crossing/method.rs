@@ -5,6 +5,7 @@ use dwell_simulate::crossing::{Passage, Settings};
 use dwell_sketch::lda::{CellSize, Expected, Lda, Params};
 use dwell_sketch::probes::Probes;
 use dwell_sketch::trajectory::Trajectory;
+use dwell_types::{PacketId, Timestamp};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -157,15 +158,13 @@ impl Configuration {
 impl Pair {
     pub(super) fn update(&mut self, passages: &[Passage]) {
         match self {
-            Self::Lda { sender, receiver, .. } => feed(
-                passages,
-                |packet, at| sender.update(packet, at),
-                |packet, at| {
-                    receiver.update(packet, at);
-                },
-            ),
+            Self::Lda { sender, receiver, .. } => {
+                sender.update_all(seen(passages, |passage| passage.sent));
+                receiver.update_all(seen(passages, |passage| passage.received));
+            }
             Self::Trajectory { sender, receiver } => {
-                feed(passages, |packet, at| sender.update(packet, at), |packet, at| receiver.update(packet, at));
+                seen(passages, |passage| passage.sent).for_each(|(packet, at)| sender.update(packet, at));
+                seen(passages, |passage| passage.received).for_each(|(packet, at)| receiver.update(packet, at));
             }
             Self::Probes { times, probes } => {
                 for passage in passages {
@@ -178,18 +177,10 @@ impl Pair {
     }
 }
 
-/// Each point takes what it saw.
-fn feed(
+/// The packets that a point saw, with their times.
+fn seen(
     passages: &[Passage],
-    mut sender: impl FnMut(dwell_types::PacketId, dwell_types::Timestamp),
-    mut receiver: impl FnMut(dwell_types::PacketId, dwell_types::Timestamp),
-) {
-    for passage in passages {
-        if let Some(at) = passage.sent {
-            sender(passage.packet, at);
-        }
-        if let Some(at) = passage.received {
-            receiver(passage.packet, at);
-        }
-    }
+    at: impl Fn(&Passage) -> Option<Timestamp>,
+) -> impl Iterator<Item = (PacketId, Timestamp)> {
+    passages.iter().filter_map(move |passage| Some((passage.packet, at(passage)?)))
 }

@@ -1,7 +1,7 @@
 use super::method::{Arrival, Configuration, MethodName, Pair};
 use super::workload::Stream;
 use crate::case::{Measurement, Scale};
-use dwell_simulate::crossing::flows::{FlowWorkload, Passage};
+use dwell_simulate::crossing::flows::{FlowPassage, FlowWorkload};
 use dwell_sketch::lds::{Comparison, Figure, Listed, Rule};
 use dwell_sketch::rli::Rli;
 use dwell_types::{Crossing, FlowId, Timestamp, hash};
@@ -55,7 +55,7 @@ pub(super) fn run(
         Flow { id, class: class(&stream.classes, id), sent: 0, received: 0, delay_ns: 0 }
     };
     let mut flows: Vec<Flow> = (0..stream.settings.flows).map(flow).collect();
-    let mut block: Vec<Passage> = Vec::with_capacity(BLOCK);
+    let mut block: Vec<FlowPassage> = Vec::with_capacity(BLOCK);
     loop {
         block.clear();
         block.extend(workload.by_ref().take(BLOCK));
@@ -89,7 +89,7 @@ fn class(shares: &[f64], flow: FlowId) -> u8 {
     0
 }
 
-fn look(passage: &Passage, flows: &mut [Flow]) {
+fn look(passage: &FlowPassage, flows: &mut [Flow]) {
     let Some(number) = passage.flow else { return };
     let flow = &mut flows[number as usize];
     flow.sent += 1;
@@ -100,7 +100,7 @@ fn look(passage: &Passage, flows: &mut [Flow]) {
 }
 
 impl Pair {
-    fn update(&mut self, passage: &Passage, flows: &[Flow]) {
+    fn update(&mut self, passage: &FlowPassage, flows: &[Flow]) {
         let (sent, received) = (&passage.sent, passage.received());
         if let Self::Rli { rli, on_the_way } = self {
             let arrival = received.map(|at| (at.at, sent.at, passage.flow.is_none(), sent.packet, sent.flow));

@@ -29,7 +29,7 @@ pub struct FlowSettings {
     /// Every flow begins, and on average ends, within this time.
     pub span: Nanos,
     /// Packets per flow.
-    pub sizes: FlowSizes,
+    pub sizes: TwoPareto,
     /// Mean time between two packets of a flow; shorter where the flow would not end in time.
     pub gaps: Distribution,
     /// How long packets take.
@@ -40,9 +40,9 @@ pub struct FlowSettings {
     pub references: f64,
 }
 
-/// P(*n* ≥ *x*) = *x*^−body up to the knee, then falls with (*x*/knee)^−tail, cut off above the largest.
+/// Packets per flow: P(*n* ≥ *x*) = *x*^−body up to the knee, then falls with (*x*/knee)^−tail, cut off above the largest.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FlowSizes {
+pub struct TwoPareto {
     /// Pareto index up to the knee.
     pub body: f64,
     /// Pareto index from there on.
@@ -83,7 +83,7 @@ pub enum FlowError {
     /// Spans must be at least a microsecond.
     Span(Nanos),
     /// Indices must be above zero, 1 ≤ knee ≤ largest ≤ 10⁹.
-    Sizes(FlowSizes),
+    Sizes(TwoPareto),
     /// The share of lost packets must be in `0..=1`.
     Loss(f64),
     /// Reference packets per second must be in `0..=10⁶`.
@@ -97,7 +97,7 @@ impl fmt::Display for FlowError {
         match self {
             Self::Flows => f.write_str("no flows: expected at least one"),
             Self::Span(span) => write!(f, "a span of {span}: expected at least 1 µs"),
-            Self::Sizes(FlowSizes { body, tail, knee, largest }) => write!(
+            Self::Sizes(TwoPareto { body, tail, knee, largest }) => write!(
                 f,
                 "packets per flow with indices {body} and {tail}, knee {knee}, largest {largest}: expected indices above 0 and 1 ≤ knee ≤ largest ≤ 1e9"
             ),
@@ -133,7 +133,7 @@ impl FlowSettings {
         Self {
             flows,
             span: Nanos::new(i64::from(flows) * 2_000_000),
-            sizes: FlowSizes { body: 1.2, tail: 0.7, knee: 3.0, largest: 225_000.0 },
+            sizes: TwoPareto { body: 1.2, tail: 0.7, knee: 3.0, largest: 225_000.0 },
             gaps: Distribution::LogUniform { low: us(1_000), high: us(300_000) },
             delays: FlowDelays::OfFlows {
                 level: two_levels(),
@@ -162,7 +162,7 @@ impl FlowSettings {
     }
 
     fn check(&self) -> Result<(), FlowError> {
-        let FlowSizes { body, tail, knee, largest } = self.sizes;
+        let TwoPareto { body, tail, knee, largest } = self.sizes;
         let coherence = match self.delays {
             FlowDelays::OfFlows { .. } => self.span,
             FlowDelays::OfMoments { coherence, .. } => coherence,
@@ -187,7 +187,7 @@ impl FlowSettings {
     }
 }
 
-impl FlowSizes {
+impl TwoPareto {
     /// Packets of a flow: the number that a uniform `share` in `0..1` of all flows exceeds.
     fn draw(&self, share: f64) -> u32 {
         let at_knee = libm::pow(self.knee, -self.body);
@@ -204,7 +204,7 @@ impl FlowSizes {
 
 /// A packet on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passage {
+pub struct FlowPassage {
     /// At the sender.
     pub sent: Crossing,
     /// How long it takes; `None` if it is lost.
@@ -213,7 +213,7 @@ pub struct Passage {
     pub flow: Option<u32>,
 }
 
-impl Passage {
+impl FlowPassage {
     /// At the receiver, unless it is lost.
     #[inline]
     pub fn received(&self) -> Option<Crossing> {
@@ -290,7 +290,7 @@ impl FlowWorkload {
         FlowId(hash::word(!self.ids, u64::from(number)))
     }
 
-    fn packet(&mut self, at: i64, number: u32) -> Passage {
+    fn packet(&mut self, at: i64, number: u32) -> FlowPassage {
         let flow = &mut self.flows[number as usize];
         flow.left -= 1;
         let (is_last, gap, level) = (flow.left == 0, f64::from(flow.gap), f64::from(flow.level));
@@ -304,10 +304,10 @@ impl FlowWorkload {
         let is_lost = self.loss > 0.0 && self.chance.happens(self.loss);
         let flow = self.flow_id(number);
         let sent = self.crossing(flow, at);
-        Passage { sent, delay: (!is_lost).then(|| self.delay(level)), flow: Some(number) }
+        FlowPassage { sent, delay: (!is_lost).then(|| self.delay(level)), flow: Some(number) }
     }
 
-    fn reference(&mut self, at: i64) -> Passage {
+    fn reference(&mut self, at: i64) -> FlowPassage {
         self.references += 1;
         let following = (self.references as f64 * self.reference_gap) as i64;
         if following <= self.span {
@@ -318,7 +318,7 @@ impl FlowWorkload {
             Levels::OfMoments(levels, coherence) => at_moment(levels, *coherence, at),
         };
         let sent = self.crossing(FlowId(self.ids), at);
-        Passage { sent, delay: Some(self.delay(level)), flow: None }
+        FlowPassage { sent, delay: Some(self.delay(level)), flow: None }
     }
 
     fn crossing(&mut self, flow: FlowId, at: i64) -> Crossing {
@@ -357,10 +357,10 @@ fn at_moment(levels: &[f64], coherence: f64, at: i64) -> f64 {
 }
 
 impl Iterator for FlowWorkload {
-    type Item = Passage;
+    type Item = FlowPassage;
 
     #[inline]
-    fn next(&mut self) -> Option<Passage> {
+    fn next(&mut self) -> Option<FlowPassage> {
         let (at, what) = self.next.pop_until(i64::MAX)?;
         Some(match what {
             Some(number) => self.packet(at, number),
@@ -373,7 +373,7 @@ impl Iterator for FlowWorkload {
 mod tests {
     use super::*;
 
-    fn passages(settings: &FlowSettings) -> Vec<Passage> {
+    fn passages(settings: &FlowSettings) -> Vec<FlowPassage> {
         FlowWorkload::new(settings, 7).unwrap().collect()
     }
 
@@ -433,7 +433,7 @@ mod tests {
     #[test]
     fn nonsense_is_refused() {
         let sound = FlowSettings::two_modes(10);
-        let sizes = FlowSizes { knee: 0.5, ..sound.sizes };
+        let sizes = TwoPareto { knee: 0.5, ..sound.sizes };
         let cases = [
             (FlowSettings { flows: 0, ..sound.clone() }, FlowError::Flows),
             (FlowSettings { span: Nanos::ZERO, ..sound.clone() }, FlowError::Span(Nanos::ZERO)),

@@ -1,4 +1,4 @@
-use dwell_types::Timestamp;
+use super::sketch::{Sampled, Taken};
 
 /// The bits of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,6 +97,14 @@ impl Fields {
     }
 }
 
+impl From<Taken> for Fields {
+    /// One packet; its digest is the lower half of its hash.
+    #[inline(always)]
+    fn from(Taken { place, at }: Taken) -> Self {
+        Self { sum: at.as_nanos() as u64, digest: place as u32, count: 1 }
+    }
+}
+
 /// An array of cells, packed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cells {
@@ -133,8 +141,18 @@ impl Cells {
 
     /// Adds a packet to a cell.
     #[inline(always)]
-    pub(super) fn update(&mut self, cell: usize, digest: u32, at: Timestamp) {
-        self.add(cell, Fields { sum: at.as_nanos() as u64, digest, count: 1 });
+    pub(super) fn update(&mut self, cell: usize, taken: Taken) {
+        self.add(cell, taken.into());
+    }
+
+    /// Adds packets that one bank takes.
+    pub(super) fn update_all(&mut self, bank: &Sampled, packets: &[Taken]) {
+        match self.size {
+            CellSize::Bits48 => add_all::<6>(&mut self.bytes, bank, packets),
+            CellSize::Bits56 => add_all::<7>(&mut self.bytes, bank, packets),
+            CellSize::Bits72 => add_all::<9>(&mut self.bytes, bank, packets),
+            CellSize::Bits128 => add_all::<16>(&mut self.bytes, bank, packets),
+        }
     }
 
     #[inline(always)]
@@ -162,6 +180,11 @@ impl Cells {
     }
 }
 
+/// Adds packets that one bank takes, to cells of `BYTES` each.
+fn add_all<const BYTES: usize>(cells: &mut [u8], bank: &Sampled, packets: &[Taken]) {
+    packets.iter().for_each(|&taken| add::<BYTES>(cells, bank.cell(taken.place), taken.into()));
+}
+
 /// Adds to the cell of that number among cells of `BYTES` each.
 #[inline(always)]
 fn add<const BYTES: usize>(cells: &mut [u8], cell: usize, fields: Fields) {
@@ -177,7 +200,7 @@ fn add<const BYTES: usize>(cells: &mut [u8], cell: usize, fields: Fields) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dwell_types::hash;
+    use dwell_types::{Timestamp, hash};
 
     /// Every size against plain numbers that are cut when read; cells do not touch their neighbours.
     #[test]
@@ -186,9 +209,9 @@ mod tests {
             let (mut cells, mut plain) = (Cells::new(size, 5), [Fields::default(); 5]);
             for i in 0..200_000u64 {
                 let (random, cell) = (hash::finish(i), (hash::finish(i) >> 7) as usize % 5);
-                let (at, digest) = (Timestamp::from_nanos(hash::finish(random) as i64), random as u32);
-                cells.update(cell, digest, at);
-                plain[cell] = plain[cell].plus(Fields { sum: at.as_nanos() as u64, digest, count: 1 });
+                let taken = Taken { place: random, at: Timestamp::from_nanos(hash::finish(random) as i64) };
+                cells.update(cell, taken);
+                plain[cell] = plain[cell].plus(taken.into());
             }
             let bits = |field: u64, bits: u32| field & (u64::MAX >> (64 - bits));
             for (found, expected) in cells.iter().zip(plain) {

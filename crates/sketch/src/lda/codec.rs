@@ -1,4 +1,4 @@
-//! A sketch as bytes, kind 2, version 1.
+//! A sketch as bytes, kind 2, version 2.
 //!
 //! ```text
 //! u64          seed
@@ -16,7 +16,7 @@ use super::{Bank, CellSize, Lda, Params};
 use crate::codec::{CodecError, Reader, Writer};
 
 const KIND: u8 = 2;
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const BANK_BYTES: usize = 24;
 
 impl Lda {

@@ -12,9 +12,10 @@
 //! exclusive or of their digests, of 12, 12, 16 or 32 bits each. Sums and counts are modular. A 64-bit counter per bank, and one of all packets.
 //! `cells × bits/8 + 8 (n + 1)` bytes; the paper's cell has 72 bits, a count of 32 and a sum of 40.
 //!
-//! **Cost**: one hash per packet, one more and one cell touched per packet that is sampled.
+//! **Cost**: one hash per packet, one cell touched per packet that is sampled.
 //!
-//! **Estimate**: a hash samples a packet into bank *k* with probability *p*ₖ, another one chooses the row. A cell is usable if
+//! **Estimate**: a hash samples a packet into bank *k* with probability *p*ₖ; where its upper half lies among those of the bank
+//! chooses the row, and the lower half is the digest. A cell is usable if
 //! both points have the same count and digest there; then the difference of its sums is the sum of its packets' delays.
 //! The mean is the sum over all usable cells by their number of packets *S*, the effective sample size, with E\[*S*\] = *R* Σ *p*ₖ
 //! (1 − *p*ₖ/*m*ₖ)^*L* for *R* packets received and *L* lost. Every packet that arrived has the same chance to be in a usable cell,

@@ -95,8 +95,8 @@ impl Params {
         (banks + 1) * size_of::<u64>()
     }
 
-    /// Each bank's probability in units of 2⁻³².
-    pub(super) fn check(&self) -> Result<Vec<u64>, ParamsError> {
+    /// Each bank's probability in units of 2⁻³², all together at most 2³².
+    pub(super) fn shares(&self) -> Result<Vec<u64>, ParamsError> {
         if !(1..=Self::MOST_BANKS).contains(&self.banks.len()) {
             return Err(ParamsError::Banks(self.banks.len()));
         }
@@ -104,15 +104,19 @@ impl Params {
         if self.banks.iter().any(|bank| bank.rows == 0) || rows > u64::from(u32::MAX) {
             return Err(ParamsError::Rows(rows));
         }
-        let shares: Vec<u64> = self.banks.iter().map(|bank| (bank.probability * UNIT).round() as u64).collect();
+        let mut shares: Vec<u64> = self.banks.iter().map(|bank| (bank.probability * UNIT).round() as u64).collect();
         let is_none = |(bank, &share): (&Bank, &u64)| share == 0 || bank.probability > 1.0;
         if let Some((bank, _)) = self.banks.iter().zip(&shares).find(|&pair| is_none(pair)) {
             return Err(ParamsError::Probability(bank.probability));
         }
         let sum: u64 = shares.iter().sum();
-        // What rounding adds is no mistake.
-        if sum > (1 << 32) + Self::MOST_BANKS as u64 {
+        let excess = sum.saturating_sub(1 << 32);
+        if excess > Self::MOST_BANKS as u64 {
             return Err(ParamsError::Sum(sum as f64 / UNIT));
+        }
+        // What rounding adds is no mistake.
+        if let Some(densest) = shares.iter_mut().max() {
+            *densest -= excess;
         }
         Ok(shares)
     }

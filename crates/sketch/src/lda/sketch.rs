@@ -32,10 +32,10 @@ impl std::error::Error for PairError {}
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lda {
     pub(super) params: Params,
-    /// Members of the hash family: one chooses the bank; of the other the upper half chooses the row, and the lower is the digest.
-    hashes: [u64; 2],
-    /// Hashes below the last limit are sampled.
-    sampled: u64,
+    /// A member of the hash family. The upper half of a packet's hash chooses the bank and the row; the lower half is the digest.
+    hash: u64,
+    /// Hashes up to this are sampled.
+    last: u64,
     pub(super) banks: Vec<Sampled>,
     pub(super) cells: Cells,
     /// All packets, sampled or not.
@@ -45,8 +45,12 @@ pub struct Lda {
 /// One bank at work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sampled {
-    /// It takes hashes below this that no bank before it takes.
-    limit: u64,
+    /// It takes hashes from this one
+    begin: u64,
+    /// to this one; no other bank takes them.
+    last: u64,
+    /// Rows per upper half of a hash, in units of 2⁻⁶⁴; less than one.
+    rows_per_upper: u64,
     /// Its first cell.
     pub(super) first: usize,
     pub(super) rows: u32,
@@ -54,44 +58,97 @@ pub(super) struct Sampled {
     pub(super) packets: u64,
 }
 
+/// A packet that is sampled.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Taken {
+    /// Its hash.
+    pub(super) place: u64,
+    pub(super) at: Timestamp,
+}
+
+impl Sampled {
+    /// The cell of a hash that this bank takes.
+    #[inline(always)]
+    pub(super) const fn cell(&self, place: u64) -> usize {
+        let upper = (place - self.begin) >> 32;
+        self.first + ((upper as u128 * self.rows_per_upper as u128) >> 64) as usize
+    }
+}
+
+/// Packets that are looked at before the first of them touches a cell.
+const BLOCK: usize = 128;
+
 impl Lda {
     /// An empty sketch.
     pub fn new(params: Params) -> Result<Self, ParamsError> {
-        let shares = params.check()?;
-        let mut order: Vec<usize> = (0..shares.len()).collect();
-        // The densest first: most packets find their bank at once.
-        order.sort_by_key(|&bank| std::cmp::Reverse(shares[bank]));
-        let (mut limit, mut first) = (0, 0);
-        let mut banks: Vec<Sampled> = Vec::with_capacity(shares.len());
-        for bank in &params.banks {
-            banks.push(Sampled { limit: 0, first, rows: bank.rows, packets: 0 });
+        let shares = params.shares()?;
+        let mut banks = Vec::with_capacity(shares.len());
+        let mut first = 0;
+        for (bank, &share) in params.banks.iter().zip(&shares) {
+            let rows_per_upper = (u128::from(bank.rows) << 64) / u128::from(share);
+            let rows_per_upper = u64::try_from(rows_per_upper).unwrap_or(u64::MAX);
+            banks.push(Sampled { begin: 0, last: share, rows_per_upper, first, rows: bank.rows, packets: 0 });
             first += bank.rows as usize;
         }
-        for &bank in &order {
-            limit = (limit + shares[bank]).min(1 << 32);
-            banks[bank].limit = limit;
+        // The densest first: most packets find their bank at once.
+        banks.sort_by_key(|bank| std::cmp::Reverse(bank.last));
+        let mut begin = 0;
+        for bank in &mut banks {
+            bank.begin = begin << 32;
+            begin += bank.last;
+            bank.last = (begin << 32).wrapping_sub(1);
         }
-        banks.sort_by_key(|bank| bank.limit);
-        let seed = hash::start(params.seed);
+        let hash = hash::start(params.seed);
         let cells = Cells::new(params.cell, first);
-        let hashes = [0, 1].map(|purpose| hash::start(hash::word(seed, purpose)));
-        Ok(Self { params, hashes, sampled: limit, banks, cells, packets: 0 })
+        let last = banks.last().map_or(0, |bank| bank.last);
+        Ok(Self { params, hash, last, banks, cells, packets: 0 })
     }
 
     /// Takes a packet that passed at this time.
     #[inline]
     pub fn update(&mut self, packet: PacketId, at: Timestamp) {
         self.packets = self.packets.wrapping_add(1);
-        let [bank, place] = self.hashes;
-        let chosen = hash::word(bank, packet.0) >> 32;
-        if chosen >= self.sampled {
-            return;
+        let place = hash::word(self.hash, packet.0);
+        if place <= self.last {
+            self.sample(Taken { place, at });
         }
-        let Some(bank) = self.banks.iter_mut().find(|bank| chosen < bank.limit) else { return };
+    }
+
+    /// Takes many packets with their times, faster than one by one: nobody can foretell which packet is sampled, and here no branch
+    /// asks for it.
+    pub fn update_all(&mut self, packets: impl IntoIterator<Item = (PacketId, Timestamp)>) {
+        let mut packets = packets.into_iter();
+        let mut densest = [Taken::default(); BLOCK];
+        let mut others = densest;
+        loop {
+            // Every packet is written to both, and stays where it belongs.
+            let (mut seen, mut in_densest, mut in_others) = (0, 0, 0);
+            let limit = self.banks[0].last;
+            for (packet, at) in packets.by_ref().take(BLOCK) {
+                let place = hash::word(self.hash, packet.0);
+                densest[in_densest % BLOCK] = Taken { place, at };
+                others[in_others % BLOCK] = Taken { place, at };
+                in_densest += usize::from(place <= limit);
+                in_others += usize::from(place > limit && place <= self.last);
+                seen += 1;
+            }
+            self.packets = self.packets.wrapping_add(seen);
+            let bank = &mut self.banks[0];
+            bank.packets = bank.packets.wrapping_add(in_densest as u64);
+            self.cells.update_all(bank, &densest[..in_densest]);
+            others[..in_others].iter().for_each(|&taken| self.sample(taken));
+            if seen < BLOCK as u64 {
+                return;
+            }
+        }
+    }
+
+    /// Adds a packet to the bank that takes it.
+    #[inline]
+    fn sample(&mut self, taken: Taken) {
+        let Some(bank) = self.banks.iter_mut().find(|bank| taken.place <= bank.last) else { return };
         bank.packets = bank.packets.wrapping_add(1);
-        let place = hash::word(place, packet.0);
-        let row = hash::index((place >> 32) as u32, bank.rows);
-        self.cells.update(bank.first + row as usize, place as u32, at);
+        self.cells.update(bank.cell(taken.place), taken);
     }
 
     /// Adds what a sketch of the same parameters saw: the same as one that saw both.

@@ -1,4 +1,4 @@
-//! A sketch as bytes, kind 3, version 1.
+//! A sketch as bytes, kind 3, version 2.
 //!
 //! ```text
 //! u64          seed
@@ -17,7 +17,7 @@ use crate::cell::Cell;
 use crate::codec::{CodecError, Reader, Writer};
 
 const KIND: u8 = 3;
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 impl Lds {
     /// The sketch as bytes; equal contents give equal bytes.

@@ -11,7 +11,7 @@
 //! **State**: *R* rows of *C* cells of 128 bits: sum of times modulo 2⁶⁴, digest of 32 bits, packets modulo 2³²; 64 bits more if
 //! bytes are summed up. 16 *R C* bytes, and 32 per row.
 //!
-//! **Cost**: per row one hash of the flow, one of the packet if there are several cells per flow or the row samples, and one cell
+//! **Cost**: per two rows one hash of the flow; per row one of the packet if there are several cells per flow or the row samples, and one cell
 //! touched. A packet that counts *w* times costs 2 log₂ *w* additions more.
 //!
 //! **Estimate**: the packets of a flow go to *k* neighbouring cells per row, which one a hash of the packet tells, so that a

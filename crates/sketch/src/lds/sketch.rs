@@ -18,8 +18,10 @@ pub struct Lds {
 /// How one row chooses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Row {
-    /// Of the hash *h* of flows, and of the hash *h′* of packets.
-    starts: [u64; 2],
+    /// Of the hash of flows that two rows share: *h* is its upper half for rows 0, 2, …, its lower half for rows 1, 3, ….
+    flows: u64,
+    /// Of the hash *h′* of packets.
+    packets: u64,
     /// Packets are sampled whose 32 bits lie below this.
     threshold: u64,
     /// The packet matters: for the cell or for sampling.
@@ -29,9 +31,11 @@ struct Row {
 impl Row {
     fn new(params: &Params, row: usize) -> Self {
         let rate = params.rates[row];
-        let start = |purpose: u64| hash::start(hash::word(hash::start(params.seed), purpose << 32 | row as u64));
+        let seed = hash::start(params.seed);
+        let start = |purpose: u64, number: usize| hash::start(hash::word(seed, purpose << 32 | number as u64));
         Self {
-            starts: [start(1), start(2)],
+            flows: start(1, row / 2),
+            packets: start(2, row),
             threshold: ((rate * (1u64 << 32) as f64) as u64).max(1),
             asks_packet: rate < 1.0 || params.cells_per_flow > 1,
         }
@@ -92,11 +96,12 @@ impl Lds {
     pub fn update_class(&mut self, crossing: &Crossing, class: u8) {
         let cell = weighted(digest(crossing.packet), crossing.at, self.weight(class));
         let columns = self.params.columns;
-        let mut first = 0;
-        for row in &self.rows {
-            let mut column = base(row, crossing.flow, columns);
+        let (mut first, mut flow) = (0, 0);
+        for (number, row) in self.rows.iter().enumerate() {
+            flow = if number % 2 == 0 { hash::word(row.flows, crossing.flow.0) } else { flow << 32 };
+            let mut column = hash::index((flow >> 32) as u32, columns);
             if row.asks_packet {
-                let bits = hash::word(row.starts[1], crossing.packet.0);
+                let bits = hash::word(row.packets, crossing.packet.0);
                 if u64::from(bits as u32) >= row.threshold {
                     first += columns as usize;
                     continue;
@@ -151,7 +156,8 @@ impl Lds {
     /// The cells of a flow in one row, as indices.
     pub(super) fn cells_of(&self, flow: FlowId, row: usize) -> impl Iterator<Item = usize> + use<> {
         let (columns, k) = (self.params.columns, self.params.cells_per_flow);
-        let base = base(&self.rows[row], flow, columns);
+        let half = 32 * (row as u32 % 2);
+        let base = hash::index((hash::word(self.rows[row].flows, flow.0) << half >> 32) as u32, columns);
         let first = row * columns as usize;
         (base..base + k).map(move |column| first + around(column, columns) as usize)
     }
@@ -179,12 +185,6 @@ impl Lds {
         }
         Ok(())
     }
-}
-
-/// The first column of a flow, *h*(f).
-#[inline(always)]
-fn base(row: &Row, flow: FlowId, columns: u32) -> u32 {
-    hash::index((hash::word(row.starts[0], flow.0) >> 32) as u32, columns)
 }
 
 #[inline(always)]

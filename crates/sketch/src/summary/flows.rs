@@ -1,8 +1,9 @@
-//! The flows of a sender by name, as bytes: kind 5, version 1.
+//! The flows of a sender by name, as bytes: kind 5, version 2.
 //!
 //! ```text
 //! u64 n        flows, then for each
 //!   u64        id
+//!   u8         class
 //!   u64 u64    packets, bytes
 //!   u64 m      bytes of the name, then the name in UTF-8
 //! ```
@@ -10,7 +11,7 @@
 use crate::codec::{CodecError, Reader, Writer};
 use crate::estimate::{Estimate, Z95};
 use crate::lds::{Comparison, Figure, Lds, Listed, Rule};
-use dwell_types::FlowId;
+use dwell_types::{Crossing, FlowId};
 use std::collections::HashMap;
 
 /// A flow that a sender saw.
@@ -18,6 +19,8 @@ use std::collections::HashMap;
 pub struct FlowRecord {
     /// As in [`Crossing`](dwell_types::Crossing).
     pub flow: FlowId,
+    /// Its class in the sketches.
+    pub class: u8,
     /// What people call it.
     pub name: String,
     /// Packets that were sent.
@@ -35,9 +38,9 @@ pub struct FlowList {
 }
 
 pub(super) const KIND: u8 = 5;
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// A record with an empty name.
-const LEAST_RECORD: usize = 32;
+const LEAST_RECORD: usize = 33;
 
 impl FlowList {
     /// An empty list of at most so many flows.
@@ -45,20 +48,21 @@ impl FlowList {
         Self { most, ..Self::default() }
     }
 
-    /// Counts a packet; the name is asked for only where the flow is new.
-    pub fn update(&mut self, flow: FlowId, bytes: u32, name: impl FnOnce() -> String) {
+    /// Counts a packet; the name is asked for only where the flow is new, and the first packet's class is that of the flow.
+    pub fn update(&mut self, crossing: &Crossing, class: u8, name: impl FnOnce() -> String) {
+        let flow = crossing.flow;
         let number = match self.numbers.get(&flow.0) {
             Some(&number) => number,
             None if self.records.len() < self.most => {
                 self.numbers.insert(flow.0, self.records.len());
-                self.records.push(FlowRecord { flow, name: name(), packets: 0, bytes: 0 });
+                self.records.push(FlowRecord { flow, class, name: name(), packets: 0, bytes: 0 });
                 self.records.len() - 1
             }
             None => return,
         };
         let record = &mut self.records[number];
         record.packets += 1;
-        record.bytes += u64::from(bytes);
+        record.bytes += u64::from(crossing.bytes);
     }
 
     /// The flows in the order of their first packets.
@@ -78,6 +82,7 @@ impl FlowList {
         to.u64(self.records.len() as u64);
         for record in &self.records {
             to.u64(record.flow.0);
+            to.u8(record.class);
             to.u64(record.packets);
             to.u64(record.bytes);
             to.u64(record.name.len() as u64);
@@ -93,13 +98,14 @@ impl FlowList {
         let mut list = Self::new(count);
         for number in 0..count {
             let flow = FlowId(from.u64()?);
+            let class = from.u8()?;
             let (packets, bytes) = (from.u64()?, from.u64()?);
             let length = from.count(1)?;
             let name = String::from_utf8(from.bytes(length)?).map_err(|_| CodecError::Value("name of a flow"))?;
             if list.numbers.insert(flow.0, number).is_some() {
                 return Err(CodecError::Value("flow twice"));
             }
-            list.records.push(FlowRecord { flow, name, packets, bytes });
+            list.records.push(FlowRecord { flow, class, name, packets, bytes });
         }
         from.finish()?;
         Ok(list)
@@ -128,8 +134,8 @@ impl FlowMeans {
     /// counts the same, in whichever interval it was. Sketches of different kinds say nothing.
     pub fn add(&mut self, (sent, received): &(Lds, Lds), list: &FlowList) {
         let Ok(comparison) = Comparison::new(sent, received) else { return };
-        let listed: Vec<Listed> =
-            list.records().iter().map(|record| Listed { flow: record.flow, class: 0, packets: None }).collect();
+        let listed = |record: &FlowRecord| Listed { flow: record.flow, class: record.class, packets: None };
+        let listed: Vec<Listed> = list.records().iter().map(listed).collect();
         self.flows.resize(listed.len().max(self.flows.len()), Sums::default());
         for ((sums, estimate), flow) in self.flows.iter_mut().zip(comparison.joint(&listed)).zip(&listed) {
             // Numbers of packets by the row that is disturbed least: decoding them fails where a flow has several cells.

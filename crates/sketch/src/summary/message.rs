@@ -102,17 +102,60 @@ impl Message {
     }
 }
 
-/// Reads the messages of a file, whatever it holds: what is damaged gives an error, and reading goes on at the next mark.
+/// Reads the messages of a file, whatever it holds: what is damaged gives an error, and reading goes on behind it if a mark or the end of
+/// the file stands there, else at the next mark.
+///
+/// No byte is tried as part of more than two messages, however they claim to contain each other: one that no mark follows is tried only
+/// outside of damaged ones of its kind.
 #[derive(Clone, Debug)]
 pub struct Messages<'a> {
     rest: &'a [u8],
+    /// Bytes of the rest that a damaged message claims which no mark follows.
+    doubtful: usize,
 }
 
 impl<'a> Messages<'a> {
     /// The messages in these bytes.
     pub const fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes }
+        Self { rest: bytes, doubtful: 0 }
     }
+
+    /// What stands here, and how many bytes are done with.
+    fn read(&mut self) -> (Result<Message, CodecError>, usize) {
+        let (body, behind) = match message(self.rest) {
+            Ok(parts) => parts,
+            Err(error) => return (Err(error), self.next_mark()),
+        };
+        let length = HEAD + body.len();
+        let is_followed = behind.is_empty() || behind.starts_with(&MARK);
+        if !is_followed && self.doubtful > 0 {
+            return (Err(CodecError::Checksum), self.next_mark());
+        }
+        let message = Message::from_body(body);
+        if message.is_ok() || is_followed {
+            return (message, length);
+        }
+        self.doubtful = length;
+        (message, self.next_mark())
+    }
+
+    /// Bytes before the next mark that is not this one.
+    fn next_mark(&self) -> usize {
+        let mut marks = self.rest.windows(MARK.len()).skip(1);
+        marks.position(|window| window == MARK).map_or(self.rest.len(), |at| at + 1)
+    }
+}
+
+/// The body of a message, and what is behind it.
+fn message(bytes: &[u8]) -> Result<(&[u8], &[u8]), CodecError> {
+    let present = bytes.len();
+    let (head, rest) = bytes.split_first_chunk::<HEAD>().ok_or(CodecError::Length { needed: HEAD, present })?;
+    let [a, b, c, d, length @ ..] = *head;
+    if [a, b, c, d] != MARK {
+        return Err(CodecError::Magic([a, b, c, d]));
+    }
+    let length = u32::from_le_bytes(length) as usize;
+    rest.split_at_checked(length).ok_or(CodecError::Length { needed: HEAD + length, present })
 }
 
 impl Iterator for Messages<'_> {
@@ -122,25 +165,9 @@ impl Iterator for Messages<'_> {
         if self.rest.is_empty() {
             return None;
         }
-        let present = self.rest.len();
-        let read = match self.rest.split_first_chunk::<HEAD>() {
-            Some(([a, b, c, d, length @ ..], body)) if [*a, *b, *c, *d] == MARK => {
-                let length = u32::from_le_bytes(*length) as usize;
-                let message = body.get(..length).ok_or(CodecError::Length { needed: HEAD + length, present });
-                message.and_then(Message::from_body).map(|message| (message, HEAD + length))
-            }
-            Some(([a, b, c, d, ..], _)) => Err(CodecError::Magic([*a, *b, *c, *d])),
-            None => Err(CodecError::Length { needed: HEAD, present }),
-        };
-        let passed = match &read {
-            Ok((_, length)) => *length,
-            // The next mark that is not this one.
-            Err(_) => {
-                let marks = self.rest.windows(MARK.len()).skip(1);
-                marks.into_iter().position(|window| window == MARK).map_or(present, |at| at + 1)
-            }
-        };
+        let (message, passed) = self.read();
         self.rest = &self.rest[passed..];
-        Some(read.map(|(message, _)| message))
+        self.doubtful = self.doubtful.saturating_sub(passed);
+        Some(message)
     }
 }

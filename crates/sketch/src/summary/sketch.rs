@@ -71,12 +71,12 @@ impl Sketch {
         Ok(Self { lda: Lda::new(params.lda).map_err(ParamsError::Lda)?, lds })
     }
 
-    /// Takes a packet.
+    /// Takes a packet of a class of flows.
     #[inline]
-    pub fn update(&mut self, crossing: &Crossing) {
+    pub fn update(&mut self, crossing: &Crossing, class: u8) {
         self.lda.update(crossing.packet, crossing.at);
         if let Some(lds) = &mut self.lds {
-            lds.update(crossing);
+            lds.update_class(crossing, class);
         }
     }
 

@@ -1,0 +1,88 @@
+//! How much the packets of each flow count in a sketch of flows, from a file.
+
+use super::arguments::PointArguments;
+use super::log::log_flow;
+use super::points::{Point, Seen};
+use crate::Failure;
+use anyhow::{Context, Result, anyhow, bail};
+use dwell_sketch::lds::Params;
+use dwell_types::{FlowId, FlowKey, Prefix};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// The classes of flows: CSV with the columns `flow,weight`, one line for each address or prefix of a capture, or flow of a log.
+pub(super) struct Weights {
+    /// Class 0 is what no line names.
+    weights: Vec<u32>,
+    /// The first that holds one of a packet's addresses is its class.
+    prefixes: Vec<(Prefix, u8)>,
+    flows: HashMap<FlowId, u8>,
+}
+
+impl Weights {
+    /// As the file says; without one, every packet counts once.
+    pub(super) fn new(arguments: &PointArguments) -> Result<Self, Failure> {
+        let mut weights = Self { weights: vec![1], prefixes: Vec::new(), flows: HashMap::new() };
+        if let Some(path) = &arguments.weights {
+            weights.read(path, arguments)?;
+        }
+        Ok(weights)
+    }
+
+    fn read(&mut self, path: &Path, arguments: &PointArguments) -> Result<()> {
+        let name = path.display();
+        let mut reader = csv::Reader::from_path(path).with_context(|| name.to_string())?;
+        let head = reader.headers().with_context(|| name.to_string())?;
+        if head != ["flow", "weight"].as_slice() {
+            let found = head.iter().take(8).collect::<Vec<_>>().join(",");
+            bail!("{name}: line 1: expected the columns flow,weight, found '{found}'");
+        }
+        for record in reader.records() {
+            let record = record.with_context(|| name.to_string())?;
+            let line = record.position().map_or(0, csv::Position::line);
+            self.add(&record[0], &record[1], arguments).with_context(|| format!("{name}: line {line}"))?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, flow: &str, weight: &str, arguments: &PointArguments) -> Result<()> {
+        let class = self.class_of(weight)?;
+        if arguments.crossings {
+            self.flows.entry(log_flow(arguments.seed, flow)).or_insert(class);
+        } else {
+            let prefix = flow.parse().map_err(|error| anyhow!("'{flow}': {error}"))?;
+            self.prefixes.push((prefix, class));
+        }
+        Ok(())
+    }
+
+    /// The class of this weight, a new one if there is none.
+    fn class_of(&mut self, weight: &str) -> Result<u8> {
+        let known = weight.parse().ok().filter(|weight| (1..=Params::MOST_WEIGHT).contains(weight));
+        let weight =
+            known.ok_or_else(|| anyhow!("expected a weight from 1 to {}, found '{weight}'", Params::MOST_WEIGHT))?;
+        let class = self.weights.iter().position(|&other| other == weight).unwrap_or(self.weights.len());
+        if class == self.weights.len() {
+            self.weights.push(weight);
+        }
+        u8::try_from(class).map_err(|_| anyhow!("more than {} different weights", Params::MOST_CLASSES))
+    }
+
+    /// The class of a packet, which is the next one of its point.
+    pub(super) fn class(&self, seen: &Seen, point: &Point) -> u8 {
+        match point.key() {
+            Some(key) => self.class_of_key(&key),
+            None => self.flows.get(&seen.crossing.flow).copied().unwrap_or(0),
+        }
+    }
+
+    fn class_of_key(&self, key: &FlowKey) -> u8 {
+        let is_of = |prefix: &Prefix| prefix.contains(key.source) || prefix.contains(key.destination);
+        self.prefixes.iter().find(|(prefix, _)| is_of(prefix)).map_or(0, |&(_, class)| class)
+    }
+
+    /// What one packet of each class counts for.
+    pub(super) fn of_classes(&self) -> &[u32] {
+        &self.weights
+    }
+}
