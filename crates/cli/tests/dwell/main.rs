@@ -17,6 +17,8 @@ mod dart;
 mod events;
 // Two points.
 mod owd;
+// Networks.
+mod net;
 // Every method on one capture.
 mod compare;
 // Experiments.
