@@ -2,15 +2,16 @@
 //! Messages of points that sketch: any bytes, as they are, and as bodies with marks and checksums that fit.
 
 use dwell_fuzz::messages;
+use dwell_sketch::codec::{self, Kind};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
     let Some((&at, rest)) = input.split_first() else { return };
     let (sender, receiver) = rest.split_at(usize::from(at).min(rest.len()));
     messages::check(sender, receiver);
-    let whole = |body: &[u8], kind: u8| {
-        let sealed = dwell_sketch::codec::seal([&[b'd', b'w', b'e', b'l', kind, 1], body].concat());
+    let whole = |body: &[u8], kind: Kind| {
+        let sealed = codec::seal([&codec::head(kind)[..], body].concat());
         [b"next", &(sealed.len() as u32).to_le_bytes()[..], &sealed].concat()
     };
-    messages::check(&[whole(sender, 4), whole(receiver, 5)].concat(), &whole(sender, 4));
+    messages::check(&[whole(sender, Kind::Summary), whole(receiver, Kind::Flows)].concat(), &whole(sender, Kind::Summary));
 });

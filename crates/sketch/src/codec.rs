@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0..4    "dwel"
-//! 4       kind of sketch (1 delay store, 2 lossy difference aggregator, 3 lossy difference sketch)
+//! 4       kind of sketch
 //! 5       version of this kind's layout
 //! 6..n-8  the sketch, integers little-endian, floats as their IEEE 754 bits
 //! n-8..n  64-bit hash of everything before (`dwell_types::hash::bytes`, seed 0)
@@ -14,6 +14,34 @@ use std::fmt;
 const MAGIC: [u8; 4] = *b"dwel";
 const HEAD: usize = 6;
 const CHECKSUM: usize = 8;
+
+/// What bytes hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// [`crate::distribution::DelayStore`].
+    Delays = 1,
+    /// [`crate::lda::Lda`].
+    Lda = 2,
+    /// [`crate::lds::Lds`].
+    Lds = 3,
+    /// [`crate::summary::Summary`].
+    Summary = 4,
+    /// [`crate::summary::FlowList`].
+    Flows = 5,
+    /// [`crate::fridge::Fridge`].
+    Fridge = 6,
+}
+
+impl Kind {
+    /// The layout that is written, and the only one that is read.
+    const fn version(self) -> u8 {
+        match self {
+            Self::Delays | Self::Lda | Self::Lds | Self::Flows => 2,
+            Self::Summary | Self::Fridge => 1,
+        }
+    }
+}
 
 /// Why bytes are no sketch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,10 +89,8 @@ impl std::error::Error for CodecError {}
 pub(crate) struct Writer(Vec<u8>);
 
 impl Writer {
-    pub(crate) fn new(kind: u8, version: u8) -> Self {
-        let mut bytes = MAGIC.to_vec();
-        bytes.extend([kind, version]);
-        Self(bytes)
+    pub(crate) fn new(kind: Kind) -> Self {
+        Self(head(kind))
     }
 
     pub(crate) fn u8(&mut self, value: u8) {
@@ -101,7 +127,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(bytes: &'a [u8], kind: u8, version: u8) -> Result<Self, CodecError> {
+    pub(crate) fn new(bytes: &'a [u8], kind: Kind) -> Result<Self, CodecError> {
         let total = bytes.len();
         let short = CodecError::Length { needed: HEAD + CHECKSUM, present: total };
         let (body, last) = bytes.split_last_chunk::<CHECKSUM>().ok_or(short)?;
@@ -110,10 +136,10 @@ impl<'a> Reader<'a> {
         if [a, b, c, d] != MAGIC {
             return Err(CodecError::Magic([a, b, c, d]));
         }
-        if found_kind != kind {
-            return Err(CodecError::Kind { expected: kind, found: found_kind });
+        if found_kind != kind as u8 {
+            return Err(CodecError::Kind { expected: kind as u8, found: found_kind });
         }
-        if found_version != version {
+        if found_version != kind.version() {
             return Err(CodecError::Version(found_version));
         }
         if u64::from_le_bytes(*last) != checksum(body) {
@@ -133,6 +159,10 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn u8(&mut self) -> Result<u8, CodecError> {
         self.take::<1>().map(|[byte]| byte)
+    }
+
+    pub(crate) fn u32(&mut self) -> Result<u32, CodecError> {
+        self.take().map(u32::from_le_bytes)
     }
 
     pub(crate) fn u64(&mut self) -> Result<u64, CodecError> {
@@ -181,6 +211,14 @@ impl<'a> Reader<'a> {
 
 fn checksum(bytes: &[u8]) -> u64 {
     hash::bytes(hash::start(0), bytes)
+}
+
+/// What the bytes of a sketch begin with, for tests of what lies behind it.
+#[doc(hidden)]
+pub fn head(kind: Kind) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend([kind as u8, kind.version()]);
+    bytes
 }
 
 /// Puts a fitting checksum behind a body, for tests of what lies behind it.

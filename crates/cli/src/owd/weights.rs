@@ -31,7 +31,8 @@ impl Weights {
 
     fn read(&mut self, path: &Path, arguments: &PointArguments) -> Result<()> {
         let name = path.display();
-        let mut reader = csv::Reader::from_path(path).with_context(|| name.to_string())?;
+        let mut reader =
+            csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(path).with_context(|| name.to_string())?;
         let head = reader.headers().with_context(|| name.to_string())?;
         if head != ["flow", "weight"].as_slice() {
             let found = head.iter().take(8).collect::<Vec<_>>().join(",");

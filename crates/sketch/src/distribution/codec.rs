@@ -1,4 +1,4 @@
-//! A store of delays as bytes, kind 1, version 2.
+//! A store of delays as bytes.
 //!
 //! ```text
 //! u64          most bins; 2⁶⁴ − 1: no bound
@@ -13,17 +13,15 @@
 
 use super::bins::{self, COARSEST, FINEST};
 use super::store::{Cell, DelayStore, EMPTY, PARTS, Part, SINCE_FIRST, SINCE_LAST};
-use crate::codec::{CodecError, Reader, Writer};
+use crate::codec::{CodecError, Kind, Reader, Writer};
 
-const KIND: u8 = 1;
-const VERSION: u8 = 2;
 const PART_BYTES: usize = 25;
 const CELL_BYTES: usize = 24;
 
 impl DelayStore {
     /// The store as bytes; equal contents give equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut to = Writer::new(KIND, VERSION);
+        let mut to = Writer::new(Kind::Delays);
         to.u64(self.most as u64);
         to.u64(self.series.len() as u64);
         for part in self.series.iter().flatten() {
@@ -44,7 +42,7 @@ impl DelayStore {
 
     /// The store that [`DelayStore::to_bytes`] wrote. Bytes that are none give an error, whatever they are.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CodecError> {
-        let mut from = Reader::new(bytes, KIND, VERSION)?;
+        let mut from = Reader::new(bytes, Kind::Delays)?;
         let most = usize::try_from(from.u64()?).unwrap_or(usize::MAX);
         let number = from.count(PARTS * PART_BYTES)?;
         let mut series = vec![[EMPTY; PARTS]; number];

@@ -1,5 +1,7 @@
 //! What responses tell that do not find their entry.
 
+use super::codec::MOST_COUNTED;
+use crate::codec::{CodecError, Reader, Writer};
 use crate::meter::Gate;
 use crate::survival::{BANDS, Loss, Risk};
 use dwell_types::{ExchangeId, hash};
@@ -128,6 +130,39 @@ impl Censoring {
 
     pub(super) fn state_bytes(&self) -> usize {
         self.counts.capacity() * size_of::<Counts>() + self.narrow.capacity() * size_of::<(Gate, f64, u64)>()
+    }
+
+    /// Of every series its bands and the squares; then the number of narrower gates, and each with its probability and its end.
+    pub(super) fn write(&self, to: &mut Writer) {
+        for counts in &self.counts {
+            counts.last.iter().for_each(|&exchanges| to.f64(exchanges));
+            to.f64(counts.squares);
+        }
+        to.u64(self.narrow.len() as u64);
+        for &(_, p, until) in &self.narrow {
+            to.f64(p);
+            to.u64(until);
+        }
+    }
+
+    /// Reads what was written of one of the same shape; `gate` is the one that is open.
+    pub(super) fn read(mut self, gate: Gate, from: &mut Reader<'_>) -> Result<Self, CodecError> {
+        for counts in &mut self.counts {
+            for exchanges in &mut counts.last {
+                *exchanges = from.amount("number of exchanges")?;
+            }
+            counts.squares = from.amount("number of exchanges")?;
+        }
+        let narrow = from.count(16)?;
+        for _ in 0..narrow {
+            let (p, until) = (from.amount("entry probability")?, from.u64()?);
+            self.narrow.push((gate.with_probability(p), p, until));
+        }
+        let is_wrong = |&(_, p, until): &(Gate, f64, u64)| !(p > 0.0 && p <= 1.0) || until > MOST_COUNTED;
+        if narrow > MOST_NARROW || self.narrow.iter().any(is_wrong) {
+            return Err(CodecError::Value("gates"));
+        }
+        Ok(self)
     }
 
     /// The gate, which was open with probability `p`, is going to change.

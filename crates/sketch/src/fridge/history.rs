@@ -1,5 +1,7 @@
 //! What entries need not remember because all of them saw it: how many requests were inserted when, and with which probability.
 
+use super::codec::MOST_COUNTED;
+use crate::codec::{CodecError, Reader, Writer};
 use dwell_types::{Nanos, Timestamp};
 
 /// Times of every so manieth insertion, and of the latest changes of *p*.
@@ -112,6 +114,38 @@ impl History {
         }
         let later = self.inserted - first;
         later as f64 - step + (left * step - 1.0).max(0.0)
+    }
+
+    /// Checkpoints, insertions, times of the last one and of the last checkpoint; then the number of changes, and each with its step.
+    pub(super) fn write(&self, to: &mut Writer) {
+        self.checkpoints.iter().for_each(|&time| to.i64(time));
+        to.u64(self.inserted);
+        to.i64(self.last);
+        to.i64(self.began);
+        to.u64(self.changes.len() as u64);
+        for &(time, step) in &self.changes {
+            to.i64(time);
+            to.u8(step);
+        }
+    }
+
+    /// Reads what was written of one of the same shape.
+    pub(super) fn read(mut self, from: &mut Reader<'_>) -> Result<Self, CodecError> {
+        for time in &mut self.checkpoints {
+            *time = from.i64()?;
+        }
+        self.inserted = from.u64()?;
+        (self.last, self.began) = (from.i64()?, from.i64()?);
+        let changes = from.count(9)?;
+        let most = if self.changes.is_empty() { 0 } else { MOST_CHANGES };
+        if self.inserted > MOST_COUNTED || changes > most || changes == 0 && most > 0 {
+            return Err(CodecError::Value("insertions"));
+        }
+        self.changes.clear();
+        for _ in 0..changes {
+            self.changes.push((from.i64()?, from.u8()?));
+        }
+        Ok(self)
     }
 
     /// *p* changes.

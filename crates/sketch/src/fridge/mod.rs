@@ -46,6 +46,7 @@
 //! **Source**: zheng22 §3.2 (`docs/papers/zheng22-fridge.md`).
 
 mod censoring;
+mod codec;
 mod history;
 mod probability;
 mod repeated;

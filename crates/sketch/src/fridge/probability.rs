@@ -1,5 +1,6 @@
 //! The entry probability *p*, and how it is found.
 
+use crate::codec::{CodecError, Reader, Writer};
 use dwell_types::{Nanos, Timestamp};
 
 /// What older delays count at each choice.
@@ -60,6 +61,23 @@ impl EntryProbability {
             0.545_253_866_332_628_8,
         ];
         self.base * EIGHTHS[usize::from(step % 8)] / (1u64 << (step / 8)) as f64
+    }
+
+    /// What it is at step zero.
+    pub(super) fn base(self) -> f64 {
+        self.base
+    }
+
+    pub(super) fn write(self, to: &mut Writer) {
+        to.f64(self.base);
+        to.u8(self.step);
+    }
+
+    pub(super) fn read(from: &mut Reader<'_>) -> Result<Self, CodecError> {
+        let wrong = CodecError::Value("entry probability");
+        let base = Self::fixed(from.amount("entry probability")?).ok_or(wrong)?;
+        let probability = Self { step: from.u8()?, ..base };
+        if probability.step <= LAST_STEP { Ok(probability) } else { Err(wrong) }
     }
 
     /// The step below the base.
@@ -138,6 +156,37 @@ impl Profile {
         if let Some(responses) = &mut self.responses {
             *responses += exchanges;
         }
+    }
+
+    pub(super) fn write(&self, to: &mut Writer) {
+        self.delays.iter().for_each(|&weight| to.f64(weight));
+        to.f64(self.responses.unwrap_or(0.0));
+        to.u64(self.samples.into());
+        to.f64(self.admitted);
+        to.f64(self.offered);
+        to.u8(u8::from(self.began.is_some()) + 2 * u8::from(self.first.is_some()));
+        for time in [self.began, self.first, Some(self.latest)] {
+            to.i64(time.map_or(0, Timestamp::as_nanos));
+        }
+        to.f64(self.rate);
+    }
+
+    pub(super) fn read(product_limit: bool, from: &mut Reader<'_>) -> Result<Self, CodecError> {
+        let mut profile = Self::new(product_limit);
+        for weight in &mut profile.delays {
+            *weight = from.amount("weight of delays")?;
+        }
+        let responses = from.amount("number of responses")?;
+        profile.responses = product_limit.then_some(responses);
+        profile.samples = u32::try_from(from.u64()?).map_err(|_| CodecError::Value("number of samples"))?;
+        profile.admitted = from.amount("number of requests")?;
+        profile.offered = from.amount("number of requests")?;
+        let known = from.u8()?;
+        let mut time = |is_known: bool| from.i64().map(|ns| is_known.then_some(Timestamp::from_nanos(ns)));
+        (profile.began, profile.first) = (time(known & 1 != 0)?, time(known & 2 != 0)?);
+        profile.latest = time(true)?.unwrap_or(profile.latest);
+        profile.rate = from.amount("rate")?;
+        Ok(profile)
     }
 
     fn bin(delay: Nanos) -> usize {

@@ -1,6 +1,7 @@
 //! What is known of requests that were repeated, beside the entries: they are rare.
 
 use super::slot::Table;
+use crate::codec::{CodecError, Reader, Writer};
 use crate::repeats::{Tokens, byte};
 use dwell_types::Nanos;
 
@@ -61,6 +62,23 @@ impl Repeated {
         let token = if self.has_tokens { byte(token) } else { 0 };
         self.places[at] = Place { slot: slot as u32, after, token };
         true
+    }
+
+    /// Of every place its slot, the time between the requests in units of 64 ns, and a byte of the token.
+    pub(super) fn write(&self, to: &mut Writer) {
+        for place in &self.places {
+            to.u64(u64::from(place.slot) | u64::from(place.after) << 32);
+            to.u8(place.token);
+        }
+    }
+
+    /// Reads what was written of one of the same shape.
+    pub(super) fn read(mut self, from: &mut Reader<'_>) -> Result<Self, CodecError> {
+        for place in &mut self.places {
+            let both = from.u64()?;
+            *place = Place { slot: both as u32, after: (both >> 32) as u32, token: from.u8()? };
+        }
+        Ok(self)
     }
 
     /// Time from the first to the last request of a slot whose entry was repeated.

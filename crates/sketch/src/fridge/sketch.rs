@@ -1,9 +1,11 @@
 use super::censoring::Censoring;
+use super::codec::MOST_COUNTED;
 use super::history::History;
 use super::repeated::Repeated;
 use super::slot::{Entry, Layout, Table};
 use super::{EntryProbability, Profile};
 use crate::batch::{BATCH, CACHED_BYTES, Sifted};
+use crate::codec::{CodecError, Reader};
 use crate::repeats::byte;
 use crate::{Event, Exchanges, Fates, Gate, Meter, Risk, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
@@ -92,35 +94,35 @@ impl std::error::Error for FridgeError {}
 /// An (*M*, *p*)-fridge.
 #[derive(Clone, Debug)]
 pub struct Fridge {
-    exchanges: Exchanges,
-    table: Table,
-    history: History,
+    pub(super) exchanges: Exchanges,
+    pub(super) table: Table,
+    pub(super) history: History,
     /// Where repeats count.
-    repeated: Option<Repeated>,
+    pub(super) repeated: Option<Repeated>,
     /// Odd. An id is uniform already, so its product with this is a permutation of uniform values.
     slot_factor: u64,
     /// −ln(1 − 1/*M*).
     decay: f64,
-    probability: EntryProbability,
+    pub(super) probability: EntryProbability,
     /// Its value.
     present: f64,
     /// Open with this probability.
-    gate: Gate,
-    is_fixed: bool,
+    pub(super) gate: Gate,
+    pub(super) is_fixed: bool,
     /// Whether *p* is still 1 because there is room.
-    is_filling: bool,
-    profile: Profile,
-    censoring: Option<Censoring>,
+    pub(super) is_filling: bool,
+    pub(super) profile: Profile,
+    pub(super) censoring: Option<Censoring>,
     /// Insertions from one choice of *p* to the next, and when the next one is due.
-    window: u64,
-    next_choice: u64,
-    counts: Vec<Counts>,
-    latest: Timestamp,
+    pub(super) window: u64,
+    pub(super) next_choice: u64,
+    pub(super) counts: Vec<Counts>,
+    pub(super) latest: Timestamp,
 }
 
 /// What happened to the requests and responses of one series.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
+pub(super) struct Counts {
     requests: u64,
     responses: u64,
     refused: u64,
@@ -155,6 +157,26 @@ impl Tally {
 }
 
 impl Counts {
+    /// All of them, in the order of their fields.
+    pub(super) fn all(&self) -> [u64; 10] {
+        let Self { requests, responses, refused, ignored, ambiguous, resolved, evicted, expired, matched, answers } =
+            *self;
+        [requests, responses, refused, ignored, ambiguous, resolved, evicted, expired, matched, answers]
+    }
+
+    /// Reads them: as many as can be counted, and no more of a part than of the whole.
+    pub(super) fn read(from: &mut Reader<'_>) -> Result<Self, CodecError> {
+        let mut all = [0; 10];
+        for count in &mut all {
+            *count = from.u64()?;
+        }
+        let [requests, responses, refused, ignored, ambiguous, resolved, evicted, expired, matched, answers] = all;
+        if all.iter().any(|&count| count > MOST_COUNTED) || ignored > requests || answers > responses {
+            return Err(CodecError::Value("counts"));
+        }
+        Ok(Self { requests, responses, refused, ignored, ambiguous, resolved, evicted, expired, matched, answers })
+    }
+
     #[inline]
     fn add(&mut self, all: Tally, admitted: Tally) {
         self.requests += all.requests;
@@ -239,6 +261,12 @@ impl Fridge {
         }
         self.history.change(self.latest, probability.step());
         (self.probability, self.present, self.gate) = (probability, probability.value(), gate);
+    }
+
+    /// Takes up with a probability that was set before.
+    pub(super) fn restore(&mut self, probability: EntryProbability) {
+        (self.probability, self.present) = (probability, probability.value());
+        self.gate = self.gate.with_probability(self.present);
     }
 
     /// The slot where an id belongs, and its fingerprint: of the upper and the lower half of one product.

@@ -1,6 +1,7 @@
 //! Entries of a few bytes each.
 
 use super::FridgeError;
+use crate::codec::{CodecError, Reader, Writer};
 use dwell_types::{Nanos, Timestamp};
 
 /// One entry, in the lower bits of a word.
@@ -156,6 +157,10 @@ impl Layout {
             tick_bits,
             old_bits,
         })
+    }
+
+    pub(super) fn has_tokens(self) -> bool {
+        self.has_tokens
     }
 
     pub(super) fn fingerprint_bits(self) -> u32 {
@@ -337,6 +342,23 @@ impl Table {
             return self.aged_entry(Entry(rest | OLD | layout.time_field(time >> layout.old_bits)), then, now);
         }
         if layout.is_near((now >> unit).wrapping_sub(time)) { entry } else { Entry(entry.0 & !KIND) }
+    }
+
+    /// The entries one behind the other; then for every block, to which time it is aged.
+    pub(super) fn write(&self, to: &mut Writer) {
+        to.bytes(&self.bytes[..self.bytes.len() - PADDING]);
+        self.aged.iter().for_each(|&aged| to.bytes(&aged.to_le_bytes()));
+    }
+
+    /// Reads what was written of one of the same shape.
+    pub(super) fn read(mut self, tags: u16, from: &mut Reader<'_>) -> Result<Self, CodecError> {
+        self.bytes = from.bytes(self.bytes.len() - PADDING)?;
+        self.bytes.extend([0; PADDING]);
+        for aged in &mut self.aged {
+            *aged = from.u32()?;
+        }
+        let is_sound = |at| self.get(at).0 == 0 || self.tag(self.get(at)) < tags;
+        if (0..self.slots as usize).all(is_sound) { Ok(self) } else { Err(CodecError::Value("series in an entry")) }
     }
 
     /// Every open entry and its slot, as it is to be read at this time; free if it is given up by then.

@@ -1,4 +1,4 @@
-//! A sketch as bytes, kind 2, version 2.
+//! A sketch as bytes.
 //!
 //! ```text
 //! u64          seed
@@ -13,16 +13,14 @@
 
 use super::cells::Cells;
 use super::{Bank, CellSize, Lda, Params};
-use crate::codec::{CodecError, Reader, Writer};
+use crate::codec::{CodecError, Kind, Reader, Writer};
 
-const KIND: u8 = 2;
-const VERSION: u8 = 2;
 const BANK_BYTES: usize = 24;
 
 impl Lda {
     /// The sketch as bytes; equal contents give equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut to = Writer::new(KIND, VERSION);
+        let mut to = Writer::new(Kind::Lda);
         to.u64(self.params.seed);
         to.u8(self.params.cell.bytes() as u8);
         to.u64(self.packets);
@@ -41,7 +39,7 @@ impl Lda {
 
     /// The sketch that [`Lda::to_bytes`] wrote. Bytes that are none give an error, whatever they are.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CodecError> {
-        let mut from = Reader::new(bytes, KIND, VERSION)?;
+        let mut from = Reader::new(bytes, Kind::Lda)?;
         let seed = from.u64()?;
         let cell = usize::from(from.u8()?);
         let cell = CellSize::ALL.into_iter().find(|size| size.bytes() == cell).ok_or(CodecError::Value("cells"))?;

@@ -1,4 +1,4 @@
-//! A sketch as bytes, kind 3, version 2.
+//! A sketch as bytes.
 //!
 //! ```text
 //! u64          seed
@@ -14,16 +14,13 @@
 
 use super::{Lds, Params};
 use crate::cell::Cell;
-use crate::codec::{CodecError, Reader, Writer};
-
-const KIND: u8 = 3;
-const VERSION: u8 = 2;
+use crate::codec::{CodecError, Kind, Reader, Writer};
 
 impl Lds {
     /// The sketch as bytes; equal contents give equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let Params { columns, cells_per_flow, rates, weights, has_bytes, seed } = self.params();
-        let mut to = Writer::new(KIND, VERSION);
+        let mut to = Writer::new(Kind::Lds);
         to.u64(*seed);
         to.u64((*columns).into());
         to.u64((*cells_per_flow).into());
@@ -44,7 +41,7 @@ impl Lds {
 
     /// The sketch that [`Lds::to_bytes`] wrote. Bytes that are none give an error, whatever they are.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CodecError> {
-        let mut from = Reader::new(bytes, KIND, VERSION)?;
+        let mut from = Reader::new(bytes, Kind::Lds)?;
         let seed = from.u64()?;
         let columns = small(from.u64()?, "columns")?;
         let cells_per_flow = small(from.u64()?, "cells per flow")?;

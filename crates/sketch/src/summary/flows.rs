@@ -1,4 +1,4 @@
-//! The flows of a sender by name, as bytes: kind 5, version 2.
+//! The flows of a sender by name, as bytes.
 //!
 //! ```text
 //! u64 n        flows, then for each
@@ -8,7 +8,7 @@
 //!   u64 m      bytes of the name, then the name in UTF-8
 //! ```
 
-use crate::codec::{CodecError, Reader, Writer};
+use crate::codec::{CodecError, Kind, Reader, Writer};
 use crate::estimate::{Estimate, Z95};
 use crate::lds::{Comparison, Figure, Lds, Listed, Rule};
 use dwell_types::{Crossing, FlowId};
@@ -37,8 +37,6 @@ pub struct FlowList {
     most: usize,
 }
 
-pub(super) const KIND: u8 = 5;
-const VERSION: u8 = 2;
 /// A record with an empty name.
 const LEAST_RECORD: usize = 33;
 
@@ -78,7 +76,7 @@ impl FlowList {
 
     /// The list as bytes; equal contents give equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut to = Writer::new(KIND, VERSION);
+        let mut to = Writer::new(Kind::Flows);
         to.u64(self.records.len() as u64);
         for record in &self.records {
             to.u64(record.flow.0);
@@ -93,7 +91,7 @@ impl FlowList {
 
     /// The list that [`FlowList::to_bytes`] wrote. Bytes that are none give an error, whatever they are.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CodecError> {
-        let mut from = Reader::new(bytes, KIND, VERSION)?;
+        let mut from = Reader::new(bytes, Kind::Flows)?;
         let count = from.count(LEAST_RECORD)?;
         let mut list = Self::new(count);
         for number in 0..count {

@@ -1,4 +1,4 @@
-//! A summary as bytes, kind 4, version 1, and many of them one behind the other.
+//! A summary as bytes, and many of them one behind the other.
 //!
 //! ```text
 //! u64          number, counted from zero
@@ -10,8 +10,8 @@
 //!
 //! In a file each, and a list of flows, has "next" and its length as u32, little-endian, before it.
 
-use super::{FlowList, Sketch, flows};
-use crate::codec::{CodecError, Reader, Writer};
+use super::{FlowList, Sketch};
+use crate::codec::{CodecError, Kind, Reader, Writer};
 use crate::lda::Lda;
 use crate::lds::Lds;
 use dwell_types::Timestamp;
@@ -33,8 +33,6 @@ pub struct Summary {
     pub sketch: Sketch,
 }
 
-const KIND: u8 = 4;
-const VERSION: u8 = 1;
 const MARK: [u8; 4] = *b"next";
 /// Mark and length.
 const HEAD: usize = 8;
@@ -42,7 +40,7 @@ const HEAD: usize = 8;
 impl Summary {
     /// The summary as bytes; equal contents give equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut to = Writer::new(KIND, VERSION);
+        let mut to = Writer::new(Kind::Summary);
         to.u64(self.number);
         to.i64(self.start.as_nanos());
         to.i64(self.end.as_nanos());
@@ -57,7 +55,7 @@ impl Summary {
 
     /// The summary that [`Summary::to_bytes`] wrote. Bytes that are none give an error, whatever they are.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CodecError> {
-        let mut from = Reader::new(bytes, KIND, VERSION)?;
+        let mut from = Reader::new(bytes, Kind::Summary)?;
         let number = from.u64()?;
         let [start, end] = [from.i64()?, from.i64()?].map(Timestamp::from_nanos);
         let borders = [from.u64()?, from.u64()?];
@@ -96,7 +94,9 @@ impl Message {
 
     fn from_body(body: &[u8]) -> Result<Self, CodecError> {
         match Summary::from_bytes(body) {
-            Err(CodecError::Kind { found: flows::KIND, .. }) => FlowList::from_bytes(body).map(Self::Flows),
+            Err(CodecError::Kind { found, .. }) if found == Kind::Flows as u8 => {
+                FlowList::from_bytes(body).map(Self::Flows)
+            }
             summary => summary.map(Self::Summary),
         }
     }
