@@ -352,8 +352,8 @@ impl Table {
 
     /// Reads what was written of one of the same shape.
     pub(super) fn read(mut self, tags: u16, from: &mut Reader<'_>) -> Result<Self, CodecError> {
-        self.bytes = from.bytes(self.bytes.len() - PADDING)?;
-        self.bytes.extend([0; PADDING]);
+        let entries = self.bytes.len() - PADDING;
+        self.bytes[..entries].copy_from_slice(&from.bytes(entries)?);
         for aged in &mut self.aged {
             *aged = from.u32()?;
         }
