@@ -59,9 +59,7 @@ fn paper(settings: Settings) -> Vec<Event> {
 fn fridges_of_the_paper(exchanges: Exchanges) {
     let seconds = |s| Nanos::from_secs(s);
     let synthetic = Settings::fridge_synthetic(Nanos::new(4_096_000_000)).with_span(seconds(4));
-    for (name, settings) in
-        [("synthetic, 2^12 ms", synthetic), ("heavy-tailed", Settings::fridge_heavy_tailed())]
-    {
+    for (name, settings) in [("synthetic, 2^12 ms", synthetic), ("heavy-tailed", Settings::fridge_heavy_tailed())] {
         let name = format!("fridge 4096 slots, {name}");
         if is_wanted(&name) {
             let stream = paper(settings);
