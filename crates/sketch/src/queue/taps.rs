@@ -262,7 +262,8 @@ mod tests {
         let sets = [8_192, 16_384].map(|in_flight| reach(Taps::WAYS, in_flight));
         assert!(sets[0] >= 0.999 && sets[1] >= 0.99, "{sets:?}");
         let single = [8_192, 16_384].map(|in_flight| reach(1, in_flight));
-        assert!(single[0] < 0.95 && single[1] < 0.9, "{single:?}");
+        // e^(−1/8) and e^(−1/4): the chance that none of those in flight takes the same place.
+        assert!((0.87..0.89).contains(&single[0]) && (0.77..0.79).contains(&single[1]), "{single:?}");
     }
 
     #[test]
