@@ -18,9 +18,11 @@ mod compare;
 mod simulate;
 // Experiments with known truth.
 mod evaluate;
-// What the subcommands share: logs instead of packets, sizes and times on the command line, files that are whole or absent.
+// What the subcommands share: points and which way packets go between them, logs instead of packets, sizes and times on the command line, files that are whole or absent.
+mod beginning;
 mod events;
 mod output;
+mod points;
 mod units;
 
 /// Measures how long packets take and who makes them wait: passively, on real traffic, in a stated memory budget.

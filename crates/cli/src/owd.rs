@@ -1,8 +1,9 @@
 //! `dwell owd`: how long does one way take, and how much is lost? Two points, merged in the order of time.
 
-use crate::Failure;
 use crate::output::Output;
+use crate::points::{Back, Point, Seen, Ways};
 use crate::rtt::{frames_since, progress};
+use crate::{Failure, beginning};
 use anyhow::Result;
 use dwell_report::facts::{Frames, Memory, Method as MethodFacts, Parameter, Span};
 use dwell_report::json;
@@ -18,11 +19,6 @@ use std::process::ExitCode;
 mod arguments;
 pub(crate) use arguments::Arguments;
 use arguments::{Format, Method, OutputArguments, PointArguments, Step};
-// What a point saw.
-mod points;
-use points::Point;
-// What their beginnings show.
-mod beginning;
 // Comparing two points: packet by packet, or by sketches.
 mod packets;
 use packets::Packets;
@@ -40,9 +36,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn compare(arguments: &Arguments) -> Result<ExitCode, Failure> {
     arguments.check()?;
     let paths = arguments.paths();
-    let beginning = beginning::look(arguments)?;
-    let ways = &beginning.ways;
-    let open = |path, shift| Point::open(path, &arguments.point, arguments.group, ways, shift);
+    let back = if arguments.reverse { Back::Others } else { Back::None };
+    let asked = Ways { from: arguments.point.from.clone(), back };
+    let beginning = beginning::look(&paths[..1], &paths[1], &arguments.point.reading(None), asked)?;
+    let (ways, reading) = (&beginning.ways, arguments.point.reading(arguments.group));
+    let open = |path, shift| Point::open(path, &reading, ways, shift);
     let mut sender = open(&paths[0], Nanos::ZERO)?;
     let mut receiver = open(&paths[1], Nanos::new(-arguments.clock_offset.get()))?;
     let mut comparison: Box<dyn Comparison> = match arguments.method {
@@ -104,7 +102,7 @@ fn compare(arguments: &Arguments) -> Result<ExitCode, Failure> {
 /// A way to compare two points.
 trait Comparison {
     /// Takes the next packet of a point.
-    fn update(&mut self, at: At, seen: points::Seen, point: &Point);
+    fn update(&mut self, at: At, seen: Seen, point: &Point);
 
     /// A point has ended.
     fn end(&mut self, at: At);

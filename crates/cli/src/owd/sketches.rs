@@ -1,11 +1,11 @@
 //! Both points by sketches of each interval, together or apart.
 
 use super::arguments::{Arguments, FLOW_BYTES, JoinArguments, PointArguments, SKETCH_BYTES, SketchArguments};
-use super::beginning::Beginning;
-use super::points::{Back, Point, Seen, Ways};
 use super::{Answer, Comparison, Outputs, describe};
 use crate::Failure;
+use crate::beginning::Beginning;
 use crate::output::{self, Output};
+use crate::points::{Back, Point, Seen, Ways};
 use crate::rtt::progress;
 use anyhow::{Context, Result, bail};
 use dwell_report::facts::{Memory, Method as MethodFacts, Parameter, Span};
@@ -96,7 +96,8 @@ impl<'a> Sketches<'a> {
         let params = params(bytes, arguments.wants_flows().then_some(flow_bytes), &arguments.point)?;
         let flows = FlowList::new(if arguments.wants_flows() { MOST_FLOWS } else { 0 });
         let point = |shift| cutter(&params, &arguments.point, shift);
-        let points = [point(Nanos::ZERO)?, point(*delay)?];
+        let delay = Nanos::new(delay.get().saturating_sub(arguments.clock_offset.get()));
+        let points = [point(Nanos::ZERO)?, point(delay)?];
         Ok(Self {
             arguments,
             params,
@@ -179,7 +180,7 @@ pub(super) fn sketch(arguments: &SketchArguments) -> Result<ExitCode, Failure> {
     let mut flows = FlowList::new(if arguments.flows { MOST_FLOWS } else { 0 });
     let mut cutter = cutter(&params, &arguments.point, arguments.shift)?;
     let ways = Ways { from: arguments.point.from.clone(), back: Back::None };
-    let mut point = Point::open(&arguments.capture, &arguments.point, None, &ways, Nanos::ZERO)?;
+    let mut point = Point::open(&arguments.capture, &arguments.point.reading(None), &ways, Nanos::ZERO)?;
     let mut to = Output::file(&arguments.output)?;
     let progress = progress(point.progress().0);
     let mut packets = 0u64;
