@@ -6,6 +6,7 @@
 // What is answered, and what every answer says besides.
 pub mod facts;
 pub mod owd;
+pub mod queue;
 pub mod rtt;
 // From meters.
 mod answer;

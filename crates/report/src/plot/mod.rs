@@ -7,6 +7,7 @@
 // What is drawn.
 mod cdf;
 mod owd;
+mod queue;
 mod series;
 mod tradeoff;
 // Panels over time.
@@ -19,6 +20,7 @@ mod picture;
 mod render;
 
 use crate::owd::OwdReport;
+use crate::queue::QueueReport;
 use crate::rtt::{ResultLine, RttReport};
 use std::io::{self, Write};
 use std::path::Path;
@@ -64,6 +66,11 @@ pub fn write_series(reports: &[RttReport], image: Image, to: &mut impl Write) ->
 /// Draws one-way delay and loss over time with 95% bands.
 pub fn write_owd(report: &OwdReport, image: Image, to: &mut impl Write) -> io::Result<()> {
     render::write(&owd::picture(report), image, to)
+}
+
+/// Draws a queue over time with the part of its largest flow, and episodes; below, delays, or sizes of flows as estimated and as they were.
+pub fn write_queue(report: &QueueReport, image: Image, to: &mut impl Write) -> io::Result<()> {
+    render::write(&queue::picture(report), image, to)
 }
 
 /// How the error of several methods falls with memory: one panel of [`write_tradeoffs`].
