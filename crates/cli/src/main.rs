@@ -12,6 +12,8 @@ use std::process::ExitCode;
 mod rtt;
 // How long does one way take, and how much is lost?
 mod owd;
+// Who built this queue?
+mod queue;
 // Which method, in how much memory?
 mod compare;
 // Captures with known truth.
@@ -38,6 +40,7 @@ struct Arguments {
 enum Command {
     Rtt(rtt::Arguments),
     Owd(owd::Arguments),
+    Queue(queue::Arguments),
     Compare(compare::Arguments),
     Simulate(simulate::Arguments),
     Evaluate(evaluate::Arguments),
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Rtt(arguments) => rtt::run(&arguments),
         Command::Owd(arguments) => owd::run(&arguments),
+        Command::Queue(arguments) => queue::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),

@@ -13,6 +13,8 @@ mod sampled;
 mod events;
 // Two points.
 mod owd;
+// Both sides of a queue.
+mod queue;
 // Every method on one capture.
 mod compare;
 // Experiments.
