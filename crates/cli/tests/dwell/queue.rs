@@ -227,6 +227,22 @@ fn captures_that_cannot_be_are_told() {
     let foreign = dwell(&["queue", &testdata(&format!("mixed/{capture}")), &server]);
     assert!(foreign.code == 0 && foreign.err.contains("no packet was seen on both sides"), "{}", foreign.err);
     assert!(String::from_utf8(foreign.out).unwrap().contains("No packet was seen to arrive and to depart."));
+    // A second way in, which sees the same again.
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("copy.pcap.xz");
+    fs::copy(&near, &copy).unwrap();
+    let [once, twice] = [&[near.as_str()][..], &[&near, copy.to_str().unwrap()]]
+        .map(|ingress| dwell(&[&["queue"], ingress, &[&server, "--format", "json"]].concat()).ok().json());
+    assert_conserved(&twice);
+    let counts = |report: &Value| {
+        let arrivals = &report["packets"]["arrivals"];
+        ["seen", "matched", "repeated", "backwards"].map(|fate| arrivals[fate].as_u64().unwrap())
+    };
+    let ([seen, matched, repeated, backwards], twice) = (counts(&once), counts(&twice));
+    // Of equal packets that waited together, one more may have its arrival.
+    let more = twice[1] - matched;
+    assert!(more <= repeated, "{more} of {repeated}");
+    assert_eq!(twice, [2 * seen, matched + more, seen + repeated - backwards, backwards]);
     let calm = dwell(&["queue", &near, &server, "--threshold", "10s", "--longest", "20s"]).ok();
     let text = String::from_utf8(calm.out).unwrap();
     assert!(

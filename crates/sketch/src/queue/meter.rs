@@ -101,7 +101,7 @@ impl QueueMeter {
     /// A meter that has seen nothing.
     pub fn new(settings: &Settings) -> Result<Self, SettingsError> {
         let Settings { method, longest, ref params, .. } = *settings;
-        let timeline = if settings.has_timeline { Timeline::BYTES } else { 0 };
+        let timeline = if settings.has_timeline { Timeline::HEAP_BYTES } else { 0 };
         let besides = size_of::<Self>() + Self::flow_bytes(settings.flows) + timeline;
         // While the twin hands over, both are there.
         let taken = besides + Conquest::bytes(params);
@@ -227,10 +227,10 @@ impl QueueMeter {
     /// Bytes of everything, but for the comparison and the episodes that were not taken yet.
     fn bytes(&self) -> usize {
         let departures = match &self.departures {
-            Departures::Exact(exact) => exact.state_bytes(),
-            Departures::Snapshots(snapshots) => snapshots.state_bytes(),
+            Departures::Exact(exact) => exact.state_bytes() - size_of::<Exact>(),
+            Departures::Snapshots(snapshots) => snapshots.state_bytes() - size_of::<Conquest>(),
         };
-        let timeline = if self.timeline.is_some() { Timeline::BYTES } else { 0 };
+        let timeline = if self.timeline.is_some() { Timeline::HEAP_BYTES } else { 0 };
         size_of::<Self>() + departures + timeline + self.episodes.heap_bytes()
     }
 

@@ -42,8 +42,8 @@ impl Bin {
 impl Timeline {
     /// Stretches of all time, at most.
     pub const STRETCHES: usize = 512;
-    /// Bytes of everything.
-    pub const BYTES: usize = size_of::<Self>() + Self::STRETCHES * size_of::<Bin>();
+    /// Bytes on the heap.
+    pub(super) const HEAP_BYTES: usize = Self::STRETCHES * size_of::<Bin>();
     /// A microsecond: shorter ones show single packets.
     const FIRST_LENGTH: i64 = 1_000;
 
