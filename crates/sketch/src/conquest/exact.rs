@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// What truly departed between the arrival and the departure of each packet: the twin of [`super::Conquest`] whose memory has no bound but time.
 ///
 /// Remembers every departure for as long as the longest delay, in a queue of all and in one of each flow, with running sums: the sum since a moment is a
-/// difference that bisection finds. 40 bytes per departure, up to 1.5 times that while the queues have room to grow; 70 to 150 per flow.
+/// difference that bisection finds. 40 bytes per departure, up to 1.5 times that while the queues have room to grow; 70 to 120 per flow, which has room for four departures.
 #[derive(Clone, Debug)]
 pub struct Exact {
     unit: Unit,

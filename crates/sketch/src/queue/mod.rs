@@ -9,7 +9,7 @@
 //!
 //! **State**: [`Taps`] is a table of fixed size, 16 bytes per packet, in sets of 8 ways; a full set gives up its oldest packet. [`QueueMeter`] remembers every departure as long as
 //! that fits, 40 to 60 bytes each, and hands over to snapshots when it does not: what is remembered by then is put into them, so that the answers that follow need nothing from
-//! before. The flows of an episode are kept by space-saving, 121 bytes each and their names; 512 stretches of time take 12 KiB.
+//! before. The flows of an episode are kept by space-saving, 111 bytes each and their names; 512 stretches of time take 12 KiB.
 //!
 //! **Cost**: one set per packet and tap; one table operation, two bisections, and the flow's place in the episode. While an episode lasts whose flows find no room, a new one costs a walk over all that do.
 //!
@@ -18,7 +18,7 @@
 //!
 //! **Merge**: none, as for [`crate::conquest`].
 //!
-//! **Differs from the paper**: sets instead of a table of single places, which loses a tenth of the packets with an eighth of its places in use; packets that were first seen to depart are remembered where
+//! **Differs from the paper**: sets instead of a table of single places, which loses 12% of the packets where as many are under way as an eighth of its places; packets that were first seen to depart are remembered where
 //! there is room, so that taps in the wrong order and clocks apart are told from packets that came another way; arrivals of packets that do not depart expire.
 //!
 //! **Source**: conquest §2.2 (the question), §4 (taps), §6.4 (sizes of flows in the queue) (`docs/papers/conquest.md`).
