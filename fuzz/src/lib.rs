@@ -11,7 +11,7 @@ pub mod pair;
 pub mod store;
 
 // The command is no library: its readers of logs are built here once more.
-#[path = "../../crates/cli/src/owd/log.rs"]
+#[path = "../../crates/cli/src/log.rs"]
 mod crossings;
 #[path = "../../crates/cli/src/events.rs"]
 mod events;

@@ -69,10 +69,14 @@ impl Lines {
         self.record.get(column)
     }
 
+    /// The number of the line.
+    pub(crate) fn number(&self) -> u64 {
+        self.record.position().map_or(0, csv::Position::line)
+    }
+
     /// Where the line stands, for errors.
     pub(crate) fn place(&self) -> String {
-        let line = self.record.position().map_or(0, csv::Position::line);
-        format!("{}: line {line}", self.path.display())
+        format!("{}: line {}", self.path.display(), self.number())
     }
 
     /// Whether it was asked to stop before the end.

@@ -14,6 +14,8 @@ use std::process::ExitCode;
 mod rtt;
 // How long does one way take, and how much is lost?
 mod owd;
+// Who built this queue?
+mod queue;
 // Which routers of a network to instrument, and who measures what?
 mod net;
 // Which method, in how much memory?
@@ -22,10 +24,13 @@ mod compare;
 mod simulate;
 // Experiments with known truth.
 mod evaluate;
-// What the subcommands share: logs instead of packets, sizes and times on the command line, files that are whole or absent, and how
-// a run is ended.
+// What the subcommands share: points and which way packets go between them, logs instead of packets, sizes and times on the command line,
+// files that are whole or absent, and how a run is ended.
+mod beginning;
 mod events;
+mod log;
 mod output;
+mod points;
 mod signals;
 mod units;
 
@@ -42,6 +47,7 @@ struct Arguments {
 enum Command {
     Rtt(rtt::Arguments),
     Owd(owd::Arguments),
+    Queue(queue::Arguments),
     Net(net::Arguments),
     Compare(compare::Arguments),
     Simulate(simulate::Arguments),
@@ -83,6 +89,7 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Rtt(arguments) => rtt::run(&arguments, &signals),
         Command::Owd(arguments) => owd::run(&arguments, &signals),
+        Command::Queue(arguments) => queue::run(&arguments, &signals),
         Command::Net(arguments) => net::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments, &signals),
         Command::Simulate(arguments) => simulate::run(&arguments),

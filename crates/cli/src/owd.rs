@@ -1,9 +1,10 @@
 //! `dwell owd`: how long does one way take, and how much is lost? Two points, merged in the order of time.
 
-use crate::Failure;
 use crate::output::Output;
+use crate::points::{Back, Point, Seen, Ways};
 use crate::rtt::{frames_since, progress};
 use crate::signals::Signals;
+use crate::{Failure, beginning};
 use anyhow::Result;
 use dwell_report::facts::{Frames, Memory, Method as MethodFacts, Parameter, Span};
 use dwell_report::json;
@@ -19,12 +20,6 @@ use std::process::ExitCode;
 mod arguments;
 pub(crate) use arguments::Arguments;
 use arguments::{Format, Method, OutputArguments, PointArguments, Step};
-// What a point saw, in a capture or in a log.
-mod log;
-mod points;
-use points::Point;
-// What their beginnings show.
-mod beginning;
 // What packets of each flow count.
 mod weights;
 // Comparing two points: packet by packet, or by sketches.
@@ -44,9 +39,12 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
 fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     arguments.check()?;
     let paths = arguments.paths();
-    let beginning = beginning::look(arguments, signals.stop())?;
-    let ways = &beginning.ways;
-    let open = |path, shift| Point::open(path, &arguments.point, arguments.group, ways, shift, signals.stop());
+    let back = if arguments.reverse { Back::Others } else { Back::None };
+    let asked = Ways { from: arguments.point.from.clone(), back };
+    let stop = signals.stop();
+    let beginning = beginning::look(&paths[..1], &paths[1], &arguments.point.reading(None), asked, stop)?;
+    let (ways, reading) = (&beginning.ways, arguments.point.reading(arguments.group));
+    let open = |path, shift| Point::open(path, &reading, ways, shift, stop);
     let mut sender = open(&paths[0], Nanos::ZERO)?;
     let mut receiver = open(&paths[1], Nanos::new(-arguments.clock_offset.get()))?;
     let mut comparison: Box<dyn Comparison> = match arguments.method {
@@ -121,7 +119,7 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
 /// A way to compare two points.
 trait Comparison {
     /// Takes the next packet of a point.
-    fn update(&mut self, at: At, seen: points::Seen, point: &Point);
+    fn update(&mut self, at: At, seen: Seen, point: &Point);
 
     /// A point has ended.
     fn end(&mut self, at: At);

@@ -7,6 +7,7 @@
 pub mod facts;
 pub mod net;
 pub mod owd;
+pub mod queue;
 pub mod rtt;
 // From meters.
 mod answer;

@@ -49,8 +49,9 @@ pub mod mpe;
 pub mod rli;
 // What one point tells another, interval by interval.
 pub mod summary;
-// Who built a queue.
+// Who built a queue: snapshots of flows; then packet by packet and episode by episode.
 pub mod conquest;
+pub mod queue;
 // Sketches as bytes.
 pub mod codec;
 // Pieces that the methods share.

@@ -46,6 +46,11 @@ impl<E: Entry> Table<E> {
     /// The least bytes for a table that measures something.
     pub(crate) const LEAST_BYTES: usize = LEAST_SLOTS * Self::SLOT_BYTES + WINDOW;
 
+    /// Bytes of a table of so many slots.
+    pub(crate) const fn bytes_of(slots: usize) -> usize {
+        (if slots < WINDOW { WINDOW } else { slots }) * Self::SLOT_BYTES + WINDOW
+    }
+
     /// Slots of a table of at most so many bytes, and the entries that they may hold.
     pub(crate) fn fitting(bytes: usize) -> (usize, usize) {
         let slots = bytes.saturating_sub(WINDOW) / Self::SLOT_BYTES;

@@ -138,6 +138,57 @@ proptest! {
     }
 }
 
+proptest! {
+    /// A sketch that goes on where its twin is answers as one that saw everything, however it is emptied and whatever the groups.
+    #[test]
+    fn a_sketch_goes_on_after_its_twin(
+        departures in any_departures(),
+        part in 0usize..200,
+        cyclic in any::<bool>(),
+        rule in prop::sample::select(&ALL_RULES[..]),
+    ) {
+        let cleaning = if cyclic { Cleaning::Cyclic } else { Cleaning::Epochs };
+        let params = Params { windows: vec![Nanos::new(7), Nanos::new(35)], cleaning, ..small(8, 7, rule) };
+        let mut exact = Exact::new(Nanos::new(1_000_000), params.unit, params.culprit);
+        let mut all = Conquest::new(&params).unwrap();
+        let (before, after) = departures.split_at(part.min(departures.len()));
+        for departure in before {
+            let most = exact.bytes_after(departure.flow);
+            exact.update(departure);
+            prop_assert!(exact.state_bytes() <= most);
+            all.update(departure);
+        }
+        let mut sketch = Conquest::after(&exact, &params).unwrap();
+        prop_assert_eq!(sketch.state_bytes(), Conquest::bytes(&params));
+        for departure in after {
+            prop_assert_eq!(sketch.update(departure), all.update(departure));
+        }
+        // What was incomplete before, the twin tells by what it remembers and a sketch by windows.
+        prop_assert_eq!((sketch.counts().packets, sketch.counts().unknown), (all.counts().packets, all.counts().unknown));
+    }
+
+    /// What the twin has forgotten by then makes answers incomplete: those that are complete are as if all had been seen.
+    #[test]
+    fn what_was_forgotten_is_not_taken_for_nothing(departures in any_departures(), part in 0usize..200, longest in 0i64..100) {
+        let params = small(8, 20, Rule::Interpolated);
+        let mut exact = Exact::new(Nanos::new(longest), params.unit, params.culprit);
+        let mut all = Conquest::new(&params).unwrap();
+        let (before, after) = departures.split_at(part.min(departures.len()));
+        for departure in before {
+            exact.update(departure);
+            all.update(departure);
+        }
+        let mut sketch = Conquest::after(&exact, &params).unwrap();
+        for departure in after {
+            let (found, expected) = (sketch.update(departure), all.update(departure));
+            if let Some((found, expected)) = found.zip(expected).filter(|(found, _)| found.is_complete) {
+                // Of the window in which memory begins, the part that is not remembered is not there to be interpolated.
+                prop_assert!(expected.is_complete && found.queue_size <= expected.queue_size, "{found:?} {expected:?}");
+            }
+        }
+    }
+}
+
 /// Three groups find in windows of 1, 8 and 64 ns what departed in up to 448 ns: exactly, with one packet per nanosecond.
 #[test]
 fn groups_meet_where_windows_begin() {

@@ -2,9 +2,11 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
+use crate::points::Reading;
 use crate::rtt::KeyChoice;
 use crate::{Failure, output};
 use clap::{Args, Subcommand, ValueEnum};
+use dwell_observe::crossing::Settings;
 use dwell_observe::group::Grouping;
 use dwell_report::plot::Image;
 use dwell_types::{Nanos, Prefix};
@@ -53,6 +55,13 @@ impl OutputArguments {
 }
 
 impl PointArguments {
+    /// How packets are told apart.
+    pub(super) fn reading(&self, group: Option<Grouping>) -> Reading {
+        let names =
+            Settings { key: self.key.into(), nat: self.nat, payload_bytes: self.payload_bytes, group, seed: self.seed };
+        Reading { is_log: self.crossings, names }
+    }
+
     /// The length of an interval.
     pub(super) fn interval(&self) -> Nanos {
         self.interval.unwrap_or(Nanos::from_secs(1))

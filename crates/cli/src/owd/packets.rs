@@ -1,9 +1,9 @@
 //! Both points packet by packet.
 
 use super::arguments::{Arguments, Method};
-use super::points::{Point, Seen, Ways};
 use super::{Answer, Comparison, describe};
 use crate::Failure;
+use crate::points::{Point, Seen, Ways};
 use dwell_report::facts::Parameter;
 use dwell_report::owd::{ClockOffset, Flow, Interval, Line};
 use dwell_sketch::owd::{OwdMeter, Point as At, Settings, SettingsError};

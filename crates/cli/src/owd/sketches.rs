@@ -1,12 +1,12 @@
 //! Both points by sketches of each interval, together or apart.
 
 use super::arguments::{Arguments, FLOW_BYTES, JoinArguments, PointArguments, SKETCH_BYTES, SketchArguments};
-use super::beginning::Beginning;
-use super::points::{Back, Point, Seen, Ways};
 use super::weights::Weights;
 use super::{Answer, Comparison, Outputs, describe};
 use crate::Failure;
+use crate::beginning::Beginning;
 use crate::output::{self, Output};
+use crate::points::{Back, Point, Seen, Ways};
 use crate::rtt::progress;
 use crate::signals::Signals;
 use anyhow::{Context, Result, bail};
@@ -112,7 +112,8 @@ impl<'a> Sketches<'a> {
         let params = params(bytes, arguments.wants_flows().then_some(flow_bytes), &weights, &arguments.point)?;
         let flows = FlowList::new(if arguments.wants_flows() { MOST_FLOWS } else { 0 });
         let point = |shift| cutter(&params, &arguments.point, shift);
-        let points = [point(Nanos::ZERO)?, point(*delay)?];
+        let delay = Nanos::new(delay.get().saturating_sub(arguments.clock_offset.get()));
+        let points = [point(Nanos::ZERO)?, point(delay)?];
         Ok(Self {
             arguments,
             params,
@@ -202,7 +203,8 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     let mut flows = FlowList::new(if arguments.flows { MOST_FLOWS } else { 0 });
     let mut cutter = cutter(&params, &arguments.point, arguments.shift)?;
     let ways = Ways { from: arguments.point.from.clone(), back: Back::None };
-    let mut point = Point::open(&arguments.capture, &arguments.point, None, &ways, Nanos::ZERO, signals.stop())?;
+    let reading = arguments.point.reading(None);
+    let mut point = Point::open(&arguments.capture, &reading, &ways, Nanos::ZERO, signals.stop())?;
     let mut to = Output::file(&arguments.output)?;
     let progress = progress(point.progress().0);
     let mut packets = 0u64;

@@ -1,9 +1,9 @@
 //! How much the packets of each flow count in a sketch of flows, from a file.
 
 use super::arguments::PointArguments;
-use super::log::log_flow;
-use super::points::{Point, Seen};
 use crate::Failure;
+use crate::log::log_flow;
+use crate::points::{Point, Seen};
 use anyhow::{Context, Result, anyhow, bail};
 use dwell_sketch::lds::Params;
 use dwell_types::{FlowId, FlowKey, Prefix};

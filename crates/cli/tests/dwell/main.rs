@@ -17,6 +17,8 @@ mod dart;
 mod events;
 // Two points.
 mod owd;
+// Both sides of a queue.
+mod queue;
 // Networks.
 mod net;
 // Every method on one capture.

@@ -13,18 +13,18 @@ const SECOND: i64 = 1_000_000_000;
 
 /// What the line did with a packet, in nanoseconds.
 #[derive(Clone)]
-struct Packet {
-    is_out: bool,
+pub(crate) struct Packet {
+    pub(crate) is_out: bool,
     flow: String,
-    bytes: u64,
-    sent: i64,
+    pub(crate) bytes: u64,
+    pub(crate) sent: i64,
     /// `None` if it was dropped.
-    delay: Option<i64>,
+    pub(crate) delay: Option<i64>,
     error: i64,
 }
 
 /// The packets between clients and servers. What neighbours say to each other, by local addresses, is not measured.
-fn packets() -> Vec<Packet> {
+pub(crate) fn packets() -> Vec<Packet> {
     let file = std::fs::File::open(testdata("one-way/truth.csv.zst")).unwrap();
     let mut reader = csv::Reader::from_reader(zstd::Decoder::new(file).unwrap());
     let head = reader.headers().unwrap().clone();

@@ -8,6 +8,7 @@
 mod cdf;
 mod owd;
 mod plan;
+mod queue;
 mod series;
 mod tradeoff;
 // Panels over time.
@@ -21,6 +22,7 @@ mod render;
 
 use crate::net::PlanReport;
 use crate::owd::OwdReport;
+use crate::queue::QueueReport;
 use crate::rtt::{ResultLine, RttReport};
 use std::io::{self, Write};
 use std::path::Path;
@@ -71,6 +73,11 @@ pub fn write_owd(report: &OwdReport, image: Image, to: &mut impl Write) -> io::R
 /// Draws probe hops and lengths of segments against instrumented routers, a curve per strategy.
 pub fn write_plans(reports: &[PlanReport], image: Image, to: &mut impl Write) -> io::Result<()> {
     render::write(&plan::picture(reports), image, to)
+}
+
+/// Draws a queue over time with the part of its largest flow, and episodes; below, delays, or sizes of flows as estimated and as they were.
+pub fn write_queue(report: &QueueReport, image: Image, to: &mut impl Write) -> io::Result<()> {
+    render::write(&queue::picture(report), image, to)
 }
 
 /// How the error of several methods falls with memory: one panel of [`write_tradeoffs`].

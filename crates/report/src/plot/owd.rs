@@ -38,7 +38,7 @@ pub(super) fn picture(report: &OwdReport) -> Picture {
     let top = TOP + BETWEEN;
     delay(intervals, &time, (top, top + tall * DELAY_SHARE), &mut picture);
     loss(intervals, &time, (top + tall * DELAY_SHARE + BETWEEN, BOTTOM), &mut picture);
-    steps::times(&time, &mut picture);
+    steps::times(&time, BOTTOM, &mut picture);
     picture
 }
 

@@ -45,6 +45,8 @@ pub(super) const MORE_LOOKS: [Look; 8] = [
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Marker {
+    /// Small, where there are many.
+    Dot,
     Circle,
     Ring,
     Cross,
@@ -133,6 +135,10 @@ impl Picture {
 
     pub(super) fn mark(&mut self, at: Place, look: Look) {
         self.shapes.push(Shape::Mark { at, marker: look.marker, colour: look.colour });
+    }
+
+    pub(super) fn dot(&mut self, at: Place, colour: Colour) {
+        self.shapes.push(Shape::Mark { at, marker: Marker::Dot, colour });
     }
 
     pub(super) fn text(&mut self, at: Place, text: impl Into<String>, size: f64, colour: Colour, align: Align) {

@@ -179,6 +179,7 @@ fn mark<B: DrawingBackend>(to: &mut B, (x, y): Place, marker: Marker, colour: Co
         ends.iter().try_for_each(|&(dx, dy)| to.draw_path(around(radius, &[(-dx, -dy), (dx, dy)]), &style))
     };
     let drawn = match marker {
+        Marker::Dot => to.draw_circle(units((x, y)), (1.6 * UNITS) as u32, &filled, true),
         Marker::Circle => to.draw_circle(units((x, y)), (4.2 * UNITS) as u32, &filled, true),
         Marker::Ring => to
             .draw_circle(units((x, y)), (4.4 * UNITS) as u32, &filled, true)

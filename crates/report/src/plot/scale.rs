@@ -130,9 +130,12 @@ impl TimeScale {
         self.start + share.clamp(0.0, 1.0) * (self.end - self.start)
     }
 
-    /// At most eight ticks at round times of day, or days.
+    /// At most eight ticks at round times of day, or days; below three seconds at round times since the start.
     pub(super) fn ticks(&self) -> Vec<Tick> {
         const SECOND: i64 = 1_000_000_000;
+        if self.to.saturating_sub(self.from) < 3 * SECOND {
+            return self.ticks_since_start();
+        }
         const STEPS: [i64; 21] = [
             1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400, 604_800,
             2_592_000, 31_536_000,
@@ -156,6 +159,17 @@ impl TimeScale {
             at = next;
         }
         ticks
+    }
+
+    fn ticks_since_start(&self) -> Vec<Tick> {
+        const TICKS: f64 = 8.0;
+        let span = self.to - self.from;
+        let step = (round_up(span as f64 / TICKS) as i64).max(1);
+        let tick = |since: i64| Tick {
+            place: self.place(self.from + since),
+            label: Some(if since == 0 { "0".to_owned() } else { format!("+{}", round_time(since as f64)) }),
+        };
+        (0..=span / step).map(|number| tick(number * step)).collect()
     }
 }
 
@@ -190,6 +204,9 @@ mod tests {
         let scale = TimeScale::new(at(0), at(600), 0.0, 100.0);
         assert_eq!(labels(scale.ticks()), ["22:14", "22:16", "22:18", "22:20", "22:22"]);
         assert_eq!(labels(TimeScale::new(at(0), at(3), 0.0, 1.0).ticks()).len(), 4);
+        let short = TimeScale::new(at(0) + 7, at(0) + 7 + 1_600_000, 0.0, 8.0);
+        assert_eq!(labels(short.ticks())[..3], ["0", "+200 µs", "+400 µs"]);
+        assert_eq!((short.ticks().len(), short.ticks()[8].place), (9, 8.0));
         assert!(labels(TimeScale::new(i64::MIN, i64::MAX, 0.0, 1.0).ticks()).len() < 400);
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn picture(reports: &[RttReport]) -> Picture {
         picture.heading((LEFT, top - 12.0), line.name(), 13.0);
         panel(line, reports, &time, (top, top + tall), &mut picture);
     }
-    steps::times(&time, &mut picture);
+    steps::times(&time, BOTTOM, &mut picture);
     picture
 }
 

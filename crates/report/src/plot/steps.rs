@@ -57,9 +57,14 @@ fn runs<T: Copy>(course: &Course<T>) -> Vec<Vec<(Span, Estimate<T>)>> {
     runs
 }
 
+/// The grid of a panel over time and the labels of its values.
+pub(super) fn axes(ticks: &[Tick], time: &TimeScale, ends: Place, picture: &mut Picture) {
+    grid(ticks, &time.ticks(), ends, picture);
+}
+
 /// The grid of a panel and the labels of its values.
-pub(super) fn axes(ticks: &[Tick], time: &TimeScale, (top, bottom): Place, picture: &mut Picture) {
-    for tick in time.ticks() {
+pub(super) fn grid(ticks: &[Tick], across: &[Tick], (top, bottom): Place, picture: &mut Picture) {
+    for tick in across {
         picture.line((tick.place, top), (tick.place, bottom), FAINT_GRID, 1.0);
     }
     for tick in ticks {
@@ -77,12 +82,17 @@ pub(super) fn axes(ticks: &[Tick], time: &TimeScale, (top, bottom): Place, pictu
     picture.line((LEFT, bottom), (RIGHT, bottom), QUIET, 1.25);
 }
 
-/// The labels of the axis of time, below the last panel.
-pub(super) fn times(time: &TimeScale, picture: &mut Picture) {
-    for tick in time.ticks() {
-        if let Some(label) = tick.label {
-            picture.line((tick.place, BOTTOM), (tick.place, BOTTOM + 6.0), QUIET, 1.0);
-            picture.text((tick.place, BOTTOM + 17.0), label, 12.5, INK, Align::Centre);
+/// The labels of the axis of time, below a panel.
+pub(super) fn times(time: &TimeScale, bottom: f64, picture: &mut Picture) {
+    labels(&time.ticks(), bottom, picture);
+}
+
+/// The labels of an axis below a panel.
+pub(super) fn labels(ticks: &[Tick], bottom: f64, picture: &mut Picture) {
+    for tick in ticks {
+        if let Some(label) = &tick.label {
+            picture.line((tick.place, bottom), (tick.place, bottom + 6.0), QUIET, 1.0);
+            picture.text((tick.place, bottom + 17.0), label.clone(), 12.5, INK, Align::Centre);
         }
     }
 }

@@ -1,4 +1,4 @@
-use super::{Conquest, ConquestError, Counter, Params};
+use super::{Conquest, ConquestError, Counter, Culprit, Params};
 use dwell_types::Nanos;
 
 /// From here on Count-Min has columns enough, and costs a fraction of the time.
@@ -35,5 +35,76 @@ impl Params {
         let finished = i64::from(base.finished());
         let window = longest.get() / finished + i64::from(longest.get() % finished != 0);
         Ok(Self { windows: vec![Nanos::new(window.max(1))], counter, ..base })
+    }
+
+    /// Snapshots for delays from the culprits' *τ* to `longest`, in so many bytes: 16 of each of several lengths of windows, the first a quarter of *τ*, each other one
+    /// 4 times as long as the one before (more where that takes too many lengths). Count-Min with conservative update. Where the bytes are too few, 8 of each, and then as
+    /// [`Params::budget`].
+    pub fn for_queue(bytes: usize, culprit: Culprit, longest: Nanos, seed: u64) -> Result<Self, ConquestError> {
+        /// The paper's; with fewer, less of everything is better.
+        const LEAST_COLUMNS: usize = 8;
+        for snapshots in [16, 8] {
+            let base = Self { culprit, ..Self::new(snapshots, longest, 1, seed) };
+            let windows = windows(culprit.delay, longest, &base);
+            let of = |columns| Counter::CountMin { rows: ROWS, columns, is_conservative: true };
+            let params = |columns| Self { windows: windows.clone(), counter: of(columns), ..base.clone() };
+            let fixed = Conquest::bytes(&params(0));
+            let column = Conquest::bytes(&params(1)) - fixed;
+            let most = Self::MOST_COUNTERS as usize / (ROWS * snapshots) as usize;
+            let columns = (bytes.saturating_sub(fixed) / column).min(most);
+            if columns >= LEAST_COLUMNS {
+                return Ok(params(columns as u32));
+            }
+        }
+        Ok(Self { culprit, ..Self::budget(bytes, longest, seed)? })
+    }
+}
+
+/// Windows that grow from a quarter of a delay, by the least factor with which the last ones reach back far enough.
+fn windows(delay: Nanos, longest: Nanos, params: &Params) -> Vec<Nanos> {
+    let reach = |window: i64| window.saturating_mul(params.finished().into());
+    let first = (delay.get() / 4).clamp(1, Params::LONGEST_WINDOW.get());
+    let growing = |factor: i64| {
+        let (mut windows, mut last) = (vec![first], first);
+        while reach(last) < longest.get() && windows.len() < Params::MOST_GROUPS {
+            last = last.saturating_mul(factor);
+            windows.push(last);
+        }
+        windows.retain(|&window| window <= Params::LONGEST_WINDOW.get());
+        windows
+    };
+    // The windows before reach back at least as far as one of the next kind lasts, however they are cleaned.
+    let most = i64::from(params.snapshots) - 1;
+    let all = [4, most / 2, most].map(growing);
+    let reaches = |windows: &&Vec<i64>| windows.last().is_some_and(|&last| reach(last) >= longest.get());
+    let windows = all.iter().find(reaches).unwrap_or(&all[2]);
+    windows.iter().map(|&window| Nanos::new(window)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conquest::Cleaning;
+
+    #[test]
+    fn windows_reach_from_a_part_of_a_short_delay_to_the_longest() {
+        for (delay, longest) in
+            [(1_000_000, 1_000_000_000), (800_000, 6_400_000), (50_000, 3_600_000_000_000), (50, 20)]
+        {
+            let culprit = Culprit { share: 0.01, delay: Nanos::new(delay) };
+            let params = Params::for_queue(1 << 20, culprit, Nanos::new(longest), 1).unwrap();
+            let sketch = Conquest::new(&params).unwrap();
+            assert!(params.longest() >= Nanos::new(longest), "{params:?}");
+            assert_eq!(params.windows[0], Nanos::new((delay / 4).max(1)));
+            let bytes = sketch.state_bytes();
+            assert!(bytes == Conquest::bytes(&params) && bytes <= 1 << 20 && bytes > 1_000_000, "{bytes}");
+            for cleaning in [Cleaning::Epochs, Cleaning::Cyclic] {
+                let few = Params::for_queue(12 << 10, culprit, Nanos::new(longest), 1).unwrap();
+                assert!(Conquest::bytes(&few) <= 12 << 10 && Conquest::new(&Params { cleaning, ..few }).is_ok());
+            }
+        }
+        let small =
+            Params::for_queue(2 << 10, Params::new(8, Nanos::new(6_400_000), 1, 0).culprit, Nanos::new(6_400_000), 1);
+        assert_eq!(small.unwrap().windows.len(), 1);
     }
 }

@@ -1,21 +1,22 @@
 use super::sketch::{Clock, nanos};
 use super::{Counts, Culprit, Queued, Unit};
+use crate::table::{Entry, Place, Table};
 use dwell_types::{Departure, FlowId, Nanos};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// What truly departed between the arrival and the departure of each packet: the twin of [`super::Conquest`] whose memory has no bound but time.
 ///
 /// Remembers every departure for as long as the longest delay, in a queue of all and in one of each flow, with running sums: the sum since a moment is a
-/// difference that bisection finds.
+/// difference that bisection finds. 40 bytes per departure, up to 1.5 times that while the queues have room to grow; 70 to 120 per flow, which has room for four departures.
 #[derive(Clone, Debug)]
 pub struct Exact {
     unit: Unit,
     culprit: Culprit,
     longest: Nanos,
     all: Sums,
-    flows: BTreeMap<FlowId, Sums>,
     /// The flows of `all`.
     order: VecDeque<FlowId>,
+    flows: Flows,
     clock: Clock,
     counts: Counts,
 }
@@ -29,6 +30,8 @@ struct Sums {
 }
 
 impl Sums {
+    const ENTRY_BYTES: usize = size_of::<(i64, u64)>();
+
     fn add(&mut self, at: i64, size: u32) {
         let sum = self.departed.back().map_or(self.before, |&(_, sum)| sum);
         self.departed.push_back((at, sum + u64::from(size)));
@@ -46,6 +49,124 @@ impl Sums {
         let before = if earlier == 0 { self.before } else { self.departed[earlier - 1].1 };
         self.departed.back().map_or(self.before, |&(_, sum)| sum) - before
     }
+
+    fn bytes(&self) -> usize {
+        self.departed.capacity() * Self::ENTRY_BYTES
+    }
+}
+
+/// How many more places something of this length and capacity gets when the next one comes.
+const fn growth(len: usize, capacity: usize) -> usize {
+    match (len < capacity, len / 2) {
+        (true, _) => 0,
+        (false, 0..LEAST) => LEAST,
+        (false, half) => half,
+    }
+}
+
+const LEAST: usize = 4;
+
+/// The departures of each flow that is remembered.
+#[derive(Clone, Debug)]
+struct Flows {
+    numbers: Table<Number>,
+    sums: Vec<Sums>,
+    /// Numbers of `sums` that no flow has, with room for all.
+    free: Vec<u32>,
+    /// Bytes of the queues in `sums`.
+    bytes: usize,
+}
+
+/// Which sums are those of a flow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Number {
+    flow: u64,
+    number: u32,
+}
+
+impl Entry for Number {
+    #[inline]
+    fn key(&self) -> u64 {
+        self.flow
+    }
+}
+
+impl Flows {
+    const NUMBER_BYTES: usize = size_of::<Sums>() + size_of::<u32>();
+
+    fn new() -> Self {
+        const FIRST_SLOTS: usize = 16;
+        Self { numbers: Table::new(FIRST_SLOTS, usize::MAX), sums: Vec::new(), free: Vec::new(), bytes: 0 }
+    }
+
+    /// Adds a departure of a flow, and gives what of it departed since a moment.
+    fn add(&mut self, flow: FlowId, at: i64, size: u32, since: i64) -> u64 {
+        let number = self.number(flow);
+        let sums = &mut self.sums[number];
+        let more = growth(sums.departed.len(), sums.departed.capacity());
+        if more > 0 {
+            self.bytes -= sums.bytes();
+            sums.departed.reserve_exact(more);
+            self.bytes += sums.bytes();
+        }
+        sums.add(at, size);
+        sums.since(since)
+    }
+
+    fn number(&mut self, flow: FlowId) -> usize {
+        let mut place = self.numbers.find(flow.0);
+        if let Place::Vacant(_) = place
+            && self.numbers.is_full()
+        {
+            self.numbers.grow();
+            place = self.numbers.find(flow.0);
+        }
+        match place {
+            Place::Found(at) => self.numbers.get(at).number as usize,
+            Place::Vacant(at) => {
+                let number = self.free.pop().unwrap_or_else(|| self.next_number());
+                self.numbers.put(at, Number { flow: flow.0, number });
+                number as usize
+            }
+        }
+    }
+
+    fn next_number(&mut self) -> u32 {
+        let more = growth(self.sums.len(), self.sums.capacity());
+        self.sums.reserve_exact(more);
+        self.free.reserve_exact(self.sums.capacity());
+        self.sums.push(Sums::default());
+        self.sums.len() as u32 - 1
+    }
+
+    fn forget_first(&mut self, flow: FlowId) {
+        let Place::Found(at) = self.numbers.find(flow.0) else { return };
+        let number = self.numbers.get(at).number;
+        let sums = &mut self.sums[number as usize];
+        sums.forget_first();
+        if sums.departed.is_empty() {
+            self.bytes -= sums.bytes();
+            *sums = Sums::default();
+            self.numbers.remove(at);
+            self.free.push(number);
+        }
+    }
+
+    /// Bytes that come on top when a flow has one more departure.
+    fn growth_bytes(&self, flow: FlowId) -> usize {
+        if let Place::Found(at) = self.numbers.find(flow.0) {
+            let departed = &self.sums[self.numbers.get(at).number as usize].departed;
+            return growth(departed.len(), departed.capacity()) * Sums::ENTRY_BYTES;
+        }
+        let table = if self.numbers.is_full() { self.numbers.bytes() } else { 0 };
+        let numbers = if self.free.is_empty() { growth(self.sums.len(), self.sums.capacity()) } else { 0 };
+        table + numbers * Self::NUMBER_BYTES + LEAST * Sums::ENTRY_BYTES
+    }
+
+    fn bytes(&self) -> usize {
+        let numbers = self.sums.capacity() * size_of::<Sums>() + self.free.capacity() * size_of::<u32>();
+        self.bytes + self.numbers.bytes() + numbers
+    }
 }
 
 impl Exact {
@@ -56,8 +177,8 @@ impl Exact {
             culprit,
             longest,
             all: Sums::default(),
-            flows: BTreeMap::new(),
             order: VecDeque::new(),
+            flows: Flows::new(),
             clock: Clock::new(),
             counts: Counts::default(),
         }
@@ -66,34 +187,54 @@ impl Exact {
     /// As [`super::Conquest::update`].
     pub fn update(&mut self, departure: &Departure) -> Option<Queued> {
         let departed = self.clock.advance(departure.departed, &mut self.counts);
-        let from = departed.saturating_sub(self.longest.get().max(0));
+        let from = self.remembers_from();
         self.forget_before(from);
         let size = self.unit.of(departure);
+        let more = growth(self.order.len(), self.order.capacity());
+        self.order.reserve_exact(more);
+        self.all.departed.reserve_exact(more);
         self.all.add(departed, size);
         self.order.push_back(departure.flow);
-        let flow = self.flows.entry(departure.flow).or_default();
-        flow.add(departed, size);
-        let Some(arrived) = departure.arrived.filter(|&arrived| arrived <= departure.departed) else {
+        let arrived = departure.arrived.filter(|&arrived| arrived <= departure.departed);
+        let since = arrived.map_or(i64::MAX, nanos);
+        let flow = self.flows.add(departure.flow, departed, size, since);
+        let Some(arrived) = arrived else {
             self.counts.unknown += 1;
             return None;
         };
-        let since = nanos(arrived);
         let is_complete = since >= from && self.clock.has_seen(since);
         self.counts.incomplete += u64::from(!is_complete);
-        let (flow, queue) = (flow.since(since) as f64, self.all.since(since) as f64);
-        Some(self.culprit.judge(departure.departed - arrived, flow, queue, is_complete))
+        let queue = self.all.since(since);
+        Some(self.culprit.judge(departure.departed - arrived, flow as f64, queue as f64, is_complete))
+    }
+
+    /// All that departed at this moment or later is remembered.
+    fn remembers_from(&self) -> i64 {
+        self.clock.latest().saturating_sub(self.longest.get().max(0))
     }
 
     fn forget_before(&mut self, from: i64) {
         while self.all.departed.front().is_some_and(|&(at, _)| at < from) {
             self.all.forget_first();
             let Some(flow) = self.order.pop_front() else { return };
-            let Some(sums) = self.flows.get_mut(&flow) else { return };
-            sums.forget_first();
-            if sums.departed.is_empty() {
-                self.flows.remove(&flow);
-            }
+            self.flows.forget_first(flow);
         }
+    }
+
+    /// What is remembered, in order: time, flow and size.
+    pub(super) fn remembered(&self) -> impl Iterator<Item = (i64, FlowId, u32)> {
+        let mut before = self.all.before;
+        self.all.departed.iter().zip(&self.order).map(move |(&(at, sum), &flow)| {
+            let size = sum - before;
+            before = sum;
+            // Sizes of packets fit.
+            (at, flow, size as u32)
+        })
+    }
+
+    /// The clock of who knows what is remembered, and nothing from before.
+    pub(super) fn clock(&self) -> Clock {
+        self.clock.knowing_from(self.remembers_from())
     }
 
     /// What could not be used.
@@ -101,10 +242,14 @@ impl Exact {
         self.counts
     }
 
-    /// Bytes of the queues; the nodes of the tree of flows come on top.
+    /// Bytes of everything.
     pub fn state_bytes(&self) -> usize {
-        let sums = |sums: &Sums| sums.departed.capacity() * size_of::<(i64, u64)>() + size_of::<Sums>();
-        let flows: usize = self.flows.values().map(sums).sum();
-        size_of::<Self>() + sums(&self.all) + flows + self.order.capacity() * size_of::<FlowId>()
+        size_of::<Self>() + self.all.bytes() + self.order.capacity() * size_of::<FlowId>() + self.flows.bytes()
+    }
+
+    /// Bytes of everything, at most, when a packet of this flow has departed.
+    pub fn bytes_after(&self, flow: FlowId) -> usize {
+        let more = growth(self.order.len(), self.order.capacity());
+        self.state_bytes() + more * (Sums::ENTRY_BYTES + size_of::<FlowId>()) + self.flows.growth_bytes(flow)
     }
 }

@@ -1,7 +1,7 @@
 use super::counter::{Hashes, Place};
 use super::snapshots::{Sizes, Snapshots};
 use super::window::Reading;
-use super::{ConquestError, Counts, Culprit, Params, Queued, Rule, Unit};
+use super::{Cleaning, ConquestError, Counts, Culprit, Exact, Params, Queued, Rule, Unit};
 use dwell_types::{Departure, FlowId, Timestamp};
 
 /// Snapshots of the flows that pass a queue. See the [module](super).
@@ -47,6 +47,15 @@ impl Clock {
         self.latest
     }
 
+    pub(super) const fn latest(&self) -> i64 {
+        self.latest
+    }
+
+    /// The same clock, had nothing been seen before a moment.
+    pub(super) fn knowing_from(self, from: i64) -> Self {
+        Self { first: self.first.map(|first| first.max(from)), ..self }
+    }
+
     /// Whether all that departed from a moment on was seen.
     #[inline]
     pub(super) fn has_seen(&self, from: i64) -> bool {
@@ -80,15 +89,24 @@ impl Conquest {
         })
     }
 
+    /// A sketch that goes on where its exact twin is: with what the twin remembers, from there on, and with its counts.
+    pub fn after(exact: &Exact, params: &Params) -> Result<Self, ConquestError> {
+        let mut sketch = Self::new(params)?;
+        for (departed, flow, size) in exact.remembered() {
+            let place = sketch.hashes.place(flow);
+            sketch.add(&place, departed, size);
+        }
+        sketch.clock = exact.clock();
+        sketch.counts = exact.counts();
+        Ok(sketch)
+    }
+
     /// Adds a packet that departs, the next in the order of departure, and says what was in the queue with it; `None` if it is not known when it arrived.
     #[inline]
     pub fn update(&mut self, departure: &Departure) -> Option<Queued> {
         let departed = self.clock.advance(departure.departed, &mut self.counts);
         let (size, place) = (self.unit.of(departure), self.hashes.place(departure.flow));
-        for group in &mut self.groups {
-            group.advance(departed);
-            group.add(&place, size);
-        }
+        self.add(&place, departed, size);
         let Some(arrived) = departure.arrived.filter(|&arrived| arrived <= departure.departed) else {
             self.counts.unknown += 1;
             return None;
@@ -97,6 +115,14 @@ impl Conquest {
         let is_complete = is_held && self.clock.has_seen(nanos(arrived));
         self.counts.incomplete += u64::from(!is_complete);
         Some(self.culprit.judge(departure.departed - arrived, sizes.flow, sizes.queue, is_complete))
+    }
+
+    #[inline]
+    fn add(&mut self, place: &Place, departed: i64, size: u32) {
+        for group in &mut self.groups {
+            group.advance(departed);
+            group.add(place, size);
+        }
     }
 
     /// What departed since a moment, from the shortest windows that reach back there: each group is read back to where a window of the next one begins.
@@ -148,6 +174,14 @@ impl Conquest {
     pub fn state_bytes(&self) -> usize {
         let heap: usize = self.groups.iter().map(Snapshots::heap_bytes).sum();
         Self::fixed_bytes(self.groups.len()) + heap
+    }
+
+    /// Bytes of everything in a sketch of these parameters.
+    pub fn bytes(params: &Params) -> usize {
+        let snapshot = params.counter.bytes() + size_of::<u64>();
+        let flags = usize::from(params.cleaning == Cleaning::Cyclic);
+        let group = params.snapshots as usize * (snapshot + flags);
+        Self::fixed_bytes(params.windows.len()) + params.windows.len() * group
     }
 
     /// Bytes of all but snapshots.

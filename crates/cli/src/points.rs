@@ -1,44 +1,51 @@
 //! What a point saw, from a capture or from a log.
 
-use super::arguments::PointArguments;
-use super::log::Log;
+use crate::log::Log;
 use anyhow::Result;
 use dwell_capture::file::Stop;
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_observe::Frames;
 use dwell_observe::crossing::{Crossings, Passing, Settings};
-use dwell_observe::group::Grouping;
 use dwell_types::{Address, Crossing, FlowKey, Nanos, Prefix, Timestamp};
 use std::path::{Path, PathBuf};
 
+/// How the packets of a point are told apart.
+#[derive(Clone)]
+pub(crate) struct Reading {
+    /// Logs instead of captures.
+    pub(crate) is_log: bool,
+    /// What of a packet names it.
+    pub(crate) names: Settings,
+}
+
 /// One point, and the next packet that passes it.
-pub(super) struct Point {
+pub(crate) struct Point {
     side: Side,
     path: PathBuf,
     next: Option<Seen>,
     /// Added to its times.
     shift: Nanos,
     /// First and last moment that it told.
-    pub(super) span: Option<(Timestamp, Timestamp)>,
+    pub(crate) span: Option<(Timestamp, Timestamp)>,
     /// How often a packet was earlier than the one before it, and by how much at most.
-    pub(super) backwards: (u64, Nanos),
+    pub(crate) backwards: (u64, Nanos),
     /// Packets that go another way than what is measured.
-    pub(super) elsewhere: u64,
+    pub(crate) elsewhere: u64,
     /// Why it ended before its end.
-    pub(super) damage: Option<String>,
+    pub(crate) damage: Option<String>,
 }
 
 /// Which packets go which way, by their sources.
 #[derive(Clone, Default)]
-pub(super) struct Ways {
+pub(crate) struct Ways {
     /// From the sender to the receiver; all, if empty.
-    pub(super) from: Vec<Prefix>,
-    pub(super) back: Back,
+    pub(crate) from: Vec<Prefix>,
+    pub(crate) back: Back,
 }
 
 /// Which packets go from the receiver to the sender.
 #[derive(Clone, Default)]
-pub(super) enum Back {
+pub(crate) enum Back {
     /// None that are measured.
     #[default]
     None,
@@ -62,21 +69,21 @@ impl Ways {
     }
 
     /// Whether packets of this source go from the sender to the receiver.
-    pub(super) fn is_forward(&self, source: Address) -> bool {
+    pub(crate) fn is_forward(&self, source: Address) -> bool {
         self.from.is_empty() || self.from.iter().any(|prefix| prefix.contains(source))
     }
 
     /// Whether both directions are measured.
-    pub(super) const fn has_back(&self) -> bool {
+    pub(crate) const fn has_back(&self) -> bool {
         !matches!(self.back, Back::None)
     }
 }
 
 /// A packet, and whether it goes from the sender to the receiver or back.
 #[derive(Clone, Copy)]
-pub(super) struct Seen {
-    pub(super) crossing: Crossing,
-    pub(super) is_reverse: bool,
+pub(crate) struct Seen {
+    pub(crate) crossing: Crossing,
+    pub(crate) is_reverse: bool,
 }
 
 #[allow(clippy::large_enum_variant, reason = "there are two")]
@@ -87,26 +94,13 @@ enum Side {
 
 impl Point {
     /// Opens a point and looks at its first packet.
-    pub(super) fn open(
-        path: &Path,
-        arguments: &PointArguments,
-        group: Option<Grouping>,
-        ways: &Ways,
-        shift: Nanos,
-        stop: &Stop,
-    ) -> Result<Self> {
-        let side = if arguments.crossings {
-            Side::Log(Log::open(path, arguments.seed, stop)?)
+    pub(crate) fn open(path: &Path, reading: &Reading, ways: &Ways, shift: Nanos, stop: &Stop) -> Result<Self> {
+        let side = if reading.is_log {
+            Side::Log(Log::open(path, reading.names.seed, stop)?)
         } else {
             Side::Capture {
                 source: CaptureFiles::open([path])?.until(stop),
-                crossings: Crossings::new(Settings {
-                    key: arguments.key.into(),
-                    nat: arguments.nat,
-                    payload_bytes: arguments.payload_bytes,
-                    group,
-                    seed: arguments.seed,
-                }),
+                crossings: Crossings::new(reading.names.clone()),
                 passing: None,
                 ways: ways.clone(),
             }
@@ -126,16 +120,16 @@ impl Point {
     }
 
     /// When the next packet passes; `None` at the end.
-    pub(super) fn at(&self) -> Option<Timestamp> {
+    pub(crate) fn at(&self) -> Option<Timestamp> {
         self.next.map(|seen| seen.crossing.at)
     }
 
-    pub(super) fn peek(&self) -> Option<Seen> {
+    pub(crate) fn peek(&self) -> Option<Seen> {
         self.next
     }
 
     /// Addresses and ports of the next packet.
-    pub(super) fn key(&self) -> Option<FlowKey> {
+    pub(crate) fn key(&self) -> Option<FlowKey> {
         match &self.side {
             Side::Capture { passing, .. } => passing.as_ref().map(|passing| passing.key),
             Side::Log(_) => None,
@@ -143,7 +137,7 @@ impl Point {
     }
 
     /// The name of the next packet's flow.
-    pub(super) fn flow_name(&self) -> String {
+    pub(crate) fn flow_name(&self) -> String {
         match &self.side {
             Side::Capture { passing, .. } => passing.as_ref().map(Passing::flow_name).unwrap_or_default(),
             Side::Log(log) => log.flow_name(),
@@ -151,7 +145,7 @@ impl Point {
     }
 
     /// Goes on to the packet after the next.
-    pub(super) fn advance(&mut self) -> Result<()> {
+    pub(crate) fn advance(&mut self) -> Result<()> {
         self.next = self.read()?;
         if let Some(seen) = &mut self.next {
             let at = seen.crossing.at + self.shift;
@@ -193,7 +187,7 @@ impl Point {
         }
     }
 
-    pub(super) fn frames(&self) -> Option<&Frames> {
+    pub(crate) fn frames(&self) -> Option<&Frames> {
         match &self.side {
             Side::Capture { crossings, .. } => Some(crossings.frames()),
             Side::Log(_) => None,
@@ -201,7 +195,7 @@ impl Point {
     }
 
     /// Packets that the capture cut before the last byte that names them.
-    pub(super) fn cut(&self) -> u64 {
+    pub(crate) fn cut(&self) -> u64 {
         match &self.side {
             Side::Capture { crossings, .. } => crossings.cut(),
             Side::Log(_) => 0,
@@ -209,7 +203,7 @@ impl Point {
     }
 
     /// Bytes to read, if that is known, and bytes read.
-    pub(super) fn progress(&self) -> (Option<u64>, u64) {
+    pub(crate) fn progress(&self) -> (Option<u64>, u64) {
         match &self.side {
             Side::Capture { source, .. } => (source.bytes_total(), source.bytes_read()),
             Side::Log(_) => (None, 0),
@@ -217,7 +211,7 @@ impl Point {
     }
 
     /// Whether it was asked to stop before the end.
-    pub(super) fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         match &self.side {
             Side::Capture { source, .. } => source.is_stopped(),
             Side::Log(log) => log.is_stopped(),
@@ -225,7 +219,7 @@ impl Point {
     }
 
     /// What the reader must know.
-    pub(super) fn warnings(&self) -> Vec<String> {
+    pub(crate) fn warnings(&self) -> Vec<String> {
         let mut warnings = match &self.side {
             Side::Capture { source, .. } => source.warnings().iter().map(ToString::to_string).collect(),
             Side::Log(_) => Vec::new(),

@@ -1,0 +1,391 @@
+//! `dwell queue`: who built this queue? Packets on both sides of it, or a log of what passed it.
+
+use crate::Failure;
+use crate::output::Output;
+use crate::rtt::progress;
+use crate::signals::Signals;
+use anyhow::Result;
+use dwell_capture::file::Stop;
+use dwell_report::facts::{Memory, Method as MethodFacts, Parameter, Span};
+use dwell_report::json;
+use dwell_report::plot::{self, Image};
+use dwell_report::queue::{self as report, Arrivals, Depth, Episode, Packets, QueueReport, SCHEMA};
+use dwell_sketch::conquest::{Cleaning, Conquest, Counter, Params, Queued, Unit};
+use dwell_sketch::queue::{self, QueueMeter, Settings, SettingsError};
+use dwell_types::{Departure, Nanos, Timestamp};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::ExitCode;
+
+// What is asked.
+mod arguments;
+pub(crate) use arguments::Arguments;
+use arguments::{Format, Method};
+// What departs: from captures, or from a log.
+mod sides;
+use sides::Sides;
+mod sojourns;
+use sojourns::Sojourns;
+
+pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
+    arguments.check()?;
+    let (settings, mut meter) = meter(arguments)?;
+    let mut source = Source::open(arguments, signals.stop())?;
+    let mut outputs = Outputs::open(arguments)?;
+    let progress = progress(source.progress().0);
+    let mut packets = 0u64;
+
+    while let Some(departure) = source.next()? {
+        let queued = meter.update(&departure, || source.flow_name());
+        outputs.packet(&departure, queued.as_ref(), || source.flow_name())?;
+        outputs.take(meter.take_episodes())?;
+        packets += 1;
+        if packets & 0xffff == 0 {
+            progress.set_position(source.progress().1);
+        }
+    }
+
+    progress.finish_and_clear();
+    meter.end();
+    outputs.take(meter.take_episodes())?;
+    let mut report = answer(arguments, &settings, &source, &meter);
+    report.warnings.extend(source.is_stopped().then(|| signals.warning()));
+    outputs.finish(report)?;
+    if source.is_stopped() {
+        return Ok(signals.code());
+    }
+    Ok(if source.is_damaged() { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+/// What to measure, and what measures it.
+fn meter(arguments: &Arguments) -> Result<(Settings, QueueMeter), Failure> {
+    let settings = settings(arguments, arguments.bytes())?;
+    let error = match QueueMeter::new(&settings) {
+        Ok(meter) => return Ok((settings, meter)),
+        Err(error) => error,
+    };
+    let SettingsError::Memory { needed } = error else { return Err(Failure::Usage(error.to_string())) };
+    let would_do = |memory: &usize| {
+        let settings = self::settings(arguments, *memory);
+        settings.is_ok_and(|settings| QueueMeter::new(&settings).is_ok())
+    };
+    let enough = (10..50).map(|bits| 1 << bits).find(would_do).unwrap_or(needed).div_ceil(1024);
+    let hint = if arguments.sketch_bytes.is_some() { "" } else { " (--sketch-bytes is for snapshots alone)" };
+    let memory = arguments.memory;
+    Err(Failure::Usage(format!("--memory of {memory} bytes is too small: {enough}KiB would do{hint}")))
+}
+
+/// The most flows of an episode that are told apart.
+const MOST_FLOWS: usize = 1 << 10;
+const LEAST_FLOWS: usize = 8;
+
+/// What to measure, and how the memory is divided. A quarter goes to the packets between captures, an eighth to the flows of an episode, at most a quarter to snapshots; what is left remembers departures.
+fn settings(arguments: &Arguments, memory: usize) -> Result<Settings, Failure> {
+    const FLOW_BYTES: usize = QueueMeter::flow_bytes(MOST_FLOWS).div_ceil(MOST_FLOWS);
+    Ok(Settings {
+        method: arguments.method.into(),
+        memory: memory - taps_bytes(arguments, memory),
+        longest: arguments.longest,
+        params: arguments.params(memory)?,
+        quiet: arguments.quiet,
+        flows: (memory / 8 / FLOW_BYTES).clamp(LEAST_FLOWS, MOST_FLOWS),
+        top: arguments.top as usize,
+        has_timeline: arguments.plot.is_some(),
+        has_comparison: arguments.compare_exact,
+    })
+}
+
+fn taps_bytes(arguments: &Arguments, memory: usize) -> usize {
+    if arguments.sojourns.is_some() { 0 } else { memory / 4 }
+}
+
+/// What departs, and what is known of how it came there.
+#[allow(clippy::large_enum_variant, reason = "there is one")]
+enum Source {
+    Sides(Sides),
+    Log(Sojourns),
+}
+
+impl Source {
+    fn open(arguments: &Arguments, stop: &Stop) -> Result<Self> {
+        match &arguments.sojourns {
+            Some(path) => Ok(Self::Log(Sojourns::open(path, arguments.seed, stop)?)),
+            None => Ok(Self::Sides(Sides::open(arguments, taps_bytes(arguments, arguments.bytes()), stop)?)),
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<Departure>> {
+        match self {
+            Self::Sides(sides) => sides.next(),
+            Self::Log(log) => log.next(),
+        }
+    }
+
+    /// The name of the flow of the packet that came last.
+    fn flow_name(&self) -> String {
+        match self {
+            Self::Sides(sides) => sides.flow_name(),
+            Self::Log(log) => log.flow_name(),
+        }
+    }
+
+    /// Bytes to read, if that is known, and bytes read.
+    fn progress(&self) -> (Option<u64>, u64) {
+        match self {
+            Self::Sides(sides) => sides.progress(),
+            Self::Log(_) => (None, 0),
+        }
+    }
+
+    fn span(&self) -> Option<(Timestamp, Timestamp)> {
+        match self {
+            Self::Sides(sides) => sides.span(),
+            Self::Log(log) => log.span,
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        match self {
+            Self::Sides(sides) => sides.is_stopped(),
+            Self::Log(log) => log.is_stopped(),
+        }
+    }
+
+    fn is_damaged(&self) -> bool {
+        matches!(self, Self::Sides(sides) if sides.is_damaged())
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        match self {
+            Self::Sides(sides) => sides.warnings(),
+            Self::Log(log) => log.warnings(),
+        }
+    }
+
+    /// What became of the packets, as far as the source knows.
+    fn packets(&self) -> Packets {
+        match self {
+            Self::Sides(sides) => {
+                let counts = sides.counts();
+                Packets {
+                    backwards: counts.backwards,
+                    elsewhere: sides.elsewhere(),
+                    arrivals: Some(Arrivals {
+                        seen: counts.arrived,
+                        matched: counts.matched,
+                        backwards: counts.backwards,
+                        evicted: counts.evicted,
+                        expired: counts.expired,
+                        repeated: counts.repeated,
+                        waiting: counts.waiting,
+                    }),
+                    ..Packets::default()
+                }
+            }
+            Self::Log(log) => Packets { backwards: log.backwards(), ..Packets::default() },
+        }
+    }
+}
+
+fn answer(arguments: &Arguments, settings: &Settings, source: &Source, meter: &QueueMeter) -> QueueReport {
+    let unit = settings.params.unit;
+    let counts = meter.counts();
+    let packets = Packets {
+        departed: counts.packets,
+        matched: counts.packets - counts.unknown,
+        unknown: counts.unknown,
+        incomplete: counts.incomplete,
+        late: counts.late,
+        ..source.packets()
+    };
+    let (frames, between) = match source {
+        Source::Sides(sides) => (sides.frames(), sides.state_bytes()),
+        Source::Log(_) => (None, 0),
+    };
+    let is_complete = packets.arrivals.is_none_or(|arrivals| arrivals.evicted == 0);
+    QueueReport {
+        schema: SCHEMA,
+        sources: arguments.inputs().map(|path| path.display().to_string()).collect(),
+        warnings: source.warnings(),
+        span_ns: source.span().map(|(start, end)| Span { start: start.as_nanos(), end: end.as_nanos() }),
+        frames,
+        packets,
+        memory: Memory {
+            budget_bytes: (arguments.method != Method::Exact).then_some(arguments.memory as u64),
+            state_bytes: (meter.state_bytes() + between) as u64,
+        },
+        method: MethodFacts {
+            name: arguments.method.name(),
+            exact: meter.is_exact() && is_complete,
+            parameters: parameters(arguments, source, meter, &settings.params),
+        },
+        longest_delay_ns: meter.longest_delay().map(Nanos::get),
+        peak_queue: Depth::new(meter.deepest(), unit),
+        against_exact: meter.comparison().map(|comparison| comparison.scores().into()),
+        episodes: Vec::new(),
+        timeline: meter.timeline(),
+        pairs: meter.comparison().map(|comparison| comparison.pairs().to_vec()).unwrap_or_default(),
+        unit,
+    }
+}
+
+fn parameters(
+    arguments: &Arguments,
+    source: &Source,
+    meter: &QueueMeter,
+    params: &Params,
+) -> BTreeMap<&'static str, Parameter> {
+    let nanos = |span: Nanos| Parameter::Integer(span.get().unsigned_abs());
+    let mut parameters = BTreeMap::from([
+        ("threshold_ns", nanos(arguments.threshold)),
+        ("quiet_ns", nanos(arguments.quiet)),
+        ("longest_ns", nanos(arguments.longest)),
+        ("share", Parameter::Real(arguments.share)),
+        ("seed", Parameter::Integer(arguments.seed)),
+        ("unit", Parameter::Text(if params.unit == Unit::Bytes { "bytes" } else { "packets" }.to_owned())),
+    ]);
+    if let Source::Sides(sides) = source {
+        parameters.insert("ways", Parameter::Integer(arguments.ways.into()));
+        parameters.insert("payload_bytes", Parameter::Integer(arguments.payload_bytes as u64));
+        if arguments.nat {
+            parameters.insert("nat", Parameter::Text("yes".to_owned()));
+        }
+        if !sides.ways.from.is_empty() {
+            let from: Vec<String> = sides.ways.from.iter().map(ToString::to_string).collect();
+            parameters.insert("from", Parameter::Text(from.join(",")));
+        }
+    }
+    if let Some(group) = arguments.group {
+        parameters.insert("group", Parameter::Text(group.to_string()));
+    }
+    if !meter.is_exact() {
+        parameters.extend(describe(arguments, params));
+    }
+    if params.cleaning == Cleaning::Cyclic {
+        parameters.insert("dirty_snapshots", Parameter::Integer(meter.counts().dirty));
+    }
+    if let Some(since) = meter.since() {
+        parameters.insert("snapshots_since_ns", Parameter::Integer(since.as_nanos().unsigned_abs()));
+    }
+    parameters
+}
+
+/// What snapshots are made of.
+fn describe(arguments: &Arguments, params: &Params) -> [(&'static str, Parameter); 6] {
+    let windows: Vec<String> = params.windows.iter().map(ToString::to_string).collect();
+    let counter = match params.counter {
+        Counter::CountMin { rows, columns, is_conservative } => {
+            let name = if is_conservative { "cms-conservative" } else { "cms" };
+            format!("{name} of {rows} rows of {columns}")
+        }
+        Counter::SpaceSaving { entries } => format!("space-saving of {entries}"),
+    };
+    let cleaning = if params.cleaning == Cleaning::Cyclic { "cyclic" } else { "epochs" };
+    [
+        ("snapshots", Parameter::Integer(params.snapshots.into())),
+        ("windows", Parameter::Text(windows.join(", "))),
+        ("counter", Parameter::Text(counter)),
+        ("rule", Parameter::Text(arguments.rule.name().to_owned())),
+        ("cleaning", Parameter::Text(cleaning.to_owned())),
+        ("sketch_bytes", Parameter::Integer(Conquest::bytes(params) as u64)),
+    ]
+}
+
+/// Where the report goes, and what is on its way there.
+struct Outputs {
+    report: Output,
+    plot: Option<(Output, Image)>,
+    packets: Option<csv::Writer<Output>>,
+    format: Format,
+    unit: Unit,
+    threshold: Nanos,
+    /// Those that are still needed at the end.
+    episodes: Vec<Episode>,
+}
+
+impl Outputs {
+    /// Opens every file, so that one that cannot be written is known before the work begins.
+    fn open(arguments: &Arguments) -> Result<Self> {
+        let unit = arguments.unit();
+        let mut packets = match &arguments.per_packet {
+            Some(path) => Some(csv::Writer::from_writer(Output::file(path)?)),
+            None => None,
+        };
+        if let Some(writer) = &mut packets {
+            let size = if unit == Unit::Bytes { "bytes_in_queue" } else { "packets_in_queue" };
+            writer.write_record(["departed_ns", "flow", "delay_ns", size, "share", "culprit"])?;
+        }
+        Ok(Self {
+            report: Output::open(arguments.output.as_deref())?,
+            plot: match &arguments.plot {
+                Some((path, image)) => Some((Output::file(path)?, *image)),
+                None => None,
+            },
+            packets,
+            format: arguments.format,
+            unit,
+            threshold: arguments.threshold,
+            episodes: Vec::new(),
+        })
+    }
+
+    /// Writes what was in the queue with a packet.
+    fn packet(&mut self, departure: &Departure, queued: Option<&Queued>, name: impl FnOnce() -> String) -> Result<()> {
+        let Some(writer) = &mut self.packets else { return Ok(()) };
+        let delay = departure.arrived.filter(|_| queued.is_some()).map(|arrived| departure.departed - arrived);
+        let text = |value: Option<String>| value.unwrap_or_default();
+        writer.write_record([
+            departure.departed.as_nanos().to_string(),
+            name(),
+            text(delay.map(|delay| delay.get().to_string())),
+            text(queued.map(|queued| queued.flow_size.to_string())),
+            text(queued.and_then(|queued| queued.share).map(|share| share.to_string())),
+            text(queued.map(|queued| queued.is_culprit.to_string())),
+        ])?;
+        Ok(())
+    }
+
+    fn take(&mut self, episodes: Vec<queue::Episode>) -> Result<()> {
+        for episode in episodes {
+            let episode = Episode::new(&episode, self.unit);
+            if self.format == Format::Jsonl {
+                json::write_line(&episode, &mut self.report)?;
+                self.report.flush()?;
+            }
+            if self.format != Format::Jsonl || self.plot.is_some() {
+                self.episodes.push(episode);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the report with its episodes.
+    fn finish(mut self, mut report: QueueReport) -> Result<()> {
+        for warning in &report.warnings {
+            eprintln!("dwell: warning: {warning}");
+        }
+        report.episodes = std::mem::take(&mut self.episodes);
+        if let Some((to, image)) = &mut self.plot {
+            plot::write_queue(&report, *image, to)?;
+        }
+        if self.format == Format::Jsonl {
+            report.episodes.clear();
+        }
+        let to = &mut self.report;
+        match self.format {
+            Format::Table => report::table::write(&report, self.threshold, to)?,
+            Format::Json => json::write(&report, to)?,
+            Format::Jsonl => json::write_line(&report, to)?,
+            Format::Csv => report::csv::write(&report, to)?,
+        }
+        self.report.finish()?;
+        if let Some(writer) = self.packets {
+            let to = writer.into_inner().map_err(|error| anyhow::anyhow!("{}", error.error()))?;
+            to.finish()?;
+        }
+        match self.plot {
+            Some((to, _)) => to.finish(),
+            None => Ok(()),
+        }
+    }
+}

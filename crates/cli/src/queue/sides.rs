@@ -1,0 +1,306 @@
+//! Both sides of a queue: captures where packets arrive and the one where they depart, in the order of time.
+
+use super::arguments::Arguments;
+use crate::beginning;
+use crate::points::{Back, Point, Ways};
+use crate::rtt::frames_since;
+use anyhow::Result;
+use dwell_capture::file::Stop;
+use dwell_report::facts::Frames;
+use dwell_sketch::queue::{TapCounts, Taps};
+use dwell_types::{Departure, Nanos, Timestamp};
+
+/// The captures, and the packets between them.
+pub(super) struct Sides {
+    ingress: Vec<Point>,
+    egress: Point,
+    taps: Taps,
+    pub(super) ways: Ways,
+    /// Whether the next packet of the egress was given out.
+    is_given: bool,
+    /// Packets that go the other way.
+    back: u64,
+    gaps: Gaps,
+}
+
+impl Sides {
+    /// Opens the captures, with so many bytes for the packets between them.
+    pub(super) fn open(arguments: &Arguments, bytes: usize, stop: &Stop) -> Result<Self> {
+        let (egress, ingress) = arguments.captures.split_last().unzip();
+        let (ingress, egress) = (ingress.unwrap_or_default(), egress.cloned().unwrap_or_default());
+        let reading = arguments.reading();
+        let asked = Ways { from: arguments.from.clone(), back: Back::None };
+        let ways = beginning::look(ingress, &egress, &reading, asked, stop)?.ways;
+        let open = |path| Point::open(path, &reading, &ways, Nanos::ZERO, stop);
+        Ok(Self {
+            ingress: ingress.iter().map(|path| open(path)).collect::<Result<_>>()?,
+            egress: open(&egress)?,
+            taps: Taps::new(bytes, arguments.ways.into(), arguments.longest),
+            ways,
+            is_given: false,
+            back: 0,
+            gaps: Gaps::default(),
+        })
+    }
+
+    /// The next packet that departs.
+    pub(super) fn next(&mut self) -> Result<Option<Departure>> {
+        if std::mem::take(&mut self.is_given) {
+            self.egress.advance()?;
+        }
+        loop {
+            let departs = self.egress.at();
+            let arrives =
+                self.ingress.iter().enumerate().filter_map(|(number, point)| Some((point.at()?, number))).min();
+            if let Some((_, number)) = arrives.filter(|&(at, _)| departs.is_none_or(|departs| at <= departs)) {
+                self.arrive(number)?;
+                continue;
+            }
+            let Some(seen) = self.egress.peek() else { return Ok(None) };
+            if seen.is_reverse {
+                self.back += 1;
+                self.egress.advance()?;
+                continue;
+            }
+            self.is_given = true;
+            let crossing = seen.crossing;
+            let arrived = self.taps.take(&crossing);
+            self.gaps.depart(crossing.at, arrived.is_some());
+            return Ok(Some(Departure { arrived, departed: crossing.at, flow: crossing.flow, bytes: crossing.bytes }));
+        }
+    }
+
+    fn arrive(&mut self, number: usize) -> Result<()> {
+        let point = &mut self.ingress[number];
+        match point.peek() {
+            Some(seen) if seen.is_reverse => self.back += 1,
+            Some(seen) => {
+                self.taps.insert(&seen.crossing);
+                self.gaps.arrive(seen.crossing.at);
+            }
+            None => {}
+        }
+        point.advance()
+    }
+
+    /// The name of the flow of the packet that was given last.
+    pub(super) fn flow_name(&self) -> String {
+        self.egress.flow_name()
+    }
+
+    fn points(&self) -> impl Iterator<Item = &Point> {
+        self.ingress.iter().chain([&self.egress])
+    }
+
+    pub(super) fn counts(&self) -> TapCounts {
+        self.taps.counts()
+    }
+
+    pub(super) fn elsewhere(&self) -> u64 {
+        self.back + self.points().map(|point| point.elsewhere).sum::<u64>()
+    }
+
+    pub(super) fn frames(&self) -> Option<Frames> {
+        let mut sum = Frames::default();
+        for point in self.points() {
+            sum.add(&frames_since(point.frames()?, &dwell_observe::Frames::default()));
+        }
+        Some(sum)
+    }
+
+    pub(super) fn span(&self) -> Option<(Timestamp, Timestamp)> {
+        let spans = || self.points().filter_map(|point| point.span);
+        Some((spans().map(|span| span.0).min()?, spans().map(|span| span.1).max()?))
+    }
+
+    /// Bytes to read, if that is known, and bytes read.
+    pub(super) fn progress(&self) -> (Option<u64>, u64) {
+        let all = self.points().map(Point::progress);
+        all.fold((Some(0), 0), |(total, read), (of, at)| (total.zip(of).map(|(total, of)| total + of), read + at))
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.points().any(Point::is_stopped)
+    }
+
+    pub(super) fn is_damaged(&self) -> bool {
+        self.points().any(|point| point.damage.is_some())
+    }
+
+    pub(super) fn state_bytes(&self) -> usize {
+        self.taps.state_bytes()
+    }
+
+    /// What the reader must know.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let mut warnings: Vec<String> = self.points().flat_map(Point::warnings).collect();
+        warnings.extend(doubt(&self.counts()));
+        warnings.extend(self.gaps.warnings());
+        warnings
+    }
+}
+
+/// Of so many packets one may seem to have departed before it arrived, since an equal one did.
+const SINGLE: u64 = 1_000;
+
+/// What the numbers themselves say about the captures.
+fn doubt(counts: &TapCounts) -> Option<String> {
+    let &TapCounts { matched, backwards, ahead: (least, most), evicted, .. } = counts;
+    if counts.departed > 0 && matched + backwards == 0 {
+        return Some(
+            "no packet was seen on both sides: are these captures of the same traffic at the same time, with the same \
+             addresses (--nat), and clocks that agree (--longest)?"
+                .to_owned(),
+        );
+    }
+    if backwards > matched {
+        return Some(format!(
+            "{backwards} packets departed before they arrived, by {least} to {most}, and {matched} after: the captures are in \
+             the wrong order (the last one is where packets depart), or the clock there is behind"
+        ));
+    }
+    if backwards * SINGLE > matched {
+        return Some(format!(
+            "{backwards} packets departed before they arrived, by up to {most}: the clocks are apart by at least that, or the \
+             captures hold both directions (--from PREFIX)"
+        ));
+    }
+    (evicted > 0).then(|| {
+        format!(
+            "{evicted} packets that arrived were forgotten for want of memory (--memory): their delays are not known"
+        )
+    })
+}
+
+/// Stretches in which only one side sees packets.
+#[derive(Clone, Default)]
+struct Gaps {
+    has_begun: bool,
+    /// Packets that departed since the last whose arrival was seen.
+    unknown: Run,
+    /// Packets that arrived since the last one departed.
+    stuck: Run,
+    longest_unknown: Run,
+    longest_stuck: Run,
+}
+
+/// Packets that follow each other.
+#[derive(Clone, Copy, Default)]
+struct Run {
+    packets: u64,
+    ends: Option<(Timestamp, Timestamp)>,
+}
+
+impl Run {
+    /// Fewer have other reasons.
+    const LEAST: u64 = 100;
+
+    fn add(&mut self, at: Timestamp) {
+        self.packets += 1;
+        self.ends = Some((self.ends.map_or(at, |ends| ends.0), at));
+    }
+
+    /// Ends the run, and keeps it where it is the longest.
+    fn end(&mut self, longest: &mut Self) {
+        let run = std::mem::take(self);
+        if run.packets > longest.packets {
+            *longest = run;
+        }
+    }
+
+    fn words(&self) -> Option<String> {
+        let (first, last) = self.ends.filter(|_| self.packets >= Self::LEAST)?;
+        Some(format!("{} packets in {}, from {} ns on", self.packets, last - first, first.as_nanos()))
+    }
+}
+
+impl Gaps {
+    fn arrive(&mut self, at: Timestamp) {
+        self.stuck.add(at);
+    }
+
+    /// What comes before the first packet that was seen on both sides is no gap.
+    fn depart(&mut self, at: Timestamp, is_matched: bool) {
+        if is_matched {
+            self.unknown.end(&mut self.longest_unknown);
+            if !self.has_begun {
+                *self = Self { has_begun: true, ..Self::default() };
+            }
+        } else {
+            self.unknown.add(at);
+        }
+        self.stuck.end(&mut self.longest_stuck);
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if let Some(words) = self.longest_unknown.words() {
+            warnings.push(format!(
+                "a capture where packets arrive has a gap, or packets came another way: {words}, departed without having \
+                 been seen to arrive"
+            ));
+        }
+        if let Some(words) = self.longest_stuck.words() {
+            warnings.push(format!("the capture where packets depart has a gap: {words}, arrived while none departed"));
+        }
+        warnings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(nanos: i64) -> Timestamp {
+        Timestamp::from_nanos(nanos)
+    }
+
+    #[test]
+    fn clocks_apart_and_wrong_order_are_told() {
+        let counts = |matched, backwards| TapCounts {
+            arrived: 100,
+            departed: 100,
+            matched,
+            backwards,
+            ahead: (Nanos::new(2_000), Nanos::new(20_000_000)),
+            ..TapCounts::default()
+        };
+        let words = |matched, backwards| doubt(&counts(matched, backwards)).unwrap_or_default();
+        assert!(words(0, 0).contains("no packet was seen on both sides"));
+        assert!(words(10, 90).contains("90 packets departed before they arrived, by 2.00 µs to 20.0 ms, and 10 after"));
+        assert!(words(90, 10).contains("by up to 20.0 ms: the clocks are apart"));
+        assert_eq!((words(100, 0), words(1_000, 1)), (String::new(), String::new()));
+        assert!(doubt(&TapCounts { evicted: 3, ..counts(97, 0) }).is_some_and(|words| words.contains("--memory")));
+        assert_eq!(doubt(&TapCounts::default()), None);
+    }
+
+    /// Packets that arrive a microsecond apart and depart 10 µs later, but for those that one side misses.
+    fn gaps(misses_arrivals: std::ops::Range<i64>, misses_departures: std::ops::Range<i64>) -> Vec<String> {
+        let mut gaps = Gaps::default();
+        for packet in 0..2_000 {
+            if !misses_arrivals.contains(&packet) {
+                gaps.arrive(at(packet * 1_000));
+            }
+            let before = packet - 10;
+            if before >= 0 && !misses_departures.contains(&before) {
+                gaps.depart(at(packet * 1_000), !misses_arrivals.contains(&before));
+            }
+        }
+        gaps.warnings()
+    }
+
+    #[test]
+    fn gaps_of_either_side_are_told_and_unequal_ends_are_none() {
+        assert!(gaps(0..0, 0..0).is_empty());
+        // Captures that begin and end at different times, and a few packets that came another way.
+        assert!(gaps(0..500, 1_500..2_000).is_empty());
+        assert!(gaps(600..650, 700..780).is_empty());
+        let arrivals = gaps(600..900, 0..0);
+        assert!(
+            arrivals.len() == 1 && arrivals[0].contains("300 packets in 299 µs, from 610000 ns on"),
+            "{arrivals:?}"
+        );
+        let departures = gaps(0..0, 600..900);
+        assert!(departures.len() == 1 && departures[0].contains("where packets depart has a gap"), "{departures:?}");
+    }
+}

@@ -1,0 +1,126 @@
+//! What passed a queue, from a log: CSV with the columns `arrived_ns,departed_ns,flow,bytes`.
+
+use crate::events::Lines;
+use anyhow::{Result, bail};
+use dwell_capture::file::Stop;
+use dwell_types::{Departure, FlowId, Timestamp, hash};
+use std::path::{Path, PathBuf};
+
+/// A log, read line by line.
+pub(super) struct Sojourns {
+    lines: Lines,
+    path: PathBuf,
+    /// Places of arrival, departure, flow and bytes.
+    columns: [usize; 4],
+    seed: u64,
+    pub(super) span: Option<(Timestamp, Timestamp)>,
+    /// Lines that are earlier than the one before, and the first of them.
+    late: Oddities,
+    /// Lines whose packet departed before it arrived.
+    backwards: Oddities,
+}
+
+/// Lines of one kind.
+#[derive(Clone, Copy, Default)]
+struct Oddities {
+    count: u64,
+    first: u64,
+}
+
+impl Oddities {
+    fn add(&mut self, line: u64) {
+        if self.count == 0 {
+            self.first = line;
+        }
+        self.count += 1;
+    }
+}
+
+const NAMES: [&str; 4] = ["arrived_ns", "departed_ns", "flow", "bytes"];
+
+impl Sojourns {
+    /// Opens a log; `-` is standard input.
+    pub(super) fn open(path: &Path, seed: u64, stop: &Stop) -> Result<Self> {
+        let mut lines = Lines::open(path, stop)?;
+        let head = lines.names()?;
+        let [arrived, departed, flow, bytes] = NAMES.map(|name| head.iter().position(|column| column == name));
+        let (Some(arrived), Some(departed), Some(flow), Some(bytes)) = (arrived, departed, flow, bytes) else {
+            let found = head.iter().take(8).collect::<Vec<_>>().join(",");
+            bail!("{}: line 1: expected the columns {}, found '{found}'", path.display(), NAMES.join(","));
+        };
+        Ok(Self {
+            lines,
+            path: path.to_owned(),
+            columns: [arrived, departed, flow, bytes],
+            seed: hash::start(seed),
+            span: None,
+            late: Oddities::default(),
+            backwards: Oddities::default(),
+        })
+    }
+
+    /// The next line.
+    pub(super) fn next(&mut self) -> Result<Option<Departure>> {
+        if !self.lines.advance()? {
+            return Ok(None);
+        }
+        let [arrived, departed, flow, bytes] = self.columns.map(|column| self.lines.field(column).unwrap_or_default());
+        let arrived = if arrived.is_empty() { None } else { Some(self.number(arrived, "nanoseconds as arrived_ns")?) };
+        let departed = self.number(departed, "nanoseconds as departed_ns")?;
+        let bytes: u32 = self.number(bytes, "bytes as bytes")?;
+        let flow = FlowId(hash::bytes(self.seed, flow.as_bytes()));
+        let [arrived, departed] = [arrived, Some(departed)].map(|at| at.map(Timestamp::from_nanos));
+        let Some(departed) = departed else { return Ok(None) };
+        let line = self.lines.number();
+        let (first, last) = self.span.unwrap_or((departed, departed));
+        if departed < last {
+            self.late.add(line);
+        }
+        if arrived > Some(departed) {
+            self.backwards.add(line);
+        }
+        self.span = Some((first.min(departed), last.max(departed)));
+        Ok(Some(Departure { arrived, departed, flow, bytes }))
+    }
+
+    fn number<T: std::str::FromStr>(&self, text: &str, what: &str) -> Result<T> {
+        let Ok(number) = text.parse() else {
+            bail!("{}: expected a whole number of {what}, found '{text}'", self.lines.place())
+        };
+        Ok(number)
+    }
+
+    /// The name of the flow of the line that was read last.
+    pub(super) fn flow_name(&self) -> String {
+        self.lines.field(self.columns[2]).unwrap_or_default().to_owned()
+    }
+
+    /// Whether it was asked to stop before the end.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.lines.is_stopped()
+    }
+
+    /// Lines whose packet departed before it arrived.
+    pub(super) fn backwards(&self) -> u64 {
+        self.backwards.count
+    }
+
+    /// What the reader must know.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let name = self.path.display();
+        let mut warnings = Vec::new();
+        if let Oddities { count: count @ 1.., first } = self.late {
+            warnings.push(format!(
+                "{name}: {count} lines depart before the line above them, the first is line {first}: expected the order of \
+                 departure; they count as if they departed with that line"
+            ));
+        }
+        if let Oddities { count: count @ 1.., first } = self.backwards {
+            warnings.push(format!(
+                "{name}: {count} lines depart before they arrive, the first is line {first}: they count as if their \
+                 arrival was not known"
+            ));
+        }
+        warnings
+    }
+}

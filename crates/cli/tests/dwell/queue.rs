@@ -1,0 +1,331 @@
+//! A queue: a log of one that was simulated, and recorded captures on both sides of a real one.
+
+use crate::run::{dwell, dwell_in, names, testdata};
+use crate::truth_owd;
+use dwell_simulate::queue::{Passage, Passages, Settings};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+const THRESHOLD: i64 = 800_000;
+const QUIET: i64 = 1_000_000;
+/// The flags with these.
+const WHAT: [&str; 6] = ["--threshold", "800us", "--quiet", "1ms", "--longest", "10ms"];
+
+fn passages() -> Vec<Passage> {
+    Passages::new(&Settings::conquest_data_center().with_packets(40_000), 3).unwrap().collect()
+}
+
+fn delay(passage: &Passage) -> i64 {
+    (passage.departure.departed - passage.departure.arrived.unwrap()).get()
+}
+
+fn departed(passage: &Passage) -> i64 {
+    passage.departure.departed.as_nanos()
+}
+
+fn flow(passage: &Passage) -> String {
+    format!("{:016x}", passage.departure.flow.0)
+}
+
+fn log(passages: &[Passage]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut text = "arrived_ns,departed_ns,flow,bytes\n".to_owned();
+    for passage in passages {
+        let arrived = passage.departure.arrived.unwrap().as_nanos();
+        writeln!(text, "{arrived},{},{},{}", departed(passage), flow(passage), passage.departure.bytes).unwrap();
+    }
+    fs::write(folder.path().join("log.csv"), text).unwrap();
+    folder
+}
+
+fn queue(folder: &Path, more: &[&str]) -> crate::run::Run {
+    dwell_in(folder, &[&["queue", "--sojourns", "log.csv"], &WHAT[..], more].concat())
+}
+
+fn json(folder: &Path, more: &[&str]) -> Value {
+    queue(folder, &[&["--format", "json"], more].concat()).ok().json()
+}
+
+/// Packets of each episode, by the definition.
+fn episodes(passages: &[Passage]) -> Vec<&[Passage]> {
+    let mut ends: Vec<(usize, usize)> = Vec::new();
+    for place in (0..passages.len()).filter(|&place| delay(&passages[place]) >= THRESHOLD) {
+        match ends.last_mut() {
+            Some((_, last)) if departed(&passages[place]) - departed(&passages[*last]) <= QUIET => *last = place,
+            _ => ends.push((place, place)),
+        }
+    }
+    ends.into_iter().map(|(first, last)| &passages[first..=last]).collect()
+}
+
+/// Bytes of each flow.
+fn flows(passages: &[Passage]) -> BTreeMap<String, u64> {
+    let mut flows = BTreeMap::new();
+    for passage in passages {
+        *flows.entry(flow(passage)).or_default() += u64::from(passage.departure.bytes);
+    }
+    flows
+}
+
+/// Every number that is counted adds up.
+#[track_caller]
+fn assert_conserved(report: &Value) {
+    let packets = &report["packets"];
+    let count = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("no count in {packets}"));
+    assert_eq!(count(&packets["departed"]), count(&packets["matched"]) + count(&packets["unknown"]), "{packets}");
+    let arrivals = &packets["arrivals"];
+    if !arrivals.is_null() {
+        let fates = ["matched", "backwards", "evicted", "expired", "repeated", "waiting"];
+        assert_eq!(count(&arrivals["seen"]), fates.iter().map(|fate| count(&arrivals[fate])).sum::<u64>(), "{packets}");
+    }
+}
+
+/// Seeds are fixed, so this never fails by chance.
+#[test]
+fn a_log_gives_the_truth() {
+    let passages = passages();
+    let folder = log(&passages);
+    let report = json(folder.path(), &["--per-packet", "packets.csv"]);
+    assert_conserved(&report);
+    assert_eq!((report["schema"].as_str(), report["method"]["exact"].as_bool()), (Some("dwell.queue/1"), Some(true)));
+    assert!(report["frames"].is_null() && report["packets"]["arrivals"].is_null());
+    assert_eq!(report["longest_delay_ns"].as_i64(), passages.iter().map(delay).max());
+    assert_eq!(report["peak_queue_bytes"].as_u64(), passages.iter().map(|passage| passage.queue_bytes).max());
+
+    let found = report["episodes"].as_array().unwrap();
+    let truth = episodes(&passages);
+    assert!(found.len() == truth.len() && truth.len() >= 2, "{} of {}", found.len(), truth.len());
+    for (found, own) in found.iter().zip(truth) {
+        let number = |key: &str| found[key].as_i64().unwrap_or_else(|| panic!("no {key} in {found}"));
+        assert_eq!((number("start_ns"), number("end_ns")), (departed(&own[0]), departed(&own[own.len() - 1])));
+        assert_eq!((number("packets"), Some(number("peak_delay_ns"))), (own.len() as i64, own.iter().map(delay).max()));
+        let mean = own.iter().map(delay).sum::<i64>() as f64 / own.len() as f64;
+        assert!((found["mean_delay_ns"].as_f64().unwrap() - mean).abs() < 1e-3);
+        assert_eq!(found["peak_queue_bytes"].as_u64(), own.iter().map(|passage| passage.queue_bytes).max());
+        let flows = flows(own);
+        let bytes: u64 = flows.values().sum();
+        assert_eq!(
+            (found["bytes"].as_u64(), found["flow_bytes"]["max"].as_u64()),
+            (Some(bytes), flows.values().copied().max())
+        );
+        assert_eq!(found["flow_bytes"]["flows"].as_u64(), Some(flows.len() as u64));
+        // Who burst is named first.
+        let culprits = found["culprits"].as_array().unwrap();
+        let (most, name) = (*flows.values().max().unwrap(), culprits[0]["flow"].as_str().unwrap());
+        assert_eq!((flows[name], culprits[0]["bytes"].as_u64()), (most, Some(most)));
+        assert!((culprits[0]["share"].as_f64().unwrap() - most as f64 / bytes as f64).abs() < 1e-12);
+        assert!(culprits.len() <= 5);
+    }
+
+    let mut rows = csv::Reader::from_path(folder.path().join("packets.csv")).unwrap();
+    assert_eq!(*rows.headers().unwrap(), vec!["departed_ns", "flow", "delay_ns", "bytes_in_queue", "share", "culprit"]);
+    let rows: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), passages.len());
+    // The first packet came before anything was seen.
+    for (row, passage) in rows.iter().zip(&passages).skip(1) {
+        let share = passage.flow_bytes as f64 / passage.queue_bytes as f64;
+        let expected =
+            [departed(passage).to_string(), flow(passage), delay(passage).to_string(), passage.flow_bytes.to_string()];
+        assert_eq!(row.iter().take(4).collect::<Vec<_>>(), expected);
+        assert!((row[4].parse::<f64>().unwrap() - share).abs() < 1e-12);
+        assert_eq!(&row[5], (delay(passage) >= THRESHOLD && share > 0.01).to_string());
+    }
+}
+
+#[test]
+fn small_memory_hands_over_to_snapshots() {
+    let passages = passages();
+    let folder = log(&passages);
+    let exact = json(folder.path(), &[]);
+    let report = json(folder.path(), &["--memory", "96KiB", "--plot", "queue.png"]);
+    assert_conserved(&report);
+    assert!(report["method"]["exact"] == false && report["method"]["snapshots_since_ns"].as_i64() > Some(0));
+    assert!(report["memory"]["state_bytes"].as_u64() <= Some(96 << 10), "{}", report["memory"]);
+    let [exact, found] = [&exact, &report].map(|report| report["episodes"].as_array().unwrap());
+    assert_eq!(found.len(), exact.len());
+    for (found, exact) in found.iter().zip(exact) {
+        for key in ["start_ns", "end_ns", "peak_delay_ns", "bytes", "packets"] {
+            assert_eq!(found[key], exact[key], "{key}");
+        }
+        assert_eq!(found["culprits"][0]["flow"], exact["culprits"][0]["flow"]);
+    }
+    // The paper's two kilobytes.
+    let sketch = ["--method", "conquest", "--snapshots", "8", "--columns", "8", "--counter", "cms", "--rule", "paper"];
+    let small = json(folder.path(), &[&sketch[..], &["--compare-exact"]].concat());
+    assert!(small["method"]["sketch_bytes"].as_u64() < Some(2_000), "{}", small["method"]);
+    assert!(small["against_exact"]["recall"].as_f64() > Some(0.8), "{}", small["against_exact"]);
+    assert_eq!(small["episodes"][0]["start_ns"], exact[0]["start_ns"]);
+}
+
+#[test]
+fn queues_can_be_counted_in_packets() {
+    let passages = passages();
+    let folder = log(&passages);
+    let report = json(folder.path(), &["--unit", "packets", "--per-packet", "packets.csv"]);
+    assert!(report["peak_queue_bytes"].is_null() && report["peak_queue_packets"].as_u64() > Some(100));
+    let head = fs::read_to_string(folder.path().join("packets.csv")).unwrap();
+    assert!(head.starts_with("departed_ns,flow,delay_ns,packets_in_queue,"));
+}
+
+const FROM: &str = "10.10.0.0/16,fd00:10::/32";
+
+fn recorded(more: &[&str]) -> crate::run::Run {
+    let [near, server] = ["near", "server"].map(|name| testdata(&format!("one-way/{name}.pcap.xz")));
+    dwell(&[&["queue", &near, &server, "--format", "json"], more].concat())
+}
+
+/// The link of 2 Mbit/s: packets wait as long as was logged, and the queue is as deep as it follows from that.
+#[test]
+fn a_recorded_queue_is_true() {
+    /// How far the clocks of captures and log can be apart, and the error that the log knows of.
+    const CLOCKS_NS: i64 = 300_000;
+    let out: Vec<truth_owd::Packet> = truth_owd::packets().into_iter().filter(|packet| packet.is_out).collect();
+    let passed: Vec<(i64, i64, u64)> = out.iter().filter_map(|p| Some((p.sent, p.sent + p.delay?, p.bytes))).collect();
+    let report = recorded(&["--threshold", "50ms", "--quiet", "200ms"]).ok().json();
+    assert_conserved(&report);
+    assert_eq!(report["method"]["exact"], true);
+    let packets = &report["packets"];
+    assert_eq!(
+        (packets["departed"].as_u64(), packets["arrivals"]["seen"].as_u64()),
+        (Some(passed.len() as u64), Some(out.len() as u64))
+    );
+    // Equal packets that waited together have one delay; the recorded way back is left out.
+    assert!(packets["unknown"].as_u64() < Some(20) && packets["elsewhere"].as_u64() > Some(7_000), "{packets}");
+    let longest = passed.iter().map(|(sent, departed, _)| departed - sent).max().unwrap();
+    let found = report["longest_delay_ns"].as_i64().unwrap();
+    assert!((found - longest).abs() <= CLOCKS_NS, "{found} {longest}");
+
+    let depth = |&(sent, departed, _): &(i64, i64, u64)| -> u64 {
+        passed.iter().filter(|other| (sent..=departed).contains(&other.1)).map(|other| other.2).sum()
+    };
+    let deepest = passed.iter().map(depth).max().unwrap();
+    let found = report["peak_queue_bytes"].as_u64().unwrap();
+    // A packet of 1.5 kB at either end of the time, as the clocks have it.
+    assert!(found.abs_diff(deepest) <= 3_000 && deepest > 30_000, "{found} {deepest}");
+
+    let episodes = report["episodes"].as_array().unwrap();
+    assert!(!episodes.is_empty());
+    let share = |episode: &Value| episode["culprits"][0]["share"].as_f64().unwrap();
+    let longest =
+        episodes.iter().max_by_key(|e| e["end_ns"].as_i64().unwrap() - e["start_ns"].as_i64().unwrap()).unwrap();
+    // An upload fills the queue.
+    assert!(
+        share(longest) > 0.2 && longest["culprits"][0]["flow"].as_str().unwrap().ends_with("10.20.1.1:80 tcp"),
+        "{longest}"
+    );
+}
+
+#[test]
+fn captures_that_cannot_be_are_told() {
+    let [near, server] = ["near", "server"].map(|name| testdata(&format!("one-way/{name}.pcap.xz")));
+    let swapped = dwell(&["queue", &server, &near, "--from", FROM]);
+    assert!(swapped.code == 0 && swapped.err.contains("the captures are in the wrong order"), "{}", swapped.err);
+    let capture = names(Path::new(&testdata("mixed"))).into_iter().find(|name| name.contains(".pcap")).unwrap();
+    let foreign = dwell(&["queue", &testdata(&format!("mixed/{capture}")), &server]);
+    assert!(foreign.code == 0 && foreign.err.contains("no packet was seen on both sides"), "{}", foreign.err);
+    assert!(String::from_utf8(foreign.out).unwrap().contains("No packet was seen to arrive and to depart."));
+    // A second way in, which sees the same again.
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("copy.pcap.xz");
+    fs::copy(&near, &copy).unwrap();
+    let [once, twice] = [&[near.as_str()][..], &[&near, copy.to_str().unwrap()]]
+        .map(|ingress| dwell(&[&["queue"], ingress, &[&server, "--format", "json"]].concat()).ok().json());
+    assert_conserved(&twice);
+    let counts = |report: &Value| {
+        let arrivals = &report["packets"]["arrivals"];
+        ["seen", "matched", "repeated", "backwards"].map(|fate| arrivals[fate].as_u64().unwrap())
+    };
+    let ([seen, matched, repeated, backwards], twice) = (counts(&once), counts(&twice));
+    // Of equal packets that waited together, one more may have its arrival.
+    let more = twice[1] - matched;
+    assert!(more <= repeated, "{more} of {repeated}");
+    assert_eq!(twice, [2 * seen, matched + more, seen + repeated - backwards, backwards]);
+    let calm = dwell(&["queue", &near, &server, "--threshold", "10s", "--longest", "20s"]).ok();
+    let text = String::from_utf8(calm.out).unwrap();
+    assert!(
+        text.contains("No episode: no packet waited for 10.0 s (--threshold). The longest delay was 369 ms."),
+        "{text}"
+    );
+    // A small table between the captures forgets packets, and says so.
+    let small = recorded(&["--memory", "64KiB", "--ways", "1", "--sketch-bytes", "8KiB"]);
+    assert_conserved(&small.json());
+    assert!(small.err.contains("packets that arrived were forgotten for want of memory"), "{}", small.err);
+    assert!(small.json()["memory"]["state_bytes"].as_u64() <= Some(64 << 10), "{}", small.json()["memory"]);
+}
+
+#[test]
+fn logs_that_cannot_be_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |text: &str| {
+        fs::write(folder.path().join("log.csv"), format!("arrived_ns,departed_ns,flow,bytes\n{text}")).unwrap();
+        queue(folder.path(), &["--format", "json"])
+    };
+    let run_of = run("0,10,a,100\n5,8,b,100\n30,20,c,100\n,25,d,100\n");
+    assert!(
+        run_of.err.contains("log.csv: 1 lines depart before the line above them, the first is line 3"),
+        "{}",
+        run_of.err
+    );
+    assert!(run_of.err.contains("log.csv: 1 lines depart before they arrive, the first is line 4"), "{}", run_of.err);
+    let packets = &run_of.json()["packets"];
+    let counts = ["departed", "matched", "unknown", "backwards", "late"].map(|key| packets[key].as_u64().unwrap());
+    assert_eq!(counts, [4, 2, 2, 1, 1]);
+    for (text, words) in [
+        ("0,noon,a,1\n", "log.csv: line 2: expected a whole number of nanoseconds as departed_ns, found 'noon'"),
+        ("0,1,a,-1\n", "log.csv: line 2: expected a whole number of bytes as bytes, found '-1'"),
+    ] {
+        let run = run(text);
+        assert!(run.code == 1 && run.err.contains(words) && run.out.is_empty(), "{}", run.err);
+    }
+    fs::write(folder.path().join("log.csv"), "at_ns,flow\n1,a\n").unwrap();
+    let run = queue(folder.path(), &[]);
+    assert!(run.code == 1 && run.err.contains("expected the columns arrived_ns,departed_ns,flow,bytes"), "{}", run.err);
+}
+
+#[test]
+fn what_cannot_be_is_said_in_one_line() {
+    let folder = log(&passages()[..100]);
+    let cases: [(i32, &[&str], &str); 9] = [
+        (2, &["a.pcap"], "expected captures where packets arrive"),
+        (2, &["a.pcap", "a.pcap"], "found a.pcap twice"),
+        (2, &["-", "-"], "standard input"),
+        (2, &["--sojourns", "log.csv", "--memory", "1KiB"], "KiB would do"),
+        (2, &["--sojourns", "log.csv", "--compare-exact"], "--compare-exact belongs to --method conquest"),
+        (2, &["--sojourns", "log.csv", "--snapshots", "1"], "1 snapshots: expected from 2"),
+        (2, &["--sojourns", "log.csv", "--share", "101"], "percent"),
+        (2, &["--sojourns", "log.csv", "--per-packet", "log.csv"], "is read, and would be replaced"),
+        (1, &["log.csv", "none.pcap"], "log.csv: expected a pcap"),
+    ];
+    for (code, arguments, words) in cases {
+        let run = dwell_in(folder.path(), &[&["queue"], arguments].concat());
+        let is_told = run.code == code && run.err.contains(words) && run.err.lines().count() == 1;
+        assert!(is_told, "{arguments:?}: {} {}", run.code, run.err);
+        assert!(run.out.is_empty() && names(folder.path()) == ["log.csv"]);
+    }
+}
+
+#[test]
+fn every_form_is_written() {
+    let passages = passages();
+    let folder = log(&passages);
+    let number = episodes(&passages).len();
+    let text = |more: &[&str]| String::from_utf8(queue(folder.path(), more).ok().out).unwrap();
+    let table = text(&["--plot", "plot.svg", "--method", "conquest", "--compare-exact"]);
+    assert!(table.contains("40,000 matched") && table.contains("estimated by snapshots"), "{table}");
+    assert!(table.contains("precision") && table.contains("of the queue: "), "{table}");
+    assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
+    let lines: Vec<Value> =
+        text(&["--format", "jsonl"]).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), number + 1);
+    assert!(lines[0]["culprits"].is_array() && lines[number]["episodes"] == Value::Array(Vec::new()));
+    let csv = text(&["--format", "csv"]);
+    let rows: Vec<csv::StringRecord> = csv::Reader::from_reader(csv.as_bytes()).records().map(Result::unwrap).collect();
+    assert_eq!(rows.iter().filter(|row| &row[0] == "episode").count(), number);
+    assert!(rows.iter().any(|row| &row[0] == "culprit"));
+    let plot = fs::read_to_string(folder.path().join("plot.svg")).unwrap();
+    assert!(plot.contains("deepest queue in bytes") && plot.contains("estimated over actual bytes"));
+    assert_eq!(names(folder.path()), ["log.csv", "plot.svg"]);
+}

@@ -1,0 +1,150 @@
+//! A queue over time, and who was in it.
+
+use super::picture::{Align, Colour, LOOKS, Picture, Place, QUIET};
+use super::render::text_width;
+use super::scale::{LinearScale, TimeScale};
+use super::steps::{self, BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
+use super::{HEIGHT, WIDTH, cut};
+use crate::queue::QueueReport;
+use crate::text;
+use dwell_sketch::conquest::Unit;
+use dwell_sketch::queue::{Pair, Stretch};
+use dwell_types::Nanos;
+
+const QUEUE: Colour = LOOKS[5].colour;
+const LARGEST: Colour = LOOKS[0].colour;
+const DELAY: Colour = LOOKS[2].colour;
+const EPISODE: Colour = LOOKS[1].colour;
+const PAIRS: Colour = LOOKS[3].colour;
+/// Part of the height that the queue takes.
+const QUEUE_SHARE: f64 = 0.58;
+
+pub(super) fn picture(report: &QueueReport) -> Picture {
+    let mut picture = Picture::default();
+    let name = |source: &String| source.rsplit('/').next().unwrap_or_default().to_owned();
+    let names: Vec<String> = report.sources.iter().map(name).collect();
+    let heading = match names.split_last() {
+        Some((egress, ingress)) if !ingress.is_empty() => format!("Queue from {} to {egress}", ingress.join(" and ")),
+        _ => format!("Queue of {}", names.join(", ")),
+    };
+    picture.heading((LEFT, 28.0), cut(heading), 17.0);
+    let (Some(first), Some(last)) = (report.timeline.first(), report.timeline.last()) else {
+        picture.text((WIDTH / 2.0, HEIGHT / 2.0), "No packet is known to have waited.", 16.0, QUIET, Align::Centre);
+        return picture;
+    };
+    let (start, end) = (first.start.as_nanos(), last.end.as_nanos());
+    let how = if report.method.exact { "" } else { " Estimated." };
+    picture.text((LEFT, 52.0), format!("{}.{how}", text::span(start, end)), 12.5, QUIET, Align::Left);
+    legend(&mut picture);
+    let time = TimeScale::new(start, end, LEFT, RIGHT);
+    let tall = BOTTOM - TOP - 2.0 * BETWEEN;
+    let (top, below) = (TOP + BETWEEN, TOP + tall * QUEUE_SHARE + 2.0 * BETWEEN);
+    // The labels of the time have a line of their own where something else is below.
+    let room = if report.pairs.is_empty() { BETWEEN } else { 2.2 * BETWEEN };
+    let bottom = below - room;
+    queue(report, &time, (top, bottom), &mut picture);
+    if report.pairs.is_empty() {
+        delay(report, &time, (below, BOTTOM), &mut picture);
+        steps::times(&time, BOTTOM, &mut picture);
+    } else {
+        steps::times(&time, bottom, &mut picture);
+        pairs(report, (below, BOTTOM), &mut picture);
+    }
+    picture
+}
+
+/// What the colours mean, at the right of the second line.
+fn legend(picture: &mut Picture) {
+    const SIZE: f64 = 12.5;
+    const BOX: f64 = 11.0;
+    let mut right = RIGHT;
+    for (name, colour, opacity) in
+        [("episode", EPISODE, 0.9), ("its largest flow", LARGEST, 0.9), ("queue", QUEUE, 0.6)]
+    {
+        let left = right - text_width(name, SIZE);
+        picture.text((left, 52.0), name, SIZE, QUIET, Align::Left);
+        let corner = (left - BOX - 6.0, 52.0 - BOX / 2.0);
+        picture.area(rectangle(corner, (corner.0 + BOX, corner.1 + BOX)), colour, opacity);
+        right = corner.0 - 18.0;
+    }
+}
+
+fn rectangle((left, top): Place, (right, bottom): Place) -> Vec<Place> {
+    vec![(left, top), (right, top), (right, bottom), (left, bottom)]
+}
+
+fn queue(report: &QueueReport, time: &TimeScale, (top, bottom): Place, picture: &mut Picture) {
+    let deepest = report.timeline.iter().map(|stretch| stretch.deepest).max().unwrap_or(0);
+    let scale = LinearScale::new(0.0, deepest.max(1) as f64, bottom, top);
+    picture.heading((LEFT, top - 16.0), format!("deepest queue in {}", unit(report.unit)), 13.0);
+    steps::axes(&scale.ticks(amount), time, (top, bottom), picture);
+    let height = |of: fn(&Stretch) -> u64| move |stretch: &Stretch| scale.place(of(stretch) as f64);
+    picture.area(outline(report, time, bottom, height(|stretch| stretch.deepest)), QUEUE, 0.6);
+    let largest = height(|stretch| stretch.largest_flow.min(stretch.deepest));
+    picture.area(outline(report, time, bottom, largest), LARGEST, 0.9);
+    for episode in &report.episodes {
+        // Even the shortest can be seen.
+        let (left, right) = (time.place(episode.start_ns), time.place(episode.end_ns));
+        picture.area(rectangle((left, top - 6.0), (right.max(left + 1.5), top - 1.0)), EPISODE, 0.9);
+    }
+}
+
+fn delay(report: &QueueReport, time: &TimeScale, (top, bottom): Place, picture: &mut Picture) {
+    let longest = report.timeline.iter().map(|stretch| stretch.longest_delay.get()).max().unwrap_or(0);
+    let scale = LinearScale::new(0.0, longest.max(1) as f64, bottom, top);
+    picture.heading((LEFT, top - 12.0), "longest delay", 13.0);
+    let label = |ns: f64| if ns == 0.0 { "0".to_owned() } else { Nanos::new(ns.round() as i64).to_string() };
+    steps::axes(&scale.ticks(label), time, (top, bottom), picture);
+    let height = |stretch: &Stretch| scale.place(stretch.longest_delay.get() as f64);
+    picture.area(outline(report, time, bottom, height), DELAY, 0.75);
+}
+
+/// Each stretch as a step of its height above the bottom.
+fn outline(report: &QueueReport, time: &TimeScale, bottom: f64, height: impl Fn(&Stretch) -> f64) -> Vec<Place> {
+    let step = |stretch: &Stretch| {
+        let y = height(stretch);
+        [(time.place(stretch.start.as_nanos()), y), (time.place(stretch.end.as_nanos()), y)]
+    };
+    let mut places = vec![(LEFT, bottom)];
+    places.extend(report.timeline.iter().flat_map(step));
+    places.extend(places.last().map(|last| (last.0, bottom)));
+    places
+}
+
+/// Sizes of flows in the queue: as they were to the right, as estimated upwards.
+fn pairs(report: &QueueReport, (top, bottom): Place, picture: &mut Picture) {
+    picture.heading(
+        (LEFT, top - 12.0),
+        format!("a packet's flow in the queue, estimated over actual {}", unit(report.unit)),
+        13.0,
+    );
+    let most = |of: fn(&Pair) -> u64| report.pairs.iter().map(of).max().unwrap_or(0).max(1) as f64;
+    let up = LinearScale::new(0.0, most(|pair| pair.estimated.max(pair.actual)), bottom, top);
+    let across = LinearScale::new(0.0, most(|pair| pair.actual), LEFT, RIGHT);
+    steps::grid(&up.ticks(amount), &across.ticks(amount), (top, bottom), picture);
+    steps::labels(&across.ticks(amount), bottom, picture);
+    let diagonal = most(|pair| pair.actual);
+    picture.line((LEFT, bottom), (across.place(diagonal), up.place(diagonal)), QUIET, 1.0);
+    for pair in &report.pairs {
+        picture.dot((across.place(pair.actual as f64), up.place(pair.estimated as f64)), PAIRS);
+    }
+}
+
+const fn unit(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Bytes => "bytes",
+        Unit::Packets => "packets",
+    }
+}
+
+/// `0`, `1.5 M`.
+fn amount(value: f64) -> String {
+    let (scaled, letter) = match value {
+        v if v >= 1e9 => (v / 1e9, " G"),
+        v if v >= 1e6 => (v / 1e6, " M"),
+        v if v >= 1e3 => (v / 1e3, " k"),
+        v => (v, ""),
+    };
+    let rounded = (scaled * 100.0).round() / 100.0;
+    format!("{rounded}{letter}")
+}

@@ -1,0 +1,143 @@
+//! The table for people: episodes and who caused them; below, what the numbers rest on.
+
+use super::{Culprit, Depth, Episode, QueueReport};
+use crate::footing::{self, WIDTH, item};
+use crate::grid::Grid;
+use crate::text;
+use dwell_types::Nanos;
+use std::io::{self, Write};
+
+const HEADS: [&str; 7] = ["episode", "lasts", "longest delay", "mean", "deepest queue", "packets", "bytes"];
+/// More are not read.
+const MOST_EPISODES: usize = 20;
+
+/// Writes the report; a packet that waited for `threshold` makes an episode.
+pub fn write(report: &QueueReport, threshold: Nanos, to: &mut impl Write) -> io::Result<()> {
+    for line in text::wrap(&sources(&report.sources), " → ", WIDTH) {
+        writeln!(to, "{line}")?;
+    }
+    if let Some(span) = report.span_ns {
+        writeln!(to, "{}", text::span(span.start, span.end))?;
+    }
+    writeln!(to)?;
+    match (report.packets.departed, report.longest_delay_ns) {
+        (0, _) => writeln!(to, "No packets were seen.")?,
+        (_, None) => writeln!(to, "No packet was seen to arrive and to depart.")?,
+        (_, Some(longest)) if report.episodes.is_empty() => writeln!(
+            to,
+            "No episode: no packet waited for {threshold} (--threshold). The longest delay was {}.",
+            Nanos::new(longest)
+        )?,
+        _ => episodes(report, to)?,
+    }
+    writeln!(to)?;
+    footing(report, to)
+}
+
+/// All taps where packets arrive, then the one where they depart.
+fn sources(sources: &[String]) -> Vec<String> {
+    match sources.split_last() {
+        Some((egress, ingress)) if !ingress.is_empty() => vec![ingress.join(" + "), egress.clone()],
+        _ => sources.to_vec(),
+    }
+}
+
+fn episodes(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
+    let shown = worst(&report.episodes);
+    let mut grid = Grid::default();
+    grid.row(HEADS.map(String::from).to_vec());
+    for episode in &shown {
+        row(&mut grid, episode);
+        for culprit in &episode.culprits {
+            grid.heading(words(culprit));
+        }
+    }
+    grid.write(to)?;
+    if shown.len() < report.episodes.len() {
+        let all = text::count(report.episodes.len() as u64);
+        writeln!(to, "The {} of {all} episodes with the longest delays.", shown.len())?;
+    }
+    Ok(())
+}
+
+/// Those with the longest delays, in the order of time.
+fn worst(episodes: &[Episode]) -> Vec<&Episode> {
+    let mut worst: Vec<&Episode> = episodes.iter().collect();
+    worst.sort_by_key(|episode| std::cmp::Reverse(episode.peak_delay_ns));
+    worst.truncate(MOST_EPISODES);
+    worst.sort_by_key(|episode| episode.start_ns);
+    worst
+}
+
+fn row(grid: &mut Grid, episode: &Episode) {
+    let millis = episode.start_ns.rem_euclid(1_000_000_000) / 1_000_000;
+    let (_, time) = text::utc(episode.start_ns);
+    let span = |ns: i64| Nanos::new(ns).to_string();
+    grid.row(vec![
+        format!("{time}.{millis:03}"),
+        span(episode.end_ns.saturating_sub(episode.start_ns)),
+        span(episode.peak_delay_ns),
+        span(episode.mean_delay_ns.round() as i64),
+        depth(episode.peak_queue),
+        text::count(episode.packets),
+        text::bytes(episode.bytes),
+    ]);
+}
+
+/// `  82% of the bytes, up to 95% of the queue: 10.0.0.1:443 → 10.0.0.2:51000 tcp`.
+fn words(culprit: &Culprit) -> String {
+    let [share, peak] = [culprit.share, culprit.peak_share].map(text::percent);
+    let about = if culprit.low < culprit.high { "at least " } else { "" };
+    format!("  {about}{share} of the bytes, up to {peak} of the queue: {}", culprit.flow)
+}
+
+pub(crate) fn depth(depth: Depth) -> String {
+    let packets = || depth.peak_queue_packets.map(|packets| format!("{} packets", text::count(packets)));
+    depth.peak_queue_bytes.map(text::bytes).or_else(packets).unwrap_or_default()
+}
+
+fn footing(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
+    let packets = &report.packets;
+    if let Some(arrivals) = packets.arrivals {
+        let parts = [
+            ("matched", arrivals.matched),
+            ("departed before", arrivals.backwards),
+            ("not departed in time", arrivals.expired),
+            ("lost for want of memory", arrivals.evicted),
+            ("while an equal one waited", arrivals.repeated),
+            ("waiting", arrivals.waiting),
+        ];
+        item("arrived", &footing::sum_of(arrivals.seen, &parts), to)?;
+    }
+    let parts = [("matched", packets.matched), ("not seen to arrive", packets.unknown)];
+    item("departed", &footing::sum_of(packets.departed, &parts), to)?;
+    if packets.incomplete > 0 {
+        let incomplete = text::count(packets.incomplete);
+        item("", &format!("{incomplete} of those matched found a queue that is not known in full"), to)?;
+    }
+    if packets.elsewhere > 0 {
+        item("", &format!("besides {} packets of another direction", text::count(packets.elsewhere)), to)?;
+    }
+    if let Some(longest) = report.longest_delay_ns {
+        let deepest = depth(report.peak_queue);
+        item("queue", &format!("longest delay {}, deepest queue {deepest}", Nanos::new(longest)), to)?;
+    }
+    if let Some(scores) = report.against_exact {
+        let share = |share: Option<f64>| share.map_or_else(|| "–".to_owned(), text::percent);
+        let words = format!(
+            "{} packets that waited: precision {}, recall {}, mean error of sizes {:.0}",
+            text::count(scores.packets),
+            share(scores.precision),
+            share(scores.recall),
+            scores.mean_error.unwrap_or(0.0)
+        );
+        item("compared", &words, to)?;
+    }
+    if let Some(frames) = &report.frames {
+        footing::frames(frames, to)?;
+    }
+    footing::memory(&report.memory, to)?;
+    let exact = if report.method.exact { "exact: every departure was remembered" } else { "estimated by snapshots" };
+    footing::method(&report.method, exact, to)?;
+    footing::warnings(&report.warnings, to)
+}

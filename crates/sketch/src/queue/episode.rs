@@ -1,0 +1,293 @@
+use super::flows::{FlowInQueue, FlowSizes, Flows, Packet};
+use crate::conquest::Queued;
+use dwell_types::{Departure, Nanos, Timestamp};
+
+/// What makes an episode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EpisodeParams {
+    /// It begins with a packet that waited at least so long, *τ*, and ends with the last one.
+    pub(super) threshold: Nanos,
+    /// Packets that waited so long are of one episode if they depart at most this far apart.
+    pub(super) quiet: Nanos,
+    /// Flows whose bytes are known at a time, at least one.
+    pub(super) flows: usize,
+    /// Culprits that are told, at most.
+    pub(super) top: usize,
+}
+
+/// A stretch of congestion: from the first departure after a long wait to the last one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Episode {
+    /// The first departure of a packet that waited for *τ*.
+    pub start: Timestamp,
+    /// The last one.
+    pub end: Timestamp,
+    /// The longest delay.
+    pub peak_delay: Nanos,
+    /// The mean delay in nanoseconds, of all packets that departed meanwhile and whose arrival was seen.
+    pub mean_delay: f64,
+    /// Packets that departed meanwhile.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets of culprits among them.
+    pub culprit_packets: u64,
+    /// The largest queue that one of them found, in bytes or packets.
+    pub deepest: u64,
+    /// The flows of culprits, those with the most bytes first.
+    pub culprits: Vec<FlowInQueue>,
+    /// The sizes of all flows meanwhile; `None` where there were too many to know.
+    pub sizes: Option<FlowSizes>,
+}
+
+/// Finds the episodes in the packets that depart.
+#[derive(Clone, Debug)]
+pub(super) struct Episodes {
+    params: EpisodeParams,
+    latest: Timestamp,
+    open: Option<Open>,
+    flows: Flows,
+    ended: Vec<Episode>,
+}
+
+/// An episode that may go on.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    start: Timestamp,
+    /// The last departure after a long wait.
+    end: Timestamp,
+    /// Up to there, and since.
+    sum: Sum,
+    since: Sum,
+}
+
+/// Packets added up.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    packets: u64,
+    bytes: u64,
+    culprits: u64,
+    delays: u64,
+    delay: i128,
+    peak: Nanos,
+    deepest: u64,
+}
+
+impl Sum {
+    fn add(&mut self, other: &Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+        self.culprits += other.culprits;
+        self.delays += other.delays;
+        self.delay += other.delay;
+        self.peak = self.peak.max(other.peak);
+        self.deepest = self.deepest.max(other.deepest);
+    }
+}
+
+impl Episodes {
+    pub(super) fn new(params: EpisodeParams) -> Self {
+        let flows = Flows::new(params.flows);
+        Self { params, latest: Timestamp::from_nanos(i64::MIN), open: None, flows, ended: Vec::new() }
+    }
+
+    /// The next packet departs, with what was in the queue with it; a name is asked for where a flow is new to an episode.
+    pub(super) fn update(&mut self, departure: &Departure, queued: Option<&Queued>, name: impl FnOnce() -> String) {
+        let at = departure.departed.max(self.latest);
+        self.latest = at;
+        let delay = departure.arrived.map(|arrived| departure.departed - arrived).filter(|&delay| delay >= Nanos::ZERO);
+        let is_long = delay >= Some(self.params.threshold);
+        if self.open.is_some_and(|open| at - open.end > self.params.quiet) {
+            self.end();
+        }
+        if !is_long && self.open.is_none() {
+            return;
+        }
+        let open = self.open.get_or_insert(Open { start: at, end: at, sum: Sum::default(), since: Sum::default() });
+        open.since.add(&Sum {
+            packets: 1,
+            bytes: departure.bytes.into(),
+            culprits: u64::from(queued.is_some_and(|queued| queued.is_culprit)),
+            delays: u64::from(delay.is_some()),
+            delay: delay.map_or(0, |delay| delay.get().into()),
+            peak: delay.unwrap_or_default(),
+            deepest: queued.map_or(0, |queued| queued.queue_size),
+        });
+        if is_long {
+            open.end = at;
+            open.sum.add(&std::mem::take(&mut open.since));
+        }
+        let packet = Packet {
+            flow: departure.flow,
+            bytes: departure.bytes,
+            is_long,
+            is_culprit: queued.is_some_and(|queued| queued.is_culprit),
+            share: queued.and_then(|queued| queued.share).unwrap_or(0.0),
+        };
+        self.flows.add(&packet, name);
+    }
+
+    /// No packet follows, or none that belongs to the episode.
+    pub(super) fn end(&mut self) {
+        let Some(Open { start, end, sum, .. }) = self.open.take() else { return };
+        self.ended.push(Episode {
+            start,
+            end,
+            peak_delay: sum.peak,
+            mean_delay: sum.delay as f64 / sum.delays as f64,
+            packets: sum.packets,
+            bytes: sum.bytes,
+            culprit_packets: sum.culprits,
+            deepest: sum.deepest,
+            culprits: self.flows.culprits(self.params.top),
+            sizes: self.flows.sizes(),
+        });
+        self.flows.clear();
+    }
+
+    /// The episodes that ended since this was last asked.
+    pub(super) fn take(&mut self) -> Vec<Episode> {
+        std::mem::take(&mut self.ended)
+    }
+
+    /// Bytes on the heap with so many flows, without names.
+    pub(super) const fn bytes(flows: usize) -> usize {
+        Flows::bytes(flows)
+    }
+
+    /// Bytes on the heap, but for what was not taken yet.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.flows.heap_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dwell_types::FlowId;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    const THRESHOLD: i64 = 50;
+    const QUIET: i64 = 30;
+
+    fn params(flows: usize) -> EpisodeParams {
+        EpisodeParams { threshold: Nanos::new(THRESHOLD), quiet: Nanos::new(QUIET), flows, top: usize::MAX }
+    }
+
+    type Packets = Vec<(Departure, Option<Queued>)>;
+
+    /// Up to 300 departures of 12 flows, up to 20 ns apart after up to 100 ns; some arrivals are not known.
+    fn any_packets() -> impl Strategy<Value = Packets> {
+        let one = (0..20i64, 0..100i64, 0..12u64, 1..2_000u32, any::<u8>());
+        prop::collection::vec(one, 1..300).prop_map(|packets| {
+            let mut now = 0;
+            let depart = |(gap, delay, flow, bytes, random): (i64, i64, u64, u32, u8)| {
+                now += gap;
+                let arrived = (random > 20).then_some(Timestamp::from_nanos(now - delay));
+                let departed = Timestamp::from_nanos(now);
+                let queued = arrived.map(|_| Queued {
+                    flow_size: bytes.into(),
+                    queue_size: 3 * u64::from(bytes),
+                    share: Some(f64::from(random) / 256.0),
+                    is_culprit: delay >= THRESHOLD && random > 100,
+                    is_complete: true,
+                });
+                (Departure { arrived, departed, flow: FlowId(flow), bytes }, queued)
+            };
+            packets.into_iter().map(depart).collect()
+        })
+    }
+
+    fn found(packets: &Packets, flows: usize) -> Vec<Episode> {
+        let mut episodes = Episodes::new(params(flows));
+        for (departure, queued) in packets {
+            episodes.update(departure, queued.as_ref(), || format!("f{}", departure.flow.0));
+        }
+        episodes.end();
+        // Names of up to three letters.
+        assert!(episodes.heap_bytes() <= Episodes::bytes(flows) + 8 * flows);
+        episodes.take()
+    }
+
+    fn delay(departure: &Departure) -> Option<i64> {
+        departure.arrived.map(|arrived| (departure.departed - arrived).get())
+    }
+
+    /// First and last place of the packets of each episode, by the definition.
+    fn by_definition(packets: &Packets) -> Vec<(usize, usize)> {
+        let is_long = |place: &usize| delay(&packets[*place].0) >= Some(THRESHOLD);
+        let mut found: Vec<(usize, usize)> = Vec::new();
+        for place in (0..packets.len()).filter(is_long) {
+            match found.last_mut() {
+                Some((_, last)) if (packets[place].0.departed - packets[*last].0.departed).get() <= QUIET => {
+                    *last = place;
+                }
+                _ => found.push((place, place)),
+            }
+        }
+        found
+    }
+
+    fn bytes_of_flows(packets: &[(Departure, Option<Queued>)]) -> BTreeMap<String, u64> {
+        let mut flows = BTreeMap::new();
+        for (departure, _) in packets {
+            *flows.entry(format!("f{}", departure.flow.0)).or_default() += u64::from(departure.bytes);
+        }
+        flows
+    }
+
+    proptest! {
+        #[test]
+        fn episodes_are_what_they_are_defined_as(packets in any_packets()) {
+            let episodes = found(&packets, 12);
+            let expected = by_definition(&packets);
+            prop_assert_eq!(episodes.len(), expected.len());
+            for (episode, (first, last)) in episodes.iter().zip(expected) {
+                let own = &packets[first..=last];
+                prop_assert_eq!((episode.start, episode.end), (own[0].0.departed, own[own.len() - 1].0.departed));
+                prop_assert_eq!(episode.packets, own.len() as u64);
+                prop_assert_eq!(episode.bytes, own.iter().map(|(d, _)| u64::from(d.bytes)).sum::<u64>());
+                let delays: Vec<i64> = own.iter().filter_map(|(d, _)| delay(d)).collect();
+                prop_assert_eq!(Some(episode.peak_delay.get()), delays.iter().copied().max());
+                let mean = delays.iter().sum::<i64>() as f64 / delays.len() as f64;
+                prop_assert!((episode.mean_delay - mean).abs() < 1e-9);
+                let queued = || own.iter().filter_map(|(_, queued)| *queued);
+                prop_assert_eq!(Some(episode.deepest), queued().map(|queued| queued.queue_size).max());
+                let culprits = || own.iter().filter(|(_, queued)| queued.is_some_and(|queued| queued.is_culprit));
+                prop_assert_eq!(episode.culprit_packets, culprits().count() as u64);
+
+                let flows = bytes_of_flows(own);
+                let sizes = episode.sizes.unwrap();
+                prop_assert_eq!(sizes.flows, flows.len() as u64);
+                prop_assert_eq!(Some(&sizes.max), flows.values().max());
+                let mut sorted: Vec<u64> = flows.values().copied().collect();
+                sorted.sort_unstable();
+                prop_assert_eq!(sizes.p50, sorted[sorted.len().div_ceil(2) - 1]);
+                prop_assert_eq!(episode.culprits.iter().map(|flow| flow.culprit_packets).sum::<u64>(), episode.culprit_packets);
+                for pair in episode.culprits.windows(2) {
+                    prop_assert!(pair[0].bytes >= pair[1].bytes);
+                }
+                for flow in &episode.culprits {
+                    prop_assert_eq!((flow.bytes, flow.most_bytes), (flows[&flow.name], flows[&flow.name]));
+                    let shares = own.iter().filter(|(d, _)| format!("f{}", d.flow.0) == flow.name && delay(d) >= Some(THRESHOLD));
+                    let peak = shares.filter_map(|(_, queued)| queued.and_then(|queued| queued.share)).fold(0.0, f64::max);
+                    prop_assert_eq!(flow.peak_share, peak);
+                }
+            }
+        }
+
+        /// With room for a few flows only, what is said of a flow holds the truth, and its distribution is not told.
+        #[test]
+        fn a_small_table_bounds_the_bytes(packets in any_packets()) {
+            for (episode, (first, last)) in found(&packets, 4).iter().zip(by_definition(&packets)) {
+                let flows = bytes_of_flows(&packets[first..=last]);
+                prop_assert!(episode.sizes.is_none() || flows.len() <= 4);
+                for flow in &episode.culprits {
+                    let truth = flows[&flow.name];
+                    prop_assert!(flow.bytes <= truth && truth <= flow.most_bytes, "{truth} {flow:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The flows of an episode with the most bytes: space-saving (Metwally, Agrawal and El Abbadi, 2005) with names.
+
+use crate::table::{Entry, Place, Table};
+use dwell_types::FlowId;
+
+/// Flows with what departed of them, as many as there is room for. What departs after the last long delay is kept apart, since it may turn out not to belong to the episode.
+#[derive(Clone, Debug)]
+pub(super) struct Flows {
+    table: Table<Flow>,
+    most: usize,
+    /// By number.
+    names: Vec<String>,
+    /// Bytes of the names.
+    name_bytes: usize,
+    /// Counts the packets that end what is kept apart.
+    epoch: u64,
+    /// Whether all flows found room.
+    has_all: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Flow {
+    flow: u64,
+    /// Never too low.
+    bytes: u64,
+    /// What may have been counted for flows that were here before.
+    error: u64,
+    /// What is kept apart of `bytes`, if it is of this epoch.
+    tail: u64,
+    epoch: u64,
+    culprits: u64,
+    peak_share: f64,
+    name: u32,
+}
+
+impl Entry for Flow {
+    #[inline]
+    fn key(&self) -> u64 {
+        self.flow
+    }
+}
+
+/// A flow that built a queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowInQueue {
+    /// What people call it.
+    pub name: String,
+    /// Bytes that certainly departed while the episode lasted.
+    pub bytes: u64,
+    /// Bytes that departed at most: more than `bytes` where flows did not find room.
+    pub most_bytes: u64,
+    /// Its packets that were culprits.
+    pub culprit_packets: u64,
+    /// The largest share of the queue that one of its packets found, among those that waited for *τ*.
+    pub peak_share: f64,
+}
+
+/// Sizes of the flows of an episode, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowSizes {
+    /// How many flows there were.
+    pub flows: u64,
+    /// Half of them had at most so many bytes.
+    pub p50: u64,
+    /// Nine of ten.
+    pub p90: u64,
+    /// 99 of 100.
+    pub p99: u64,
+    /// The largest.
+    pub max: u64,
+}
+
+/// What a packet adds to its flow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Packet {
+    pub(super) flow: FlowId,
+    pub(super) bytes: u32,
+    /// It waited for *τ*: what was kept apart up to here belongs to the episode.
+    pub(super) is_long: bool,
+    pub(super) is_culprit: bool,
+    /// Of the queue.
+    pub(super) share: f64,
+}
+
+impl Flows {
+    pub(super) fn new(most: usize) -> Self {
+        let most = most.max(1);
+        let slots = Self::slots(most);
+        Self {
+            table: Table::new(slots, slots),
+            most,
+            names: Vec::with_capacity(most),
+            name_bytes: 0,
+            epoch: 0,
+            has_all: true,
+        }
+    }
+
+    /// At most ¾ of them are occupied.
+    const fn slots(flows: usize) -> usize {
+        flows + flows / 3 + 1
+    }
+
+    /// Bytes of a table of so many flows on the heap, without names.
+    pub(super) const fn bytes(flows: usize) -> usize {
+        Table::<Flow>::bytes_of(Self::slots(flows)) + flows * size_of::<String>()
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.table.bytes() + self.names.capacity() * size_of::<String>() + self.name_bytes
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.table.rebuild(|_| false);
+        self.names.clear();
+        (self.name_bytes, self.epoch, self.has_all) = (0, 0, true);
+    }
+
+    pub(super) fn add(&mut self, packet: &Packet, name: impl FnOnce() -> String) {
+        self.epoch += u64::from(packet.is_long);
+        let epoch = self.epoch;
+        let at = self.find(packet.flow, name);
+        let flow = self.table.get_mut(at);
+        let bytes = u64::from(packet.bytes);
+        flow.bytes += bytes;
+        let before = if flow.epoch == epoch { flow.tail } else { 0 };
+        flow.tail = if packet.is_long { 0 } else { before + bytes };
+        flow.epoch = epoch;
+        if packet.is_long {
+            flow.culprits += u64::from(packet.is_culprit);
+            flow.peak_share = flow.peak_share.max(packet.share);
+        }
+    }
+
+    /// Where a flow is counted; if it is new and there is no room, in the place of the smallest, with the count of that.
+    fn find(&mut self, flow: FlowId, name: impl FnOnce() -> String) -> usize {
+        if let Place::Found(at) = self.table.find(flow.0) {
+            return at;
+        }
+        let name = name();
+        self.name_bytes += name.capacity();
+        let entry = if self.names.len() < self.most {
+            self.names.push(name);
+            Flow { flow: flow.0, name: self.names.len() as u32 - 1, ..Flow::default() }
+        } else {
+            let smallest = self.take_smallest();
+            let before = std::mem::replace(&mut self.names[smallest.name as usize], name);
+            self.name_bytes -= before.capacity();
+            self.has_all = false;
+            Flow { flow: flow.0, name: smallest.name, bytes: smallest.bytes, error: smallest.bytes, ..Flow::default() }
+        };
+        match self.table.find(flow.0) {
+            Place::Found(at) => at,
+            Place::Vacant(at) => {
+                self.table.put(at, entry);
+                at
+            }
+        }
+    }
+
+    /// Of equal ones that which was named first.
+    fn take_smallest(&mut self) -> Flow {
+        let smallest = self.table.iter().min_by_key(|flow| (flow.bytes, flow.name)).copied().unwrap_or_default();
+        if let Place::Found(at) = self.table.find(smallest.flow) {
+            self.table.remove(at);
+        }
+        smallest
+    }
+
+    /// What departed of a flow until the last long delay: at least, and at most.
+    fn ends(&self, flow: &Flow) -> (u64, u64) {
+        let tail = if flow.epoch == self.epoch { flow.tail } else { 0 };
+        let most = flow.bytes - tail;
+        (most.saturating_sub(flow.error), most)
+    }
+
+    /// The flows of culprits, those with the most bytes first, at most `most`.
+    pub(super) fn culprits(&self, most: usize) -> Vec<FlowInQueue> {
+        let mut culprits: Vec<&Flow> = self.table.iter().filter(|flow| flow.culprits > 0).collect();
+        culprits.sort_by_key(|flow| (std::cmp::Reverse(self.ends(flow)), flow.name));
+        let told = |flow: &&Flow| {
+            let (bytes, most_bytes) = self.ends(flow);
+            FlowInQueue {
+                name: self.names[flow.name as usize].clone(),
+                bytes,
+                most_bytes,
+                culprit_packets: flow.culprits,
+                peak_share: flow.peak_share,
+            }
+        };
+        culprits.iter().take(most).map(told).collect()
+    }
+
+    /// The sizes of all flows; `None` where some did not find room.
+    pub(super) fn sizes(&self) -> Option<FlowSizes> {
+        let mut sizes: Vec<u64> = self.table.iter().map(|flow| self.ends(flow).1).filter(|&bytes| bytes > 0).collect();
+        sizes.sort_unstable();
+        let max = sizes.last().copied().filter(|_| self.has_all)?;
+        let rank = |percent: usize| sizes[(sizes.len() * percent).div_ceil(100).max(1) - 1];
+        Some(FlowSizes { flows: sizes.len() as u64, p50: rank(50), p90: rank(90), p99: rank(99), max })
+    }
+}
