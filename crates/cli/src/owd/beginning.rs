@@ -1,6 +1,6 @@
 //! What the beginnings of two captures show: which packets go from the sender to the receiver, and how long they take.
 
-use super::arguments::Arguments;
+use super::Pair;
 use super::points::{Back, Point, Ways};
 use anyhow::Result;
 use dwell_capture::file::Stop;
@@ -15,9 +15,9 @@ const SOURCES: usize = 64;
 
 /// What the beginnings of two captures show.
 #[derive(Clone, Default)]
-pub(super) struct Beginning {
+pub(crate) struct Beginning {
     /// Which packets go which way.
-    pub(super) ways: Ways,
+    pub(crate) ways: Ways,
     /// The mean delay from the sender to the receiver; zero if not known.
     pub(super) delay: Nanos,
 }
@@ -26,33 +26,33 @@ pub(super) struct Beginning {
 type Sums = BTreeMap<(Address, Address), (i128, i128)>;
 
 /// Looks at the beginnings of captures that can be read twice. Which way packets go is asked for, or what is found.
-pub(super) fn look(arguments: &Arguments, stop: &Stop) -> Result<Beginning> {
-    let back = if arguments.reverse { Back::Others } else { Back::None };
-    let asked = Ways { from: arguments.point.from.clone(), back };
-    if arguments.paths().iter().any(|path| !path.is_file()) {
+pub(super) fn look(pair: &Pair<'_>, stop: &Stop) -> Result<Beginning> {
+    let back = if pair.reverse { Back::Others } else { Back::None };
+    let asked = Ways { from: pair.point.from.clone(), back };
+    if pair.paths.iter().any(|path| !path.is_file()) {
         return Ok(Beginning { ways: asked, ..Beginning::default() });
     }
-    let pairs = delays(arguments, &asked, stop)?;
+    let pairs = delays(pair, &asked, stop)?;
     let ways = if asked.from.is_empty() { find(&pairs) } else { asked };
     let forward = pairs.iter().filter(|((source, _), _)| ways.is_forward(*source));
     let (sum, count) = forward.fold((0, 0), |(sum, count), (_, delays)| (sum + delays.0, count + delays.1));
     let mean = i64::try_from(sum / count.max(1)).unwrap_or(0);
-    Ok(Beginning { ways, delay: Nanos::new(mean.saturating_sub(arguments.clock_offset.get())) })
+    Ok(Beginning { ways, delay: Nanos::new(mean.saturating_sub(pair.clock_offset.get())) })
 }
 
 /// The delays between each pair of addresses, by the clocks as they are. Logs name no addresses.
-fn delays(arguments: &Arguments, ways: &Ways, stop: &Stop) -> Result<Sums> {
-    let [sender, receiver] = arguments.paths();
-    let open = |path| Point::open(path, &arguments.point, None, ways, Nanos::ZERO, stop);
+fn delays(pair: &Pair<'_>, ways: &Ways, stop: &Stop) -> Result<Sums> {
+    let [sender, receiver] = &pair.paths;
+    let open = |path| Point::open(path, pair.point, None, ways, Nanos::ZERO, stop);
     let mut sent = HashMap::new();
-    let mut point = open(&sender)?;
+    let mut point = open(sender)?;
     for _ in 0..PACKETS {
         let Some(seen) = point.peek() else { break };
         sent.entry(seen.crossing.packet).or_insert(seen.crossing.at);
         point.advance()?;
     }
     let mut pairs = Sums::new();
-    let mut point = open(&receiver)?;
+    let mut point = open(receiver)?;
     for _ in 0..PACKETS {
         let Some(seen) = point.peek() else { break };
         if let Some(at) = sent.remove(&seen.crossing.packet) {

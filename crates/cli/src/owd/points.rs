@@ -12,7 +12,7 @@ use dwell_types::{Address, Crossing, FlowKey, Nanos, Prefix, Timestamp};
 use std::path::{Path, PathBuf};
 
 /// One point, and the next packet that passes it.
-pub(super) struct Point {
+pub(crate) struct Point {
     side: Side,
     path: PathBuf,
     next: Option<Seen>,
@@ -30,7 +30,7 @@ pub(super) struct Point {
 
 /// Which packets go which way, by their sources.
 #[derive(Clone, Default)]
-pub(super) struct Ways {
+pub(crate) struct Ways {
     /// From the sender to the receiver; all, if empty.
     pub(super) from: Vec<Prefix>,
     pub(super) back: Back,
@@ -67,16 +67,16 @@ impl Ways {
     }
 
     /// Whether both directions are measured.
-    pub(super) const fn has_back(&self) -> bool {
+    pub(crate) const fn has_back(&self) -> bool {
         !matches!(self.back, Back::None)
     }
 }
 
 /// A packet, and whether it goes from the sender to the receiver or back.
 #[derive(Clone, Copy)]
-pub(super) struct Seen {
-    pub(super) crossing: Crossing,
-    pub(super) is_reverse: bool,
+pub(crate) struct Seen {
+    pub(crate) crossing: Crossing,
+    pub(crate) is_reverse: bool,
 }
 
 #[allow(clippy::large_enum_variant, reason = "there are two")]
