@@ -19,6 +19,8 @@ mod events;
 mod owd;
 // Every method on one capture.
 mod compare;
+// The same between two points.
+mod compare_owd;
 // Experiments.
 mod evaluate;
 // What people get wrong, systems that fail, and runs that are ended.
