@@ -16,6 +16,8 @@ mod rtt;
 mod owd;
 // Which routers of a network to instrument, and who measures what?
 mod net;
+// How much memory for which error?
+mod size;
 // Which method, in how much memory?
 mod compare;
 // Captures with known truth.
@@ -43,6 +45,7 @@ enum Command {
     Rtt(rtt::Arguments),
     Owd(owd::Arguments),
     Net(net::Arguments),
+    Size(size::Arguments),
     Compare(compare::Arguments),
     Simulate(simulate::Arguments),
     Evaluate(evaluate::Arguments),
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Command::Rtt(arguments) => rtt::run(&arguments, &signals),
         Command::Owd(arguments) => owd::run(&arguments, &signals),
         Command::Net(arguments) => net::run(&arguments),
+        Command::Size(arguments) => size::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments, &signals),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),

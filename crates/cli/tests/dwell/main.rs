@@ -21,6 +21,8 @@ mod owd;
 mod compare;
 // The same between two points.
 mod compare_owd;
+// How much memory.
+mod size;
 // Experiments.
 mod evaluate;
 // What people get wrong, systems that fail, and runs that are ended.
