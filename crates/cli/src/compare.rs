@@ -6,7 +6,7 @@ use crate::Failure;
 use crate::output::{self, Output};
 use crate::rtt::{EXPIRY, FLOW_EXPIRY, matching, picture, progress, rate, usual_matches};
 use crate::signals::Signals;
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_evaluate::compare::{Comparison, MatchResult, MethodFacts, Results, SCHEMA, Settings};
 use dwell_observe::Observer;
@@ -19,13 +19,18 @@ use std::process::ExitCode;
 
 // Results for people.
 mod table;
+// The same between two points.
+mod owd;
 
 /// Which method, in how much memory: every method on your own capture at equal memory, against every exchange of it.
 ///
 /// Each match is measured as if it were alone, as dwell rtt --match MATCH --memory SIZE would; the capture is read once.
 /// The truth is what --method exact says. Seeds differ in the methods' hashes, not in the exchanges.
 #[derive(Args)]
-#[command(after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "\
 How each method is tuned: all with the same effort, none by hand. They find their parameters while they run: km and fridge
 search the share of the requests that enters, hash-sample lowers its rate until its ids fit and learns how long a request
 waits, auto is exact until the memory is full, and then chooses by age what may wait; simple and mis have nothing to tune.
@@ -37,8 +42,12 @@ sent twice, which the truth has.
 Examples:
   dwell compare capture.pcapng.gz
   dwell compare capture.pcap --match tcp-ack --memory 8KiB,32KiB --methods km,hash-sample --seeds 100
-  dwell compare mon.pcap tue.pcap --format json -o compared.json --plot error.svg")]
+  dwell compare mon.pcap tue.pcap --format json -o compared.json --plot error.svg
+  dwell compare owd sender.pcap receiver.pcap            delay and loss between two points"
+)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    question: Option<Question>,
     /// Captures in order: pcap or pcapng, plain or in gzip, xz or zstd; - is standard input.
     #[arg(value_name = "CAPTURE", required = true)]
     captures: Vec<PathBuf>,
@@ -78,13 +87,20 @@ pub(crate) struct Arguments {
     plot: Option<(PathBuf, Image)>,
 }
 
+/// What else can be compared.
+#[derive(Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "there is one")]
+enum Question {
+    Owd(owd::Arguments),
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// For people.
     Table,
-    /// One document, schema dwell.compare/1.
+    /// One document, schema dwell.compare/1 or dwell.compare-owd/1.
     Json,
-    /// One row per leg, method, memory and quantity.
+    /// One row per method, memory and quantity, of each leg if there are legs.
     Csv,
 }
 
@@ -99,6 +115,14 @@ fn method(name: &str) -> Result<Method, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
+    match &arguments.question {
+        None => exchanges(arguments, signals),
+        Some(Question::Owd(arguments)) => owd::run(arguments, signals),
+    }
+}
+
+/// Every method for exchanges seen at one point.
+fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     let plot = arguments.plot.as_ref().map(|(path, _)| path);
     output::check_apart(&arguments.captures, arguments.output.iter().chain(plot))?;
     let settings = settings(arguments)?;
@@ -200,15 +224,7 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     };
     matches.sort_unstable();
     matches.dedup();
-    let mut memories = arguments.memory.clone();
-    memories.sort_unstable();
-    memories.dedup();
-    let mut methods: Vec<Method> = Vec::new();
-    for &method in &arguments.methods {
-        if !methods.contains(&method) {
-            methods.push(method);
-        }
-    }
+    let (memories, methods) = (sorted(&arguments.memory), distinct(&arguments.methods));
     let all = memories.iter().fold(0usize, |sum, &memory| sum.saturating_add(memory));
     let all = all.saturating_mul(matches.len() * methods.len() * usize::from(arguments.seeds));
     if all > MOST_BYTES {
@@ -230,6 +246,25 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
         longest: arguments.longest,
         rate: arguments.rate,
     })
+}
+
+/// Memories in rising order, each once.
+fn sorted(memories: &[usize]) -> Vec<usize> {
+    let mut memories = memories.to_vec();
+    memories.sort_unstable();
+    memories.dedup();
+    memories
+}
+
+/// Methods in this order, each once.
+fn distinct<T: Copy + PartialEq>(methods: &[T]) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for &method in methods {
+        if !distinct.contains(&method) {
+            distinct.push(method);
+        }
+    }
+    distinct
 }
 
 fn observer(arguments: &Arguments, matches: Vec<Match>, ids: IdForm) -> Observer {

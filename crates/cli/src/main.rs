@@ -18,6 +18,8 @@ mod owd;
 mod queue;
 // Which routers of a network to instrument, and who measures what?
 mod net;
+// How much memory for which error?
+mod size;
 // Which method, in how much memory?
 mod compare;
 // Captures with known truth.
@@ -49,6 +51,7 @@ enum Command {
     Owd(owd::Arguments),
     Queue(queue::Arguments),
     Net(net::Arguments),
+    Size(size::Arguments),
     Compare(compare::Arguments),
     Simulate(simulate::Arguments),
     Evaluate(evaluate::Arguments),
@@ -91,6 +94,7 @@ fn main() -> ExitCode {
         Command::Owd(arguments) => owd::run(&arguments, &signals),
         Command::Queue(arguments) => queue::run(&arguments, &signals),
         Command::Net(arguments) => net::run(&arguments),
+        Command::Size(arguments) => size::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments, &signals),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),

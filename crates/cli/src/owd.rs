@@ -1,17 +1,17 @@
 //! `dwell owd`: how long does one way take, and how much is lost? Two points, merged in the order of time.
 
+use crate::Failure;
 use crate::output::Output;
-use crate::points::{Back, Point, Seen, Ways};
-use crate::rtt::{frames_since, progress};
+use crate::points::{Point, Seen};
+use crate::rtt::frames_since;
 use crate::signals::Signals;
-use crate::{Failure, beginning};
 use anyhow::Result;
 use dwell_report::facts::{Frames, Memory, Method as MethodFacts, Parameter, Span};
 use dwell_report::json;
 use dwell_report::owd::{self as report, ClockOffset, Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
 use dwell_report::plot::{self, Image};
 use dwell_sketch::owd::Point as At;
-use dwell_types::{Nanos, Timestamp};
+use dwell_types::Timestamp;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::ExitCode;
@@ -19,7 +19,11 @@ use std::process::ExitCode;
 // What is asked.
 mod arguments;
 pub(crate) use arguments::Arguments;
-use arguments::{Format, Method, OutputArguments, PointArguments, Step};
+pub(crate) use arguments::PointArguments;
+use arguments::{Format, Method, OutputArguments, Step};
+// Both points, in the order of time.
+mod merged;
+pub(crate) use merged::{Merged, Pair, Passing};
 // What packets of each flow count.
 mod weights;
 // Comparing two points: packet by packet, or by sketches.
@@ -38,62 +42,36 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
 
 fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     arguments.check()?;
-    let paths = arguments.paths();
-    let back = if arguments.reverse { Back::Others } else { Back::None };
-    let asked = Ways { from: arguments.point.from.clone(), back };
-    let stop = signals.stop();
-    let beginning = beginning::look(&paths[..1], &paths[1], &arguments.point.reading(None), asked, stop)?;
-    let (ways, reading) = (&beginning.ways, arguments.point.reading(arguments.group));
-    let open = |path, shift| Point::open(path, &reading, ways, shift, stop);
-    let mut sender = open(&paths[0], Nanos::ZERO)?;
-    let mut receiver = open(&paths[1], Nanos::new(-arguments.clock_offset.get()))?;
+    let pair = arguments.pair();
+    let beginning = pair.look(signals)?;
+    let ways = &beginning.ways;
+    let mut points = pair.open(ways, arguments.group, signals)?;
     let mut comparison: Box<dyn Comparison> = match arguments.method {
         Method::Auto | Method::Exact => Box::new(Packets::new(arguments, ways)?),
         Method::Lda => Box::new(Sketches::new(arguments, &beginning)?),
     };
     let mut outputs = Outputs::open(&arguments.output, arguments.point.interval.is_some())?;
-    let progress = progress(sender.progress().0.zip(receiver.progress().0).map(|(a, b)| a + b));
-    let mut points = [0; 2];
-
-    while let Some((at, point)) = next(&mut sender, &mut receiver) {
-        if let Some(seen) = point.peek() {
-            comparison.update(at, seen, point);
+    let [sent, received] = points.follow(|step| {
+        match step {
+            Passing::Packet(at, seen, point) => comparison.update(at, seen, point),
+            Passing::End(at) => comparison.end(at),
         }
-        point.advance()?;
-        if point.is_stopped() {
-            break;
-        }
-        if point.at().is_none() {
-            comparison.end(at);
-        }
-        outputs.take(comparison.take_intervals())?;
-        points[at as usize] += 1;
-        if points[at as usize] & 0xffff == 0 {
-            progress.set_position(sender.progress().1 + receiver.progress().1);
-        }
-    }
-
-    progress.finish_and_clear();
-    let is_stopped = sender.is_stopped() || receiver.is_stopped();
-    for (at, point) in [(At::Sender, &sender), (At::Receiver, &receiver)] {
-        if point.is_stopped() || point.at().is_some() {
-            comparison.end(at);
-        }
-    }
+        outputs.take(comparison.take_intervals())
+    })?;
     let answer = comparison.answer();
     outputs.take(comparison.take_intervals())?;
-    let mut warnings = sender.warnings();
-    warnings.extend(receiver.warnings());
+    let mut warnings = points.warnings();
     warnings.extend(doubts(&answer));
-    warnings.extend(is_stopped.then(|| signals.warning()));
-    let [sent, received] = points;
+    warnings.extend(points.is_stopped().then(|| signals.warning()));
+    let code = points.code(signals);
+    let Merged { sender, receiver } = points;
     let points = Points {
         sender: facts(&sender, sent, answer.unsent[0]),
         receiver: facts(&receiver, received, answer.unsent[1]),
     };
     outputs.finish(OwdReport {
         schema: SCHEMA,
-        sources: paths.each_ref().map(|path| path.display().to_string()),
+        sources: pair.paths.each_ref().map(|path| path.display().to_string()),
         warnings,
         span_ns: span([sender.span, receiver.span]),
         frames: both_frames(&points),
@@ -109,11 +87,7 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
         intervals: Vec::new(),
         flows: answer.flows,
     })?;
-    if is_stopped {
-        return Ok(signals.code());
-    }
-    let is_damaged = sender.damage.is_some() || receiver.damage.is_some();
-    Ok(if is_damaged { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(code)
 }
 
 /// A way to compare two points.
@@ -142,16 +116,6 @@ struct Answer {
     is_exact: bool,
     state_bytes: usize,
     parameters: BTreeMap<&'static str, Parameter>,
-}
-
-/// The point whose next packet is the earlier one.
-fn next<'a>(sender: &'a mut Point, receiver: &'a mut Point) -> Option<(At, &'a mut Point)> {
-    match (sender.at(), receiver.at()) {
-        (None, None) => None,
-        (Some(_), None) => Some((At::Sender, sender)),
-        (Some(sent), Some(received)) if sent <= received => Some((At::Sender, sender)),
-        (_, Some(_)) => Some((At::Receiver, receiver)),
-    }
 }
 
 /// Where the report goes, and the intervals on their way there: written as they end, or kept for the end.

@@ -207,7 +207,7 @@ fn error_of_average(runs: &[Run], quantity: &str) -> Option<f64> {
     log_ratio(sum(|m| m.estimate)?, sum(|m| m.truth)?)
 }
 
-fn mean(values: &[f64]) -> Option<f64> {
+pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
@@ -217,13 +217,13 @@ fn standard_error(values: &[f64]) -> Option<f64> {
     Some((squares / (values.len() - 1) as f64 / values.len() as f64).sqrt())
 }
 
-fn root_mean_square(values: &[f64]) -> Option<f64> {
+pub(crate) fn root_mean_square(values: &[f64]) -> Option<f64> {
     let squares: Vec<f64> = values.iter().map(|value| value * value).collect();
     mean(&squares).map(f64::sqrt)
 }
 
 /// Median of the magnitudes: the middle one, or the mean of the two in the middle.
-fn median_magnitude(values: &[f64]) -> Option<f64> {
+pub(crate) fn median_magnitude(values: &[f64]) -> Option<f64> {
     let mut magnitudes: Vec<f64> = values.iter().map(|value| value.abs()).collect();
     magnitudes.sort_by(f64::total_cmp);
     let last = magnitudes.len().checked_sub(1)?;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
+use super::Pair;
 use crate::points::Reading;
 use crate::rtt::KeyChoice;
 use crate::{Failure, output};
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 
 /// What a point looks at: the same for one point and for two.
 #[derive(Args, Clone)]
-pub(super) struct PointArguments {
+pub(crate) struct PointArguments {
     /// Logs instead of captures: CSV with the columns at_ns, packet and, if wanted, flow and bytes.
     #[arg(long, conflicts_with_all = ["key", "nat", "payload_bytes", "from"])]
     pub(super) crossings: bool,
@@ -24,7 +25,7 @@ pub(super) struct PointArguments {
     pub(super) from: Vec<Prefix>,
     /// A packet that has not arrived after this time is lost.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, default_value = "5s", help_heading = "What is measured")]
-    pub(super) longest: Nanos,
+    pub(crate) longest: Nanos,
     /// Which addresses count in a tunnel: with inner, it may begin or end between the points.
     #[arg(long, value_enum, default_value_t = KeyChoice::Inner, help_heading = "What is measured")]
     pub(super) key: KeyChoice,
@@ -37,7 +38,7 @@ pub(super) struct PointArguments {
     /// What one packet counts for in a sketch of flows (1 to 65536; 1 if no line says it): CSV with the columns flow and weight, where
     /// flow is an address or prefix of the sender or receiver, in a log the flow. The same file at both points.
     #[arg(long, value_name = "FILE", help_heading = "How")]
-    pub(super) weights: Option<PathBuf>,
+    pub(crate) weights: Option<PathBuf>,
     /// Seed of all hashes: the same seed gives the same answer.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>, help_heading = "How")]
     pub(super) seed: u64,
@@ -63,7 +64,7 @@ impl PointArguments {
     }
 
     /// The length of an interval.
-    pub(super) fn interval(&self) -> Nanos {
+    pub(crate) fn interval(&self) -> Nanos {
         self.interval.unwrap_or(Nanos::from_secs(1))
     }
 }
@@ -239,15 +240,9 @@ impl Arguments {
     /// What the flags' own parsers cannot see.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
-        let is_stdin = |path: &PathBuf| path.as_os_str() == "-";
-        let paths = self.paths();
+        let pair = self.pair();
+        pair.check()?;
         let weights = self.point.weights.as_ref();
-        if paths.iter().all(is_stdin) {
-            return usage("expected two captures: only one of them can be standard input");
-        }
-        if paths[0] == paths[1] {
-            return usage("expected two captures, found the same one twice");
-        }
         if self.reverse && self.point.from.is_empty() {
             return usage("--reverse needs --from, to tell the directions apart");
         }
@@ -273,7 +268,7 @@ impl Arguments {
             return usage("--format openmetrics has no series of intervals: use jsonl or csv");
         }
         let outputs = self.output.paths();
-        output::check_apart(paths.iter().chain(weights), outputs)
+        output::check_apart(pair.paths.iter().chain(weights), outputs)
     }
 
     pub(super) fn wants_flows(&self) -> bool {
@@ -286,11 +281,11 @@ impl Arguments {
     }
 
     /// The two captures, that of the sender first.
-    pub(super) fn paths(&self) -> [PathBuf; 2] {
+    pub(super) fn pair(&self) -> Pair<'_> {
         let mut paths = [&self.sender, &self.receiver].map(|path| path.clone().unwrap_or_default());
         if self.swap {
             paths.reverse();
         }
-        paths
+        Pair { paths, point: &self.point, reverse: self.reverse, clock_offset: self.clock_offset }
     }
 }

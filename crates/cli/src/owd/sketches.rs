@@ -25,21 +25,15 @@ use std::process::ExitCode;
 /// Flows that a sender names.
 const MOST_FLOWS: usize = 4_096;
 
-/// The banks for so many bytes, whatever the traffic is: up to a million packets per interval, of which .01% to 10% are lost. For flows, if they have bytes of
-/// their own, some cells in each row, since an interval may have a loss or a packet that is out of order.
+/// The banks for so many bytes, whatever the traffic is. For flows, if they have bytes of their own, some cells in each row, since an
+/// interval may have a loss or a packet that is out of order.
 fn params(
     bytes: usize,
     flow_bytes: Option<usize>,
     weights: &Weights,
     arguments: &PointArguments,
 ) -> Result<Params, Failure> {
-    let expected = Expected {
-        packets: 1_000_000,
-        mean: arguments.longest,
-        deviation: Nanos::new(arguments.longest.get() / 4),
-        ..Expected::default()
-    };
-    let lda = lda::Params::budget_for(bytes, &expected);
+    let lda = lda::Params::budget_for(bytes, &Expected::within(arguments.longest));
     let lda = lda.map_err(|error| Failure::Usage(format!("--sketch-bytes: {error}")))?;
     let weights = weights.of_classes();
     let lds = flow_bytes

@@ -23,6 +23,10 @@ mod queue;
 mod net;
 // Every method on one capture.
 mod compare;
+// The same between two points.
+mod compare_owd;
+// How much memory.
+mod size;
 // Experiments.
 mod evaluate;
 // What people get wrong, systems that fail, and runs that are ended.

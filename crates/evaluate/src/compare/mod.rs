@@ -14,6 +14,8 @@ use dwell_types::{IdForm, Match, Nanos, Observation, Sink, hash};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
+// The same for two points.
+pub mod owd;
 // What is said about it.
 mod results;
 pub use results::{Errors, LegResult, Line, MatchResult, MethodFacts, Quantiles, Recommended, Results, SCHEMA};

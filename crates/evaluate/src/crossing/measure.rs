@@ -2,7 +2,6 @@ use super::method::{Configuration, Pair};
 use crate::case::{Measurement, Scale};
 use dwell_simulate::crossing::{Passage, Passages, Settings, Truth};
 use dwell_sketch::estimate::Estimate;
-use dwell_sketch::lda::Params;
 use dwell_sketch::moments::{Level, Moments};
 use dwell_types::hash;
 
@@ -34,7 +33,7 @@ pub(super) fn run(
 }
 
 /// What a pair says, against the truth.
-fn compare(pair: &Pair, truth: &Truth) -> Result<Vec<Measurement>, String> {
+pub(crate) fn compare(pair: &Pair, truth: &Truth) -> Result<Vec<Measurement>, String> {
     match pair {
         Pair::Lda { params, sender, receiver } => {
             let answer = receiver.since(sender).map_err(|error| error.to_string())?;
@@ -46,7 +45,7 @@ fn compare(pair: &Pair, truth: &Truth) -> Result<Vec<Measurement>, String> {
             measurements.push(Measurement {
                 quantity: "packets_of_expected".to_owned(),
                 scale: Scale::Ratio,
-                truth: Some(expected(params, truth)),
+                truth: Some(params.expected_packets(truth.both as f64, (truth.sent - truth.both) as f64)),
                 estimate: Some(packets as f64),
                 interval: None,
             });
@@ -73,16 +72,6 @@ fn delays(found: Option<Moments>, truth: &Truth) -> Vec<Measurement> {
         relative("std", std, found.map(|delays| delays.std(Level::P95)), true),
         value("packets", found.map_or(0.0, |delays| delays.packets as f64)),
     ]
-}
-
-/// The effective sample size that the banks promise for so many lost packets: *R* Σ *p* (1 − *p*/*m*)^*L*.
-fn expected(params: &Params, truth: &Truth) -> f64 {
-    let lost = (truth.sent - truth.both) as f64;
-    let share = params.banks.iter().map(|bank| {
-        let per_row = bank.probability / f64::from(bank.rows);
-        bank.probability * (1.0 - per_row).powf(lost)
-    });
-    truth.both as f64 * share.sum::<f64>()
 }
 
 fn relative(quantity: &str, truth: Option<f64>, estimate: Option<Estimate<f64>>, has_interval: bool) -> Measurement {

@@ -1,10 +1,10 @@
 use crate::grid::Configured;
 use crate::value::Invalid;
 use dwell_simulate::crossing::ProbeTimes;
-use dwell_simulate::crossing::{Passage, Settings};
-use dwell_sketch::lda::{CellSize, Expected, Lda, Params};
+use dwell_simulate::crossing::{Passage, Settings, SettingsError};
+use dwell_sketch::lda::{Bank, CellSize, Expected, Lda, Params, ParamsError};
 use dwell_sketch::probes::Probes;
-use dwell_sketch::trajectory::Trajectory;
+use dwell_sketch::trajectory::{Trajectory, TrajectoryError};
 use dwell_types::{PacketId, Timestamp};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -48,14 +48,14 @@ pub(super) enum Configuration {
 }
 
 /// Both points of a method.
-pub(super) enum Pair {
+pub(crate) enum Pair {
     Lda { params: Params, sender: Box<Lda>, receiver: Box<Lda> },
     Trajectory { sender: Trajectory, receiver: Trajectory },
     Probes { times: ProbeTimes, probes: Probes },
 }
 
 /// As the paper [kompella12 §III-D].
-const ALPHA: f64 = 0.5;
+pub(crate) const ALPHA: f64 = 0.5;
 
 impl MethodEntry {
     pub(super) fn configurations(&self) -> Result<Vec<Configuration>, Invalid> {
@@ -131,32 +131,61 @@ impl Configuration {
                 Params { seed, ..params }
             }
             Self::Tuned { rows, ref losses, alpha } => {
-                let bank = |loss: f64| Params::tuned(rows, loss * settings.packets as f64, alpha);
-                let mut banks = match losses.as_slice() {
-                    [] => vec![bank(settings.loss.share())],
-                    losses => losses.iter().map(|&loss| bank(loss)).collect::<Vec<_>>(),
-                };
-                // Of short streams, banks would take more than everything.
-                let sum: f64 = banks.iter().map(|bank| bank.probability).sum();
-                banks.iter_mut().for_each(|bank| bank.probability /= sum.max(1.0));
-                Params { banks, cell: CellSize::Bits72, seed }
+                let own = [settings.loss.share()];
+                let losses = if losses.is_empty() { &own } else { losses.as_slice() };
+                Params { seed, ..tuned(rows, losses, settings.packets, alpha) }
             }
             Self::Trajectory(bytes) => {
-                let make = || Trajectory::new(bytes as usize, seed).map_err(|error| error.to_string());
-                return Ok(Pair::Trajectory { sender: make()?, receiver: make()? });
+                return Pair::trajectory(bytes as usize, seed).map_err(|error| error.to_string());
             }
             Self::Probes(rate) => {
-                let times = ProbeTimes::new(rate, settings.start, seed).map_err(|error| error.to_string())?;
-                return Ok(Pair::Probes { times, probes: Probes::default() });
+                return Pair::probes(rate, settings.start, seed).map_err(|error| error.to_string());
             }
         };
-        let make = || Lda::new(params.clone()).map(Box::new).map_err(|error| error.to_string());
-        Ok(Pair::Lda { sender: make()?, receiver: make()?, params })
+        Pair::lda(params).map_err(|error| error.to_string())
     }
 }
 
+/// Banks of 72-bit cells and so many rows each, tuned to shares of the packets that are lost; seed 0.
+pub(crate) fn tuned(rows: u32, losses: &[f64], packets: u64, alpha: f64) -> Params {
+    let bank = |&loss: &f64| Params::tuned(rows, loss * packets as f64, alpha);
+    let mut banks: Vec<Bank> = losses.iter().map(bank).collect();
+    // Of short streams, banks would take more than everything.
+    let sum: f64 = banks.iter().map(|bank| bank.probability).sum();
+    banks.iter_mut().for_each(|bank| bank.probability /= sum.max(1.0));
+    Params { banks, cell: CellSize::Bits72, seed: 0 }
+}
+
 impl Pair {
-    pub(super) fn update(&mut self, passages: &[Passage]) {
+    /// An aggregator at each point.
+    pub(crate) fn lda(params: Params) -> Result<Self, ParamsError> {
+        let make = || Lda::new(params.clone()).map(Box::new);
+        Ok(Self::Lda { sender: make()?, receiver: make()?, params })
+    }
+
+    /// A sample of so many bytes at each point.
+    pub(crate) fn trajectory(bytes: usize, seed: u64) -> Result<Self, TrajectoryError> {
+        let make = || Trajectory::new(bytes, seed);
+        Ok(Self::Trajectory { sender: make()?, receiver: make()? })
+    }
+
+    /// So many probes per second from a moment on.
+    pub(crate) fn probes(rate: f64, start: Timestamp, seed: u64) -> Result<Self, SettingsError> {
+        Ok(Self::Probes { times: ProbeTimes::new(rate, start, seed)?, probes: Probes::default() })
+    }
+
+    /// The share of the packets, or of the probes, that did not arrive; `None` if there is none, or more arrived.
+    pub(crate) fn loss(&self) -> Option<f64> {
+        let (sent, received) = match self {
+            Self::Lda { sender, receiver, .. } => (sender.packets(), receiver.packets()),
+            Self::Trajectory { sender, receiver } => (sender.packets(), receiver.packets()),
+            Self::Probes { probes, .. } => probes.counts(),
+        };
+        let lost = sent.checked_sub(received).filter(|_| sent > 0)?;
+        Some(lost as f64 / sent as f64)
+    }
+
+    pub(crate) fn update(&mut self, passages: &[Passage]) {
         match self {
             Self::Lda { sender, receiver, .. } => {
                 sender.update_all(seen(passages, |passage| passage.sent));

@@ -10,9 +10,11 @@ mod workload;
 use workload::{Stream, WorkloadEntry};
 // The methods of a definition.
 mod method;
+pub(crate) use method::{ALPHA, Pair, tuned};
 use method::{Configuration, MethodEntry};
 // One stream through many pairs of sketches.
 mod measure;
+pub(crate) use measure::compare;
 
 /// The tables `[[crossing.workloads]]` and `[[crossing.methods]]`.
 pub(crate) type File = Tables<WorkloadEntry, MethodEntry>;

@@ -24,6 +24,13 @@ impl Default for Expected {
     }
 }
 
+impl Expected {
+    /// Traffic of which no more is known than how long a packet may take: up to a million packets, of which .01% to 10% are lost.
+    pub fn within(longest: Nanos) -> Self {
+        Self { packets: 1_000_000, mean: longest, deviation: Nanos::new(longest.get() / 4), ..Self::default() }
+    }
+}
+
 /// Banks that a budget is divided into: with five the worst case is as good, with three it is 4% worse.
 const BANKS: usize = 4;
 

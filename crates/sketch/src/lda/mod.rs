@@ -46,6 +46,8 @@ pub use params::{Bank, Params, ParamsError};
 // The banks that suit a range of losses.
 mod budget;
 pub use budget::Expected;
+// What a sketch promises before it sees a packet, and the smallest that promises enough.
+mod predict;
 // The sketch of one point.
 mod sketch;
 pub use sketch::{Lda, PairError};

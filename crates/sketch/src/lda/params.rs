@@ -39,6 +39,8 @@ pub enum ParamsError {
         /// At least so many are needed.
         needed: usize,
     },
+    /// No sketch of a size that can be has so small an error.
+    Error(f64),
     /// Losses lie in a range above 0 and up to 1, of at least one packet.
     Expected,
 }
@@ -51,6 +53,9 @@ impl fmt::Display for ParamsError {
             Self::Probability(p) => write!(f, "a sampling probability is above 0 and at most 1, not {p}"),
             Self::Sum(sum) => write!(f, "sampling probabilities add up to at most 1, not {sum}"),
             Self::Bytes { given, needed } => write!(f, "an aggregator needs at least {needed} bytes, not {given}"),
+            Self::Error(error) => {
+                write!(f, "no aggregator of up to {} bytes has an error of {error}", Params::MOST_BYTES)
+            }
             Self::Expected => {
                 f.write_str("expected losses from above 0 to 1, the larger one last, of at least a packet")
             }

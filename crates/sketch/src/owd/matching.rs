@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub enum Fate {
     /// It arrived.
     Received(Nanos),
     /// It, or an equal one, arrived.
@@ -17,22 +17,26 @@ pub(super) enum Fate {
 
 /// A packet that was sent, when its fate is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Passed {
-    pub(super) sent: Sent,
-    pub(super) fate: Fate,
+pub struct Passed {
+    /// The packet.
+    pub sent: Sent,
+    /// What became of it.
+    pub fate: Fate,
     /// How many packets it stands for.
-    pub(super) weight: f64,
+    pub weight: f64,
 }
 
 /// A packet as it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sent {
-    pub(super) packet: PacketId,
-    pub(super) at: Timestamp,
-    /// Number of its flow.
-    pub(super) flow: u32,
+pub struct Sent {
+    /// Its id, the same at both points.
+    pub packet: PacketId,
+    /// When it passed the sender.
+    pub at: Timestamp,
+    /// Number of its flow; zero if flows are not counted.
+    pub flow: u32,
     /// Length in bytes.
-    pub(super) bytes: u32,
+    pub bytes: u32,
 }
 
 /// The packets on their way.

@@ -155,6 +155,11 @@ impl OwdMeter {
     /// Takes the next crossing at either point, in the order of time. Says whether it is the first of a flow with a new number: they
     /// are counted from one, in this order.
     pub fn update(&mut self, point: Point, crossing: &Crossing) -> bool {
+        self.update_each(point, crossing, |_| {})
+    }
+
+    /// The same, and shows `each` packet whose fate is known now, in the order of sending.
+    pub fn update_each(&mut self, point: Point, crossing: &Crossing, each: impl FnMut(&Passed)) -> bool {
         let &Crossing { packet, flow, at, bytes } = crossing;
         let mut is_new = false;
         match point {
@@ -178,7 +183,7 @@ impl OwdMeter {
                 self.matching.received(packet, at);
             }
         }
-        self.settle(at);
+        self.settle(at, each);
         is_new
     }
 
@@ -189,16 +194,22 @@ impl OwdMeter {
 
     /// Nothing more will be seen at either point.
     pub fn end(&mut self) {
+        self.end_each(|_| {});
+    }
+
+    /// The same, and shows `each` packet whose fate is known now.
+    pub fn end_each(&mut self, each: impl FnMut(&Passed)) {
         self.matching.end();
-        self.settle(Timestamp::from_nanos(i64::MAX));
+        self.settle(Timestamp::from_nanos(i64::MAX), each);
         if let Some(intervals) = &mut self.intervals {
             intervals.end();
         }
     }
 
     /// Adds up the packets whose fate is known at `now`.
-    fn settle(&mut self, now: Timestamp) {
+    fn settle(&mut self, now: Timestamp, mut each: impl FnMut(&Passed)) {
         while let Some(passed) = self.matching.pop(now) {
+            each(&passed);
             self.add(&passed);
         }
     }

@@ -28,6 +28,7 @@
 
 // Which packet arrived when.
 mod matching;
+pub use matching::{Fate, Passed, Sent};
 // Sums over packets.
 mod tally;
 pub use tally::{LossRuns, Tally};

@@ -1,0 +1,175 @@
+//! `dwell compare owd`: every method for two points on the user's own captures.
+
+#![allow(clippy::doc_markdown, reason = "these comments are the help text")]
+
+use super::{Format, distinct, sorted};
+use crate::Failure;
+use crate::output::{self, Output};
+use crate::owd::{Pair, Passing, PointArguments};
+use crate::rtt::picture;
+use crate::signals::Signals;
+use clap::Args;
+use dwell_evaluate::compare::owd::{Method, OwdComparison, Recommended, Results, SCHEMA, Settings};
+use dwell_report::plot::{self, Image, Tradeoff};
+use dwell_sketch::owd::Point as At;
+use dwell_types::Nanos;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+// Results for people.
+mod table;
+
+/// Which method between two points, in how much memory: every method on your own captures, against every packet of them.
+///
+/// The captures are read as dwell owd reads them. Each interval (1 s) goes through a pair of sketches for each method, memory and seed; the truth
+/// is what --method exact says of it. Seeds differ in the methods' hashes, not in the packets.
+#[derive(Args)]
+#[command(after_help = "\
+lda: an aggregator as dwell owd --method lda has it; lda-paper: the paper's two banks; trajectory: the same few packets
+remembered at both points; probes: a probe of 64 bytes for every 64 bytes of memory in each interval, at times of a Poisson
+process, that waits and gets lost as the packet behind it.
+
+Examples:
+  dwell compare owd sender.pcap receiver.pcap
+  dwell compare owd a.pcap b.pcap --from 10.0.0.0/8 --interval 10s --memory 4KiB --seeds 100 --format json")]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    point: PointArguments,
+    /// The capture that packets pass first: pcap or pcapng, plain or in gzip, xz or zstd; - is standard input.
+    #[arg(value_name = "SENDER")]
+    sender: PathBuf,
+    /// The capture that packets pass later.
+    #[arg(value_name = "RECEIVER")]
+    receiver: PathBuf,
+    /// How far the receiver's clock is ahead of the sender's; negative if it is behind.
+    #[arg(long, value_name = "TIME", value_parser = crate::units::offset, default_value = "0", help_heading = "What is measured")]
+    clock_offset: Nanos,
+    /// What a sketch of an interval may hold at each point.
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = crate::units::bytes,
+        default_value = "1KiB,4KiB,16KiB,64KiB", help_heading = "How")]
+    memory: Vec<usize>,
+    /// The methods: lda, lda-paper, trajectory, probes.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = method,
+        default_value = "lda,lda-paper,trajectory,probes", help_heading = "How")]
+    methods: Vec<Method>,
+    /// Seeds of every method's hashes, 1 to N.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::between::<u16>(1..=1000), help_heading = "How")]
+    seeds: u16,
+    /// The form of the results.
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    format: Format,
+    /// Where the results go, instead of standard output.
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+    /// Draw error against memory: a file ending in .svg or .png.
+    #[arg(long, value_name = "FILE", value_parser = picture, help_heading = "Output")]
+    plot: Option<(PathBuf, Image)>,
+}
+
+fn method(name: &str) -> Result<Method, String> {
+    let found = Method::ALL.into_iter().find(|method| method.name() == name);
+    found.ok_or_else(|| format!("expected some of {}", Method::ALL.map(Method::name).join(", ")))
+}
+
+pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
+    let pair = Pair {
+        paths: [arguments.sender.clone(), arguments.receiver.clone()],
+        point: &arguments.point,
+        reverse: false,
+        clock_offset: arguments.clock_offset,
+    };
+    pair.check()?;
+    if arguments.point.weights.is_some() {
+        return Err(Failure::Usage("--weights belongs to sketches of flows, which are not compared here".to_owned()));
+    }
+    let plot = arguments.plot.as_ref().map(|(path, _)| path);
+    output::check_apart(&pair.paths, arguments.output.iter().chain(plot))?;
+    let settings = settings(arguments)?;
+    let mut comparison = OwdComparison::new(&settings).map_err(Failure::Usage)?;
+    let beginning = pair.look(signals)?;
+    let mut points = pair.open(&beginning.ways, None, signals)?;
+    let mut to = Output::open(arguments.output.as_deref())?;
+    let plot = match &arguments.plot {
+        Some((path, image)) => Some((Output::file(path)?, *image)),
+        None => None,
+    };
+    points.follow(|passing| {
+        match passing {
+            Passing::Packet(at, seen, _) if !seen.is_reverse => comparison.update(at, &seen.crossing),
+            Passing::End(At::Receiver) => comparison.end_receiver(),
+            Passing::Packet(..) | Passing::End(At::Sender) => {}
+        }
+        Ok(())
+    })?;
+    let (packets, truth, lines) = comparison.finish();
+    let mut warnings = points.warnings();
+    warnings.extend((packets.unsent > 0).then(|| {
+        let unsent = packets.unsent;
+        format!("{unsent} packets passed the receiver alone and are left out: each would spoil a cell of lda as a lost one does")
+    }));
+    warnings.extend(points.is_stopped().then(|| signals.warning()));
+    for warning in &warnings {
+        eprintln!("dwell: warning: {warning}");
+    }
+    let results = Results {
+        schema: SCHEMA,
+        sources: pair.paths.iter().map(|path| path.display().to_string()).collect(),
+        warnings,
+        seeds: settings.seeds,
+        interval_ns: settings.interval.get(),
+        memory_bytes: settings.memories,
+        methods: settings.methods.into_iter().map(Into::into).collect(),
+        packets,
+        truth,
+        recommended: Recommended::of(&lines),
+        results: lines,
+    };
+    match arguments.format {
+        Format::Table => table::write(&results, &mut to)?,
+        Format::Json => results.write_json(&mut to)?,
+        Format::Csv => results.write_csv(&mut to)?,
+    }
+    to.finish()?;
+    if let Some((to, image)) = plot {
+        draw(&results, image, to)?;
+    }
+    Ok(points.code(signals))
+}
+
+/// What is compared, each thing once.
+fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
+    /// All sketches together, of both points: more than that is a slip of the keyboard.
+    const MOST_BYTES: usize = 16 << 30;
+    let (memories, methods) = (sorted(&arguments.memory), distinct(&arguments.methods));
+    let all = memories.iter().fold(0usize, |sum, &memory| sum.saturating_add(memory));
+    let all = all.saturating_mul(2 * methods.len() * usize::from(arguments.seeds));
+    if all > MOST_BYTES {
+        return Err(Failure::Usage(format!(
+            "--memory: all methods and seeds together would take {} GiB, expected at most {}",
+            all >> 30,
+            MOST_BYTES >> 30
+        )));
+    }
+    let (interval, longest) = (arguments.point.interval(), arguments.point.longest);
+    Ok(Settings { methods, memories, seeds: arguments.seeds.into(), interval, longest })
+}
+
+/// Draws the median errors of each quantity against memory.
+fn draw(results: &Results, image: Image, mut to: Output) -> Result<(), Failure> {
+    let curve = |method: &'static str, quantity: &str| {
+        let lines = results.results.iter().filter(|line| line.method.name() == method);
+        let error = |quantity| {
+            lines.filter_map(move |line| Some((line.memory_bytes, line.errors.get(quantity)?.median_relative?)))
+        };
+        (method.to_owned(), error(quantity).collect())
+    };
+    let panel = |(quantity, name): (&str, &str)| Tradeoff {
+        name: name.to_owned(),
+        curves: results.methods.iter().map(|method| curve(method.name, quantity)).collect(),
+    };
+    let panels: Vec<Tradeoff> = table::QUANTITIES.into_iter().map(panel).collect();
+    let title = format!("Error between two points against memory, {} seeds", results.seeds);
+    let subtitle = "Median over seeds and intervals. Dark line: 5%.";
+    plot::write_tradeoffs(&title, subtitle, &panels, image, &mut to)?;
+    Ok(to.finish()?)
+}

@@ -1,0 +1,133 @@
+//! Two points, merged in the order of time.
+
+use super::PointArguments;
+use crate::Failure;
+use crate::beginning::{self, Beginning};
+use crate::points::{Back, Point, Seen, Ways};
+use crate::rtt::progress;
+use crate::signals::Signals;
+use anyhow::Result;
+use dwell_observe::group::Grouping;
+use dwell_sketch::owd::Point as At;
+use dwell_types::Nanos;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Which two points, and how they are read.
+pub(crate) struct Pair<'a> {
+    /// That of the sender first.
+    pub(crate) paths: [PathBuf; 2],
+    pub(crate) point: &'a PointArguments,
+    /// Whether other packets than those of `point.from` go back.
+    pub(crate) reverse: bool,
+    /// How far the receiver's clock is ahead.
+    pub(crate) clock_offset: Nanos,
+}
+
+impl Pair<'_> {
+    /// What the paths' own parsers cannot see.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        if self.paths.iter().all(|path| path.as_os_str() == "-") {
+            return Err(Failure::Usage("expected two captures: only one of them can be standard input".to_owned()));
+        }
+        if self.paths[0] == self.paths[1] {
+            return Err(Failure::Usage("expected two captures, found the same one twice".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Looks at the beginnings.
+    pub(crate) fn look(&self, signals: &Signals) -> Result<Beginning> {
+        let [sender, receiver] = &self.paths;
+        let back = if self.reverse { Back::Others } else { Back::None };
+        let asked = Ways { from: self.point.from.clone(), back };
+        beginning::look(std::slice::from_ref(sender), receiver, &self.point.reading(None), asked, signals.stop())
+    }
+
+    /// Opens both, of which packets go these ways.
+    pub(crate) fn open(&self, ways: &Ways, group: Option<Grouping>, signals: &Signals) -> Result<Merged> {
+        let reading = self.point.reading(group);
+        let open = |path, shift| Point::open(path, &reading, ways, shift, signals.stop());
+        Ok(Merged {
+            sender: open(&self.paths[0], Nanos::ZERO)?,
+            receiver: open(&self.paths[1], Nanos::new(-self.clock_offset.get()))?,
+        })
+    }
+}
+
+/// Two points that are read together.
+pub(crate) struct Merged {
+    pub(super) sender: Point,
+    pub(super) receiver: Point,
+}
+
+/// What comes next.
+pub(crate) enum Passing<'a> {
+    /// A packet passes a point.
+    Packet(At, Seen, &'a Point),
+    /// A point has ended.
+    End(At),
+}
+
+impl Merged {
+    /// Shows everything that both points saw, until they end or are asked to stop. Yields the packets of each.
+    pub(crate) fn follow(&mut self, mut each: impl FnMut(Passing<'_>) -> Result<()>) -> Result<[u64; 2]> {
+        let (sender, receiver) = (&mut self.sender, &mut self.receiver);
+        let progress = progress(sender.progress().0.zip(receiver.progress().0).map(|(a, b)| a + b));
+        let mut packets = [0; 2];
+        while let Some((at, point)) = next(sender, receiver) {
+            if let Some(seen) = point.peek() {
+                each(Passing::Packet(at, seen, point))?;
+            }
+            point.advance()?;
+            if point.is_stopped() {
+                break;
+            }
+            if point.at().is_none() {
+                each(Passing::End(at))?;
+            }
+            packets[at as usize] += 1;
+            if packets[at as usize] & 0xffff == 0 {
+                progress.set_position(sender.progress().1 + receiver.progress().1);
+            }
+        }
+        progress.finish_and_clear();
+        for (at, point) in [(At::Sender, sender), (At::Receiver, receiver)] {
+            if point.is_stopped() || point.at().is_some() {
+                each(Passing::End(at))?;
+            }
+        }
+        Ok(packets)
+    }
+
+    /// Whether one was asked to stop before its end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.sender.is_stopped() || self.receiver.is_stopped()
+    }
+
+    /// How the run ends.
+    pub(crate) fn code(&self, signals: &Signals) -> ExitCode {
+        if self.is_stopped() {
+            return signals.code();
+        }
+        let is_damaged = self.sender.damage.is_some() || self.receiver.damage.is_some();
+        if is_damaged { ExitCode::from(1) } else { ExitCode::SUCCESS }
+    }
+
+    /// What the reader must know of the captures.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.sender.warnings();
+        warnings.extend(self.receiver.warnings());
+        warnings
+    }
+}
+
+/// The point whose next packet is the earlier one.
+fn next<'a>(sender: &'a mut Point, receiver: &'a mut Point) -> Option<(At, &'a mut Point)> {
+    match (sender.at(), receiver.at()) {
+        (None, None) => None,
+        (Some(_), None) => Some((At::Sender, sender)),
+        (Some(sent), Some(received)) if sent <= received => Some((At::Sender, sender)),
+        (_, Some(_)) => Some((At::Receiver, receiver)),
+    }
+}

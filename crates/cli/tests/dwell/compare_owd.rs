@@ -1,0 +1,122 @@
+//! Every method between two points, on a recorded pair of captures.
+
+use crate::run::{dwell, testdata};
+use serde_json::Value;
+
+fn captures() -> [String; 2] {
+    ["near", "server"].map(|name| testdata(&format!("one-way/{name}.pcap.xz")))
+}
+
+fn compare(more: &[&str]) -> Vec<u8> {
+    let [near, server] = captures();
+    dwell(&[&["compare", "owd", &near, &server], more].concat()).ok().out
+}
+
+fn json(more: &[&str]) -> Value {
+    serde_json::from_slice(&compare(&[more, &["--format", "json"]].concat())).unwrap()
+}
+
+/// The only line of a method.
+fn of<'a>(report: &'a Value, method: &str) -> &'a Value {
+    let mut found = report["results"].as_array().unwrap().iter().filter(|line| line["method"] == method);
+    let line = found.next().unwrap_or_else(|| panic!("no {method}"));
+    assert!(found.next().is_none(), "{method}");
+    line
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+/// The truth is what `dwell owd` says, and a sample that holds everything has no error.
+#[test]
+fn the_truth_is_every_packet() {
+    let [near, server] = captures();
+    let owd = dwell(&["owd", &near, &server, "--method", "exact", "--format", "json"]).ok().json();
+    let report = json(&["--memory", "64KiB", "--seeds", "3"]);
+    let (packets, total) = (&report["packets"], &owd["total"]);
+    for name in ["sent", "received", "lost"] {
+        assert_eq!(
+            number(&packets[name]),
+            number(&total[name]["value"].as_f64().map_or(total[name].clone(), Value::from))
+        );
+    }
+    assert_eq!(report["truth"]["mean_ns"], total["delay_ns"]["mean"]["value"]);
+    let trajectory = &of(&report, "trajectory")["errors"];
+    assert!(number(&trajectory["mean"]["rms_relative"]) < 1e-9 && number(&trajectory["std"]["rms_relative"]) < 0.5);
+    assert_eq!((&trajectory["mean"]["missing"], &trajectory["mean"]["covered_share"]), (&0.into(), &1.0.into()));
+    let intervals = number(&packets["intervals"]);
+    assert_eq!(number(&trajectory["mean"]["runs"]), 3.0 * intervals);
+    // Both points count all packets; intervals without loss have no error of it.
+    for method in ["lda", "lda-paper", "trajectory"] {
+        let loss = &of(&report, method)["errors"]["loss"];
+        assert_eq!((&loss["rms_relative"], &loss["missing"]), (&0.0.into(), &0.into()), "{method}");
+        assert!(number(&loss["runs"]) < 3.0 * intervals);
+    }
+    let recommended = &report["recommended"];
+    assert_eq!((&recommended["method"], &recommended["is_good"]), (&"trajectory".into(), &true.into()));
+    // Probes meet other packets than those that are: delays change within a second.
+    assert!(number(&of(&report, "probes")["errors"]["loss"]["rms_relative"]) > 0.0);
+}
+
+/// Every combination has its line, in order and once; all forms have them; and the same bytes come again.
+#[test]
+fn every_combination_is_there_and_repeats() {
+    let how = ["--memory", "4KiB,600,4KiB,100", "--methods", "probes,lda,probes", "--seeds", "2", "--interval", "10s"];
+    let run = |format: &str| {
+        let run = || compare(&[&how[..], &["--format", format]].concat());
+        let out = run();
+        assert_eq!(out, run());
+        String::from_utf8(out).unwrap()
+    };
+    let report: Value = serde_json::from_str(&run("json")).unwrap();
+    assert_eq!((&report["schema"], &report["interval_ns"]), (&"dwell.compare-owd/1".into(), &10_000_000_000u64.into()));
+    let lines = report["results"].as_array().unwrap();
+    let combinations: Vec<_> =
+        lines.iter().map(|line| (number(&line["memory_bytes"]), line["method"].as_str())).collect();
+    let both = [Some("probes"), Some("lda")];
+    let expected = [100.0, 600.0, 4096.0].into_iter().flat_map(|memory| both.map(|method| (memory, method)));
+    assert_eq!(combinations, expected.collect::<Vec<_>>());
+    // What does not fit says what would.
+    let small = &lines[1];
+    let needed = number(&small["needed_bytes"]);
+    assert!(small["errors"].as_object().unwrap().is_empty() && needed > 100.0, "{small}");
+    let csv = run("csv");
+    let rows: Vec<csv::StringRecord> = csv::Reader::from_reader(csv.as_bytes()).records().map(|r| r.unwrap()).collect();
+    let fitting = lines.iter().filter(|line| line["needed_bytes"].is_null()).count();
+    assert_eq!(rows.len(), 3 * fitting + lines.len() - fitting);
+    let table = run("table");
+    assert!(table.contains(" packets sent, ") && table.contains("too small: "), "{table}");
+    assert!(table.lines().skip(1).all(|line| line.chars().count() <= 120), "{table}");
+}
+
+#[test]
+fn a_picture_has_every_quantity_and_method() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("p.svg").to_str().unwrap().to_owned();
+    compare(&["--seeds", "1", "--plot", &to]);
+    let svg = std::fs::read_to_string(&to).unwrap();
+    for word in ["mean", "deviation", "loss", "lda-paper", "trajectory", "probes", "16 KiB"] {
+        assert!(svg.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn nonsense_is_refused_in_one_line() {
+    let [near, server] = captures();
+    let cases: &[(&[&str], &[&str])] = &[
+        (&[&near], &["RECEIVER"]),
+        (&[&near, &near], &["twice"]),
+        (&["-", "-"], &["standard input"]),
+        (&[&near, &server, "--methods", "lda,best"], &["'best'", "trajectory"]),
+        (&[&near, &server, "--memory", "1GiB"], &["--memory", "80 GiB"]),
+        (&[&near, &server, "--seeds", "0"], &["--seeds", "from 1 to 1000"]),
+        (&[&near, &server, "--weights", "w.csv"], &["--weights"]),
+        (&[&near, &server, "-o", &near], &["replaced"]),
+    ];
+    for (arguments, words) in cases {
+        let run = dwell(&[&["compare", "owd"], *arguments].concat());
+        assert_eq!((run.code, run.out.len()), (2, 0), "{arguments:?}: {}", run.err);
+        assert!(run.err.lines().count() == 1 && words.iter().all(|word| run.err.contains(word)), "{}", run.err);
+    }
+}

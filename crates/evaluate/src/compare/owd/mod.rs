@@ -1,0 +1,309 @@
+//! Every method for two points on the same packets at equal memory, with every packet compared as the truth.
+//!
+//! Packets come in the order in which they were sent, each with its fate, as [`dwell_sketch::owd::OwdMeter`] tells it. They are cut into intervals by the
+//! time of sending, and every interval goes through one pair of sketches per method, memory and seed. So no method suffers from
+//! packets at the edge of an interval; and those without a delay of their own, or not covered by both captures, are left out for all.
+
+use crate::crossing::{self, ALPHA, Pair};
+use crate::metrics;
+use dwell_simulate::crossing::{Passage, Truth};
+use dwell_sketch::lda::{Expected, Params, ParamsError};
+use dwell_sketch::owd::{Fate, OwdMeter, Passed, Point};
+use dwell_sketch::trajectory::TrajectoryError;
+use dwell_types::{Crossing, FlowId, Nanos, Timestamp, hash};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+
+// What is said about it.
+mod results;
+pub use results::{Errors, Line, Method, MethodFacts, Packets, Recommended, Results, SCHEMA, Truths};
+
+/// An error of the mean below this is recommended.
+pub const GOOD_ERROR: f64 = 0.05;
+
+/// Packets that wait to go through all pairs together.
+const BLOCK: usize = 4096;
+
+/// Packets of which no method tells a mean and a deviation.
+const TOO_FEW: u64 = 3;
+
+/// Bytes of a probe on its way, as in the paper, where 144 of them take the 72 kbit of an aggregator [kompella12 §IV-C].
+const PROBE_BYTES: f64 = 64.0;
+
+/// The losses that the paper's two banks are tuned to [kompella12 §IV-B].
+const PAPER_LOSSES: [f64; 2] = [0.005, 0.1];
+
+/// What is compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The methods, in the order of the answer.
+    pub methods: Vec<Method>,
+    /// Bytes of a sketch of an interval at each point, in the order of the answer.
+    pub memories: Vec<usize>,
+    /// Seeds 1 to this.
+    pub seeds: u64,
+    /// Length of an interval; the first begins with the first packet.
+    pub interval: Nanos,
+    /// A packet that has not arrived after this time is lost.
+    pub longest: Nanos,
+}
+
+/// Takes what both points see, then compares the methods.
+pub struct OwdComparison {
+    exact: OwdMeter,
+    intervals: Intervals,
+}
+
+/// The packets whose fate is known, interval by interval.
+struct Intervals {
+    settings: Settings,
+    candidates: Vec<Candidate>,
+    /// Where the interval ends; `None` before the first packet.
+    end: Option<Timestamp>,
+    truth: Truth,
+    /// One per seed of every candidate that fits, in this order.
+    pairs: Vec<Pair>,
+    block: Vec<Passage>,
+    /// Intervals that were compared, and those with too few packets.
+    compared: u64,
+    too_few: u64,
+}
+
+/// One method in one memory.
+struct Candidate {
+    method: Method,
+    memory: usize,
+    built: Built,
+    runs: Runs,
+}
+
+/// What a method makes of its memory.
+enum Built {
+    Lda(Params),
+    Trajectory(usize),
+    /// Probes per second.
+    Probes(f64),
+    /// Bytes that it needs at least.
+    TooSmall(usize),
+}
+
+/// Errors of all seeds and intervals by quantity, each `None` if there was no estimate.
+#[derive(Default)]
+struct Runs {
+    errors: BTreeMap<&'static str, Vec<Option<f64>>>,
+    /// Whether the 95% interval held the truth.
+    held: BTreeMap<&'static str, Vec<f64>>,
+    packets: Vec<f64>,
+}
+
+impl OwdComparison {
+    /// Nothing seen yet.
+    pub fn new(settings: &Settings) -> Result<Self, String> {
+        let exact = OwdMeter::new(&dwell_sketch::owd::Settings {
+            memory: None,
+            longest: settings.longest,
+            interval: None,
+            flows: 0,
+            seed: 0,
+        });
+        Ok(Self { exact: exact.map_err(|error| error.to_string())?, intervals: Intervals::new(settings)? })
+    }
+
+    /// Takes the next crossing at either point, in the order of time.
+    pub fn update(&mut self, point: Point, crossing: &Crossing) {
+        let Self { exact, intervals } = self;
+        exact.update_each(point, crossing, |passed| intervals.update(passed));
+    }
+
+    /// Nothing more will be seen at the receiver.
+    pub fn end_receiver(&mut self) {
+        self.exact.end_receiver();
+    }
+
+    /// What all methods say, by memory.
+    pub fn finish(mut self) -> (Packets, Truths, Vec<Line>) {
+        let intervals = &mut self.intervals;
+        self.exact.end_each(|passed| intervals.update(passed));
+        intervals.end();
+        let totals = self.exact.total();
+        let packets = Packets::new(&totals, intervals.compared, intervals.too_few);
+        let lines = intervals.candidates.iter().map(Candidate::line).collect();
+        (packets, Truths::new(&totals.tally), lines)
+    }
+}
+
+impl Intervals {
+    fn new(settings: &Settings) -> Result<Self, String> {
+        let of_memory = |&memory: &usize| {
+            let candidate = move |&method: &Method| Candidate::new(method, memory, settings);
+            settings.methods.iter().map(candidate)
+        };
+        let candidates: Result<_, ParamsError> = settings.memories.iter().flat_map(of_memory).collect();
+        Ok(Self {
+            candidates: candidates.map_err(|error| error.to_string())?,
+            settings: settings.clone(),
+            end: None,
+            truth: Truth::default(),
+            pairs: Vec::new(),
+            block: Vec::with_capacity(BLOCK),
+            compared: 0,
+            too_few: 0,
+        })
+    }
+
+    fn update(&mut self, passed: &Passed) {
+        let sent = passed.sent;
+        let received = match passed.fate {
+            Fate::Received(delay) => Some(sent.at + delay),
+            Fate::Lost => None,
+            Fate::Ambiguous | Fate::Uncovered => return,
+        };
+        if self.end.is_none_or(|end| sent.at >= end) {
+            self.begin(sent.at);
+        }
+        let is_lost = received.is_none();
+        let passage = Passage { packet: sent.packet, flow: FlowId(0), sent: Some(sent.at), received, is_lost };
+        self.truth.update(&passage);
+        self.block.push(passage);
+        if self.block.len() == BLOCK {
+            self.pass_on();
+        }
+    }
+
+    /// Ends the interval and begins the one that holds this moment.
+    fn begin(&mut self, at: Timestamp) {
+        let length = self.settings.interval;
+        let start = match self.end {
+            Some(end) => end + Nanos::new((at - end).get() / length.get() * length.get()),
+            None => at,
+        };
+        self.end();
+        self.end = Some(start + length);
+        let seeds = 1..=self.settings.seeds;
+        let pairs = self.candidates.iter().flat_map(|c| seeds.clone().filter_map(move |seed| c.pair(start, seed)));
+        self.pairs = pairs.collect();
+    }
+
+    /// Sends what waits through all pairs. Each is the only one to see its state, so the threads change no answer.
+    fn pass_on(&mut self) {
+        let Self { pairs, block, .. } = self;
+        pairs.par_iter_mut().for_each(|pair| pair.update(block));
+        block.clear();
+    }
+
+    /// Compares what the pairs say of the interval.
+    fn end(&mut self) {
+        self.pass_on();
+        let truth = std::mem::take(&mut self.truth);
+        if truth.both < TOO_FEW {
+            self.too_few += u64::from(truth.sent > 0);
+            return;
+        }
+        self.compared += 1;
+        let seeds = usize::try_from(self.settings.seeds).unwrap_or(usize::MAX).max(1);
+        let fitting = self.candidates.iter_mut().filter(|candidate| candidate.needed().is_none());
+        for (candidate, pairs) in fitting.zip(self.pairs.chunks(seeds)) {
+            pairs.iter().for_each(|pair| candidate.runs.add(pair, &truth));
+        }
+    }
+}
+
+impl Candidate {
+    fn new(method: Method, memory: usize, settings: &Settings) -> Result<Self, ParamsError> {
+        let expected = Expected::within(settings.longest);
+        let built = match method {
+            Method::Lda => match Params::budget_for(memory, &expected) {
+                Ok(params) => Built::Lda(params),
+                Err(ParamsError::Bytes { needed, .. }) => Built::TooSmall(needed),
+                Err(error) => return Err(error),
+            },
+            Method::LdaPaper => paper(memory, expected.packets),
+            Method::Trajectory => match Pair::trajectory(memory, 0) {
+                Err(TrajectoryError::Bytes { needed, .. }) => Built::TooSmall(needed),
+                _ => Built::Trajectory(memory),
+            },
+            Method::Probes => Built::Probes(memory as f64 / PROBE_BYTES * 1e9 / settings.interval.get() as f64),
+        };
+        Ok(Self { method, memory, built, runs: Runs::default() })
+    }
+
+    /// Bytes that it needs at least, if that is more than it has.
+    const fn needed(&self) -> Option<usize> {
+        match self.built {
+            Built::TooSmall(needed) => Some(needed),
+            _ => None,
+        }
+    }
+
+    /// Both points for an interval; `None` if the memory is too small.
+    fn pair(&self, start: Timestamp, seed: u64) -> Option<Pair> {
+        let seed = hash::word(u64::from_le_bytes(*b"compare\0"), seed);
+        match &self.built {
+            Built::Lda(params) => Pair::lda(Params { seed, ..params.clone() }).ok(),
+            Built::Trajectory(bytes) => Pair::trajectory(*bytes, seed).ok(),
+            Built::Probes(rate) => Pair::probes(*rate, start, hash::word(seed, start.as_nanos() as u64)).ok(),
+            Built::TooSmall(_) => None,
+        }
+    }
+
+    fn line(&self) -> Line {
+        Line {
+            method: self.method,
+            memory_bytes: self.memory,
+            needed_bytes: self.needed(),
+            packets: metrics::mean(&self.runs.packets),
+            errors: self.runs.errors.keys().map(|&quantity| (quantity, self.runs.errors_of(quantity))).collect(),
+        }
+    }
+}
+
+/// The paper's two banks: equal rows of 72-bit cells [kompella12 §IV-B].
+fn paper(memory: usize, packets: u64) -> Built {
+    let of_rows = |rows| crossing::tuned(rows, &PAPER_LOSSES, packets, ALPHA);
+    let least = of_rows(1).state_bytes();
+    let bytes_per_row = of_rows(2).state_bytes() - least;
+    match memory.checked_sub(least).map(|spare| u32::try_from(spare / bytes_per_row).unwrap_or(u32::MAX - 1)) {
+        Some(more) => Built::Lda(of_rows(1 + more)),
+        None => Built::TooSmall(least),
+    }
+}
+
+impl Runs {
+    /// Adds what a pair says of an interval.
+    fn add(&mut self, pair: &Pair, truth: &Truth) {
+        let found = crossing::compare(pair, truth).unwrap_or_default();
+        for (quantity, truth) in [("mean", truth.mean()), ("std", truth.std())] {
+            let found = found.iter().find(|measurement| measurement.quantity == quantity);
+            self.add_error(quantity, truth, found.and_then(|found| found.estimate));
+            if let Some((low, high)) = found.and_then(|found| found.interval) {
+                let is_held = truth.is_some_and(|truth| low <= truth && truth <= high);
+                self.held.entry(quantity).or_default().push(f64::from(u8::from(is_held)));
+            }
+        }
+        let loss = truth.lost as f64 / truth.sent as f64;
+        self.add_error("loss", Some(loss), pair.loss());
+        let packets = found.iter().find(|measurement| measurement.quantity == "packets");
+        self.packets.extend(packets.and_then(|packets| packets.estimate));
+    }
+
+    /// Nothing is a share of zero: an interval without loss says nothing of the error of the loss.
+    fn add_error(&mut self, quantity: &'static str, truth: Option<f64>, estimate: Option<f64>) {
+        let errors = self.errors.entry(quantity).or_default();
+        if let Some(truth) = truth.filter(|&truth| truth != 0.0) {
+            errors.push(estimate.map(|estimate| (estimate - truth) / truth.abs()));
+        }
+    }
+
+    fn errors_of(&self, quantity: &str) -> Errors {
+        let runs = self.errors.get(quantity).map_or(&[][..], Vec::as_slice);
+        let errors: Vec<f64> = runs.iter().flatten().copied().collect();
+        Errors {
+            runs: runs.len() as u64,
+            missing: (runs.len() - errors.len()) as u64,
+            median_relative: metrics::median_magnitude(&errors),
+            rms_relative: metrics::root_mean_square(&errors),
+            mean_relative: metrics::mean(&errors),
+            covered_share: self.held.get(quantity).and_then(|held| metrics::mean(held)),
+        }
+    }
+}

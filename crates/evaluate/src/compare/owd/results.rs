@@ -1,0 +1,301 @@
+use super::GOOD_ERROR;
+use dwell_sketch::owd::{Tally, Totals};
+use serde::Serialize;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// The name of the JSON's schema.
+pub const SCHEMA: &str = "dwell.compare-owd/1";
+
+/// A way to measure between two points without every packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// An aggregator with the default banks.
+    Lda,
+    /// An aggregator with the paper's two banks.
+    LdaPaper,
+    /// The same few packets remembered at both points.
+    Trajectory,
+    /// Active probes at times of a Poisson process.
+    Probes,
+}
+
+impl Method {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Lda, Self::LdaPaper, Self::Trajectory, Self::Probes];
+
+    /// The name on the command line and in the results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lda => "lda",
+            Self::LdaPaper => "lda-paper",
+            Self::Trajectory => "trajectory",
+            Self::Probes => "probes",
+        }
+    }
+
+    const fn tuning(self) -> &'static str {
+        match self {
+            Self::Lda => "four banks for .01% to 10% loss of up to a million packets",
+            Self::LdaPaper => "two banks of equal rows, tuned to .5% and 10% loss of a million packets",
+            Self::Trajectory => "none to find",
+            Self::Probes => "a probe of 64 bytes for every 64 bytes of memory in each interval",
+        }
+    }
+}
+
+/// A comparison, as JSON has it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Results {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// What was read, the sender's first.
+    pub sources: Vec<String>,
+    /// What the reader must know.
+    pub warnings: Vec<String>,
+    /// Seeds of every method's hashes, 1 to this.
+    pub seeds: u64,
+    /// Length of an interval.
+    pub interval_ns: i64,
+    /// The memories, in rising order.
+    pub memory_bytes: Vec<usize>,
+    /// The methods.
+    pub methods: Vec<MethodFacts>,
+    /// What there was to measure.
+    pub packets: Packets,
+    /// The truth over all intervals.
+    pub truth: Truths,
+    /// Every method in every memory, by memory.
+    pub results: Vec<Line>,
+    /// What to use; `None` where nothing gives an answer.
+    pub recommended: Option<Recommended>,
+}
+
+/// What there is to know of a method before its results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct MethodFacts {
+    /// Its name.
+    pub name: &'static str,
+    /// How it finds its parameters.
+    pub tuning: &'static str,
+}
+
+impl From<Method> for MethodFacts {
+    fn from(method: Method) -> Self {
+        Self { name: method.name(), tuning: method.tuning() }
+    }
+}
+
+/// Packets by what became of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Packets {
+    /// Seen at the sender.
+    pub sent: u64,
+    /// Of these, those that arrived.
+    pub received: u64,
+    /// Those that did not.
+    pub lost: u64,
+    /// Left out: received with an equal packet under way, so without a delay of their own; in `received`, too.
+    pub ambiguous: u64,
+    /// Left out: sent while the receiver's capture did not run.
+    pub uncovered: u64,
+    /// Left out: seen at the receiver alone.
+    pub unsent: u64,
+    /// Intervals that were compared.
+    pub intervals: u64,
+    /// Intervals with fewer than three packets that arrived, which were not.
+    pub intervals_too_short: u64,
+}
+
+impl Packets {
+    pub(super) fn new(totals: &Totals, intervals: u64, intervals_too_short: u64) -> Self {
+        let tally = &totals.tally;
+        let count = |value: f64| value.round() as u64;
+        Self {
+            sent: totals.sent,
+            received: count(tally.received().value),
+            lost: count(tally.lost().value),
+            ambiguous: count(tally.ambiguous().value),
+            uncovered: count(tally.uncovered().value),
+            unsent: count(totals.unsent),
+            intervals,
+            intervals_too_short,
+        }
+    }
+}
+
+/// What every packet says; `None` where none arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Truths {
+    /// Mean delay.
+    pub mean_ns: Option<f64>,
+    /// Standard deviation of the delays.
+    pub std_ns: Option<f64>,
+    /// Share of the packets that did not arrive.
+    pub loss_share: Option<f64>,
+}
+
+impl Truths {
+    pub(super) fn new(tally: &Tally) -> Self {
+        Self {
+            mean_ns: tally.mean().map(|mean| mean.value),
+            std_ns: tally.standard_deviation().map(|deviation| deviation.value),
+            loss_share: tally.loss_rate().map(|rate| rate.value),
+        }
+    }
+}
+
+/// One method in one memory.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// The method.
+    pub method: Method,
+    /// What a sketch of an interval may hold at each point.
+    pub memory_bytes: usize,
+    /// What it needs at least, if that is more: then there are no results.
+    pub needed_bytes: Option<usize>,
+    /// Packets or probes of an interval that its estimates rest on; mean over seeds and intervals.
+    pub packets: Option<f64>,
+    /// By quantity: `loss`, `mean`, `std`; empty if it did not fit.
+    pub errors: BTreeMap<&'static str, Errors>,
+}
+
+/// Errors of one quantity over all seeds and intervals: estimate less truth, as a share of the truth.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Errors {
+    /// Seeds times intervals in which the truth is not zero.
+    pub runs: u64,
+    /// Those without an estimate, which take no part in what follows.
+    pub missing: u64,
+    /// Median of the magnitude.
+    pub median_relative: Option<f64>,
+    /// Root mean square.
+    pub rms_relative: Option<f64>,
+    /// Mean with its sign: the bias.
+    pub mean_relative: Option<f64>,
+    /// Share of the 95% intervals that hold the truth; `None` of the loss.
+    pub covered_share: Option<f64>,
+}
+
+/// The least memory that is good enough, or the best there is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Recommended {
+    /// The method.
+    pub method: Method,
+    /// Its memory.
+    pub memory_bytes: usize,
+    /// The median error of its mean.
+    pub mean_error_relative: f64,
+    /// Whether this is below [`GOOD_ERROR`], and of 20 runs at most one has no estimate.
+    pub is_good: bool,
+}
+
+impl Recommended {
+    /// Of equally small memories the smaller error counts, of equal errors the smaller root mean square, then the order of the methods. Where
+    /// nothing is good, what answers too rarely comes last.
+    pub fn of(lines: &[Line]) -> Option<Self> {
+        let judged: Vec<Judged> = lines.iter().filter_map(Judged::new).collect();
+        let good = judged.iter().filter(|judged| judged.verdict.is_good);
+        let least = good.min_by(|a, b| {
+            let (smaller, larger) = (a.verdict.memory_bytes, b.verdict.memory_bytes);
+            smaller.cmp(&larger).then_with(|| a.cmp_error(b))
+        });
+        let best = || judged.iter().min_by(|a, b| a.is_rare.cmp(&b.is_rare).then_with(|| a.cmp_error(b)));
+        least.or_else(best).map(|judged| judged.verdict)
+    }
+}
+
+/// What a method in a memory is worth.
+struct Judged {
+    verdict: Recommended,
+    rms: f64,
+    /// Whether more than one run of 20 has no estimate.
+    is_rare: bool,
+}
+
+impl Judged {
+    fn new(line: &Line) -> Option<Self> {
+        let errors = line.errors.get("mean")?;
+        let (mean_error_relative, rms) = (errors.median_relative?, errors.rms_relative?);
+        let is_rare = 20 * errors.missing > errors.runs;
+        let is_good = !is_rare && mean_error_relative < GOOD_ERROR;
+        let (method, memory_bytes) = (line.method, line.memory_bytes);
+        Some(Self { verdict: Recommended { method, memory_bytes, mean_error_relative, is_good }, rms, is_rare })
+    }
+
+    fn cmp_error(&self, other: &Self) -> Ordering {
+        let median = |judged: &Self| judged.verdict.mean_error_relative;
+        median(self).total_cmp(&median(other)).then(self.rms.total_cmp(&other.rms))
+    }
+}
+
+impl Results {
+    /// Writes them as an indented object.
+    pub fn write_json(&self, to: &mut impl Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut *to, self)?;
+        writeln!(to)
+    }
+
+    /// Writes them as CSV: one row per method, memory and quantity; one without quantity where a method did not fit.
+    pub fn write_csv(&self, to: &mut impl Write) -> io::Result<()> {
+        let mut writer = csv::Writer::from_writer(to);
+        writer.write_record([
+            "method",
+            "memory_bytes",
+            "needed_bytes",
+            "quantity",
+            "runs",
+            "missing",
+            "median_relative",
+            "rms_relative",
+            "mean_relative",
+            "covered_share",
+        ])?;
+        let text = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+        for line in &self.results {
+            let needed = line.needed_bytes.map(|bytes| bytes.to_string()).unwrap_or_default();
+            let head = [line.method.name().to_owned(), line.memory_bytes.to_string(), needed];
+            if line.errors.is_empty() {
+                writer.write_record(head.iter().map(String::as_str).chain([""; 7]))?;
+            }
+            for (quantity, errors) in &line.errors {
+                let counts = [(*quantity).to_owned(), errors.runs.to_string(), errors.missing.to_string()];
+                let numbers =
+                    [errors.median_relative, errors.rms_relative, errors.mean_relative, errors.covered_share].map(text);
+                writer.write_record(head.iter().chain(&counts).chain(&numbers))?;
+            }
+        }
+        writer.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(memory_bytes: usize, error: Option<f64>, missing: u64) -> Line {
+        let errors = Errors {
+            runs: 10,
+            missing,
+            median_relative: error,
+            rms_relative: error,
+            mean_relative: error,
+            covered_share: None,
+        };
+        let errors = error.map(|_| ("mean", errors)).into_iter().collect();
+        Line { method: Method::Lda, memory_bytes, needed_bytes: None, packets: None, errors }
+    }
+
+    #[test]
+    fn the_least_good_memory_is_recommended_else_the_best() {
+        let of = |lines: &[Line]| Recommended::of(lines).map(|r| (r.memory_bytes, r.mean_error_relative, r.is_good));
+        assert_eq!(of(&[line(1, None, 0)]), None);
+        let lines = [line(1, Some(0.05), 0), line(2, Some(0.04), 0), line(2, Some(0.03), 0), line(3, Some(0.01), 0)];
+        assert_eq!(of(&lines), Some((2, 0.03, true)));
+        // What often has no answer is not good enough.
+        assert_eq!(of(&[line(1, Some(0.01), 1), line(2, Some(0.2), 0)]), Some((2, 0.2, false)));
+        assert_eq!(of(&[line(1, Some(0.3), 0), line(2, Some(0.2), 0)]), Some((2, 0.2, false)));
+    }
+}

@@ -1,0 +1,95 @@
+use super::{Expected, Params, ParamsError};
+
+impl Params {
+    /// Bytes of the largest sketch that [`Params::for_error`] looks at.
+    pub const MOST_BYTES: usize = 16 << 20;
+
+    /// The effective sample size to be expected of so many packets that arrive and so many that do not: *R* Σ *p*ₖ (1 −
+    /// *p*ₖ/*m*ₖ)^*L* [kompella12 §III-D, with α left open].
+    pub fn expected_packets(&self, received: f64, lost: f64) -> f64 {
+        let share = self.banks.iter().map(|bank| {
+            let per_row = bank.probability / f64::from(bank.rows);
+            bank.probability * (1.0 - per_row).powf(lost)
+        });
+        received * share.sum::<f64>()
+    }
+
+    /// The standard error of the mean to be expected, as a share of the mean, of `packets` of which this share is lost: *c* √((1 −
+    /// *S*/*R*)/*S*) for delays whose coefficient of variation *c* is `variation`.
+    pub fn expected_error(&self, packets: u64, loss: f64, variation: f64) -> f64 {
+        let lost = packets as f64 * loss;
+        let received = packets as f64 - lost;
+        let sample = self.expected_packets(received, lost);
+        variation * ((1.0 - sample / received).max(0.0) / sample).sqrt()
+    }
+
+    /// The smallest budget whose [`Params::expected_error`] is at most `error` at every loss of the range: at the largest, where the
+    /// sample is the smallest.
+    pub fn for_error(error: f64, expected: &Expected, variation: f64) -> Result<Self, ParamsError> {
+        let is_enough =
+            |params: &Self| params.expected_error(expected.packets, *expected.loss.end(), variation) <= error;
+        let mut few = 0;
+        let mut many = match Self::budget_for(0, expected) {
+            Err(ParamsError::Bytes { needed, .. }) => needed,
+            other => return other,
+        };
+        let mut best = loop {
+            match Self::budget_for(many, expected) {
+                Ok(params) if is_enough(&params) => break params,
+                Ok(_) => (few, many) = (many, 2 * many),
+                // Wider cells need more.
+                Err(ParamsError::Bytes { needed, .. }) => many = needed,
+                Err(error) => return Err(error),
+            }
+            if many > Self::MOST_BYTES {
+                return Err(ParamsError::Error(error));
+            }
+        };
+        // To 1%, or a cell.
+        while many - few > (many / 100).max(best.cell.bytes()) {
+            let middle = few.midpoint(many);
+            match Self::budget_for(middle, expected) {
+                Ok(params) if is_enough(&params) => (many, best) = (middle, params),
+                Ok(_) | Err(ParamsError::Bytes { .. }) => few = middle,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(best)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lda::{Bank, CellSize};
+
+    #[test]
+    fn a_bank_that_takes_everything_without_loss_has_no_error() {
+        let banks = vec![Bank { rows: 64, probability: 1.0 }];
+        let params = Params { banks, cell: CellSize::Bits72, seed: 0 };
+        assert_eq!(params.expected_packets(1_000.0, 0.0), 1_000.0);
+        assert_eq!(params.expected_error(1_000, 0.0, 1.0), 0.0);
+        // 64 lost packets leave 1/e of the rows, nearly.
+        let sample = params.expected_packets(936.0, 64.0);
+        assert!((sample / 936.0 - 0.365).abs() < 0.001, "{sample}");
+        assert!(
+            (params.expected_error(1_000, 0.064, 2.0) - 2.0 * ((1.0 - 0.365) / (936.0 * 0.365f64)).sqrt()).abs() < 1e-4
+        );
+    }
+
+    #[test]
+    fn the_smallest_that_is_enough() {
+        let expected = Expected { packets: 100_000, ..Expected::default() };
+        let mut last = usize::MAX;
+        for error in [0.003, 0.01, 0.03] {
+            let params = Params::for_error(error, &expected, 1.0).unwrap();
+            let bytes = params.state_bytes();
+            assert!(params.expected_error(100_000, 0.1, 1.0) <= error && bytes < last, "{error}: {bytes}");
+            if let Ok(less) = Params::budget_for(bytes * 97 / 100, &expected) {
+                assert!(less.expected_error(100_000, 0.1, 1.0) > error, "{error}: {bytes}");
+            }
+            last = bytes;
+        }
+        assert_eq!(Params::for_error(0.0, &expected, 1.0), Err(ParamsError::Error(0.0)));
+    }
+}
