@@ -1,6 +1,7 @@
 //! `dwell owd`: how long does one way take, and how much is lost? Two points, merged in the order of time.
 
 use crate::Failure;
+use crate::Failure;
 use crate::output::Output;
 use crate::points::{Point, Seen};
 use crate::rtt::frames_since;
@@ -18,8 +19,7 @@ use std::process::ExitCode;
 
 // What is asked.
 mod arguments;
-pub(crate) use arguments::Arguments;
-pub(crate) use arguments::PointArguments;
+pub(crate) use arguments::{Arguments, PointArguments};
 use arguments::{Format, Method, OutputArguments, Step};
 // Both points, in the order of time.
 mod merged;
