@@ -6,8 +6,9 @@ use crate::run::dwell;
 fn size(arguments: &[&str]) -> (usize, f64) {
     let text = String::from_utf8(dwell(&[&["size", "owd"], arguments].concat()).ok().out).unwrap();
     let bytes = text.split(' ').next().unwrap().parse().unwrap();
-    let rows = text.lines().filter(|line| line.ends_with('%'));
-    let error = rows.last().unwrap().split_whitespace().last().unwrap().trim_end_matches('%').parse().unwrap();
+    let mut rows = text.lines().filter(|line| line.ends_with('%'));
+    let error =
+        rows.next_back().unwrap().split_whitespace().next_back().unwrap().trim_end_matches('%').parse().unwrap();
     (bytes, error)
 }
 
