@@ -1,7 +1,6 @@
 //! `dwell owd`: how long does one way take, and how much is lost? Two points, merged in the order of time.
 
 use crate::Failure;
-use crate::Failure;
 use crate::output::Output;
 use crate::points::{Point, Seen};
 use crate::rtt::frames_since;

@@ -58,7 +58,7 @@ impl Stop {
 
 /// Whether an error says that reading was asked to stop.
 pub fn is_stopped(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|cause| cause.is::<Stopped>())
+    matches!(error.get_ref(), Some(cause) if cause.is::<Stopped>())
 }
 
 #[derive(Debug)]

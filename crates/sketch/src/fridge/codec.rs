@@ -127,7 +127,7 @@ mod tests {
     fn stream(tags: u16, len: u64) -> Vec<Event> {
         let event = |i: u64| {
             let random = hash::finish(i);
-            let id = hash::finish(1 << 32 | (i - random % i.clamp(1, 300)) / 2);
+            let id = hash::finish((1 << 32) | ((i - random % i.clamp(1, 300)) / 2));
             let event = if random >> 60 < 9 { request(id, 1_000 * i as i64) } else { response(id, 1_000 * i as i64) };
             Event { token: (random >> 32) as u32 % 5, tag: (random >> 40) as u16 % tags, ..event }
         };
