@@ -13,5 +13,8 @@ fuzz_target!(|input: &[u8]| {
         let sealed = codec::seal([&codec::head(kind)[..], body].concat());
         [b"next", &(sealed.len() as u32).to_le_bytes()[..], &sealed].concat()
     };
-    messages::check(&[whole(sender, Kind::Summary), whole(receiver, Kind::Flows)].concat(), &whole(sender, Kind::Summary));
+    messages::check(
+        &[whole(sender, Kind::Summary), whole(receiver, Kind::Flows)].concat(),
+        &whole(sender, Kind::Summary),
+    );
 });
