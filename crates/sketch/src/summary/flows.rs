@@ -17,7 +17,7 @@ use std::collections::HashMap;
 /// A flow that a sender saw.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowRecord {
-    /// As in [`Crossing`](dwell_types::Crossing).
+    /// As in [`Crossing`].
     pub flow: FlowId,
     /// Its class in the sketches.
     pub class: u8,
