@@ -15,6 +15,9 @@ const MAGIC: [u8; 4] = *b"dwel";
 const HEAD: usize = 6;
 const CHECKSUM: usize = 8;
 
+/// More events than these are no count but an attempt to overflow one.
+pub(crate) const MOST_COUNTED: u64 = 1 << 62;
+
 /// What bytes hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]

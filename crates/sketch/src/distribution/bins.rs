@@ -1,5 +1,7 @@
 //! Log-linear classes of signed delays, as ordered 40-bit codes.
 
+/// Each series has three parts: unambiguous samples; ambiguous ones since the last request; the same since the first.
+pub(super) const PARTS: usize = 3;
 /// Resolution at which every nanosecond up to 2³⁶ has a class of its own.
 ///
 /// A resolution of *k* ≥ 0 keeps *k* bits of the mantissa: classes of relative width 2^−*k*. Below zero, 2^−*k* neighbouring

@@ -11,8 +11,9 @@
 //!   f64 f64    Σ weight, Σ (weight² − weight)
 //! ```
 
+use super::bins::PARTS;
 use super::bins::{self, COARSEST, FINEST};
-use super::store::{Cell, DelayStore, EMPTY, PARTS, Part, SINCE_FIRST, SINCE_LAST};
+use super::store::{Cell, DelayStore, EMPTY, Part, SINCE_FIRST, SINCE_LAST};
 use crate::codec::{CodecError, Kind, Reader, Writer};
 
 const PART_BYTES: usize = 25;

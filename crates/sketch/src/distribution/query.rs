@@ -1,4 +1,4 @@
-use super::store::PARTS;
+use super::bins::PARTS;
 use crate::estimate::{Estimate, Z95, student95};
 use crate::survival::{BANDS, Survival};
 use dwell_types::Nanos;

@@ -1,4 +1,4 @@
-use super::bins::{self, COARSEST, CODE_BITS, FINEST};
+use super::bins::{self, COARSEST, CODE_BITS, FINEST, PARTS};
 use super::query::{Bin, Distribution, Factors};
 use crate::Sample;
 use crate::survival::{BAND_BITS, BANDS, Risk};
@@ -32,8 +32,6 @@ pub struct DelayStore {
     pub(super) series: Vec<[Part; PARTS]>,
 }
 
-/// Each series has three parts: unambiguous samples; ambiguous ones since the last request; the same since the first.
-pub(super) const PARTS: usize = 3;
 const CLEAR: usize = 0;
 pub(super) const SINCE_LAST: usize = 1;
 pub(super) const SINCE_FIRST: usize = 2;

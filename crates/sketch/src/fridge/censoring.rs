@@ -1,7 +1,6 @@
 //! What responses tell that do not find their entry.
 
-use super::codec::MOST_COUNTED;
-use crate::codec::{CodecError, Reader, Writer};
+use crate::codec::{CodecError, MOST_COUNTED, Reader, Writer};
 use crate::meter::Gate;
 use crate::survival::{BANDS, Loss, Risk};
 use dwell_types::{ExchangeId, hash};

@@ -20,7 +20,7 @@ use super::sketch::{Counts, Fridge, Params};
 use super::slot::Table;
 use super::{EntryProbability, Profile};
 use crate::Exchanges;
-use crate::codec::{CodecError, Kind, Reader, Writer};
+use crate::codec::{CodecError, Kind, MOST_COUNTED, Reader, Writer};
 use dwell_types::{Nanos, Repeat, Timestamp};
 
 const TOKENS: u8 = 1;
@@ -28,9 +28,6 @@ const SEARCHES: u8 = 2;
 const LIMIT: u8 = 4;
 const AMBIGUOUS: u8 = 8;
 const FILLING: u8 = 16;
-
-/// More events than these are no count but an attempt to overflow one.
-pub(super) const MOST_COUNTED: u64 = 1 << 62;
 
 impl Fridge {
     /// The fridge as bytes; equal contents give equal bytes.

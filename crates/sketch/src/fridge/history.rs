@@ -1,7 +1,6 @@
 //! What entries need not remember because all of them saw it: how many requests were inserted when, and with which probability.
 
-use super::codec::MOST_COUNTED;
-use crate::codec::{CodecError, Reader, Writer};
+use crate::codec::{CodecError, MOST_COUNTED, Reader, Writer};
 use dwell_types::{Nanos, Timestamp};
 
 /// Times of every so manieth insertion, and of the latest changes of *p*.

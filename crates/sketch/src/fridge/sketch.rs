@@ -1,11 +1,10 @@
 use super::censoring::Censoring;
-use super::codec::MOST_COUNTED;
 use super::history::History;
 use super::repeated::Repeated;
 use super::slot::{Entry, Layout, Table};
 use super::{EntryProbability, Profile};
 use crate::batch::{BATCH, CACHED_BYTES, Sifted};
-use crate::codec::{CodecError, Reader};
+use crate::codec::{CodecError, MOST_COUNTED, Reader};
 use crate::repeats::byte;
 use crate::{Event, Exchanges, Fates, Gate, Meter, Risk, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};

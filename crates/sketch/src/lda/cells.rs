@@ -1,4 +1,4 @@
-use super::sketch::{Sampled, Taken};
+use super::bank::{Sampled, Taken};
 
 /// The bits of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

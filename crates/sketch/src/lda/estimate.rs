@@ -1,5 +1,5 @@
+use super::bank::Sampled;
 use super::cells::Fields;
-use super::sketch::Sampled;
 use super::{Lda, PairError};
 use crate::moments::{self, Moments};
 

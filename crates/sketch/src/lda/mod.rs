@@ -37,6 +37,8 @@
 //!
 //! **Source**: kompella12 §III (`docs/papers/kompella12-lda-mplane.md`); digests: sanjuas11 §2.3.2.
 
+// Which packets a bank takes.
+mod bank;
 // Cells as bytes.
 mod cells;
 pub use cells::CellSize;

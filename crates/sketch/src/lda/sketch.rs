@@ -1,3 +1,4 @@
+use super::bank::{Sampled, Taken};
 use super::cells::Cells;
 use super::{Params, ParamsError};
 use dwell_types::{PacketId, Timestamp, hash};
@@ -40,39 +41,6 @@ pub struct Lda {
     pub(super) cells: Cells,
     /// All packets, sampled or not.
     pub(super) packets: u64,
-}
-
-/// One bank at work.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Sampled {
-    /// It takes hashes from this one
-    begin: u64,
-    /// to this one; no other bank takes them.
-    last: u64,
-    /// Rows per upper half of a hash, in units of 2⁻⁶⁴; less than one.
-    rows_per_upper: u64,
-    /// Its first cell.
-    pub(super) first: usize,
-    pub(super) rows: u32,
-    /// Packets that it took.
-    pub(super) packets: u64,
-}
-
-/// A packet that is sampled.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Taken {
-    /// Its hash.
-    pub(super) place: u64,
-    pub(super) at: Timestamp,
-}
-
-impl Sampled {
-    /// The cell of a hash that this bank takes.
-    #[inline(always)]
-    pub(super) const fn cell(&self, place: u64) -> usize {
-        let upper = (place - self.begin) >> 32;
-        self.first + ((upper as u128 * self.rows_per_upper as u128) >> 64) as usize
-    }
 }
 
 /// Packets that are looked at before the first of them touches a cell.

@@ -1,0 +1,34 @@
+use dwell_types::Timestamp;
+
+/// One bank at work.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Sampled {
+    /// It takes hashes from this one
+    pub(super) begin: u64,
+    /// to this one; no other bank takes them.
+    pub(super) last: u64,
+    /// Rows per upper half of a hash, in units of 2⁻⁶⁴; less than one.
+    pub(super) rows_per_upper: u64,
+    /// Its first cell.
+    pub(super) first: usize,
+    pub(super) rows: u32,
+    /// Packets that it took.
+    pub(super) packets: u64,
+}
+
+/// A packet that is sampled.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Taken {
+    /// Its hash.
+    pub(super) place: u64,
+    pub(super) at: Timestamp,
+}
+
+impl Sampled {
+    /// The cell of a hash that this bank takes.
+    #[inline(always)]
+    pub(super) const fn cell(&self, place: u64) -> usize {
+        let upper = (place - self.begin) >> 32;
+        self.first + ((upper as u128 * self.rows_per_upper as u128) >> 64) as usize
+    }
+}
