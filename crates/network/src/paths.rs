@@ -55,28 +55,31 @@ impl Paths {
                     paths.unreachable += 1;
                     continue;
                 }
-                let mut way = vec![destination.index() as u32];
-                paths.walk_back(&tree, &mut way, most)?;
+                paths.walk_back(&tree, destination.index() as u32, most)?;
             }
         }
         Ok(paths)
     }
 
-    /// Adds every path to the last router of `way`, which holds the routers from the destination on.
-    fn walk_back(&mut self, tree: &Tree, way: &mut Vec<u32>, most: usize) -> Result<(), TooMany> {
-        let Some(&last) = way.last() else { return Ok(()) };
-        if last == tree.source {
-            if self.routers.len() + way.len() > most {
-                return Err(TooMany { most });
+    /// Adds every path to a destination. Paths may be longer than a stack is deep.
+    fn walk_back(&mut self, tree: &Tree, destination: u32, most: usize) -> Result<(), TooMany> {
+        // The routers from the destination on, each with how many of those before it were taken.
+        let mut way = vec![(destination, 0)];
+        while let Some((router, taken)) = way.last_mut() {
+            let next = tree.before[*router as usize].get(*taken).copied();
+            *taken += 1;
+            if *router == tree.source {
+                if self.routers.len() + way.len() > most {
+                    return Err(TooMany { most });
+                }
+                self.routers.extend(way.iter().rev().map(|&(router, _)| router));
+                self.bounds.push(self.routers.len());
+                way.pop();
+            } else if let Some(before) = next {
+                way.push((before, 0));
+            } else {
+                way.pop();
             }
-            self.routers.extend(way.iter().rev());
-            self.bounds.push(self.routers.len());
-            return Ok(());
-        }
-        for &before in &tree.before[last as usize] {
-            way.push(before);
-            self.walk_back(tree, way, most)?;
-            way.pop();
         }
         Ok(())
     }
@@ -210,6 +213,18 @@ mod tests {
         let (topology, one_way) = paths("a b 1\nb c 1\nx y 1\n", Mode::EqualCost);
         assert_eq!(named(&topology, &one_way), ["ab", "abc", "bc", "xy"]);
         assert_eq!(one_way.unreachable(), 20 - 4);
+    }
+
+    /// A line is one path however long it is, and many long ones are too many; neither depends on how deep a stack is.
+    #[test]
+    fn paths_may_be_very_long() {
+        let line: String = (0..200_000).map(|i| format!("r{i} r{} 1\n", i + 1)).collect();
+        let topology = Topology::read(&line).unwrap();
+        assert_eq!(Paths::all(&topology, Mode::Single, 1 << 20).unwrap_err(), TooMany { most: 1 << 20 });
+        let last = (topology.routers() - 1) as u32;
+        let mut paths = Paths { bounds: vec![0], ..Paths::default() };
+        paths.walk_back(&Tree::of(&topology, NodeIndex::new(0), Mode::Single), last, Paths::MOST).unwrap();
+        assert_eq!((paths.len(), paths.hops()), (1, 200_000));
     }
 
     /// A ladder of n diamonds has 2ⁿ equal paths from end to end.

@@ -27,7 +27,7 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyErro
             if uid.parse::<u64>().is_err() {
                 return Err(at(line, format!("expected the number of a router in '<{}>'", cut(uid))));
             }
-            match builder.names.get(uid).copied() {
+            match builder.keys.get(uid).copied() {
                 Some(to) => builder.link(from, to, Link { weight: Weight::ONE, delay_ms: None, capacity: None }),
                 None => builder.topology.remarks.outside += 1,
             }

@@ -22,28 +22,27 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyErro
     let (mut open, mut key, mut is_directed) = (None::<Open>, None::<String>, false);
     let mut edges = Vec::new();
     let mut depth = 0usize;
+    // Lines are counted once: up to here there are so many.
+    let (mut counted, mut line) = (0, 1);
     loop {
         let event = reader.read_event();
-        let line = || {
-            1 + text.as_bytes()[..(reader.buffer_position() as usize).min(text.len())]
-                .iter()
-                .filter(|&&b| b == b'\n')
-                .count()
-        };
-        match event.map_err(|error| at(line(), error.to_string()))? {
-            Event::Eof if depth > 0 => return Err(at(line(), "the file ends inside an element")),
+        let read = (reader.buffer_position() as usize).min(text.len());
+        line += text.as_bytes()[counted..read].iter().filter(|&&byte| byte == b'\n').count();
+        counted = read;
+        match event.map_err(|error| at(line, error.to_string()))? {
+            Event::Eof if depth > 0 => return Err(at(line, "the file ends inside an element")),
             Event::Eof => break,
             Event::Start(start) => {
                 depth += 1;
-                begin(&start, line(), &mut keys, &mut open, &mut key, &mut is_directed)?;
+                begin(&start, line, &mut keys, &mut open, &mut key, &mut is_directed)?;
             }
             Event::Empty(start) => {
-                begin(&start, line(), &mut keys, &mut open, &mut key, &mut is_directed)?;
+                begin(&start, line, &mut keys, &mut open, &mut key, &mut is_directed)?;
                 close(start.local_name().as_ref(), &mut open, &mut edges, builder)?;
             }
             Event::Text(words) => {
                 if let (Some(open), Some(key)) = (&mut open, &key) {
-                    let words = words.decode().map_err(|error| at(line(), error.to_string()))?;
+                    let words = words.decode().map_err(|error| at(line, error.to_string()))?;
                     open.data.entry(key.clone()).or_default().push_str(words.trim());
                 }
             }
@@ -117,7 +116,7 @@ fn connect(edge: &Open, is_directed: bool, builder: &mut Builder) -> Result<(), 
     let end = |name: &str| {
         let id = edge.attributes.get(name).ok_or_else(|| at(edge.line, format!("an edge without {name}")))?;
         builder
-            .names
+            .keys
             .get(id)
             .copied()
             .ok_or_else(|| at(edge.line, format!("an edge to node '{id}', which is not there")))

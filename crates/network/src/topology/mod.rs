@@ -14,6 +14,8 @@ mod rocketfuel;
 #[derive(Clone, Debug, Default)]
 pub struct Topology {
     graph: DiGraph<Router, Link>,
+    /// Numbers of routers by name.
+    names: HashMap<String, NodeIndex>,
     /// What was left out on the way.
     pub remarks: Remarks,
 }
@@ -166,8 +168,7 @@ impl Topology {
 
     /// Sets the propagation delays of links from a Rocketfuel `latencies.intra`.
     pub fn set_latencies(&mut self, text: &str) -> Result<(), TopologyError> {
-        let names: HashMap<String, NodeIndex> =
-            self.graph.node_indices().map(|index| (self.graph[index].name.clone(), index)).collect();
+        let Self { graph, names, .. } = self;
         rocketfuel::each_line(text, |line, [from, to, latency]| {
             let end = |name: &str| names.get(name).ok_or_else(|| at(line, format!("'{name}' is no router of the map")));
             let (from, to) = (*end(from)?, *end(to)?);
@@ -175,8 +176,8 @@ impl Topology {
                 latency.parse().ok().filter(|ms| (0.0..1e9).contains(ms)).ok_or_else(|| {
                     at(line, format!("a latency of '{latency}': expected milliseconds, zero or more"))
                 })?;
-            if let Some(link) = self.graph.find_edge(from, to) {
-                self.graph[link].delay_ms = Some(latency);
+            if let Some(link) = graph.find_edge(from, to) {
+                graph[link].delay_ms = Some(latency);
             }
             Ok(())
         })
@@ -204,8 +205,7 @@ impl Topology {
 
     /// A router by its name.
     pub fn find(&self, name: &str) -> Option<u32> {
-        let found = self.graph.node_indices().find(|&index| self.graph[index].name == name);
-        found.map(|index| index.index() as u32)
+        self.names.get(name).map(|index| index.index() as u32)
     }
 }
 
@@ -213,26 +213,29 @@ impl Topology {
 #[derive(Default)]
 struct Builder {
     topology: Topology,
-    names: HashMap<String, NodeIndex>,
+    /// Routers by what the file calls them, which need not be their names.
+    keys: HashMap<String, NodeIndex>,
 }
 
 impl Builder {
     /// The router of this name, new or not.
     fn router(&mut self, name: &str) -> NodeIndex {
-        if let Some(&known) = self.names.get(name) {
-            return known;
-        }
-        let index = self.topology.graph.add_node(Router { name: name.to_owned(), place: None });
-        self.names.insert(name.to_owned(), index);
-        index
+        self.named(name, name, None)
     }
 
-    /// A router under its key in the file, with a name that may be taken.
+    /// The router under this key in the file, new or not, with a name that may be taken.
     fn named(&mut self, key: &str, name: &str, place: Option<(f64, f64)>) -> NodeIndex {
-        let is_taken = name.is_empty() || self.topology.graph.node_weights().any(|router| router.name == name);
-        let index = self.router(key);
-        self.topology.graph[index] =
-            Router { name: if is_taken { format!("{name}#{key}") } else { name.to_owned() }, place };
+        if let Some(&known) = self.keys.get(key) {
+            return known;
+        }
+        let Topology { graph, names, .. } = &mut self.topology;
+        let mut name = name.to_owned();
+        while name.is_empty() || names.contains_key(&name) {
+            name = format!("{name}#{key}");
+        }
+        let index = graph.add_node(Router { name: name.clone(), place });
+        names.insert(name, index);
+        self.keys.insert(key.to_owned(), index);
         index
     }
 

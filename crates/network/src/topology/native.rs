@@ -51,7 +51,7 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyErro
     let file: File = toml::from_str(text)
         .map_err(|error| at(error.span().map_or(1, |span| line_of(span.start)), error.message().to_owned()))?;
     for router in &file.router {
-        if builder.names.contains_key(&router.name) {
+        if builder.keys.contains_key(&router.name) {
             return Err(at(0, format!("two routers are called '{}'", router.name)));
         }
         let index = builder.router(&router.name);
@@ -61,7 +61,7 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyErro
     for spanned in &file.link {
         let (line, link) = (line_of(spanned.span().start), spanned.get_ref());
         if let Some(unknown) =
-            [&link.from, &link.to].into_iter().find(|&name| is_closed && !builder.names.contains_key(name))
+            [&link.from, &link.to].into_iter().find(|&name| is_closed && !builder.keys.contains_key(name))
         {
             return Err(at(line, format!("'{unknown}' is none of the routers above")));
         }
