@@ -4,13 +4,14 @@
 
 use crate::Failure;
 use crate::output::{self, Output};
-use crate::rtt::{EXPIRY, FLOW_EXPIRY, matching, picture, progress, rate, usual_matches};
+use crate::rtt::{EXPIRY, FLOW_EXPIRY, matching, picture, progress, usual_matches};
 use crate::signals::Signals;
 use clap::{Args, Subcommand, ValueEnum};
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_evaluate::compare::{Comparison, MatchResult, MethodFacts, Results, SCHEMA, Settings};
 use dwell_observe::Observer;
 use dwell_observe::parse::Key;
+use dwell_report::json;
 use dwell_report::plot::{self, Image, Tradeoff};
 use dwell_sketch::rtt::Method;
 use dwell_types::{IdForm, Match, Nanos, Prefix};
@@ -64,7 +65,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = crate::units::span)]
     longest: Option<Nanos>,
     /// Requests per second of each match: prior knowledge of timebloom, bloomtime and ale-u.
-    #[arg(long, value_name = "N", value_parser = rate)]
+    #[arg(long, value_name = "N", value_parser = crate::units::above_zero("requests per second, above 0"))]
     rate: Option<f64>,
     /// What is a request and what its response, as in dwell rtt. If not given, tcp-handshake, tcp-ack and dns; of these what some
     /// method can measure.
@@ -129,10 +130,7 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
     let mut comparison = Comparison::new(&settings).map_err(|error| Failure::Usage(error.to_string()))?;
     let mut source = CaptureFiles::open(&arguments.captures)?.until(signals.stop());
     let mut to = Output::open(arguments.output.as_deref())?;
-    let plot = match &arguments.plot {
-        Some((path, image)) => Some((Output::file(path)?, *image)),
-        None => None,
-    };
+    let plot = Output::picture(arguments.plot.as_ref())?;
     let matches: Vec<Match> = settings.matches.iter().map(|&(matching, _)| matching).collect();
     let wants_plain = |matching| settings.methods.iter().any(|m| m.ids() == IdForm::Plain && m.measures(matching));
     let plain: Vec<Match> = matches.iter().copied().filter(|&matching| wants_plain(matching)).collect();
@@ -171,9 +169,7 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
         }
         None => ExitCode::SUCCESS,
     };
-    for warning in &warnings {
-        eprintln!("dwell: warning: {warning}");
-    }
+    output::warn(&warnings);
     let facts = |method| MethodFacts::new(method, arguments.longest, arguments.rate);
     let results = Results {
         schema: SCHEMA,
@@ -186,7 +182,7 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
     };
     match arguments.format {
         Format::Table => table::write(&results, &mut to)?,
-        Format::Json => results.write_json(&mut to)?,
+        Format::Json => json::write(&results, &mut to)?,
         Format::Csv => results.write_csv(&mut to)?,
     }
     to.finish()?;
@@ -216,8 +212,6 @@ fn draw(results: &Results, image: Image, mut to: Output) -> Result<(), Failure> 
 
 /// What is compared, each thing once.
 fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
-    /// All meters together: more than that is a slip of the keyboard.
-    const MOST_BYTES: usize = 16 << 30;
     let mut matches = match &arguments.matches[..] {
         [] => usual_matches(|matching| arguments.methods.iter().any(|method| method.measures(matching))),
         matches => matches.to_vec(),
@@ -225,15 +219,8 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     matches.sort_unstable();
     matches.dedup();
     let (memories, methods) = (sorted(&arguments.memory), distinct(&arguments.methods));
-    let all = memories.iter().fold(0usize, |sum, &memory| sum.saturating_add(memory));
-    let all = all.saturating_mul(matches.len() * methods.len() * usize::from(arguments.seeds));
-    if all > MOST_BYTES {
-        return Err(Failure::Usage(format!(
-            "--memory: all methods, matches and seeds together would take {} GiB, expected at most {}",
-            all >> 30,
-            MOST_BYTES >> 30
-        )));
-    }
+    let copies = matches.len() * methods.len() * usize::from(arguments.seeds);
+    check_sum(&memories, copies, "methods, matches and seeds")?;
     let alone = |matching| (matching, observer(arguments, vec![matching], IdForm::Hashed).state_bytes());
     Ok(Settings {
         matches: matches.into_iter().map(alone).collect(),
@@ -246,6 +233,20 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
         longest: arguments.longest,
         rate: arguments.rate,
     })
+}
+
+/// Refuses what would take more memory than anybody means when so many copies of each memory are held together.
+fn check_sum(memories: &[usize], copies: usize, what: &str) -> Result<(), Failure> {
+    const MOST_BYTES: usize = 16 << 30;
+    let all = memories.iter().fold(0usize, |sum, &memory| sum.saturating_add(memory)).saturating_mul(copies);
+    if all <= MOST_BYTES {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "--memory: all {what} together would take {} GiB, expected at most {}",
+        all >> 30,
+        MOST_BYTES >> 30
+    )))
 }
 
 /// Memories in rising order, each once.

@@ -46,10 +46,7 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
         seed: arguments.seed,
     };
     let mut to = Output::open(arguments.output.as_deref())?;
-    let picture = match &arguments.plot {
-        Some((path, image)) => Some((Output::file(path)?, *image)),
-        None => None,
-    };
+    let picture = Output::picture(arguments.plot.as_ref())?;
 
     let segments = Segments::new(map.paths.clone(), map.topology.routers());
     let planned = |choice: StrategyChoice| {
@@ -57,9 +54,7 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
         map.plan_report(&plan, choice, arguments.seed)
     };
     let report = planned(arguments.strategy);
-    for warning in &report.warnings {
-        eprintln!("dwell: warning: {warning}");
-    }
+    output::warn(&report.warnings);
     match arguments.format {
         Format::Table => report::table::write_plan(&report, &mut to)?,
         Format::Json => json::write(&report, &mut to)?,
@@ -117,9 +112,7 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
         probes: measurements.probes.iter().map(probe).collect(),
         network: map.network,
     };
-    for warning in &report.warnings {
-        eprintln!("dwell: warning: {warning}");
-    }
+    output::warn(&report.warnings);
     match arguments.format {
         Format::Table => report::table::write_paths(&report, &mut to)?,
         Format::Json => json::write(&report, &mut to)?,

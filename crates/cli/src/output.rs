@@ -2,10 +2,18 @@
 
 use crate::Failure;
 use anyhow::{Context, Result};
+use dwell_report::plot::Image;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Says on standard error what the reader must know.
+pub(crate) fn warn(warnings: &[String]) {
+    for warning in warnings {
+        eprintln!("dwell: warning: {warning}");
+    }
+}
 
 /// Refuses to write two files to one place, or a file in the place of what is read. Devices and pipes may be shared.
 pub(crate) fn check_apart<'a>(
@@ -110,6 +118,11 @@ impl Output {
     /// A file, or standard output where none is named.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self> {
         path.map_or_else(|| Ok(Self::stdout()), Self::file)
+    }
+
+    /// A picture, where one is asked for.
+    pub(crate) fn picture(asked: Option<&(PathBuf, Image)>) -> Result<Option<(Self, Image)>> {
+        asked.map(|(path, image)| Ok((Self::file(path)?, *image))).transpose()
     }
 
     pub(crate) fn stdout() -> Self {

@@ -1,7 +1,7 @@
 //! `dwell owd`: how long does one way take, and how much is lost? Two points, merged in the order of time.
 
 use crate::Failure;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::points::{Point, Seen};
 use crate::rtt::frames_since;
 use crate::signals::Signals;
@@ -133,10 +133,7 @@ impl Outputs {
     fn open(arguments: &OutputArguments, has_intervals: bool) -> Result<Self> {
         Ok(Self {
             report: Output::open(arguments.output.as_deref())?,
-            plot: match &arguments.plot {
-                Some((path, image)) => Some((Output::file(path)?, *image)),
-                None => None,
-            },
+            plot: Output::picture(arguments.plot.as_ref())?,
             format: arguments.format,
             has_intervals: match arguments.format {
                 Format::Table => has_intervals,
@@ -162,9 +159,7 @@ impl Outputs {
 
     /// Writes the report with its intervals.
     fn finish(mut self, mut report: OwdReport) -> Result<()> {
-        for warning in &report.warnings {
-            eprintln!("dwell: warning: {warning}");
-        }
+        output::warn(&report.warnings);
         report.intervals = std::mem::take(&mut self.intervals);
         if let Some((to, image)) = &mut self.plot {
             plot::write_owd(&report, *image, to)?;

@@ -1,7 +1,7 @@
 //! `dwell queue`: who built this queue? Packets on both sides of it, or a log of what passed it.
 
 use crate::Failure;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::rtt::progress;
 use crate::signals::Signals;
 use anyhow::Result;
@@ -317,10 +317,7 @@ impl Outputs {
         }
         Ok(Self {
             report: Output::open(arguments.output.as_deref())?,
-            plot: match &arguments.plot {
-                Some((path, image)) => Some((Output::file(path)?, *image)),
-                None => None,
-            },
+            plot: Output::picture(arguments.plot.as_ref())?,
             packets,
             format: arguments.format,
             unit,
@@ -361,9 +358,7 @@ impl Outputs {
 
     /// Writes the report with its episodes.
     fn finish(mut self, mut report: QueueReport) -> Result<()> {
-        for warning in &report.warnings {
-            eprintln!("dwell: warning: {warning}");
-        }
+        output::warn(&report.warnings);
         report.episodes = std::mem::take(&mut self.episodes);
         if let Some((to, image)) = &mut self.plot {
             plot::write_queue(&report, *image, to)?;

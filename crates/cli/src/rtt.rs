@@ -18,7 +18,7 @@ use std::process::ExitCode;
 // What is asked.
 mod arguments;
 use arguments::Format;
-pub(crate) use arguments::{Arguments, EXPIRY, FLOW_EXPIRY, KeyChoice, matching, picture, rate, usual_matches};
+pub(crate) use arguments::{Arguments, EXPIRY, FLOW_EXPIRY, KeyChoice, matching, picture, usual_matches};
 // What is answered, and where it goes.
 mod reports;
 pub(crate) use reports::frames_since;

@@ -27,6 +27,14 @@ pub(crate) fn count(text: &str) -> Result<u64, String> {
     text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "expected a whole number above 0".to_owned())
 }
 
+/// A number above zero; says what was expected.
+pub(crate) fn above_zero(expected: &'static str) -> impl Fn(&str) -> Result<f64, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number: &f64| *number > 0.0 && number.is_finite());
+        number.ok_or_else(|| format!("expected {expected}"))
+    }
+}
+
 /// Bytes: `65536`, `64KiB`, `64K` (both 1024), `64kB` (1000), likewise M and G.
 pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     let (number, unit) = split(text);

@@ -2,7 +2,7 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use super::{Format, distinct, sorted};
+use super::{Format, check_sum, distinct, sorted};
 use crate::Failure;
 use crate::output::{self, Output};
 use crate::owd::{Pair, Passing, PointArguments};
@@ -10,6 +10,7 @@ use crate::rtt::picture;
 use crate::signals::Signals;
 use clap::Args;
 use dwell_evaluate::compare::owd::{Method, OwdComparison, Recommended, Results, SCHEMA, Settings};
+use dwell_report::json;
 use dwell_report::plot::{self, Image, Tradeoff};
 use dwell_sketch::owd::Point as At;
 use dwell_types::Nanos;
@@ -89,10 +90,7 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     let beginning = pair.look(signals)?;
     let mut points = pair.open(&beginning.ways, None, signals)?;
     let mut to = Output::open(arguments.output.as_deref())?;
-    let plot = match &arguments.plot {
-        Some((path, image)) => Some((Output::file(path)?, *image)),
-        None => None,
-    };
+    let plot = Output::picture(arguments.plot.as_ref())?;
     points.follow(|passing| {
         match passing {
             Passing::Packet(at, seen, _) if !seen.is_reverse => comparison.update(at, &seen.crossing),
@@ -108,9 +106,7 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
         format!("{unsent} packets passed the receiver alone and are left out: each would spoil a cell of lda as a lost one does")
     }));
     warnings.extend(points.is_stopped().then(|| signals.warning()));
-    for warning in &warnings {
-        eprintln!("dwell: warning: {warning}");
-    }
+    output::warn(&warnings);
     let results = Results {
         schema: SCHEMA,
         sources: pair.paths.iter().map(|path| path.display().to_string()).collect(),
@@ -126,7 +122,7 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     };
     match arguments.format {
         Format::Table => table::write(&results, &mut to)?,
-        Format::Json => results.write_json(&mut to)?,
+        Format::Json => json::write(&results, &mut to)?,
         Format::Csv => results.write_csv(&mut to)?,
     }
     to.finish()?;
@@ -138,18 +134,9 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
 
 /// What is compared, each thing once.
 fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
-    /// All sketches together, of both points: more than that is a slip of the keyboard.
-    const MOST_BYTES: usize = 16 << 30;
     let (memories, methods) = (sorted(&arguments.memory), distinct(&arguments.methods));
-    let all = memories.iter().fold(0usize, |sum, &memory| sum.saturating_add(memory));
-    let all = all.saturating_mul(2 * methods.len() * usize::from(arguments.seeds));
-    if all > MOST_BYTES {
-        return Err(Failure::Usage(format!(
-            "--memory: all methods and seeds together would take {} GiB, expected at most {}",
-            all >> 30,
-            MOST_BYTES >> 30
-        )));
-    }
+    // Sketches of both points.
+    check_sum(&memories, 2 * methods.len() * usize::from(arguments.seeds), "methods and seeds")?;
     let (interval, longest) = (arguments.point.interval(), arguments.point.longest);
     Ok(Settings { methods, memories, seeds: arguments.seeds.into(), interval, longest })
 }

@@ -57,7 +57,7 @@ pub(super) struct PlanArguments {
     #[arg(long, value_name = "FILE")]
     pub(super) costs: Option<PathBuf>,
     /// What all of them may cost together.
-    #[arg(long, value_name = "N", value_parser = cost)]
+    #[arg(long, value_name = "N", value_parser = crate::units::above_zero("a cost above 0"))]
     pub(super) budget: Option<f64>,
     /// Of random choices.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>)]
@@ -85,7 +85,7 @@ pub(super) struct PathsArguments {
     #[arg(long, value_name = "N", value_parser = crate::units::whole::<usize>)]
     pub(super) routers: Option<usize>,
     /// Probes of each segment per second.
-    #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = rate)]
+    #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = crate::units::above_zero("a number of probes per second above 0"))]
     pub(super) probes_per_second: f64,
     /// The form of the report.
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
@@ -131,16 +131,4 @@ pub(super) enum Format {
     Json,
     /// One row per router, or per probe.
     Csv,
-}
-
-fn cost(text: &str) -> Result<f64, String> {
-    positive(text).ok_or_else(|| "expected a cost above 0".to_owned())
-}
-
-fn rate(text: &str) -> Result<f64, String> {
-    positive(text).ok_or_else(|| "expected a number of probes per second above 0".to_owned())
-}
-
-fn positive(text: &str) -> Option<f64> {
-    text.parse().ok().filter(|&number: &f64| number > 0.0 && number.is_finite())
 }

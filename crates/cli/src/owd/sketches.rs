@@ -220,11 +220,9 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
         to.write_all(&Message::Flows(flows).to_bytes())?;
     }
     to.finish()?;
-    for warning in point.warnings() {
-        eprintln!("dwell: warning: {warning}");
-    }
+    output::warn(&point.warnings());
     if point.is_stopped() {
-        eprintln!("dwell: warning: {}", signals.warning());
+        output::warn(&[signals.warning()]);
         return Ok(signals.code());
     }
     Ok(if point.damage.is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS })

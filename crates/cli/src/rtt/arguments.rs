@@ -94,7 +94,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "How")]
     pub(super) longest: Option<Nanos>,
     /// Requests per second and match, if known, for --method timebloom, bloomtime and ale-u to choose their filters by.
-    #[arg(long, value_name = "N", value_parser = rate, help_heading = "How")]
+    #[arg(long, value_name = "N", value_parser = crate::units::above_zero("requests per second, above 0"), help_heading = "How")]
     pub(super) rate: Option<f64>,
     /// Seed of all hashes: the same seed gives the same answer.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>, help_heading = "How")]
@@ -176,11 +176,6 @@ fn method() -> impl TypedValueParser<Value = Method> {
 fn probability(text: &str) -> Result<f64, String> {
     let value = text.parse::<f64>().ok().filter(|&p| p > 0.0 && p <= 1.0);
     value.ok_or_else(|| "expected a number above 0 and at most 1".to_owned())
-}
-
-pub(crate) fn rate(text: &str) -> Result<f64, String> {
-    let value = text.parse::<f64>().ok().filter(|&rate| rate > 0.0 && rate.is_finite());
-    value.ok_or_else(|| "expected requests per second, above 0".to_owned())
 }
 
 pub(crate) fn picture(path: &str) -> Result<(PathBuf, Image), String> {

@@ -3,7 +3,7 @@
 use super::arguments::{AmbiguousChoice, Arguments, Format};
 use crate::Failure;
 use crate::events::Events;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::signals::Signals;
 use anyhow::Result;
 use dwell_observe::{Frames, Observer};
@@ -76,10 +76,7 @@ impl Outputs {
             // With ppviz there is no report besides the samples.
             report: if is_ppviz { Output::stdout() } else { report()? },
             format: arguments.format,
-            plot: match &arguments.plot {
-                Some((path, image)) => Some((Output::file(path)?, *image)),
-                None => None,
-            },
+            plot: Output::picture(arguments.plot.as_ref())?,
             samples: match &arguments.samples {
                 Some(path) => Some(samples::Writer::new(Output::file(path)?)?),
                 None => None,
@@ -200,7 +197,7 @@ impl Reports {
 
     /// Adds a warning, to the report and to standard error.
     pub(super) fn warn(&mut self, words: String) {
-        eprintln!("dwell: warning: {words}");
+        output::warn(std::slice::from_ref(&words));
         self.warnings.push(words);
     }
 

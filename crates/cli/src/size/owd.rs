@@ -37,7 +37,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "LOW..HIGH", value_parser = losses, default_value = "0.01%..10%")]
     loss: RangeInclusive<f64>,
     /// Coefficient of variation of the delays: their standard deviation over their mean.
-    #[arg(long, value_name = "RATIO", value_parser = variation, default_value = "1")]
+    #[arg(long, value_name = "RATIO", value_parser = units::above_zero("a number above 0"), default_value = "1")]
     cv: f64,
     /// The largest mean delay: cells must hold sums of it.
     #[arg(long, value_name = "TIME", value_parser = units::span, default_value = "100ms")]
@@ -52,11 +52,6 @@ fn losses(text: &str) -> Result<RangeInclusive<f64>, String> {
         return Err("expected the smaller share first and less than everything, such as 0.1%..5%".to_owned());
     }
     Ok(low..=high)
-}
-
-fn variation(text: &str) -> Result<f64, String> {
-    let ratio = text.parse().ok().filter(|ratio: &f64| ratio.is_finite() && *ratio > 0.0);
-    ratio.ok_or_else(|| "expected a number above 0".to_owned())
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {

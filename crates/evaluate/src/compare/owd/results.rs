@@ -232,12 +232,6 @@ impl Judged {
 }
 
 impl Results {
-    /// Writes them as an indented object.
-    pub fn write_json(&self, to: &mut impl Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut *to, self)?;
-        writeln!(to)
-    }
-
     /// Writes them as CSV: one row per method, memory and quantity; one without quantity where a method did not fit.
     pub fn write_csv(&self, to: &mut impl Write) -> io::Result<()> {
         let mut writer = csv::Writer::from_writer(to);
