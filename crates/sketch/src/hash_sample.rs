@@ -29,7 +29,8 @@
 //! **Source**: the comparison that zheng22 lacks (`docs/papers/zheng22-fridge.md`).
 
 use crate::batch::{BATCH, CACHED_BYTES, Sifted};
-use crate::open::{Meets, Open, Packed};
+use crate::open::{Open, Packed};
+use crate::repeats::Meets;
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
 use dwell_types::{Nanos, Timestamp, hash};
 use std::fmt;
@@ -241,9 +242,7 @@ impl HashSample {
     #[inline]
     fn response(&mut self, response: &Event) -> Option<Sample> {
         let sample = if self.gate.admits(response.id) { self.answer(response) } else { None };
-        let fates = &mut self.fates[usize::from(response.tag)];
-        fates.responses += 1;
-        fates.unmatched += u64::from(sample.is_none());
+        self.fates[usize::from(response.tag)].respond(sample.is_some());
         sample
     }
 
@@ -272,9 +271,7 @@ impl HashSample {
                 if gate.admits(event.id) {
                     *latest = (*latest).max(event.at);
                 }
-                let fates = &mut fates[usize::from(event.tag)];
-                fates.responses += 1;
-                fates.unmatched += 1;
+                fates[usize::from(event.tag)].respond(false);
             }
         })
     }

@@ -1,6 +1,7 @@
 //! Which of several equal requests a response answers, as far as one byte each can tell.
 
-use dwell_types::hash;
+use crate::Sample;
+use dwell_types::{Repeat, hash};
 
 /// One byte of the first and of the last request's token; zero where there was none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +41,41 @@ impl Tokens {
             (true, false) => Answered::First,
             (false, true) => Answered::Last,
             _ => Answered::Unknown,
+        }
+    }
+}
+
+impl Sample {
+    /// Makes both bounds the delay since the request that was answered, if that is known; says whether it is.
+    pub(crate) fn resolve(&mut self, answered: Answered) -> bool {
+        match answered {
+            Answered::First => self.since_last = self.since_first,
+            Answered::Last => self.since_first = self.since_last,
+            Answered::Unknown => return false,
+        }
+        true
+    }
+}
+
+/// What a request is to the one that it finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meets {
+    /// Another request, or an expired one.
+    Other,
+    /// An equal one that makes this one meaningless.
+    Ignorable,
+    /// An equal one that is still open.
+    Open,
+}
+
+impl Meets {
+    /// What a request is to an equal one that has not expired.
+    #[inline]
+    pub(crate) fn equal(is_open: bool, repeat: Repeat) -> Self {
+        match repeat {
+            Repeat::Ignored => Self::Ignorable,
+            Repeat::Ambiguous if is_open => Self::Open,
+            Repeat::Ambiguous => Self::Other,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The question "how long do responses take", whole: one meter per pairing rule, one store of delays, one memory budget.
 
 use crate::ale::{self, Ale, AleError, Widths};
+use crate::batch::BATCH;
 use crate::bloomtime;
 use crate::dart::{self, Dart, DartError};
 use crate::ddbf::{self, Ddbf, DdbfError};
@@ -394,8 +395,7 @@ pub struct RttMeter {
 const LIFETIME: f64 = 2.0;
 
 const ABSENT: u8 = u8::MAX;
-/// Events of one rule that are taken together, so that cache misses overlap; fewer where there are none.
-const BATCH: usize = 64;
+/// Events of one rule that are taken together where no cache misses are to overlap.
 const SMALL_BATCH: usize = 8;
 
 /// What every observation of a rule meets first.

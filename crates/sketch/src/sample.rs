@@ -88,6 +88,19 @@ pub struct Fates {
 }
 
 impl Fates {
+    /// Counts a response.
+    #[inline]
+    pub(crate) fn respond(&mut self, is_matched: bool) {
+        self.responses += 1;
+        self.unmatched += u64::from(!is_matched);
+    }
+
+    /// Counts a request that nothing ended so far.
+    #[inline]
+    pub(crate) fn wait(&mut self, is_expired: bool) {
+        *(if is_expired { &mut self.expired } else { &mut self.pending }) += 1;
+    }
+
     /// Whether every request has exactly one fate.
     pub fn is_conserved(&self) -> bool {
         self.seen == self.not_admitted + self.matched + self.evicted + self.expired + self.ambiguous + self.pending

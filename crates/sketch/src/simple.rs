@@ -27,7 +27,9 @@
 //!
 //! **Source**: zheng22 §2.1, §2.2, §5.3, which describe the array of its reference 6 (`docs/papers/zheng22-fridge.md`).
 
-use crate::waiting::{Meets, Places, Waiting, count_open};
+use crate::batch::BATCH;
+use crate::repeats::Meets;
+use crate::waiting::{Places, Waiting, count_open};
 use crate::{Event, Exchanges, Fates, Meter, Sample};
 use dwell_types::{Nanos, Timestamp, hash};
 use std::fmt;
@@ -203,9 +205,7 @@ impl Simple {
     fn response(&mut self, response: &Event) -> Option<Sample> {
         self.latest = self.latest.max(response.at);
         let sample = self.answer(response);
-        let fates = &mut self.fates[usize::from(response.tag)];
-        fates.responses += 1;
-        fates.unmatched += u64::from(sample.is_none());
+        self.fates[usize::from(response.tag)].respond(sample.is_some());
         sample
     }
 
@@ -239,8 +239,6 @@ impl Simple {
     }
 }
 
-/// So many cache misses overlap.
-const BATCH: usize = 64;
 /// Arrays up to 640 KiB stay in a processor's own cache, so that nothing is gained by batches.
 const CACHED_SLOTS: usize = 1 << 15;
 

@@ -13,6 +13,20 @@ pub(crate) trait Entry: Copy + Default {
     fn key(&self) -> u64;
 }
 
+/// The number under which something is kept elsewhere.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Number {
+    pub(crate) key: u64,
+    pub(crate) number: u32,
+}
+
+impl Entry for Number {
+    #[inline]
+    fn key(&self) -> u64 {
+        self.key
+    }
+}
+
 /// Where a key is, or where it would go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {

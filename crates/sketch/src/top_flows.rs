@@ -24,7 +24,7 @@
 
 use crate::Sample;
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
-use crate::table::{Entry, Place, Table};
+use crate::table::{Number, Place, Table};
 use dwell_types::{FlowKey, Leg, Match, Nanos, Series, hash};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -127,19 +127,6 @@ impl Flow {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Number {
-    id: u64,
-    number: u32,
-}
-
-impl Entry for Number {
-    #[inline]
-    fn key(&self) -> u64 {
-        self.id
-    }
-}
-
 /// What is known of one flow, or of all others together.
 #[derive(Clone, Debug)]
 pub struct FlowAnswer {
@@ -231,7 +218,7 @@ impl TopFlows {
             self.numbers.grow();
         }
         if let Place::Vacant(at) = self.numbers.find(id) {
-            self.numbers.put(at, Number { id, number });
+            self.numbers.put(at, Number { key: id, number });
         }
         self.ranks.push(Reverse((self.flows[number as usize].before, number)));
         number

@@ -3,7 +3,7 @@
 //! What the array-based competitors of the fridge share: the entry, the rule that tells a repeat, the counts of what is
 //! left over.
 
-use crate::repeats::{Tokens, byte};
+use crate::repeats::{Meets, Tokens, byte};
 use crate::{Event, Exchanges, Fates, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 
@@ -37,17 +37,6 @@ enum State {
 
 const TIME_BITS: u32 = 48;
 const REPEAT_BITS: u32 = 40;
-
-/// What a request is to the entry that it finds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Meets {
-    /// Another request, an expired one, or none.
-    Other,
-    /// An equal one that makes this one meaningless.
-    Ignorable,
-    /// An equal one that is still open.
-    Open,
-}
 
 impl Waiting {
     /// A request that was just seen.
@@ -93,11 +82,7 @@ impl Waiting {
         if self.fingerprint != fingerprint || self.state == State::Free || self.is_older(at, exchanges.expiry) {
             return Meets::Other;
         }
-        match exchanges.repeat {
-            Repeat::Ignored => Meets::Ignorable,
-            Repeat::Ambiguous if self.is_open() => Meets::Open,
-            Repeat::Ambiguous => Meets::Other,
-        }
+        Meets::equal(self.is_open(), exchanges.repeat)
     }
 
     /// Time from the first request to `at`, modulo 2⁴⁸ ns.
@@ -169,8 +154,7 @@ pub(crate) fn count_open<'a>(
     expiry: Nanos,
 ) {
     for slot in slots.filter(|slot| slot.is_open()) {
-        let fates = &mut fates[slot.tag()];
-        *(if slot.is_older(latest, expiry) { &mut fates.expired } else { &mut fates.pending }) += 1;
+        fates[slot.tag()].wait(slot.is_older(latest, expiry));
     }
 }
 

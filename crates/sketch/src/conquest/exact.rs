@@ -1,6 +1,6 @@
 use super::sketch::{Clock, nanos};
 use super::{Counts, Culprit, Queued, Unit};
-use crate::table::{Entry, Place, Table};
+use crate::table::{Number, Place, Table};
 use dwell_types::{Departure, FlowId, Nanos};
 use std::collections::VecDeque;
 
@@ -77,20 +77,6 @@ struct Flows {
     bytes: usize,
 }
 
-/// Which sums are those of a flow.
-#[derive(Clone, Copy, Debug, Default)]
-struct Number {
-    flow: u64,
-    number: u32,
-}
-
-impl Entry for Number {
-    #[inline]
-    fn key(&self) -> u64 {
-        self.flow
-    }
-}
-
 impl Flows {
     const NUMBER_BYTES: usize = size_of::<Sums>() + size_of::<u32>();
 
@@ -125,7 +111,7 @@ impl Flows {
             Place::Found(at) => self.numbers.get(at).number as usize,
             Place::Vacant(at) => {
                 let number = self.free.pop().unwrap_or_else(|| self.next_number());
-                self.numbers.put(at, Number { flow: flow.0, number });
+                self.numbers.put(at, Number { key: flow.0, number });
                 number as usize
             }
         }

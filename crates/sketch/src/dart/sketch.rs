@@ -155,9 +155,7 @@ impl Dart {
     fn response(&mut self, response: &Event) -> Option<Sample> {
         self.latest = self.latest.max(response.at);
         let sample = self.answer(response);
-        let fates = &mut self.fates[usize::from(response.tag)];
-        fates.responses += 1;
-        fates.unmatched += u64::from(sample.is_none());
+        self.fates[usize::from(response.tag)].respond(sample.is_some());
         sample
     }
 
@@ -194,8 +192,7 @@ impl Meter for Dart {
         let mut fates = self.fates.clone();
         for record in self.packets.iter() {
             let is_expired = record.is_older(self.latest, self.exchanges.expiry);
-            let fates = &mut fates[usize::from(record.tag())];
-            *(if is_expired { &mut fates.expired } else { &mut fates.pending }) += 1;
+            fates[usize::from(record.tag())].wait(is_expired);
         }
         fates
     }

@@ -15,7 +15,6 @@
 
 use crate::batch::{BATCH, Sifted};
 use crate::open::{Open, Wait, Whole};
-use crate::repeats::Answered;
 use crate::{Event, Exchanges, Fates, Meter, Sample};
 use dwell_types::{Nanos, Repeat, Timestamp};
 
@@ -130,9 +129,7 @@ impl Exact {
         self.latest = self.latest.max(response.at);
         let found = self.open.find(response.id).map(|at| (at, self.open.look(at, response.at)));
         let known = found.filter(|(_, wait)| wait.is_open() && !self.is_expired(wait));
-        let fates = &mut self.fates[usize::from(response.tag)];
-        fates.responses += 1;
-        fates.unmatched += u64::from(known.is_none());
+        self.fates[usize::from(response.tag)].respond(known.is_some());
         let (at, wait) = known?;
         self.open.close(at, response.at, self.exchanges.repeat);
         let (sample, is_resolved) = wait.sample(response);
@@ -164,18 +161,6 @@ impl Meter for Exact {
 
     fn state_bytes(&self) -> usize {
         self.open.bytes() + self.fates.capacity() * size_of::<Fates>()
-    }
-}
-
-impl Sample {
-    /// Makes both bounds the delay since the request that was answered, if that is known; says whether it is.
-    pub(crate) fn resolve(&mut self, answered: Answered) -> bool {
-        match answered {
-            Answered::First => self.since_last = self.since_first,
-            Answered::Last => self.since_first = self.since_last,
-            Answered::Unknown => return false,
-        }
-        true
     }
 }
 

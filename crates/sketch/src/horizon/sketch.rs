@@ -1,7 +1,8 @@
 use super::chooser::Chooser;
 use super::curve::Curve;
 use crate::batch::{BATCH, CACHED_BYTES, Sifted};
-use crate::open::{Meets, Open, Packed};
+use crate::open::{Open, Packed};
+use crate::repeats::Meets;
 use crate::survival::{BANDS, Loss, Risk};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
 use dwell_types::{Nanos, Timestamp, hash};
@@ -258,9 +259,7 @@ impl Horizon {
         self.latest = self.latest.max(response.at);
         let last = self.curve.last_band(response.id);
         let sample = if last > 0 { self.answer(response, last) } else { None };
-        let fates = &mut self.fates[usize::from(response.tag)];
-        fates.responses += 1;
-        fates.unmatched += u64::from(sample.is_none());
+        self.fates[usize::from(response.tag)].respond(sample.is_some());
         sample
     }
 
@@ -313,8 +312,7 @@ impl Horizon {
                 return;
             }
             let (tag, last) = (usize::from(event.tag), curve.last_band(event.id));
-            fates[tag].responses += 1;
-            fates[tag].unmatched += 1;
+            fates[tag].respond(false);
             if last > 0 {
                 by_tag[tag].last[last] += 1;
                 all.last[last] += 1;

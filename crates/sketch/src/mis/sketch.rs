@@ -1,6 +1,7 @@
 use super::Ladder;
 use crate::batch::BATCH;
-use crate::waiting::{Meets, Places, Waiting, count_open};
+use crate::repeats::Meets;
+use crate::waiting::{Places, Waiting, count_open};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
 use dwell_types::{ExchangeId, Timestamp, hash};
 use std::fmt;
@@ -136,9 +137,7 @@ impl Mis {
             return None;
         }
         let drawn = if is_admitted { self.response(event) } else { None };
-        let fates = &mut self.fates[usize::from(event.tag)];
-        fates.responses += 1;
-        fates.unmatched += u64::from(drawn.is_none());
+        self.fates[usize::from(event.tag)].respond(drawn.is_some());
         drawn
     }
 

@@ -18,7 +18,7 @@ mod slots;
 pub(crate) use slots::{Packed, Slots, Whole};
 
 use crate::batch::Sifted;
-use crate::repeats::{Tokens, byte};
+use crate::repeats::{Meets, Tokens, byte};
 use crate::{Event, Exchanges, Fates, Gate, Sample};
 use buckets::Buckets;
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp};
@@ -69,17 +69,6 @@ pub(crate) struct Wait {
     state: State,
 }
 
-/// What a request is to the one that it finds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Meets {
-    /// Another request, or an expired one.
-    Other,
-    /// An equal one that makes this one meaningless.
-    Ignorable,
-    /// An equal one that is still open.
-    Open,
-}
-
 impl Wait {
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
@@ -96,14 +85,7 @@ impl Wait {
     /// What an equal request of that moment is to this one.
     #[inline]
     pub(crate) fn meets(&self, exchanges: &Exchanges) -> Meets {
-        if self.is_older(exchanges.expiry) {
-            return Meets::Other;
-        }
-        match exchanges.repeat {
-            Repeat::Ignored => Meets::Ignorable,
-            Repeat::Ambiguous if self.is_open() => Meets::Open,
-            Repeat::Ambiguous => Meets::Other,
-        }
+        if self.is_older(exchanges.expiry) { Meets::Other } else { Meets::equal(self.is_open(), exchanges.repeat) }
     }
 
     /// The sample of a response at that moment, and whether its token resolved which of several requests it answers. Weight 1.
@@ -239,8 +221,7 @@ impl<S: Slots> Open<S> {
     /// Counts what still waits: as expired if it is older than the expiry, else as pending.
     pub(crate) fn count_open(&self, fates: &mut [Fates], latest: Timestamp, is_expired: impl Fn(&Wait) -> bool) {
         for wait in self.buckets.occupied().map(|at| self.look(at, latest)).filter(Wait::is_open) {
-            let fates = &mut fates[usize::from(wait.tag)];
-            *(if is_expired(&wait) { &mut fates.expired } else { &mut fates.pending }) += 1;
+            fates[usize::from(wait.tag)].wait(is_expired(&wait));
         }
     }
 

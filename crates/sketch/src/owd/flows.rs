@@ -1,6 +1,6 @@
 use super::matching::Passed;
 use super::tally::Tally;
-use crate::table::{Entry, Place, Table};
+use crate::table::{Number, Place, Table};
 use dwell_types::FlowId;
 
 /// The flows that were seen first, as many as fit.
@@ -16,19 +16,6 @@ pub(super) struct Flow {
     pub(super) packets: u64,
     pub(super) bytes: u64,
     pub(super) tally: Tally,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Number {
-    flow: u64,
-    number: u32,
-}
-
-impl Entry for Number {
-    #[inline]
-    fn key(&self) -> u64 {
-        self.flow
-    }
 }
 
 /// The number of all flows that have no place of their own.
@@ -71,7 +58,7 @@ impl Flows {
             vacant
         };
         let number = self.flows.len() as u32;
-        self.numbers.put(vacant, Number { flow, number });
+        self.numbers.put(vacant, Number { key: flow, number });
         self.flows.push(Flow::default());
         (number, true)
     }
