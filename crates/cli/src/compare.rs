@@ -12,7 +12,8 @@ use dwell_evaluate::compare::{Comparison, MatchResult, MethodFacts, Results, SCH
 use dwell_observe::Observer;
 use dwell_observe::parse::Key;
 use dwell_report::json;
-use dwell_report::plot::{self, Image, Tradeoff};
+use dwell_report::plot::{self, Image, Sweep, SweepPanel};
+use dwell_sketch::estimate::Estimate;
 use dwell_sketch::rtt::Method;
 use dwell_types::{IdForm, Match, Nanos, Prefix};
 use std::path::PathBuf;
@@ -194,19 +195,22 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
 
 /// Draws the largest errors of every match against memory.
 fn draw(results: &Results, image: Image, mut to: Output) -> Result<(), Failure> {
-    let curve = |matched: &MatchResult, method: &'static str| {
-        let errors = matched.worst_errors().into_iter().filter(|&(name, ..)| name == method);
-        let points = errors.filter_map(|(_, bytes, octaves)| Some((bytes, octaves?.exp2() - 1.0)));
-        (method.to_owned(), points.collect())
+    let panel = |matched: &MatchResult| {
+        let errors = matched.worst_errors();
+        let error = |method: &str, bytes: usize| {
+            let (.., octaves) = errors.iter().find(|error| (error.0, error.1) == (method, bytes))?;
+            octaves.map(|octaves| Estimate::exact(octaves.exp2() - 1.0))
+        };
+        let curve = |method: &MethodFacts| {
+            let values = results.memory_bytes.iter().map(|&bytes| error(method.name, bytes));
+            (method.name.to_owned(), values.collect())
+        };
+        SweepPanel { name: matched.matching.to_owned(), curves: results.methods.iter().map(curve).collect() }
     };
-    let panel = |matched: &MatchResult| Tradeoff {
-        name: matched.matching.to_owned(),
-        curves: results.methods.iter().map(|method| curve(matched, method.name)).collect(),
-    };
-    let panels: Vec<Tradeoff> = results.matches.iter().map(panel).collect();
     let title = format!("Error against memory, {} seeds", results.seeds);
-    let subtitle = "Median over the seeds of the largest error from p5 to p95, on the worst leg. Dark line: 5%.";
-    plot::write_tradeoffs(&title, subtitle, &panels, image, &mut to)?;
+    let subtitle = "Median over the seeds of the largest error from p5 to p95, on the worst leg.";
+    let panels = results.matches.iter().map(panel).collect();
+    plot::write_sweep(&Sweep::of_memories(title, subtitle, &results.memory_bytes, panels), image, &mut to)?;
     Ok(to.finish()?)
 }
 

@@ -18,6 +18,8 @@ use std::time::Instant;
 
 // Results for people.
 mod table;
+// Results as a figure.
+mod figure;
 
 /// Runs an experiment: methods against streams of which every delay is known, over many seeds.
 ///
@@ -29,13 +31,14 @@ Examples:
   dwell evaluate --list
   dwell evaluate fridge-bursts --quick
   dwell evaluate fridge-fig3 --seeds 20 --record /tmp/fig3
-  dwell evaluate --check                          every experiment that has a quick record")]
+  dwell evaluate --check                          every experiment that has a quick record
+  dwell evaluate --draw                           figure.svg in every latest record, from its results")]
 pub(crate) struct Arguments {
     /// Names of experiments, or files that end in .toml.
-    #[arg(value_name = "NAME|FILE", required_unless_present_any = ["list", "check"])]
+    #[arg(value_name = "NAME|FILE", required_unless_present_any = ["list", "check", "draw"])]
     experiments: Vec<String>,
     /// List the experiments that there are.
-    #[arg(long, conflicts_with_all = ["experiments", "check", "quick", "seeds", "record"])]
+    #[arg(long, conflicts_with_all = ["experiments", "check", "draw", "quick", "seeds", "record"])]
     list: bool,
     /// Run shorter streams and fewer seeds, as the definition says.
     #[arg(long)]
@@ -43,6 +46,9 @@ pub(crate) struct Arguments {
     /// Run the quick size and compare it with its latest record, or with --record; exit code 1 if something moved.
     #[arg(long, conflicts_with_all = ["quick", "seeds"])]
     check: bool,
+    /// Draw the figures of the latest records, or of --record, once more; runs nothing.
+    #[arg(long, conflicts_with_all = ["check", "quick", "seeds", "threads", "format"])]
+    draw: bool,
     /// Seeds 1 to N, instead of the definition's number.
     #[arg(long, value_name = "N", value_parser = crate::units::count)]
     seeds: Option<u64>,
@@ -77,6 +83,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.check {
         return check_all(arguments);
     }
+    if arguments.draw {
+        return draw_all(arguments);
+    }
     for definition in definitions(&arguments.experiments)? {
         measure(arguments, &definition)?;
     }
@@ -96,6 +105,7 @@ fn measure(arguments: &Arguments, definition: &Definition) -> Result<()> {
     let runs = runs(arguments, definition, size, seeds, finished, |runs| record.append(runs))?;
     let results = Results::new(definition, size, seeds, metrics::summarise(definition.experiment(size), &runs));
     record.finish(&runs, &results, begin.elapsed().as_secs_f64())?;
+    figure::write(definition, &results, &folder)?;
     print(&results, arguments.format)?;
     eprintln!("dwell: record in {}", folder.display());
     Ok(())
@@ -143,18 +153,35 @@ fn print(results: &Results, format: Format) -> Result<()> {
     to.finish()
 }
 
+/// Draws what records hold.
+fn draw_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    for definition in named_or_all(arguments)? {
+        let Some(folder) = recorded(arguments, &definition, Size::Full)? else { continue };
+        if let Some(path) = figure::write(&definition, &Results::read(&folder)?, &folder)? {
+            eprintln!("dwell: {}", path.display());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn named_or_all(arguments: &Arguments) -> Result<Vec<Definition>, Failure> {
+    if arguments.experiments.is_empty() { Ok(all_definitions()?) } else { definitions(&arguments.experiments) }
+}
+
+/// The record that was named, or the latest; `None` if there is none.
+fn recorded(arguments: &Arguments, definition: &Definition, size: Size) -> Result<Option<PathBuf>> {
+    match &arguments.record {
+        Some(folder) => Ok(Some(folder.clone())),
+        None => Ok(record::latest(&records()?, &record_name(definition, size))),
+    }
+}
+
 /// Compares fresh quick runs with their records.
 fn check_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let named = !arguments.experiments.is_empty();
-    let definitions = if named { definitions(&arguments.experiments)? } else { all_definitions()? };
     let mut has_moved = false;
-    for definition in definitions {
-        let name = record_name(&definition, Size::Quick);
-        let folder = match &arguments.record {
-            Some(folder) => Some(folder.clone()),
-            None => record::latest(&records()?, &name),
-        };
-        let Some(folder) = folder else {
+    for definition in named_or_all(arguments)? {
+        let Some(folder) = recorded(arguments, &definition, Size::Quick)? else {
             if named {
                 return Err(Failure::Run(anyhow::anyhow!(
                     "{}: no quick record to compare with: dwell evaluate {} --quick makes one",

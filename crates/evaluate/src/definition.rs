@@ -3,6 +3,7 @@
 use crate::crossing::Crossing;
 use crate::delay::Delay;
 use crate::experiment::Experiment;
+use crate::figure::Figure;
 use crate::flows::Flows;
 use crate::value::Invalid;
 use serde::Deserialize;
@@ -26,6 +27,8 @@ pub struct Definition {
     pub quick: Quick,
     /// How far a fresh quick run may be from a recorded one.
     pub tolerance: Tolerance,
+    /// What is drawn of its results.
+    pub figure: Option<Figure>,
     /// The file as it was read, for the record.
     pub text: String,
     full: Experiment,
@@ -143,6 +146,7 @@ struct File {
     delay: Option<crate::delay::File>,
     crossing: Option<crate::crossing::File>,
     flows: Option<crate::flows::File>,
+    figure: Option<Figure>,
 }
 
 impl Definition {
@@ -197,8 +201,12 @@ impl Definition {
                 Err(Invalid::new(key, "only one of delay, crossing and flows"))
             }
         };
+        let full = resolve(1.0)?;
+        if let Some(figure) = &file.figure {
+            figure.check(&full.cases()).map_err(|error| error.within("figure"))?;
+        }
         Ok(Self {
-            full: resolve(1.0)?,
+            full,
             small: resolve(share)?,
             name: file.name,
             title: file.title,
@@ -206,6 +214,7 @@ impl Definition {
             seeds: file.seeds,
             quick: file.quick,
             tolerance: file.tolerance,
+            figure: file.figure,
             text: text.to_owned(),
         })
     }

@@ -53,6 +53,9 @@ pub mod flows;
 pub mod run;
 // What the runs say together.
 pub mod metrics;
+// What is drawn of it.
+pub mod figure;
+pub use figure::Figure;
 // What is kept: results beside the facts of their making.
 pub mod record;
 // A fresh quick run against a record.

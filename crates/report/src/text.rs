@@ -28,6 +28,13 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
+/// A number with as many digits as it needs, up to three: `0.05`, `2.5`, `400`.
+pub(crate) fn short(number: f64) -> String {
+    let digits = (2 - number.abs().max(1e-9).log10().floor() as i32).clamp(0, 9) as usize;
+    let text = format!("{number:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
 /// `512 KiB`, `1.5 MiB`.
 pub(crate) fn bytes(number: u64) -> String {
     let mut value = number as f64;

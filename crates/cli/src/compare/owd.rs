@@ -11,7 +11,8 @@ use crate::signals::Signals;
 use clap::Args;
 use dwell_evaluate::compare::owd::{Method, OwdComparison, Recommended, Results, SCHEMA, Settings};
 use dwell_report::json;
-use dwell_report::plot::{self, Image, Tradeoff};
+use dwell_report::plot::{self, Image, Sweep, SweepPanel};
+use dwell_sketch::estimate::Estimate;
 use dwell_sketch::owd::Point as At;
 use dwell_types::Nanos;
 use std::path::PathBuf;
@@ -143,20 +144,20 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
 
 /// Draws the median errors of each quantity against memory.
 fn draw(results: &Results, image: Image, mut to: Output) -> Result<(), Failure> {
-    let curve = |method: &'static str, quantity: &str| {
-        let lines = results.results.iter().filter(|line| line.method.name() == method);
-        let error = |quantity| {
-            lines.filter_map(move |line| Some((line.memory_bytes, line.errors.get(quantity)?.median_relative?)))
+    let error = |method: &str, bytes: usize, quantity: &str| {
+        let line = results.results.iter().find(|line| (line.method.name(), line.memory_bytes) == (method, bytes))?;
+        line.errors.get(quantity)?.median_relative.map(Estimate::exact)
+    };
+    let panel = |(quantity, name): (&str, &str)| {
+        let curve = |method: &'static str| {
+            let values = results.memory_bytes.iter().map(|&bytes| error(method, bytes, quantity));
+            (method.to_owned(), values.collect())
         };
-        (method.to_owned(), error(quantity).collect())
+        SweepPanel { name: name.to_owned(), curves: results.methods.iter().map(|method| curve(method.name)).collect() }
     };
-    let panel = |(quantity, name): (&str, &str)| Tradeoff {
-        name: name.to_owned(),
-        curves: results.methods.iter().map(|method| curve(method.name, quantity)).collect(),
-    };
-    let panels: Vec<Tradeoff> = table::QUANTITIES.into_iter().map(panel).collect();
     let title = format!("Error between two points against memory, {} seeds", results.seeds);
-    let subtitle = "Median over seeds and intervals. Dark line: 5%.";
-    plot::write_tradeoffs(&title, subtitle, &panels, image, &mut to)?;
+    let panels = table::QUANTITIES.into_iter().map(panel).collect();
+    let sweep = Sweep::of_memories(title, "Median over seeds and intervals.", &results.memory_bytes, panels);
+    plot::write_sweep(&sweep, image, &mut to)?;
     Ok(to.finish()?)
 }

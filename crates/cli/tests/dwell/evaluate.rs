@@ -90,7 +90,7 @@ fn experiments_are_listed() {
 fn the_committed_experiments_are_sound() {
     let run = dwell_in(Path::new(env!("CARGO_MANIFEST_DIR")), &["evaluate", "--list"]).ok();
     let listed = String::from_utf8(run.out).unwrap();
-    for name in ["fridge-fig3 ", "fridge-heavy-tailed ", "fridge-bursts ", "fridge-orphans "] {
+    for name in ["fridge-fig3 ", "fridge-fig5 ", "fridge-bursts ", "fridge-orphans "] {
         assert!(listed.contains(name), "{listed}");
     }
 }

@@ -6,6 +6,7 @@
 //! | `cases.csv` | every number that every run estimated, and the truth | yes, when finished |
 //! | `results.csv` | summaries over the seeds | yes |
 //! | `result.json` | the same as one document, schema `dwell.evaluate/1` | yes |
+//! | `figure.svg` | what `[figure]` of the definition asks for ([`crate::Figure`]) | yes |
 //! | `facts.json` | commit, program, machine, time: [`Facts`] | no |
 //!
 //! Runs are appended to `cases.csv` as they finish. A record that was begun is continued by the same program with the same

@@ -10,7 +10,7 @@ mod owd;
 mod plan;
 mod queue;
 mod series;
-mod tradeoff;
+mod sweep;
 // Panels over time.
 mod steps;
 // Values to places.
@@ -24,6 +24,8 @@ use crate::net::PlanReport;
 use crate::owd::OwdReport;
 use crate::queue::QueueReport;
 use crate::rtt::{ResultLine, RttReport};
+use crate::text;
+use dwell_sketch::estimate::Estimate;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -80,24 +82,57 @@ pub fn write_queue(report: &QueueReport, image: Image, to: &mut impl Write) -> i
     render::write(&queue::picture(report), image, to)
 }
 
-/// How the error of several methods falls with memory: one panel of [`write_tradeoffs`].
+/// How several methods compare where something is varied.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tradeoff {
-    /// What is measured.
-    pub name: String,
-    /// By method, the same in all panels: bytes, and the error there as a share of the truth.
-    pub curves: Vec<(String, Vec<(usize, f64)>)>,
+pub struct Sweep {
+    /// The heading.
+    pub title: String,
+    /// What is drawn, in a line.
+    pub subtitle: String,
+    /// What is varied.
+    pub x: String,
+    /// Its values, from left to right.
+    pub places: Vec<String>,
+    /// What is drawn upwards.
+    pub y: Height,
+    /// Where a dark line is drawn.
+    pub mark: Option<f64>,
+    /// One or more.
+    pub panels: Vec<SweepPanel>,
 }
 
-/// Draws error against memory, one panel each.
-pub fn write_tradeoffs(
-    title: &str,
-    subtitle: &str,
-    panels: &[Tradeoff],
-    image: Image,
-    to: &mut impl Write,
-) -> io::Result<()> {
-    render::write(&tradeoff::picture(title, subtitle, panels), image, to)
+impl Sweep {
+    /// Errors, as shares of the truth, against the bytes that the methods had; 5% is marked.
+    pub fn of_memories(title: String, subtitle: &str, memories: &[usize], panels: Vec<SweepPanel>) -> Self {
+        let places = memories.iter().map(|&bytes| text::bytes(bytes as u64)).collect();
+        let (x, subtitle) = ("memory".to_owned(), format!("{subtitle} Dark line: 5%."));
+        Self { title, subtitle, x, places, y: Height::Share, mark: Some(0.05), panels }
+    }
+}
+
+/// A panel of a [`Sweep`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct SweepPanel {
+    /// What is measured.
+    pub name: String,
+    /// By method, the same in all panels: a value at each of [`Sweep::places`].
+    pub curves: Vec<(String, Vec<Option<Estimate<f64>>>)>,
+}
+
+/// An axis upwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Height {
+    /// Errors as shares of the truth, by their logarithms.
+    Share,
+    /// Errors in octaves, by their logarithms.
+    Octaves,
+    /// Anything else.
+    Linear,
+}
+
+/// Draws one panel for each question and one curve for each method.
+pub fn write_sweep(sweep: &Sweep, image: Image, to: &mut impl Write) -> io::Result<()> {
+    render::write(&sweep::picture(sweep), image, to)
 }
 
 /// The heading of a picture: what was measured.

@@ -1,0 +1,41 @@
+use crate::output::Output;
+use anyhow::Result;
+use dwell_evaluate::{Definition, Size};
+
+use dwell_evaluate::figure::{Height, Panel};
+use dwell_evaluate::record::Results;
+use dwell_report::plot::{self, Image, Sweep, SweepPanel};
+use std::path::{Path, PathBuf};
+
+/// Draws `figure.svg` beside results of full size, if their definition says what; where it is then.
+pub(super) fn write(definition: &Definition, results: &Results, folder: &Path) -> Result<Option<PathBuf>> {
+    let Some(figure) = definition.figure.as_ref().filter(|_| results.size == Size::Full.name()) else {
+        return Ok(None);
+    };
+    let drawn = figure.draw(&results.summaries);
+    let mut values = drawn.panels.iter().flat_map(|panel| &panel.curves).flat_map(|(_, values)| values).flatten();
+    let bars = if values.any(|value| value.low < value.high) { " Bars: 95% intervals of the mean." } else { "" };
+    let panel = |Panel { name, curves }| SweepPanel { name, curves };
+    let sweep = Sweep {
+        title: results.title.clone(),
+        subtitle: format!("{}, {} seeds; {}.{bars}", drawn.y, results.seeds, results.source),
+        x: drawn.x,
+        places: drawn.places,
+        y: axis(figure.y),
+        mark: None,
+        panels: drawn.panels.into_iter().map(panel).collect(),
+    };
+    let path = folder.join("figure.svg");
+    let mut to = Output::file(&path)?;
+    plot::write_sweep(&sweep, Image::Svg, &mut to)?;
+    to.finish()?;
+    Ok(Some(path))
+}
+
+fn axis(height: Height) -> plot::Height {
+    match height {
+        Height::MedianError | Height::RmsError | Height::TenRmsError => plot::Height::Octaves,
+        Height::MeanRelativeError | Height::Share => plot::Height::Share,
+        Height::Mean | Height::Covered => plot::Height::Linear,
+    }
+}

@@ -1,0 +1,352 @@
+//! What a figure shows of an experiment's results.
+//!
+//! A definition may end with a table `[figure]`:
+//!
+//! ```toml
+//! [figure]
+//! x = "entry_probability"     # along the axis: a parameter, "workload" or "quantity"
+//! label = "probability"       # what stands there; without it the parameter's name
+//! y = "rms_error"             # upwards: a number of the summaries
+//! quantities = ["p50", "p95"] # a panel for each, unless they are along the axis
+//! only = { slots = 512 }      # leaves out cases with another value of a parameter
+//! best = true                 # only the best case of each method: what tuning can reach
+//! ```
+//!
+//! There is a panel for every workload and quantity and a curve for every method with its other parameters. Workloads along the axis
+//! share a panel if their names are equal up to the last comma.
+
+use crate::case::{Case, Scale, label};
+use crate::metrics::Summary;
+use crate::value::Invalid;
+use dwell_sketch::estimate::{Estimate, Z95};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// What is drawn.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    x: String,
+    label: Option<String>,
+    /// The number that is drawn.
+    pub y: Height,
+    quantities: Vec<String>,
+    #[serde(default)]
+    only: BTreeMap<String, f64>,
+    #[serde(default)]
+    best: bool,
+}
+
+/// What may be along the axis besides parameters.
+const WORKLOAD: &str = "workload";
+const QUANTITY: &str = "quantity";
+
+/// A number of a [`Summary`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Height {
+    /// Median of |*e*|, in octaves.
+    MedianError,
+    /// Root mean square of *e*, in octaves.
+    RmsError,
+    /// The same where the estimates of ten seeds are averaged.
+    TenRmsError,
+    /// Mean of |estimate/truth − 1|.
+    MeanRelativeError,
+    /// The mean of the values, as what they are.
+    Mean,
+    /// The mean of values that are errors as shares of the truth.
+    Share,
+    /// Share of the intervals that hold the truth.
+    Covered,
+}
+
+/// A panel of a figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Panel {
+    /// The workload and the quantity, as far as there are several.
+    pub name: String,
+    /// Every curve's name, and a value with its 95% interval at each of [`Drawn::places`].
+    pub curves: Vec<(String, Vec<Option<Estimate<f64>>>)>,
+}
+
+/// A figure with its numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawn {
+    /// What is along the axis.
+    pub x: String,
+    /// What is upwards.
+    pub y: &'static str,
+    /// The axis, from left to right.
+    pub places: Vec<String>,
+    /// One or more.
+    pub panels: Vec<Panel>,
+}
+
+impl Figure {
+    pub(crate) fn check(&self, cases: &[Case]) -> Result<(), Invalid> {
+        if self.quantities.is_empty() {
+            return Err(Invalid::new("quantities", "empty: expected at least one"));
+        }
+        let parameters = distinct(cases.iter().flat_map(|case| case.parameters.keys().cloned()));
+        if self.x != WORKLOAD && self.x != QUANTITY && !parameters.contains(&self.x) {
+            let known = parameters.join(", ");
+            return Err(Invalid::new("x", format!("'{}': expected {WORKLOAD}, {QUANTITY} or one of {known}", self.x)));
+        }
+        Ok(())
+    }
+
+    /// The figure of these summaries.
+    pub fn draw(&self, summaries: &[Summary]) -> Drawn {
+        let is_drawn = |summary: &&Summary| {
+            let is_asked = |(name, value)| summary.parameters.get(name).is_none_or(|own| own == value);
+            self.quantities.contains(&summary.quantity) && self.only.iter().all(is_asked)
+        };
+        let drawn: Vec<&Summary> = summaries.iter().filter(is_drawn).collect();
+        let varying = varying(&drawn, &self.x);
+        let places = self.places(&drawn);
+        let curve_names = distinct(drawn.iter().map(|summary| self.curve(summary, &varying)));
+        let several = |of: fn(&Self, &Summary) -> String| distinct(drawn.iter().map(|s| of(self, s))).len() > 1;
+        let (workloads, quantities) = (several(Self::workload), several(Self::quantity));
+        let panel_of = |summary: &Summary| {
+            let mut name = if workloads { self.workload(summary) } else { String::new() };
+            if quantities {
+                name += if workloads { ": " } else { "" };
+                name += &self.quantity(summary);
+            }
+            name
+        };
+        let mut panels: Vec<Panel> = Vec::new();
+        for name in distinct(drawn.iter().map(|summary| panel_of(summary))) {
+            let curves = curve_names.iter().map(|curve| (curve.clone(), vec![None; places.len()])).collect();
+            panels.push(Panel { name, curves });
+        }
+        for summary in &drawn {
+            let (Some(value), name) = (self.y.of(summary), panel_of(summary)) else { continue };
+            let curve = self.curve(summary, &varying);
+            let panel = panels.iter_mut().find(|panel| panel.name == name);
+            let found = panel.and_then(|panel| panel.curves.iter_mut().find(|(name, _)| *name == curve));
+            let Some((_, values)) = found else { continue };
+            // Without a value of its own along the axis, as found while running: everywhere.
+            let place = self.place(summary).and_then(|place| places.iter().position(|p| *p == place));
+            let range = place.map_or(0..places.len(), |place| place..place + 1);
+            for known in &mut values[range] {
+                let is_better = known.is_none_or(|known: Estimate<f64>| value.value.abs() < known.value.abs());
+                if is_better {
+                    *known = Some(value);
+                }
+            }
+        }
+        let x = match (&self.label, self.x.as_str()) {
+            (Some(label), _) => label.clone(),
+            (None, WORKLOAD | QUANTITY) => String::new(),
+            (None, parameter) => parameter.replace('_', " "),
+        };
+        let y = self.y.name(drawn.first().map_or(Scale::Value, |summary| summary.scale));
+        Drawn { x, y, places: shortened(places), panels }
+    }
+
+    /// All places along the axis: parameters in rising order, others as they come.
+    fn places(&self, drawn: &[&Summary]) -> Vec<String> {
+        if self.x == WORKLOAD || self.x == QUANTITY {
+            return distinct(drawn.iter().filter_map(|summary| self.place(summary)));
+        }
+        let mut values: Vec<f64> =
+            drawn.iter().filter_map(|summary| summary.parameters.get(&self.x).copied()).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        values.into_iter().map(short).collect()
+    }
+
+    /// The place of a case along the axis; `None` where it has no such parameter.
+    fn place(&self, summary: &Summary) -> Option<String> {
+        match self.x.as_str() {
+            WORKLOAD => {
+                let name = &summary.workload;
+                Some(name.rsplit_once(", ").map_or(name.as_str(), |(_, last)| last).to_owned())
+            }
+            QUANTITY => Some(summary.quantity.clone()),
+            parameter => summary.parameters.get(parameter).copied().map(short),
+        }
+    }
+
+    /// What stands for the workload in a panel's name.
+    fn workload(&self, summary: &Summary) -> String {
+        let name = &summary.workload;
+        let shared = if self.x == WORKLOAD { name.rsplit_once(", ").map_or("", |(first, _)| first) } else { name };
+        shared.to_owned()
+    }
+
+    fn quantity(&self, summary: &Summary) -> String {
+        if self.x == QUANTITY { String::new() } else { summary.quantity.clone() }
+    }
+
+    fn curve(&self, summary: &Summary, varying: &BTreeMap<String, Vec<String>>) -> String {
+        let mut parameters = summary.parameters.clone();
+        let named = varying.get(&summary.method);
+        parameters.retain(|name, _| *name != self.x && !self.best && named.is_some_and(|named| named.contains(name)));
+        // One that varies and is absent was found while running.
+        let is_found = |name: &String| (*name == self.x || !self.best) && !summary.parameters.contains_key(name);
+        let is_auto = named.is_some_and(|named| named.iter().any(is_found));
+        let words = [summary.method.as_str(), if is_auto { "auto" } else { "" }, &label(&parameters)];
+        words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl Height {
+    /// The number with its 95% interval, which is that of a mean over the runs, or of a root mean square of normal errors.
+    fn of(self, summary: &Summary) -> Option<Estimate<f64>> {
+        let runs = summary.runs.saturating_sub(summary.missing).max(1) as f64;
+        let around = |value: f64, error: f64| Estimate { value, low: value - Z95 * error, high: value + Z95 * error };
+        match self {
+            Self::MedianError => summary.median_error.map(Estimate::exact),
+            Self::TenRmsError => summary.ten_rms_error.map(Estimate::exact),
+            Self::RmsError => summary.rms_error.map(|rms| around(rms, rms / (2.0 * runs).sqrt())),
+            Self::MeanRelativeError => summary.mean_relative_error.map(|mean| {
+                let squares = summary.rms_relative_error.map_or(0.0, |rms| rms * rms - mean * mean);
+                around(mean, (squares.max(0.0) / runs).sqrt())
+            }),
+            Self::Mean | Self::Share => summary.mean.map(|mean| around(mean, summary.standard_error.unwrap_or(0.0))),
+            Self::Covered => summary.covered.map(|share| around(share, (share * (1.0 - share) / runs).sqrt())),
+        }
+    }
+
+    /// What stands at the axis.
+    const fn name(self, scale: Scale) -> &'static str {
+        match self {
+            Self::MedianError => "median error, octaves",
+            Self::RmsError => "root mean square error, octaves",
+            Self::TenRmsError => "root mean square error of averages of ten, octaves",
+            Self::MeanRelativeError => "mean relative error",
+            Self::Mean => match scale {
+                Scale::Log2 => "mean error, octaves",
+                Scale::Relative => "mean of estimate over truth less one",
+                Scale::Ratio => "mean of estimate over truth",
+                Scale::Value => "mean",
+            },
+            Self::Share => "relative error",
+            Self::Covered => "share of intervals that hold the truth",
+        }
+    }
+}
+
+/// By method, the parameters that differ between its cases.
+fn varying(drawn: &[&Summary], x: &str) -> BTreeMap<String, Vec<String>> {
+    let mut varying: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for method in distinct(drawn.iter().map(|summary| summary.method.clone())) {
+        let cases: Vec<_> = drawn.iter().filter(|summary| summary.method == method).collect();
+        let names = distinct(cases.iter().flat_map(|summary| summary.parameters.keys().cloned()));
+        let differs = |name: &String| {
+            let value = |summary: &Summary| summary.parameters.get(name).map(|value| value.to_bits());
+            cases.windows(2).any(|pair| value(pair[0]) != value(pair[1]))
+        };
+        varying.insert(method, names.into_iter().filter(|name| name == x || differs(name)).collect());
+    }
+    varying
+}
+
+fn distinct(values: impl Iterator<Item = String>) -> Vec<String> {
+    let mut found = Vec::new();
+    for value in values {
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
+}
+
+/// A parameter's value, as [`label`] writes it.
+fn short(value: f64) -> String {
+    label(&BTreeMap::from([(String::new(), value)])).trim_start_matches('=').to_owned()
+}
+
+/// Places without the words that all begin with: `error_1_9`, `error_10_99` are `1–9` and `10–99`.
+fn shortened(places: Vec<String>) -> Vec<String> {
+    let word = |place: &String| place.split_once('_').map(|(first, _)| first.to_owned());
+    let first = places.first().and_then(word);
+    if places.len() < 2 || first.is_none() || !places.iter().all(|place| word(place) == first) {
+        return places;
+    }
+    places.iter().filter_map(|place| place.split_once('_')).map(|(_, rest)| rest.replace('_', "–")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary(workload: &str, method: &str, parameters: &[(&str, f64)], quantity: &str, rms: f64) -> Summary {
+        let parameters = parameters.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
+        Summary {
+            workload: workload.to_owned(),
+            method: method.to_owned(),
+            parameters,
+            quantity: quantity.to_owned(),
+            scale: Scale::Log2,
+            runs: 50,
+            missing: 0,
+            median_error: None,
+            rms_error: Some(rms),
+            ten_median_error: None,
+            ten_rms_error: None,
+            mean_relative_error: None,
+            rms_relative_error: None,
+            mean: Some(rms),
+            standard_error: Some(0.0),
+            covered: None,
+        }
+    }
+
+    fn figure(text: &str) -> Figure {
+        toml::from_str(text).unwrap()
+    }
+
+    fn values(drawn: &Drawn, panel: usize, curve: &str) -> Vec<Option<f64>> {
+        let curves = &drawn.panels[panel].curves;
+        let (_, values) = curves.iter().find(|(name, _)| name == curve).unwrap_or_else(|| panic!("{curves:?}"));
+        values.iter().map(|value| value.map(|v| v.value)).collect()
+    }
+
+    #[test]
+    fn what_is_found_while_running_is_a_level() {
+        let summaries = [
+            summary("w", "fridge", &[("p", 0.5), ("slots", 9.0)], "p50", 0.2),
+            summary("w", "fridge", &[("p", 0.25), ("slots", 9.0)], "p50", 0.1),
+            summary("w", "fridge", &[("slots", 9.0)], "p50", 0.3),
+            summary("w", "fridge", &[("slots", 9.0)], "p99", 7.0),
+        ];
+        let drawn = figure("x = 'p'\ny = 'rms_error'\nquantities = ['p50']").draw(&summaries);
+        assert_eq!(drawn.places, ["2^-2", "2^-1"]);
+        assert_eq!((drawn.panels.len(), drawn.panels[0].name.as_str()), (1, ""));
+        assert_eq!(values(&drawn, 0, "fridge"), [Some(0.1), Some(0.2)]);
+        assert_eq!(values(&drawn, 0, "fridge auto"), [Some(0.3), Some(0.3)]);
+        let Some(value) = drawn.panels[0].curves[0].1[0] else { panic!() };
+        assert!((value.high - 0.1 * (1.0 + Z95 / 10.0)).abs() < 1e-12 && value.low < 0.1, "{value:?}");
+    }
+
+    #[test]
+    fn tuning_takes_the_best() {
+        let case = |slots: f64, p: f64, rms| summary("w", "fridge", &[("p", p), ("slots", slots)], "p50", rms);
+        let summaries = [case(1.0, 0.5, 0.9), case(1.0, 0.25, 0.4), case(2.0, 0.5, 0.2), case(2.0, 0.25, 0.3)];
+        let drawn = figure("x = 'slots'\ny = 'rms_error'\nquantities = ['p50']\nbest = true").draw(&summaries);
+        assert_eq!(values(&drawn, 0, "fridge"), [Some(0.4), Some(0.2)]);
+        let all = figure("x = 'slots'\ny = 'rms_error'\nquantities = ['p50']").draw(&summaries);
+        assert_eq!(values(&all, 0, "fridge p=2^-2"), [Some(0.4), Some(0.3)]);
+    }
+
+    #[test]
+    fn workloads_along_the_axis_share_panels() {
+        let case = |workload: &str, rms| summary(workload, "lda", &[("rows", 512.0)], "mean", rms);
+        let summaries = [case("A, loss 1", 0.1), case("A, loss 2", 0.2), case("B, loss 1", 0.3)];
+        let drawn = figure("x = 'workload'\ny = 'mean'\nquantities = ['mean']").draw(&summaries);
+        assert_eq!(drawn.places, ["loss 1", "loss 2"]);
+        assert_eq!(drawn.panels.iter().map(|panel| panel.name.as_str()).collect::<Vec<_>>(), ["A", "B"]);
+        assert_eq!(
+            (values(&drawn, 0, "lda"), values(&drawn, 1, "lda")),
+            (vec![Some(0.1), Some(0.2)], vec![Some(0.3), None])
+        );
+        let sizes = [summary("w", "lds", &[], "error_1_9", 0.5), summary("w", "lds", &[], "error_10_99", 0.4)];
+        let drawn = figure("x = 'quantity'\ny = 'share'\nquantities = ['error_1_9', 'error_10_99']").draw(&sizes);
+        assert_eq!(drawn.places, ["1–9", "10–99"]);
+        assert_eq!(values(&drawn, 0, "lds"), [Some(0.5), Some(0.4)]);
+    }
+}

@@ -1,0 +1,231 @@
+//! A quantity against a setting: one panel per question, one curve per method.
+
+use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, MORE_LOOKS, Picture, Place, QUIET};
+use super::render::text_width;
+use super::scale::{LinearScale, Tick};
+use super::{HEIGHT, Height, Sweep, SweepPanel, WIDTH, cut};
+use crate::text;
+use dwell_sketch::estimate::Estimate;
+
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = WIDTH - 26.0;
+const TOP: f64 = 80.0;
+const BOTTOM: f64 = HEIGHT - 44.0;
+/// Between rows of the legend.
+const ROW: f64 = 20.0;
+/// Panels beside each other.
+const COLUMNS: usize = 3;
+/// Between panels, for the labels of an axis.
+const GAP: (f64, f64) = (58.0, 62.0);
+/// Below the panels, for the axis's name.
+const AXIS: f64 = 18.0;
+/// Between the intervals of curves at one place.
+const BESIDE: f64 = 4.0;
+const HEADING: f64 = 17.0;
+/// A viewer's letters are wider than ours by so much at most.
+const WIDEST: f64 = 1.15;
+/// Smaller errors are drawn here: nobody needs to tell them apart.
+const LEAST: f64 = 1e-3;
+
+pub(super) fn picture(sweep: &Sweep) -> Picture {
+    let mut picture = Picture::default();
+    let title = cut(sweep.title.clone());
+    let size = HEADING.min(HEADING * (RIGHT - LEFT) / (WIDEST * text_width(&title, HEADING)));
+    picture.heading((LEFT, 28.0), title, size);
+    picture.text((LEFT, 52.0), sweep.subtitle.clone(), 12.5, QUIET, Align::Left);
+    let values = || sweep.panels.iter().flat_map(|panel| &panel.curves).flat_map(|(_, values)| values).flatten();
+    if values().next().is_none() {
+        picture.text((WIDTH / 2.0, HEIGHT / 2.0), "Nothing was measured.", 16.0, QUIET, Align::Centre);
+        return picture;
+    }
+    let ends =
+        values().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), e| (least.min(e.low), most.max(e.high)));
+    let columns = sweep.panels.len().min(COLUMNS);
+    let rows = sweep.panels.len().div_ceil(columns);
+    let width = (RIGHT - LEFT - GAP.0 * (columns - 1) as f64) / columns as f64;
+    let legend = legend(&sweep.panels);
+    let last_row = legend.last().map_or(0, |entry| entry.row);
+    let bottom = BOTTOM - ROW * last_row as f64 - AXIS;
+    let height = (bottom - TOP - GAP.1 * rows as f64) / rows as f64;
+    for (number, panel) in sweep.panels.iter().enumerate() {
+        let top = TOP + 20.0 + (number / COLUMNS) as f64 * (height + GAP.1);
+        let left = LEFT + (number % COLUMNS) as f64 * (width + GAP.0);
+        let plane = Plane { left, right: left + width, top, bottom: top + height, places: sweep.places.len() };
+        plane.draw(sweep, panel, ends, &mut picture);
+    }
+    picture.text((RIGHT, bottom - 10.0), sweep.x.clone(), 12.5, QUIET, Align::Right);
+    legend.iter().zip(looks()).for_each(|(entry, look)| entry.draw(last_row, look, &mut picture));
+    picture
+}
+
+/// Where one panel is drawn.
+struct Plane {
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+    /// Places along the axis.
+    places: usize,
+}
+
+impl Plane {
+    fn x(&self, place: usize) -> f64 {
+        self.left + (self.right - self.left) * (place as f64 + 0.5) / self.places as f64
+    }
+
+    fn draw(&self, sweep: &Sweep, panel: &SweepPanel, ends: (f64, f64), picture: &mut Picture) {
+        let &Self { left, right, top, bottom, .. } = self;
+        picture.heading((left, top - 16.0), panel.name.clone(), 13.0);
+        let scale = Scale::new(sweep.y, ends, bottom, top);
+        for tick in scale.ticks() {
+            picture.line(
+                (left, tick.place),
+                (right, tick.place),
+                if tick.label.is_some() { GRID } else { FAINT_GRID },
+                1.0,
+            );
+            if let Some(label) = tick.label {
+                picture.text((left - 7.0, tick.place), label, 11.5, INK, Align::Right);
+            }
+        }
+        let mut free = left - 20.0;
+        for (place, name) in sweep.places.iter().enumerate() {
+            let x = self.x(place);
+            picture.line((x, top), (x, bottom), FAINT_GRID, 1.0);
+            let half = text_width(name, 11.5) / 2.0;
+            if x - half > free {
+                picture.text((x, bottom + 15.0), name.clone(), 11.5, INK, Align::Centre);
+                free = x + half + 6.0;
+            }
+        }
+        picture.line((left, bottom), (right, bottom), QUIET, 1.25);
+        if let Some(mark) = sweep.mark {
+            picture.line((left, scale.place(mark)), (right, scale.place(mark)), QUIET, 1.25);
+        }
+        // The first on top.
+        let curves: Vec<_> = panel.curves.iter().zip(looks()).enumerate().collect();
+        let middle = (curves.len() as f64 - 1.0) / 2.0;
+        for (number, ((_, values), look)) in curves.into_iter().rev() {
+            let aside = if has_intervals(values) { (number as f64 - middle) * BESIDE } else { 0.0 };
+            self.curve(values, aside, &scale, look, picture);
+        }
+    }
+
+    fn curve(&self, values: &[Option<Estimate<f64>>], aside: f64, scale: &Scale, look: Look, picture: &mut Picture) {
+        let known = || values.iter().enumerate().filter_map(|(place, value)| Some((self.x(place) + aside, (*value)?)));
+        for (x, value) in known().filter(|(_, value)| value.low < value.high) {
+            picture.line((x, scale.place(value.low)), (x, scale.place(value.high)), look.colour, 1.25);
+        }
+        let places: Vec<Place> = known().map(|(x, value)| (x, scale.place(value.value))).collect();
+        if places.len() > 1 {
+            picture.curve(places.clone(), look, 2.0);
+        }
+        places.into_iter().for_each(|place| picture.mark(place, look));
+    }
+}
+
+fn has_intervals(values: &[Option<Estimate<f64>>]) -> bool {
+    values.iter().flatten().any(|value| value.low < value.high)
+}
+
+/// The axis upwards.
+enum Scale {
+    /// Powers of ten, and how one is written.
+    Log {
+        from: f64,
+        to: f64,
+        start: f64,
+        end: f64,
+        label: fn(f64) -> String,
+    },
+    Linear(LinearScale),
+}
+
+impl Scale {
+    fn new(height: Height, (least, most): (f64, f64), start: f64, end: f64) -> Self {
+        let label = match height {
+            Height::Linear => return Self::Linear(LinearScale::new(least, most, start, end)),
+            Height::Share => percent,
+            Height::Octaves => text::short,
+        };
+        let to = most.max(10.0 * LEAST).log10().ceil().min(6.0);
+        let from = least.max(LEAST).log10().floor().min(to - 1.0);
+        Self::Log { from, to, start, end, label }
+    }
+
+    fn place(&self, value: f64) -> f64 {
+        match self {
+            Self::Linear(scale) => scale.place(value),
+            &Self::Log { from, to, start, end, .. } => {
+                let share = (value.max(LEAST).log10() - from) / (to - from);
+                start + share.clamp(0.0, 1.0) * (end - start)
+            }
+        }
+    }
+
+    fn ticks(&self) -> Vec<Tick> {
+        let (from, to, label) = match self {
+            Self::Linear(scale) => return scale.ticks(text::short),
+            &Self::Log { from, to, label, .. } => (from as i32, to as i32, label),
+        };
+        let named: &[f64] = if to - from > 1 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+        let mut ticks = Vec::new();
+        for decade in from..=to {
+            for step in (1..10).map(f64::from).filter(|&step| decade < to || step == 1.0) {
+                let value = step * 10f64.powi(decade);
+                let is_floor = value < 1.5 * LEAST;
+                let label =
+                    named.contains(&step).then(|| if is_floor { format!("≤ {}", label(value)) } else { label(value) });
+                ticks.push(Tick { place: self.place(value), label });
+            }
+        }
+        ticks
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{}%", text::short(share * 100.0))
+}
+
+/// The looks of the curves, in order; from the fifteenth on once more.
+fn looks() -> impl Iterator<Item = Look> {
+    LOOKS.into_iter().chain(MORE_LOOKS).cycle()
+}
+
+/// One curve's name.
+struct Entry<'a> {
+    name: &'a str,
+    /// Counted from the uppermost.
+    row: usize,
+    x: f64,
+}
+
+const LETTERS: f64 = 12.5;
+/// Width of the piece of a curve beside its name.
+const SAMPLE: f64 = 44.0;
+
+/// The names of the curves, in as many rows as they need.
+fn legend(panels: &[SweepPanel]) -> Vec<Entry<'_>> {
+    let (mut x, mut row) = (LEFT, 0);
+    let curves = panels.first().map_or(&[][..], |panel| &panel.curves);
+    let entry = |(name, _): &'_ (String, _)| {
+        let width = SAMPLE + WIDEST * text_width(name, LETTERS);
+        if x + width > RIGHT && x > LEFT {
+            (x, row) = (LEFT, row + 1);
+        }
+        let entry = (row, x);
+        x += width + 26.0;
+        entry
+    };
+    let places: Vec<_> = curves.iter().map(entry).collect();
+    curves.iter().zip(places).map(|((name, _), (row, x))| Entry { name, row, x }).collect()
+}
+
+impl Entry<'_> {
+    fn draw(&self, last_row: usize, look: Look, picture: &mut Picture) {
+        let (x, y) = (self.x, HEIGHT - 24.0 - ROW * (last_row - self.row) as f64);
+        picture.curve(vec![(x, y), (x + SAMPLE - 8.0, y)], look, 2.0);
+        picture.mark((x + (SAMPLE - 8.0) / 2.0, y), look);
+        picture.text((x + SAMPLE, y), self.name, LETTERS, INK, Align::Left);
+    }
+}
