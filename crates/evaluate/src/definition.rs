@@ -5,6 +5,7 @@ use crate::delay::Delay;
 use crate::experiment::Experiment;
 use crate::figure::Figure;
 use crate::flows::Flows;
+use crate::ring::Ring;
 use crate::value::Invalid;
 use serde::Deserialize;
 use std::fmt;
@@ -146,7 +147,30 @@ struct File {
     delay: Option<crate::delay::File>,
     crossing: Option<crate::crossing::File>,
     flows: Option<crate::flows::File>,
+    ring: Option<crate::ring::File>,
     figure: Option<Figure>,
+}
+
+impl File {
+    /// The experiment with streams of `share` of their full length. A new kind has its line here.
+    fn experiment(&self, share: f64) -> Result<Experiment, Invalid> {
+        let delay = self.delay.as_ref().map(|kind| ("delay", Delay::new(kind, share).map(Experiment::Delay)));
+        let crossing =
+            self.crossing.as_ref().map(|kind| ("crossing", Crossing::new(kind, share).map(Experiment::Crossing)));
+        let flows = self.flows.as_ref().map(|kind| ("flows", Flows::new(kind, share).map(Experiment::Flows)));
+        let ring = self.ring.as_ref().map(|kind| ("ring", Ring::new(kind, share).map(Experiment::Ring)));
+        let mut kinds = [delay, crossing, flows, ring].into_iter().flatten();
+        match (kinds.next(), kinds.next()) {
+            (Some((name, experiment)), None) => experiment.map_err(|error| error.within(name)),
+            (Some((name, _)), Some((other, _))) => {
+                Err(Invalid::new(other, format!("beside {name}: expected one kind of experiment")))
+            }
+            (None, _) => {
+                let problem = "missing: expected [[delay.workloads]] and [[delay.methods]], or the same of crossing, flows or ring";
+                Err(Invalid::new("delay", problem))
+            }
+        }
+    }
 }
 
 impl Definition {
@@ -181,33 +205,13 @@ impl Definition {
             return Err(Invalid::new("quick.share", format!("{share}: expected above 0 and up to 1")));
         }
         file.tolerance.check().map_err(|error| error.within("tolerance"))?;
-        let resolve = |share| match (&file.delay, &file.crossing, &file.flows) {
-            (Some(kind), None, None) => {
-                Delay::new(kind, share).map(Experiment::Delay).map_err(|error| error.within("delay"))
-            }
-            (None, Some(kind), None) => {
-                Crossing::new(kind, share).map(Experiment::Crossing).map_err(|error| error.within("crossing"))
-            }
-            (None, None, Some(kind)) => {
-                Flows::new(kind, share).map(Experiment::Flows).map_err(|error| error.within("flows"))
-            }
-            (None, None, None) => {
-                let problem =
-                    "missing: expected [[delay.workloads]] and [[delay.methods]], or the same of crossing or flows";
-                Err(Invalid::new("delay", problem))
-            }
-            (delay, ..) => {
-                let key = if delay.is_some() && file.crossing.is_some() { "crossing" } else { "flows" };
-                Err(Invalid::new(key, "only one of delay, crossing and flows"))
-            }
-        };
-        let full = resolve(1.0)?;
+        let full = file.experiment(1.0)?;
         if let Some(figure) = &file.figure {
             figure.check(&full.cases()).map_err(|error| error.within("figure"))?;
         }
         Ok(Self {
             full,
-            small: resolve(share)?,
+            small: file.experiment(share)?,
             name: file.name,
             title: file.title,
             source: file.source,

@@ -1,3 +1,4 @@
+use dwell_types::Nanos;
 use serde::Deserialize;
 use std::fmt;
 
@@ -18,6 +19,11 @@ impl Invalid {
         self.key = format!("{outer}.{}", self.key);
         self
     }
+}
+
+/// Milliseconds to nanoseconds, rounded; what is out of range becomes the nearest that is not.
+pub(crate) fn milliseconds(ms: f64) -> Nanos {
+    Nanos::new((ms * 1e6).round() as i64)
 }
 
 /// A number, a power of two written as `"2^-9"`, or `"auto"`.

@@ -124,7 +124,7 @@ impl MethodEntry {
 fn span(key: &str, ms: Option<f64>) -> Result<Option<Nanos>, Invalid> {
     match ms {
         Some(ms) if !(ms > 0.0 && ms < 1e12) => Err(Invalid::new(key, format!("{ms}: expected above 0"))),
-        ms => Ok(ms.map(super::workload::milliseconds)),
+        ms => Ok(ms.map(crate::value::milliseconds)),
     }
 }
 

@@ -1,5 +1,5 @@
 use crate::grid::Named;
-use crate::value::Invalid;
+use crate::value::{Invalid, milliseconds};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, Bursts, End, ExchangeWorkload, Settings};
 use dwell_types::{Nanos, Timestamp};
@@ -74,11 +74,6 @@ pub(super) struct Stream {
     pub(super) settings: Settings,
     /// Exchanges are asked for if their request falls into this time, in nanoseconds; `None`: all are.
     pub(super) measured: Option<Range<i64>>,
-}
-
-/// Milliseconds to nanoseconds, rounded; what is out of range becomes the nearest that is not.
-pub(super) fn milliseconds(ms: f64) -> Nanos {
-    Nanos::new((ms * 1e6).round() as i64)
 }
 
 impl WorkloadEntry {

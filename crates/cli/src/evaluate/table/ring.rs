@@ -1,0 +1,46 @@
+use super::{CaseSummaries, name, width};
+use std::io::{self, Write};
+
+/// A quantity that only experiments on rings have.
+pub(super) const MARK: &str = "wrong_share";
+
+/// Writes the cases of an experiment on rings of Bloom filters.
+pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Result<()> {
+    let width = width(cases);
+    let mut workload = None;
+    for case in cases {
+        let Some(first) = case.first() else { continue };
+        if workload != Some(&first.workload) {
+            workload = Some(&first.workload);
+            writeln!(to, "\n{}", first.workload)?;
+            writeln!(to, "  {:width$}  {:>17}  {:>8}  {:>8}", "", "error, ms", "wrong", "false")?;
+        }
+        let shares = ["wrong_share", "false_share"].map(|quantity| share(mean(case, quantity)));
+        let error = case.iter().find(|summary| summary.quantity == "error_ms");
+        let error = error.and_then(|summary| Some((summary.mean?, summary.standard_error)));
+        let error = match error {
+            Some((mean, Some(error))) => format!("{mean:.1} ± {error:.1}"),
+            Some((mean, None)) => format!("{mean:.1}"),
+            None => dash(),
+        };
+        writeln!(to, "  {:width$}  {error:>17}  {:>8}  {:>8}", name(case), shares[0], shares[1])?;
+    }
+    writeln!(to)?;
+    writeln!(
+        to,
+        "error: mean of |estimate - truth| of the responses, mean over the runs ± its standard error. wrong: responses whose request was\n\
+         sought in another slot of time. false: of responses that answer nothing, those that found a request."
+    )
+}
+
+fn mean(case: &CaseSummaries<'_>, quantity: &str) -> Option<f64> {
+    case.iter().find(|summary| summary.quantity == quantity).and_then(|summary| summary.mean)
+}
+
+fn share(share: Option<f64>) -> String {
+    share.map_or_else(dash, |share| format!("{:.2}%", share * 100.0))
+}
+
+fn dash() -> String {
+    "–".to_owned()
+}

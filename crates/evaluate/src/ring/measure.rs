@@ -1,0 +1,102 @@
+use super::method::Configuration;
+use super::workload::Stream;
+use crate::case::{Measurement, Scale};
+use dwell_simulate::exchange::{ExchangeWorkload, Workload};
+use dwell_sketch::timebloom::{TimeBloom, false_positive_probability};
+use dwell_sketch::{Event, Meter, Sample};
+use dwell_types::{Nanos, Observation, Sighting, hash};
+
+/// One stream through all rings at once, so that it is made only once.
+pub(super) fn run(
+    stream: &Stream,
+    configurations: &[&Configuration],
+    seed: u64,
+) -> Result<Vec<Vec<Measurement>>, String> {
+    let mut workload = ExchangeWorkload::new(&stream.settings, seed).map_err(|error| error.to_string())?;
+    let seed = hash::word(u64::from_le_bytes(*b"evaluate"), seed);
+    let judged = configurations.iter().map(|configuration| Ok(Judged::new(configuration.ring(stream, seed)?)));
+    let mut judged: Vec<Judged> = judged.collect::<Result<_, String>>()?;
+    while let Some(seen) = workload.next() {
+        match seen {
+            Observation::Request(sighting) => judged.iter_mut().for_each(|ring| ring.request(&sighting)),
+            Observation::Response(sighting) => {
+                let delay = workload.delay();
+                judged.iter_mut().for_each(|ring| ring.response(&sighting, delay));
+            }
+        }
+    }
+    Ok(judged.iter().map(|ring| ring.measurements(stream.settings.rate)).collect())
+}
+
+/// A ring, and what became of the responses after its first turn.
+struct Judged {
+    ring: TimeBloom,
+    samples: Vec<Sample>,
+    answers: u64,
+    /// Sum of |estimate − truth| in milliseconds.
+    absolute: f64,
+    /// Those whose request was sought in another slot, or nowhere.
+    wrong: u64,
+    orphans: u64,
+    /// Those that found a request all the same.
+    found_orphans: u64,
+}
+
+fn event(sighting: &Sighting, is_request: bool) -> Event {
+    Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, is_request }
+}
+
+impl Judged {
+    fn new(ring: TimeBloom) -> Self {
+        Self { ring, samples: Vec::new(), answers: 0, absolute: 0.0, wrong: 0, orphans: 0, found_orphans: 0 }
+    }
+
+    fn request(&mut self, sighting: &Sighting) {
+        self.ring.update(&[event(sighting, true)], &mut self.samples);
+    }
+
+    /// A response with its true delay; without one it answers nothing.
+    fn response(&mut self, sighting: &Sighting, delay: Option<Nanos>) {
+        self.samples.clear();
+        self.ring.update(&[event(sighting, false)], &mut self.samples);
+        let (at, width) = (sighting.at.as_nanos(), self.ring.slot_width().get());
+        if at <= self.ring.longest().get() + width {
+            return;
+        }
+        let Some(delay) = delay else {
+            self.orphans += 1;
+            self.found_orphans += self.samples.len() as u64;
+            return;
+        };
+        self.answers += 1;
+        let slot = |delay: Nanos| (at - delay.get()).div_euclid(width);
+        match self.samples.first() {
+            Some(sample) => {
+                self.absolute += (sample.since_first.get() - delay.get()).abs() as f64 / 1e6;
+                self.wrong += u64::from(slot(delay) != slot(sample.since_first));
+            }
+            None => self.wrong += 1,
+        }
+    }
+
+    fn measurements(&self, rate: f64) -> Vec<Measurement> {
+        let measurement = |quantity: &str, scale, truth, estimate| Measurement {
+            quantity: quantity.to_owned(),
+            scale,
+            truth,
+            estimate,
+            interval: None,
+        };
+        let share = |part: f64, of: u64| (of > 0).then(|| part / of as f64);
+        let load = rate * self.ring.slot_width().get() as f64 / 1e9;
+        let chance = false_positive_probability(self.ring.filter_bits(), self.ring.hashes(), load);
+        let found = 1.0 - (1.0 - chance).powf(f64::from(self.ring.filters() - 1));
+        vec![
+            measurement("error_ms", Scale::Value, None, share(self.absolute, self.answers)),
+            measurement("wrong_share", Scale::Value, None, share(self.wrong as f64, self.answers)),
+            measurement("false_share", Scale::Value, None, share(self.found_orphans as f64, self.orphans)),
+            measurement("false_of_expected", Scale::Ratio, Some(found), share(self.found_orphans as f64, self.orphans)),
+            measurement("state_bytes", Scale::Value, None, Some(self.ring.state_bytes() as f64)),
+        ]
+    }
+}

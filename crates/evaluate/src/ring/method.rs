@@ -1,0 +1,121 @@
+use super::workload::Stream;
+use crate::grid::Configured;
+use crate::value::{Invalid, Number, milliseconds};
+use dwell_sketch::Exchanges;
+use dwell_sketch::timebloom::{Params, Policy, Prior, Reference, TimeBloom};
+use dwell_types::Repeat;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// One entry of `[[ring.methods]]`: every combination of the lists is a ring.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MethodEntry {
+    policy: Vec<PolicyName>,
+    /// Around which delay, of the policy that needs one.
+    around_ms: Option<f64>,
+    /// *N*: bits of all filters together.
+    bits: Vec<Number>,
+    /// *b*.
+    filters: Vec<u32>,
+    /// The delays are learnt instead of told.
+    #[serde(default)]
+    learnt: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum PolicyName {
+    Closest,
+    Farthest,
+    Random,
+    MostLikely,
+    AroundMedian,
+    AroundMean,
+    Around,
+    Bayes,
+}
+
+/// A ring.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Configuration {
+    policy: Policy,
+    bits: u64,
+    filters: u32,
+    learnt: bool,
+}
+
+impl MethodEntry {
+    pub(super) fn configurations(&self) -> Result<Vec<Configuration>, Invalid> {
+        let mut configurations = Vec::new();
+        for &policy in &self.policy {
+            let policy = self.policy(policy)?;
+            for &bits in &self.bits {
+                let Number::Value(bits) = bits else { return Err(Invalid::new("bits", "expected a number")) };
+                let rings = self.filters.iter().map(|&filters| Configuration {
+                    policy,
+                    bits: bits as u64,
+                    filters,
+                    learnt: self.learnt,
+                });
+                configurations.extend(rings);
+            }
+        }
+        if configurations.is_empty() {
+            return Err(Invalid::new("policy", "expected at least one of policy, bits and filters each"));
+        }
+        Ok(configurations)
+    }
+
+    fn policy(&self, name: PolicyName) -> Result<Policy, Invalid> {
+        Ok(match (name, self.around_ms) {
+            (PolicyName::Around, Some(ms)) => Policy::Around(milliseconds(ms)),
+            (PolicyName::Around, None) => return Err(Invalid::new("around_ms", "missing: around what?")),
+            (_, Some(_)) => return Err(Invalid::new("around_ms", "only of around")),
+            (PolicyName::Closest, None) => Policy::Closest,
+            (PolicyName::Farthest, None) => Policy::Farthest,
+            (PolicyName::Random, None) => Policy::Random,
+            (PolicyName::MostLikely, None) => Policy::MostLikely,
+            (PolicyName::AroundMedian, None) => Policy::AroundMedian,
+            (PolicyName::AroundMean, None) => Policy::AroundMean,
+            (PolicyName::Bayes, None) => Policy::Bayes,
+        })
+    }
+}
+
+impl Configured for Configuration {
+    fn name(&self) -> &'static str {
+        match (self.policy, self.learnt) {
+            (Policy::Closest, _) => "closest",
+            (Policy::Farthest, _) => "farthest",
+            (Policy::Random, _) => "random",
+            (Policy::MostLikely, _) => "most-likely",
+            (Policy::AroundMedian, _) => "around-median",
+            (Policy::AroundMean, _) => "around-mean",
+            (Policy::Around(_), _) => "around",
+            (Policy::Bayes, false) => "bayes",
+            (Policy::Bayes, true) => "bayes-learnt",
+        }
+    }
+
+    fn parameters(&self) -> BTreeMap<String, f64> {
+        let mut parameters =
+            BTreeMap::from([("bits".to_owned(), self.bits as f64), ("filters".to_owned(), f64::from(self.filters))]);
+        if let Policy::Around(delay) = self.policy {
+            parameters.insert("around_ms".to_owned(), delay.get() as f64 / 1e6);
+        }
+        parameters
+    }
+}
+
+impl Configuration {
+    /// A ring for this stream. Where delays are uniform, the middle of a slot stands for it, else the mean of what is expected there.
+    pub(super) fn ring(&self, stream: &Stream, seed: u64) -> Result<TimeBloom, String> {
+        let prior = if self.learnt { Prior::Learnt } else { stream.prior.clone() };
+        let reference = if prior == Prior::Uniform { Reference::SlotMiddle } else { Reference::ConditionalMean };
+        let &Self { policy, bits, filters, .. } = self;
+        let params = Params { bits, filters, rate: stream.settings.rate, policy, reference, prior };
+        let exchanges = Exchanges { tags: 1, repeat: Repeat::Ambiguous, expiry: stream.longest, seed };
+        TimeBloom::new(params, exchanges).map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,95 @@
+use crate::delay::DelaysEntry;
+use crate::grid::Named;
+use crate::value::{Invalid, milliseconds};
+use dwell_simulate::Distribution;
+use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings};
+use dwell_sketch::timebloom::{Cdf, Prior};
+use dwell_types::{Nanos, Timestamp};
+use serde::Deserialize;
+
+/// One entry of `[[ring.workloads]]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WorkloadEntry {
+    name: String,
+    /// Requests per second, at times of a Poisson process; all are answered.
+    rate: f64,
+    /// How delays are drawn; rings are told nothing of it but the longest.
+    delays: Option<DelaysEntry>,
+    /// Or points of a distribution function, delay and share of 1,000 up to it: only these delays are drawn, and rings are told lines
+    /// between the points, as in the thesis.
+    table_ms: Option<Vec<(f64, u32)>>,
+    /// No delay is longer.
+    longest_ms: f64,
+    /// Share of all responses that answer nothing observed.
+    #[serde(default)]
+    orphan_share: f64,
+    span_ms: f64,
+}
+
+/// A workload that can be built.
+#[derive(Clone, Debug)]
+pub(super) struct Stream {
+    name: String,
+    pub(super) settings: Settings,
+    pub(super) longest: Nanos,
+    /// What is told of the delays.
+    pub(super) prior: Prior,
+}
+
+impl WorkloadEntry {
+    /// The stream, of `share` of its full length, but long enough for judging beyond the first turn of a ring.
+    pub(super) fn stream(&self, share: f64) -> Result<Stream, Invalid> {
+        let (delays, prior) = match (&self.delays, &self.table_ms) {
+            (Some(delays), None) => (delays.distribution(), Prior::Uniform),
+            (None, Some(table)) => (drawn(table)?, Prior::Known(told(table)?)),
+            _ => return Err(Invalid::new("delays", "expected either this or table_ms")),
+        };
+        if !(0.0..=0.999).contains(&self.orphan_share) {
+            let problem = format!("{}: expected from 0 to 0.999", self.orphan_share);
+            return Err(Invalid::new("orphan_share", problem));
+        }
+        let longest = milliseconds(self.longest_ms);
+        let span = milliseconds(self.span_ms * share).max(longest + longest);
+        let settings = Settings {
+            start: Timestamp::from_nanos(0),
+            arrivals: Arrivals::Poisson,
+            rate: self.rate,
+            bursts: None,
+            answered: 1.0,
+            delays,
+            orphans: 0.0,
+            end: End::After(span),
+        };
+        let settings = settings.with_orphan_share(self.orphan_share);
+        ExchangeWorkload::new(&settings, 0).map_err(|problem| Invalid::new("settings", problem))?;
+        Ok(Stream { name: self.name.clone(), settings, longest, prior })
+    }
+}
+
+/// The delays of a table as often as it says.
+fn drawn(table: &[(f64, u32)]) -> Result<Distribution, Invalid> {
+    let mut below = 0;
+    let mut values = Vec::new();
+    for &(delay, count) in table {
+        let own = count.checked_sub(below).filter(|_| count <= 1000);
+        let Some(own) = own else {
+            return Err(Invalid::new("table_ms", format!("{count}: expected counts of 1000 in rising order")));
+        };
+        values.extend(std::iter::repeat_n(milliseconds(delay), own as usize));
+        below = count;
+    }
+    Ok(Distribution::Empirical(values))
+}
+
+/// Lines between the points of a table.
+fn told(table: &[(f64, u32)]) -> Result<Cdf, Invalid> {
+    let points: Vec<_> = table.iter().map(|&(delay, count)| (milliseconds(delay), f64::from(count) / 1e3)).collect();
+    Cdf::linear(&points).map_err(|problem| Invalid::new("table_ms", problem))
+}
+
+impl Named for Stream {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
