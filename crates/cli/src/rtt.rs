@@ -150,6 +150,7 @@ fn settings(arguments: &Arguments, matches: Vec<Match>, groups: u16) -> Settings
         slots: arguments.slots,
         entry_probability: arguments.entry_probability,
         fingerprint_bits: arguments.fingerprint_bits,
+        stages: arguments.stages,
         longest: arguments.longest,
         rate: arguments.rate,
         seed: arguments.seed,

@@ -9,7 +9,7 @@
 //! y = "rms_error"             # upwards: a number of the summaries
 //! quantities = ["p50", "p95"] # a panel for each, unless they are along the axis
 //! only = { slots = 512 }      # leaves out cases with another value of a parameter
-//! best = true                 # only the best case of each method: what tuning can reach
+//! best = ["longest_ms"]       # of cases that differ in these only the best: what tuning can reach
 //! ```
 //!
 //! There is a panel for every workload and quantity and a curve for every method with its other parameters. Workloads along the axis
@@ -34,7 +34,7 @@ pub struct Figure {
     #[serde(default)]
     only: BTreeMap<String, f64>,
     #[serde(default)]
-    best: bool,
+    best: Vec<String>,
 }
 
 /// What may be along the axis besides parameters.
@@ -184,9 +184,11 @@ impl Figure {
     fn curve(&self, summary: &Summary, varying: &BTreeMap<String, Vec<String>>) -> String {
         let mut parameters = summary.parameters.clone();
         let named = varying.get(&summary.method);
-        parameters.retain(|name, _| *name != self.x && !self.best && named.is_some_and(|named| named.contains(name)));
+        parameters.retain(|name, _| {
+            *name != self.x && !self.best.contains(name) && named.is_some_and(|named| named.contains(name))
+        });
         // One that varies and is absent was found while running.
-        let is_found = |name: &String| (*name == self.x || !self.best) && !summary.parameters.contains_key(name);
+        let is_found = |name: &String| !self.best.contains(name) && !summary.parameters.contains_key(name);
         let is_auto = named.is_some_and(|named| named.iter().any(is_found));
         let words = [summary.method.as_str(), if is_auto { "auto" } else { "" }, &label(&parameters)];
         words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
@@ -327,7 +329,7 @@ mod tests {
     fn tuning_takes_the_best() {
         let case = |slots: f64, p: f64, rms| summary("w", "fridge", &[("p", p), ("slots", slots)], "p50", rms);
         let summaries = [case(1.0, 0.5, 0.9), case(1.0, 0.25, 0.4), case(2.0, 0.5, 0.2), case(2.0, 0.25, 0.3)];
-        let drawn = figure("x = 'slots'\ny = 'rms_error'\nquantities = ['p50']\nbest = true").draw(&summaries);
+        let drawn = figure("x = 'slots'\ny = 'rms_error'\nquantities = ['p50']\nbest = ['p']").draw(&summaries);
         assert_eq!(values(&drawn, 0, "fridge"), [Some(0.4), Some(0.2)]);
         let all = figure("x = 'slots'\ny = 'rms_error'\nquantities = ['p50']").draw(&summaries);
         assert_eq!(values(&all, 0, "fridge p=2^-2"), [Some(0.4), Some(0.3)]);

@@ -100,6 +100,11 @@ impl Method {
         matches!(self, Self::Stages | Self::TimeBloom | Self::BloomTime | Self::AleU | Self::AleE | Self::Ddbf)
     }
 
+    /// Whether [`Settings::stages`] can be set.
+    pub const fn has_stages(self) -> bool {
+        matches!(self, Self::Simple | Self::Stages)
+    }
+
     /// Whether [`Settings::rate`] can be set.
     pub const fn has_rate(self) -> bool {
         matches!(self, Self::TimeBloom | Self::BloomTime | Self::AleU)
@@ -172,6 +177,8 @@ pub struct Settings {
     pub entry_probability: Option<f64>,
     /// Bits of the fingerprints; `None` for 32, or what [`Params`] says where there is a fridge.
     pub fingerprint_bits: Option<u32>,
+    /// Stages of an array, 1 to 6, instead of one that always overwrites or four in which entries stay.
+    pub stages: Option<u32>,
     /// No delay is longer, for the methods that must know it, instead of a sixteenth of the expiry.
     pub longest: Option<Nanos>,
     /// Requests per second and rule, for the methods that can use it.
@@ -565,10 +572,11 @@ impl RttMeter {
                     AnyMeter::HashSample(HashSample::new(bytes, has_tokens, Lifetime::Learnt(LIFETIME), exchanges)?)
                 }
                 Method::Simple | Method::Stages => {
-                    let (stages, overwrite) = match settings.method {
+                    let (usual, overwrite) = match settings.method {
                         Method::Stages => (4, Overwrite::WhenOlder(settings.longest_of(exchanges.expiry))),
                         _ => (1, Overwrite::Always),
                     };
+                    let stages = settings.stages.unwrap_or(usual);
                     let fingerprint_bits = settings.fingerprint_bits.unwrap_or(32);
                     let params = simple::Params { slots, stages, fingerprint_bits, overwrite };
                     AnyMeter::Simple(Simple::new(params, exchanges)?)

@@ -89,6 +89,9 @@ pub(crate) struct Arguments {
     /// fridge, or as many as the number of a slot has if that is more.
     #[arg(long, value_name = "BITS", value_parser = crate::units::between::<u32>(1..=32), help_heading = "How")]
     pub(super) fingerprint_bits: Option<u32>,
+    /// Stages of the array of --method simple and stages, each with a hash of its own; one and four unless given.
+    #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(1..=6), help_heading = "How")]
+    pub(super) stages: Option<u32>,
     /// No delay is longer: what --method stages, timebloom, bloomtime, ale-u, ale-e and ddbf must know. A sixteenth of the
     /// expiry unless given.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "How")]
@@ -214,6 +217,9 @@ impl Arguments {
         }
         if self.entry_probability.is_some() && !self.method.has_entry_probability() {
             return usage("--entry-probability belongs to --method fridge and km");
+        }
+        if self.stages.is_some() && !self.method.has_stages() {
+            return usage("--stages belongs to --method simple and stages");
         }
         if self.longest.is_some() && !self.method.has_longest() {
             return usage("--longest belongs to --method stages, timebloom, bloomtime, ale-u, ale-e and ddbf");

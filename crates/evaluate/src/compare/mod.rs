@@ -140,6 +140,7 @@ impl Panel {
                 slots: None,
                 entry_probability: None,
                 fingerprint_bits: None,
+                stages: None,
                 longest: settings.longest,
                 rate: settings.rate,
                 seed: hash::word(u64::from_le_bytes(*b"compare\0"), seed),

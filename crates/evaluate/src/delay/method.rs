@@ -19,6 +19,8 @@ pub(crate) struct MethodEntry {
     lifetime_requests: Option<Vec<Number>>,
     fingerprint_bits: Option<u32>,
     expiry_ms: Option<f64>,
+    /// Stages of an array.
+    stages: Option<u32>,
     /// No delay is longer, of the methods that must know.
     longest_ms: Option<f64>,
     /// Requests per second, of the methods that can use it.
@@ -34,6 +36,7 @@ pub(super) struct Configuration {
     entry_probability: Option<f64>,
     fingerprint_bits: Option<u32>,
     expiry: Option<Nanos>,
+    stages: Option<u32>,
     longest: Option<Nanos>,
     rate: Option<f64>,
 }
@@ -61,6 +64,9 @@ impl MethodEntry {
         if longest.is_some() && !method.has_longest() {
             return Err(Invalid::new("longest_ms", format!("{} needs no such knowledge", self.method)));
         }
+        if self.stages.is_some() && !method.has_stages() {
+            return Err(Invalid::new("stages", format!("{} has none", self.method)));
+        }
         if self.rate.is_some() && !method.has_rate() {
             return Err(Invalid::new("rate", format!("{} needs no such knowledge", self.method)));
         }
@@ -69,8 +75,9 @@ impl MethodEntry {
             for entry_probability in self.entry_probabilities(size)? {
                 let fingerprint_bits = self.fingerprint_bits;
                 let rate = self.rate;
+                let stages = self.stages;
                 let configuration =
-                    Configuration { method, size, entry_probability, fingerprint_bits, expiry, longest, rate };
+                    Configuration { method, size, entry_probability, fingerprint_bits, expiry, stages, longest, rate };
                 configuration.meter(0, 1).map_err(|problem| {
                     let parameters = configuration.parameters();
                     Invalid::new("method", format!("{} {parameters:?}: {problem}", self.method))
@@ -156,6 +163,7 @@ impl Configured for Configuration {
         self.entry_probability.map(|p| add("entry_probability", p));
         self.fingerprint_bits.map(|bits| add("fingerprint_bits", bits.into()));
         self.expiry.map(|expiry| add("expiry_ms", expiry.get() as f64 / 1e6));
+        self.stages.map(|stages| add("stages", stages.into()));
         self.longest.map(|longest| add("longest_ms", longest.get() as f64 / 1e6));
         self.rate.map(|rate| add("rate", rate));
         parameters
@@ -186,6 +194,7 @@ impl Configuration {
             slots,
             entry_probability: self.entry_probability,
             fingerprint_bits: self.fingerprint_bits,
+            stages: self.stages,
             longest: self.longest,
             rate: self.rate,
             seed,

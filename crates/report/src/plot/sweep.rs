@@ -30,7 +30,7 @@ const LEAST: f64 = 1e-3;
 pub(super) fn picture(sweep: &Sweep) -> Picture {
     let mut picture = Picture::default();
     let title = cut(sweep.title.clone());
-    let size = HEADING.min(HEADING * (RIGHT - LEFT) / (WIDEST * text_width(&title, HEADING)));
+    let size = fitting(&title, HEADING, RIGHT - LEFT);
     picture.heading((LEFT, 28.0), title, size);
     picture.text((LEFT, 52.0), sweep.subtitle.clone(), 12.5, QUIET, Align::Left);
     let values = || sweep.panels.iter().flat_map(|panel| &panel.curves).flat_map(|(_, values)| values).flatten();
@@ -58,6 +58,11 @@ pub(super) fn picture(sweep: &Sweep) -> Picture {
     picture
 }
 
+/// The size of letters, at most the given one, in which a heading is no wider than this.
+fn fitting(heading: &str, size: f64, width: f64) -> f64 {
+    size.min(size * width / (WIDEST * text_width(heading, size)).max(1.0))
+}
+
 /// Where one panel is drawn.
 struct Plane {
     left: f64,
@@ -75,7 +80,7 @@ impl Plane {
 
     fn draw(&self, sweep: &Sweep, panel: &SweepPanel, ends: (f64, f64), picture: &mut Picture) {
         let &Self { left, right, top, bottom, .. } = self;
-        picture.heading((left, top - 16.0), panel.name.clone(), 13.0);
+        picture.heading((left, top - 16.0), panel.name.clone(), fitting(&panel.name, 13.0, right - left));
         let scale = Scale::new(sweep.y, ends, bottom, top);
         for tick in scale.ticks() {
             picture.line(

@@ -79,6 +79,8 @@ struct Curve {
     factors: Factors,
     /// Sums before every bin whose rank is a multiple of [`STRIDE`].
     sums: Vec<Sums>,
+    /// Largest delay before every such bin: bins of different parts overlap.
+    highs: Vec<i64>,
     total: Sums,
     /// Largest delay of all bins.
     longest: i64,
@@ -153,18 +155,20 @@ fn by_band(sums: &mut [f64; BANDS], bins: impl Iterator<Item = Bin>) {
 
 impl Curve {
     fn new(bins: Arc<Vec<Bin>>, factors: Factors, survival: Option<Survival>) -> Self {
-        let mut sums = Vec::with_capacity(bins.len().div_ceil(STRIDE));
+        let blocks = bins.len().div_ceil(STRIDE);
+        let (mut sums, mut highs) = (Vec::with_capacity(blocks), Vec::with_capacity(blocks));
         let mut total = Sums::default();
         let mut longest = i64::MIN;
         for block in bins.chunks(STRIDE) {
             sums.push(total);
+            highs.push(longest);
             for bin in factors.weigh(block) {
                 total = total.add(&bin);
                 longest = longest.max(bin.high);
             }
         }
         let limit = survival.map(|survival| Limit::new(survival, &bins, factors));
-        Self { bins, factors, sums, total, longest, possible: None, limit }
+        Self { bins, factors, sums, highs, total, longest, possible: None, limit }
     }
 
     /// The bins with their weights here.
@@ -177,6 +181,13 @@ impl Curve {
         let block = rank / STRIDE;
         let bins = self.factors.weigh(&self.bins[block * STRIDE..=rank]);
         bins.fold(self.sums[block], |sums, bin| sums.add(&bin))
+    }
+
+    /// Largest delay up to and including a bin.
+    fn high_to(&self, rank: usize) -> i64 {
+        let block = rank / STRIDE;
+        let bins = self.factors.weigh(&self.bins[block * STRIDE..=rank]);
+        bins.fold(self.highs[block], |high, bin| high.max(bin.high))
     }
 
     /// Variance of Σ weight · *z*(bin).
@@ -247,7 +258,7 @@ impl Curve {
             low: self.bins[self.rank(q - error)].low,
             high: match self.possible {
                 Some(possible) if q + error.max(self.unseen(rank)) > 1.0 => possible.max(self.longest),
-                _ => self.bins[self.rank(q + error)].high,
+                _ => self.high_to(self.rank(q + error)),
             },
         }
     }

@@ -447,6 +447,26 @@ mod tests {
             }
         }
 
+        /// Where repeats leave room, a bounded store leaves no less: its bins of short and of long delays overlap.
+        #[test]
+        fn bounded_intervals_hold_the_exact_ones(
+            delays in prop::collection::vec((1i64..2_000_000_000, 0i64..2_000_000_000, 0u8..3), 1..1_500),
+            bytes in 4_000usize..40_000,
+        ) {
+            let mut stores = [DelayStore::unbounded(1), DelayStore::bounded(1, bytes).unwrap()];
+            for &(delay, more, kind) in &delays {
+                let since_first = Nanos::new(if kind == 0 { delay + more } else { delay });
+                stores.iter_mut().for_each(|store| store.update(0, &Sample { since_first, ..sample(delay, 1.0) }));
+            }
+            let [exact, bounded] = stores.map(|store| store.distribution(0, Ambiguous::Bounds));
+            for q in [0.01, 0.25, 0.5, 0.9, 0.95, 0.99, 1.0] {
+                let (exact, bounded) = (exact.quantile(q).unwrap(), bounded.quantile(q).unwrap());
+                let holds = bounded.low <= exact.low && exact.high <= bounded.high;
+                prop_assert!(holds, "{} of {} samples: {:?} {:?}", q, delays.len(), exact, bounded);
+                prop_assert!(bounded.low <= bounded.value && bounded.value <= bounded.high, "{:?}", bounded);
+            }
+        }
+
         /// Doubling all delays doubles mean and quantiles.
         #[test]
         fn doubling_delays_doubles_the_answer(delays in prop::collection::vec(1i64..1_000_000_000, 1..300)) {
