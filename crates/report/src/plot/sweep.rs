@@ -23,7 +23,7 @@ const AXIS: f64 = 18.0;
 const BESIDE: f64 = 4.0;
 const HEADING: f64 = 17.0;
 /// A viewer's letters are wider than ours by so much at most.
-const WIDEST: f64 = 1.15;
+const WIDEST: f64 = 1.3;
 /// Smaller errors are drawn here: nobody needs to tell them apart.
 const LEAST: f64 = 1e-3;
 
@@ -214,7 +214,7 @@ fn legend(panels: &[SweepPanel]) -> Vec<Entry<'_>> {
     let (mut x, mut row) = (LEFT, 0);
     let curves = panels.first().map_or(&[][..], |panel| &panel.curves);
     let entry = |(name, _): &'_ (String, _)| {
-        let width = SAMPLE + WIDEST * text_width(name, LETTERS);
+        let width = SAMPLE + 1.15 * text_width(name, LETTERS);
         if x + width > RIGHT && x > LEFT {
             (x, row) = (LEFT, row + 1);
         }
