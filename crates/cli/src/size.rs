@@ -8,6 +8,8 @@ use std::process::ExitCode;
 
 // Two points.
 mod owd;
+// One point.
+mod rtt;
 
 /// How much memory for which error: from what the traffic is like, without traffic.
 #[derive(Args)]
@@ -19,11 +21,13 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Question {
+    Rtt(rtt::Arguments),
     Owd(owd::Arguments),
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     match &arguments.question {
+        Question::Rtt(arguments) => rtt::run(arguments),
         Question::Owd(arguments) => owd::run(arguments),
     }
 }

@@ -494,6 +494,8 @@ pub struct RuleState {
     pub sampled_since: Option<Timestamp>,
     /// Slots, present entry probability and fingerprint bits, where there is a fridge.
     pub fridge: Option<(u32, f64, u32)>,
+    /// Requests that a table holds at most, where ids have horizons.
+    pub room: Option<usize>,
     /// The chances with which the fastest and the slowest exchanges are sampled now, where ids have horizons.
     pub horizon: Option<(f64, f64)>,
     /// A simple array, where there is one.
@@ -739,12 +741,16 @@ impl RttMeter {
                 AnyMeter::Auto(horizon) if sampled_since.is_some() => Some(horizon.probabilities()),
                 _ => None,
             };
+            let room = match &rule.meter {
+                AnyMeter::Auto(horizon) => Some(horizon.room()),
+                _ => None,
+            };
             let trackers = match &rule.meter {
                 AnyMeter::Dart(dart) => Some(dart.params()),
                 _ => None,
             };
             let (array, filters) = (rule.meter.array(), rule.meter.filters());
-            RuleState { matching: rule.matching, sampled_since, fridge, horizon, array, filters, trackers }
+            RuleState { matching: rule.matching, sampled_since, fridge, room, horizon, array, filters, trackers }
         })
     }
 

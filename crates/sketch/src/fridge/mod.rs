@@ -47,10 +47,12 @@
 
 mod censoring;
 mod codec;
+mod expected;
 mod history;
 mod probability;
 mod repeated;
 mod sketch;
 mod slot;
+pub use expected::Traffic;
 pub use probability::{EntryProbability, Profile};
 pub use sketch::{Fridge, FridgeError, Params};

@@ -115,6 +115,11 @@ impl Horizon {
     /// The bytes of a series beside its counts.
     pub(crate) const SERIES_BYTES: usize = size_of::<AtRisk>();
 
+    /// Requests that the table holds at most.
+    pub fn room(&self) -> usize {
+        self.room
+    }
+
     /// The moment at which the memory was full; before it, and while `None`, every exchange is known.
     pub fn sampled_since(&self) -> Option<Timestamp> {
         self.sampled_since

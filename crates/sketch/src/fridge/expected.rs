@@ -1,0 +1,70 @@
+use dwell_types::Nanos;
+
+/// What a fridge meets, from which its errors can be told beforehand.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// Requests per nanosecond.
+    rate: f64,
+    /// Answered requests, in all.
+    exchanges: f64,
+    /// In rising order; each stands for equally many exchanges. Nanoseconds.
+    delays: Vec<f64>,
+}
+
+impl Traffic {
+    /// So many requests per second, and answered ones in all, with delays of which each is equally likely; `None` without any.
+    pub fn new(rate: f64, exchanges: f64, delays: &[Nanos]) -> Option<Self> {
+        let mut delays: Vec<f64> = delays.iter().map(|delay| delay.get().max(1) as f64).collect();
+        delays.sort_by(f64::total_cmp);
+        let is_sound = !delays.is_empty() && rate > 0.0 && exchanges > 0.0;
+        is_sound.then_some(Self { rate: rate / 1e9, exchanges, delays })
+    }
+
+    /// The chance that an exchange of a delay is sampled: it enters, and no request that enters meanwhile takes its slot.
+    fn chance(&self, slots: u32, probability: f64, delay: f64) -> f64 {
+        probability * (-probability * self.rate * delay / f64::from(slots)).exp()
+    }
+
+    /// How many exchanges are sampled, on average.
+    pub fn samples(&self, slots: u32, probability: f64) -> f64 {
+        let sum: f64 = self.delays.iter().map(|&delay| self.chance(slots, probability, delay)).sum();
+        self.exchanges * sum / self.delays.len() as f64
+    }
+
+    /// The standard error of a quantile, in octaves: that of the distribution function there, √((1 − *F*)² *V*≤ + *F*² *V*>) / *n* with the
+    /// variances Σ(1/*q* − 1) of the exchanges below and above (zheng22, as corrected in `docs/papers/zheng22-fridge.md`), over its
+    /// slope. Too small where fewer than some twenty samples are expected beyond the quantile.
+    pub fn quantile_error(&self, slots: u32, probability: f64, quantile: f64) -> f64 {
+        let each = self.exchanges / self.delays.len() as f64;
+        let rank = ((quantile * self.delays.len() as f64) as usize).min(self.delays.len() - 1);
+        let variance = |delays: &[f64]| -> f64 {
+            delays.iter().map(|&delay| each * (1.0 / self.chance(slots, probability, delay) - 1.0)).sum()
+        };
+        let (below, above) = self.delays.split_at(rank);
+        let up = (1.0 - quantile).powi(2) * variance(below);
+        let down = quantile.powi(2) * variance(above);
+        (up + down).sqrt() / self.exchanges * self.slope(quantile)
+    }
+
+    /// Octaves of delay per unit of the distribution function.
+    fn slope(&self, quantile: f64) -> f64 {
+        let reach = 0.25 * quantile.min(1.0 - quantile);
+        let octaves = |share: f64| {
+            let rank = (share * self.delays.len() as f64) as usize;
+            self.delays[rank.min(self.delays.len() - 1)].log2()
+        };
+        (octaves(quantile + reach) - octaves(quantile - reach)) / (2.0 * reach)
+    }
+
+    /// The entry probability with the least error of several quantiles, by the largest, to half an octave; and that error.
+    pub fn best_probability(&self, slots: u32, quantiles: &[f64]) -> (f64, f64) {
+        /// Halves of octaves; sparser ones sample nothing.
+        const STEPS: i32 = 60;
+        let of = |step: i32| {
+            let probability = (-0.5 * f64::from(step)).exp2();
+            let errors = quantiles.iter().map(|&quantile| self.quantile_error(slots, probability, quantile));
+            (probability, errors.fold(0.0, f64::max))
+        };
+        (1..STEPS).map(of).fold(of(0), |best, next| if next.1 < best.1 { next } else { best })
+    }
+}
