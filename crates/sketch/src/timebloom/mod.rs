@@ -33,7 +33,7 @@
 //! **Merge**: samples of rings over disjoint traffic are simply put together. Rings are not merged.
 //!
 //! **Differs from the paper**: [`Policy::Bayes`]; bins that end at *t*_max; a prior that is learnt; filters share their hash
-//! functions and lie side by side; rows come from one 64-bit hash by double hashing with a growing step.
+//! functions and lie side by side; rows come from one 64-bit hash by repeated multiplication.
 //!
 //! **Source**: porcino23 chapters 3 and 4 (`docs/papers/porcino23-timebloom.md`).
 
