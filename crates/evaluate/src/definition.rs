@@ -4,6 +4,7 @@ use crate::crossing::Crossing;
 use crate::delay::Delay;
 use crate::experiment::Experiment;
 use crate::flows::Flows;
+use crate::queue::Queue;
 use crate::value::Invalid;
 use serde::Deserialize;
 use std::fmt;
@@ -143,6 +144,37 @@ struct File {
     delay: Option<crate::delay::File>,
     crossing: Option<crate::crossing::File>,
     flows: Option<crate::flows::File>,
+    queue: Option<crate::queue::File>,
+}
+
+/// The one table of a file that is there.
+#[derive(Clone, Copy)]
+enum Kind<'a> {
+    Delay(&'a crate::delay::File),
+    Crossing(&'a crate::crossing::File),
+    Flows(&'a crate::flows::File),
+    Queue(&'a crate::queue::File),
+}
+
+impl File {
+    fn kind(&self) -> Result<Kind<'_>, Invalid> {
+        let kinds = [
+            ("delay", self.delay.as_ref().map(Kind::Delay)),
+            ("crossing", self.crossing.as_ref().map(Kind::Crossing)),
+            ("flows", self.flows.as_ref().map(Kind::Flows)),
+            ("queue", self.queue.as_ref().map(Kind::Queue)),
+        ];
+        let mut given = kinds.into_iter().filter_map(|(key, kind)| Some((key, kind?)));
+        let Some((_, kind)) = given.next() else {
+            let problem =
+                "missing: expected [[delay.workloads]] and [[delay.methods]], or the same of crossing, flows or queue";
+            return Err(Invalid::new("delay", problem));
+        };
+        match given.next() {
+            Some((key, _)) => Err(Invalid::new(key, "only one of delay, crossing, flows and queue")),
+            None => Ok(kind),
+        }
+    }
 }
 
 impl Definition {
@@ -177,25 +209,14 @@ impl Definition {
             return Err(Invalid::new("quick.share", format!("{share}: expected above 0 and up to 1")));
         }
         file.tolerance.check().map_err(|error| error.within("tolerance"))?;
-        let resolve = |share| match (&file.delay, &file.crossing, &file.flows) {
-            (Some(kind), None, None) => {
-                Delay::new(kind, share).map(Experiment::Delay).map_err(|error| error.within("delay"))
-            }
-            (None, Some(kind), None) => {
+        let kind = file.kind()?;
+        let resolve = |share| match kind {
+            Kind::Delay(kind) => Delay::new(kind, share).map(Experiment::Delay).map_err(|error| error.within("delay")),
+            Kind::Crossing(kind) => {
                 Crossing::new(kind, share).map(Experiment::Crossing).map_err(|error| error.within("crossing"))
             }
-            (None, None, Some(kind)) => {
-                Flows::new(kind, share).map(Experiment::Flows).map_err(|error| error.within("flows"))
-            }
-            (None, None, None) => {
-                let problem =
-                    "missing: expected [[delay.workloads]] and [[delay.methods]], or the same of crossing or flows";
-                Err(Invalid::new("delay", problem))
-            }
-            (delay, ..) => {
-                let key = if delay.is_some() && file.crossing.is_some() { "crossing" } else { "flows" };
-                Err(Invalid::new(key, "only one of delay, crossing and flows"))
-            }
+            Kind::Flows(kind) => Flows::new(kind, share).map(Experiment::Flows).map_err(|error| error.within("flows")),
+            Kind::Queue(kind) => Queue::new(kind, share).map(Experiment::Queue).map_err(|error| error.within("queue")),
         };
         Ok(Self {
             full: resolve(1.0)?,

@@ -2,6 +2,7 @@ use crate::case::{Case, Measurement, Shown};
 use crate::crossing::Crossing;
 use crate::delay::Delay;
 use crate::flows::Flows;
+use crate::queue::Queue;
 
 /// An experiment of one of the kinds there are. A new kind answers the same four questions.
 #[derive(Clone, Debug)]
@@ -12,6 +13,8 @@ pub enum Experiment {
     Crossing(Crossing),
     /// How long does each flow's way take, between two points?
     Flows(Flows),
+    /// Who built a queue?
+    Queue(Queue),
 }
 
 impl Experiment {
@@ -21,6 +24,7 @@ impl Experiment {
             Self::Delay(delay) => delay.cases(),
             Self::Crossing(crossing) => crossing.cases(),
             Self::Flows(flows) => flows.cases(),
+            Self::Queue(queue) => queue.cases(),
         }
     }
 
@@ -31,6 +35,7 @@ impl Experiment {
             Self::Delay(delay) => delay.run(cases, seed),
             Self::Crossing(crossing) => crossing.run(cases, seed),
             Self::Flows(flows) => flows.run(cases, seed),
+            Self::Queue(queue) => queue.run(cases, seed),
         }
     }
 
@@ -40,6 +45,7 @@ impl Experiment {
             Self::Delay(_) => crate::delay::SHOWN,
             Self::Crossing(_) => crate::crossing::SHOWN,
             Self::Flows(_) => crate::flows::SHOWN,
+            Self::Queue(_) => crate::queue::SHOWN,
         }
     }
 }

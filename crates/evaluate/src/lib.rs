@@ -49,6 +49,8 @@ mod grid;
 pub mod crossing;
 // Delays of flows between two points.
 pub mod flows;
+// Who built a queue.
+pub mod queue;
 // Every case and seed, on all cores.
 pub mod run;
 // What the runs say together.

@@ -5,8 +5,9 @@ use dwell_evaluate::record::Results;
 use dwell_evaluate::{Scale, label};
 use std::io::{self, Write};
 
-// Experiments whose errors are relative; those whose errors are of many flows.
+// Experiments whose errors are relative; those whose errors are of many flows; those on queues.
 mod flows;
+mod queue;
 mod relative;
 
 /// Fewest standard errors that count as biased.
@@ -25,6 +26,9 @@ pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
     }
     if results.summaries.iter().any(|summary| summary.quantity == flows::MARK) {
         return flows::write(&cases, to);
+    }
+    if results.summaries.iter().any(|summary| summary.quantity == queue::MARK) {
+        return queue::write(&cases, to);
     }
     let mut workload = None;
     for case in &cases {

@@ -7,7 +7,7 @@ use crate::value::Invalid;
 
 // The streams of a definition.
 mod workload;
-pub(crate) use workload::DelaysEntry;
+pub(crate) use workload::{DelaysEntry, milliseconds};
 use workload::{Stream, WorkloadEntry};
 // The methods of a definition, and the only place where meters are made.
 mod method;

@@ -77,7 +77,7 @@ pub(super) struct Stream {
 }
 
 /// Milliseconds to nanoseconds, rounded; what is out of range becomes the nearest that is not.
-pub(super) fn milliseconds(ms: f64) -> Nanos {
+pub(crate) fn milliseconds(ms: f64) -> Nanos {
     Nanos::new((ms * 1e6).round() as i64)
 }
 
