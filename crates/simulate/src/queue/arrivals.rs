@@ -1,22 +1,29 @@
 //! What arrives at the queue: packets of the background and of bursts, in order.
 
-use super::{Background, Bursts, Settings};
+use super::{Background, Bursts, Settings, SettingsError};
 use crate::chance::Chance;
 use dwell_types::{FlowId, hash};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// A packet that comes to the queue; `at` in nanoseconds since the stream's start.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Arrival {
-    pub(super) at: f64,
-    pub(super) flow: FlowId,
-    pub(super) bytes: u32,
+/// A packet that comes to the queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arrival {
+    /// Which one it is.
+    pub number: u64,
+    /// Nanoseconds since the stream's start.
+    pub at: f64,
+    /// Which flow it belongs to.
+    pub flow: FlowId,
+    /// Its length.
+    pub bytes: u32,
+    /// Whether it belongs to a burst, not to the background.
+    pub is_burst: bool,
 }
 
 /// Packets in the order of arrival, without end.
 #[derive(Clone, Debug)]
-pub(super) struct Arrivals {
+pub struct Arrivals {
     background: Background,
     /// Nanoseconds from one packet of the background to the next.
     gap: f64,
@@ -28,6 +35,7 @@ pub(super) struct Arrivals {
     /// Numbers flows and hides the order.
     ids: u64,
     begun: u64,
+    arrived: u64,
     chance: Chance,
 }
 
@@ -66,8 +74,9 @@ impl PartialEq for LargeFlow {
 impl Eq for LargeFlow {}
 
 impl Arrivals {
-    /// Of settings that are checked.
-    pub(super) fn new(settings: &Settings, seed: u64) -> Self {
+    /// What arrives by these settings and this seed.
+    pub fn new(settings: &Settings, seed: u64) -> Result<Self, SettingsError> {
+        settings.check()?;
         let mut chance = Chance::new(seed, u64::from_le_bytes(*b"arrivals"));
         let background = settings.background.clone();
         let mean_bytes = f64::from(background.packet_bytes.start() + background.packet_bytes.end()) / 2.0;
@@ -79,12 +88,13 @@ impl Arrivals {
             bursting: BinaryHeap::new(),
             ids: chance.bits(),
             begun: 0,
+            arrived: 0,
             background,
             chance,
         };
         all.active = (0..all.background.flows).map(|_| all.begin_small()).collect();
         all.await_burst(0.0);
-        all
+        Ok(all)
     }
 
     fn id(&mut self) -> u64 {
@@ -125,7 +135,7 @@ impl Arrivals {
         let SmallFlow { id, packets_left } = self.active[number];
         self.active[number] =
             if packets_left > 1 { SmallFlow { id, packets_left: packets_left - 1 } } else { self.begin_small() };
-        Arrival { at, flow: id, bytes }
+        Arrival { number: 0, at, flow: id, bytes, is_burst: false }
     }
 
     /// The next packet of the burst whose turn it is.
@@ -137,10 +147,11 @@ impl Arrivals {
         if bytes_left >= 1.0 {
             self.bursting.push(Reverse(LargeFlow { at, bytes_left, ..flow }));
         }
-        Some(Arrival { at: flow.at, flow: FlowId(hash::word(self.ids, flow.number)), bytes: bytes as u32 })
+        let id = FlowId(hash::word(self.ids, flow.number));
+        Some(Arrival { number: 0, at: flow.at, flow: id, bytes: bytes as u32, is_burst: true })
     }
 
-    pub(super) fn next(&mut self) -> Arrival {
+    fn next_of_any(&mut self) -> Arrival {
         loop {
             let large = self.bursting.peek().map_or(f64::INFINITY, |Reverse(flow)| flow.at);
             if self.next[1] <= self.next[0].min(large) {
@@ -151,5 +162,15 @@ impl Arrivals {
                 return arrival;
             }
         }
+    }
+}
+
+impl Iterator for Arrivals {
+    type Item = Arrival;
+
+    fn next(&mut self) -> Option<Arrival> {
+        let arrival = self.next_of_any();
+        self.arrived += 1;
+        Some(Arrival { number: self.arrived, ..arrival })
     }
 }
