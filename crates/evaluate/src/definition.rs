@@ -5,6 +5,7 @@ use crate::delay::Delay;
 use crate::experiment::Experiment;
 use crate::flows::Flows;
 use crate::queue::Queue;
+use crate::queue::control::Control;
 use crate::value::Invalid;
 use serde::Deserialize;
 use std::fmt;
@@ -145,6 +146,7 @@ struct File {
     crossing: Option<crate::crossing::File>,
     flows: Option<crate::flows::File>,
     queue: Option<crate::queue::File>,
+    control: Option<crate::queue::control::File>,
 }
 
 /// The one table of a file that is there.
@@ -154,6 +156,7 @@ enum Kind<'a> {
     Crossing(&'a crate::crossing::File),
     Flows(&'a crate::flows::File),
     Queue(&'a crate::queue::File),
+    Control(&'a crate::queue::control::File),
 }
 
 impl File {
@@ -163,15 +166,15 @@ impl File {
             ("crossing", self.crossing.as_ref().map(Kind::Crossing)),
             ("flows", self.flows.as_ref().map(Kind::Flows)),
             ("queue", self.queue.as_ref().map(Kind::Queue)),
+            ("control", self.control.as_ref().map(Kind::Control)),
         ];
         let mut given = kinds.into_iter().filter_map(|(key, kind)| Some((key, kind?)));
         let Some((_, kind)) = given.next() else {
-            let problem =
-                "missing: expected [[delay.workloads]] and [[delay.methods]], or the same of crossing, flows or queue";
+            let problem = "missing: expected [[delay.workloads]] and [[delay.methods]], or the same of crossing, flows, queue or control";
             return Err(Invalid::new("delay", problem));
         };
         match given.next() {
-            Some((key, _)) => Err(Invalid::new(key, "only one of delay, crossing, flows and queue")),
+            Some((key, _)) => Err(Invalid::new(key, "only one of delay, crossing, flows, queue and control")),
             None => Ok(kind),
         }
     }
@@ -217,6 +220,9 @@ impl Definition {
             }
             Kind::Flows(kind) => Flows::new(kind, share).map(Experiment::Flows).map_err(|error| error.within("flows")),
             Kind::Queue(kind) => Queue::new(kind, share).map(Experiment::Queue).map_err(|error| error.within("queue")),
+            Kind::Control(kind) => {
+                Control::new(kind, share).map(Experiment::Control).map_err(|error| error.within("control"))
+            }
         };
         Ok(Self {
             full: resolve(1.0)?,

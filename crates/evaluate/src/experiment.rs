@@ -3,6 +3,7 @@ use crate::crossing::Crossing;
 use crate::delay::Delay;
 use crate::flows::Flows;
 use crate::queue::Queue;
+use crate::queue::control::Control;
 
 /// An experiment of one of the kinds there are. A new kind answers the same four questions.
 #[derive(Clone, Debug)]
@@ -15,6 +16,8 @@ pub enum Experiment {
     Flows(Flows),
     /// Who built a queue?
     Queue(Queue),
+    /// What is to be done about that?
+    Control(Control),
 }
 
 impl Experiment {
@@ -25,6 +28,7 @@ impl Experiment {
             Self::Crossing(crossing) => crossing.cases(),
             Self::Flows(flows) => flows.cases(),
             Self::Queue(queue) => queue.cases(),
+            Self::Control(control) => control.cases(),
         }
     }
 
@@ -36,6 +40,7 @@ impl Experiment {
             Self::Crossing(crossing) => crossing.run(cases, seed),
             Self::Flows(flows) => flows.run(cases, seed),
             Self::Queue(queue) => queue.run(cases, seed),
+            Self::Control(control) => control.run(cases, seed),
         }
     }
 
@@ -46,6 +51,7 @@ impl Experiment {
             Self::Crossing(_) => crate::crossing::SHOWN,
             Self::Flows(_) => crate::flows::SHOWN,
             Self::Queue(_) => crate::queue::SHOWN,
+            Self::Control(_) => crate::queue::control::SHOWN,
         }
     }
 }

@@ -49,7 +49,7 @@ mod grid;
 pub mod crossing;
 // Delays of flows between two points.
 pub mod flows;
-// Who built a queue.
+// Who built a queue, and what to do about that.
 pub mod queue;
 // Every case and seed, on all cores.
 pub mod run;

@@ -5,7 +5,8 @@ use dwell_evaluate::record::Results;
 use dwell_evaluate::{Scale, label};
 use std::io::{self, Write};
 
-// Experiments whose errors are relative; those whose errors are of many flows; those on queues.
+// Experiments whose errors are relative; those whose errors are of many flows; those on queues, and on what is done about them.
+mod control;
 mod flows;
 mod queue;
 mod relative;
@@ -29,6 +30,9 @@ pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
     }
     if results.summaries.iter().any(|summary| summary.quantity == queue::MARK) {
         return queue::write(&cases, to);
+    }
+    if results.summaries.iter().any(|summary| summary.quantity == control::MARK) {
+        return control::write(&cases, to);
     }
     let mut workload = None;
     for case in &cases {

@@ -100,6 +100,6 @@ fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-fn value(quantity: &str, estimate: Option<f64>) -> Measurement {
+pub(super) fn value(quantity: &str, estimate: Option<f64>) -> Measurement {
     Measurement { quantity: quantity.to_owned(), scale: Scale::Value, truth: None, estimate, interval: None }
 }

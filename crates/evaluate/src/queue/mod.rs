@@ -12,6 +12,8 @@ mod method;
 use method::{Configuration, MethodEntry};
 // One stream of departures through many sketches.
 mod measure;
+// What to do about it.
+pub mod control;
 
 /// The tables `[[queue.workloads]]` and `[[queue.methods]]`.
 pub(crate) type File = Tables<WorkloadEntry, MethodEntry>;

@@ -4,7 +4,7 @@ use super::{Background, Bursts, Settings, SettingsError};
 use crate::chance::Chance;
 use dwell_types::{FlowId, hash};
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// A packet that comes to the queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,6 +32,8 @@ pub struct Arrivals {
     /// When the next packet of the background and the next burst come.
     next: [f64; 2],
     bursting: BinaryHeap<Reverse<LargeFlow>>,
+    /// Large flows whose senders were told to slow down.
+    slowed: BTreeMap<FlowId, Slowed>,
     /// Numbers flows and hides the order.
     ids: u64,
     begun: u64,
@@ -43,6 +45,13 @@ pub struct Arrivals {
 struct SmallFlow {
     id: FlowId,
     packets_left: u32,
+}
+
+/// How much longer than it would a sender takes from one packet to the next, and when that last became more.
+#[derive(Clone, Copy, Debug)]
+struct Slowed {
+    factor: f64,
+    at: f64,
 }
 
 /// A flow of a burst, by when its next packet comes; of equal times, the flow that began first.
@@ -86,6 +95,7 @@ impl Arrivals {
             bursts: settings.bursts.clone(),
             next: [0.0, f64::INFINITY],
             bursting: BinaryHeap::new(),
+            slowed: BTreeMap::new(),
             ids: chance.bits(),
             begun: 0,
             arrived: 0,
@@ -142,13 +152,28 @@ impl Arrivals {
     fn next_large(&mut self) -> Option<Arrival> {
         let bursts = self.bursts.as_ref()?;
         let Reverse(flow) = self.bursting.pop()?;
+        let id = FlowId(hash::word(self.ids, flow.number));
         let bytes = f64::from(bursts.packet_bytes).min(flow.bytes_left).max(1.0);
-        let (at, bytes_left) = (flow.at + bytes * 8e9 / bursts.rate, flow.bytes_left - bytes);
+        let factor = self.slowed.get(&id).map_or(1.0, |slowed| slowed.factor);
+        let (at, bytes_left) = (flow.at + bytes * 8e9 / bursts.rate * factor, flow.bytes_left - bytes);
         if bytes_left >= 1.0 {
             self.bursting.push(Reverse(LargeFlow { at, bytes_left, ..flow }));
+        } else {
+            self.slowed.remove(&id);
         }
-        let id = FlowId(hash::word(self.ids, flow.number));
         Some(Arrival { number: 0, at: flow.at, flow: id, bytes: bytes as u32, is_burst: true })
+    }
+
+    /// A sender hears, at a moment, that its flow builds a queue: if it is one of a burst it halves its rate, at most once in a round trip, until its flow ends.
+    pub fn slow_down(&mut self, flow: FlowId, at: f64, round_trip: f64) {
+        let is_of = |Reverse(large): &Reverse<LargeFlow>| FlowId(hash::word(self.ids, large.number)) == flow;
+        if !self.bursting.iter().any(is_of) {
+            return;
+        }
+        let slowed = self.slowed.entry(flow).or_insert(Slowed { factor: 1.0, at: f64::NEG_INFINITY });
+        if at >= slowed.at + round_trip {
+            *slowed = Slowed { factor: 2.0 * slowed.factor, at };
+        }
     }
 
     fn next_of_any(&mut self) -> Arrival {

@@ -84,6 +84,16 @@ impl Queue {
         self.queue_bytes
     }
 
+    /// Drops the packet at a place among those that wait, from 0 to below 1, if it is of this flow: its bytes. Of queues that are first in, first out.
+    pub fn drop_of(&mut self, place: f64, flow: FlowId) -> Option<u32> {
+        let Waiting::Fifo(entries) = &mut self.waiting else { return None };
+        let at = (place * entries.len() as f64) as usize;
+        entries.get(at).filter(|entry| entry.flow == flow)?;
+        let Entry { bytes, .. } = entries.remove(at)?;
+        self.remove(flow, bytes);
+        Some(bytes)
+    }
+
     /// When a moment is.
     pub(super) fn time(&self, at: f64) -> Timestamp {
         self.start + Nanos::new(at as i64)
