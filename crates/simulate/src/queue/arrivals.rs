@@ -2,7 +2,7 @@
 
 use super::{Background, Bursts, Settings, SettingsError};
 use crate::chance::Chance;
-use dwell_types::{FlowId, hash};
+use dwell_types::{FlowId, Nanos, Timestamp, hash};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -19,6 +19,13 @@ pub struct Arrival {
     pub bytes: u32,
     /// Whether it belongs to a burst, not to the background.
     pub is_burst: bool,
+}
+
+impl Arrival {
+    /// When that is, in a stream of these settings.
+    pub fn time(&self, settings: &Settings) -> Timestamp {
+        settings.start + Nanos::new(self.at as i64)
+    }
 }
 
 /// Packets in the order of arrival, without end.

@@ -24,3 +24,6 @@ pub use buffer::{Passage, Queue};
 // What departs.
 mod passages;
 pub use passages::{Event, Passages};
+// Both as frames.
+mod frames;
+pub use frames::Frames;
