@@ -1,4 +1,4 @@
-use super::method::{Configuration, MethodName};
+use super::method::{Configuration, MethodName, ROWS};
 use crate::queue::workload::Stream;
 use dwell_simulate::queue::{Arrival, Passage, Queue};
 use dwell_sketch::conquest::{Conquest, Params};
@@ -18,7 +18,7 @@ impl Action {
         Ok(match configuration.method {
             MethodName::None => Self::Nothing,
             MethodName::Drop | MethodName::Limit | MethodName::Mark => {
-                Self::OnCulprits(Culprits::new(stream, configuration.method, parameter, seed)?)
+                Self::OnCulprits(Culprits::new(stream, configuration, seed)?)
             }
             MethodName::Red | MethodName::Choke => {
                 let has_draw = configuration.method == MethodName::Choke;
@@ -92,18 +92,23 @@ struct Known {
 }
 
 impl Culprits {
-    /// Bytes of the sketch: of the paper's promise.
+    /// Bytes of the sketch, unless its counters are given: of the paper's promise.
     const BYTES: usize = 2048;
     /// Bytes that a limited flow may send at once.
     const BUCKET: f64 = 15_000.0;
 
-    fn new(stream: &Stream, method: MethodName, weight: f64, seed: u64) -> Result<Self, String> {
-        let params = Params::budget(Self::BYTES, stream.span, seed).map_err(|error| error.to_string())?;
+    fn new(stream: &Stream, configuration: &Configuration, seed: u64) -> Result<Self, String> {
+        /// Of Count-Min, as in the paper.
+        const SNAPSHOTS: u32 = 8;
+        let params = match configuration.counters {
+            Some(counters) => Params::new(SNAPSHOTS, stream.span, counters / ROWS, seed),
+            None => Params::budget(Self::BYTES, stream.span, seed).map_err(|error| error.to_string())?,
+        };
         let sketch = Conquest::new(&Params { culprit: stream.culprit, ..params }).map_err(|error| error.to_string())?;
         Ok(Self {
             sketch,
-            method,
-            weight,
+            method: configuration.method,
+            weight: configuration.parameter.unwrap_or(0.0),
             threshold: stream.culprit.delay,
             memory: stream.span.get() as f64,
             pace: stream.settings.rate / 8e9,
