@@ -16,3 +16,5 @@ pub mod store;
 mod crossings;
 #[path = "../../crates/cli/src/events.rs"]
 mod events;
+#[path = "../../crates/cli/src/queue/sojourns.rs"]
+mod sojourns;

@@ -1,9 +1,12 @@
-//! Logs of requests and responses, and of crossings: every line is taken or refused, and a cut of the log changes no line before it.
+//! Logs of requests and responses, of crossings, and of what passed a queue: every line is taken or refused, and a cut of the log changes no line before it.
 
 use crate::crossings::Log;
 use crate::events::Events;
+use crate::sojourns::Sojourns;
 use dwell_capture::file::Stop;
-use dwell_types::{Crossing, Observation, Timestamp};
+use dwell_sketch::conquest::{Culprit, Params};
+use dwell_sketch::queue::{Method, QueueMeter, Settings};
+use dwell_types::{Crossing, Departure, Nanos, Observation, Timestamp};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
@@ -58,6 +61,61 @@ pub fn check(bytes: &[u8], cut: usize) {
     let part = &bytes[..cut.min(bytes.len())];
     assert_begins(&events(bytes), &events(part));
     assert_begins(&crossings(bytes), &crossings(part));
+}
+
+/// The lines of a log of sojourns before the first that is refused.
+fn sojourns(bytes: &[u8]) -> Vec<(Departure, String)> {
+    with_file(bytes, |path, stop| {
+        let Ok(mut log) = Sojourns::open(&path, 1, stop) else { return Vec::new() };
+        let mut seen = Vec::new();
+        while let Ok(Some(departure)) = log.next() {
+            seen.push((departure, log.flow_name()));
+        }
+        assert!(!log.is_stopped() && log.backwards() <= seen.len() as u64);
+        assert!(log.warnings().len() <= 2 && log.span.is_some() >= !seen.is_empty());
+        seen
+    })
+}
+
+/// Checks the reader of sojourns, and what is told of them: every line is counted once, and once in an episode at most.
+pub fn check_sojourns(bytes: &[u8], cut: usize) {
+    let whole = sojourns(bytes);
+    assert_begins(&whole, &sojourns(&bytes[..cut.min(bytes.len())]));
+    for (method, memory) in [(Method::Exact, 0), (Method::Auto, 40 << 10), (Method::Conquest, 24 << 10)] {
+        measure(&whole, method, memory);
+    }
+}
+
+/// What a meter of so many bytes tells of packets.
+fn measure(packets: &[(Departure, String)], method: Method, memory: usize) {
+    let longest = Nanos::new(1_000_000);
+    let culprit = Culprit { share: 0.1, delay: Nanos::new(100) };
+    let params = Params::for_queue(8 << 10, culprit, longest, 1).expect("eight kilobytes are enough");
+    let settings = Settings {
+        method,
+        memory,
+        longest,
+        params,
+        quiet: Nanos::new(1_000),
+        flows: 8,
+        top: 3,
+        has_timeline: true,
+        has_comparison: false,
+    };
+    let mut meter = QueueMeter::new(&settings).expect("the memory is enough");
+    let mut answers = 0;
+    for (departure, name) in packets {
+        answers += u64::from(meter.update(departure, || name.clone()).is_some());
+    }
+    meter.end();
+    let counts = meter.counts();
+    assert_eq!((counts.packets, counts.packets - counts.unknown), (packets.len() as u64, answers));
+    let episodes = meter.take_episodes();
+    assert!(episodes.iter().map(|episode| episode.packets).sum::<u64>() <= counts.packets);
+    for episode in &episodes {
+        assert!(episode.start <= episode.end && episode.culprits.len() <= 3);
+        assert!(episode.culprits.iter().all(|culprit| culprit.bytes <= culprit.most_bytes));
+    }
 }
 
 /// All lines of the part but the last, which may be cut, are those of the whole.

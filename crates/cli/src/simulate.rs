@@ -9,35 +9,41 @@ use dwell_capture::PcapWriter;
 use dwell_simulate::packet::{PacketWorkload, Settings};
 use dwell_types::{LinkType, Nanos};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Writes a capture of simulated traffic of which every exchange is known: TCP connections, scans and DNS on one link.
+// Packets that pass a queue.
+mod queue;
+
+/// Writes captures of simulated traffic of which everything is known: TCP connections, scans and DNS on one link; or, with --queue, packets on both sides of a queue.
 ///
 /// The same flags and seed give the same bytes anywhere.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   dwell simulate -w small.pcap --truth small.csv
-  dwell simulate -w - --traffic speed | dwell rtt - --method fridge --memory 64KiB")]
+  dwell simulate -w - --traffic speed | dwell rtt - --method fridge --memory 64KiB
+  dwell simulate --queue bursts -w in.pcap --egress out.pcap && dwell queue in.pcap out.pcap
+  dwell simulate --queue incast --discipline turns --truth - | dwell queue --sojourns -")]
 pub(crate) struct Arguments {
-    /// The capture to write: pcap with nanoseconds; - is standard output.
-    #[arg(short, long, value_name = "FILE")]
-    write: PathBuf,
-    /// Also write every exchange as CSV: match, leg, at_ns (of the response), delay_ns, since_first_ns, since_last_ns.
+    /// The capture to write: pcap with nanoseconds; - is standard output. With --queue, what arrives.
+    #[arg(short, long, value_name = "FILE", required_unless_present = "queue")]
+    write: Option<PathBuf>,
+    /// Also write every exchange as CSV: match, leg, at_ns (of the response), delay_ns, since_first_ns, since_last_ns. With --queue, every packet that departs:
+    /// arrived_ns, departed_ns, flow, bytes, as dwell queue --sojourns reads it.
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
     /// What the traffic is like.
-    #[arg(long, value_enum, default_value_t = Traffic::Small)]
+    #[arg(long, value_enum, default_value_t = Traffic::Small, conflicts_with = "queue")]
     traffic: Traffic,
     /// TCP connections, instead of the traffic's own number.
-    #[arg(long, value_name = "N", value_parser = units::whole_u32)]
+    #[arg(long, value_name = "N", value_parser = units::whole_u32, conflicts_with = "queue")]
     flows: Option<u32>,
     /// DNS queries, instead of the traffic's own number.
-    #[arg(long, value_name = "N", value_parser = units::whole_u32)]
+    #[arg(long, value_name = "N", value_parser = units::whole_u32, conflicts_with = "queue")]
     queries: Option<u32>,
     /// Time within which connections and queries begin.
-    #[arg(long, value_name = "TIME", value_parser = units::span)]
+    #[arg(long, value_name = "TIME", value_parser = units::span, conflicts_with = "queue")]
     span: Option<Nanos>,
     /// Bytes of a frame that are captured at most.
     #[arg(long, value_name = "BYTES", value_parser = units::whole_u32)]
@@ -45,6 +51,8 @@ pub(crate) struct Arguments {
     /// Seed of all that is drawn.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = units::whole::<u64>)]
     seed: u64,
+    #[command(flatten)]
+    queue: queue::QueueArguments,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -56,7 +64,17 @@ enum Traffic {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    output::check_apart([], [&arguments.write].into_iter().chain(&arguments.truth))?;
+    let outputs = arguments.write.iter().chain(&arguments.truth).chain(arguments.queue.egress());
+    output::check_apart(arguments.queue.inputs(), outputs)?;
+    match &arguments.write {
+        // Without a queue there is a capture to write.
+        Some(write) if !arguments.queue.is_asked() => exchanges(arguments, write),
+        _ => queue::run(arguments),
+    }
+}
+
+/// Writes what passes one link.
+fn exchanges(arguments: &Arguments, write: &Path) -> Result<ExitCode, Failure> {
     let mut settings = match arguments.traffic {
         Traffic::Small => Settings::small(),
         Traffic::Speed => Settings::speed(),
@@ -68,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut workload =
         PacketWorkload::new(&settings, arguments.seed).map_err(|error| Failure::Usage(error.to_string()))?;
 
-    let mut capture = PcapWriter::new(Output::file(&arguments.write)?, LinkType::ETHERNET, settings.snap_length)?;
+    let mut capture = PcapWriter::new(Output::file(write)?, LinkType::ETHERNET, settings.snap_length)?;
     let mut truth = match &arguments.truth {
         Some(path) => Some(Output::file(path)?),
         None => None,

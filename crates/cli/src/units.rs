@@ -90,6 +90,15 @@ fn split(text: &str) -> (&str, &str) {
     (text[..at].trim(), &text[at..])
 }
 
+/// A share above 0 and up to 1: `1%` or `0.01`.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+    let share = number.trim().parse::<f64>().ok().map(|number| number / scale);
+    share
+        .filter(|&share| share > 0.0 && share <= 1.0)
+        .ok_or_else(|| "expected a share above 0 and up to 1, such as 1% or 0.01".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,6 +130,16 @@ mod tests {
         }
         for text in ["", "--3s", "-", "1y"] {
             assert!(offset(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn shares() {
+        for (text, expected) in [("1%", 0.01), ("0.25", 0.25), ("100%", 1.0), (".5 %", 0.005)] {
+            assert_eq!(share(text), Ok(expected), "{text}");
+        }
+        for text in ["", "0", "-1%", "101%", "2", "few", "NaN"] {
+            assert!(share(text).is_err(), "{text}");
         }
     }
 }

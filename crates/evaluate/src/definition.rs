@@ -5,6 +5,8 @@ use crate::delay::Delay;
 use crate::experiment::Experiment;
 use crate::figure::Figure;
 use crate::flows::Flows;
+use crate::queue::Queue;
+use crate::queue::control::Control;
 use crate::ring::Ring;
 use crate::value::Invalid;
 use serde::Deserialize;
@@ -147,6 +149,8 @@ struct File {
     delay: Option<crate::delay::File>,
     crossing: Option<crate::crossing::File>,
     flows: Option<crate::flows::File>,
+    queue: Option<crate::queue::File>,
+    control: Option<crate::queue::control::File>,
     ring: Option<crate::ring::File>,
     figure: Option<Figure>,
 }
@@ -159,14 +163,16 @@ impl File {
             self.crossing.as_ref().map(|kind| ("crossing", Crossing::new(kind, share).map(Experiment::Crossing)));
         let flows = self.flows.as_ref().map(|kind| ("flows", Flows::new(kind, share).map(Experiment::Flows)));
         let ring = self.ring.as_ref().map(|kind| ("ring", Ring::new(kind, share).map(Experiment::Ring)));
-        let mut kinds = [delay, crossing, flows, ring].into_iter().flatten();
+        let queue = self.queue.as_ref().map(|kind| ("queue", Queue::new(kind, share).map(Experiment::Queue)));
+        let control = self.control.as_ref().map(|kind| ("control", Control::new(kind, share).map(Experiment::Control)));
+        let mut kinds = [delay, crossing, flows, ring, queue, control].into_iter().flatten();
         match (kinds.next(), kinds.next()) {
             (Some((name, experiment)), None) => experiment.map_err(|error| error.within(name)),
             (Some((name, _)), Some((other, _))) => {
                 Err(Invalid::new(other, format!("beside {name}: expected one kind of experiment")))
             }
             (None, _) => {
-                let problem = "missing: expected [[delay.workloads]] and [[delay.methods]], or the same of crossing, flows or ring";
+                let problem = "missing: expected [[delay.workloads]] and [[delay.methods]], or the same of crossing, flows, ring, queue or control";
                 Err(Invalid::new("delay", problem))
             }
         }

@@ -2,6 +2,8 @@ use crate::case::{Case, Measurement, Shown};
 use crate::crossing::Crossing;
 use crate::delay::Delay;
 use crate::flows::Flows;
+use crate::queue::Queue;
+use crate::queue::control::Control;
 use crate::ring::Ring;
 
 /// An experiment of one of the kinds there are. A new kind answers the same four questions.
@@ -15,6 +17,10 @@ pub enum Experiment {
     Flows(Flows),
     /// How far off is each delay that a ring of Bloom filters gives?
     Ring(Ring),
+    /// Who built a queue?
+    Queue(Queue),
+    /// What is to be done about that?
+    Control(Control),
 }
 
 impl Experiment {
@@ -25,6 +31,8 @@ impl Experiment {
             Self::Crossing(crossing) => crossing.cases(),
             Self::Flows(flows) => flows.cases(),
             Self::Ring(ring) => ring.cases(),
+            Self::Queue(queue) => queue.cases(),
+            Self::Control(control) => control.cases(),
         }
     }
 
@@ -36,6 +44,8 @@ impl Experiment {
             Self::Crossing(crossing) => crossing.run(cases, seed),
             Self::Flows(flows) => flows.run(cases, seed),
             Self::Ring(ring) => ring.run(cases, seed),
+            Self::Queue(queue) => queue.run(cases, seed),
+            Self::Control(control) => control.run(cases, seed),
         }
     }
 
@@ -46,6 +56,8 @@ impl Experiment {
             Self::Crossing(_) => crate::crossing::SHOWN,
             Self::Flows(_) => crate::flows::SHOWN,
             Self::Ring(_) => crate::ring::SHOWN,
+            Self::Queue(_) => crate::queue::SHOWN,
+            Self::Control(_) => crate::queue::control::SHOWN,
         }
     }
 }

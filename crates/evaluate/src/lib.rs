@@ -51,6 +51,8 @@ pub mod crossing;
 pub mod flows;
 // Single delays from a ring of Bloom filters.
 pub mod ring;
+// Who built a queue, and what to do about that.
+pub mod queue;
 // Every case and seed, on all cores.
 pub mod run;
 // What the runs say together.

@@ -1,8 +1,10 @@
 //! A queue is what its settings say, and its truth is what departed meanwhile.
 
-use dwell_simulate::queue::{Background, Bursts, Passage, Passages, Settings, SettingsError};
+use dwell_simulate::queue::{
+    Arrival, Background, Bursts, Discipline, Event, Passage, Passages, Settings, SettingsError,
+};
 use dwell_types::{FlowId, Nanos, Timestamp};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::RangeInclusive;
 
 fn passages(settings: &Settings) -> Vec<Passage> {
@@ -45,6 +47,96 @@ fn delays_are_those_of_the_line() {
     }
     let longest = seen.iter().map(delay).max().unwrap_or(0);
     assert!((4_000_000..8_000_000).contains(&longest), "{longest}");
+}
+
+const TURNS: Discipline = Discipline::RoundRobin { quantum: 1_500 };
+
+/// Whatever the order, the line is never idle while a packet waits, so bytes leave at the same times as they would first in, first out; a flow's packets keep
+/// their order; and what is in the queue is what came and has not departed.
+#[test]
+fn disciplines_change_the_order_and_nothing_else() {
+    let busy = |discipline| {
+        let settings = Settings { discipline, ..Settings::conquest_data_center() }.with_packets(30_000);
+        let mut stream = Passages::new(&settings, 3).expect("valid settings");
+        let (mut in_queue, mut found, mut seen) = (0, BTreeMap::new(), Vec::new());
+        while let Some(event) = stream.next_event() {
+            match event {
+                Event::Arrival(arrival, has_room) => {
+                    assert!(has_room);
+                    in_queue += u64::from(arrival.bytes);
+                    found.insert(arrival.number, in_queue);
+                }
+                Event::Departure(passage) => {
+                    in_queue -= u64::from(passage.departure.bytes);
+                    assert_eq!(found.get(&passage.number), Some(&passage.queue_bytes));
+                    seen.push(passage);
+                }
+            }
+        }
+        assert!(seen.is_sorted_by_key(|passage| passage.departure.departed));
+        let mut last: BTreeMap<FlowId, u64> = BTreeMap::new();
+        let in_order = |passage: &Passage| last.insert(passage.departure.flow, passage.number) < Some(passage.number);
+        assert!(seen.iter().all(in_order));
+        seen
+    };
+    let [fifo, priority, turns] = [Discipline::Fifo, Discipline::Priority, TURNS].map(busy);
+    assert!(fifo.is_sorted_by_key(|passage| passage.number) && !priority.is_sorted_by_key(|passage| passage.number));
+    // Where the queue is empty, everything has left that came: the same under all disciplines, as long as all have got there.
+    let alone = |seen: &[Passage]| {
+        let is_alone = |passage: &&Passage| passage.queue_bytes == u64::from(passage.departure.bytes);
+        let numbers = seen.iter().filter(is_alone).map(|passage| passage.number);
+        numbers.filter(|&number| number < 20_000).collect::<HashSet<u64>>()
+    };
+    assert!(alone(&fifo).len() > 1_000 && alone(&fifo) == alone(&priority) && alone(&fifo) == alone(&turns));
+    // Small flows wait for the packet on the line at most, or for a turn of everybody else.
+    let longest_small =
+        |seen: &[Passage]| seen.iter().filter(|passage| !passage.is_burst).map(delay).max().unwrap_or(0);
+    assert!(longest_small(&fifo) > 1_000_000);
+    assert!(longest_small(&priority) < 20_000, "{}", longest_small(&priority));
+    assert!(longest_small(&turns) < longest_small(&fifo) / 4, "{}", longest_small(&turns));
+}
+
+/// Flows that always have something to send share the line by bytes, whatever the lengths of their packets; one that seldom does pays nothing for that.
+#[test]
+fn turns_share_by_bytes() {
+    let flows = [(1, 1_500), (2, 300), (3, 64)];
+    let all = (0..6_000u64).flat_map(|_| flows);
+    let arrivals = (0u64..).zip(all).map(|(number, (flow, bytes))| Arrival {
+        number,
+        at: 0.0,
+        flow: FlowId(flow),
+        bytes,
+        is_burst: false,
+    });
+    let settings = Settings { discipline: TURNS, ..Settings::conquest_data_center() }.with_packets(2_000);
+    let mut sent: BTreeMap<u64, i64> = BTreeMap::new();
+    let seen = Passages::of(arrivals, &settings).expect("valid settings");
+    seen.for_each(|passage| *sent.entry(passage.departure.flow.0).or_default() += i64::from(passage.departure.bytes));
+    let (least, most) = (sent.values().min(), sent.values().max());
+    assert!(sent.len() == 3 && most.zip(least).is_some_and(|(most, least)| most - least <= 2 * 1_500), "{sent:?}");
+}
+
+/// What is given passes as it comes, and the stream ends when all has left.
+#[test]
+fn a_log_of_arrivals_is_fed() {
+    let arrival = |number: u64| Arrival {
+        number,
+        at: number as f64 * 100.0,
+        flow: FlowId(number % 3),
+        bytes: 1_000,
+        is_burst: false,
+    };
+    let settings = Settings { rate: 8e9, buffer_bytes: Some(3_000), ..Settings::conquest_data_center() };
+    let mut stream = Passages::of((0..100).map(arrival), &settings).expect("valid settings");
+    let seen: Vec<Passage> = stream.by_ref().collect();
+    // A packet takes 1 µs, in which ten come; three have room.
+    assert_eq!((seen.len() as u64 + stream.dropped(), seen.len()), (100, 12));
+    let departed: Vec<i64> = seen.iter().map(|passage| passage.departure.departed.as_nanos()).collect();
+    assert_eq!(departed, (1..=12).map(|packet| packet * 1_000).collect::<Vec<_>>());
+    assert_eq!(
+        (delay(&seen[0]), seen[0].queue_bytes, delay(&seen[2]), seen[2].queue_bytes),
+        (1_000, 1_000, 2_800, 3_000)
+    );
 }
 
 #[test]
@@ -90,6 +182,7 @@ fn what_cannot_be_is_refused() {
     let small = base().background;
     let cases = [
         (Settings { rate: 0.0, ..base() }, SettingsError::Rate(0.0)),
+        (Settings { discipline: Discipline::RoundRobin { quantum: 0 }, ..base() }, SettingsError::Quantum(0)),
         (background(Background { rate: 1e14, ..small.clone() }), SettingsError::Rate(1e14)),
         (background(Background { flows: 0, ..small.clone() }), SettingsError::Flows(0)),
         (background(Background { flow_packets: (0, 1.0), ..small.clone() }), SettingsError::Sizes),

@@ -1,7 +1,7 @@
 //! Snapshots of a queue against what they are defined as, against what truly departed, and against what was in a simulated queue.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
-use dwell_simulate::queue::{Passages, Settings};
+use dwell_simulate::queue::{Background, Discipline, Passages, Settings};
 use dwell_sketch::conquest::{
     Cleaning, Conquest, ConquestError, Counter, Counts, Culprit, Exact, Params, Queued, Rule, Unit,
 };
@@ -406,4 +406,41 @@ fn incast_shows_by_destination() {
     let by_destination =
         score(&settings, &params, |departure| if departure.bytes == 1_500 { FlowId(0) } else { departure.flow });
     assert!(by_destination.precision > 0.99 && by_destination.recall > 0.99, "{by_destination:?}");
+}
+
+/// With strict priority bursts wait for as long as small flows leave them no room, and with turns for each other: groups of windows reach back there, one group
+/// does not [conquest §8].
+#[test]
+fn groups_follow_delays_that_one_group_cannot() {
+    let base = Settings::conquest_data_center();
+    let busy = Background { rate: 6e9, ..base.background.clone() };
+    let priority = Settings { discipline: Discipline::Priority, background: busy, ..base.clone() };
+    let turns = Settings { discipline: Discipline::RoundRobin { quantum: 1_500 }, ..base };
+    for settings in [priority.with_packets(500_000), turns.with_packets(500_000)] {
+        let counter = Counter::CountMin { rows: 4, columns: 256, is_conservative: true };
+        let one = Params { counter, ..paper_params(8, 256, Rule::Interpolated) };
+        let windows = [100, 800, 6_400].map(|micros| Nanos::new(1_000 * micros)).to_vec();
+        let groups = Params { windows, snapshots: 9, ..one.clone() };
+        let mut exact = Exact::new(Nanos::from_secs(1), Unit::Bytes, one.culprit);
+        let [mut one, mut groups] = [one, groups].map(|params| Conquest::new(&params).unwrap());
+        let (mut packets, mut known_to_one, mut known, mut errors) = (0.0, 0.0, 0.0, [0.0; 3]);
+        for passage in Passages::new(&settings, 1).unwrap() {
+            let departure = passage.departure;
+            let truth = exact.update(&departure).unwrap();
+            let [one, groups] = [&mut one, &mut groups].map(|sketch| sketch.update(&departure).unwrap());
+            if departure.departed - departure.arrived.unwrap() > SPAN && truth.is_complete {
+                packets += 1.0;
+                known_to_one += f64::from(u8::from(one.is_complete));
+                known += f64::from(u8::from(groups.is_complete));
+                let off = |found: u64, truth: u64| (found as f64 / truth as f64 - 1.0).abs();
+                errors[0] += off(groups.queue_size, truth.queue_size);
+                errors[1] += off(groups.flow_size, truth.flow_size);
+                errors[2] += off(one.flow_size, truth.flow_size);
+            }
+        }
+        assert!(packets > 1_000.0 && known == packets, "{known} of {packets}");
+        assert!(known_to_one == 0.0, "{known_to_one} of {packets}");
+        let [queue, flow, of_one] = errors.map(|sum| sum / packets);
+        assert!(queue < 0.01 && flow < 0.08 && of_one > 3.0 * flow, "{queue} {flow} {of_one}");
+    }
 }

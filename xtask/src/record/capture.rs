@@ -1,6 +1,7 @@
 //! The capture itself: tcpdump at a point, and the file that it leaves.
 
 use super::host::{MIDDLE, SERVER, command, run};
+use super::token_bucket::BUCKET;
 use anyhow::{Context, Result, bail, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -16,6 +17,10 @@ pub(crate) enum Point {
     Middle,
     /// The server's own interface.
     Server,
+    /// Before the token bucket.
+    Ingress,
+    /// Behind it.
+    Egress,
 }
 
 impl Point {
@@ -24,6 +29,8 @@ impl Point {
         match self {
             Self::Middle => (MIDDLE, "point-far"),
             Self::Server => (SERVER, "lan"),
+            Self::Ingress => (BUCKET, "ingress"),
+            Self::Egress => (BUCKET, "egress"),
         }
     }
 }

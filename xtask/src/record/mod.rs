@@ -3,7 +3,7 @@
 //! A frame's way through these files: [`host`] (network namespaces) → [`traffic`] (real servers and clients) → [`mod@line`]
 //! (the delay line, which follows [`plan`] and [`queue`] and knows frames by [`headers`]) with [`capture`] (tcpdump) in its
 //! middle. Then [`truth`] pairs what the line logged, [`log`] writes it, [`verify`] holds it against the capture and tshark,
-//! and [`readme`] says what came out; of captures at two points, [`one_way`] does all of that. Needs root, and the Debian packages listed in `testdata/README.md`.
+//! and [`readme`] says what came out; of captures at two points, [`one_way`] does all of that. [`token_bucket`] stands alone. Needs root, and the Debian packages listed in `testdata/README.md`.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
@@ -26,6 +26,7 @@ mod queue;
 mod capture;
 mod log;
 mod one_way;
+mod token_bucket;
 mod truth;
 // Whether it is right, and what it is.
 mod readme;
@@ -188,13 +189,17 @@ fn recordings() -> Vec<Recording> {
 /// Makes the named recordings, or all.
 pub(crate) fn run(names: &[String]) -> Result<()> {
     let recordings = recordings();
-    if let Some(unknown) = names.iter().find(|name| recordings.iter().all(|r| r.name != name.as_str())) {
-        let known: Vec<_> = recordings.iter().map(|r| r.name).collect();
+    let known: Vec<_> = recordings.iter().map(|r| r.name).chain([token_bucket::NAME]).collect();
+    if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
         bail!("no recording is called {unknown}; there are {}", known.join(", "));
     }
     let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata");
-    for recording in recordings.iter().filter(|r| names.is_empty() || names.iter().any(|name| name == r.name)) {
+    let is_asked = |known: &str| names.is_empty() || names.iter().any(|name| name == known);
+    for recording in recordings.iter().filter(|recording| is_asked(recording.name)) {
         record(recording, &testdata).with_context(|| format!("recording {}", recording.name))?;
+    }
+    if is_asked(token_bucket::NAME) {
+        token_bucket::record(&testdata).with_context(|| format!("recording {}", token_bucket::NAME))?;
     }
     sums(&testdata)
 }
@@ -339,6 +344,7 @@ mod tests {
                 assert!(sums.lines().any(|line| line.contains(&part)), "{part} has no sum");
             }
         }
+        assert!(sums.contains("  queue/egress.pcap.xz\n"), "the token bucket has no sum");
         let check = format!("cd '{}' && sha256sum --quiet -c SHA256SUMS", testdata().display());
         host::output("sh", &["-c", &check]).unwrap();
     }

@@ -5,8 +5,11 @@ use dwell_evaluate::record::Results;
 use dwell_evaluate::{Scale, label};
 use std::io::{self, Write};
 
-// Experiments whose errors are relative; those whose errors are of many flows; those on rings of Bloom filters.
+// Experiments whose errors are relative; those whose errors are of many flows; those on queues, on what is done about them, and on rings of Bloom
+// filters.
+mod control;
 mod flows;
+mod queue;
 mod relative;
 mod ring;
 
@@ -29,6 +32,12 @@ pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
     }
     if results.summaries.iter().any(|summary| summary.quantity == ring::MARK) {
         return ring::write(&cases, to);
+    }
+    if results.summaries.iter().any(|summary| summary.quantity == queue::MARK) {
+        return queue::write(&cases, to);
+    }
+    if results.summaries.iter().any(|summary| summary.quantity == control::MARK) {
+        return control::write(&cases, to);
     }
     let mut workload = None;
     for case in &cases {
@@ -54,6 +63,16 @@ fn cases(summaries: &[Summary]) -> Vec<CaseSummaries<'_>> {
     let same =
         |a: &Summary, b: &Summary| (&a.workload, &a.method, &a.parameters) == (&b.workload, &b.method, &b.parameters);
     summaries.chunk_by(same).map(|case| case.iter().collect()).collect()
+}
+
+/// What a quantity is on average.
+fn mean(case: &CaseSummaries<'_>, quantity: &str) -> Option<f64> {
+    case.iter().find(|summary| summary.quantity == quantity).and_then(|summary| summary.mean)
+}
+
+/// What there is not.
+fn dash() -> String {
+    "–".to_owned()
 }
 
 fn name(case: &CaseSummaries<'_>) -> String {
@@ -98,7 +117,7 @@ fn line(case: &CaseSummaries<'_>, width: usize, to: &mut impl Write) -> io::Resu
         if is_largest(s) {
             write!(to, "  {median:>6} {rms:>6} {ten:>6}")?;
         } else {
-            let share = s.covered.map_or_else(|| "–".to_owned(), |share| format!("{:.0}%", share * 100.0));
+            let share = s.covered.map_or_else(dash, |share| format!("{:.0}%", share * 100.0));
             write!(to, "  {median:>6} {:>6} {share:>6}", number(s.mean, true))?;
         }
     }
@@ -111,7 +130,7 @@ fn line(case: &CaseSummaries<'_>, width: usize, to: &mut impl Write) -> io::Resu
 
 /// `.021`, `1.32`, a dash for what there is not.
 fn number(value: Option<f64>, signed: bool) -> String {
-    let Some(value) = value else { return "–".to_owned() };
+    let Some(value) = value else { return dash() };
     let text = if signed { format!("{value:+.3}") } else { format!("{value:.3}") };
     match text.replacen("0.", ".", 1) {
         short if value.abs() < 1.0 && text.trim_start_matches(['+', '-']).starts_with("0.") => short,

@@ -38,8 +38,8 @@ pub(crate) struct Arguments {
     /// A packet that waits at least so long makes an episode of congestion.
     #[arg(long, value_name = "TIME", value_parser = units::span, default_value = "1ms", help_heading = "What is measured")]
     pub(super) threshold: Nanos,
-    /// A flow that takes more than so many percent of the queue is a culprit.
-    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "1", help_heading = "What is measured")]
+    /// A flow that takes more than this of the queue is a culprit: 1% or 0.01.
+    #[arg(long, value_name = "SHARE", value_parser = units::share, default_value = "1%", help_heading = "What is measured")]
     pub(super) share: f64,
     /// An episode is over when no packet has waited for the threshold for longer than this.
     #[arg(long, value_name = "TIME", value_parser = units::span, default_value = "10ms", help_heading = "What is measured")]
@@ -170,13 +170,6 @@ pub(super) enum Format {
     Jsonl,
     /// One row for each episode and each of its culprits.
     Csv,
-}
-
-/// A part of all, as a share.
-fn percent(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
-    let share = number.map(|percent| percent / 100.0).filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| "expected a number of percent from 0 to 100".to_owned())
 }
 
 impl Method {
@@ -335,21 +328,6 @@ impl Arguments {
             Some(CounterChoice::Cms) => Counter::CountMin { rows, columns, is_conservative: false },
             Some(CounterChoice::CmsConservative) => Counter::CountMin { rows, columns, is_conservative: true },
             None => Counter::CountMin { rows, columns, is_conservative },
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percents() {
-        for (text, share) in [("1", 0.01), ("2.5%", 0.025), ("0", 0.0), ("100 %", 1.0)] {
-            assert_eq!(percent(text), Ok(share), "{text}");
-        }
-        for text in ["", "-1", "101", "half", "NaN"] {
-            assert!(percent(text).is_err(), "{text}");
         }
     }
 }

@@ -2,9 +2,9 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use super::{share, units};
 use crate::Failure;
 use crate::output::Output;
+use crate::units::{self, share};
 use clap::{ArgGroup, Args};
 use dwell_sketch::lda::{Expected, Params};
 use dwell_types::Nanos;

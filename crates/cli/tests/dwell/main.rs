@@ -19,6 +19,7 @@ mod events;
 mod owd;
 // Both sides of a queue.
 mod queue;
+mod queue_simulated;
 // Networks.
 mod net;
 // Every method on one capture.

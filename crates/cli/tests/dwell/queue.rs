@@ -218,6 +218,61 @@ fn a_recorded_queue_is_true() {
     );
 }
 
+/// Rows of whole numbers of a committed table.
+fn table(name: &str) -> Vec<Vec<i64>> {
+    let mut rows = csv::Reader::from_path(testdata(name)).unwrap();
+    rows.records().map(|row| row.unwrap().iter().map(|field| field.parse().unwrap()).collect()).collect()
+}
+
+/// A token bucket of Linux, 8 Mbit/s: every burst makes an episode and is named first in it, nobody else makes one, and what waits by the captures is what
+/// the kernel says.
+#[test]
+fn a_token_bucket_names_who_burst() {
+    let folder = tempfile::tempdir().unwrap();
+    let [ingress, egress] = ["ingress", "egress"].map(|name| testdata(&format!("queue/{name}.pcap.xz")));
+    // 20 kB of a connection wait for 20 ms, 60 datagrams for 60.
+    let what = ["--threshold", "30ms", "--quiet", "100ms", "--format", "json", "--per-packet", "packets.csv"];
+    let report = dwell_in(folder.path(), &[&["queue", &ingress, &egress][..], &what].concat()).ok().json();
+    assert_conserved(&report);
+    let bursts = table("queue/truth.csv");
+    let episodes = report["episodes"].as_array().unwrap();
+    assert_eq!(episodes.len(), bursts.len());
+    for (episode, burst) in episodes.iter().zip(&bursts) {
+        // It begins when the bucket has held a packet for 30 ms.
+        let since = episode["start_ns"].as_i64().unwrap() - burst[0];
+        assert!((30_000_000..60_000_000).contains(&since), "{since}");
+        let culprit = &episode["culprits"][0];
+        assert!(
+            culprit["flow"].as_str().unwrap().contains(&format!(":{} → 10.31.0.1:7001 udp", burst[2])),
+            "{culprit}"
+        );
+        assert!(culprit["peak_share"].as_f64() > Some(0.8), "{culprit}");
+    }
+
+    let packets = fs::read_to_string(folder.path().join("packets.csv")).unwrap();
+    let packets: Vec<(i64, i64)> = csv::Reader::from_reader(packets.as_bytes())
+        .records()
+        .map(Result::unwrap)
+        .filter_map(|row| {
+            let (departed, delay): (i64, i64) = (row[0].parse().unwrap(), row[2].parse().ok()?);
+            Some((departed - delay, departed))
+        })
+        .collect();
+    let samples = table("queue/backlog.csv");
+    assert!(samples.len() > 100);
+    for sample in &samples {
+        let (after, before) = (sample[0], sample[1]);
+        let waiting = |(from, to): (i64, i64)| packets.iter().filter(|&&(a, d)| a <= from && d > to).count() as i64;
+        // All the while, and at some time; one may be on its way to either tap.
+        let (least, most) = (waiting((after, before)) - 1, waiting((before, after)) + 1);
+        assert!((least..=most).contains(&sample[3]), "{sample:?}: {least} to {most}");
+    }
+    // The kernel counts 14 bytes of Ethernet more, and was not asked at the deepest moment.
+    let deepest = report["peak_queue_bytes"].as_i64().unwrap();
+    let told = samples.iter().map(|sample| sample[2] - 14 * sample[3]).max().unwrap();
+    assert!((0.9 * deepest as f64..deepest as f64).contains(&(told as f64)), "{told} of {deepest}");
+}
+
 #[test]
 fn captures_that_cannot_be_are_told() {
     let [near, server] = ["near", "server"].map(|name| testdata(&format!("one-way/{name}.pcap.xz")));
@@ -295,7 +350,7 @@ fn what_cannot_be_is_said_in_one_line() {
         (2, &["--sojourns", "log.csv", "--memory", "1KiB"], "KiB would do"),
         (2, &["--sojourns", "log.csv", "--compare-exact"], "--compare-exact belongs to --method conquest"),
         (2, &["--sojourns", "log.csv", "--snapshots", "1"], "1 snapshots: expected from 2"),
-        (2, &["--sojourns", "log.csv", "--share", "101"], "percent"),
+        (2, &["--sojourns", "log.csv", "--share", "101"], "a share above 0"),
         (2, &["--sojourns", "log.csv", "--per-packet", "log.csv"], "is read, and would be replaced"),
         (1, &["log.csv", "none.pcap"], "log.csv: expected a pcap"),
     ];

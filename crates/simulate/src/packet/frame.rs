@@ -3,7 +3,7 @@ use dwell_types::{Address, FlowKey, protocol};
 
 /// One frame at a time, in a buffer that is used again.
 #[derive(Clone, Debug)]
-pub(super) struct Builder {
+pub(crate) struct Builder {
     bytes: Box<[u8; Self::LONGEST]>,
     snap_length: usize,
     wire_length: usize,
@@ -23,11 +23,11 @@ pub(super) struct TcpHeader {
 
 /// What IP carries besides the addresses.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct IpHeader {
+pub(crate) struct IpHeader {
     /// IPv4 identification.
-    pub(super) identification: u16,
+    pub(crate) identification: u16,
     /// Time to live, or hop limit.
-    pub(super) hops: u8,
+    pub(crate) hops: u8,
 }
 
 const ETHERNET: usize = 14;
@@ -104,17 +104,17 @@ fn octets(address: Address) -> [u8; 16] {
 impl Builder {
     const LONGEST: usize = ETHERNET + 1500;
 
-    pub(super) fn new(snap_length: u32) -> Self {
+    pub(crate) fn new(snap_length: u32) -> Self {
         Self { bytes: Box::new([0; Self::LONGEST]), snap_length: snap_length as usize, wire_length: 0 }
     }
 
     /// The captured part of the last frame.
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.wire_length.min(self.snap_length)]
     }
 
     /// The length of the last frame on the wire, in bytes.
-    pub(super) fn wire_length(&self) -> u32 {
+    pub(crate) fn wire_length(&self) -> u32 {
         self.wire_length as u32
     }
 
@@ -153,7 +153,7 @@ impl Builder {
     }
 
     /// A UDP datagram; `write` puts the payload into the given bytes and tells its length.
-    pub(super) fn udp(
+    pub(crate) fn udp(
         &mut self,
         key: &FlowKey,
         from_client: bool,

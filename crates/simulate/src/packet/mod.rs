@@ -35,7 +35,7 @@ mod flow;
 // One DNS query and its answer.
 mod query;
 // Headers to bytes.
-mod frame;
+pub(crate) mod frame;
 // All of them together, in time order.
 mod workload;
 pub use workload::PacketWorkload;

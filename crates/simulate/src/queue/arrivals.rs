@@ -1,22 +1,36 @@
 //! What arrives at the queue: packets of the background and of bursts, in order.
 
-use super::{Background, Bursts, Settings};
+use super::{Background, Bursts, Settings, SettingsError};
 use crate::chance::Chance;
-use dwell_types::{FlowId, hash};
+use dwell_types::{FlowId, Nanos, Timestamp, hash};
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
-/// A packet that comes to the queue; `at` in nanoseconds since the stream's start.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Arrival {
-    pub(super) at: f64,
-    pub(super) flow: FlowId,
-    pub(super) bytes: u32,
+/// A packet that comes to the queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arrival {
+    /// Which one it is.
+    pub number: u64,
+    /// Nanoseconds since the stream's start.
+    pub at: f64,
+    /// Which flow it belongs to.
+    pub flow: FlowId,
+    /// Its length.
+    pub bytes: u32,
+    /// Whether it belongs to a burst, not to the background.
+    pub is_burst: bool,
+}
+
+impl Arrival {
+    /// When that is, in a stream of these settings.
+    pub fn time(&self, settings: &Settings) -> Timestamp {
+        settings.start + Nanos::new(self.at as i64)
+    }
 }
 
 /// Packets in the order of arrival, without end.
 #[derive(Clone, Debug)]
-pub(super) struct Arrivals {
+pub struct Arrivals {
     background: Background,
     /// Nanoseconds from one packet of the background to the next.
     gap: f64,
@@ -25,9 +39,12 @@ pub(super) struct Arrivals {
     /// When the next packet of the background and the next burst come.
     next: [f64; 2],
     bursting: BinaryHeap<Reverse<LargeFlow>>,
+    /// Large flows whose senders were told to slow down.
+    slowed: BTreeMap<FlowId, Slowed>,
     /// Numbers flows and hides the order.
     ids: u64,
     begun: u64,
+    arrived: u64,
     chance: Chance,
 }
 
@@ -35,6 +52,13 @@ pub(super) struct Arrivals {
 struct SmallFlow {
     id: FlowId,
     packets_left: u32,
+}
+
+/// How much longer than it would a sender takes from one packet to the next, and when that last became more.
+#[derive(Clone, Copy, Debug)]
+struct Slowed {
+    factor: f64,
+    at: f64,
 }
 
 /// A flow of a burst, by when its next packet comes; of equal times, the flow that began first.
@@ -66,8 +90,9 @@ impl PartialEq for LargeFlow {
 impl Eq for LargeFlow {}
 
 impl Arrivals {
-    /// Of settings that are checked.
-    pub(super) fn new(settings: &Settings, seed: u64) -> Self {
+    /// What arrives by these settings and this seed.
+    pub fn new(settings: &Settings, seed: u64) -> Result<Self, SettingsError> {
+        settings.check()?;
         let mut chance = Chance::new(seed, u64::from_le_bytes(*b"arrivals"));
         let background = settings.background.clone();
         let mean_bytes = f64::from(background.packet_bytes.start() + background.packet_bytes.end()) / 2.0;
@@ -77,14 +102,16 @@ impl Arrivals {
             bursts: settings.bursts.clone(),
             next: [0.0, f64::INFINITY],
             bursting: BinaryHeap::new(),
+            slowed: BTreeMap::new(),
             ids: chance.bits(),
             begun: 0,
+            arrived: 0,
             background,
             chance,
         };
         all.active = (0..all.background.flows).map(|_| all.begin_small()).collect();
         all.await_burst(0.0);
-        all
+        Ok(all)
     }
 
     fn id(&mut self) -> u64 {
@@ -125,22 +152,38 @@ impl Arrivals {
         let SmallFlow { id, packets_left } = self.active[number];
         self.active[number] =
             if packets_left > 1 { SmallFlow { id, packets_left: packets_left - 1 } } else { self.begin_small() };
-        Arrival { at, flow: id, bytes }
+        Arrival { number: 0, at, flow: id, bytes, is_burst: false }
     }
 
     /// The next packet of the burst whose turn it is.
     fn next_large(&mut self) -> Option<Arrival> {
         let bursts = self.bursts.as_ref()?;
         let Reverse(flow) = self.bursting.pop()?;
+        let id = FlowId(hash::word(self.ids, flow.number));
         let bytes = f64::from(bursts.packet_bytes).min(flow.bytes_left).max(1.0);
-        let (at, bytes_left) = (flow.at + bytes * 8e9 / bursts.rate, flow.bytes_left - bytes);
+        let factor = self.slowed.get(&id).map_or(1.0, |slowed| slowed.factor);
+        let (at, bytes_left) = (flow.at + bytes * 8e9 / bursts.rate * factor, flow.bytes_left - bytes);
         if bytes_left >= 1.0 {
             self.bursting.push(Reverse(LargeFlow { at, bytes_left, ..flow }));
+        } else {
+            self.slowed.remove(&id);
         }
-        Some(Arrival { at: flow.at, flow: FlowId(hash::word(self.ids, flow.number)), bytes: bytes as u32 })
+        Some(Arrival { number: 0, at: flow.at, flow: id, bytes: bytes as u32, is_burst: true })
     }
 
-    pub(super) fn next(&mut self) -> Arrival {
+    /// A sender hears, at a moment, that its flow builds a queue: if it is one of a burst it halves its rate, at most once in a round trip, until its flow ends.
+    pub fn slow_down(&mut self, flow: FlowId, at: f64, round_trip: f64) {
+        let is_of = |Reverse(large): &Reverse<LargeFlow>| FlowId(hash::word(self.ids, large.number)) == flow;
+        if !self.bursting.iter().any(is_of) {
+            return;
+        }
+        let slowed = self.slowed.entry(flow).or_insert(Slowed { factor: 1.0, at: f64::NEG_INFINITY });
+        if at >= slowed.at + round_trip {
+            *slowed = Slowed { factor: 2.0 * slowed.factor, at };
+        }
+    }
+
+    fn next_of_any(&mut self) -> Arrival {
         loop {
             let large = self.bursting.peek().map_or(f64::INFINITY, |Reverse(flow)| flow.at);
             if self.next[1] <= self.next[0].min(large) {
@@ -151,5 +194,15 @@ impl Arrivals {
                 return arrival;
             }
         }
+    }
+}
+
+impl Iterator for Arrivals {
+    type Item = Arrival;
+
+    fn next(&mut self) -> Option<Arrival> {
+        let arrival = self.next_of_any();
+        self.arrived += 1;
+        Some(Arrival { number: self.arrived, ..arrival })
     }
 }

@@ -15,6 +15,15 @@ mod settings;
 pub use settings::{Background, Bursts, Settings, SettingsError};
 // What arrives.
 mod arrivals;
+pub use arrivals::{Arrival, Arrivals};
+// What waits, and what leaves next.
+mod discipline;
+pub use discipline::Discipline;
+mod buffer;
+pub use buffer::{Passage, Queue};
 // What departs.
 mod passages;
-pub use passages::{Passage, Passages};
+pub use passages::{Event, Passages};
+// Both as frames.
+mod frames;
+pub use frames::Frames;

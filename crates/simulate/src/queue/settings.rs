@@ -1,3 +1,4 @@
+use super::Discipline;
 use core::fmt;
 use dwell_types::{Nanos, Timestamp};
 use std::ops::RangeInclusive;
@@ -13,6 +14,8 @@ pub struct Settings {
     pub rate: f64,
     /// Bytes that may wait; a packet that finds no room is dropped. `None` for no bound.
     pub buffer_bytes: Option<u64>,
+    /// Which packet leaves next.
+    pub discipline: Discipline,
     /// Small flows that arrive all the time.
     pub background: Background,
     /// Large flows that come and go.
@@ -64,6 +67,8 @@ pub enum SettingsError {
     Every(Nanos),
     /// A burst has from 1 to 2¹⁶ flows.
     Senders(u32),
+    /// A turn is worth from 1 to 2³¹ bytes.
+    Quantum(u32),
 }
 
 impl fmt::Display for SettingsError {
@@ -75,6 +80,7 @@ impl fmt::Display for SettingsError {
             Self::PacketBytes(bytes) => write!(f, "packets of {bytes} bytes: expected from 1 to 65535"),
             Self::Every(every) => write!(f, "a burst every {every}: expected at least 1 ns"),
             Self::Senders(senders) => write!(f, "{senders} flows of a burst: expected from 1 to 65536"),
+            Self::Quantum(bytes) => write!(f, "turns of {bytes} bytes: expected from 1 to 2147483648"),
         }
     }
 }
@@ -93,6 +99,7 @@ impl Settings {
             packets: 1_000_000,
             rate: 10e9,
             buffer_bytes: None,
+            discipline: Discipline::Fifo,
             background: Background { rate: 5e8, flows: 60, flow_packets: (2, 1.2), packet_bytes: 64..=512 },
             bursts: Some(Bursts {
                 every: Nanos::new(20_000_000),
@@ -129,8 +136,18 @@ impl Settings {
 
     pub(super) fn check(&self) -> Result<(), SettingsError> {
         check_rate(self.rate)?;
+        self.discipline.check()?;
         self.background.check()?;
         self.bursts.as_ref().map_or(Ok(()), Bursts::check)
+    }
+}
+
+impl Discipline {
+    fn check(self) -> Result<(), SettingsError> {
+        match self {
+            Self::RoundRobin { quantum } if !(1..=1 << 31).contains(&quantum) => Err(SettingsError::Quantum(quantum)),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-use super::{CaseSummaries, name, width};
+use super::{CaseSummaries, dash, mean, name, width};
 use std::io::{self, Write};
 
 /// A quantity that only experiments on flows have.
@@ -46,6 +46,5 @@ pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Res
 
 fn share(case: &CaseSummaries<'_>, what: &str, of: &str, digits: usize) -> String {
     let quantity = format!("{what}_{of}");
-    let mean = case.iter().find(|summary| summary.quantity == quantity).and_then(|summary| summary.mean);
-    mean.map_or_else(|| "–".to_owned(), |mean| format!("{:.digits$}%", mean * 100.0))
+    mean(case, quantity).map_or_else(dash, |mean| format!("{:.digits$}%", mean * 100.0))
 }

@@ -1,4 +1,4 @@
-use super::{CaseSummaries, name, width};
+use super::{CaseSummaries, dash, mean, name, width};
 use std::io::{self, Write};
 
 /// A quantity that only experiments on rings have.
@@ -33,14 +33,6 @@ pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Res
     )
 }
 
-fn mean(case: &CaseSummaries<'_>, quantity: &str) -> Option<f64> {
-    case.iter().find(|summary| summary.quantity == quantity).and_then(|summary| summary.mean)
-}
-
 fn share(share: Option<f64>) -> String {
     share.map_or_else(dash, |share| format!("{:.2}%", share * 100.0))
-}
-
-fn dash() -> String {
-    "–".to_owned()
 }

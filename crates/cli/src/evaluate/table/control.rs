@@ -1,0 +1,39 @@
+use super::{CaseSummaries, mean, name, width};
+use std::io::{self, Write};
+
+/// A quantity that only experiments on actions have.
+pub(super) const MARK: &str = "peak_bytes";
+
+/// Writes the cases of an experiment on what is done before a queue.
+pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Result<()> {
+    let width = width(cases);
+    let mut workload = None;
+    for case in cases {
+        let Some(first) = case.first() else { continue };
+        if workload != Some(&first.workload) {
+            workload = Some(&first.workload);
+            writeln!(to, "\n{}", first.workload)?;
+            writeln!(
+                to,
+                "  {:width$}  {:>15}  {:^17}  {:^17}  {:>8}",
+                "", "longest", "small flows", "bursts", "small"
+            )?;
+            write!(to, "  {:width$}  {:>15}  {:>8} {:>8}", "", "queue", "dropped", "marked")?;
+            writeln!(to, "  {:>8} {:>8}  {:>8}", "dropped", "marked", "delay")?;
+        }
+        let mean = |quantity: &str| mean(case, quantity).unwrap_or(0.0);
+        let error = case.iter().find(|s| s.quantity == MARK).and_then(|s| s.standard_error).unwrap_or(0.0);
+        let peak = format!("{:.2} ± {:.2} MB", mean(MARK) / 1e6, error / 1e6);
+        write!(to, "  {:width$}  {peak:>15}", name(case))?;
+        for kind in ["small", "large"] {
+            let [dropped, marked] = ["dropped", "marked"].map(|what| 100.0 * mean(&format!("{kind}_{what}")));
+            write!(to, "  {dropped:>7.3}% {marked:>7.3}%")?;
+        }
+        writeln!(to, "  {:>5.1} µs", mean("small_delay_ns") / 1e3)?;
+    }
+    writeln!(to)?;
+    writeln!(
+        to,
+        "longest queue: mean of the runs' ± its standard error. dropped, marked: shares of bytes. small delay: mean over packets."
+    )
+}

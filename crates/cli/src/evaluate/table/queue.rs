@@ -1,0 +1,59 @@
+use super::{CaseSummaries, dash, mean, name, width};
+use std::io::{self, Write};
+
+/// A quantity that only experiments on queues have.
+pub(super) const MARK: &str = "precision";
+
+/// Writes the cases of an experiment on queues.
+pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Result<()> {
+    let width = width(cases);
+    let mut workload = None;
+    for case in cases {
+        let Some(first) = case.first() else { continue };
+        if workload != Some(&first.workload) {
+            workload = Some(&first.workload);
+            writeln!(to, "\n{}", first.workload)?;
+            write!(to, "  {:width$}  {:>17}  {:>17}", "", "precision", "recall")?;
+            writeln!(to, "  {:>17}  {:>10}  {:>7}", "error of sizes", "incomplete", "bytes")?;
+        }
+        write!(to, "  {:width$}  ", name(case))?;
+        let Some(state) = mean(case, "state_bytes") else {
+            facts(case, to)?;
+            continue;
+        };
+        write!(to, "{:>17}  {:>17}", with_error(case, "precision"), with_error(case, "recall"))?;
+        let [error, median] = ["size_error_bytes", "median_size_error_bytes"].map(|q| kilobytes(mean(case, q)));
+        let incomplete = mean(case, "incomplete").map_or_else(dash, |share| format!("{:.1}%", share * 100.0));
+        writeln!(to, "  {:>17}  {incomplete:>10}  {state:>7.0}", format!("{error} ({median}) kB"))?;
+    }
+    writeln!(to)?;
+    writeln!(
+        to,
+        "precision, recall: of the packets of culprits among those that waited long enough, mean over the runs ± its standard\n\
+         error. error of sizes: of a flow in the queue, mean and median over packets. incomplete: answers for which windows were gone."
+    )
+}
+
+/// What the stream is like, beside its exact twin.
+fn facts(case: &CaseSummaries<'_>, to: &mut impl Write) -> io::Result<()> {
+    let of = |quantity| mean(case, quantity).unwrap_or(0.0);
+    writeln!(
+        to,
+        "{:.2} Gb/s, longest delay {:.2} ms, {:.1}% of the packets waited, {:.1} flows and {:.1} culprits in a queue",
+        of("bits_per_second") / 1e9,
+        of("longest_delay_ns") / 1e6,
+        of("waited") * 100.0,
+        of("flows_in_queue"),
+        of("culprits_in_queue"),
+    )
+}
+
+fn with_error(case: &CaseSummaries<'_>, quantity: &str) -> String {
+    let found = case.iter().find(|summary| summary.quantity == quantity);
+    let Some((mean, error)) = found.and_then(|summary| summary.mean.zip(summary.standard_error)) else { return dash() };
+    format!("{mean:.4} ± {error:.4}")
+}
+
+fn kilobytes(bytes: Option<f64>) -> String {
+    bytes.map_or_else(dash, |bytes| format!("{:.1}", bytes / 1e3))
+}

@@ -1,0 +1,158 @@
+//! Queues that `dwell simulate` makes, as captures on both sides and as a log: what is told of them, and what is said where a capture cannot be.
+
+use crate::run::{Run, dwell_in, names};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// Captures and log of a queue: `in.pcap`, `out.pcap`, `log.csv`.
+fn simulated(more: &[&str]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let outputs = ["-w", "in.pcap", "--egress", "out.pcap", "--truth", "log.csv", "--seed", "3"];
+    let run = dwell_in(folder.path(), &[&["simulate"], &outputs[..], more].concat());
+    assert!(run.code == 0 && run.err.contains(" packets arrived, "), "{}", run.err);
+    folder
+}
+
+fn queue(folder: &Path, more: &[&str]) -> Run {
+    let what = ["queue", "--threshold", "800us", "--quiet", "1ms", "--longest", "1s", "--format", "json"];
+    dwell_in(folder, &[&what[..], more].concat())
+}
+
+/// The same packets, by captures and by the log, give the same episodes, depths and culprits.
+#[test]
+fn captures_and_log_tell_the_same() {
+    for how in [
+        &["--queue", "bursts", "--packets", "40000"][..],
+        &["--queue", "incast", "--packets", "20000", "--discipline", "turns"],
+        &["--queue", "bursts", "--packets", "40000", "--discipline", "priority", "--load", "0.5"],
+    ] {
+        let folder = simulated(how);
+        let captures = queue(folder.path(), &["in.pcap", "out.pcap"]).ok().json();
+        let log = queue(folder.path(), &["--sojourns", "log.csv"]).ok().json();
+        let episodes = log["episodes"].as_array().unwrap();
+        assert!(!episodes.is_empty() && !episodes[0]["culprits"].as_array().unwrap().is_empty(), "{how:?}: {log}");
+        for key in ["episodes", "longest_delay_ns", "peak_queue_bytes"] {
+            assert_eq!(captures[key], log[key], "{how:?}: {key}");
+        }
+        assert_eq!(captures["packets"]["matched"], log["packets"]["departed"]);
+    }
+}
+
+/// A seed is a stream, and a buffer drops.
+#[test]
+fn queues_repeat() {
+    let how = ["--queue", "incast", "--packets", "5000", "--buffer", "64KiB", "--rate", "5e9"];
+    let [one, two] = [simulated(&how), simulated(&how)];
+    for name in ["in.pcap", "out.pcap", "log.csv"] {
+        assert!(fs::read(one.path().join(name)).unwrap() == fs::read(two.path().join(name)).unwrap(), "{name}");
+    }
+    let report = queue(one.path(), &["in.pcap", "out.pcap"]).ok().json();
+    assert!(report["packets"]["arrivals"]["waiting"].as_u64() > Some(100), "{}", report["packets"]);
+    assert!(report["peak_queue_bytes"].as_u64() <= Some(64 << 10), "{}", report["peak_queue_bytes"]);
+}
+
+/// Ten packets of a microsecond each that come together, in a log that is fed twice as fast.
+#[test]
+fn a_log_of_arrivals_is_fed() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |rows: &str| fs::write(folder.path().join("at.csv"), format!("at_ns,flow,bytes\n{rows}")).unwrap();
+    let run = |more: &[&str]| dwell_in(folder.path(), &[&["simulate", "--queue", "log"], more].concat());
+    write(&(0..10).map(|packet| format!("{},f{},1000\n", 500 + 20 * packet, packet % 2)).collect::<String>());
+    let fed = run(&["--arrivals", "at.csv", "--rate", "8e9", "--speed-up", "2", "--truth", "-"]);
+    assert_eq!((fed.code, fed.err.as_str()), (0, "dwell: 10 packets arrived, 10 departed, 0 dropped\n"));
+    let row = |packet: i64| format!("{},{},f{},1000\n", 500 + 10 * packet, 1_500 + 1_000 * packet, packet % 2);
+    let expected = (0..10).map(row).collect::<String>();
+    assert_eq!(String::from_utf8(fed.out).unwrap(), format!("arrived_ns,departed_ns,flow,bytes\n{expected}"));
+
+    write("7,a,1\n5,a,1\n");
+    let refused: [(i32, &[&str], &str); 6] = [
+        (1, &["--arrivals", "at.csv"], "at.csv: line 3: arrives before the line above it"),
+        (1, &["--arrivals", "none.csv"], "none.csv"),
+        (2, &["--arrivals", "at.csv", "-w", "in.pcap"], "only --truth can be written"),
+        (2, &["--arrivals", "at.csv", "--truth", "at.csv"], "is read, and would be replaced"),
+        (2, &[], "--arrivals"),
+        (2, &["--arrivals", "at.csv", "--traffic", "speed"], "--traffic"),
+    ];
+    for (code, arguments, words) in refused {
+        let run = run(arguments);
+        assert!(
+            run.code == code && run.err.contains(words) && run.err.lines().count() == 1,
+            "{} {}",
+            run.code,
+            run.err
+        );
+        assert_eq!(names(folder.path()), ["at.csv"]);
+    }
+    write("7,a,many\n");
+    let run = run(&["--arrivals", "at.csv"]);
+    assert!(
+        run.code == 1 && run.err.contains("at.csv: line 2: expected whole numbers as at_ns and bytes"),
+        "{}",
+        run.err
+    );
+}
+
+/// Writes a capture anew, with other times for its frames, given in nanoseconds since the first; without those that get none.
+fn retime(folder: &Path, from: &str, to: &str, time: impl Fn(i64) -> Option<i64>) {
+    let bytes = fs::read(folder.join(from)).unwrap();
+    let (head, mut rest) = bytes.split_at(24);
+    let mut kept = head.to_vec();
+    let word = |bytes: &[u8], at: usize| i64::from(u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()));
+    let mut first = None;
+    while !rest.is_empty() {
+        let (frame, next) = rest.split_at(16 + word(rest, 8) as usize);
+        let at = word(frame, 0) * 1_000_000_000 + word(frame, 4);
+        let start = *first.get_or_insert(at);
+        if let Some(at) = time(at - start).map(|at| start + at) {
+            let words =
+                [at.div_euclid(1_000_000_000), at.rem_euclid(1_000_000_000)].map(|word| (word as u32).to_le_bytes());
+            kept.extend(words.as_flattened());
+            kept.extend(&frame[8..]);
+        }
+        rest = next;
+    }
+    fs::write(folder.join(to), kept).unwrap();
+}
+
+/// What is said of captures by clocks that disagree, in the wrong order, or with a gap: the report still counts every packet, and invents no queue.
+#[test]
+fn clocks_and_gaps_are_told() {
+    let folder = simulated(&["--queue", "bursts", "--packets", "40000"]);
+    let place = folder.path();
+    let truth = queue(place, &["in.pcap", "out.pcap"]).ok().json();
+    let told = |captures: [&str; 2], words: &str| -> Value {
+        let run = queue(place, &captures);
+        assert!(run.code == 0 && run.err.contains(words), "{captures:?}: {}", run.err);
+        run.json()
+    };
+    told(["out.pcap", "in.pcap"], "the captures are in the wrong order (the last one is where packets depart)");
+    // The clock behind the queue is late by less than most packets take, by more, by much more, by an hour.
+    for (behind, words) in [
+        (100, "the clocks are apart by at least that"),
+        (20_000, "or the clock there is behind"),
+        (
+            50_000_000,
+            "the captures are in the wrong order (the last one is where packets depart), or the clock there is behind",
+        ),
+        (3_600_000_000_000, "no packet was seen on both sides"),
+    ] {
+        retime(place, "out.pcap", "late.pcap", |at| Some(at - behind));
+        let report = told(["in.pcap", "late.pcap"], words);
+        assert!(report["longest_delay_ns"].as_i64().unwrap_or(0) <= truth["longest_delay_ns"].as_i64().unwrap());
+    }
+    let (from, to) = (10_000_000, 20_000_000);
+    let outside = |at: i64| Some(at).filter(|at| !(from..to).contains(at));
+    retime(place, "in.pcap", "gap.pcap", outside);
+    let report = told(["gap.pcap", "out.pcap"], "a capture where packets arrive has a gap");
+    assert!(report["packets"]["unknown"].as_u64() > Some(100), "{}", report["packets"]);
+    retime(place, "out.pcap", "gap.pcap", outside);
+    let report = told(["in.pcap", "gap.pcap"], "the capture where packets depart has a gap");
+    assert_eq!(report["longest_delay_ns"], truth["longest_delay_ns"]);
+    for report in [&report, &truth] {
+        let arrivals = &report["packets"]["arrivals"];
+        let count = |fate: &str| arrivals[fate].as_u64().unwrap();
+        let fates = ["matched", "backwards", "evicted", "expired", "repeated", "waiting"];
+        assert_eq!(count("seen"), fates.into_iter().map(count).sum::<u64>(), "{arrivals}");
+    }
+}

@@ -1,0 +1,96 @@
+use super::action::{Action, Verdict};
+use super::method::Configuration;
+use crate::case::Measurement;
+use crate::queue::measure::value;
+use crate::queue::workload::Stream;
+use dwell_simulate::queue::{Arrivals, Passage, Queue};
+use dwell_types::{FlowId, hash};
+use std::collections::VecDeque;
+
+/// How long a mark takes to its sender.
+const ROUND_TRIP: f64 = 100_000.0;
+
+/// Bytes of one kind of flows.
+#[derive(Clone, Copy, Default)]
+struct Bytes {
+    came: u64,
+    dropped: u64,
+    left: u64,
+    marked: u64,
+}
+
+/// What was done, and what came of it.
+#[derive(Default)]
+struct Tally {
+    /// Of small flows, and of bursts.
+    bytes: [Bytes; 2],
+    peak: u64,
+    /// Of packets of small flows, in nanoseconds.
+    delay: u64,
+    delays: u64,
+    /// Marks on their way, with when they get there.
+    marks: VecDeque<(f64, FlowId)>,
+}
+
+/// As many packets as are asked for come to a queue, and what is done about them.
+pub(super) fn run(stream: &Stream, configuration: &Configuration, seed: u64) -> Result<Vec<Measurement>, String> {
+    let settings = &stream.settings;
+    let mut arrivals = Arrivals::new(settings, seed).map_err(|error| error.to_string())?;
+    let mut queue = Queue::new(settings).map_err(|error| error.to_string())?;
+    let mut action = Action::new(stream, configuration, hash::word(u64::from_le_bytes(*b"evaluate"), seed))?;
+    let mut tally = Tally::default();
+    for _ in 0..settings.packets {
+        let Some(arrival) = arrivals.next() else { break };
+        while let Some(passage) = queue.depart_before(arrival.at) {
+            let is_marked = action.leave(&passage);
+            tally.leave(&passage, is_marked);
+        }
+        let verdict = match action.admits(&arrival, &mut queue) {
+            Verdict::Admitted if !queue.offer(&arrival) => Verdict::Dropped,
+            verdict => verdict,
+        };
+        let dropped = match verdict {
+            Verdict::Admitted => 0,
+            Verdict::Dropped => arrival.bytes,
+            Verdict::DroppedBoth(other) => arrival.bytes + other,
+        };
+        let bytes = &mut tally.bytes[usize::from(arrival.is_burst)];
+        bytes.came += u64::from(arrival.bytes);
+        bytes.dropped += u64::from(dropped);
+        tally.peak = tally.peak.max(queue.bytes());
+        while let Some(&(_, flow)) = tally.marks.front().filter(|(at, _)| *at <= arrival.at) {
+            tally.marks.pop_front();
+            arrivals.slow_down(flow, arrival.at, ROUND_TRIP);
+        }
+    }
+    Ok(tally.measurements())
+}
+
+impl Tally {
+    fn leave(&mut self, passage: &Passage, is_marked: bool) {
+        let departure = &passage.departure;
+        let bytes = &mut self.bytes[usize::from(passage.is_burst)];
+        bytes.left += u64::from(departure.bytes);
+        if is_marked {
+            bytes.marked += u64::from(departure.bytes);
+            self.marks.push_back((departure.departed.as_nanos() as f64 + ROUND_TRIP, departure.flow));
+        }
+        if let (Some(arrived), false) = (departure.arrived, passage.is_burst) {
+            self.delay += (departure.departed - arrived).get().unsigned_abs();
+            self.delays += 1;
+        }
+    }
+
+    fn measurements(&self) -> Vec<Measurement> {
+        let [small, large] = self.bytes;
+        let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
+        vec![
+            value("peak_bytes", Some(self.peak as f64)),
+            value("small_dropped", share(small.dropped, small.came)),
+            value("large_dropped", share(large.dropped, large.came)),
+            value("small_marked", share(small.marked, small.left)),
+            value("large_marked", share(large.marked, large.left)),
+            value("small_delay_ns", share(self.delay, self.delays)),
+        ]
+    }
+}

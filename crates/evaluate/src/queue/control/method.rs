@@ -1,0 +1,103 @@
+use crate::grid::Configured;
+use crate::value::Invalid;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// One entry of `[[control.methods]]`: every number of a list is a configuration.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MethodEntry {
+    method: MethodName,
+    /// The share of the queue above which a flow is acted on, *c*.
+    weight: Option<Vec<f64>>,
+    /// Counters of each of 8 snapshots of Count-Min, in four rows; without it, space-saving in 2 KB.
+    counters: Option<u32>,
+    /// The length of the queue from which on packets are dropped; three times as much is too long.
+    low_bytes: Option<Vec<u64>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum MethodName {
+    /// Nothing is done.
+    None,
+    /// Packets of a culprit are dropped with a chance that grows with the square of what its share is above *c*.
+    Drop,
+    /// Packets of a culprit beyond *c* of the line are dropped.
+    Limit,
+    /// Packets of a culprit are marked as they leave, and its sender slows down.
+    Mark,
+    /// Random early detection.
+    Red,
+    /// The same, but a packet that meets one of its own flow in the queue is dropped with it.
+    Choke,
+}
+
+/// A method with its parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Configuration {
+    pub(super) method: MethodName,
+    /// *c*, or the length of the queue; none where nothing is done.
+    pub(super) parameter: Option<f64>,
+    /// Of Count-Min; none for space-saving.
+    pub(super) counters: Option<u32>,
+}
+
+/// Rows of Count-Min, as in the paper.
+pub(super) const ROWS: u32 = 4;
+
+impl MethodEntry {
+    pub(super) fn configurations(&self) -> Result<Vec<Configuration>, Invalid> {
+        let is_of_flows = matches!(self.method, MethodName::Drop | MethodName::Limit | MethodName::Mark);
+        let is_of_queues = matches!(self.method, MethodName::Red | MethodName::Choke);
+        let given = [
+            ("weight", self.weight.is_some(), is_of_flows),
+            ("counters", self.counters.is_some(), is_of_flows),
+            ("low_bytes", self.low_bytes.is_some(), is_of_queues),
+        ];
+        if let Some((key, ..)) = given.into_iter().find(|&(_, is_given, is_known)| is_given && !is_known) {
+            return Err(Invalid::new(key, "not a parameter of this method"));
+        }
+        if let Some(odd) = self.counters.filter(|counters| counters % ROWS != 0 || *counters == 0) {
+            return Err(Invalid::new("counters", format!("{odd}: expected a multiple of 4, for four rows")));
+        }
+        if let Some(weight) = self.weight.iter().flatten().find(|weight| !(0.0..1.0).contains(*weight)) {
+            return Err(Invalid::new("weight", format!("{weight}: expected from 0 to below 1")));
+        }
+        if self.low_bytes.iter().flatten().any(|&bytes| bytes == 0) {
+            return Err(Invalid::new("low_bytes", "0: expected at least 1"));
+        }
+        let lengths = self.low_bytes.iter().flatten().map(|&bytes| bytes as f64);
+        let mut parameters: Vec<Option<f64>> = self.weight.iter().flatten().copied().chain(lengths).map(Some).collect();
+        if self.method == MethodName::None {
+            parameters.push(None);
+        }
+        if parameters.is_empty() {
+            return Err(Invalid::new("method", "expected weight or low_bytes with at least one number"));
+        }
+        let with = |parameter| Configuration { method: self.method, parameter, counters: self.counters };
+        Ok(parameters.into_iter().map(with).collect())
+    }
+}
+
+impl Configured for Configuration {
+    fn name(&self) -> &'static str {
+        match self.method {
+            MethodName::None => "none",
+            MethodName::Drop => "drop",
+            MethodName::Limit => "limit",
+            MethodName::Mark => "mark",
+            MethodName::Red => "red",
+            MethodName::Choke => "choke",
+        }
+    }
+
+    fn parameters(&self) -> BTreeMap<String, f64> {
+        let name = match self.method {
+            MethodName::Red | MethodName::Choke => "low_bytes",
+            _ => "weight",
+        };
+        let counters = self.counters.map(|counters| ("counters".to_owned(), counters.into()));
+        self.parameter.map(|value| (name.to_owned(), value)).into_iter().chain(counters).collect()
+    }
+}

@@ -1,0 +1,132 @@
+//! What is to be done about who built a queue? Actions before the queue that follow what [`dwell_sketch::conquest`] says behind it, and active queue management that
+//! knows the queue alone, in the closed loop of [`dwell_simulate::queue`].
+
+use super::workload::{Stream, WorkloadEntry};
+use crate::case::{Case, Measurement, Shown};
+use crate::grid::{Grid, Tables};
+use crate::value::Invalid;
+
+// The methods of a definition.
+mod method;
+use method::{Configuration, MethodEntry};
+// What they do.
+mod action;
+// One stream through a queue of each method.
+mod measure;
+
+/// The tables `[[control.workloads]]` and `[[control.methods]]`.
+pub(crate) type File = Tables<WorkloadEntry, MethodEntry>;
+
+/// Queues, and what is done before them.
+#[derive(Clone, Debug)]
+pub struct Control(Grid<Stream, Configuration>);
+
+/// All that is measured is shown, quantity by quantity.
+pub(crate) const SHOWN: Shown = Shown { quantities: &[], largest: None };
+
+impl Control {
+    /// Streams of `share` of their packets.
+    pub(crate) fn new(file: &File, share: f64) -> Result<Self, Invalid> {
+        Ok(Self(Grid::new(file, |entry| entry.streams(share), MethodEntry::configurations)?))
+    }
+
+    pub(crate) fn cases(&self) -> Vec<Case> {
+        self.0.cases()
+    }
+
+    pub(crate) fn run(&self, cases: &[&Case], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+        let Some((stream, configurations)) = self.0.find(cases)? else { return Ok(Vec::new()) };
+        configurations.iter().map(|configuration| measure::run(stream, configuration, seed)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Definition, Size, metrics, run};
+    use std::path::Path;
+
+    const SMALL: &str = r#"
+name = "small"
+title = "t"
+source = "s"
+seeds = 2
+[[control.workloads]]
+name = "bursts"
+packets = 100_000
+loads = [0.1]
+background = { flows = 40, flow_packets = [2, 1.2], packet_bytes = [64, 512] }
+bursts = { every_ms = 5, senders = 2, rate_gbps = 10, bytes = [2e6, 4e6], shape = 1, packet_bytes = 1500 }
+threshold_ms = 0.2
+[[control.methods]]
+method = "none"
+[[control.methods]]
+method = "drop"
+weight = [0.1]
+[[control.methods]]
+method = "drop"
+weight = [0.1]
+counters = 8
+[[control.methods]]
+method = "limit"
+weight = [0.1]
+[[control.methods]]
+method = "mark"
+weight = [0.1]
+[[control.methods]]
+method = "red"
+low_bytes = [250_000]
+[[control.methods]]
+method = "choke"
+low_bytes = [250_000]
+"#;
+
+    /// Two senders at line rate fill the buffer as long as they send. All actions keep it smaller; those on culprits alone take next to nothing from small flows,
+    /// a mark takes nothing from anybody, and management that does not know flows takes most.
+    #[test]
+    fn actions_on_culprits_spare_the_others() {
+        let definition = Definition::parse(Path::new("x.toml"), SMALL).unwrap();
+        let experiment = definition.experiment(Size::Full);
+        let summaries = metrics::summarise(experiment, &run::all(experiment, 2, Some(1)).unwrap());
+        let of = |method: &str, has_counters: bool| {
+            let mean = |quantity: &str| {
+                let is_it = |s: &&metrics::Summary| {
+                    let is_of_method = s.method == method && s.parameters.contains_key("counters") == has_counters;
+                    is_of_method && s.quantity == quantity
+                };
+                summaries.iter().find(is_it).and_then(|s| s.mean).unwrap()
+            };
+            ["peak_bytes", "small_dropped", "large_dropped", "large_marked"].map(mean)
+        };
+        let [none, drop, limit, mark, red, choke] =
+            ["none", "drop", "limit", "mark", "red", "choke"].map(|method| of(method, false));
+        assert!(none[0] > 3e6 && none[1..] == [0.0; 3], "{none:?}");
+        for action in [drop, limit] {
+            assert!(action[0] < 0.5 * none[0] && action[1] < 5e-4 && action[2] > 0.01, "{action:?} of {none:?}");
+        }
+        assert!(mark[0] < 0.7 * none[0] && mark[1] == 0.0 && mark[2] == 0.0 && mark[3] > 0.01, "{mark:?} of {none:?}");
+        for other in [red, choke] {
+            assert!(other[0] < none[0] && other[1] > 5.0 * drop[1].max(limit[1]) && other[1] > 1e-3, "{other:?}");
+        }
+        // Space-saving is never too high, so here nothing small is taken for a culprit; two counters of a row are.
+        let few = of("drop", true);
+        assert!(drop[1] == 0.0 && few[1] > 1e-3, "{few:?}");
+        // A packet that meets one of its own flow is dropped with it: large flows lose more, small ones less.
+        assert!(choke[1] < red[1], "{choke:?} {red:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_by_its_key() {
+        let cases = [
+            ("weight = [0.1]", "weight = [1.0]", "control.methods[1].weight: 1: expected"),
+            ("weight = [0.1]", "", "control.methods[1].method: expected weight"),
+            ("counters = 8", "counters = 6", "control.methods[2].counters: 6: expected a multiple of 4"),
+            ("low_bytes = [250_000]", "low_bytes = [0]", "control.methods[5].low_bytes: 0: expected"),
+            ("low_bytes = [250_000]", "weight = [0.1]", "control.methods[5].weight: not a parameter"),
+        ];
+        for (from, to, words) in cases {
+            let text = SMALL.replacen(from, to, 1);
+            let error = Definition::parse(Path::new("x.toml"), &text).map_err(|error| error.to_string()).unwrap_err();
+            assert!(error.contains(words), "{to}: {error}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+use super::method::Configuration;
+use super::workload::Stream;
+use crate::case::{Measurement, Scale};
+use dwell_simulate::queue::Passages;
+use dwell_sketch::conquest::{Conquest, Exact, Queued, Unit};
+use dwell_types::{Departure, Nanos, hash};
+
+// What a stream is like.
+mod facts;
+use facts::Facts;
+
+/// Packets that go through one sketch before the next.
+const BLOCK: usize = 4096;
+
+/// What the twin remembers: no packet of these streams waits for longer.
+const LONGEST: Nanos = Nanos::from_secs(1);
+
+/// One stream through all sketches at once, so that it and what its exact twin says are made only once.
+pub(super) fn run(
+    stream: &Stream,
+    configurations: &[&Configuration],
+    seed: u64,
+) -> Result<Vec<Vec<Measurement>>, String> {
+    let mut passages = Passages::new(&stream.settings, seed).map_err(|error| error.to_string())?;
+    let hashes = hash::word(u64::from_le_bytes(*b"evaluate"), seed);
+    let meter = |configuration: &&Configuration| configuration.meter(stream, hashes);
+    let meters: Vec<Option<Conquest>> = configurations.iter().map(meter).collect::<Result<_, _>>()?;
+    let mut meters: Vec<Option<Meter>> = meters.into_iter().map(|sketch| sketch.map(Meter::new)).collect();
+    let mut twin = Exact::new(LONGEST, Unit::Bytes, stream.culprit);
+    let mut facts = Facts::new(stream.culprit);
+    let mut block: Vec<(Departure, Option<Queued>)> = Vec::with_capacity(BLOCK);
+    loop {
+        block.clear();
+        for passage in passages.by_ref().take(BLOCK) {
+            facts.update(&passage.departure);
+            let truth = twin.update(&passage.departure);
+            let is_asked = delay(&passage.departure) >= stream.culprit.delay;
+            block.push((passage.departure, truth.filter(|truth| is_asked && truth.is_complete)));
+        }
+        if block.is_empty() {
+            break;
+        }
+        meters.iter_mut().flatten().for_each(|meter| meter.update(&block));
+    }
+    let answer = |meter: Option<Meter>| meter.map_or_else(|| facts.measurements(), Meter::measurements);
+    Ok(meters.into_iter().map(answer).collect())
+}
+
+fn delay(departure: &Departure) -> Nanos {
+    departure.arrived.map_or(Nanos::ZERO, |arrived| departure.departed - arrived)
+}
+
+/// A sketch, and what its answers were like for the packets that waited long enough.
+struct Meter {
+    sketch: Conquest,
+    /// Culprits by both, by the sketch alone, and by the twin alone.
+    both: u64,
+    sketch_only: u64,
+    twin_only: u64,
+    incomplete: u64,
+    /// Of the flow's size in the queue, in bytes.
+    errors: Vec<u64>,
+}
+
+impl Meter {
+    fn new(sketch: Conquest) -> Self {
+        Self { sketch, both: 0, sketch_only: 0, twin_only: 0, incomplete: 0, errors: Vec::new() }
+    }
+
+    fn update(&mut self, block: &[(Departure, Option<Queued>)]) {
+        for (departure, truth) in block {
+            let Some((found, truth)) = self.sketch.update(departure).zip(*truth) else { continue };
+            match (found.is_culprit, truth.is_culprit) {
+                (true, true) => self.both += 1,
+                (true, false) => self.sketch_only += 1,
+                (false, true) => self.twin_only += 1,
+                (false, false) => {}
+            }
+            self.incomplete += u64::from(!found.is_complete);
+            self.errors.push(found.flow_size.abs_diff(truth.flow_size));
+        }
+    }
+
+    fn measurements(mut self) -> Vec<Measurement> {
+        let packets = self.errors.len() as u64;
+        self.errors.sort_unstable();
+        let median = self.errors.get(self.errors.len() / 2).map(|&error| error as f64);
+        vec![
+            value("precision", share(self.both, self.both + self.sketch_only)),
+            value("recall", share(self.both, self.both + self.twin_only)),
+            value("size_error_bytes", share(self.errors.iter().sum(), packets)),
+            value("median_size_error_bytes", median),
+            value("incomplete", share(self.incomplete, packets)),
+            value("state_bytes", Some(self.sketch.state_bytes() as f64)),
+        ]
+    }
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+pub(super) fn value(quantity: &str, estimate: Option<f64>) -> Measurement {
+    Measurement { quantity: quantity.to_owned(), scale: Scale::Value, truth: None, estimate, interval: None }
+}

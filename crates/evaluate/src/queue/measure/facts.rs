@@ -1,0 +1,83 @@
+use super::{delay, share, value};
+use crate::case::Measurement;
+use dwell_sketch::conquest::Culprit;
+use dwell_types::{Departure, FlowId, Nanos, Timestamp};
+use std::collections::{BTreeMap, VecDeque};
+
+/// What the packets of a stream are like, whatever is asked of them.
+pub(super) struct Facts {
+    culprit: Culprit,
+    packets: u64,
+    bytes: u64,
+    span: Option<(Timestamp, Timestamp)>,
+    longest: Nanos,
+    /// Packets that waited for *τ*.
+    waited: u64,
+    /// What departed lately, as far as a packet may have waited.
+    recent: VecDeque<Departure>,
+    /// Queues that were looked at, and the flows and culprits in them.
+    queues: u64,
+    flows: u64,
+    culprits: u64,
+}
+
+impl Facts {
+    /// One queue of so many packets that waited is looked at.
+    const EVERY: u64 = 256;
+
+    pub(super) fn new(culprit: Culprit) -> Self {
+        Self {
+            culprit,
+            packets: 0,
+            bytes: 0,
+            span: None,
+            longest: Nanos::ZERO,
+            waited: 0,
+            recent: VecDeque::new(),
+            queues: 0,
+            flows: 0,
+            culprits: 0,
+        }
+    }
+
+    pub(super) fn update(&mut self, departure: &Departure) {
+        let waited = delay(departure);
+        self.packets += 1;
+        self.bytes += u64::from(departure.bytes);
+        self.span = Some((self.span.map_or(departure.departed, |span| span.0), departure.departed));
+        self.longest = self.longest.max(waited);
+        while self.recent.front().is_some_and(|first| departure.departed - first.departed > super::LONGEST) {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(*departure);
+        if waited >= self.culprit.delay {
+            if self.waited.is_multiple_of(Self::EVERY) {
+                self.look(departure);
+            }
+            self.waited += 1;
+        }
+    }
+
+    /// Counts the flows in the queue with a packet, and those that take more than *α* of it.
+    fn look(&mut self, departure: &Departure) {
+        let mut sizes: BTreeMap<FlowId, u64> = BTreeMap::new();
+        let queue = self.recent.iter().rev().take_while(|other| Some(other.departed) >= departure.arrived);
+        queue.for_each(|other| *sizes.entry(other.flow).or_default() += u64::from(other.bytes));
+        let all: u64 = sizes.values().sum();
+        let is_culprit = |size: &&u64| **size as f64 > self.culprit.share * all as f64;
+        self.culprits += sizes.values().filter(is_culprit).count() as u64;
+        self.flows += sizes.len() as u64;
+        self.queues += 1;
+    }
+
+    pub(super) fn measurements(&self) -> Vec<Measurement> {
+        let seconds = self.span.map(|(first, last)| (last - first).get() as f64 / 1e9);
+        vec![
+            value("bits_per_second", seconds.filter(|&span| span > 0.0).map(|span| self.bytes as f64 * 8.0 / span)),
+            value("longest_delay_ns", Some(self.longest.get() as f64)),
+            value("waited", share(self.waited, self.packets)),
+            value("flows_in_queue", share(self.flows, self.queues)),
+            value("culprits_in_queue", share(self.culprits, self.queues)),
+        ]
+    }
+}

@@ -1,0 +1,146 @@
+use super::workload::Stream;
+use crate::grid::Configured;
+use crate::value::Invalid;
+use dwell_sketch::conquest::{Conquest, Counter, Params, Rule};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// One entry of `[[queue.methods]]`: every combination of the lists is a configuration.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MethodEntry {
+    method: MethodName,
+    /// Numbers of snapshots, *h*.
+    snapshots: Option<Vec<u32>>,
+    /// Counters of a snapshot, in four rows; or its entries.
+    counters: Option<Vec<u32>>,
+    /// Bytes of everything, of which the number of snapshots and counters follows.
+    memory_bytes: Option<Vec<usize>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum MethodName {
+    /// Count-Min, read by the rules of [`Rule`].
+    Paper,
+    Text,
+    Hardware,
+    Interpolated,
+    /// `Interpolated`, with conservative update.
+    Conservative,
+    /// `Interpolated`, with space-saving.
+    SpaceSaving,
+    /// What fits a number of bytes.
+    Budget,
+    /// The exact twin.
+    Exact,
+}
+
+/// Rows of Count-Min, as in the paper.
+const ROWS: u32 = 4;
+
+/// A method with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Configuration {
+    method: MethodName,
+    size: Size,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Size {
+    /// Snapshots, and counters of each.
+    Snapshots(u32, u32),
+    Bytes(usize),
+    Unbounded,
+}
+
+impl MethodEntry {
+    pub(super) fn configurations(&self) -> Result<Vec<Configuration>, Invalid> {
+        let is_sized = !matches!(self.method, MethodName::Budget | MethodName::Exact);
+        let given = [
+            ("snapshots", self.snapshots.is_some(), is_sized),
+            ("counters", self.counters.is_some(), is_sized),
+            ("memory_bytes", self.memory_bytes.is_some(), self.method == MethodName::Budget),
+        ];
+        if let Some((key, ..)) = given.into_iter().find(|&(_, is_given, is_known)| is_given && !is_known) {
+            return Err(Invalid::new(key, "not a parameter of this method"));
+        }
+        if self.method != MethodName::SpaceSaving
+            && let Some(odd) = self.counters.iter().flatten().find(|&&counters| counters % ROWS != 0)
+        {
+            return Err(Invalid::new("counters", format!("{odd}: expected a multiple of 4, for four rows")));
+        }
+        let snapshots = self.snapshots.iter().flatten();
+        let pairs = snapshots.flat_map(|&h| self.counters.iter().flatten().map(move |&counters| (h, counters)));
+        let bytes = self.memory_bytes.iter().flatten().map(|&bytes| Size::Bytes(bytes));
+        let sizes: Vec<Size> = match self.method {
+            MethodName::Exact => vec![Size::Unbounded],
+            _ => pairs.map(|(snapshots, counters)| Size::Snapshots(snapshots, counters)).chain(bytes).collect(),
+        };
+        if sizes.is_empty() {
+            return Err(Invalid::new("method", "expected snapshots and counters, or memory_bytes, with a number each"));
+        }
+        Ok(sizes.into_iter().map(|size| Configuration { method: self.method, size }).collect())
+    }
+}
+
+impl Configured for Configuration {
+    fn name(&self) -> &'static str {
+        match self.method {
+            MethodName::Paper => "paper",
+            MethodName::Text => "text",
+            MethodName::Hardware => "hardware",
+            MethodName::Interpolated => "interpolated",
+            MethodName::Conservative => "conservative",
+            MethodName::SpaceSaving => "space-saving",
+            MethodName::Budget => "budget",
+            MethodName::Exact => "exact",
+        }
+    }
+
+    fn parameters(&self) -> BTreeMap<String, f64> {
+        match self.size {
+            Size::Snapshots(snapshots, counters) => {
+                BTreeMap::from([("snapshots".to_owned(), snapshots.into()), ("counters".to_owned(), counters.into())])
+            }
+            Size::Bytes(bytes) => BTreeMap::from([("memory_bytes".to_owned(), bytes as f64)]),
+            Size::Unbounded => BTreeMap::new(),
+        }
+    }
+}
+
+impl Configuration {
+    /// The sketch for a stream; `None` for the exact twin, which every stream has.
+    pub(super) fn meter(&self, stream: &Stream, seed: u64) -> Result<Option<Conquest>, String> {
+        let params = match self.size {
+            Size::Unbounded => return Ok(None),
+            Size::Bytes(bytes) => Params::budget(bytes, stream.span, seed).map_err(|error| error.to_string())?,
+            Size::Snapshots(snapshots, counters) => {
+                let params = Params::new(snapshots, stream.span, counters / ROWS, seed);
+                Params { counter: self.counter(counters), rule: self.rule(), ..params }
+            }
+        };
+        let params = Params { culprit: stream.culprit, ..params };
+        Conquest::new(&params).map(Some).map_err(|error| error.to_string())
+    }
+
+    fn counter(&self, counters: u32) -> Counter {
+        match self.method {
+            MethodName::SpaceSaving => Counter::SpaceSaving { entries: counters },
+            method => Counter::CountMin {
+                rows: ROWS,
+                columns: counters / ROWS,
+                is_conservative: method == MethodName::Conservative,
+            },
+        }
+    }
+
+    fn rule(&self) -> Rule {
+        match self.method {
+            MethodName::Paper => Rule::Paper,
+            MethodName::Text => Rule::Text,
+            MethodName::Hardware => Rule::Hardware,
+            _ => Rule::Interpolated,
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Who built a queue? Snapshots of [`dwell_sketch::conquest`], by every rule and counter, against queues of [`dwell_simulate::queue`].
+
+use crate::case::{Case, Measurement, Shown};
+use crate::grid::{Grid, Tables};
+use crate::value::Invalid;
+
+// The queues of a definition.
+mod workload;
+use workload::{Stream, WorkloadEntry};
+// The methods of a definition.
+mod method;
+use method::{Configuration, MethodEntry};
+// One stream of departures through many sketches.
+mod measure;
+// What to do about it.
+pub mod control;
+
+/// The tables `[[queue.workloads]]` and `[[queue.methods]]`.
+pub(crate) type File = Tables<WorkloadEntry, MethodEntry>;
+
+/// Queues, and the configurations that see what leaves each of them.
+#[derive(Clone, Debug)]
+pub struct Queue(Grid<Stream, Configuration>);
+
+/// All that is measured is shown, quantity by quantity.
+pub(crate) const SHOWN: Shown = Shown { quantities: &[], largest: None };
+
+impl Queue {
+    /// Streams of `share` of their packets.
+    pub(crate) fn new(file: &File, share: f64) -> Result<Self, Invalid> {
+        let streams: Vec<Stream> =
+            file.workloads.iter().filter_map(|entry| entry.streams(share).ok()).flatten().collect();
+        // Methods must suit every stream.
+        let configurations = |entry: &MethodEntry| {
+            let configurations = entry.configurations()?;
+            for (configuration, stream) in configurations.iter().flat_map(|c| streams.iter().map(move |s| (c, s))) {
+                configuration.meter(stream, 0).map_err(|problem| Invalid::new("method", problem))?;
+            }
+            Ok(configurations)
+        };
+        Ok(Self(Grid::new(file, |entry| entry.streams(share), configurations)?))
+    }
+
+    pub(crate) fn cases(&self) -> Vec<Case> {
+        self.0.cases()
+    }
+
+    pub(crate) fn run(&self, cases: &[&Case], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+        let Some((stream, configurations)) = self.0.find(cases)? else { return Ok(Vec::new()) };
+        measure::run(stream, &configurations, seed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Definition, Size, metrics, run};
+    use std::path::Path;
+
+    const SMALL: &str = r#"
+name = "small"
+title = "t"
+source = "s"
+seeds = 2
+[[queue.workloads]]
+name = "bursts"
+packets = 60_000
+loads = [0.1, 0.2]
+buffer_bytes = 4_000_000
+background = { flows = 20, flow_packets = [2, 1.2], packet_bytes = [64, 512] }
+bursts = { every_ms = 5, senders = 2, rate_gbps = 10, bytes = [1e6, 4e6], shape = 1, packet_bytes = 1500 }
+threshold_ms = 0.4
+[[queue.methods]]
+method = "space-saving"
+snapshots = [8]
+counters = [24]
+[[queue.methods]]
+method = "interpolated"
+snapshots = [8]
+counters = [4, 32]
+[[queue.methods]]
+method = "budget"
+memory_bytes = [2000]
+[[queue.methods]]
+method = "exact"
+"#;
+
+    fn parse(text: &str) -> Result<Definition, String> {
+        Definition::parse(Path::new("x.toml"), text).map_err(|error| error.to_string())
+    }
+
+    /// Two bursts of a line each over a background of many small flows: two culprits, which 24 entries find, and of which four counters cannot tell the rest.
+    #[test]
+    fn culprits_are_found_by_those_who_can() {
+        let definition = parse(SMALL).unwrap();
+        let experiment = definition.experiment(Size::Full);
+        let summaries = metrics::summarise(experiment, &run::all(experiment, 2, Some(1)).unwrap());
+        let mean = |label: &str, quantity: &str| {
+            let is_it = |s: &&metrics::Summary| {
+                s.workload == "bursts, load 0.1" && crate::label(&s.parameters) == label && s.quantity == quantity
+            };
+            summaries.iter().find(is_it).and_then(|s| s.mean).unwrap()
+        };
+        let [kept, few, budget] = ["counters=24 snapshots=8", "counters=4 snapshots=8", "memory_bytes=2000"]
+            .map(|label| [mean(label, "precision"), mean(label, "recall")]);
+        assert!(kept[0] > 0.99 && kept[1] > 0.99, "{kept:?}");
+        assert!(few[0] < 0.95 && few[1] > 0.99, "{few:?}");
+        assert!(budget[0] > 0.99 && budget[1] > 0.95, "{budget:?}");
+        assert!(mean("memory_bytes=2000", "state_bytes") <= 2000.0);
+        // A buffer of 4 MB lasts for 3.2 ms; two bursts may meet, and a small flow may take a hundredth.
+        assert!((3.1e6..3.2e6).contains(&mean("", "longest_delay_ns")), "{}", mean("", "longest_delay_ns"));
+        assert!((2.0..5.0).contains(&mean("", "culprits_in_queue")), "{}", mean("", "culprits_in_queue"));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_by_its_key() {
+        let cases = [
+            ("loads = [0.1, 0.2]", "", "queue.workloads[0].background: missing"),
+            ("loads = [0.1, 0.2]", "loads = []", "queue.workloads[0].loads: empty"),
+            ("loads = [0.1, 0.2]", "loads = [-1]", "queue.workloads[0].settings: -10000000000 bits"),
+            ("packets = 60_000", "packets = 9\npreset = \"incast\"", "queue.workloads[0].buffer_bytes: not beside"),
+            ("threshold_ms = 0.4", "share = 2", "queue.methods[0].method: "),
+            ("counters = [4, 32]", "counters = [6]", "queue.methods[1].counters: 6: expected a multiple of 4"),
+            ("counters = [4, 32]", "memory_bytes = [9]", "queue.methods[1].memory_bytes: not a parameter"),
+            ("memory_bytes = [2000]", "", "queue.methods[2].method: expected snapshots and counters"),
+            ("memory_bytes = [2000]", "memory_bytes = [9]", "queue.methods[2].method: "),
+        ];
+        for (from, to, words) in cases {
+            let text = SMALL.replacen(from, to, 1);
+            assert_ne!(text, SMALL, "{from}");
+            let error = parse(&text).unwrap_err();
+            assert!(error.contains(words), "{to}: {error}");
+        }
+        let both = SMALL.replacen(
+            "[[queue.methods]]",
+            "[[delay.workloads]]\nname = \"w\"\n[[delay.methods]]\nmethod = \"exact\"\n[[queue.methods]]",
+            1,
+        );
+        assert!(parse(&both).unwrap_err().contains("queue: only one of"), "{}", parse(&both).unwrap_err());
+    }
+}

@@ -1,0 +1,160 @@
+use crate::grid::Named;
+use crate::value::Invalid;
+use crate::value::milliseconds;
+use dwell_simulate::queue::{Background, Bursts, Passages, Settings};
+use dwell_sketch::conquest::Culprit;
+use dwell_types::Nanos;
+use serde::Deserialize;
+
+/// One entry of `[[queue.workloads]]`: a preset, or a queue for each load of the background.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WorkloadEntry {
+    name: String,
+    preset: Option<Preset>,
+    /// Packets that depart.
+    packets: u64,
+    /// Bits per second of the line; 10 Gb/s.
+    rate_gbps: Option<f64>,
+    /// Bytes that may wait; without it there is no bound.
+    buffer_bytes: Option<u64>,
+    /// Shares of the line that the background takes.
+    loads: Option<Vec<f64>>,
+    background: Option<BackgroundEntry>,
+    bursts: Option<BurstsEntry>,
+    /// What all snapshots together span; 6.4 ms.
+    span_ms: Option<f64>,
+    /// From which delay on there are culprits, *τ*; .8 ms.
+    threshold_ms: Option<f64>,
+    /// The share of the queue that makes one, *α*; 1%.
+    share: Option<f64>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Preset {
+    ConquestDataCenter,
+    Incast,
+}
+
+/// Small flows that send all the time.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BackgroundEntry {
+    /// Flows at a time.
+    flows: u32,
+    /// Least number of packets of a flow, and the index of their Pareto distribution.
+    flow_packets: (u32, f64),
+    /// Least and largest length of a packet.
+    packet_bytes: (u32, u32),
+}
+
+/// Large flows that begin together.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BurstsEntry {
+    every_ms: f64,
+    senders: u32,
+    rate_gbps: f64,
+    /// Least and largest number of bytes of a flow.
+    bytes: (f64, f64),
+    /// The index of their Pareto distribution.
+    shape: f64,
+    packet_bytes: u32,
+}
+
+/// A queue that can be built, and what is asked of it.
+#[derive(Clone, Debug)]
+pub(super) struct Stream {
+    pub(super) name: String,
+    pub(super) settings: Settings,
+    pub(super) span: Nanos,
+    pub(super) culprit: Culprit,
+}
+
+impl WorkloadEntry {
+    /// The queues, with `share` of their packets.
+    pub(super) fn streams(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
+        let packets = (self.packets as f64 * share).ceil() as u64;
+        let culprit =
+            Culprit { share: self.share.unwrap_or(0.01), delay: milliseconds(self.threshold_ms.unwrap_or(0.8)) };
+        let span = milliseconds(self.span_ms.unwrap_or(6.4));
+        let stream = |(name, settings): (String, Settings)| {
+            let settings = settings.with_packets(packets);
+            Passages::new(&settings, 0).map_err(|problem| Invalid::new("settings", problem))?;
+            Ok(Stream { name, settings, span, culprit })
+        };
+        self.settings()?.into_iter().map(stream).collect()
+    }
+
+    fn settings(&self) -> Result<Vec<(String, Settings)>, Invalid> {
+        if let Some(preset) = self.preset {
+            return self.preset(preset).map(|settings| vec![(self.name.clone(), settings)]);
+        }
+        let Some((background, loads)) = self.background.zip(self.loads.as_deref()) else {
+            return Err(Invalid::new("background", "missing: expected a preset, or background and loads"));
+        };
+        if loads.is_empty() {
+            return Err(Invalid::new("loads", "empty: expected at least one"));
+        }
+        let rate = self.rate_gbps.unwrap_or(10.0) * 1e9;
+        let of_load = |&load: &f64| {
+            let name = match loads {
+                [_] => self.name.clone(),
+                _ => format!("{}, load {load}", self.name),
+            };
+            let settings = Settings {
+                rate,
+                buffer_bytes: self.buffer_bytes,
+                background: background.with_rate(load * rate),
+                bursts: self.bursts.map(BurstsEntry::bursts),
+                ..Settings::conquest_data_center()
+            };
+            (name, settings)
+        };
+        Ok(loads.iter().map(of_load).collect())
+    }
+
+    fn preset(&self, preset: Preset) -> Result<Settings, Invalid> {
+        let given = [
+            ("rate_gbps", self.rate_gbps.is_some()),
+            ("buffer_bytes", self.buffer_bytes.is_some()),
+            ("loads", self.loads.is_some()),
+            ("background", self.background.is_some()),
+            ("bursts", self.bursts.is_some()),
+        ];
+        if let Some((key, _)) = given.into_iter().find(|&(_, is_given)| is_given) {
+            return Err(Invalid::new(key, "not beside a preset"));
+        }
+        Ok(match preset {
+            Preset::ConquestDataCenter => Settings::conquest_data_center(),
+            Preset::Incast => Settings::incast(),
+        })
+    }
+}
+
+impl BackgroundEntry {
+    fn with_rate(self, rate: f64) -> Background {
+        let (least, most) = self.packet_bytes;
+        Background { rate, flows: self.flows, flow_packets: self.flow_packets, packet_bytes: least..=most }
+    }
+}
+
+impl BurstsEntry {
+    fn bursts(self) -> Bursts {
+        Bursts {
+            every: milliseconds(self.every_ms),
+            senders: self.senders,
+            rate: self.rate_gbps * 1e9,
+            bytes: self.bytes,
+            shape: self.shape,
+            packet_bytes: self.packet_bytes,
+        }
+    }
+}
+
+impl Named for Stream {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}

@@ -1,0 +1,124 @@
+use dwell_types::FlowId;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Which of the packets that wait leaves next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discipline {
+    /// The one that came first.
+    Fifo,
+    /// Of the background, while one of it waits; then of bursts.
+    Priority,
+    /// Flows in turn, each as many bytes as it has saved up: deficit round robin.
+    RoundRobin {
+        /// Bytes that a flow saves per turn, at least one.
+        quantum: u32,
+    },
+}
+
+/// A packet that waits, and what it found in the queue when it came.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) number: u64,
+    /// Nanoseconds since the start.
+    pub(super) at: f64,
+    pub(super) flow: FlowId,
+    pub(super) bytes: u32,
+    pub(super) is_burst: bool,
+    pub(super) flow_bytes: u64,
+    pub(super) queue_bytes: u64,
+}
+
+/// The packets that wait, by discipline.
+#[derive(Clone, Debug)]
+pub(super) enum Waiting {
+    Fifo(VecDeque<Entry>),
+    /// Of the background, and of bursts.
+    Priority([VecDeque<Entry>; 2]),
+    RoundRobin(Turns),
+}
+
+impl Waiting {
+    pub(super) fn new(discipline: Discipline) -> Self {
+        match discipline {
+            Discipline::Fifo => Self::Fifo(VecDeque::new()),
+            Discipline::Priority => Self::Priority(Default::default()),
+            Discipline::RoundRobin { quantum } => {
+                Self::RoundRobin(Turns { quantum, flows: BTreeMap::new(), order: VecDeque::new(), has_saved: false })
+            }
+        }
+    }
+
+    pub(super) fn push(&mut self, entry: Entry) {
+        match self {
+            Self::Fifo(entries) => entries.push_back(entry),
+            Self::Priority(classes) => classes[usize::from(entry.is_burst)].push_back(entry),
+            Self::RoundRobin(turns) => turns.push(entry),
+        }
+    }
+
+    /// Takes the next one, if it can begin to leave until a moment; the line is free from `free` on.
+    pub(super) fn pop(&mut self, free: f64, until: f64) -> Option<Entry> {
+        if free > until {
+            return None;
+        }
+        match self {
+            Self::Fifo(entries) => entries.pop_front(),
+            Self::Priority([small, large]) => small.pop_front().or_else(|| large.pop_front()),
+            Self::RoundRobin(turns) => turns.pop(),
+        }
+    }
+}
+
+/// Flows in turn.
+#[derive(Clone, Debug)]
+pub(super) struct Turns {
+    quantum: u32,
+    flows: BTreeMap<FlowId, Backlog>,
+    /// The flows that wait; it is the first one's turn.
+    order: VecDeque<FlowId>,
+    /// Whether the first one has saved up for this turn.
+    has_saved: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Backlog {
+    /// Bytes that may leave in this turn.
+    saved: u64,
+    entries: VecDeque<Entry>,
+}
+
+impl Turns {
+    fn push(&mut self, entry: Entry) {
+        let backlog = self.flows.entry(entry.flow).or_default();
+        if backlog.entries.is_empty() {
+            self.order.push_back(entry.flow);
+        }
+        backlog.entries.push_back(entry);
+    }
+
+    fn pop(&mut self) -> Option<Entry> {
+        loop {
+            let flow = *self.order.front()?;
+            let backlog = self.flows.get_mut(&flow)?;
+            if !self.has_saved {
+                backlog.saved += u64::from(self.quantum);
+                self.has_saved = true;
+            }
+            let bytes = u64::from(backlog.entries.front()?.bytes);
+            if bytes > backlog.saved {
+                self.order.rotate_left(1);
+                self.has_saved = false;
+                continue;
+            }
+            backlog.saved -= bytes;
+            let entry = backlog.entries.pop_front();
+            // Who has nothing to send saves nothing.
+            if backlog.entries.is_empty() {
+                self.flows.remove(&flow);
+                self.order.pop_front();
+                self.has_saved = false;
+            }
+            return entry;
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! A real queue: a token bucket of Linux between two veth pairs, captured on both sides, while one sender bursts now and then.
+//!
+//! ```text
+//! dwell-from  lan ── ingress  dwell-bucket  egress ── lan  dwell-to
+//!                    └ tcpdump              ├ tbf
+//!                                           └ tcpdump
+//! ```
+//!
+//! On its way out a frame is shown to tcpdump when it has left the bucket. How much waits in it is asked of the kernel all the time.
+
+use super::capture::{self, Form, Point, Tcpdump};
+use super::host::{self, run};
+use super::{Scratch, empty, keep, readme};
+use anyhow::{Context, Result, ensure};
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// The name of the recording.
+pub(crate) const NAME: &str = "queue";
+
+const FROM: &str = "dwell-from";
+pub(crate) const BUCKET: &str = "dwell-bucket";
+const TO: &str = "dwell-to";
+const SERVER: Ipv4Addr = Ipv4Addr::new(10, 31, 0, 1);
+const TCP_PORT: u16 = 7_000;
+const UDP_PORT: u16 = 7_001;
+
+const SPAN: Duration = Duration::from_secs(12);
+/// Bytes of a frame that are captured.
+const SNAP: u32 = 96;
+const BITS_PER_SECOND: u32 = 8_000_000;
+/// Datagrams of a burst, and bytes of each.
+const DATAGRAMS: usize = 60;
+const DATAGRAM: [u8; 1_000] = [b'.'; 1_000];
+/// Between bursts.
+const PAUSE: Duration = Duration::from_millis(1_300);
+
+/// The namespaces, removed on drop.
+struct Hosts(());
+
+impl Hosts {
+    fn new() -> Result<Self> {
+        remove();
+        let hosts = Self(());
+        for name in [FROM, BUCKET, TO] {
+            run(&format!("ip netns add {name}"))?;
+            run(&format!("ip -n {name} link set lo up"))?;
+        }
+        for (name, interface, near, far) in
+            [(FROM, "ingress", "10.30.0.1", "10.30.0.2"), (TO, "egress", "10.31.0.1", "10.31.0.2")]
+        {
+            run(&format!("ip link add lan netns {name} type veth peer name {interface} netns {BUCKET}"))?;
+            for (host, interface, address) in [(name, "lan", near), (BUCKET, interface, far)] {
+                run(&format!("ip netns exec {host} ethtool -K {interface} tx off rx off tso off gso off gro off"))?;
+                run(&format!("ip -n {host} address add {address}/24 dev {interface}"))?;
+                run(&format!("ip -n {host} link set {interface} up"))?;
+            }
+            run(&format!("ip -n {name} route add default via {far}"))?;
+        }
+        run(&format!("ip netns exec {BUCKET} sysctl -q -w net.ipv4.ip_forward=1"))?;
+        let rate = BITS_PER_SECOND;
+        run(&format!("tc -n {BUCKET} qdisc add dev egress root tbf rate {rate}bit burst 5000b limit 400000b"))?;
+        Ok(hosts)
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        remove();
+    }
+}
+
+fn remove() {
+    for name in [FROM, BUCKET, TO] {
+        if fs::exists(format!("/run/netns/{name}")).unwrap_or(false) {
+            let _ = run(&format!("ip netns del {name}"));
+        }
+    }
+}
+
+/// When a burst was sent, and from which port.
+struct Burst {
+    start_ns: i64,
+    end_ns: i64,
+    port: u16,
+}
+
+/// What waited in the bucket, at some moment between two readings of the clock.
+struct Sample {
+    after_ns: i64,
+    before_ns: i64,
+    bytes: u64,
+    packets: u64,
+}
+
+/// Makes the recording.
+pub(crate) fn record(testdata: &Path) -> Result<()> {
+    ensure!(nix::unistd::geteuid().is_root(), "making network namespaces needs root");
+    let scratch = Scratch::new()?;
+    eprintln!("{NAME}: recording for {} s and a little more", SPAN.as_secs());
+    let pcaps = ["ingress.pcap", "egress.pcap"].map(|name| scratch.0.join(name));
+    let (bursts, samples) = observe(&pcaps[0], &pcaps[1])?;
+    ensure!(samples.len() > 20, "the bucket was asked {} times only while something waited", samples.len());
+
+    let folder = testdata.join(NAME);
+    let frames = [capture::read(&pcaps[0])?.len(), capture::read(&pcaps[1])?.len()];
+    empty(&folder)?;
+    for pcap in &pcaps {
+        keep(pcap, &folder, Form::PcapXz)?;
+    }
+    let mut truth = "start_ns,end_ns,port,packets\n".to_owned();
+    for Burst { start_ns, end_ns, port } in &bursts {
+        writeln!(truth, "{start_ns},{end_ns},{port},{DATAGRAMS}")?;
+    }
+    let mut backlog = "after_ns,before_ns,bytes,packets\n".to_owned();
+    for Sample { after_ns, before_ns, bytes, packets } in &samples {
+        writeln!(backlog, "{after_ns},{before_ns},{bytes},{packets}")?;
+    }
+    for (name, text) in [("truth.csv", truth), ("backlog.csv", backlog)] {
+        fs::write(folder.join(name), text).with_context(|| format!("cannot write {name}"))?;
+    }
+    describe(&folder, frames, bursts.len(), samples.len())?;
+    eprintln!("{NAME}: {} bursts, {} samples of what waited", bursts.len(), samples.len());
+    Ok(())
+}
+
+/// The recording itself.
+fn observe(ingress: &Path, egress: &Path) -> Result<(Vec<Burst>, Vec<Sample>)> {
+    let _hosts = Hosts::new()?;
+    let tcpdumps = [(Point::Ingress, ingress), (Point::Egress, egress)];
+    let tcpdumps: Vec<Tcpdump> =
+        tcpdumps.into_iter().map(|(point, path)| Tcpdump::start(point, path, SNAP)).collect::<Result<_>>()?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let server = host::inside(TO, || TcpListener::bind((SERVER, TCP_PORT)).context("cannot listen"));
+    let server = host::join(server)?;
+    thread::spawn(move || server.incoming().flatten().for_each(|stream| _ = thread::spawn(move || swallow(stream))));
+    let sink = host::join(host::inside(TO, || UdpSocket::bind((SERVER, UDP_PORT)).context("cannot bind")))?;
+    let samples = {
+        let stop = Arc::clone(&stop);
+        host::inside(BUCKET, move || watch(&stop))
+    };
+    // A kilobyte every 10 and every 15 ms, and 20 kB twice a second.
+    let streams = [(1_000, 10), (1_000, 15), (20_000, 500)]
+        .map(|(bytes, millis)| host::inside(FROM, move || talk(bytes, Duration::from_millis(millis))));
+    let bursts = host::join(host::inside(FROM, burst));
+    let talked: Vec<Result<()>> = streams.into_iter().map(host::join).collect();
+    thread::sleep(Duration::from_millis(500));
+    stop.store(true, Ordering::Release);
+    let samples = host::join(samples)?;
+    drop(sink);
+    talked.into_iter().collect::<Result<()>>()?;
+    // tcpdump may still hold its last block.
+    thread::sleep(Duration::from_millis(1_500));
+    tcpdumps.into_iter().try_for_each(Tcpdump::stop)?;
+    Ok((bursts?, samples))
+}
+
+fn swallow(mut stream: TcpStream) {
+    let mut bytes = [0; 4_096];
+    while stream.read(&mut bytes).is_ok_and(|length| length > 0) {}
+}
+
+/// Sends so many bytes again and again.
+fn talk(bytes: usize, pause: Duration) -> Result<()> {
+    let mut stream = TcpStream::connect((SERVER, TCP_PORT)).context("cannot connect")?;
+    stream.set_nodelay(true)?;
+    let start = Instant::now();
+    while start.elapsed() < SPAN {
+        stream.write_all(&vec![b'.'; bytes]).context("cannot send")?;
+        thread::sleep(pause);
+    }
+    Ok(())
+}
+
+/// Bursts, each from a port of its own.
+fn burst() -> Result<Vec<Burst>> {
+    let start = Instant::now();
+    let mut bursts = Vec::new();
+    while start.elapsed() + PAUSE < SPAN {
+        thread::sleep(PAUSE);
+        let socket = UdpSocket::bind("0.0.0.0:0")?;
+        let start_ns = now_ns()?;
+        for _ in 0..DATAGRAMS {
+            socket.send_to(&DATAGRAM, (SERVER, UDP_PORT)).context("cannot send a datagram")?;
+        }
+        bursts.push(Burst { start_ns, end_ns: now_ns()?, port: socket.local_addr()?.port() });
+    }
+    Ok(bursts)
+}
+
+/// Asks the kernel what waits, until told to stop; nothing is left out but samples of nothing.
+fn watch(stop: &AtomicBool) -> Result<Vec<Sample>> {
+    let mut samples = Vec::new();
+    while !stop.load(Ordering::Acquire) {
+        let after_ns = now_ns()?;
+        let text = host::output("tc", &["-s", "-j", "qdisc", "show", "dev", "egress"])?;
+        let before_ns = now_ns()?;
+        let number = |key: &str| {
+            let (_, rest) = text.split_once(&format!("\"{key}\":"))?;
+            rest.trim_start().split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+        };
+        let (bytes, packets) = number("backlog").zip(number("qlen")).context("tc does not say what waits")?;
+        if packets > 0 {
+            samples.push(Sample { after_ns, before_ns, bytes, packets });
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    Ok(samples)
+}
+
+fn now_ns() -> Result<i64> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock stands before 1970")?;
+    i64::try_from(since.as_nanos()).context("the clock stands after 2262")
+}
+
+fn describe(folder: &Path, frames: [usize; 2], bursts: usize, samples: usize) -> Result<()> {
+    let mut text = format!(
+        "# {NAME}\n\n\
+         A queue of Linux, captured where packets come to it (`ingress.pcap.xz`) and where they leave it (`egress.pcap.xz`): a token bucket\n\
+         (`tc … tbf rate 8mbit burst 5000b limit 400000b`) behind a router. Three TCP connections send at their own pace: a kilobyte every 10 and every\n\
+         15 ms, and 20 kB twice a second. Every 1.3 s one sender bursts: {DATAGRAMS} datagrams of {} bytes as fast as it can, each time from another port.\n\n\
+         Source: recorded by this repository. Licence: MIT OR Apache-2.0, as the repository.\n\
+         Made by `cargo xtask record {NAME}` as root, with three network namespaces.\n\n\
+         {} frames at ingress, {} at egress, both ways, cut at {SNAP} bytes, nanosecond timestamps.\n\n\
+         ## The truth\n\n\
+         `truth.csv`: the {bursts} bursts, when the sender's clock was read before the first and after the last datagram, and its port. `backlog.csv`: {samples} answers of\n\
+         `tc -s qdisc` while something waited: bytes (with Ethernet headers) and packets in the bucket, at some moment between two readings of the clock.\n\n",
+        DATAGRAM.len(),
+        frames[0],
+        frames[1],
+    );
+    readme::files(&mut text, folder, &["ingress.pcap.xz", "egress.pcap.xz", "truth.csv", "backlog.csv"])?;
+    readme::made_with(&mut text, &["tshark", "dnsmasq", "dig", "kdig", "getent", "chronyd", "ping"])?;
+    let path = folder.join("README.md");
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+}
