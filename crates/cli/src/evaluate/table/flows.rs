@@ -46,5 +46,5 @@ pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Res
 
 fn share(case: &CaseSummaries<'_>, what: &str, of: &str, digits: usize) -> String {
     let quantity = format!("{what}_{of}");
-    mean(case, quantity).map_or_else(dash, |mean| format!("{:.digits$}%", mean * 100.0))
+    mean(case, &quantity).map_or_else(dash, |mean| format!("{:.digits$}%", mean * 100.0))
 }
