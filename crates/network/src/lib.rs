@@ -14,3 +14,5 @@ pub mod segments;
 pub mod plan;
 // Who measures whom.
 pub mod sets;
+// Which segment is slow.
+pub mod localize;
