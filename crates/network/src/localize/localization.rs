@@ -52,7 +52,7 @@ pub struct Change {
     pub segment: u32,
     /// What became worse.
     pub kind: Kind,
-    /// The first interval of the window that raised the first alarm.
+    /// The first interval of the window with the smallest chance.
     pub since: usize,
     /// The interval of the first alarm.
     pub first_alarm: usize,
@@ -244,7 +244,9 @@ fn changes(
         match changes.last_mut().filter(|change| change.last_alarm + 1 == interval) {
             Some(change) => {
                 change.last_alarm = interval;
-                change.p_value = change.p_value.min(p_value);
+                if p_value < change.p_value {
+                    (change.p_value, change.since) = (p_value, since);
+                }
             }
             None => {
                 changes.push(Change { segment, kind, since, first_alarm: interval, last_alarm: interval, p_value });
