@@ -183,6 +183,18 @@ impl Topology {
         })
     }
 
+    /// Takes out the links between two routers, in both directions; says how many there were.
+    pub fn fail(&mut self, a: u32, b: u32) -> usize {
+        let [a, b] = [a, b].map(|router| NodeIndex::new(router as usize));
+        let before = self.links();
+        for (from, to) in [(a, b), (b, a)] {
+            if let Some(link) = self.graph.find_edge(from, to) {
+                self.graph.remove_edge(link);
+            }
+        }
+        before - self.links()
+    }
+
     /// Routers and links.
     pub fn graph(&self) -> &DiGraph<Router, Link> {
         &self.graph
