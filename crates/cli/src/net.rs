@@ -1,4 +1,4 @@
-//! `dwell net`: which routers of a network to instrument next, and who measures what then.
+//! `dwell net`: which routers of a network to instrument next, who measures what then, and which segment is to blame.
 
 use crate::Failure;
 use crate::output::{self, Output};
@@ -20,12 +20,15 @@ use std::process::ExitCode;
 // What is asked.
 mod arguments;
 pub(crate) use arguments::Arguments;
-use arguments::{Format, MapArguments, PathsArguments, PlanArguments, StrategyChoice, Task};
+use arguments::{Format, InstrumentedArguments, MapArguments, PathsArguments, PlanArguments, StrategyChoice, Task};
+// Which segment is to blame.
+mod localize;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     match &arguments.task {
         Task::Plan(arguments) => plan_network(arguments),
         Task::Paths(arguments) => list_paths(arguments),
+        Task::Localize(arguments) => localize::run(arguments),
     }
 }
 
@@ -76,29 +79,9 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
 fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
     output::check_apart([&arguments.map.topology], &arguments.output)?;
     let map = Map::read(&arguments.map)?;
-    let mut segments = Segments::new(map.paths.clone(), map.topology.routers());
-    let mut instrumented = Vec::new();
-    for name in &arguments.instrumented {
-        let Some(router) = map.topology.find(name) else {
-            let source = arguments.map.topology.display();
-            return Err(Failure::Usage(format!("--instrumented {name}: {source} has no router of this name")));
-        };
-        segments.cut(router);
-        instrumented.push(name.clone());
-    }
-    if let Some(routers) = arguments.routers {
-        let plan = plan::plan(&map.topology, &mut segments, Strategy::Greedy, &Limits::routers(routers));
-        instrumented.extend(plan.steps.iter().map(|step| map.topology.name(step.router).to_owned()));
-    }
+    let (segments, instrumented) = map.instrument(&arguments.instrumented)?;
     let mut to = Output::open(arguments.output.as_deref())?;
     let measurements = Measurements::new(&map.topology, &segments);
-    let name = |&router: &u32| map.topology.name(router).to_owned();
-    let probe = |routers: &Vec<u32>| Probe {
-        from: routers.first().map(name).unwrap_or_default(),
-        to: routers.last().map(name).unwrap_or_default(),
-        via: routers[1..routers.len() - 1].iter().map(name).collect(),
-        hops: routers.len() - 1,
-    };
     let report = PathsReport {
         schema: PATHS_SCHEMA,
         warnings: map.warnings(),
@@ -109,7 +92,7 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
         inner_pairs: measurements.inner_pairs,
         aggregator_bps: measurements.aggregator_bps(),
         granularity: segments.granularity().map(granularity),
-        probes: measurements.probes.iter().map(probe).collect(),
+        probes: measurements.probes.iter().map(|routers| probe(&map.topology, routers)).collect(),
         network: map.network,
     };
     output::warn(&report.warnings);
@@ -132,7 +115,7 @@ struct Map {
 impl Map {
     fn read(arguments: &MapArguments) -> Result<Self, Failure> {
         let path = &arguments.topology;
-        let topology = Topology::read(&text(path)?).map_err(|error| named(path, &error))?;
+        let topology = Topology::read(&text(path, "a map of a network")?).map_err(|error| named(path, &error))?;
         let (mode, mode_name) =
             if arguments.single_path { (Mode::Single, "single") } else { (Mode::EqualCost, "equal-cost") };
         let paths = Paths::all(&topology, mode, Paths::MOST)
@@ -146,6 +129,40 @@ impl Map {
             unreachable_pairs: paths.unreachable(),
         };
         Ok(Self { topology, paths, network })
+    }
+
+    /// The routers of these names, joined by commas, which names may hold themselves: of several that fit the longest is meant.
+    fn routers(&self, flag: &str, names: &str) -> Result<Vec<u32>, Failure> {
+        let mut routers = Vec::new();
+        let mut rest = names;
+        loop {
+            let ends = rest.match_indices(',').map(|(at, _)| at).chain([rest.len()]);
+            let Some((end, router)) = ends.rev().find_map(|end| Some((end, self.topology.find(&rest[..end])?))) else {
+                let (name, source) = (rest.split(',').next().unwrap_or(rest), &self.network.source);
+                return Err(Failure::Usage(format!("{flag} {name}: {source} has no router of this name")));
+            };
+            routers.push(router);
+            match rest.get(end + 1..) {
+                Some(others) => rest = others,
+                None => return Ok(routers),
+            }
+        }
+    }
+
+    /// The segments between instrumented routers, and the names of these.
+    fn instrument(&self, arguments: &InstrumentedArguments) -> Result<(Segments, Vec<String>), Failure> {
+        let mut segments = Segments::new(self.paths.clone(), self.topology.routers());
+        let mut instrumented = Vec::new();
+        for names in &arguments.instrumented {
+            instrumented.extend(self.routers("--instrumented", names)?);
+        }
+        instrumented.iter().for_each(|&router| segments.cut(router));
+        if let Some(routers) = arguments.routers {
+            let plan = plan::plan(&self.topology, &mut segments, Strategy::Greedy, &Limits::routers(routers));
+            instrumented.extend(plan.steps.iter().map(|step| step.router));
+        }
+        let names = instrumented.iter().map(|&router| self.topology.name(router).to_owned());
+        Ok((segments, names.collect()))
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -191,10 +208,21 @@ fn granularity(hops: dwell_network::segments::Granularity) -> Granularity {
     Granularity { mean: hops.mean, min: hops.min, max: hops.max }
 }
 
+/// A piece of a path by the names of its routers.
+fn probe(topology: &Topology, routers: &[u32]) -> Probe {
+    let name = |&router: &u32| topology.name(router).to_owned();
+    Probe {
+        from: routers.first().map(name).unwrap_or_default(),
+        to: routers.last().map(name).unwrap_or_default(),
+        via: routers[1..routers.len() - 1].iter().map(name).collect(),
+        hops: routers.len() - 1,
+    }
+}
+
 /// A text file.
-fn text(path: &Path) -> Result<String> {
+fn text(path: &Path, expected: &str) -> Result<String> {
     let bytes = fs::read(path).with_context(|| path.display().to_string())?;
-    String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{}: is no text: expected a map of a network", path.display()))
+    String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{}: is no text: expected {expected}", path.display()))
 }
 
 fn named(path: &Path, error: &topology::TopologyError) -> anyhow::Error {

@@ -1,7 +1,12 @@
-//! What `dwell net` answers: the schemas `dwell.net-plan/1` and `dwell.net-paths/1` of `docs/formats/`.
+//! What `dwell net` answers: the schemas `dwell.net-plan/1`, `dwell.net-paths/1` and `dwell.net-localize/1` of `docs/formats/`.
 
 use serde::Serialize;
 
+// Which segment is to blame.
+mod localize;
+pub use localize::{
+    ChangeLine, DelayShift, Intervals, LOCALIZE_SCHEMA, LocalizeReport, LossShift, PathLine, SegmentLine, SuspectLine,
+};
 // The forms.
 pub mod csv;
 pub mod table;
