@@ -2,12 +2,12 @@
 
 use crate::Failure;
 use crate::output::{self, Output};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
+use dwell_network::Topology;
 use dwell_network::paths::{Mode, Paths};
 use dwell_network::plan::{self, Limits, Plan, State, Strategy};
 use dwell_network::segments::Segments;
 use dwell_network::sets::Measurements;
-use dwell_network::{Topology, topology};
 use dwell_report::net::{
     self as report, Granularity, Network, PATHS_SCHEMA, PLAN_SCHEMA, PathsReport, PlanReport, Point, Probe,
 };
@@ -80,6 +80,17 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
     output::check_apart([&arguments.map.topology], &arguments.output)?;
     let map = Map::read(&arguments.map)?;
     let (segments, instrumented) = map.instrument(&arguments.instrumented)?;
+    let overlap = map.before.as_ref().map(|(topology, paths)| {
+        let mut before = Segments::new(paths.clone(), topology.routers());
+        instrumented.iter().filter_map(|name| topology.find(name)).for_each(|router| before.cut(router));
+        let overlap = Measurements::new(&map.topology, &segments).since(&Measurements::new(topology, &before));
+        report::Overlap {
+            added: overlap.added,
+            dropped: overlap.dropped.iter().map(|routers| probe(topology, routers)).collect(),
+            probe_hops: overlap.probe_hops,
+            probe_hops_per_second: overlap.probe_hops as f64 * arguments.probes_per_second,
+        }
+    });
     let mut to = Output::open(arguments.output.as_deref())?;
     let measurements = Measurements::new(&map.topology, &segments);
     let report = PathsReport {
@@ -92,6 +103,7 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
         inner_pairs: measurements.inner_pairs,
         aggregator_bps: measurements.aggregator_bps(),
         granularity: segments.granularity().map(granularity),
+        overlap,
         probes: measurements.probes.iter().map(|routers| probe(&map.topology, routers)).collect(),
         network: map.network,
     };
@@ -110,43 +122,46 @@ struct Map {
     topology: Topology,
     paths: Paths,
     network: Network,
+    /// Links that were taken out.
+    failed: usize,
+    /// The network as it was before they failed; `None` if none did.
+    before: Option<(Topology, Paths)>,
 }
 
 impl Map {
     fn read(arguments: &MapArguments) -> Result<Self, Failure> {
         let path = &arguments.topology;
-        let topology = Topology::read(&text(path, "a map of a network")?).map_err(|error| named(path, &error))?;
+        let source = path.display().to_string();
+        let mut topology =
+            Topology::read(&text(path, "a map of a network")?).map_err(|error| anyhow!("{source}: {error}"))?;
         let (mode, mode_name) =
             if arguments.single_path { (Mode::Single, "single") } else { (Mode::EqualCost, "equal-cost") };
-        let paths = Paths::all(&topology, mode, Paths::MOST)
-            .map_err(|error| anyhow::anyhow!("{}: {error} (--single-path)", path.display()))?;
+        let all_paths = |topology: &Topology| {
+            Paths::all(topology, mode, Paths::MOST).map_err(|error| anyhow!("{source}: {error} (--single-path)"))
+        };
+        let before = match arguments.failed[..] {
+            [] => None,
+            [..] => Some((topology.clone(), all_paths(&topology)?)),
+        };
+        let mut failed = 0;
+        for link in &arguments.failed {
+            failed += fail(&mut topology, &source, link)?;
+        }
+        let paths = all_paths(&topology)?;
         let network = Network {
-            source: path.display().to_string(),
             routers: topology.routers(),
             links: topology.links(),
             paths: paths.len(),
             mode: mode_name,
             unreachable_pairs: paths.unreachable(),
+            source,
         };
-        Ok(Self { topology, paths, network })
+        Ok(Self { topology, paths, network, failed, before })
     }
 
-    /// The routers of these names, joined by commas, which names may hold themselves: of several that fit the longest is meant.
+    /// The routers of these names, joined by commas.
     fn routers(&self, flag: &str, names: &str) -> Result<Vec<u32>, Failure> {
-        let mut routers = Vec::new();
-        let mut rest = names;
-        loop {
-            let ends = rest.match_indices(',').map(|(at, _)| at).chain([rest.len()]);
-            let Some((end, router)) = ends.rev().find_map(|end| Some((end, self.topology.find(&rest[..end])?))) else {
-                let (name, source) = (rest.split(',').next().unwrap_or(rest), &self.network.source);
-                return Err(Failure::Usage(format!("{flag} {name}: {source} has no router of this name")));
-            };
-            routers.push(router);
-            match rest.get(end + 1..) {
-                Some(others) => rest = others,
-                None => return Ok(routers),
-            }
-        }
+        routers(&self.topology, &self.network.source, flag, names)
     }
 
     /// The segments between instrumented routers, and the names of these.
@@ -173,6 +188,7 @@ impl Map {
                 warnings.push(format!("{count} {what}"));
             }
         };
+        warn(self.failed, "links are taken to have failed");
         warn(self.network.unreachable_pairs, "ordered pairs of routers have no path between them");
         warn(remarks.parallel, "links beside another one of less weight, or as much, were left out");
         warn(remarks.loops, "links from a router to itself were left out");
@@ -195,6 +211,36 @@ impl Map {
             seed,
             segments: plan.before.segments,
             curve,
+        }
+    }
+}
+
+/// Takes out the links between two routers, whose names are joined by a comma.
+fn fail(topology: &mut Topology, source: &str, ends: &str) -> Result<usize, Failure> {
+    let usage = |what| Failure::Usage(format!("--failed {ends}: {what}"));
+    let [a, b] = routers(topology, source, "--failed", ends)?[..] else {
+        return Err(usage("expected two routers, joined by a comma"));
+    };
+    match topology.fail(a, b) {
+        0 => Err(usage("there is no link between them")),
+        links => Ok(links),
+    }
+}
+
+/// The routers of these names, joined by commas, which names may hold themselves: of several that fit the longest is meant.
+fn routers(topology: &Topology, source: &str, flag: &str, names: &str) -> Result<Vec<u32>, Failure> {
+    let mut routers = Vec::new();
+    let mut rest = names;
+    loop {
+        let ends = rest.match_indices(',').map(|(at, _)| at).chain([rest.len()]);
+        let Some((end, router)) = ends.rev().find_map(|end| Some((end, topology.find(&rest[..end])?))) else {
+            let name = rest.split(',').next().unwrap_or(rest);
+            return Err(Failure::Usage(format!("{flag} {name}: {source} has no router of this name")));
+        };
+        routers.push(router);
+        match rest.get(end + 1..) {
+            Some(others) => rest = others,
+            None => return Ok(routers),
         }
     }
 }
@@ -222,11 +268,7 @@ fn probe(topology: &Topology, routers: &[u32]) -> Probe {
 /// A text file.
 fn text(path: &Path, expected: &str) -> Result<String> {
     let bytes = fs::read(path).with_context(|| path.display().to_string())?;
-    String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{}: is no text: expected {expected}", path.display()))
-}
-
-fn named(path: &Path, error: &topology::TopologyError) -> anyhow::Error {
-    anyhow::anyhow!("{}: {error}", path.display())
+    String::from_utf8(bytes).map_err(|_| anyhow!("{}: is no text: expected {expected}", path.display()))
 }
 
 /// The cost of every router: a CSV with the columns `router` and `cost`; 1 for those that are not in it.

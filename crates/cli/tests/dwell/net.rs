@@ -56,6 +56,31 @@ fn paths_say_who_probes_whom() {
     assert!(String::from_utf8(table.out).unwrap().contains("2 instrumented routers"));
 }
 
+/// Without the link between b3 and b4 traffic takes the other row there.
+#[test]
+fn links_may_fail() {
+    let map = testdata("net/ladder.toml");
+    let paths = |failed: &[&str]| {
+        dwell(&[&["net", "paths", &map, "--instrumented", "b3,b4", "--format", "json"], failed].concat())
+    };
+    let (before, run) = (paths(&[]).ok().json(), paths(&["--failed", "b3,b4"]));
+    assert_eq!(run.err, "dwell: warning: 2 links are taken to have failed\n");
+    let after = run.json();
+    assert_eq!((&after["links"], &before["overlap"]), (&30.into(), &serde_json::Value::Null));
+    let [old, new] = [&before, &after].map(|report| report["probes"].as_array().unwrap());
+    let overlap = &after["overlap"];
+    let dropped = overlap["dropped"].as_array().unwrap();
+    assert!(dropped.iter().all(|probe| old.contains(probe) && !new.contains(probe)) && !dropped.is_empty());
+    assert!(dropped.iter().any(|probe| probe["from"] == "b3" && probe["to"] == "b4"));
+    assert_eq!(overlap["added"], new.iter().filter(|probe| !old.contains(probe)).count());
+    let hops = |probes: &[serde_json::Value]| probes.iter().map(|probe| probe["hops"].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(overlap["probe_hops"], hops(new) + hops(dropped));
+    for (link, words) in [("b3", "two routers"), ("b3,a4", "no link"), ("b3,c4", "c4")] {
+        let run = paths(&["--failed", link]);
+        assert!(run.code == 2 && run.err.contains(words), "{link}: {}", run.err);
+    }
+}
+
 #[test]
 fn every_form_is_written() {
     let folder = tempfile::tempdir().unwrap();

@@ -68,6 +68,15 @@ pub fn write_paths(report: &PathsReport, to: &mut impl Write) -> io::Result<()> 
         report.aggregator_bps as f64 / 1e6
     );
     item("inside", &inner, to)?;
+    if let Some(overlap) = &report.overlap {
+        let words = format!(
+            "{} segments are new; {} of the routes before the failure are probed on for a time, {} hops with them",
+            count(overlap.added as u64),
+            count(overlap.dropped.len() as u64),
+            count(overlap.probe_hops)
+        );
+        item("overlap", &words, to)?;
+    }
     footing::warnings(&report.warnings, to)
 }
 
