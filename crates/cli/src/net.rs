@@ -23,6 +23,8 @@ pub(crate) use arguments::Arguments;
 use arguments::{Format, InstrumentedArguments, MapArguments, PathsArguments, PlanArguments, StrategyChoice, Task};
 // Which segment is to blame.
 mod localize;
+// The map as a picture.
+mod picture;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     match &arguments.task {
@@ -77,7 +79,8 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
 }
 
 fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
-    output::check_apart([&arguments.map.topology], &arguments.output)?;
+    let plot = arguments.plot.as_ref().map(|(path, _)| path);
+    output::check_apart([&arguments.map.topology], arguments.output.iter().chain(plot))?;
     let map = Map::read(&arguments.map)?;
     let (segments, instrumented) = map.instrument(&arguments.instrumented)?;
     let overlap = map.before.as_ref().map(|(topology, paths)| {
@@ -92,6 +95,7 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
         }
     });
     let mut to = Output::open(arguments.output.as_deref())?;
+    let picture = Output::picture(arguments.plot.as_ref())?;
     let measurements = Measurements::new(&map.topology, &segments);
     let report = PathsReport {
         schema: PATHS_SCHEMA,
@@ -105,13 +109,18 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
         granularity: segments.granularity().map(granularity),
         overlap,
         probes: measurements.probes.iter().map(|routers| probe(&map.topology, routers)).collect(),
-        network: map.network,
+        network: map.network.clone(),
     };
     output::warn(&report.warnings);
     match arguments.format {
         Format::Table => report::table::write_paths(&report, &mut to)?,
         Format::Json => json::write(&report, &mut to)?,
         Format::Csv => report::csv::write_paths(&report, &mut to)?,
+    }
+    if let Some((mut file, image)) = picture {
+        let drawn = picture::draw(&map, &segments, |_| None)?;
+        plot::write_map(&drawn, image, &mut file)?;
+        file.finish()?;
     }
     to.finish()?;
     Ok(ExitCode::SUCCESS)

@@ -16,3 +16,5 @@ pub mod plan;
 pub mod sets;
 // Which segment is slow.
 pub mod localize;
+// Where to draw routers.
+pub mod layout;

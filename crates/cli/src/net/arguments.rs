@@ -106,6 +106,9 @@ pub(super) struct PathsArguments {
     /// Where the report goes, instead of standard output.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
+    /// Draw the map, instrumented routers marked: a file ending in .svg or .png.
+    #[arg(long, value_name = "FILE", value_parser = crate::rtt::picture, help_heading = "Output")]
+    pub(super) plot: Option<(PathBuf, Image)>,
 }
 
 /// Which segment is to blame for a slow path: how long each takes now, and what is usual.
@@ -137,6 +140,9 @@ pub(super) struct LocalizeArguments {
     /// Where the report goes, instead of standard output.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
+    /// Draw the map, links coloured by delay: a file ending in .svg or .png.
+    #[arg(long, value_name = "FILE", value_parser = crate::rtt::picture, help_heading = "Output")]
+    pub(super) plot: Option<(PathBuf, Image)>,
 }
 
 /// A share above none and up to all.

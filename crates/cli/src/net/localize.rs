@@ -1,17 +1,18 @@
 //! `dwell net localize`: which segment is to blame for a slow path.
 
 use super::arguments::{Format, LocalizeArguments};
+use super::picture::Shade;
 use super::{Map, granularity, probe, text};
 use crate::Failure;
 use crate::output::{self, Output};
 use anyhow::{Result, anyhow};
 use dwell_network::localize::file::{self, Names, Row};
 use dwell_network::localize::{Kind, Localization, LossVerdict, Reading, Readings, Routes, Settings, Verdict};
-use dwell_report::json;
 use dwell_report::net::{
     self as report, ChangeLine, DelayShift, Intervals, LOCALIZE_SCHEMA, LocalizeReport, LossShift, PathLine, Probe,
     SegmentLine, SuspectLine,
 };
+use dwell_report::{json, plot};
 use dwell_sketch::estimate::{Estimate, Z95};
 use dwell_types::Nanos;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,8 @@ use std::process::ExitCode;
 pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
     let files: Vec<(Option<&str>, PathBuf)> = arguments.measurements.iter().map(|text| split(text)).collect();
     let inputs = files.iter().map(|(_, path)| path).chain([&arguments.map.topology]);
-    output::check_apart(inputs, &arguments.output)?;
+    let plot = arguments.plot.as_ref().map(|(path, _)| path);
+    output::check_apart(inputs, arguments.output.iter().chain(plot))?;
     let map = Map::read(&arguments.map)?;
     let (segments, instrumented) = map.instrument(&arguments.instrumented)?;
     let routes = Routes::new(&map.paths, &segments);
@@ -28,6 +30,7 @@ pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
     let paths = asked.clone().unwrap_or_else(|| (0..routes.paths()).collect());
     let readings = read(&map, &routes, &files, arguments)?;
     let mut to = Output::open(arguments.output.as_deref())?;
+    let picture = Output::picture(arguments.plot.as_ref())?;
 
     let settings = Settings { baseline: arguments.baseline, false_alarms: arguments.false_alarms };
     let found = Localization::new(&routes, &readings, &paths, &settings);
@@ -60,6 +63,11 @@ pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
         Format::Table => report::table::write_localize(&report, &mut to)?,
         Format::Json => json::write(&report, &mut to)?,
         Format::Csv => report::csv::write_localize(&report, &mut to)?,
+    }
+    if let Some((mut file, image)) = picture {
+        let drawn = super::picture::draw(&map, &segments, |routers| answer.shade(routers))?;
+        plot::write_map(&drawn, image, &mut file)?;
+        file.finish()?;
     }
     to.finish()?;
     Ok(ExitCode::SUCCESS)
@@ -173,6 +181,14 @@ impl Answer<'_> {
         let LossVerdict { usual, first, intervals, found, p_value } = *verdict;
         let alarm = p_value <= self.found.segment_alarm;
         LossShift { since_ns: self.start(first), intervals, usual, found, p_value, alarm }
+    }
+
+    /// How a segment is drawn.
+    fn shade(&self, routers: &[u32]) -> Option<Shade> {
+        let segment = self.routes.find(routers)?;
+        let delay = self.found.delays[segment as usize]?;
+        let loss = self.found.losses[segment as usize].map_or(1.0, |loss| loss.p_value);
+        Some(Shade { delay_ns: delay.shift.value, alarm: delay.p_value.min(loss) <= self.found.segment_alarm })
     }
 
     /// The segments that were asked for: the ranking, then those that are not known well enough.

@@ -92,6 +92,17 @@ fn every_form_is_written() {
     assert!(std::fs::read_to_string(&table).unwrap().contains("12 routers, 32 links"));
     assert_eq!(std::fs::read_to_string(&csv).unwrap().lines().count(), 4);
     assert!(std::fs::read(&picture).unwrap().starts_with(b"\x89PNG"));
+    let drawing = folder.path().join("map.svg");
+    let drawn = |run: crate::run::Run| {
+        run.ok();
+        std::fs::read_to_string(&drawing).unwrap()
+    };
+    let plain = drawn(dwell(&["net", "paths", &map, "--instrumented", "b3", "--plot", &to(&drawing)]));
+    assert!(plain.contains("\nb3\n") && !plain.contains("delay per link"));
+    let measured = testdata("net/ladder-slow.csv");
+    let coloured = drawn(localize(&["--measurements", &measured, "--plot", &to(&drawing)]));
+    // One link slower than usual, and its entry in the legend.
+    assert_eq!(coloured.matches("stroke=\"#D55E00\"").count(), 2, "{coloured}");
 }
 
 #[test]
