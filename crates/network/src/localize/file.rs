@@ -279,6 +279,7 @@ mod tests {
     use super::*;
     use crate::paths::{Mode, Paths};
     use crate::segments::Segments;
+    use proptest::prelude::*;
 
     const HEAD: &str = "from,to,via,start_ns,received,lost,effective_samples,mean_ns,std_ns\n";
 
@@ -350,5 +351,16 @@ mod tests {
             "{}",
             error("{\"start_ns\":1,\"received\":\"x\"}")
         );
+    }
+
+    proptest! {
+        /// Nothing that a file holds makes it panic, and what is read is finite.
+        #[test]
+        fn any_file_is_read_or_refused(start in 0usize..5, text in "[-0-9a-z,.\"{}:\\[\\]\n]{0,80}") {
+            let heads = ["", HEAD, "start_ns,received,lost,mean_ns,std_ns\n1,2,3,", "{\"start_ns\":", "{\"intervals\":["];
+            for row in read(&(heads[start].to_owned() + &text)).unwrap_or_default() {
+                prop_assert!(row.reading.delay.is_none_or(|delay| delay.variance().is_finite() && delay.mean_ns.is_finite()));
+            }
+        }
     }
 }

@@ -279,6 +279,7 @@ mod tests {
     use crate::localize::{Delay, Reading};
     use crate::paths::{Mode, Paths};
     use crate::segments::Segments;
+    use proptest::prelude::*;
 
     const SETTINGS: Settings = Settings { baseline: 10, false_alarms: 0.05 };
 
@@ -385,5 +386,45 @@ mod tests {
         assert!(mean.abs() < 4.0 * error, "{mean} {error}");
         let (mean, error) = of(&|interval| if interval % 10 < 5 { 40.0 } else { 0.0 });
         assert!(mean > 4.0 * error, "{mean} {error}");
+    }
+
+    /// A number of packets: few, many, or absurdly many.
+    fn packets() -> impl Strategy<Value = u64> {
+        prop_oneof![0u64..3, 0u64..2_000, Just(u64::MAX), any::<u64>()]
+    }
+
+    prop_compose! {
+        fn any_reading()(received in packets(), lost in packets(), samples in packets(), mean in -1e18..1e18f64, std in 0.0..1e18f64, scale in 0i32..19)
+            -> Reading {
+            let by = 10f64.powi(-scale);
+            let delay = Delay { samples, mean_ns: mean * by, std_ns: std * by };
+            Reading { start_ns: 0, received, lost, delay: (samples > 0).then_some(delay) }
+        }
+    }
+
+    proptest! {
+        /// Chances and probabilities are such, whatever was measured.
+        #[test]
+        fn any_readings_are_judged(read in proptest::collection::vec((0u32..3, any_reading()), 0..60), last in 4i64..20) {
+            let (_, routes) = line();
+            let mut at = [0i64; 3];
+            let read: Vec<(u32, Reading)> = read.into_iter().map(|(segment, reading)| {
+                at[segment as usize] += 1;
+                (segment, Reading { start_ns: at[segment as usize] % last + 100 * (at[segment as usize] / last), ..reading })
+            }).collect();
+            let readings = Readings::new(3, &read, 1).unwrap();
+            let paths: Vec<usize> = (0..routes.paths()).collect();
+            let found = Localization::new(&routes, &readings, &paths, &Settings { baseline: 4, false_alarms: 0.5 });
+            let is_chance = |p: f64| (0.0..=1.0).contains(&p);
+            prop_assert!(found.probabilities.iter().all(|&p| is_chance(p)), "{:?}", found.probabilities);
+            for verdict in found.delays.iter().chain(found.paths.iter().map(|(_, verdict)| verdict)).flatten() {
+                prop_assert!(is_chance(verdict.p_value) && verdict.shift.score.is_finite(), "{verdict:?}");
+            }
+            prop_assert!(found.losses.iter().flatten().all(|v| is_chance(v.p_value) && is_chance(v.found)), "{:?}", found.losses);
+            for (path, verdict) in &found.paths {
+                let state = found.path(&routes, &readings, *path, verdict.as_ref());
+                prop_assert!(state.suspects.iter().all(|suspect| is_chance(suspect.probability)), "{state:?}");
+            }
+        }
     }
 }
