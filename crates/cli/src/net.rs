@@ -143,6 +143,9 @@ impl Map {
         let source = path.display().to_string();
         let mut topology =
             Topology::read(&text(path, "a map of a network")?).map_err(|error| anyhow!("{source}: {error}"))?;
+        if arguments.both_ways {
+            topology.make_both_ways();
+        }
         let (mode, mode_name) =
             if arguments.single_path { (Mode::Single, "single") } else { (Mode::EqualCost, "equal-cost") };
         let all_paths = |topology: &Topology| {
@@ -199,6 +202,10 @@ impl Map {
         };
         warn(self.failed, "links are taken to have failed");
         warn(self.network.unreachable_pairs, "ordered pairs of routers have no path between them");
+        // Where most pairs have no path, arrows are more likely than one-way links.
+        if self.network.unreachable_pairs > self.network.paths {
+            warn(self.topology.one_way(), "links go one way only (--both-ways)");
+        }
         warn(remarks.parallel, "links beside another one of less weight, or as much, were left out");
         warn(remarks.loops, "links from a router to itself were left out");
         warn(remarks.outside, "links to routers outside the map were left out");

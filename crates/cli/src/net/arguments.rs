@@ -43,6 +43,9 @@ pub(super) struct MapArguments {
     /// One shortest path for each pair of routers instead of all equally short ones.
     #[arg(long)]
     pub(super) single_path: bool,
+    /// Links that the map has in one direction only go back as well, with the same weight: some maps are drawn with arrows that mean nothing.
+    #[arg(long)]
+    pub(super) both_ways: bool,
     /// Routes as they are when the link between two routers has failed, in both directions; may be given often.
     #[arg(long, value_name = "A,B")]
     pub(super) failed: Vec<String>,

@@ -258,6 +258,18 @@ fn wrong_measurements_are_refused_in_one_line() {
     }
 }
 
+#[test]
+fn arrows_that_mean_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let map = folder.path().join("map");
+    std::fs::write(&map, "a b 1\nc b 1\nc d 1\n").unwrap();
+    let map = map.to_str().unwrap();
+    let run = dwell(&["net", "paths", map, "--format", "json"]);
+    assert!(run.err.contains("3 links go one way only (--both-ways)"), "{}", run.err);
+    let both = dwell(&["net", "paths", map, "--both-ways", "--format", "json"]).ok().json();
+    assert_eq!((&both["paths"], &both["links"], &both["unreachable_pairs"]), (&12.into(), &6.into(), &0.into()));
+}
+
 /// Names of routers may hold the comma that joins them.
 #[test]
 fn names_with_commas() {
