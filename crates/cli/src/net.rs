@@ -1,13 +1,13 @@
-//! `dwell net`: which routers of a network to instrument next, and who measures what then.
+//! `dwell net`: which routers of a network to instrument next, who measures what then, and which segment is to blame.
 
 use crate::Failure;
 use crate::output::{self, Output};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
+use dwell_network::Topology;
 use dwell_network::paths::{Mode, Paths};
 use dwell_network::plan::{self, Limits, Plan, State, Strategy};
 use dwell_network::segments::Segments;
 use dwell_network::sets::Measurements;
-use dwell_network::{Topology, topology};
 use dwell_report::net::{
     self as report, Granularity, Network, PATHS_SCHEMA, PLAN_SCHEMA, PathsReport, PlanReport, Point, Probe,
 };
@@ -20,12 +20,17 @@ use std::process::ExitCode;
 // What is asked.
 mod arguments;
 pub(crate) use arguments::Arguments;
-use arguments::{Format, MapArguments, PathsArguments, PlanArguments, StrategyChoice, Task};
+use arguments::{Format, InstrumentedArguments, MapArguments, PathsArguments, PlanArguments, StrategyChoice, Task};
+// Which segment is to blame.
+mod localize;
+// The map as a picture.
+mod picture;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     match &arguments.task {
         Task::Plan(arguments) => plan_network(arguments),
         Task::Paths(arguments) => list_paths(arguments),
+        Task::Localize(arguments) => localize::run(arguments),
     }
 }
 
@@ -74,31 +79,24 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
 }
 
 fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
-    output::check_apart([&arguments.map.topology], &arguments.output)?;
+    let plot = arguments.plot.as_ref().map(|(path, _)| path);
+    output::check_apart([&arguments.map.topology], arguments.output.iter().chain(plot))?;
     let map = Map::read(&arguments.map)?;
-    let mut segments = Segments::new(map.paths.clone(), map.topology.routers());
-    let mut instrumented = Vec::new();
-    for name in &arguments.instrumented {
-        let Some(router) = map.topology.find(name) else {
-            let source = arguments.map.topology.display();
-            return Err(Failure::Usage(format!("--instrumented {name}: {source} has no router of this name")));
-        };
-        segments.cut(router);
-        instrumented.push(name.clone());
-    }
-    if let Some(routers) = arguments.routers {
-        let plan = plan::plan(&map.topology, &mut segments, Strategy::Greedy, &Limits::routers(routers));
-        instrumented.extend(plan.steps.iter().map(|step| map.topology.name(step.router).to_owned()));
-    }
+    let (segments, instrumented) = map.instrument(&arguments.instrumented)?;
+    let overlap = map.before.as_ref().map(|(topology, paths)| {
+        let mut before = Segments::new(paths.clone(), topology.routers());
+        instrumented.iter().filter_map(|name| topology.find(name)).for_each(|router| before.cut(router));
+        let overlap = Measurements::new(&map.topology, &segments).since(&Measurements::new(topology, &before));
+        report::Overlap {
+            added: overlap.added,
+            dropped: overlap.dropped.iter().map(|routers| probe(topology, routers)).collect(),
+            probe_hops: overlap.probe_hops,
+            probe_hops_per_second: overlap.probe_hops as f64 * arguments.probes_per_second,
+        }
+    });
     let mut to = Output::open(arguments.output.as_deref())?;
+    let picture = Output::picture(arguments.plot.as_ref())?;
     let measurements = Measurements::new(&map.topology, &segments);
-    let name = |&router: &u32| map.topology.name(router).to_owned();
-    let probe = |routers: &Vec<u32>| Probe {
-        from: routers.first().map(name).unwrap_or_default(),
-        to: routers.last().map(name).unwrap_or_default(),
-        via: routers[1..routers.len() - 1].iter().map(name).collect(),
-        hops: routers.len() - 1,
-    };
     let report = PathsReport {
         schema: PATHS_SCHEMA,
         warnings: map.warnings(),
@@ -109,14 +107,20 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
         inner_pairs: measurements.inner_pairs,
         aggregator_bps: measurements.aggregator_bps(),
         granularity: segments.granularity().map(granularity),
-        probes: measurements.probes.iter().map(probe).collect(),
-        network: map.network,
+        overlap,
+        probes: measurements.probes.iter().map(|routers| probe(&map.topology, routers)).collect(),
+        network: map.network.clone(),
     };
     output::warn(&report.warnings);
     match arguments.format {
         Format::Table => report::table::write_paths(&report, &mut to)?,
         Format::Json => json::write(&report, &mut to)?,
         Format::Csv => report::csv::write_paths(&report, &mut to)?,
+    }
+    if let Some((mut file, image)) = picture {
+        let drawn = picture::draw(&map, &segments, |_| None)?;
+        plot::write_map(&drawn, image, &mut file)?;
+        file.finish()?;
     }
     to.finish()?;
     Ok(ExitCode::SUCCESS)
@@ -127,25 +131,65 @@ struct Map {
     topology: Topology,
     paths: Paths,
     network: Network,
+    /// Links that were taken out.
+    failed: usize,
+    /// The network as it was before they failed; `None` if none did.
+    before: Option<(Topology, Paths)>,
 }
 
 impl Map {
     fn read(arguments: &MapArguments) -> Result<Self, Failure> {
         let path = &arguments.topology;
-        let topology = Topology::read(&text(path)?).map_err(|error| named(path, &error))?;
+        let source = path.display().to_string();
+        let mut topology =
+            Topology::read(&text(path, "a map of a network")?).map_err(|error| anyhow!("{source}: {error}"))?;
+        if arguments.both_ways {
+            topology.make_both_ways();
+        }
         let (mode, mode_name) =
             if arguments.single_path { (Mode::Single, "single") } else { (Mode::EqualCost, "equal-cost") };
-        let paths = Paths::all(&topology, mode, Paths::MOST)
-            .map_err(|error| anyhow::anyhow!("{}: {error} (--single-path)", path.display()))?;
+        let all_paths = |topology: &Topology| {
+            Paths::all(topology, mode, Paths::MOST).map_err(|error| anyhow!("{source}: {error} (--single-path)"))
+        };
+        let before = match arguments.failed[..] {
+            [] => None,
+            [..] => Some((topology.clone(), all_paths(&topology)?)),
+        };
+        let mut failed = 0;
+        for link in &arguments.failed {
+            failed += fail(&mut topology, &source, link)?;
+        }
+        let paths = all_paths(&topology)?;
         let network = Network {
-            source: path.display().to_string(),
             routers: topology.routers(),
             links: topology.links(),
             paths: paths.len(),
             mode: mode_name,
             unreachable_pairs: paths.unreachable(),
+            source,
         };
-        Ok(Self { topology, paths, network })
+        Ok(Self { topology, paths, network, failed, before })
+    }
+
+    /// The routers of these names, joined by commas.
+    fn routers(&self, flag: &str, names: &str) -> Result<Vec<u32>, Failure> {
+        routers(&self.topology, &self.network.source, flag, names)
+    }
+
+    /// The segments between instrumented routers, and the names of these.
+    fn instrument(&self, arguments: &InstrumentedArguments) -> Result<(Segments, Vec<String>), Failure> {
+        let mut segments = Segments::new(self.paths.clone(), self.topology.routers());
+        let mut instrumented = Vec::new();
+        for names in &arguments.instrumented {
+            instrumented.extend(self.routers("--instrumented", names)?);
+        }
+        instrumented.iter().for_each(|&router| segments.cut(router));
+        if let Some(routers) = arguments.routers {
+            let plan = plan::plan(&self.topology, &mut segments, Strategy::Greedy, &Limits::routers(routers));
+            instrumented.extend(plan.steps.iter().map(|step| step.router));
+        }
+        let names = instrumented.iter().map(|&router| self.topology.name(router).to_owned());
+        Ok((segments, names.collect()))
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -156,7 +200,12 @@ impl Map {
                 warnings.push(format!("{count} {what}"));
             }
         };
+        warn(self.failed, "links are taken to have failed");
         warn(self.network.unreachable_pairs, "ordered pairs of routers have no path between them");
+        // Where most pairs have no path, arrows are more likely than one-way links.
+        if self.network.unreachable_pairs > self.network.paths {
+            warn(self.topology.one_way(), "links go one way only (--both-ways)");
+        }
         warn(remarks.parallel, "links beside another one of less weight, or as much, were left out");
         warn(remarks.loops, "links from a router to itself were left out");
         warn(remarks.outside, "links to routers outside the map were left out");
@@ -182,6 +231,36 @@ impl Map {
     }
 }
 
+/// Takes out the links between two routers, whose names are joined by a comma.
+fn fail(topology: &mut Topology, source: &str, ends: &str) -> Result<usize, Failure> {
+    let usage = |what| Failure::Usage(format!("--failed {ends}: {what}"));
+    let [a, b] = routers(topology, source, "--failed", ends)?[..] else {
+        return Err(usage("expected two routers, joined by a comma"));
+    };
+    match topology.fail(a, b) {
+        0 => Err(usage("there is no link between them")),
+        links => Ok(links),
+    }
+}
+
+/// The routers of these names, joined by commas, which names may hold themselves: of several that fit the longest is meant.
+fn routers(topology: &Topology, source: &str, flag: &str, names: &str) -> Result<Vec<u32>, Failure> {
+    let mut routers = Vec::new();
+    let mut rest = names;
+    loop {
+        let ends = rest.match_indices(',').map(|(at, _)| at).chain([rest.len()]);
+        let Some((end, router)) = ends.rev().find_map(|end| Some((end, topology.find(&rest[..end])?))) else {
+            let name = rest.split(',').next().unwrap_or(rest);
+            return Err(Failure::Usage(format!("{flag} {name}: {source} has no router of this name")));
+        };
+        routers.push(router);
+        match rest.get(end + 1..) {
+            Some(others) => rest = others,
+            None => return Ok(routers),
+        }
+    }
+}
+
 fn point(routers: usize, added: Option<String>, cost: f64, state: &State) -> Point {
     let State { segments, probe_hops, granularity: hops } = *state;
     Point { routers, added, cost, segments, probe_hops, granularity: hops.map(granularity) }
@@ -191,14 +270,21 @@ fn granularity(hops: dwell_network::segments::Granularity) -> Granularity {
     Granularity { mean: hops.mean, min: hops.min, max: hops.max }
 }
 
-/// A text file.
-fn text(path: &Path) -> Result<String> {
-    let bytes = fs::read(path).with_context(|| path.display().to_string())?;
-    String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{}: is no text: expected a map of a network", path.display()))
+/// A piece of a path by the names of its routers.
+fn probe(topology: &Topology, routers: &[u32]) -> Probe {
+    let name = |&router: &u32| topology.name(router).to_owned();
+    Probe {
+        from: routers.first().map(name).unwrap_or_default(),
+        to: routers.last().map(name).unwrap_or_default(),
+        via: routers[1..routers.len() - 1].iter().map(name).collect(),
+        hops: routers.len() - 1,
+    }
 }
 
-fn named(path: &Path, error: &topology::TopologyError) -> anyhow::Error {
-    anyhow::anyhow!("{}: {error}", path.display())
+/// A text file.
+fn text(path: &Path, expected: &str) -> Result<String> {
+    let bytes = fs::read(path).with_context(|| path.display().to_string())?;
+    String::from_utf8(bytes).map_err(|_| anyhow!("{}: is no text: expected {expected}", path.display()))
 }
 
 /// The cost of every router: a CSV with the columns `router` and `cost`; 1 for those that are not in it.

@@ -14,3 +14,7 @@ pub mod segments;
 pub mod plan;
 // Who measures whom.
 pub mod sets;
+// Which segment is slow.
+pub mod localize;
+// Where to draw routers.
+pub mod layout;

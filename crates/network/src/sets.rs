@@ -15,6 +15,17 @@ pub struct Measurements {
     pub inner_pairs: u64,
 }
 
+/// What is measured besides, as long as old and new routes overlap.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Overlap {
+    /// Segments of the new routes that the old ones did not have.
+    pub added: usize,
+    /// Segments of the old routes that the new ones do not have, as their routers.
+    pub dropped: Vec<Vec<u32>>,
+    /// Links that one probe of each segment of either passes.
+    pub probe_hops: u64,
+}
+
 /// Bits per second that an aggregator of 72 kbit sends each second [kompella12 §IV].
 pub const AGGREGATOR_BPS: u64 = 72_000;
 
@@ -46,6 +57,18 @@ impl Measurements {
         sets
     }
 
+    /// What changes when a link has failed and routes are new. Until all routers know, what was probed before goes on [kompella12 §VI].
+    pub fn since(&self, before: &Self) -> Overlap {
+        // Both are in order.
+        let lacks = |probes: &[Vec<u32>], probe: &Vec<u32>| probes.binary_search(probe).is_err();
+        let only = |of: &[Vec<u32>], not_of: &[Vec<u32>]| -> Vec<Vec<u32>> {
+            of.iter().filter(|probe| lacks(not_of, probe)).cloned().collect()
+        };
+        let dropped = only(&before.probes, &self.probes);
+        let hops: usize = dropped.iter().map(|routers| routers.len() - 1).sum();
+        Overlap { added: only(&self.probes, &before.probes).len(), probe_hops: self.probe_hops + hops as u64, dropped }
+    }
+
     /// Bits per second of all aggregators.
     pub const fn aggregator_bps(&self) -> u64 {
         self.inner_pairs * AGGREGATOR_BPS
@@ -57,19 +80,45 @@ mod tests {
     use super::*;
     use crate::paths::{Mode, Paths};
 
-    /// The toy network of kompella12 Fig. 7 and 8, as far as its captions go with the text: C and F are instrumented.
-    #[test]
-    fn sets_end_at_the_first_instrumented_router() {
+    fn toy() -> Topology {
         let links =
             [("A", "B", 1), ("B", "C", 1), ("C", "D", 1), ("C", "E", 1), ("E", "D", 2), ("A", "F", 1), ("F", "C", 1)];
         let text: String = links.iter().map(|(a, b, w)| format!("{a} {b} {w}\n{b} {a} {w}\n")).collect();
-        let topology = Topology::read(&text).unwrap();
-        let paths = Paths::all(&topology, Mode::EqualCost, Paths::MOST).unwrap();
+        Topology::read(&text).unwrap()
+    }
+
+    fn measurements(topology: &Topology) -> (Segments, Measurements) {
+        let paths = Paths::all(topology, Mode::EqualCost, Paths::MOST).unwrap();
         let mut segments = Segments::new(paths, topology.routers());
         for name in ["C", "F"] {
             segments.cut(topology.find(name).unwrap());
         }
-        let measurements = Measurements::new(&topology, &segments);
+        let measurements = Measurements::new(topology, &segments);
+        (segments, measurements)
+    }
+
+    /// Without the link from C to D, D is reached through E, and nobody probes from C to D any more.
+    #[test]
+    fn old_and_new_routes_overlap() {
+        let mut topology = toy();
+        let (_, before) = measurements(&topology);
+        let [c, d, e] = ["C", "D", "E"].map(|name| topology.find(name).unwrap());
+        assert_eq!((topology.fail(c, d), topology.fail(c, d)), (2, 0));
+        let (segments, after) = measurements(&topology);
+        let overlap = after.since(&before);
+        assert_eq!(overlap.dropped, [[c, d], [d, c]]);
+        let is_new = |probe: &&Vec<u32>| **probe == [c, e, d] || **probe == [d, e, c];
+        assert_eq!((overlap.added, after.probes.iter().filter(is_new).count()), (2, 2));
+        assert_eq!(overlap.probe_hops, segments.hops() + 2);
+        let same = before.since(&before);
+        assert_eq!((same.added, same.dropped.len(), same.probe_hops), (0, 0, before.probe_hops));
+    }
+
+    /// The toy network of kompella12 Fig. 7 and 8, as far as its captions go with the text: C and F are instrumented.
+    #[test]
+    fn sets_end_at_the_first_instrumented_router() {
+        let topology = toy();
+        let (segments, measurements) = measurements(&topology);
         let set = |name: &str| -> String {
             let mut names: Vec<_> =
                 measurements.sets()[&topology.find(name).unwrap()].iter().map(|&r| topology.name(r)).collect();

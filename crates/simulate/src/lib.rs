@@ -22,5 +22,7 @@ pub mod exchange;
 pub mod crossing;
 // Packets that pass a queue, for sketches of who built it.
 pub mod queue;
+// Links of a network, one of them at fault, for what finds it.
+pub mod network;
 // Frames, for the whole path from capture to report.
 pub mod packet;

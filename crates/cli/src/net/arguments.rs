@@ -7,7 +7,7 @@ use dwell_network::plan::Strategy;
 use dwell_report::plot::Image;
 use std::path::PathBuf;
 
-/// A whole network: which routers to instrument next, and who measures what then.
+/// A whole network: which routers to instrument next, who measures what then, and which segment is to blame for a slow path.
 ///
 /// Every path is cut where a router measures inside itself; the segments between are probed. Maps: Rocketfuel weights.intra and cch,
 /// GraphML as the Internet Topology Zoo writes it, and a TOML format of our own.
@@ -18,7 +18,9 @@ use std::path::PathBuf;
 Examples:
   dwell net plan weights.intra --routers 50 --plot plan.svg
   dwell net plan map.toml --costs costs.csv --budget 20 --format json
-  dwell net paths map.graphml --instrumented Vienna,Milan"
+  dwell net paths map.graphml --instrumented Vienna,Milan
+  dwell net localize map.toml --instrumented Vienna,Milan --measurements all.csv
+  dwell net localize map.toml --measurements Vienna,Milan=owd.json --path Vienna,Milan"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -29,6 +31,7 @@ pub(crate) struct Arguments {
 pub(super) enum Task {
     Plan(PlanArguments),
     Paths(PathsArguments),
+    Localize(LocalizeArguments),
 }
 
 /// What all of them need.
@@ -40,6 +43,23 @@ pub(super) struct MapArguments {
     /// One shortest path for each pair of routers instead of all equally short ones.
     #[arg(long)]
     pub(super) single_path: bool,
+    /// Links that the map has in one direction only go back as well, with the same weight: some maps are drawn with arrows that mean nothing.
+    #[arg(long)]
+    pub(super) both_ways: bool,
+    /// Routes as they are when the link between two routers has failed, in both directions; may be given often.
+    #[arg(long, value_name = "A,B")]
+    pub(super) failed: Vec<String>,
+}
+
+/// Which routers measure inside themselves.
+#[derive(Args)]
+pub(super) struct InstrumentedArguments {
+    /// Names of instrumented routers, joined by commas.
+    #[arg(long, value_name = "ROUTERS")]
+    pub(super) instrumented: Vec<String>,
+    /// So many more, as dwell net plan would choose them.
+    #[arg(long, value_name = "N", value_parser = crate::units::whole::<usize>)]
+    pub(super) routers: Option<usize>,
 }
 
 /// Which routers to instrument, one after the other, so that few hops are probed and faults are located finely.
@@ -78,12 +98,8 @@ pub(super) struct PlanArguments {
 pub(super) struct PathsArguments {
     #[command(flatten)]
     pub(super) map: MapArguments,
-    /// Names of instrumented routers.
-    #[arg(long, value_name = "ROUTERS", value_delimiter = ',')]
-    pub(super) instrumented: Vec<String>,
-    /// So many more, as dwell net plan would choose them.
-    #[arg(long, value_name = "N", value_parser = crate::units::whole::<usize>)]
-    pub(super) routers: Option<usize>,
+    #[command(flatten)]
+    pub(super) instrumented: InstrumentedArguments,
     /// Probes of each segment per second.
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = crate::units::above_zero("a number of probes per second above 0"))]
     pub(super) probes_per_second: f64,
@@ -93,6 +109,49 @@ pub(super) struct PathsArguments {
     /// Where the report goes, instead of standard output.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
+    /// Draw the map, instrumented routers marked: a file ending in .svg or .png.
+    #[arg(long, value_name = "FILE", value_parser = crate::rtt::picture, help_heading = "Output")]
+    pub(super) plot: Option<(PathBuf, Image)>,
+}
+
+/// Which segment is to blame for a slow path: how long each takes now, and what is usual.
+#[derive(Args)]
+pub(super) struct LocalizeArguments {
+    #[command(flatten)]
+    pub(super) map: MapArguments,
+    #[command(flatten)]
+    pub(super) instrumented: InstrumentedArguments,
+    /// What was measured: CSV with the segments named as dwell net paths --format csv does, or what dwell owd --interval says of one segment, named by its
+    /// routers or only its ends, joined by commas. May be given often.
+    #[arg(long, value_name = "[SEGMENT=]FILE", required = true)]
+    pub(super) measurements: Vec<String>,
+    /// Judge the paths between two routers, joined by a comma, instead of all.
+    #[arg(long, value_name = "FROM,TO")]
+    pub(super) path: Option<String>,
+    /// So many of the first intervals are what is usual.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = crate::units::between::<usize>(3..=1_000_000))]
+    pub(super) baseline: usize,
+    /// The share of intervals with any false alarm, in the whole network.
+    #[arg(long, value_name = "P", default_value_t = 0.01, value_parser = share)]
+    pub(super) false_alarms: f64,
+    /// Measurements that begin in the same multiple of this are of one interval; otherwise they must begin together.
+    #[arg(long, value_name = "TIME", value_parser = crate::units::span)]
+    pub(super) interval: Option<dwell_types::Nanos>,
+    /// The form of the report.
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    pub(super) format: Format,
+    /// Where the report goes, instead of standard output.
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(super) output: Option<PathBuf>,
+    /// Draw the map, links coloured by delay: a file ending in .svg or .png.
+    #[arg(long, value_name = "FILE", value_parser = crate::rtt::picture, help_heading = "Output")]
+    pub(super) plot: Option<(PathBuf, Image)>,
+}
+
+/// A share above none and up to all.
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share: &f64| *share > 0.0 && *share <= 1.0);
+    share.ok_or_else(|| "expected a share above 0 and up to 1".to_owned())
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -129,6 +188,6 @@ pub(super) enum Format {
     Table,
     /// One document.
     Json,
-    /// One row per router, or per probe.
+    /// One row per router, per probe, or per segment and path.
     Csv,
 }

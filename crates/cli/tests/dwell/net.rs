@@ -56,6 +56,31 @@ fn paths_say_who_probes_whom() {
     assert!(String::from_utf8(table.out).unwrap().contains("2 instrumented routers"));
 }
 
+/// Without the link between b3 and b4 traffic takes the other row there.
+#[test]
+fn links_may_fail() {
+    let map = testdata("net/ladder.toml");
+    let paths = |failed: &[&str]| {
+        dwell(&[&["net", "paths", &map, "--instrumented", "b3,b4", "--format", "json"], failed].concat())
+    };
+    let (before, run) = (paths(&[]).ok().json(), paths(&["--failed", "b3,b4"]));
+    assert_eq!(run.err, "dwell: warning: 2 links are taken to have failed\n");
+    let after = run.json();
+    assert_eq!((&after["links"], &before["overlap"]), (&30.into(), &serde_json::Value::Null));
+    let [old, new] = [&before, &after].map(|report| report["probes"].as_array().unwrap());
+    let overlap = &after["overlap"];
+    let dropped = overlap["dropped"].as_array().unwrap();
+    assert!(dropped.iter().all(|probe| old.contains(probe) && !new.contains(probe)) && !dropped.is_empty());
+    assert!(dropped.iter().any(|probe| probe["from"] == "b3" && probe["to"] == "b4"));
+    assert_eq!(overlap["added"], new.iter().filter(|probe| !old.contains(probe)).count());
+    let hops = |probes: &[serde_json::Value]| probes.iter().map(|probe| probe["hops"].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(overlap["probe_hops"], hops(new) + hops(dropped));
+    for (link, words) in [("b3", "two routers"), ("b3,a4", "no link"), ("b3,c4", "c4")] {
+        let run = paths(&["--failed", link]);
+        assert!(run.code == 2 && run.err.contains(words), "{link}: {}", run.err);
+    }
+}
+
 #[test]
 fn every_form_is_written() {
     let folder = tempfile::tempdir().unwrap();
@@ -67,6 +92,17 @@ fn every_form_is_written() {
     assert!(std::fs::read_to_string(&table).unwrap().contains("12 routers, 32 links"));
     assert_eq!(std::fs::read_to_string(&csv).unwrap().lines().count(), 4);
     assert!(std::fs::read(&picture).unwrap().starts_with(b"\x89PNG"));
+    let drawing = folder.path().join("map.svg");
+    let drawn = |run: crate::run::Run| {
+        run.ok();
+        std::fs::read_to_string(&drawing).unwrap()
+    };
+    let plain = drawn(dwell(&["net", "paths", &map, "--instrumented", "b3", "--plot", &to(&drawing)]));
+    assert!(plain.contains("\nb3\n") && !plain.contains("delay per link"));
+    let measured = testdata("net/ladder-slow.csv");
+    let coloured = drawn(localize(&["--measurements", &measured, "--plot", &to(&drawing)]));
+    // One link slower than usual, and its entry in the legend.
+    assert_eq!(coloured.matches("stroke=\"#D55E00\"").count(), 2, "{coloured}");
 }
 
 #[test]
@@ -100,6 +136,150 @@ fn wrong_maps_and_wishes_are_refused_in_one_line() {
         assert!(run.err.contains(words), "{arguments:?}: {}", run.err);
         assert!(run.out.is_empty());
     }
+}
+
+fn localize(arguments: &[&str]) -> crate::run::Run {
+    dwell(&[&["net", "localize", &testdata("net/ladder.toml"), "--routers", "12"], arguments].concat())
+}
+
+/// From b3 to b4 packets take four spreads longer in the last four seconds.
+#[test]
+fn the_slow_link_is_named() {
+    let measured = testdata("net/ladder-slow.csv");
+    let report = localize(&["--measurements", &measured, "--format", "json"]).ok().json();
+    assert_eq!(report["schema"], "dwell.net-localize/1");
+    let segments = report["segments"].as_array().unwrap();
+    assert_eq!(segments.len(), 32);
+    let first = &segments[0];
+    assert_eq!((&first["from"], &first["to"], &first["delay"]["alarm"]), (&"b3".into(), &"b4".into(), &true.into()));
+    assert_eq!(segments.iter().filter(|line| line["delay"]["alarm"] == true).count(), 1);
+    let probabilities: Vec<f64> = segments.iter().map(|line| line["probability"].as_f64().unwrap()).collect();
+    assert!(probabilities[0] > 0.9 && (probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{probabilities:?}");
+    assert!(probabilities.is_sorted_by(|a, b| a >= b));
+    let change = &report["changes"][0];
+    assert_eq!((&change["from"], &change["kind"]), (&"b3".into(), &"delay".into()));
+    assert_eq!(change["since_ns"], report["intervals"]["last_ns"].as_i64().unwrap() - 3_000_000_000);
+    assert_eq!(report["slow_paths"], report["path_lines"].as_array().unwrap().len());
+
+    let before = localize(&["--measurements", &measured, "--path", "a1,b6", "--format", "json"]).ok().json();
+    let path = &before["path_lines"][0];
+    assert_eq!((&before["judged_paths"], &path["hops"], &path["from"]), (&1.into(), &6.into(), &"a1".into()));
+    let suspects = path["suspects"].as_array().unwrap();
+    assert_eq!((suspects.len(), &suspects[0]["from"]), (6, &"b3".into()));
+    let sum: f64 = suspects.iter().map(|suspect| suspect["excess_ns"].as_f64().unwrap()).sum();
+    assert!((sum - path["delay"]["excess_ns"].as_f64().unwrap()).abs() < 1e-3, "parts add up");
+    let delay = &path["delay_ns"];
+    assert!(delay["low"].as_f64() < delay["value"].as_f64() && delay["value"].as_f64() < delay["high"].as_f64());
+
+    let table = String::from_utf8(localize(&["--measurements", &measured]).ok().out).unwrap();
+    assert!(table.contains("b3 → b4 *"), "{table}");
+    let rows = localize(&["--measurements", &measured, "--format", "csv"]).ok().out;
+    let mut reader = csv::Reader::from_reader(&rows[..]);
+    let kinds: Vec<String> = reader.records().map(|record| record.unwrap()[0].to_owned()).collect();
+    assert_eq!(kinds.iter().filter(|&kind| kind == "segment").count(), 32);
+}
+
+/// What `dwell owd` writes in any form says the same of a segment.
+#[test]
+fn one_way_delays_are_taken_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let captures = ["one-way/near.pcap.xz", "one-way/server.pcap.xz"].map(testdata);
+    let reports = ["json", "jsonl", "csv"].map(|format| {
+        let file = folder.path().join(format);
+        let file = file.to_str().unwrap();
+        dwell(&["owd", &captures[0], &captures[1], "--interval", "2s", "--format", format, "-o", file]);
+        let measured = format!("b1,b2={file}");
+        let run = localize(&["--measurements", &measured, "--path", "b1,b2", "--baseline", "10", "--format", "json"]);
+        assert_eq!(run.code, 0, "{}", run.err);
+        run.json()
+    });
+    assert_eq!((&reports[0], &reports[0]), (&reports[1], &reports[2]));
+    let [ref report, ..] = reports;
+    assert_eq!((report["segments"].as_array().unwrap().len(), &report["intervals"]["count"]), (1, &32.into()));
+    let usual = report["segments"][0]["delay"]["usual_ns"].as_f64().unwrap();
+    assert!((1e6..1e8).contains(&usual), "{usual}");
+    // The first upload fills the queue within the baseline: nothing is beyond what is usual then.
+    assert_eq!(report["segments"][0]["delay"]["alarm"], false);
+}
+
+#[test]
+fn what_is_not_measured_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let part = folder.path().join("part.csv");
+    let all = std::fs::read_to_string(testdata("net/ladder-slow.csv")).unwrap();
+    let lines = all.lines().filter(|line| !line.starts_with("b3,b4"));
+    std::fs::write(&part, lines.collect::<Vec<_>>().join("\n")).unwrap();
+    let run = localize(&["--measurements", part.to_str().unwrap(), "--path", "b3,b5", "--format", "json"]);
+    assert!(run.err.contains("1 segments were measured in too few intervals"), "{}", run.err);
+    let report = run.json();
+    let path = &report["path_lines"][0];
+    assert_eq!((&path["missing"][0]["to"], &path["delay"]), (&"b4".into(), &serde_json::Value::Null));
+    assert_eq!((&report["incomplete_paths"], &path["suspects"].as_array().unwrap().len()), (&1.into(), &1));
+}
+
+#[test]
+fn wrong_measurements_are_refused_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let head = "from,to,via,start_ns,received,lost,effective_samples,mean_ns,std_ns\n";
+    let measured = testdata("net/ladder-slow.csv");
+    let stranger = write("stranger.csv", &format!("{head}a1,a2,,1,2,0,2,5,1\na1,b2,,1,2,0,2,5,1\n"));
+    let word = write("word.csv", &format!("{head}a1,a2,,1,2,0,2,long,1\n"));
+    let damaged = write("damaged.json", "{\"schema\": \"dwell.owd/1\",\n\"intervals\": [}");
+    let twice = write("twice.csv", &format!("{head}a1,a2,,1,2,0,2,5,1\na1,a2,,1,2,0,2,5,1\n"));
+    let [crossed, bent, unknown] = ["a1,b2", "a1,b1,b2", "a1,x"].map(|segment| format!("{segment}={measured}"));
+    let cases = [
+        (vec!["--measurements", &stranger], 1, "line 3: 'a1' to 'b2' is no segment"),
+        (vec!["--measurements", &word], 1, "line 2"),
+        (vec!["--measurements", &damaged], 1, "line 2"),
+        (vec!["--measurements", &twice], 1, "two measurements"),
+        (vec!["--measurements", &measured, "--baseline", "24"], 1, "--baseline"),
+        (vec!["--measurements", "absent.csv"], 1, "absent.csv"),
+        (vec!["--measurements", &measured, "--baseline", "2"], 2, "from 3"),
+        (vec!["--measurements", &measured, "--false-alarms", "0"], 2, "above 0"),
+        (vec!["--measurements", &measured, "--path", "a1"], 2, "two routers"),
+        (vec!["--measurements", &measured, "--path", "a1,c1"], 2, "c1"),
+        (vec!["--measurements", &measured, "--path", "a1,a1"], 2, "no path"),
+        (vec!["--measurements", &crossed], 2, "no segment"),
+        (vec!["--measurements", &bent], 2, "no segment"),
+        (vec!["--measurements", &unknown], 2, "x"),
+        (vec!["--measurements", &measured, "-o", &measured], 2, "is read"),
+        (vec![], 2, "--measurements"),
+    ];
+    for (arguments, code, words) in cases {
+        let run = localize(&arguments.iter().map(std::ops::Deref::deref).collect::<Vec<_>>());
+        assert_eq!((run.code, run.err.lines().count()), (code, 1), "{arguments:?}: {}", run.err);
+        assert!(run.err.contains(words), "{arguments:?}: {}", run.err);
+        assert!(run.out.is_empty());
+    }
+}
+
+#[test]
+fn arrows_that_mean_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let map = folder.path().join("map");
+    std::fs::write(&map, "a b 1\nc b 1\nc d 1\n").unwrap();
+    let map = map.to_str().unwrap();
+    let run = dwell(&["net", "paths", map, "--format", "json"]);
+    assert!(run.err.contains("3 links go one way only (--both-ways)"), "{}", run.err);
+    let both = dwell(&["net", "paths", map, "--both-ways", "--format", "json"]).ok().json();
+    assert_eq!((&both["paths"], &both["links"], &both["unreachable_pairs"]), (&12.into(), &6.into(), &0.into()));
+}
+
+/// Names of routers may hold the comma that joins them.
+#[test]
+fn names_with_commas() {
+    let folder = tempfile::tempdir().unwrap();
+    let map = folder.path().join("map");
+    std::fs::write(&map, "San+Jose,+CA Anaheim,+CA 1\nAnaheim,+CA San+Jose,+CA 1\nAnaheim,+CA x 1\nx Anaheim,+CA 1\n")
+        .unwrap();
+    let map = map.to_str().unwrap();
+    let run = dwell(&["net", "paths", map, "--instrumented", "Anaheim,+CA,x", "--format", "json"]).ok();
+    assert_eq!(run.json()["instrumented"], serde_json::json!(["Anaheim,+CA", "x"]));
 }
 
 /// Every map that is here is read, and planned for within seconds.

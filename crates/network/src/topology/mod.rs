@@ -183,6 +183,35 @@ impl Topology {
         })
     }
 
+    /// Links without one in the other direction.
+    pub fn one_way(&self) -> usize {
+        let ends = self.graph.edge_indices().filter_map(|link| self.graph.edge_endpoints(link));
+        ends.filter(|&(from, to)| self.graph.find_edge(to, from).is_none()).count()
+    }
+
+    /// Gives every link that goes one way only another one back, with the same weight.
+    pub fn make_both_ways(&mut self) {
+        for link in self.graph.edge_indices() {
+            let Some((from, to)) = self.graph.edge_endpoints(link) else { continue };
+            if self.graph.find_edge(to, from).is_none() {
+                let back = self.graph[link];
+                self.graph.add_edge(to, from, back);
+            }
+        }
+    }
+
+    /// Takes out the links between two routers, in both directions; says how many there were.
+    pub fn fail(&mut self, a: u32, b: u32) -> usize {
+        let [a, b] = [a, b].map(|router| NodeIndex::new(router as usize));
+        let before = self.links();
+        for (from, to) in [(a, b), (b, a)] {
+            if let Some(link) = self.graph.find_edge(from, to) {
+                self.graph.remove_edge(link);
+            }
+        }
+        before - self.links()
+    }
+
     /// Routers and links.
     pub fn graph(&self) -> &DiGraph<Router, Link> {
         &self.graph
@@ -304,6 +333,19 @@ mod tests {
         let (a, b) = (NodeIndex::new(0), NodeIndex::new(1));
         assert_eq!(map.graph()[map.graph().find_edge(a, b).unwrap()].weight, Weight(2 * MILLION));
         assert_eq!((map.find("b"), map.name(0), map.find("c")), (Some(1), "a", None));
+    }
+
+    #[test]
+    fn links_may_be_made_to_go_both_ways() {
+        let mut map = Topology::read("a b 3\nb a 1\nb c 2\n").unwrap();
+        assert_eq!((map.links(), map.one_way()), (3, 1));
+        map.make_both_ways();
+        assert_eq!((map.links(), map.one_way()), (4, 0));
+        let weight = |from: &str, to: &str| {
+            let [from, to] = [from, to].map(|name| NodeIndex::new(map.find(name).unwrap() as usize));
+            map.graph()[map.graph().find_edge(from, to).unwrap()].weight
+        };
+        assert_eq!((weight("c", "b"), weight("a", "b")), (Weight(2 * MILLION), Weight(3 * MILLION)));
     }
 
     #[test]

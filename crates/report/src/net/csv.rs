@@ -1,6 +1,6 @@
-//! CSV: one row per instrumented router, or per probe.
+//! CSV: one row per instrumented router, per probe, or per segment and path.
 
-use super::{PathsReport, PlanReport};
+use super::{DelayShift, LocalizeReport, PathsReport, PlanReport, Probe};
 use std::io::{self, Write};
 
 /// Writes the curve of a plan.
@@ -45,4 +45,60 @@ pub fn write_paths(report: &PathsReport, to: &mut impl Write) -> io::Result<()> 
         writer.write_record(record).map_err(io::Error::from)?;
     }
     writer.flush()
+}
+
+/// Writes the verdict on every segment, then that on every path that is listed.
+pub fn write_localize(report: &LocalizeReport, to: &mut impl Write) -> io::Result<()> {
+    let mut writer = csv::Writer::from_writer(to);
+    let head = [
+        "kind",
+        "from",
+        "to",
+        "hops",
+        "via",
+        "since_ns",
+        "intervals",
+        "usual_ns",
+        "spread_ns",
+        "found_ns",
+        "excess_ns",
+        "score",
+        "p_value",
+        "alarm",
+        "probability",
+        "loss_usual",
+        "loss_found",
+        "loss_p_value",
+        "loss_alarm",
+    ];
+    writer.write_record(head).map_err(io::Error::from)?;
+    let text = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    for line in &report.segments {
+        let loss = line.loss.map(|loss| [Some(loss.usual), Some(loss.found), Some(loss.p_value)]).unwrap_or_default();
+        let mut record = verdict("segment", &line.segment, line.delay.as_ref());
+        record.push(text(line.probability));
+        record.extend(loss.map(text));
+        record.push(line.loss.map_or_else(String::new, |loss| loss.alarm.to_string()));
+        writer.write_record(record).map_err(io::Error::from)?;
+    }
+    for line in &report.path_lines {
+        let mut record = verdict("path", &line.path, line.delay.as_ref());
+        record.extend([String::new(), String::new(), text(line.loss), String::new(), String::new()]);
+        writer.write_record(record).map_err(io::Error::from)?;
+    }
+    writer.flush()
+}
+
+fn verdict(kind: &str, of: &Probe, delay: Option<&DelayShift>) -> Vec<String> {
+    let mut record = vec![kind.into(), of.from.clone(), of.to.clone(), of.hops.to_string(), of.via.join(" ")];
+    match delay {
+        None => record.extend(std::iter::repeat_n(String::new(), 9)),
+        Some(d) => {
+            record.extend([d.since_ns.to_string(), d.intervals.to_string()]);
+            let reals = [d.usual_ns, d.spread_ns, d.found_ns, d.excess_ns, d.score, d.p_value];
+            record.extend(reals.map(|real| real.to_string()));
+            record.push(d.alarm.to_string());
+        }
+    }
+    record
 }

@@ -1,7 +1,12 @@
-//! What `dwell net` answers: the schemas `dwell.net-plan/1` and `dwell.net-paths/1` of `docs/formats/`.
+//! What `dwell net` answers: the schemas `dwell.net-plan/1`, `dwell.net-paths/1` and `dwell.net-localize/1` of `docs/formats/`.
 
 use serde::Serialize;
 
+// Which segment is to blame.
+mod localize;
+pub use localize::{
+    ChangeLine, DelayShift, Intervals, LOCALIZE_SCHEMA, LocalizeReport, LossShift, PathLine, SegmentLine, SuspectLine,
+};
 // The forms.
 pub mod csv;
 pub mod table;
@@ -100,8 +105,23 @@ pub struct PathsReport {
     pub aggregator_bps: u64,
     /// How long segments are; `null` without any.
     pub granularity: Option<Granularity>,
+    /// What is probed besides until all routers know of a failure; `null` unless links were said to have failed.
+    pub overlap: Option<Overlap>,
     /// Every segment that is probed, in the order of the map.
     pub probes: Vec<Probe>,
+}
+
+/// Old routes beside new ones.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Overlap {
+    /// Segments that are new.
+    pub added: usize,
+    /// Segments that will not be probed any more.
+    pub dropped: Vec<Probe>,
+    /// Links that one probe of every segment of both passes.
+    pub probe_hops: u64,
+    /// Links that all probes pass in a second.
+    pub probe_hops_per_second: f64,
 }
 
 /// A segment: whoever is at its beginning probes its end.

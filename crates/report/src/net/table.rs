@@ -1,9 +1,11 @@
 //! Tables for people.
 
-use super::{Network, PathsReport, PlanReport};
+use super::{ChangeLine, LocalizeReport, Network, PathLine, PathsReport, PlanReport, Probe, SegmentLine};
 use crate::footing::{self, item};
 use crate::grid::Grid;
 use crate::text;
+use dwell_sketch::estimate::Estimate;
+use dwell_types::Nanos;
 use std::io::{self, Write};
 
 /// Writes a plan: a line per router.
@@ -66,7 +68,170 @@ pub fn write_paths(report: &PathsReport, to: &mut impl Write) -> io::Result<()> 
         report.aggregator_bps as f64 / 1e6
     );
     item("inside", &inner, to)?;
+    if let Some(overlap) = &report.overlap {
+        let words = format!(
+            "{} segments are new; {} of the routes before the failure are probed on for a time, {} hops with them",
+            count(overlap.added as u64),
+            count(overlap.dropped.len() as u64),
+            count(overlap.probe_hops)
+        );
+        item("overlap", &words, to)?;
+    }
     footing::warnings(&report.warnings, to)
+}
+
+/// Lines of a ranking besides alarms.
+const RANKED: usize = 5;
+/// Paths, and changes, that are shown.
+const SHOWN: usize = 10;
+
+/// Writes which segments are suspicious, which paths are slow and what explains them, and what happened before.
+pub fn write_localize(report: &LocalizeReport, to: &mut impl Write) -> io::Result<()> {
+    head(&report.network, to)?;
+    let intervals = report.intervals;
+    let (day, time) = text::utc(intervals.last_ns);
+    writeln!(
+        to,
+        "{} intervals, the first {} of them the baseline; judged at {day} {time} UTC",
+        text::count(intervals.count as u64),
+        text::count(intervals.baseline as u64)
+    )?;
+    writeln!(to)?;
+    delays(&report.segments, to)?;
+    losses(&report.segments, to)?;
+    for line in report.path_lines.iter().take(SHOWN) {
+        path(line, to)?;
+    }
+    changes(&report.changes, to)?;
+    let rate = format!(
+        "* is an alarm; at most {} of the intervals have a false one if intervals are independent",
+        text::percent(report.false_alarms)
+    );
+    item("alarms", &rate, to)?;
+    let slow = format!(
+        "{} slow of {} judged; {} of these have segments that are not known well enough",
+        text::count(report.slow_paths as u64),
+        text::count(report.judged_paths as u64),
+        text::count(report.incomplete_paths as u64)
+    );
+    item("paths", &slow, to)?;
+    if let Some(hops) = report.granularity {
+        let words = format!(
+            "{:.2} links on average, at most {}; which link of a segment it is cannot be told",
+            hops.mean, hops.max
+        );
+        item("segments", &words, to)?;
+    }
+    footing::warnings(&report.warnings, to)
+}
+
+/// `a1 → a3 via a2`.
+fn route(probe: &Probe) -> String {
+    let via = if probe.via.is_empty() { String::new() } else { format!(" via {}", probe.via.join(", ")) };
+    format!("{} → {}{via}", probe.from, probe.to)
+}
+
+fn nanos(ns: f64) -> String {
+    Nanos::new(ns.round() as i64).to_string()
+}
+
+/// `0.021`, `2e-5`.
+fn chance(p_value: f64) -> String {
+    if p_value >= 0.001 { format!("{p_value:.3}") } else { format!("{p_value:.0e}") }
+}
+
+fn mark(alarm: bool) -> &'static str {
+    if alarm { " *" } else { "" }
+}
+
+fn delays(segments: &[SegmentLine], to: &mut impl Write) -> io::Result<()> {
+    let mut grid = Grid::default();
+    let heads = ["slower", "now", "usual", "excess", "score", "chance", "probability", "since"];
+    grid.row(heads.map(Into::into).to_vec());
+    for (number, line) in segments.iter().enumerate() {
+        let Some(d) = line.delay.filter(|d| number < RANKED || d.alarm) else { continue };
+        grid.row(vec![
+            route(&line.segment) + mark(d.alarm),
+            nanos(d.found_ns),
+            nanos(d.usual_ns),
+            nanos(d.excess_ns),
+            format!("{:.1}", d.score),
+            chance(d.p_value),
+            line.probability.map_or_else(|| "–".into(), text::percent),
+            text::utc(d.since_ns).1,
+        ]);
+    }
+    grid.write(to)?;
+    writeln!(to)
+}
+
+/// Those whose losses chance may hardly explain; nothing where there are none.
+fn losses(segments: &[SegmentLine], to: &mut impl Write) -> io::Result<()> {
+    const WORTH_A_LOOK: f64 = 0.01;
+    let mut lossy: Vec<_> = segments.iter().filter_map(|line| Some((line, line.loss?))).collect();
+    lossy.retain(|(_, loss)| loss.alarm || loss.p_value < WORTH_A_LOOK);
+    lossy.sort_by(|a, b| a.1.p_value.total_cmp(&b.1.p_value));
+    if lossy.is_empty() {
+        return Ok(());
+    }
+    let mut grid = Grid::default();
+    grid.row(["lossier", "now", "usual", "chance", "since"].map(Into::into).to_vec());
+    for (line, loss) in lossy {
+        grid.row(vec![
+            route(&line.segment) + mark(loss.alarm),
+            text::percent(loss.found),
+            text::percent(loss.usual),
+            chance(loss.p_value),
+            text::utc(loss.since_ns).1,
+        ]);
+    }
+    grid.write(to)?;
+    writeln!(to)
+}
+
+fn path(line: &PathLine, to: &mut impl Write) -> io::Result<()> {
+    let whole = |e: Estimate<f64>| Estimate { value: e.value as i64, low: e.low as i64, high: e.high as i64 };
+    let now = text::delay_with_interval(line.delay_ns.map(whole));
+    let alarm = mark(line.delay.is_some_and(|d| d.alarm));
+    writeln!(to, "{}{alarm}", route(&line.path))?;
+    if let Some(d) = line.delay {
+        let (usual, since) = (nanos(d.usual_ns), text::utc(d.since_ns).1);
+        let (excess, chance) = (nanos(d.excess_ns), chance(d.p_value));
+        writeln!(to, "  {now}, usually {usual}: {excess} more since {since}, chance {chance}")?;
+    }
+    for missing in &line.missing {
+        writeln!(to, "  {} is not known well enough", route(missing))?;
+    }
+    let mut grid = Grid::default();
+    for suspect in line.suspects.iter().take(RANKED) {
+        grid.row(vec![
+            format!("  {}", route(&suspect.segment)),
+            nanos(suspect.excess_ns),
+            suspect.share.map_or_else(String::new, |share| format!("{:.0}% of it", 100.0 * share)),
+            format!("probability {}", text::percent(suspect.probability)),
+        ]);
+    }
+    grid.write(to)?;
+    writeln!(to)
+}
+
+fn changes(changes: &[ChangeLine], to: &mut impl Write) -> io::Result<()> {
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let mut grid = Grid::default();
+    grid.row(["alarms of", "kind", "since", "first", "last", "chance"].map(Into::into).to_vec());
+    for change in changes.iter().take(SHOWN) {
+        let mut cells = vec![route(&change.segment), change.kind.into()];
+        cells.extend([change.since_ns, change.first_alarm_ns, change.last_alarm_ns].map(|ns| text::utc(ns).1));
+        cells.push(chance(change.p_value));
+        grid.row(cells);
+    }
+    grid.write(to)?;
+    if changes.len() > SHOWN {
+        writeln!(to, "and {} more", text::count((changes.len() - SHOWN) as u64))?;
+    }
+    writeln!(to)
 }
 
 fn head(network: &Network, to: &mut impl Write) -> io::Result<()> {

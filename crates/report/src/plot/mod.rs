@@ -6,6 +6,7 @@
 
 // What is drawn.
 mod cdf;
+mod map;
 mod owd;
 mod plan;
 mod queue;
@@ -75,6 +76,48 @@ pub fn write_owd(report: &OwdReport, image: Image, to: &mut impl Write) -> io::R
 /// Draws probe hops and lengths of segments against instrumented routers, a curve per strategy.
 pub fn write_plans(reports: &[PlanReport], image: Image, to: &mut impl Write) -> io::Result<()> {
     render::write(&plan::picture(reports), image, to)
+}
+
+/// A network to draw.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MapPicture {
+    /// What it is.
+    pub title: String,
+    /// What else there is to know.
+    pub subtitle: String,
+    /// All routers.
+    pub routers: Vec<MapRouter>,
+    /// All links, each direction for itself.
+    pub links: Vec<MapLink>,
+}
+
+/// A router on a map.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MapRouter {
+    /// Its name.
+    pub name: String,
+    /// To the right and down, in any unit.
+    pub place: (f64, f64),
+    /// Whether it measures inside itself.
+    pub instrumented: bool,
+}
+
+/// A link on a map.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MapLink {
+    /// Where it begins: a number of `routers`.
+    pub from: usize,
+    /// Where it ends.
+    pub to: usize,
+    /// How long it takes in nanoseconds, if that is known.
+    pub delay_ns: Option<f64>,
+    /// Whether its segment is slower or lossier than usual.
+    pub alarm: bool,
+}
+
+/// Draws a map: instrumented routers marked, links coloured by delay.
+pub fn write_map(map: &MapPicture, image: Image, to: &mut impl Write) -> io::Result<()> {
+    render::write(&map::picture(map), image, to)
 }
 
 /// Draws a queue over time with the part of its largest flow, and episodes; below, delays, or sizes of flows as estimated and as they were.

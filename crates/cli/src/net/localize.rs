@@ -1,0 +1,285 @@
+//! `dwell net localize`: which segment is to blame for a slow path.
+
+use super::arguments::{Format, LocalizeArguments};
+use super::picture::Shade;
+use super::{Map, granularity, probe, text};
+use crate::Failure;
+use crate::output::{self, Output};
+use anyhow::{Result, anyhow};
+use dwell_network::localize::file::{self, Names, Row};
+use dwell_network::localize::{Kind, Localization, LossVerdict, Reading, Readings, Routes, Settings, Verdict};
+use dwell_report::net::{
+    self as report, ChangeLine, DelayShift, Intervals, LOCALIZE_SCHEMA, LocalizeReport, LossShift, PathLine, Probe,
+    SegmentLine, SuspectLine,
+};
+use dwell_report::{json, plot};
+use dwell_sketch::estimate::{Estimate, Z95};
+use dwell_types::Nanos;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
+    let files: Vec<(Option<&str>, PathBuf)> = arguments.measurements.iter().map(|text| split(text)).collect();
+    let inputs = files.iter().map(|(_, path)| path).chain([&arguments.map.topology]);
+    let plot = arguments.plot.as_ref().map(|(path, _)| path);
+    output::check_apart(inputs, arguments.output.iter().chain(plot))?;
+    let map = Map::read(&arguments.map)?;
+    let (segments, instrumented) = map.instrument(&arguments.instrumented)?;
+    let routes = Routes::new(&map.paths, &segments);
+    let asked = arguments.path.as_ref().map(|ends| between(&map, &routes, ends)).transpose()?;
+    let paths = asked.clone().unwrap_or_else(|| (0..routes.paths()).collect());
+    let readings = read(&map, &routes, &files, arguments)?;
+    let mut to = Output::open(arguments.output.as_deref())?;
+    let picture = Output::picture(arguments.plot.as_ref())?;
+
+    let settings = Settings { baseline: arguments.baseline, false_alarms: arguments.false_alarms };
+    let found = Localization::new(&routes, &readings, &paths, &settings);
+    let answer = Answer { map: &map, routes: &routes, readings: &readings, found: &found };
+    let starts = readings.starts();
+    let report = LocalizeReport {
+        schema: LOCALIZE_SCHEMA,
+        warnings: answer.warnings(),
+        instrumented,
+        granularity: segments.granularity().map(granularity),
+        intervals: Intervals {
+            count: starts.len(),
+            baseline: settings.baseline,
+            first_ns: starts[0],
+            last_ns: starts[starts.len() - 1],
+        },
+        false_alarms: settings.false_alarms,
+        segment_alarm: found.segment_alarm,
+        path_alarm: found.path_alarm,
+        segments: answer.segments(),
+        judged_paths: paths.len(),
+        incomplete_paths: found.paths.iter().filter(|(_, verdict)| verdict.is_none()).count(),
+        slow_paths: found.paths.iter().filter_map(|(_, verdict)| verdict.as_ref()).filter(|v| found.is_slow(v)).count(),
+        path_lines: answer.paths(asked.is_some()),
+        changes: answer.changes(),
+        network: map.network.clone(),
+    };
+    output::warn(&report.warnings);
+    match arguments.format {
+        Format::Table => report::table::write_localize(&report, &mut to)?,
+        Format::Json => json::write(&report, &mut to)?,
+        Format::Csv => report::csv::write_localize(&report, &mut to)?,
+    }
+    if let Some((mut file, image)) = picture {
+        let drawn = super::picture::draw(&map, &segments, |routers| answer.shade(routers))?;
+        plot::write_map(&drawn, image, &mut file)?;
+        file.finish()?;
+    }
+    to.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `SEGMENT=FILE`, or `FILE`, which may hold the sign if there is such a file.
+fn split(text: &str) -> (Option<&str>, PathBuf) {
+    match text.split_once('=').filter(|_| !Path::new(text).exists()) {
+        Some((segment, file)) => (Some(segment), file.into()),
+        None => (None, text.into()),
+    }
+}
+
+/// The paths between two routers.
+fn between(map: &Map, routes: &Routes, ends: &str) -> Result<Vec<usize>, Failure> {
+    let usage = |what: String| Failure::Usage(format!("--path {ends}: {what}"));
+    let [from, to] = map.routers("--path", ends)?[..] else {
+        return Err(usage("expected two routers, joined by a comma".to_owned()));
+    };
+    let paths = routes.paths_between(from, to);
+    if paths.is_empty() { Err(usage("there is no path".to_owned())) } else { Ok(paths) }
+}
+
+/// The segment through some routers, or the only one between two.
+fn segment(map: &Map, routes: &Routes, names: &str) -> Result<u32, Failure> {
+    let routers = map.routers("--measurements", names)?;
+    if let Some(segment) = routes.find(&routers) {
+        return Ok(segment);
+    }
+    let usage = |what: &str| Failure::Usage(format!("--measurements {names}: {what}"));
+    let [from, to] = routers[..] else {
+        return Err(usage("is no segment: dwell net paths lists them"));
+    };
+    let mut candidates = routes.between(from, to);
+    match (candidates.next(), candidates.next()) {
+        (Some(segment), None) => Ok(segment),
+        (None, _) => Err(usage("is no segment: dwell net paths lists them")),
+        (Some(_), Some(_)) => Err(usage("is more than one segment: name the routers between")),
+    }
+}
+
+fn read(
+    map: &Map,
+    routes: &Routes,
+    files: &[(Option<&str>, PathBuf)],
+    arguments: &LocalizeArguments,
+) -> Result<Readings, Failure> {
+    let names = Names::new(&map.topology, routes);
+    let mut read: Vec<(u32, Reading)> = Vec::new();
+    for (named, path) in files {
+        let asked = named.map(|names| segment(map, routes, names)).transpose()?;
+        let wrong = |error: file::FileError| anyhow!("{}: {error}", path.display());
+        for row in file::read(&text(path, "measurements in CSV or JSON")?).map_err(wrong)? {
+            read.push((of(&row, asked, &names).map_err(wrong)?, row.reading));
+        }
+    }
+    let step_ns = arguments.interval.map_or(1, Nanos::get);
+    let readings = Readings::new(routes.segments(), &read, step_ns).map_err(|twice| {
+        let Probe { from, to, .. } = probe(&map.topology, routes.routers(twice.segment));
+        anyhow!("'{from}' to '{to}' has two measurements of the interval at {}", twice.start_ns)
+    })?;
+    let (intervals, baseline) = (readings.starts().len(), arguments.baseline);
+    if intervals <= baseline {
+        return Err(anyhow!(
+            "{intervals} intervals: expected more than those of the baseline, {baseline} (--baseline)"
+        )
+        .into());
+    }
+    Ok(readings)
+}
+
+/// The segment of a row: that of its file, or the one that it names.
+fn of(row: &Row, asked: Option<u32>, names: &Names) -> Result<u32, file::FileError> {
+    asked.map_or_else(|| names.find(row), Ok)
+}
+
+/// What was found, in words.
+struct Answer<'a> {
+    map: &'a Map,
+    routes: &'a Routes,
+    readings: &'a Readings,
+    found: &'a Localization,
+}
+
+impl Answer<'_> {
+    fn probe(&self, segment: u32) -> Probe {
+        probe(&self.map.topology, self.routes.routers(segment))
+    }
+
+    /// When an interval begins.
+    fn start(&self, interval: usize) -> i64 {
+        self.readings.starts().get(interval).copied().unwrap_or_default()
+    }
+
+    fn delay(&self, verdict: &Verdict, alarm: f64) -> DelayShift {
+        let Verdict { baseline, shift, p_value, .. } = *verdict;
+        DelayShift {
+            since_ns: self.start(shift.first),
+            intervals: shift.intervals,
+            usual_ns: baseline.mean,
+            spread_ns: baseline.spread,
+            found_ns: shift.value,
+            excess_ns: shift.excess,
+            score: shift.score,
+            p_value,
+            alarm: p_value <= alarm,
+        }
+    }
+
+    fn loss(&self, verdict: &LossVerdict) -> LossShift {
+        let LossVerdict { usual, first, intervals, found, p_value } = *verdict;
+        let alarm = p_value <= self.found.segment_alarm;
+        LossShift { since_ns: self.start(first), intervals, usual, found, p_value, alarm }
+    }
+
+    /// How a segment is drawn.
+    fn shade(&self, routers: &[u32]) -> Option<Shade> {
+        let segment = self.routes.find(routers)?;
+        let delay = self.found.delays[segment as usize]?;
+        let loss = self.found.losses[segment as usize].map_or(1.0, |loss| loss.p_value);
+        Some(Shade { delay_ns: delay.shift.value, alarm: delay.p_value.min(loss) <= self.found.segment_alarm })
+    }
+
+    /// The segments that were asked for: the ranking, then those that are not known well enough.
+    fn segments(&self) -> Vec<SegmentLine> {
+        let mut order = self.found.ranking();
+        let unknown = (0..self.routes.segments() as u32)
+            .filter(|&segment| self.found.is_asked(segment) && self.found.delays[segment as usize].is_none());
+        order.extend(unknown);
+        let line = |segment: u32| {
+            let delay = self.found.delays[segment as usize].as_ref();
+            SegmentLine {
+                segment: self.probe(segment),
+                intervals: self.readings.known(segment),
+                delay: delay.map(|verdict| self.delay(verdict, self.found.segment_alarm)),
+                probability: delay.map(|_| self.found.probabilities[segment as usize]),
+                loss: self.found.losses[segment as usize].as_ref().map(|verdict| self.loss(verdict)),
+            }
+        };
+        order.into_iter().map(line).collect()
+    }
+
+    /// Slow paths, or all that were judged.
+    fn paths(&self, all: bool) -> Vec<PathLine> {
+        let chance = |verdict: &Option<Verdict>| verdict.map_or(f64::INFINITY, |verdict| verdict.p_value);
+        let is_slow = |verdict: &Option<Verdict>| verdict.is_some_and(|verdict| self.found.is_slow(&verdict));
+        let mut listed: Vec<_> = self.found.paths.iter().filter(|(_, verdict)| all || is_slow(verdict)).collect();
+        listed.sort_by(|a, b| chance(&a.1).total_cmp(&chance(&b.1)));
+        listed.into_iter().map(|(path, verdict)| self.path(*path, verdict.as_ref())).collect()
+    }
+
+    fn path(&self, path: usize, verdict: Option<&Verdict>) -> PathLine {
+        let state = self.found.path(self.routes, self.readings, path, verdict);
+        let suspects = state.suspects.iter().map(|suspect| SuspectLine {
+            segment: self.probe(suspect.segment),
+            excess_ns: suspect.excess_ns,
+            share: suspect.share,
+            probability: suspect.probability,
+        });
+        PathLine {
+            path: probe(&self.map.topology, &self.routes.path_routers(path)),
+            delay_ns: state.delay.map(|(value, variance)| {
+                let half = Z95 * variance.sqrt();
+                Estimate { value, low: value - half, high: value + half }
+            }),
+            std_ns: state.std_ns,
+            loss: state.loss,
+            delay: verdict.map(|verdict| self.delay(verdict, self.found.path_alarm)),
+            missing: state.missing.iter().map(|&segment| self.probe(segment)).collect(),
+            suspects: suspects.collect(),
+        }
+    }
+
+    fn changes(&self) -> Vec<ChangeLine> {
+        let line = |change: &dwell_network::localize::Change| ChangeLine {
+            segment: self.probe(change.segment),
+            kind: match change.kind {
+                Kind::Delay => "delay",
+                Kind::Loss => "loss",
+            },
+            since_ns: self.start(change.since),
+            first_alarm_ns: self.start(change.first_alarm),
+            last_alarm_ns: self.start(change.last_alarm),
+            p_value: change.p_value,
+        };
+        self.found.changes.iter().map(line).collect()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.map.warnings();
+        let asked = (0..self.routes.segments() as u32).filter(|&segment| self.found.is_asked(segment));
+        let unknown = asked.filter(|&segment| self.found.delays[segment as usize].is_none()).count();
+        if unknown > 0 {
+            warnings.push(format!("{unknown} segments were measured in too few intervals, or not at all"));
+        }
+        if self.is_scattered() {
+            warnings.push("segments were measured at different times: --interval puts them side by side".to_owned());
+        }
+        // Four standard errors: by chance once in 30,000.
+        if let Some((correlation, _)) = self.found.correlation.filter(|&(mean, error)| mean > (4.0 * error).max(0.1)) {
+            warnings.push(format!(
+                "neighbouring intervals are alike (correlation {correlation:.2}): false alarms are more frequent than stated; longer intervals are more independent"
+            ));
+        }
+        warnings
+    }
+
+    /// Whether most intervals have readings of few segments.
+    fn is_scattered(&self) -> bool {
+        let known: Vec<usize> =
+            (0..self.routes.segments() as u32).map(|segment| self.readings.known(segment)).collect();
+        let measured = known.iter().filter(|&&known| known > 0).count();
+        2 * known.iter().sum::<usize>() < measured * self.readings.starts().len()
+    }
+}

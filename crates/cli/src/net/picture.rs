@@ -1,0 +1,57 @@
+//! The map of a network as a picture.
+
+use super::Map;
+use anyhow::{Context, Result};
+use dwell_network::layout;
+use dwell_network::segments::Segments;
+use dwell_report::plot::{MapLink, MapPicture, MapRouter};
+use std::collections::HashMap;
+
+/// How a segment is drawn.
+#[derive(Clone, Copy)]
+pub(super) struct Shade {
+    /// Its mean delay.
+    pub(super) delay_ns: f64,
+    /// Whether it is slower or lossier than usual.
+    pub(super) alarm: bool,
+}
+
+/// Places all routers; each link has its part of the delay of the shortest segment over it.
+pub(super) fn draw(map: &Map, segments: &Segments, shade: impl Fn(&[u32]) -> Option<Shade>) -> Result<MapPicture> {
+    let places = layout::layout(&map.topology)
+        .with_context(|| format!("--plot: a map of more than {} routers", layout::MOST))?;
+    let mut over: HashMap<(u32, u32), (usize, Shade)> = HashMap::new();
+    for routers in segments.iter() {
+        let Some(shade) = shade(routers) else { continue };
+        let hops = routers.len() - 1;
+        for link in routers.windows(2) {
+            let known = over.entry((link[0], link[1])).or_insert((hops, shade));
+            if hops < known.0 {
+                *known = (hops, shade);
+            }
+        }
+    }
+    let graph = map.topology.graph();
+    let link = |(from, to): (u32, u32)| {
+        let known = over.get(&(from, to));
+        MapLink {
+            from: from as usize,
+            to: to as usize,
+            delay_ns: known.map(|(hops, shade)| shade.delay_ns / *hops as f64),
+            alarm: known.is_some_and(|(_, shade)| shade.alarm),
+        }
+    };
+    let ends = graph.edge_indices().filter_map(|edge| graph.edge_endpoints(edge));
+    let routers = (0..).zip(places).map(|(router, place)| MapRouter {
+        name: map.topology.name(router).to_owned(),
+        place,
+        instrumented: segments.is_instrumented(router),
+    });
+    let network = &map.network;
+    Ok(MapPicture {
+        title: network.source.rsplit('/').next().unwrap_or(&network.source).to_owned(),
+        subtitle: format!("{} routers, {} links, {} segments", network.routers, network.links, segments.len()),
+        routers: routers.collect(),
+        links: ends.map(|(from, to)| link((from.index() as u32, to.index() as u32))).collect(),
+    })
+}

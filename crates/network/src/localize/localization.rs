@@ -1,0 +1,430 @@
+use super::losses::LossVerdict;
+use super::readings::Readings;
+use super::routes::Routes;
+use super::series::{Value, Verdict, ln_sum};
+
+/// How it is judged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// So many of the first intervals are what is usual.
+    pub baseline: usize,
+    /// The share of intervals with any false alarm, in the whole network, is at most this.
+    pub false_alarms: f64,
+}
+
+/// Which segments and paths are slower or lossier than usual.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Localization {
+    /// By segment, whether it is on a path that was judged.
+    asked: Vec<bool>,
+    /// By segment: its delay at the last interval; `None` if it is not known well enough, or on no path that was judged.
+    pub delays: Vec<Option<Verdict>>,
+    /// By segment: its losses at the last interval.
+    pub losses: Vec<Option<LossVerdict>>,
+    /// By segment: how likely its delay is the one that changed, if that of exactly one segment did; zero where it is not known.
+    pub probabilities: Vec<f64>,
+    /// Whether chances of segments and losses up to this are alarms.
+    pub segment_alarm: f64,
+    /// Whether chances of paths up to this are alarms.
+    pub path_alarm: f64,
+    /// Segments that raised alarms in neighbouring intervals, in the order of their beginning.
+    pub changes: Vec<Change>,
+    /// Numbers and verdicts of the paths that were judged, in the order of `paths`.
+    pub paths: Vec<(usize, Option<Verdict>)>,
+    /// Correlation of neighbouring intervals of a baseline, the mean over all segments, with its standard error. Not zero where the stated rate
+    /// cannot hold. `None` without baselines.
+    pub correlation: Option<(f64, f64)>,
+}
+
+/// What became worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Packets take longer.
+    Delay,
+    /// More packets are lost.
+    Loss,
+}
+
+/// A segment that raised alarms in neighbouring intervals.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// Number of the segment.
+    pub segment: u32,
+    /// What became worse.
+    pub kind: Kind,
+    /// The first interval of the window with the smallest chance.
+    pub since: usize,
+    /// The interval of the first alarm.
+    pub first_alarm: usize,
+    /// The interval of the last alarm.
+    pub last_alarm: usize,
+    /// The smallest chance of these alarms.
+    pub p_value: f64,
+}
+
+/// A path at the end of the readings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathState {
+    /// Mean delay in ns and its squared standard error, over the intervals of the path's window, or the last interval if it has none.
+    pub delay: Option<(f64, f64)>,
+    /// Standard deviation of the delay in ns, if delays on different segments are independent.
+    pub std_ns: Option<f64>,
+    /// Share of the packets that is lost, if losses on different segments are independent; of the last interval.
+    pub loss: Option<f64>,
+    /// Segments without a verdict on their delay.
+    pub missing: Vec<u32>,
+    /// The others, the likeliest first.
+    pub suspects: Vec<Suspect>,
+}
+
+/// A segment that may explain a slow path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Suspect {
+    /// Its number.
+    pub segment: u32,
+    /// How much slower it is than usual in the window of the path, in ns.
+    pub excess_ns: f64,
+    /// That as a share of the path's excess; `None` where that is not above zero.
+    pub share: Option<f64>,
+    /// How likely it is the one, if exactly one of the path's segments has changed.
+    pub probability: f64,
+}
+
+impl Localization {
+    /// Judges these paths, and all segments on them, at the last interval; `changes` holds what happened before.
+    pub fn new(routes: &Routes, readings: &Readings, paths: &[usize], settings: &Settings) -> Self {
+        let on_paths = on_paths(routes, paths);
+        let asked: Vec<u32> = (0..).zip(&on_paths).filter(|(_, is_on)| **is_on).map(|(segment, _)| segment).collect();
+        let segment_alarm = settings.false_alarms / 3.0 / (asked.len().max(1) as f64);
+        let mut found = Self {
+            asked: on_paths,
+            delays: vec![None; routes.segments()],
+            losses: vec![None; routes.segments()],
+            probabilities: vec![0.0; routes.segments()],
+            segment_alarm,
+            path_alarm: settings.false_alarms / 3.0 / (paths.len().max(1) as f64),
+            changes: Vec::new(),
+            paths: Vec::new(),
+            correlation: None,
+        };
+        let from = settings.baseline;
+        let Some(last) = readings.starts().len().checked_sub(1).filter(|&last| last >= from) else {
+            found.paths = paths.iter().map(|&path| (path, None)).collect();
+            return found;
+        };
+        let mut correlations = Vec::new();
+        for &segment in &asked {
+            let values = delays(readings, segment);
+            found.delays[segment as usize] = Verdict::new(&values, from, last);
+            correlations.extend(correlation(&values[..from]));
+            found.changes.extend(changes(segment, Kind::Delay, from..=last, segment_alarm, |at| {
+                Verdict::new(&values, from, at).map(|verdict| (verdict.p_value, verdict.shift.first))
+            }));
+            let of = readings.of(segment);
+            found.losses[segment as usize] = LossVerdict::new(of, from, last);
+            found.changes.extend(changes(segment, Kind::Loss, from..=last, segment_alarm, |at| {
+                LossVerdict::new(of, from, at).map(|verdict| (verdict.p_value, verdict.first))
+            }));
+        }
+        found.changes.sort_by_key(|change| (change.since, change.segment, change.kind));
+        for (segment, probability) in found.shares(asked.iter().copied()) {
+            found.probabilities[segment as usize] = probability;
+        }
+        found.paths =
+            paths.iter().map(|&path| (path, Verdict::new(&sums(routes, readings, path), from, last))).collect();
+        found.correlation = mean_correlation(&correlations, from);
+        found
+    }
+
+    /// Of segments with a verdict: the chance of each, if exactly one of them has changed.
+    fn shares(&self, segments: impl Iterator<Item = u32>) -> Vec<(u32, f64)> {
+        let odds: Vec<(u32, f64)> =
+            segments.filter_map(|segment| Some((segment, self.delays[segment as usize]?.ln_odds))).collect();
+        let all = ln_sum(odds.iter().map(|&(_, odds)| odds));
+        odds.into_iter().map(|(segment, odds)| (segment, (odds - all).exp())).collect()
+    }
+
+    /// Segments with a verdict on their delay, the likeliest first.
+    pub fn ranking(&self) -> Vec<u32> {
+        let mut ranking: Vec<u32> =
+            (0..).zip(&self.delays).filter_map(|(segment, verdict)| verdict.and(Some(segment))).collect();
+        let chance = |segment: u32| self.probabilities[segment as usize];
+        ranking.sort_by(|&a, &b| chance(b).total_cmp(&chance(a)));
+        ranking
+    }
+
+    /// Whether a segment is on a path that was judged.
+    pub fn is_asked(&self, segment: u32) -> bool {
+        self.asked[segment as usize]
+    }
+
+    /// Whether a path is slower than usual.
+    pub fn is_slow(&self, verdict: &Verdict) -> bool {
+        verdict.p_value <= self.path_alarm
+    }
+
+    /// A path, with its verdict, at the last interval.
+    pub fn path(&self, routes: &Routes, readings: &Readings, path: usize, verdict: Option<&Verdict>) -> PathState {
+        let parts = routes.path(path);
+        let last = readings.starts().len().saturating_sub(1);
+        let first = verdict.map_or(last, |verdict| verdict.shift.first);
+        let whole: Vec<usize> = (first..readings.starts().len())
+            .filter(|&interval| parts.iter().all(|&segment| readings.delay(segment, interval).is_some()))
+            .collect();
+        let n = whole.len() as f64;
+        let sum = |of: &dyn Fn(u32, usize) -> Option<f64>| -> f64 {
+            let terms =
+                parts.iter().flat_map(|&segment| whole.iter().filter_map(move |&interval| of(segment, interval)));
+            terms.sum()
+        };
+        let mean = |segment: u32, interval: usize| Some(readings.delay(segment, interval)?.mean_ns);
+        let delay = || (sum(&mean) / n, sum(&|s, i| Some(readings.delay(s, i)?.variance())) / (n * n));
+        let std = || (sum(&|s, i| Some(readings.delay(s, i)?.std_ns.powi(2))) / n).sqrt();
+        let excess = verdict.map_or(0.0, |verdict| verdict.shift.excess);
+        let mut suspects: Vec<Suspect> = Vec::new();
+        for (segment, probability) in self.shares(parts.iter().copied()) {
+            let Some(own) = self.delays[segment as usize] else { continue };
+            let now = whole.iter().filter_map(|&interval| mean(segment, interval)).sum::<f64>() / n;
+            let excess_ns = if whole.is_empty() { own.shift.excess } else { now - own.baseline.mean };
+            suspects.push(Suspect {
+                segment,
+                excess_ns,
+                share: (excess > 0.0).then(|| excess_ns / excess),
+                probability,
+            });
+        }
+        suspects.sort_by(|a, b| b.probability.total_cmp(&a.probability));
+        let kept = |segment: &u32| Some(1.0 - readings.of(*segment).get(last).copied()??.loss()?);
+        PathState {
+            delay: (n > 0.0).then(delay),
+            std_ns: (n > 0.0).then(std),
+            loss: parts.iter().map(kept).product::<Option<f64>>().map(|kept| 1.0 - kept),
+            missing: parts.iter().copied().filter(|&segment| self.delays[segment as usize].is_none()).collect(),
+            suspects,
+        }
+    }
+}
+
+/// Which segments these paths lead through.
+fn on_paths(routes: &Routes, paths: &[usize]) -> Vec<bool> {
+    let mut is_on = vec![false; routes.segments()];
+    for &segment in paths.iter().flat_map(|&path| routes.path(path)) {
+        is_on[segment as usize] = true;
+    }
+    is_on
+}
+
+fn delays(readings: &Readings, segment: u32) -> Vec<Option<Value>> {
+    let delay = |interval| Some(readings.delay(segment, interval)?.value());
+    (0..readings.starts().len()).map(delay).collect()
+}
+
+/// The delay of a path in each interval in which all of its segments are known.
+fn sums(routes: &Routes, readings: &Readings, path: usize) -> Vec<Option<Value>> {
+    let sum = |interval| {
+        routes.path(path).iter().try_fold(Value { value: 0.0, variance: 0.0 }, |sum, &segment| {
+            let next = readings.delay(segment, interval)?.value();
+            Some(Value { value: sum.value + next.value, variance: sum.variance + next.variance })
+        })
+    };
+    (0..readings.starts().len()).map(sum).collect()
+}
+
+/// Runs of alarms; `at` gives the chance at an interval and the beginning of its window.
+fn changes(
+    segment: u32,
+    kind: Kind,
+    intervals: std::ops::RangeInclusive<usize>,
+    alarm: f64,
+    at: impl Fn(usize) -> Option<(f64, usize)>,
+) -> Vec<Change> {
+    let mut changes: Vec<Change> = Vec::new();
+    for interval in intervals {
+        let Some((p_value, since)) = at(interval).filter(|&(p_value, _)| p_value <= alarm) else { continue };
+        match changes.last_mut().filter(|change| change.last_alarm + 1 == interval) {
+            Some(change) => {
+                change.last_alarm = interval;
+                if p_value < change.p_value {
+                    (change.p_value, change.since) = (p_value, since);
+                }
+            }
+            None => {
+                changes.push(Change { segment, kind, since, first_alarm: interval, last_alarm: interval, p_value });
+            }
+        }
+    }
+    changes
+}
+
+/// Correlation of neighbouring intervals; `None` where fewer than four are known, or all are equal.
+fn correlation(values: &[Option<Value>]) -> Option<f64> {
+    let n = values.iter().flatten().count() as f64;
+    let mean = values.iter().flatten().map(|v| v.value).sum::<f64>() / n;
+    let squares: f64 = values.iter().flatten().map(|v| (v.value - mean).powi(2)).sum();
+    let pairs = values.windows(2).filter_map(|pair| Some((pair[0]?.value - mean) * (pair[1]?.value - mean)));
+    (n >= 4.0 && squares > 0.0).then(|| pairs.sum::<f64>() / squares)
+}
+
+/// The mean over segments with its standard error. Around a mean that was estimated neighbours are −1/*B* correlated.
+fn mean_correlation(correlations: &[f64], baseline: usize) -> Option<(f64, f64)> {
+    let (segments, intervals) = (correlations.len() as f64, baseline as f64);
+    let mean = correlations.iter().sum::<f64>() / segments + 1.0 / intervals;
+    (!correlations.is_empty()).then(|| (mean, 1.0 / (segments * intervals).sqrt()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Topology;
+    use crate::localize::{Delay, Reading};
+    use crate::paths::{Mode, Paths};
+    use crate::segments::Segments;
+    use proptest::prelude::*;
+
+    const SETTINGS: Settings = Settings { baseline: 10, false_alarms: 0.05 };
+
+    /// A line of three links, b and c instrumented.
+    fn line() -> (Topology, Routes) {
+        let topology = Topology::read("a b 1\nb c 1\nc d 1\n").unwrap();
+        let paths = Paths::all(&topology, Mode::EqualCost, Paths::MOST).unwrap();
+        let mut segments = Segments::new(paths.clone(), topology.routers());
+        ["b", "c"].iter().for_each(|name| segments.cut(topology.find(name).unwrap()));
+        (topology, Routes::new(&paths, &segments))
+    }
+
+    /// What stands for the noise of an interval: the same for nobody's neighbours.
+    fn noise(segment: u32, interval: usize) -> f64 {
+        ((interval * interval * 7 + interval * 3 + segment as usize * 11) % 13) as f64 - 6.0
+    }
+
+    fn reading(segment: u32, interval: usize, extra: f64, lost: u64) -> (u32, Reading) {
+        let mean_ns = 1_000.0 * f64::from(segment + 1) + noise(segment, interval) + extra;
+        let delay = Some(Delay { samples: 10_000, mean_ns, std_ns: 30.0 });
+        (segment, Reading { start_ns: interval as i64, received: 1_000 - lost, lost, delay })
+    }
+
+    /// Segment 1 is 60 ns slower from interval 12 to 15 of 20, segment 2 loses 5% from 17 on.
+    fn readings() -> Vec<(u32, Reading)> {
+        let at = |segment, interval| {
+            let extra = if segment == 1 && (12..16).contains(&interval) { 60.0 } else { 0.0 };
+            reading(segment, interval, extra, if segment == 2 && interval >= 17 { 50 } else { 1 })
+        };
+        (0..3).flat_map(|segment| (0..20).map(move |interval| at(segment, interval))).collect()
+    }
+
+    fn until(end: i64) -> Readings {
+        let read: Vec<_> = readings().into_iter().filter(|(_, reading)| reading.start_ns < end).collect();
+        Readings::new(3, &read, 1).unwrap()
+    }
+
+    #[test]
+    fn a_slow_path_is_explained_by_its_segment() {
+        let (topology, routes) = line();
+        let [a, d] = ["a", "d"].map(|name| topology.find(name).unwrap());
+        let paths = routes.paths_between(a, d);
+        let readings = until(14);
+        let found = Localization::new(&routes, &readings, &paths, &SETTINGS);
+        assert_eq!(found.ranking()[0], 1);
+        assert!(found.probabilities[1] > 0.99 && (found.probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        let (path, verdict) = found.paths[0];
+        let verdict = verdict.unwrap();
+        assert!(found.is_slow(&verdict) && verdict.shift.first == 12, "{verdict:?}");
+        let state = found.path(&routes, &readings, path, Some(&verdict));
+        let sum: f64 = state.suspects.iter().filter_map(|suspect| suspect.share).sum();
+        assert!((sum - 1.0).abs() < 1e-9, "parts of the excess add up: {sum}");
+        assert_eq!(state.suspects[0].segment, 1);
+        assert!((state.suspects[0].excess_ns - 60.0).abs() < 8.0, "{state:?}");
+        let (mean, variance) = state.delay.unwrap();
+        assert!((mean - 6_060.0).abs() < 15.0 && (variance - 3.0 * 901.0 / 10_000.0 / 2.0).abs() < 1e-9);
+        assert!((state.std_ns.unwrap() - 2_700f64.sqrt()).abs() < 1e-9);
+        assert!((state.loss.unwrap() - (1.0 - 0.999f64.powi(3))).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_is_over_stays_known() {
+        let (_, routes) = line();
+        let all: Vec<usize> = (0..routes.paths()).collect();
+        let found = Localization::new(&routes, &until(20), &all, &SETTINGS);
+        let changes: Vec<_> = found.changes.iter().map(|c| (c.segment, c.kind, c.since, c.first_alarm)).collect();
+        assert_eq!(changes, [(1, Kind::Delay, 12, 12), (2, Kind::Loss, 17, 17)]);
+        assert!((15..20).contains(&found.changes[0].last_alarm), "{:?}", found.changes[0]);
+        assert_eq!(found.changes[1].last_alarm, 19);
+        assert!(found.losses[2].unwrap().p_value <= found.segment_alarm && found.losses[1].unwrap().p_value > 0.1);
+    }
+
+    #[test]
+    fn only_what_was_asked_for_is_judged() {
+        let (topology, routes) = line();
+        let [a, c, d] = ["a", "c", "d"].map(|name| topology.find(name).unwrap());
+        let found = Localization::new(&routes, &until(14), &routes.paths_between(a, c), &SETTINGS);
+        assert!(found.delays[2].is_none() && !found.is_asked(2) && found.delays[0].is_some());
+        assert_eq!(found.segment_alarm, 0.05 / 3.0 / 2.0);
+        let read: Vec<_> = readings().into_iter().filter(|&(segment, _)| segment != 1).collect();
+        let readings = Readings::new(3, &read, 1).unwrap();
+        let paths = routes.paths_between(a, d);
+        let found = Localization::new(&routes, &readings, &paths, &SETTINGS);
+        assert_eq!(found.paths, [(paths[0], None)], "the sum is not known");
+        let state = found.path(&routes, &readings, paths[0], None);
+        assert_eq!((state.missing, state.delay, state.loss), (vec![1], None, None));
+        assert_eq!(state.suspects.len(), 2);
+        let early = Localization::new(&routes, &until(10), &paths, &SETTINGS);
+        assert!(early.delays.iter().all(Option::is_none) && early.paths.len() == 1, "nothing behind the baseline");
+    }
+
+    /// Neighbours that are alike are told from those that are not, whatever the level.
+    #[test]
+    fn wandering_levels_show() {
+        let (_, routes) = line();
+        let all: Vec<usize> = (0..routes.paths()).collect();
+        let settings = Settings { baseline: 18, ..SETTINGS };
+        let of = |extra: &dyn Fn(usize) -> f64| {
+            let read: Vec<_> =
+                (0..3).flat_map(|s| (0..20).map(move |i| (s, i))).map(|(s, i)| reading(s, i, extra(i), 0)).collect();
+            Localization::new(&routes, &Readings::new(3, &read, 1).unwrap(), &all, &settings).correlation.unwrap()
+        };
+        let (mean, error) = of(&|_| 0.0);
+        assert!(mean.abs() < 4.0 * error, "{mean} {error}");
+        let (mean, error) = of(&|interval| if interval % 10 < 5 { 40.0 } else { 0.0 });
+        assert!(mean > 4.0 * error, "{mean} {error}");
+    }
+
+    /// A number of packets: few, many, or absurdly many.
+    fn packets() -> impl Strategy<Value = u64> {
+        prop_oneof![0u64..3, 0u64..2_000, Just(u64::MAX), any::<u64>()]
+    }
+
+    prop_compose! {
+        fn any_reading()(received in packets(), lost in packets(), samples in packets(), mean in -1e18..1e18f64, std in 0.0..1e18f64, scale in 0i32..19)
+            -> Reading {
+            let by = 10f64.powi(-scale);
+            let delay = Delay { samples, mean_ns: mean * by, std_ns: std * by };
+            Reading { start_ns: 0, received, lost, delay: (samples > 0).then_some(delay) }
+        }
+    }
+
+    proptest! {
+        /// Chances and probabilities are such, whatever was measured.
+        #[test]
+        fn any_readings_are_judged(read in proptest::collection::vec((0u32..3, any_reading()), 0..60), last in 4i64..20) {
+            let (_, routes) = line();
+            let mut at = [0i64; 3];
+            let read: Vec<(u32, Reading)> = read.into_iter().map(|(segment, reading)| {
+                at[segment as usize] += 1;
+                (segment, Reading { start_ns: at[segment as usize] % last + 100 * (at[segment as usize] / last), ..reading })
+            }).collect();
+            let readings = Readings::new(3, &read, 1).unwrap();
+            let paths: Vec<usize> = (0..routes.paths()).collect();
+            let found = Localization::new(&routes, &readings, &paths, &Settings { baseline: 4, false_alarms: 0.5 });
+            let is_chance = |p: f64| (0.0..=1.0).contains(&p);
+            prop_assert!(found.probabilities.iter().all(|&p| is_chance(p)), "{:?}", found.probabilities);
+            for verdict in found.delays.iter().chain(found.paths.iter().map(|(_, verdict)| verdict)).flatten() {
+                prop_assert!(is_chance(verdict.p_value) && verdict.shift.score.is_finite(), "{verdict:?}");
+            }
+            prop_assert!(found.losses.iter().flatten().all(|v| is_chance(v.p_value) && is_chance(v.found)), "{:?}", found.losses);
+            for (path, verdict) in &found.paths {
+                let state = found.path(&routes, &readings, *path, verdict.as_ref());
+                prop_assert!(state.suspects.iter().all(|suspect| is_chance(suspect.probability)), "{state:?}");
+            }
+        }
+    }
+}

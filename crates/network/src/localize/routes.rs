@@ -1,0 +1,124 @@
+//! Paths as the segments that they lead through.
+
+use crate::paths::Paths;
+use crate::segments::Segments;
+use std::collections::HashMap;
+
+/// The segments of a network with some instrumented routers, and which of them every path is made of.
+#[derive(Clone, Debug)]
+pub struct Routes {
+    /// Each as its routers, in the order of their numbers.
+    segments: Vec<Vec<u32>>,
+    numbers: HashMap<Vec<u32>, u32>,
+    /// Numbers of the segments of all paths, one behind the other.
+    parts: Vec<u32>,
+    /// Where each path begins in `parts`, and where the last one ends.
+    bounds: Vec<usize>,
+}
+
+impl Routes {
+    /// Cuts all paths where the routers of `segments` are instrumented.
+    pub fn new(paths: &Paths, segments: &Segments) -> Self {
+        let mut sorted: Vec<Vec<u32>> = segments.iter().map(<[u32]>::to_vec).collect();
+        sorted.sort_unstable();
+        let numbers = sorted.iter().cloned().zip(0..).collect();
+        let mut routes = Self { segments: sorted, numbers, parts: Vec::new(), bounds: vec![0] };
+        for path in paths.iter() {
+            let mut first = 0;
+            for (at, &router) in path.iter().enumerate().skip(1) {
+                if at + 1 == path.len() || segments.is_instrumented(router) {
+                    routes.parts.extend(routes.numbers.get(&path[first..=at]));
+                    first = at;
+                }
+            }
+            routes.bounds.push(routes.parts.len());
+        }
+        routes
+    }
+
+    /// How many segments there are.
+    pub fn segments(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// A segment as its routers.
+    pub fn routers(&self, segment: u32) -> &[u32] {
+        &self.segments[segment as usize]
+    }
+
+    /// The segment through exactly these routers.
+    pub fn find(&self, routers: &[u32]) -> Option<u32> {
+        self.numbers.get(routers).copied()
+    }
+
+    /// The segments from one router to another.
+    pub fn between(&self, from: u32, to: u32) -> impl Iterator<Item = u32> {
+        let numbered = self.segments.iter().zip(0..);
+        numbered
+            .filter(move |(routers, _)| routers.first() == Some(&from) && routers.last() == Some(&to))
+            .map(|(_, n)| n)
+    }
+
+    /// How many paths there are.
+    pub fn paths(&self) -> usize {
+        self.bounds.len() - 1
+    }
+
+    /// A path as its segments.
+    pub fn path(&self, path: usize) -> &[u32] {
+        &self.parts[self.bounds[path]..self.bounds[path + 1]]
+    }
+
+    /// A path as its routers.
+    pub fn path_routers(&self, path: usize) -> Vec<u32> {
+        let mut routers: Vec<u32> = Vec::new();
+        for &segment in self.path(path) {
+            routers.pop();
+            routers.extend(self.routers(segment));
+        }
+        routers
+    }
+
+    /// The paths from one router to another.
+    pub fn paths_between(&self, from: u32, to: u32) -> Vec<usize> {
+        let ends = |path: usize| {
+            let (first, last) = (*self.path(path).first()?, *self.path(path).last()?);
+            Some((*self.routers(first).first()?, *self.routers(last).last()?))
+        };
+        (0..self.paths()).filter(|&path| ends(path) == Some((from, to))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Topology;
+    use crate::paths::Mode;
+
+    #[test]
+    fn paths_are_put_together_from_segments() {
+        let links: String = [("a", "b"), ("b", "c"), ("c", "d"), ("b", "e"), ("e", "d")]
+            .iter()
+            .map(|(x, y)| format!("{x} {y} 1\n{y} {x} 1\n"))
+            .collect();
+        let topology = Topology::read(&links).unwrap();
+        let paths = Paths::all(&topology, Mode::EqualCost, Paths::MOST).unwrap();
+        let [a, b, c, d, e] = ["a", "b", "c", "d", "e"].map(|name| topology.find(name).unwrap());
+        let mut segments = Segments::new(paths.clone(), topology.routers());
+        segments.cut(b);
+        let routes = Routes::new(&paths, &segments);
+        assert_eq!((routes.segments(), routes.paths()), (segments.len(), paths.len()));
+        for (number, path) in paths.iter().enumerate() {
+            assert_eq!(routes.path_routers(number), path);
+        }
+        let both = routes.paths_between(a, d);
+        assert_eq!(both.len(), 2);
+        let ways = [routes.find(&[b, c, d]).unwrap(), routes.find(&[b, e, d]).unwrap()];
+        for path in both {
+            assert_eq!(routes.path(path)[0], routes.find(&[a, b]).unwrap());
+            assert!(ways.contains(&routes.path(path)[1]));
+        }
+        assert!(routes.between(b, d).eq(ways) && routes.between(a, d).next().is_none());
+        assert_eq!(routes.find(&[a, b, c]), None, "b cuts it");
+    }
+}

@@ -1,0 +1,224 @@
+//! A value per interval: what is usual, and whether the last ones are larger.
+
+use super::tails;
+
+/// So many of the last intervals are looked at together: what lasts is seen better by the mean of all that it changed.
+pub const WINDOWS: [usize; 4] = [1, 2, 4, 8];
+
+/// Intervals that a baseline needs at least.
+pub const LEAST_BASELINE: usize = 3;
+
+/// What was measured in an interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Value {
+    /// In any unit.
+    pub value: f64,
+    /// Squared standard error of it, as far as it comes from the number of packets; above zero.
+    pub variance: f64,
+}
+
+/// What is usual.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Baseline {
+    /// So many intervals had a value.
+    pub intervals: usize,
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation; at least what the number of packets leads to.
+    pub spread: f64,
+    /// The mean of the variances.
+    variance: f64,
+}
+
+/// How much larger the values of the last intervals are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shift {
+    /// Number of the first of these intervals.
+    pub first: usize,
+    /// So many of them had a value.
+    pub intervals: usize,
+    /// Their mean.
+    pub value: f64,
+    /// By how much that is above the mean of the baseline.
+    pub excess: f64,
+    /// The excess in units of its own standard error: Student's *t* with one degree of freedom less than the baseline has intervals.
+    pub score: f64,
+    /// The standard error of the excess in units of the baseline's spread.
+    width: f64,
+}
+
+/// What a series says at an interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Verdict {
+    /// Before.
+    pub baseline: Baseline,
+    /// Of the windows, that with the highest score.
+    pub shift: Shift,
+    /// The chance of as high a score in any window without a change.
+    pub p_value: f64,
+    /// ln of how much more likely the values are if this series has changed, by an amount and since an interval of which nothing else
+    /// is known, than if it has not; up to a constant that is the same for all series.
+    pub ln_odds: f64,
+}
+
+impl Baseline {
+    /// Of the first intervals; `None` if too few of them have a value.
+    pub fn of(values: &[Option<Value>]) -> Option<Self> {
+        let intervals = values.iter().flatten().count();
+        if intervals < LEAST_BASELINE {
+            return None;
+        }
+        let n = intervals as f64;
+        let mean = values.iter().flatten().map(|v| v.value).sum::<f64>() / n;
+        let variance = values.iter().flatten().map(|v| v.variance).sum::<f64>() / n;
+        let squares: f64 = values.iter().flatten().map(|v| (v.value - mean) * (v.value - mean)).sum();
+        Some(Self { intervals, mean, spread: (squares / (n - 1.0)).max(variance).sqrt(), variance })
+    }
+
+    /// Degrees of freedom of what is compared with it.
+    pub fn freedom(&self) -> f64 {
+        self.intervals as f64 - 1.0
+    }
+
+    /// The shift of some values, of which the first is in interval `first`; `None` if there are none.
+    ///
+    /// Its variance is *s*² (1/*w* + 1/*B*) for *w* of them and a baseline of *B*, more if they rest on fewer packets than the baseline.
+    pub fn shift(&self, values: &[Option<Value>], first: usize) -> Option<Shift> {
+        let intervals = values.iter().flatten().count();
+        if intervals == 0 {
+            return None;
+        }
+        let w = intervals as f64;
+        let value = values.iter().flatten().map(|v| v.value).sum::<f64>() / w;
+        let variance = values.iter().flatten().map(|v| v.variance).sum::<f64>() / w;
+        let more = (variance - self.variance).max(0.0);
+        let error = (self.spread * self.spread * (1.0 / w + 1.0 / self.intervals as f64) + more / w).sqrt();
+        let excess = value - self.mean;
+        Some(Shift { first, intervals, value, excess, score: excess / error, width: error / self.spread })
+    }
+
+    /// The windows that end with interval `last` and begin behind the baseline, whose intervals are those before `from`.
+    pub fn shifts(&self, values: &[Option<Value>], from: usize, last: usize) -> impl Iterator<Item = Shift> {
+        let windows = WINDOWS.into_iter().filter(move |&length| from + length <= last + 1);
+        windows.filter_map(move |length| {
+            let first = last + 1 - length;
+            self.shift(&values[first..=last], first)
+        })
+    }
+}
+
+impl Verdict {
+    /// What a series of intervals says at interval `last`, of which those before `from` are the baseline; `None` if too few have values.
+    pub fn new(values: &[Option<Value>], from: usize, last: usize) -> Option<Self> {
+        let baseline = Baseline::of(&values[..from])?;
+        let freedom = baseline.freedom();
+        let windows = baseline.shifts(values, from, last).count() as f64;
+        let shift = baseline.shifts(values, from, last).max_by(|a, b| a.score.total_cmp(&b.score))?;
+        let odds = baseline.shifts(values, from, last).map(|shift| ln_odds(&shift, freedom));
+        Some(Self {
+            baseline,
+            shift,
+            p_value: (windows * tails::student(shift.score, freedom)).min(1.0),
+            ln_odds: ln_sum(odds) - windows.ln(),
+        })
+    }
+}
+
+/// ln of what a shift of unknown size makes of the chance of a score: with all sizes above zero alike, in units of the spread,
+/// *F*(*t*)/*f*(*t*) times the width of *t* in these units.
+fn ln_odds(shift: &Shift, freedom: f64) -> f64 {
+    tails::student(-shift.score, freedom).ln() - tails::ln_student_density(shift.score, freedom) + shift.width.ln()
+}
+
+/// ln of a sum of numbers whose ln are given; −∞ of none.
+pub(super) fn ln_sum(terms: impl Iterator<Item = f64>) -> f64 {
+    let terms: Vec<f64> = terms.collect();
+    let most = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if most == f64::NEG_INFINITY {
+        return most;
+    }
+    most + terms.iter().map(|term| (term - most).exp()).sum::<f64>().ln()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_pcg::Pcg64Mcg;
+
+    fn values(of: &[f64]) -> Vec<Option<Value>> {
+        of.iter().map(|&value| Some(Value { value, variance: 0.01 })).collect()
+    }
+
+    /// By Box and Muller.
+    fn normal(random: &mut Pcg64Mcg) -> f64 {
+        let (far, turn) = (1.0 - random.random::<f64>(), random.random::<f64>());
+        (-2.0 * far.ln()).sqrt() * (std::f64::consts::TAU * turn).cos()
+    }
+
+    #[test]
+    fn a_step_is_found_where_it_is() {
+        let mut series = values(&[1.0, 3.0, 2.0, 1.0, 3.0, 2.0]);
+        series.extend(values(&[2.0, 2.0, 2.0, 2.0, 8.0, 8.5]));
+        let verdict = Verdict::new(&series, 6, 11).unwrap();
+        assert_eq!((verdict.shift.first, verdict.shift.intervals), (10, 2));
+        assert!((verdict.shift.excess - 6.25).abs() < 1e-12 && verdict.p_value < 0.001, "{verdict:?}");
+        let before = Verdict::new(&series, 6, 9).unwrap();
+        assert!(before.p_value > 0.5 && before.ln_odds + 3.0 < verdict.ln_odds, "{before:?}");
+        assert_eq!(Verdict::new(&series, 2, 11), None, "two intervals are no baseline");
+        assert_eq!(Verdict::new(&series, 6, 5), None, "nothing behind the baseline");
+    }
+
+    #[test]
+    fn what_was_not_measured_is_left_out() {
+        let mut series = values(&[1.0, 3.0, 2.0, 1.0, 3.0, 2.0, 9.0]);
+        series[2] = None;
+        series.push(None);
+        let verdict = Verdict::new(&series, 6, 7).unwrap();
+        assert_eq!((verdict.baseline.intervals, verdict.shift.first, verdict.shift.intervals), (5, 6, 1));
+        series[6] = None;
+        assert_eq!(Verdict::new(&series, 6, 7), None);
+    }
+
+    /// Fewer packets than usual make a value less certain, and a spread below that of the packets is not believed.
+    #[test]
+    fn few_packets_count_less() {
+        let mut series = values(&[1.0, 3.0, 2.0, 1.0, 3.0, 2.0, 6.0]);
+        let sure = Verdict::new(&series, 6, 6).unwrap();
+        series[6] = Some(Value { value: 6.0, variance: 4.0 });
+        let unsure = Verdict::new(&series, 6, 6).unwrap();
+        assert!(unsure.p_value > 4.0 * sure.p_value, "{} {}", unsure.p_value, sure.p_value);
+        let still: Vec<_> = vec![Some(Value { value: 5.0, variance: 0.09 }); 7];
+        assert_eq!(Baseline::of(&still).unwrap().spread, 0.3);
+        let jump = [still, vec![Some(Value { value: 50.0, variance: 0.09 })]].concat();
+        let verdict = Verdict::new(&jump, 6, 7).unwrap();
+        assert!(verdict.p_value < 1e-8 && verdict.ln_odds.is_finite(), "{verdict:?}");
+    }
+
+    /// The chance that is stated holds with baselines as short as they may be: of 40,000 unchanged series, a share within six standard errors of
+    /// it or below is called changed. One that takes the estimated spread for the true one calls twice as many.
+    #[test]
+    fn chances_hold_for_short_baselines() {
+        let mut random = Pcg64Mcg::seed_from_u64(7);
+        for (from, rate) in [(3, 0.01), (6, 0.01), (20, 0.01)] {
+            let trials = 40_000;
+            let (mut single, mut any, mut naive) = (0, 0, 0);
+            for _ in 0..trials {
+                let series: Vec<_> =
+                    (0..from + 8).map(|_| Some(Value { value: normal(&mut random), variance: 1e-6 })).collect();
+                let verdict = Verdict::new(&series, from, from + 7).unwrap();
+                any += u32::from(verdict.p_value <= rate);
+                let last = Verdict::new(&series, from, from).unwrap();
+                single += u32::from(last.p_value <= rate);
+                naive += u32::from(tails::student(last.shift.score, 1e9) <= rate);
+            }
+            let expected = f64::from(trials) * rate;
+            let bound = 6.0 * expected.sqrt();
+            assert!((f64::from(single) - expected).abs() < bound, "{from}: {single} of {expected}");
+            assert!(f64::from(any) < expected + bound, "{from}: {any} of {expected}");
+            // Bonferroni's bound over four windows that overlap does not waste much.
+            assert!(f64::from(any) > 0.3 * expected, "{from}: {any} of {expected}");
+            assert!(f64::from(naive) > expected + bound, "{from}: {naive} of {expected}");
+        }
+    }
+}

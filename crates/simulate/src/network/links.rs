@@ -1,0 +1,126 @@
+use super::settings::{Fault, Harm, LOADS, LinkSettings, Settings, SettingsError};
+use crate::chance::Chance;
+use dwell_types::{Nanos, PacketId, Timestamp, hash};
+
+/// A measured packet on a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// Different for every packet and link.
+    pub packet: PacketId,
+    /// When it arrives at the link.
+    pub at: Timestamp,
+    /// How long it takes; `None` if it is lost.
+    pub delay: Option<Nanos>,
+}
+
+/// Links with queues, interval after interval.
+#[derive(Clone, Debug)]
+pub struct Network {
+    links: Vec<Link>,
+    fault: Option<Fault>,
+    /// Nanoseconds.
+    interval: f64,
+    one_in: u32,
+    /// The one that was simulated last is the one before.
+    next: u32,
+    /// Of probes.
+    chance: Chance,
+}
+
+#[derive(Clone, Debug)]
+struct Link {
+    settings: LinkSettings,
+    chance: Chance,
+    /// Work that waits, in nanoseconds.
+    waiting: f64,
+    ids: u64,
+    packets: u64,
+    passages: Vec<Passage>,
+}
+
+/// Half of the packets are short, half are long.
+const BYTES: [f64; 2] = [64.0, 1_500.0];
+
+impl Network {
+    /// A network before its first interval; the same settings and seed give the same queues with and without a fault.
+    pub fn new(settings: &Settings, fault: Option<Fault>, seed: u64) -> Result<Self, SettingsError> {
+        settings.check(fault.as_ref())?;
+        let purpose = u64::from_le_bytes(*b"network\0");
+        let link = |(number, &settings): (u64, &LinkSettings)| {
+            let mut chance = Chance::new(seed, purpose.wrapping_add(1 + number));
+            let ids = chance.bits();
+            Link { settings, chance, waiting: 0.0, ids, packets: 0, passages: Vec::new() }
+        };
+        Ok(Self {
+            links: (0..).zip(&settings.links).map(link).collect(),
+            fault,
+            interval: settings.interval.get() as f64,
+            one_in: settings.one_in,
+            next: 0,
+            chance: Chance::new(seed, purpose),
+        })
+    }
+
+    /// Simulates the next interval on all links.
+    pub fn advance(&mut self) {
+        let begin = f64::from(self.next) * self.interval;
+        for (number, link) in (0..).zip(&mut self.links) {
+            let fault = self.fault.filter(|fault| fault.link == number && fault.from <= self.next);
+            link.advance(begin, self.interval, self.one_in, fault.map(|fault| fault.harm));
+        }
+        self.next += 1;
+    }
+
+    /// The measured packets that arrived at a link in the last interval, in order.
+    pub fn passages(&self, link: u32) -> &[Passage] {
+        &self.links[link as usize].passages
+    }
+
+    /// A packet that crosses these links in the last interval: what it takes, or `None` if it is lost.
+    ///
+    /// On each link it does as one of the measured packets, drawn anew: so queues on different links are independent within an interval.
+    pub fn probe(&mut self, links: &[u32]) -> Option<Nanos> {
+        links.iter().try_fold(Nanos::ZERO, |sum, &link| {
+            let passages = &self.links[link as usize].passages;
+            let drawn = passages.get(self.chance.below(passages.len() as u32) as usize)?;
+            Some(sum + drawn.delay?)
+        })
+    }
+}
+
+impl Link {
+    /// Poisson arrivals, each of which waits for the work before it (Lindley 1952).
+    fn advance(&mut self, begin: f64, interval: f64, one_in: u32, harm: Option<Harm>) {
+        let LinkSettings { rate, load, spread, propagation, loss } = self.settings;
+        let load = (load * (1.0 + spread * self.chance.normal())).clamp(*LOADS.start(), *LOADS.end());
+        let service = BYTES.map(|bytes| bytes * 8e9 / rate);
+        let gap = (service[0] + service[1]) / 2.0 / load;
+        let (extra, loss) = match harm {
+            None => (Nanos::ZERO, loss),
+            Some(Harm::Slow(delay)) => (delay, loss),
+            Some(Harm::Lossy(share)) => (Nanos::ZERO, 1.0 - (1.0 - loss) * (1.0 - share)),
+        };
+        self.passages.clear();
+        let mut at = 0.0;
+        loop {
+            let since = gap * self.chance.exponential();
+            at += since;
+            if at >= interval {
+                // What came before the border is worked off until then.
+                self.waiting = (self.waiting - (interval - (at - since))).max(0.0);
+                return;
+            }
+            self.waiting = (self.waiting - since).max(0.0) + service[usize::from(self.chance.happens(0.5))];
+            if self.chance.below(one_in) > 0 {
+                continue;
+            }
+            self.packets += 1;
+            let delay = propagation + extra + Nanos::new(self.waiting as i64);
+            self.passages.push(Passage {
+                packet: PacketId(hash::word(self.ids, self.packets)),
+                at: Timestamp::from_nanos((begin + at) as i64),
+                delay: (!self.chance.happens(loss)).then_some(delay),
+            });
+        }
+    }
+}

@@ -1,0 +1,140 @@
+use core::fmt;
+use dwell_types::Nanos;
+
+/// What a network is like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Each direction for itself; a link is named by its place here.
+    pub links: Vec<LinkSettings>,
+    /// How long an interval is.
+    pub interval: Nanos,
+    /// One packet in so many is measured; the others are cross traffic.
+    pub one_in: u32,
+}
+
+/// What a link is like.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkSettings {
+    /// Bits per second.
+    pub rate: f64,
+    /// Part of the rate that is used on average.
+    pub load: f64,
+    /// Standard deviation of the load from interval to interval, as a part of the mean load. Loads stay between a hundredth and 19 twentieths.
+    pub spread: f64,
+    /// How long a packet travels.
+    pub propagation: Nanos,
+    /// Share of the packets that is lost, independently of each other.
+    pub loss: f64,
+}
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fault {
+    /// Where.
+    pub link: u32,
+    /// The first interval, counted from 0.
+    pub from: u32,
+    /// How.
+    pub harm: Harm,
+}
+
+/// How a link is at fault.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Harm {
+    /// Every packet takes longer by this.
+    Slow(Nanos),
+    /// So many packets are lost besides.
+    Lossy(f64),
+}
+
+/// Why there is no such network.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SettingsError {
+    /// Bits per second must be above zero and at most 10¹³.
+    Rate(f64),
+    /// Loads are from a hundredth to 19 twentieths.
+    Load(f64),
+    /// The spread of a load is from zero to one.
+    Spread(f64),
+    /// Delays are from zero to an hour.
+    Delay(Nanos),
+    /// Shares are from zero to one.
+    Share(f64),
+    /// Intervals last from a microsecond to an hour.
+    Interval(Nanos),
+    /// One packet in at least one.
+    OneIn,
+    /// There is no such link.
+    Link(u32),
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rate(rate) => write!(f, "{rate} bits per second: expected above 0 and up to 1e13"),
+            Self::Load(load) => write!(f, "a load of {load}: expected from .01 to .95"),
+            Self::Spread(spread) => write!(f, "a spread of {spread}: expected from 0 to 1"),
+            Self::Delay(delay) => write!(f, "a delay of {delay}: expected from 0 to an hour"),
+            Self::Share(share) => write!(f, "a share of {share}: expected from 0 to 1"),
+            Self::Interval(interval) => write!(f, "intervals of {interval}: expected from 1 µs to an hour"),
+            Self::OneIn => f.write_str("one packet in none: expected one in at least 1"),
+            Self::Link(link) => write!(f, "no link {link}"),
+        }
+    }
+}
+
+impl core::error::Error for SettingsError {}
+
+const HOUR: Nanos = Nanos::new(3_600_000_000_000);
+/// Loads that are drawn are cut to this.
+pub(super) const LOADS: core::ops::RangeInclusive<f64> = 0.01..=0.95;
+
+fn check<T: PartialOrd + Copy>(
+    value: T,
+    bounds: core::ops::RangeInclusive<T>,
+    error: fn(T) -> SettingsError,
+) -> Result<(), SettingsError> {
+    if bounds.contains(&value) { Ok(()) } else { Err(error(value)) }
+}
+
+impl Settings {
+    /// So many links of 1 Gb/s whose loads are spread evenly from a tenth to six tenths and vary by a twentieth, which travel for 50 µs to 5 ms, seen for 50 ms at a time; every
+    /// fourth packet is measured, and one in 10,000 is lost.
+    ///
+    /// Backbones are kept below such loads. Intervals are far shorter than in practice, so that there are fewer packets to simulate: queues vary more
+    /// from one to the next than in a second.
+    pub fn backbone(links: u32) -> Self {
+        let link = |number: u32| {
+            // Golden ratio: neighbours differ.
+            let part = |step: f64| libm::fmod(f64::from(number) * step + 0.5, 1.0);
+            LinkSettings {
+                rate: 1e9,
+                load: 0.1 + 0.5 * part(0.618_034),
+                spread: 0.05,
+                propagation: Nanos::new((50_000.0 * libm::pow(100.0, part(0.754_878))) as i64),
+                loss: 1e-4,
+            }
+        };
+        Self { links: (0..links).map(link).collect(), interval: Nanos::new(50_000_000), one_in: 4 }
+    }
+
+    pub(super) fn check(&self, fault: Option<&Fault>) -> Result<(), SettingsError> {
+        for link in &self.links {
+            check(link.rate, f64::MIN_POSITIVE..=1e13, SettingsError::Rate)?;
+            check(link.load, LOADS, SettingsError::Load)?;
+            check(link.spread, 0.0..=1.0, SettingsError::Spread)?;
+            check(link.propagation, Nanos::ZERO..=HOUR, SettingsError::Delay)?;
+            check(link.loss, 0.0..=1.0, SettingsError::Share)?;
+        }
+        check(self.interval, Nanos::new(1_000)..=HOUR, SettingsError::Interval)?;
+        if self.one_in == 0 {
+            return Err(SettingsError::OneIn);
+        }
+        let Some(fault) = fault else { return Ok(()) };
+        match fault.harm {
+            Harm::Slow(delay) => check(delay, Nanos::ZERO..=HOUR, SettingsError::Delay)?,
+            Harm::Lossy(share) => check(share, 0.0..=1.0, SettingsError::Share)?,
+        }
+        if fault.link as usize >= self.links.len() { Err(SettingsError::Link(fault.link)) } else { Ok(()) }
+    }
+}
