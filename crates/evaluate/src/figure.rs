@@ -7,6 +7,7 @@
 //! x = "entry_probability"     # along the axis: a parameter, "workload" or "quantity"
 //! label = "probability"       # what stands there; without it the parameter's name
 //! y = "rms_error"             # upwards: a number of the summaries
+//! log = true                  # by its logarithm, which errors are anyway
 //! quantities = ["p50", "p95"] # a panel for each, unless they are along the axis
 //! only = { slots = 512 }      # leaves out cases with another value of a parameter
 //! best = ["longest_ms"]       # of cases that differ in these only the best: what tuning can reach
@@ -30,6 +31,9 @@ pub struct Figure {
     label: Option<String>,
     /// The number that is drawn.
     pub y: Height,
+    /// Whether it is drawn by its logarithm. Errors always are.
+    #[serde(default)]
+    pub log: bool,
     quantities: Vec<String>,
     #[serde(default)]
     only: BTreeMap<String, f64>,
@@ -40,6 +44,8 @@ pub struct Figure {
 /// What may be along the axis besides parameters.
 const WORKLOAD: &str = "workload";
 const QUANTITY: &str = "quantity";
+/// What a method finds by itself where it is not given.
+const FOUND: &str = "entry_probability";
 
 /// A number of a [`Summary`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -188,7 +194,9 @@ impl Figure {
             *name != self.x && !self.best.contains(name) && named.is_some_and(|named| named.contains(name))
         });
         // One that varies and is absent was found while running.
-        let is_found = |name: &String| !self.best.contains(name) && !summary.parameters.contains_key(name);
+        let is_found = |name: &String| {
+            (*name == self.x || name == FOUND) && !self.best.contains(name) && !summary.parameters.contains_key(name)
+        };
         let is_auto = named.is_some_and(|named| named.iter().any(is_found));
         let words = [summary.method.as_str(), if is_auto { "auto" } else { "" }, &label(&parameters)];
         words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")

@@ -103,13 +103,13 @@ fn scores(bytes: usize, answered: f64) -> [Score; 7] {
 
 /// In 16 KiB, with 87% of the requests never answered, a table of fingerprints has room for one exchange in ten (their
 /// delays are exact); the filters find all, and the ring's slots err less than what the others give. Neighbours in this order
-/// differ by a fifth or more; the errors are of 10,000 responses each and deviate by about as much as they are on average,
-/// which is 1%: no order is by chance with a probability above 10⁻⁶.
+/// differ by a seventh or more; the errors are of 10,000 responses each and deviate by about as much as they are on average,
+/// which is 1%: another choice of hashes would fail with a probability of about 10⁻⁵.
 #[test]
 fn with_many_unanswered_requests_the_ring_wins() {
     let [ring, bloomtime, ale_u, ale_e, ddbf, stages, table] = scores(1 << 14, 0.13);
     let order = [bloomtime, ring, ddbf, ale_e, ale_u].map(|score| score.absolute);
-    assert!(order.windows(2).all(|pair| 1.15 * pair[0] < pair[1]), "{order:?}");
+    assert!(order.windows(2).all(|pair| 1.08 * pair[0] < pair[1]), "{order:?}");
     assert!([ring, bloomtime, ale_u, ale_e, ddbf].iter().all(|score| score.found > 0.99));
     assert!(stages.found < 0.12 && table.found < 0.12 && stages.absolute < 1e-3 && table.absolute < 1e-3);
     // What is known of the direction of their errors.

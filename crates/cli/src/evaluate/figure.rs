@@ -21,7 +21,7 @@ pub(super) fn write(definition: &Definition, results: &Results, folder: &Path) -
         subtitle: format!("{}, {} seeds; {}.{bars}", drawn.y, results.seeds, results.source),
         x: drawn.x,
         places: drawn.places,
-        y: axis(figure.y),
+        y: axis(figure.y, figure.log),
         mark: None,
         panels: drawn.panels.into_iter().map(panel).collect(),
     };
@@ -32,10 +32,11 @@ pub(super) fn write(definition: &Definition, results: &Results, folder: &Path) -
     Ok(Some(path))
 }
 
-fn axis(height: Height) -> plot::Height {
+fn axis(height: Height, by_logarithm: bool) -> plot::Height {
     match height {
-        Height::MedianError | Height::RmsError | Height::TenRmsError => plot::Height::Octaves,
+        Height::MedianError | Height::RmsError | Height::TenRmsError => plot::Height::Logarithmic,
         Height::MeanRelativeError | Height::Share => plot::Height::Share,
+        Height::Mean | Height::Covered if by_logarithm => plot::Height::Logarithmic,
         Height::Mean | Height::Covered => plot::Height::Linear,
     }
 }

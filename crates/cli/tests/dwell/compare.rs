@@ -240,7 +240,7 @@ fn a_picture_has_every_match_and_method() {
     let all = "tcp-handshake,tcp-ack,tcp-ts,tcp-flow,dns,ntp,icmp-echo,quic-spin";
     draw("mixed/mixed.pcap.zst", &at("all.svg"), &["--match", all]);
     let none = draw("icmp/icmp.pcapng", &at("none.svg"), &["--match", "dns"]);
-    assert!(String::from_utf8(none).unwrap().contains("No exchange was measured."));
+    assert!(String::from_utf8(none).unwrap().contains("Nothing was measured."));
 }
 
 #[test]

@@ -135,6 +135,10 @@ method = "exact"
             "[[delay.workloads]]\nname = \"w\"\n[[delay.methods]]\nmethod = \"exact\"\n[[queue.methods]]",
             1,
         );
-        assert!(parse(&both).unwrap_err().contains("queue: only one of"), "{}", parse(&both).unwrap_err());
+        assert!(
+            parse(&both).unwrap_err().contains("queue: beside delay: expected one kind"),
+            "{}",
+            parse(&both).unwrap_err()
+        );
     }
 }

@@ -167,8 +167,8 @@ pub struct SweepPanel {
 pub enum Height {
     /// Errors as shares of the truth, by their logarithms.
     Share,
-    /// Errors in octaves, by their logarithms.
-    Octaves,
+    /// Anything above zero, by its logarithm.
+    Logarithmic,
     /// Anything else.
     Linear,
 }

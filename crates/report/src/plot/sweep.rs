@@ -32,7 +32,8 @@ pub(super) fn picture(sweep: &Sweep) -> Picture {
     let title = cut(sweep.title.clone());
     let size = fitting(&title, HEADING, RIGHT - LEFT);
     picture.heading((LEFT, 28.0), title, size);
-    picture.text((LEFT, 52.0), sweep.subtitle.clone(), 12.5, QUIET, Align::Left);
+    let size = fitting(&sweep.subtitle, 12.5, RIGHT - LEFT);
+    picture.text((LEFT, 52.0), sweep.subtitle.clone(), size, QUIET, Align::Left);
     let values = || sweep.panels.iter().flat_map(|panel| &panel.curves).flat_map(|(_, values)| values).flatten();
     if values().next().is_none() {
         picture.text((WIDTH / 2.0, HEIGHT / 2.0), "Nothing was measured.", 16.0, QUIET, Align::Centre);
@@ -109,9 +110,10 @@ impl Plane {
         }
         // The first on top.
         let curves: Vec<_> = panel.curves.iter().zip(looks()).enumerate().collect();
-        let middle = (curves.len() as f64 - 1.0) / 2.0;
+        let (count, middle) = (curves.len(), (curves.len() as f64 - 1.0) / 2.0);
         for (number, ((_, values), look)) in curves.into_iter().rev() {
-            let aside = if has_intervals(values) { (number as f64 - middle) * BESIDE } else { 0.0 };
+            let beside = BESIDE.min(0.7 * (right - left) / (self.places * count) as f64);
+            let aside = if has_intervals(values) { (number as f64 - middle) * beside } else { 0.0 };
             self.curve(values, aside, &scale, look, picture);
         }
     }
@@ -151,7 +153,7 @@ impl Scale {
         let label = match height {
             Height::Linear => return Self::Linear(LinearScale::new(least, most, start, end)),
             Height::Share => percent,
-            Height::Octaves => text::short,
+            Height::Logarithmic => text::short,
         };
         let to = most.max(10.0 * LEAST).log10().ceil().min(6.0);
         let from = least.max(LEAST).log10().floor().min(to - 1.0);
