@@ -1,7 +1,6 @@
 //! The capture itself: tcpdump at a point, and the file that it leaves.
 
-use super::host::{MIDDLE, SERVER, command, run};
-use super::token_bucket::BUCKET;
+use super::host::{BUCKET, MIDDLE, SERVER, command, run};
 use anyhow::{Context, Result, bail, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

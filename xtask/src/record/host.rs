@@ -21,6 +21,7 @@ pub(crate) const CLIENT: &str = "dwell-client";
 pub(crate) const LEGACY: &str = "dwell-legacy";
 pub(crate) const MIDDLE: &str = "dwell-middle";
 pub(crate) const SERVER: &str = "dwell-server";
+pub(crate) const BUCKET: &str = "dwell-bucket";
 const ALL: [&str; 4] = [CLIENT, LEGACY, MIDDLE, SERVER];
 
 /// Addresses of the three servers; they are one host, at three distances.

@@ -9,7 +9,7 @@
 //! On its way out a frame is shown to tcpdump when it has left the bucket. How much waits in it is asked of the kernel all the time.
 
 use super::capture::{self, Form, Point, Tcpdump};
-use super::host::{self, run};
+use super::host::{self, BUCKET, run};
 use super::{Scratch, empty, keep, readme};
 use anyhow::{Context, Result, ensure};
 use std::fmt::Write as _;
@@ -26,7 +26,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub(crate) const NAME: &str = "queue";
 
 const FROM: &str = "dwell-from";
-pub(crate) const BUCKET: &str = "dwell-bucket";
 const TO: &str = "dwell-to";
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 31, 0, 1);
 const TCP_PORT: u16 = 7_000;

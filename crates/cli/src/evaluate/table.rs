@@ -39,12 +39,9 @@ pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
     if results.summaries.iter().any(|summary| summary.quantity == control::MARK) {
         return control::write(&cases, to);
     }
-    let mut workload = None;
-    for case in &cases {
-        let Some(first) = case.first() else { continue };
-        if workload != Some(&first.workload) {
-            workload = Some(&first.workload);
-            head(case, &first.workload, width(&cases), to)?;
+    for (case, begun) in by_workload(&cases) {
+        if let Some(workload) = begun {
+            head(case, workload, width(&cases), to)?;
         }
         line(case, width(&cases), to)?;
     }
@@ -63,6 +60,15 @@ fn cases(summaries: &[Summary]) -> Vec<CaseSummaries<'_>> {
     let same =
         |a: &Summary, b: &Summary| (&a.workload, &a.method, &a.parameters) == (&b.workload, &b.method, &b.parameters);
     summaries.chunk_by(same).map(|case| case.iter().collect()).collect()
+}
+
+/// The cases; the first of each workload with its name.
+fn by_workload<'a>(cases: &'a [CaseSummaries<'a>]) -> impl Iterator<Item = (&'a CaseSummaries<'a>, Option<&'a str>)> {
+    let mut last = None;
+    cases.iter().filter_map(move |case| {
+        let workload = case.first()?.workload.as_str();
+        Some((case, (last.replace(workload) != Some(workload)).then_some(workload)))
+    })
 }
 
 /// What a quantity is on average.

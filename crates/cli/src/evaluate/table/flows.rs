@@ -1,4 +1,4 @@
-use super::{CaseSummaries, dash, mean, name, width};
+use super::{CaseSummaries, by_workload, dash, mean, name, width};
 use std::io::{self, Write};
 
 /// A quantity that only experiments on flows have.
@@ -21,12 +21,9 @@ pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Res
     let has_classes = cases.iter().flatten().any(|summary| summary.quantity == "error_class_0");
     let classes: &[_] = if has_classes { &CLASSES } else { &[] };
     let columns: Vec<_> = SIZES.iter().chain(classes).copied().collect();
-    let mut workload = None;
-    for case in cases {
-        let Some(first) = case.first() else { continue };
-        if workload != Some(&first.workload) {
-            workload = Some(&first.workload);
-            write!(to, "\n{}\n  {:width$}", first.workload, "")?;
+    for (case, begun) in by_workload(cases) {
+        if let Some(workload) = begun {
+            write!(to, "\n{workload}\n  {:width$}", "")?;
             columns.iter().try_for_each(|(_, head)| write!(to, " {head:>9}"))?;
             writeln!(to, "  {:>6} {:>6}", "in 95%", "none")?;
         }

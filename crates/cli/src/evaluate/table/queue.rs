@@ -1,4 +1,4 @@
-use super::{CaseSummaries, dash, mean, name, width};
+use super::{CaseSummaries, by_workload, dash, mean, name, width};
 use std::io::{self, Write};
 
 /// A quantity that only experiments on queues have.
@@ -7,12 +7,9 @@ pub(super) const MARK: &str = "precision";
 /// Writes the cases of an experiment on queues.
 pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Result<()> {
     let width = width(cases);
-    let mut workload = None;
-    for case in cases {
-        let Some(first) = case.first() else { continue };
-        if workload != Some(&first.workload) {
-            workload = Some(&first.workload);
-            writeln!(to, "\n{}", first.workload)?;
+    for (case, begun) in by_workload(cases) {
+        if let Some(workload) = begun {
+            writeln!(to, "\n{workload}")?;
             write!(to, "  {:width$}  {:>17}  {:>17}", "", "precision", "recall")?;
             writeln!(to, "  {:>17}  {:>10}  {:>7}", "error of sizes", "incomplete", "bytes")?;
         }

@@ -1,15 +1,12 @@
-use super::{CaseSummaries, Summary, name, width};
+use super::{CaseSummaries, Summary, by_workload, name, width};
 use std::io::{self, Write};
 
 /// Writes the cases of an experiment on one-way delays.
 pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Result<()> {
     let width = width(cases);
-    let mut workload = None;
-    for case in cases {
-        let Some(first) = case.first() else { continue };
-        if workload != Some(&first.workload) {
-            workload = Some(&first.workload);
-            writeln!(to, "\n{}", first.workload)?;
+    for (case, begun) in by_workload(cases) {
+        if let Some(workload) = begun {
+            writeln!(to, "\n{workload}")?;
             writeln!(to, "  {:width$}  {:^31}  {:^16}  {:>7}", "", "mean delay", "deviation", "paper's")?;
             write!(to, "  {:width$}  {:>7} {:>7} {:>7} {:>7}", "", "error", "bias", "in 95%", "in 98%")?;
             writeln!(to, "  {:>8} {:>7}  {:>7}  {:>9}  {:>5}", "error", "in 95%", "error", "packets", "none")?;
