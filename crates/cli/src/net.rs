@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     let plot = arguments.plot.as_ref().map(|(path, _)| path);
     let inputs = arguments.costs.iter().chain([&arguments.map.topology]);
-    output::check_apart(inputs, arguments.output.iter().chain(plot))?;
+    output::check_apart(inputs, arguments.report.output.iter().chain(plot))?;
     let map = Map::read(&arguments.map)?;
     let costs = match &arguments.costs {
         Some(path) => costs(path, &map.topology)?,
@@ -50,7 +50,7 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
         budget: arguments.budget,
         seed: arguments.seed,
     };
-    let mut to = Output::open(arguments.output.as_deref())?;
+    let mut to = Output::open(arguments.report.output.as_deref())?;
     let picture = Output::picture(arguments.plot.as_ref())?;
 
     let segments = Segments::new(map.paths.clone(), map.topology.routers());
@@ -60,7 +60,7 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     };
     let report = planned(arguments.strategy);
     output::warn(&report.warnings);
-    match arguments.format {
+    match arguments.report.format {
         Format::Table => report::table::write_plan(&report, &mut to)?,
         Format::Json => json::write(&report, &mut to)?,
         Format::Csv => report::csv::write_plan(&report, &mut to)?,
@@ -80,7 +80,7 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
 
 fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
     let plot = arguments.plot.as_ref().map(|(path, _)| path);
-    output::check_apart([&arguments.map.topology], arguments.output.iter().chain(plot))?;
+    output::check_apart([&arguments.map.topology], arguments.report.output.iter().chain(plot))?;
     let map = Map::read(&arguments.map)?;
     let (segments, instrumented) = map.instrument(&arguments.instrumented)?;
     let overlap = map.before.as_ref().map(|(topology, paths)| {
@@ -94,7 +94,7 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
             probe_hops_per_second: overlap.probe_hops as f64 * arguments.probes_per_second,
         }
     });
-    let mut to = Output::open(arguments.output.as_deref())?;
+    let mut to = Output::open(arguments.report.output.as_deref())?;
     let picture = Output::picture(arguments.plot.as_ref())?;
     let measurements = Measurements::new(&map.topology, &segments);
     let report = PathsReport {
@@ -112,7 +112,7 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
         network: map.network.clone(),
     };
     output::warn(&report.warnings);
-    match arguments.format {
+    match arguments.report.format {
         Format::Table => report::table::write_paths(&report, &mut to)?,
         Format::Json => json::write(&report, &mut to)?,
         Format::Csv => report::csv::write_paths(&report, &mut to)?,

@@ -35,11 +35,12 @@ pub(crate) struct Grid<S, C> {
 }
 
 impl<S: Named, C: Configured> Grid<S, C> {
-    /// What each entry under `workloads`, and each under `methods`, stands for.
+    /// What each entry under `workloads`, and each under `methods`, stands for, where every configuration suits every stream.
     pub(crate) fn new<W, M>(
         Tables { workloads, methods }: &Tables<W, M>,
         streams_of: impl Fn(&W) -> Result<Vec<S>, Invalid>,
         configurations_of: impl Fn(&M) -> Result<Vec<C>, Invalid>,
+        suits: impl Fn(&C, &S) -> Result<(), String>,
     ) -> Result<Self, Invalid> {
         let mut streams: Vec<S> = Vec::new();
         for (i, entry) in workloads.iter().enumerate() {
@@ -53,7 +54,12 @@ impl<S: Named, C: Configured> Grid<S, C> {
         }
         let mut configurations: Vec<C> = Vec::new();
         for (i, entry) in methods.iter().enumerate() {
-            for configuration in configurations_of(entry).map_err(|error| error.within(format!("methods[{i}]")))? {
+            let within = |error: Invalid| error.within(format!("methods[{i}]"));
+            let found = configurations_of(entry).map_err(within)?;
+            let all_suit =
+                || found.iter().flat_map(|c| streams.iter().map(move |s| (c, s))).try_for_each(|(c, s)| suits(c, s));
+            all_suit().map_err(|problem| within(Invalid::new("method", problem)))?;
+            for configuration in found {
                 if configurations.contains(&configuration) {
                     return Err(Invalid::new(format!("methods[{i}]"), "the same configuration a second time"));
                 }

@@ -62,6 +62,17 @@ pub(super) struct InstrumentedArguments {
     pub(super) routers: Option<usize>,
 }
 
+/// Where an answer goes, and in which form.
+#[derive(Args)]
+pub(super) struct ReportArguments {
+    /// The form of the report.
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    pub(super) format: Format,
+    /// Where the report goes, instead of standard output.
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(super) output: Option<PathBuf>,
+}
+
 /// Which routers to instrument, one after the other, so that few hops are probed and faults are located finely.
 #[derive(Args)]
 pub(super) struct PlanArguments {
@@ -82,12 +93,8 @@ pub(super) struct PlanArguments {
     /// Of random choices.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>)]
     pub(super) seed: u64,
-    /// The form of the report.
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    pub(super) format: Format,
-    /// Where the report goes, instead of standard output.
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub(super) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) report: ReportArguments,
     /// Draw probe hops and lengths of segments, beside those of a random order: a file ending in .svg or .png.
     #[arg(long, value_name = "FILE", value_parser = crate::rtt::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
@@ -103,12 +110,8 @@ pub(super) struct PathsArguments {
     /// Probes of each segment per second.
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = crate::units::above_zero("a number of probes per second above 0"))]
     pub(super) probes_per_second: f64,
-    /// The form of the report.
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    pub(super) format: Format,
-    /// Where the report goes, instead of standard output.
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub(super) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) report: ReportArguments,
     /// Draw the map, instrumented routers marked: a file ending in .svg or .png.
     #[arg(long, value_name = "FILE", value_parser = crate::rtt::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
@@ -132,26 +135,16 @@ pub(super) struct LocalizeArguments {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = crate::units::between::<usize>(3..=1_000_000))]
     pub(super) baseline: usize,
     /// The share of intervals with any false alarm, in the whole network.
-    #[arg(long, value_name = "P", default_value_t = 0.01, value_parser = share)]
+    #[arg(long, value_name = "P", default_value_t = 0.01, value_parser = crate::units::share)]
     pub(super) false_alarms: f64,
     /// Measurements that begin in the same multiple of this are of one interval; otherwise they must begin together.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span)]
     pub(super) interval: Option<dwell_types::Nanos>,
-    /// The form of the report.
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    pub(super) format: Format,
-    /// Where the report goes, instead of standard output.
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub(super) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) report: ReportArguments,
     /// Draw the map, links coloured by delay: a file ending in .svg or .png.
     #[arg(long, value_name = "FILE", value_parser = crate::rtt::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
-}
-
-/// A share above none and up to all.
-fn share(text: &str) -> Result<f64, String> {
-    let share = text.parse().ok().filter(|share: &f64| *share > 0.0 && *share <= 1.0);
-    share.ok_or_else(|| "expected a share above 0 and up to 1".to_owned())
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

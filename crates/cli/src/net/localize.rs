@@ -22,14 +22,14 @@ pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
     let files: Vec<(Option<&str>, PathBuf)> = arguments.measurements.iter().map(|text| split(text)).collect();
     let inputs = files.iter().map(|(_, path)| path).chain([&arguments.map.topology]);
     let plot = arguments.plot.as_ref().map(|(path, _)| path);
-    output::check_apart(inputs, arguments.output.iter().chain(plot))?;
+    output::check_apart(inputs, arguments.report.output.iter().chain(plot))?;
     let map = Map::read(&arguments.map)?;
     let (segments, instrumented) = map.instrument(&arguments.instrumented)?;
     let routes = Routes::new(&map.paths, &segments);
     let asked = arguments.path.as_ref().map(|ends| between(&map, &routes, ends)).transpose()?;
     let paths = asked.clone().unwrap_or_else(|| (0..routes.paths()).collect());
     let readings = read(&map, &routes, &files, arguments)?;
-    let mut to = Output::open(arguments.output.as_deref())?;
+    let mut to = Output::open(arguments.report.output.as_deref())?;
     let picture = Output::picture(arguments.plot.as_ref())?;
 
     let settings = Settings { baseline: arguments.baseline, false_alarms: arguments.false_alarms };
@@ -59,7 +59,7 @@ pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
         network: map.network.clone(),
     };
     output::warn(&report.warnings);
-    match arguments.format {
+    match arguments.report.format {
         Format::Table => report::table::write_localize(&report, &mut to)?,
         Format::Json => json::write(&report, &mut to)?,
         Format::Csv => report::csv::write_localize(&report, &mut to)?,

@@ -9,7 +9,7 @@ use clap::{ArgGroup, Args};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings as Exchanges, Workload};
 use dwell_sketch::fridge::Traffic;
-use dwell_sketch::rtt::{Method, RttMeter, Settings};
+use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
 use dwell_types::{Match, Nanos, Timestamp};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -60,6 +60,9 @@ const MOST: usize = 1 << 40;
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let traffic = traffic(arguments)?;
+    if let Some(memory) = arguments.memory {
+        meter(Method::Fridge, memory, arguments.expiry).map_err(|error| Failure::Usage(error.to_string()))?;
+    }
     let mut to = Output::open(None)?;
     write(arguments, &traffic, &mut to)?;
     to.finish()?;
@@ -89,8 +92,8 @@ fn traffic(arguments: &Arguments) -> Result<Traffic, Failure> {
     Traffic::new(rate, exchanges, &delays).ok_or_else(|| Failure::Usage("no exchange is expected".to_owned()))
 }
 
-/// A meter of one rule in so many bytes; `None` if they are too few.
-fn meter(method: Method, memory: usize, expiry: Nanos) -> Option<RttMeter> {
+/// A meter of one rule in so many bytes.
+fn meter(method: Method, memory: usize, expiry: Nanos) -> Result<RttMeter, SettingsError> {
     let settings = Settings {
         matches: vec![Match::Dns],
         has_inside: false,
@@ -108,18 +111,18 @@ fn meter(method: Method, memory: usize, expiry: Nanos) -> Option<RttMeter> {
         seed: 0,
         keeps_samples: false,
     };
-    RttMeter::new(&settings).ok()
+    RttMeter::new(&settings)
 }
 
 /// Requests that the default holds in so many bytes.
 fn room(memory: usize, expiry: Nanos) -> usize {
-    let meter = meter(Method::Auto, memory, expiry);
+    let meter = meter(Method::Auto, memory, expiry).ok();
     meter.and_then(|meter| meter.rules().find_map(|rule| rule.room)).unwrap_or(0)
 }
 
 /// Slots of a fridge in so many bytes.
 fn slots(memory: usize, expiry: Nanos) -> Option<u32> {
-    let meter = meter(Method::Fridge, memory, expiry)?;
+    let meter = meter(Method::Fridge, memory, expiry).ok()?;
     meter.rules().find_map(|rule| rule.fridge).map(|(slots, ..)| slots)
 }
 
@@ -144,12 +147,7 @@ fn write(arguments: &Arguments, traffic: &Traffic, to: &mut impl Write) -> io::R
     )?;
     let asked = arguments.memory;
     for bytes in asked.into_iter().chain(sizes().filter(|_| asked.is_none())) {
-        let Some(slots) = slots(bytes, expiry) else {
-            if asked.is_some() {
-                writeln!(to, "{:>10} too small", kib(bytes))?;
-            }
-            continue;
-        };
+        let Some(slots) = slots(bytes, expiry) else { continue };
         let (probability, worst) = traffic.best_probability(slots, &QUANTILES);
         let samples = traffic.samples(slots, probability);
         write!(to, "{:>10} {slots:>9} {probability:>12.6} {samples:>10.0}", kib(bytes))?;

@@ -100,3 +100,21 @@ fn what_is_said_to_be_exact_is() {
         "{memory}"
     );
 }
+
+#[test]
+fn what_cannot_be_sized_is_refused_in_one_line() {
+    let traffic = ["--requests-per-second", "1000", "--mean", "5ms", "--p99", "50ms"];
+    let cases: &[(&[&str], &[&str])] = &[
+        (&[], &["--error", "--memory"]),
+        (&["--memory", "1"], &["1 bytes", "at least"]),
+        (&["--error", "5%", "--requests-per-second", "-3"], &["-3"]),
+        (&["--error", "5%", "--mean", "60ms"], &["log-normal"]),
+    ];
+    for (arguments, words) in cases {
+        let given = |name: &str| arguments.contains(&name);
+        let rest = traffic.chunks(2).filter(|pair| !given(pair[0])).flatten().copied();
+        let run = dwell(&["size", "rtt"].into_iter().chain(arguments.iter().copied()).chain(rest).collect::<Vec<_>>());
+        assert_eq!((run.code, run.out.len()), (2, 0), "{arguments:?}: {}", run.err);
+        assert!(run.err.lines().count() == 1 && words.iter().all(|word| run.err.contains(word)), "{}", run.err);
+    }
+}

@@ -63,7 +63,7 @@ impl Delay {
     /// Streams of `share` of their full length.
     pub(crate) fn new(file: &File, share: f64) -> Result<Self, Invalid> {
         let streams = |entry: &WorkloadEntry| entry.stream(share).map(|stream| vec![stream]);
-        Ok(Self(Grid::new(file, streams, MethodEntry::configurations)?))
+        Ok(Self(Grid::new(file, streams, MethodEntry::configurations, |_, _| Ok(()))?))
     }
 
     pub(crate) fn cases(&self) -> Vec<Case> {

@@ -28,7 +28,7 @@ impl Flows {
     /// Streams with `share` of the flows, through sketches with that share of columns or bytes.
     pub(crate) fn new(file: &File, share: f64) -> Result<Self, Invalid> {
         let streams = |entry: &WorkloadEntry| entry.stream(share).map(|stream| vec![stream]);
-        Ok(Self(Grid::new(file, streams, |entry| entry.configurations(share))?))
+        Ok(Self(Grid::new(file, streams, |entry| entry.configurations(share), |_, _| Ok(()))?))
     }
 
     pub(crate) fn cases(&self) -> Vec<Case> {

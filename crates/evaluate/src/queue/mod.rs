@@ -28,17 +28,8 @@ pub(crate) const SHOWN: Shown = Shown { quantities: &[], largest: None };
 impl Queue {
     /// Streams of `share` of their packets.
     pub(crate) fn new(file: &File, share: f64) -> Result<Self, Invalid> {
-        let streams: Vec<Stream> =
-            file.workloads.iter().filter_map(|entry| entry.streams(share).ok()).flatten().collect();
-        // Methods must suit every stream.
-        let configurations = |entry: &MethodEntry| {
-            let configurations = entry.configurations()?;
-            for (configuration, stream) in configurations.iter().flat_map(|c| streams.iter().map(move |s| (c, s))) {
-                configuration.meter(stream, 0).map_err(|problem| Invalid::new("method", problem))?;
-            }
-            Ok(configurations)
-        };
-        Ok(Self(Grid::new(file, |entry| entry.streams(share), configurations)?))
+        let suits = |configuration: &Configuration, stream: &Stream| configuration.meter(stream, 0).map(drop);
+        Ok(Self(Grid::new(file, |entry| entry.streams(share), MethodEntry::configurations, suits)?))
     }
 
     pub(crate) fn cases(&self) -> Vec<Case> {

@@ -27,16 +27,8 @@ pub(crate) const SHOWN: Shown = Shown { quantities: &[], largest: None };
 impl Ring {
     /// Streams of `share` of their full length.
     pub(crate) fn new(file: &File, share: f64) -> Result<Self, Invalid> {
-        let streams: Vec<Stream> = file.workloads.iter().filter_map(|entry| entry.stream(share).ok()).collect();
-        // Rings must suit every stream.
-        let configurations = |entry: &MethodEntry| {
-            let configurations = entry.configurations()?;
-            for (configuration, stream) in configurations.iter().flat_map(|c| streams.iter().map(move |s| (c, s))) {
-                configuration.ring(stream, 0).map_err(|problem| Invalid::new("method", problem))?;
-            }
-            Ok(configurations)
-        };
-        Ok(Self(Grid::new(file, |entry| Ok(vec![entry.stream(share)?]), configurations)?))
+        let suits = |configuration: &Configuration, stream: &Stream| configuration.ring(stream, 0).map(drop);
+        Ok(Self(Grid::new(file, |entry| Ok(vec![entry.stream(share)?]), MethodEntry::configurations, suits)?))
     }
 
     pub(crate) fn cases(&self) -> Vec<Case> {

@@ -27,7 +27,7 @@ pub(crate) const SHOWN: Shown = Shown { quantities: &[], largest: None };
 impl Control {
     /// Streams of `share` of their packets.
     pub(crate) fn new(file: &File, share: f64) -> Result<Self, Invalid> {
-        Ok(Self(Grid::new(file, |entry| entry.streams(share), MethodEntry::configurations)?))
+        Ok(Self(Grid::new(file, |entry| entry.streams(share), MethodEntry::configurations, |_, _| Ok(()))?))
     }
 
     pub(crate) fn cases(&self) -> Vec<Case> {
