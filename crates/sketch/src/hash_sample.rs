@@ -430,7 +430,7 @@ mod tests {
     #[test]
     fn nonsense_parameters_are_refused() {
         let exchanges = exchanges(Match::Dns, Nanos::from_secs(1));
-        let needed = 64 * 17 + 8;
+        let needed = 32 * 17 + 8;
         assert!(HashSample::new(needed, true, LONG, exchanges).is_ok());
         for (bytes, lifetime, error) in [
             (needed - 1, LONG, HashSampleError::Bytes { given: needed - 1, needed }),

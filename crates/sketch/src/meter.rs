@@ -76,6 +76,18 @@ impl Gate {
         ((id.0 >> 32) as u32).wrapping_mul(self.factor)
     }
 
+    /// The last rank that passes.
+    #[inline(always)]
+    pub(crate) const fn threshold(self) -> u32 {
+        self.threshold
+    }
+
+    /// The same gate for ranks up to this one.
+    #[inline(always)]
+    pub(crate) const fn with_threshold(self, threshold: u32) -> Self {
+        Self { threshold, ..self }
+    }
+
     /// Whether ids of this rank pass.
     #[inline]
     pub(crate) const fn admits_rank(self, rank: u32) -> bool {

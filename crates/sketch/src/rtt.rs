@@ -110,26 +110,20 @@ impl Method {
         matches!(self, Self::TimeBloom | Self::BloomTime | Self::AleU)
     }
 
-    /// Bytes of all tables with which every rule measures something.
-    fn least_tables(self, matches: &[Match]) -> usize {
-        /// 64 slots of any table; fewer measure nothing.
-        const LEAST_SLOTS: usize = 1536;
-        let parts = || matches.iter().map(|&m| Split::parts(m));
-        let each = parts().sum::<usize>().div_ceil(parts().min().unwrap_or(1));
-        let slots = parts().sum::<usize>() * LEAST_SLOTS;
-        slots.max(each * self.least_table())
-    }
-
-    /// Bytes of filters, or of a table that is not made of a fridge's slots, that measure something.
+    /// Bytes of a rule's table with which it measures something.
     const fn least_table(self) -> usize {
+        const SLOTS: usize = 32;
         match self {
-            Self::Auto => Horizon::LEAST_BYTES,
+            Self::Auto | Self::HashSample => Horizon::LEAST_BYTES,
             Self::TimeBloom => timebloom::Params::LEAST_BYTES,
             Self::BloomTime => bloomtime::LEAST_BYTES,
             Self::AleU | Self::AleE => ale::Params::LEAST_BYTES,
             Self::Ddbf => ddbf::Params::LEAST_BYTES,
             Self::Dart => dart::Params::LEAST_BYTES,
-            _ => 0,
+            Self::Simple | Self::Stages => SLOTS * Simple::SLOT_BYTES,
+            Self::Mis => SLOTS * Mis::SLOT_BYTES,
+            // Some hundred bytes are for all slots together.
+            Self::Exact | Self::Fridge | Self::Km => 1 << 10,
         }
     }
 
@@ -904,6 +898,9 @@ fn legs(matching: Match, has_inside: bool) -> &'static [Leg] {
 struct Split {
     store: Option<usize>,
     tables: usize,
+    /// What each table has before the rest is divided.
+    least: usize,
+    rules: usize,
     parts: usize,
     /// Events of a rule that are taken together.
     batch: usize,
@@ -923,42 +920,43 @@ impl Split {
         /// What a processor keeps near.
         const CACHE: usize = 1 << 20;
         let parts = matches.iter().map(|&m| Self::parts(m)).sum();
-        let mut split = Self { store: None, tables: 0, parts, batch: BATCH };
+        let least = settings.method.least_table();
+        let mut split = Self { store: None, tables: 0, least, rules: matches.len(), parts, batch: BATCH };
         if settings.method == Method::Exact {
             return Ok(split);
         }
         let (series_limit, limit) = match settings.method {
             Method::Auto => (Horizon::SERIES_BYTES, 0),
-            Method::Km => Fridge::LIMIT_BYTES,
+            Method::Fridge => (0, size_of::<Profile>()),
+            Method::Km => (Fridge::LIMIT_BYTES.0, Fridge::LIMIT_BYTES.1 + size_of::<Profile>()),
             _ => (0, 0),
         };
-        let counts = series * (3 * size_of::<Fates>() + size_of::<[u64; 2]>() + series_limit);
+        let counts = series * (2 * size_of::<Fates>() + size_of::<[u64; 2]>() + series_limit);
         let least_store = DelayStore::least_bytes(series);
         let bytes_of = |slots| matches.iter().map(|&matching| settings.table_bytes(slots, matching)).sum();
         let tables: Option<usize> = settings.slots.map(bytes_of).transpose()?;
-        // The store has at least a quarter.
-        let least = match tables {
-            Some(tables) => tables.saturating_add(least_store),
-            None => (4 * least_store).max((settings.method.least_tables(matches) * 4).div_ceil(3)),
-        };
+        let least_tables = matches.len() * split.least;
+        let least = least_store.saturating_add(tables.unwrap_or(least_tables));
         split.batch = if least.max(settings.memory) < CACHE { SMALL_BATCH } else { BATCH };
         let queue = split.batch * size_of::<Event>();
-        let rules = matches.len() * (size_of::<Rule>() + size_of::<Profile>() + limit + queue);
+        let rules = matches.len() * (size_of::<Rule>() + limit + queue);
         let overhead = counts + rules + split.batch * size_of::<Sample>() + size_of::<RttMeter>();
         let needed = least.saturating_add(overhead);
         if needed > settings.memory {
             return Err(SettingsError::Memory { given: settings.memory, needed });
         }
         let left = settings.memory - overhead;
-        let rest = left.saturating_sub(settings.method.least_tables(matches));
-        let share = (left / 4).max((left / 2).min(ENOUGH_FOR_SERIES * series).min(rest));
-        let store = tables.map_or(share, |tables| left - tables);
+        let store = tables.map_or_else(
+            || (left / 4).max((left / 2).min(ENOUGH_FOR_SERIES * series)).clamp(least_store, left - least_tables),
+            |tables| left - tables,
+        );
         split.store = Some(store);
         split.tables = left - store;
         Ok(split)
     }
 
     fn table(&self, matching: Match) -> usize {
-        self.tables * Self::parts(matching) / self.parts.max(1)
+        let least = self.least * self.rules;
+        self.least + self.tables.saturating_sub(least) * Self::parts(matching) / self.parts.max(1)
     }
 }

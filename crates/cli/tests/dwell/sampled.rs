@@ -90,6 +90,32 @@ fn estimates_in_small_memory_are_near_the_truth() {
     assert!(hits * 10 >= all * 8, "{hits} of {all} intervals hold the number of exchanges");
 }
 
+/// All rules of the default in as little as 16 KiB: quantiles order, and intervals hold what the exact method knows. The seeds are fixed.
+#[test]
+fn sixteen_kib_are_enough_for_an_answer() {
+    let report = |how: &[&str]| {
+        let capture = testdata("mixed/mixed.pcap.zst");
+        let run = dwell(&[&["rtt", &capture, "--format", "json"], how].concat()).ok();
+        serde_json::from_slice::<Value>(&run.out).unwrap()
+    };
+    let exact = report(&["--method", "exact"]);
+    let (mut held, mut all) = (0, 0);
+    for seed in 0..20 {
+        let sampled = report(&["--memory", "16KiB", "--seed", &seed.to_string()]);
+        assert!(sampled["memory"]["state_bytes"].as_u64().unwrap() <= 16 << 10);
+        for (line, exact) in lines(&sampled).iter().zip(lines(&exact)) {
+            let quantiles = ["p50", "p90", "p95", "p99"].map(|name| ends(&line["delay_ns"][name]));
+            let truths = ["p50", "p90", "p95", "p99"].map(|name| ends(&exact["delay_ns"][name]).1);
+            assert!(quantiles.is_sorted_by(|a, b| a.1 <= b.1), "{line}");
+            all += truths.len();
+            held +=
+                quantiles.iter().zip(truths).filter(|&(&(low, _, high), truth)| low <= truth && truth <= high).count();
+        }
+    }
+    println!("{held} of {all} intervals hold the exact quantile");
+    assert!(all == 400 && held * 10 >= all * 9, "{held} of {all}");
+}
+
 /// The same command gives the same bytes, in every form; another seed draws other exchanges.
 #[test]
 fn a_run_can_be_repeated() {

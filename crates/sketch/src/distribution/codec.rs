@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! u64          most bins; 2⁶⁴ − 1: no bound
-//! u64 n        series; then for each of 3 n parts (unambiguous, since last, since first):
-//!   u64        samples
-//!   i8         resolution of its classes
-//!   i64 i64    smallest and largest delay, nanoseconds
+//! u64 n        series; then for each:
+//!   i8         resolution of its classes; then for each of its 3 parts (unambiguous, since last, since first):
+//!     u64      samples
+//!     i64 i64  smallest and largest delay, nanoseconds
 //! u64 m        bins; then for each, in rising order of keys:
 //!   u64        key: part number + 1 (19 bits), band (5), code (40)
 //!   f64 f64    Σ weight, Σ (weight² − weight)
@@ -13,10 +13,10 @@
 
 use super::bins::PARTS;
 use super::bins::{self, COARSEST, FINEST};
-use super::store::{Cell, DelayStore, EMPTY, Part, SINCE_FIRST, SINCE_LAST};
+use super::store::{Cell, DelayStore, Part, SINCE_FIRST, SINCE_LAST, Series};
 use crate::codec::{CodecError, Kind, Reader, Writer};
 
-const PART_BYTES: usize = 25;
+const SERIES_BYTES: usize = 1 + PARTS * 24;
 const CELL_BYTES: usize = 24;
 
 impl DelayStore {
@@ -25,11 +25,13 @@ impl DelayStore {
         let mut to = Writer::new(Kind::Delays);
         to.u64(self.most as u64);
         to.u64(self.series.len() as u64);
-        for part in self.series.iter().flatten() {
-            to.u64(part.samples);
-            to.u8(part.bits as u8);
-            to.i64(part.min);
-            to.i64(part.max);
+        for series in &self.series {
+            to.u8(series.bits as u8);
+            for part in &series.parts {
+                to.u64(part.samples);
+                to.i64(part.min);
+                to.i64(part.max);
+            }
         }
         let settled = self.settled();
         to.u64(settled.bins.len() as u64);
@@ -45,18 +47,21 @@ impl DelayStore {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CodecError> {
         let mut from = Reader::new(bytes, Kind::Delays)?;
         let most = usize::try_from(from.u64()?).unwrap_or(usize::MAX);
-        let number = from.count(PARTS * PART_BYTES)?;
-        let mut series = vec![[EMPTY; PARTS]; number];
-        for part in series.iter_mut().flatten() {
-            *part = Part { samples: from.u64()?, bits: from.u8()? as i8, min: from.i64()?, max: from.i64()? };
-            if !(COARSEST..=FINEST).contains(&part.bits) {
+        let number = from.count(SERIES_BYTES)?;
+        let mut series = vec![Series::EMPTY; number];
+        for Series { bits, parts } in &mut series {
+            *bits = from.u8()? as i8;
+            if !(COARSEST..=FINEST).contains(bits) {
                 return Err(CodecError::Value("resolution"));
             }
-            if (part.samples == 0) != (part.min > part.max) {
-                return Err(CodecError::Value("extremes"));
+            for part in parts {
+                *part = Part { samples: from.u64()?, min: from.i64()?, max: from.i64()? };
+                if (part.samples == 0) != (part.min > part.max) {
+                    return Err(CodecError::Value("extremes"));
+                }
             }
         }
-        if series.iter().any(|parts| parts[SINCE_LAST].samples != parts[SINCE_FIRST].samples) {
+        if series.iter().any(|Series { parts, .. }| parts[SINCE_LAST].samples != parts[SINCE_FIRST].samples) {
             // Every ambiguous sample counts in both.
             return Err(CodecError::Value("ambiguous samples"));
         }
@@ -69,12 +74,15 @@ impl DelayStore {
         for _ in 0..cells {
             let cell = Cell { key: from.u64()?, weight: from.amount("weight")?, excess: from.amount("variance")? };
             let part = cell.part();
-            if series.get(part / PARTS).is_none_or(|parts| parts[part % PARTS].samples == 0) {
+            let Some(Series { bits, parts }) = series.get(part / PARTS) else {
+                return Err(CodecError::Value("series"));
+            };
+            let Part { samples, min, max } = parts[part % PARTS];
+            if samples == 0 {
                 return Err(CodecError::Value("series"));
             }
             has_bins[part / PARTS][part % PARTS] = true;
-            let Part { bits, min, max, .. } = series[part / PARTS][part % PARTS];
-            let (low, high) = bins::range(cell.code(), bits);
+            let (low, high) = bins::range(cell.code(), *bits);
             if high < min || max < low {
                 return Err(CodecError::Value("bin beside its extremes"));
             }
@@ -86,7 +94,11 @@ impl DelayStore {
             }
             read.push(cell);
         }
-        if series.iter().flatten().zip(has_bins.iter().flatten()).any(|(part, has_bins)| part.samples > 0 && !has_bins)
+        if series
+            .iter()
+            .flat_map(|series| &series.parts)
+            .zip(has_bins.iter().flatten())
+            .any(|(part, has_bins)| part.samples > 0 && !has_bins)
         {
             return Err(CodecError::Value("samples without bins"));
         }
@@ -168,9 +180,9 @@ mod tests {
     fn ambiguous_samples_have_two_ends() {
         let mut body = store(&[(700, 250)]).to_bytes();
         body.truncate(body.len() - 8);
-        let parts = 6 + 8 + 8;
+        let (parts, part_bytes) = (6 + 8 + 8 + 1, 24);
         // The unambiguous part, which is empty, in place of the one since the first.
-        body.copy_within(parts..parts + PART_BYTES, parts + 2 * PART_BYTES);
+        body.copy_within(parts..parts + part_bytes, parts + 2 * part_bytes);
         assert_eq!(DelayStore::from_bytes(&seal(body)).unwrap_err(), CodecError::Value("ambiguous samples"));
     }
 
@@ -201,14 +213,14 @@ mod tests {
         assert!(median.low <= 0 && 0 <= median.high, "{median:?}");
     }
 
-    /// Bytes of version 2 as they were first written: old files must still read.
+    /// Bytes of version 3 as they were first written: old files must still read.
     #[test]
     fn golden_bytes() {
         let bytes = store(&[(1_000, 1), (1_000_000, 3)]).to_bytes();
-        assert_eq!(bytes.len(), 6 + 8 + 8 + 6 * 25 + 8 + 2 * 24 + 8);
+        assert_eq!(bytes.len(), 6 + 8 + 8 + 2 * SERIES_BYTES + 8 + 2 * 24 + 8);
         assert_eq!(dwell_types::hash::bytes(0, &bytes), GOLDEN, "{:#x}", dwell_types::hash::bytes(0, &bytes));
         assert!(DelayStore::from_bytes(&bytes).is_ok());
     }
 
-    const GOLDEN: u64 = 0xb1a2_a159_3e2a_ee9b;
+    const GOLDEN: u64 = 0x0158_5ecd_89a2_488b;
 }

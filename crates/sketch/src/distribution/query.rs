@@ -251,8 +251,7 @@ impl Curve {
         let is_last = self.total.weight - up_to <= 1e-9 * self.total.weight;
         let error = self.error(if is_last { rank.saturating_sub(1) } else { rank });
         let bin = self.bins[rank];
-        let weight = self.factors.of(&bin) * bin.weight;
-        let inside = 1.0 - ((up_to - q * self.total.weight) / weight).clamp(0.0, 1.0);
+        let inside = self.share_below(rank, q * self.total.weight);
         Estimate {
             value: bin.low.saturating_add(((bin.high as f64 - bin.low as f64) * inside).round() as i64).min(bin.high),
             low: self.bins[self.rank(q - error)].low,
@@ -275,6 +274,15 @@ impl Curve {
         3.0 * each.max(0.0) / weight
     }
 
+    /// The share of a class, all bins with the ends of the one at `rank`, at which the running weight is so much.
+    fn share_below(&self, rank: usize, wanted: f64) -> f64 {
+        let is_other = |bin: &Bin| (bin.low, bin.high) != (self.bins[rank].low, self.bins[rank].high);
+        let first = self.bins[..rank].iter().rposition(is_other).map_or(0, |before| before + 1);
+        let last = self.bins[rank..].iter().position(is_other).map_or(self.bins.len(), |behind| rank + behind) - 1;
+        let weight: f64 = self.factors.weigh(&self.bins[first..=last]).map(|bin| bin.weight).sum();
+        1.0 - ((self.sums_to(last).weight - wanted) / weight).clamp(0.0, 1.0)
+    }
+
     fn mean(&self) -> Estimate<f64> {
         let Sums { weight, excess, .. } = self.total;
         let middle = |b: &Bin| 0.5 * (b.low as f64 + b.high as f64);
@@ -286,7 +294,9 @@ impl Curve {
         // Where everything is known, nothing is to be gained from a second pass.
         let deviations = if excess == 0.0 { 0.0 } else { self.variance(|b| middle(b) - mean) };
         let error = Z95 * (deviations / (weight * weight)).max(0.0).sqrt() + width;
-        Estimate { value: mean, low: mean - error, high: mean + error }
+        // No mean is below all delays.
+        let least = self.bins.first().map_or(mean, |bin| bin.low as f64).min(mean);
+        Estimate { value: mean, low: (mean - error).max(least), high: mean + error }
     }
 }
 

@@ -8,12 +8,12 @@ pub struct Curve {
     /// Octaves of nanoseconds that the first band has besides its own.
     shift: u32,
     expiry: Nanos,
-    /// By band, what a request must pass to stay.
-    kept: [Gate; BANDS],
-    /// By band, what a response must pass to count: not more than any of its requests had to pass.
-    counted: [Gate; BANDS],
-    /// One over the chance of `counted`.
-    weights: [f64; BANDS],
+    /// How ids are ranked.
+    gate: Gate,
+    /// By band, the last rank at which a request stays.
+    kept: [u32; BANDS],
+    /// By band, the last rank at which a response counts: not more than that of any of its requests.
+    counted: [u32; BANDS],
     /// When the two become equal; [`SETTLED`] where they are.
     rises: [Timestamp; BANDS],
     next_rise: Timestamp,
@@ -30,9 +30,9 @@ impl Curve {
         Self {
             shift: octaves.saturating_sub(BANDS as u32 - 1),
             expiry,
-            kept: [gate; BANDS],
-            counted: [gate; BANDS],
-            weights: [1.0; BANDS],
+            gate,
+            kept: [gate.threshold(); BANDS],
+            counted: [gate.threshold(); BANDS],
             rises: [SETTLED; BANDS],
             next_rise: SETTLED,
         }
@@ -53,52 +53,53 @@ impl Curve {
     /// What a request must pass to be put in.
     #[inline]
     pub(super) fn entry(&self) -> Gate {
-        self.kept[1]
+        self.gate.with_threshold(self.kept[1])
     }
 
     /// Whether a request of this age stays.
     #[inline]
     pub(super) fn keeps(&self, id: ExchangeId, age: Nanos) -> bool {
-        self.kept[self.band(age)].admits(id)
+        self.keeps_rank(self.gate.rank(id), age)
     }
 
     /// The same for an id of this rank.
     #[inline]
     pub(super) fn keeps_rank(&self, rank: u32, age: Nanos) -> bool {
-        self.kept[self.band(age)].admits_rank(rank)
+        rank <= self.kept[self.band(age)]
     }
 
     /// The last band in which a response of this id would count; 0 if it never does.
     #[inline]
     pub(super) fn last_band(&self, id: ExchangeId) -> usize {
-        if self.counted[BANDS - 1].admits(id) {
+        let rank = self.gate.rank(id);
+        if rank <= self.counted[BANDS - 1] {
             return BANDS - 1;
         }
-        self.counted[1..].partition_point(|gate| gate.admits(id))
+        self.counted[1..].partition_point(|&last| rank <= last)
     }
 
     /// One over the chance that a request is still there in a band, as far as responses count.
     #[inline]
     pub(super) fn weight(&self, band: usize) -> f64 {
-        self.weights[band]
+        1.0 / self.gate.with_threshold(self.counted[band]).probability()
     }
 
     /// The chance that a request that comes now will be there.
     pub(super) fn kept_probability(&self, band: usize) -> f64 {
-        self.kept[band].probability()
+        self.gate.with_threshold(self.kept[band]).probability()
     }
 
     /// Sets the chances by band, which do not rise with age. Thresholds fall at once; where they rise, the new ones count for responses
     /// when all requests that are so old have come after the moment that [`Curve::begin`] names.
     pub(super) fn set(&mut self, chances: &[f64; BANDS]) {
         for (band, &chance) in chances.iter().enumerate().skip(1) {
-            let gate = self.kept[band].with_probability(chance);
-            if self.kept[band].is_narrower_than(gate) {
+            let last = self.gate.with_probability(chance).threshold();
+            if self.kept[band] < last {
                 self.rises[band] = UNKNOWN;
             }
-            self.kept[band] = gate;
-            if !self.counted[band].is_narrower_than(gate) {
-                (self.counted[band], self.rises[band]) = (gate, SETTLED);
+            self.kept[band] = last;
+            if last <= self.counted[band] {
+                (self.counted[band], self.rises[band]) = (last, SETTLED);
             }
         }
         self.settle();
@@ -138,14 +139,13 @@ impl Curve {
     /// Who counts at one age has counted at every earlier one.
     fn settle(&mut self) {
         for band in 2..BANDS {
-            if self.counted[band - 1].is_narrower_than(self.counted[band]) {
+            if self.counted[band - 1] < self.counted[band] {
                 self.counted[band] = self.counted[band - 1];
                 if self.rises[band] == SETTLED {
                     self.rises[band] = self.rises[band - 1];
                 }
             }
         }
-        self.weights = self.counted.map(|gate| 1.0 / gate.probability());
         self.next_rise = self.rises[1..].iter().copied().min().unwrap_or(SETTLED);
     }
 }

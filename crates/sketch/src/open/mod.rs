@@ -107,7 +107,7 @@ impl Open<Vec<Whole>> {
 
 impl Open<Packed> {
     /// The least bytes for a table that measures something.
-    pub(crate) const LEAST_BYTES: usize = 64 * Packed::MOST_SLOT_BYTES + Packed::END_BYTES;
+    pub(crate) const LEAST_BYTES: usize = 32 * Packed::MOST_SLOT_BYTES + Packed::END_BYTES;
 
     /// A table that grows to at most so many bytes, and the entries that it may hold.
     pub(crate) fn bounded(bytes: usize, series: u16, has_tokens: bool, gate: Gate) -> (Self, usize) {
