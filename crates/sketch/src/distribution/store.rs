@@ -69,8 +69,10 @@ impl Cell {
 /// Where octaves of delay go together, bands do, which are octaves, too: into the first of them, where all of them were at risk.
 #[inline]
 fn band_at(band: u8, resolution: i8) -> u8 {
+    /// Classes and bands begin together where the bands are octaves of ages up to 128 s. Elsewhere a class has two bands.
+    const FIRST: u8 = 6;
     let octaves = (-resolution).max(0);
-    if band == 0 { 0 } else { (((band - 1) >> octaves) << octaves) + 1 }
+    if band == 0 { 0 } else { ((band + FIRST) >> octaves << octaves).saturating_sub(FIRST).max(1) }
 }
 
 /// What is known of a series besides its bins.
