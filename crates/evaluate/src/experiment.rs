@@ -5,6 +5,7 @@ use crate::crossing::Crossing;
 use crate::delay::Delay;
 use crate::flows::Flows;
 use crate::grid::{Configured, Grid, Named, Tables};
+use crate::network::Network;
 use crate::queue::Queue;
 use crate::queue::control::Control;
 use crate::ring::Ring;
@@ -69,13 +70,14 @@ pub(crate) type Build = Box<dyn Fn(f64) -> Result<Arc<dyn Experiment>, Invalid>>
 type Read = fn(Spanned<DeValue<'_>>) -> Result<Build, Error>;
 
 /// All kinds, by the name of their tables. A new kind has its line here.
-pub(crate) const KINDS: [(&str, Read); 6] = [
+pub(crate) const KINDS: [(&str, Read); 7] = [
     ("delay", read::<Delay>),
     ("crossing", read::<Crossing>),
     ("flows", read::<Flows>),
     ("ring", read::<Ring>),
     ("queue", read::<Queue>),
     ("control", read::<Control>),
+    ("network", read::<Network>),
 ];
 
 fn read<K: Kind>(value: Spanned<DeValue<'_>>) -> Result<Build, Error> {

@@ -54,6 +54,8 @@ mod flows;
 mod ring;
 // Who built a queue, and what is to be done about that?
 mod queue;
+// Which links of a network are at fault?
+mod network;
 // Every case and seed, on all cores.
 pub mod run;
 // What the runs say together.
