@@ -95,7 +95,8 @@ pub fn plan(topology: &Topology, segments: &mut Segments, strategy: Strategy, li
         let mut chosen: Vec<u32> = order.iter().map(|&(router, _)| router).collect();
         swap(&free, &mut chosen, segments, limits);
         chosen.iter().for_each(|&router| segments.join(router));
-        order = fill(&chosen, segments, strategy, limits);
+        // They fit the budget, in whatever order it is added up.
+        order = fill(&chosen, segments, strategy, &Limits { budget: None, ..limits.clone() });
     }
     let step = |(router, state)| Step { router, cost: limits.cost(router), state };
     Plan { before, steps: order.into_iter().map(step).collect() }
@@ -259,6 +260,15 @@ mod tests {
         let plan = run(&topology, Strategy::Greedy, &Limits { costs, budget: Some(2.5), ..Limits::routers(9) });
         assert_eq!(plan.steps.len(), 2);
         assert!(plan.steps.iter().all(|step| topology.name(step.router).ends_with('1')));
+        // Exchanging exceeds no budget either.
+        let costs: Vec<f64> = (0..topology.routers() as u32).map(|r| if r == hub { 0.6 } else { 0.1 }).collect();
+        let limits = Limits { costs, budget: Some(0.6), ..Limits::routers(9) };
+        let [saving, swap] = [Strategy::Saving, Strategy::Swap].map(|strategy| run(&topology, strategy, &limits));
+        for plan in [&saving, &swap] {
+            assert!(plan.steps.iter().map(|step| step.cost).sum::<f64>() < 0.6 + 1e-9);
+        }
+        let [saving, swap] = [saving, swap].map(|plan| plan.steps.last().unwrap().state.probe_hops);
+        assert!(swap <= saving, "{swap} {saving}");
     }
 
     #[test]
