@@ -6,6 +6,8 @@ pub mod headers;
 pub mod lda;
 pub mod lds;
 pub mod logs;
+pub mod maps;
+pub mod measurements;
 pub mod messages;
 pub mod pair;
 pub mod store;

@@ -58,7 +58,11 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
         let plan = plan::plan(&map.topology, &mut segments.clone(), choice.strategy(), &limits);
         map.plan_report(&plan, choice, arguments.seed)
     };
-    let report = planned(arguments.strategy);
+    let mut report = planned(arguments.strategy);
+    if let Some(end) = report.curve.last().filter(|_| arguments.bound) {
+        let limits = Limits { routers: end.routers, ..limits.clone() };
+        report.least_probe_hops = Some(plan::least_hops(&segments, &limits, end.probe_hops));
+    }
     output::warn(&report.warnings);
     match arguments.report.format {
         Format::Table => report::table::write_plan(&report, &mut to)?,
@@ -227,6 +231,7 @@ impl Map {
             seed,
             segments: plan.before.segments,
             curve,
+            least_probe_hops: None,
         }
     }
 }

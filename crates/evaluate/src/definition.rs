@@ -1,19 +1,16 @@
 //! An experiment as TOML: `experiments/definitions/*.toml`. The form is described in `docs/guide/evaluate.md`.
 
-use crate::crossing::Crossing;
-use crate::delay::Delay;
-use crate::experiment::Experiment;
+use crate::experiment::{Build, Experiment, KINDS};
 use crate::figure::Figure;
-use crate::flows::Flows;
-use crate::queue::Queue;
-use crate::queue::control::Control;
-use crate::ring::Ring;
 use crate::value::Invalid;
 use serde::Deserialize;
+use serde::de::IntoDeserializer;
 use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use toml::de::DeTable;
 
 /// A checked definition.
 #[derive(Clone, Debug)]
@@ -34,8 +31,8 @@ pub struct Definition {
     pub figure: Option<Figure>,
     /// The file as it was read, for the record.
     pub text: String,
-    full: Experiment,
-    small: Experiment,
+    full: Arc<dyn Experiment>,
+    small: Arc<dyn Experiment>,
 }
 
 /// Full or quick.
@@ -134,7 +131,7 @@ impl fmt::Display for DefinitionError {
 
 impl std::error::Error for DefinitionError {}
 
-/// The file, before its values are checked. The table below the general keys says which kind of experiment it is.
+/// The general keys, before their values are checked. The tables below them say which kind of experiment it is.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -146,37 +143,7 @@ struct File {
     quick: Quick,
     #[serde(default)]
     tolerance: Tolerance,
-    delay: Option<crate::delay::File>,
-    crossing: Option<crate::crossing::File>,
-    flows: Option<crate::flows::File>,
-    queue: Option<crate::queue::File>,
-    control: Option<crate::queue::control::File>,
-    ring: Option<crate::ring::File>,
     figure: Option<Figure>,
-}
-
-impl File {
-    /// The experiment with streams of `share` of their full length. A new kind has its line here.
-    fn experiment(&self, share: f64) -> Result<Experiment, Invalid> {
-        let delay = self.delay.as_ref().map(|kind| ("delay", Delay::new(kind, share).map(Experiment::Delay)));
-        let crossing =
-            self.crossing.as_ref().map(|kind| ("crossing", Crossing::new(kind, share).map(Experiment::Crossing)));
-        let flows = self.flows.as_ref().map(|kind| ("flows", Flows::new(kind, share).map(Experiment::Flows)));
-        let ring = self.ring.as_ref().map(|kind| ("ring", Ring::new(kind, share).map(Experiment::Ring)));
-        let queue = self.queue.as_ref().map(|kind| ("queue", Queue::new(kind, share).map(Experiment::Queue)));
-        let control = self.control.as_ref().map(|kind| ("control", Control::new(kind, share).map(Experiment::Control)));
-        let mut kinds = [delay, crossing, flows, ring, queue, control].into_iter().flatten();
-        match (kinds.next(), kinds.next()) {
-            (Some((name, experiment)), None) => experiment.map_err(|error| error.within(name)),
-            (Some((name, _)), Some((other, _))) => {
-                Err(Invalid::new(other, format!("beside {name}: expected one kind of experiment")))
-            }
-            (None, _) => {
-                let problem = "missing: expected [[delay.workloads]] and [[delay.methods]], or the same of crossing, flows, ring, queue or control";
-                Err(Invalid::new("delay", problem))
-            }
-        }
-    }
 }
 
 impl Definition {
@@ -188,15 +155,25 @@ impl Definition {
 
     /// The definition in a text; `path` is what errors call it.
     pub fn parse(path: &Path, text: &str) -> Result<Self, DefinitionError> {
-        let file: File = toml::from_str(text).map_err(|error| form_error(path, text, &error))?;
-        Self::check(file, text).map_err(|Invalid { key, problem }| DefinitionError::Value {
-            path: path.to_owned(),
-            key,
-            problem,
-        })
+        let form = |error: toml::de::Error| form_error(path, text, &error);
+        let value = |Invalid { key, problem }: Invalid| DefinitionError::Value { path: path.to_owned(), key, problem };
+        let mut table = DeTable::parse(text).map_err(form)?;
+        let mut kinds = Vec::new();
+        for (name, read) in KINDS {
+            if let Some(tables) = table.get_mut().remove(name) {
+                kinds.push((name, read(tables).map_err(form)?));
+            }
+        }
+        let (kind, build) = only(kinds).map_err(value)?;
+        let file = File::deserialize(table.into_deserializer()).map_err(form)?;
+        Self::check(file, text, |share| build(share).map_err(|error| error.within(kind))).map_err(value)
     }
 
-    fn check(file: File, text: &str) -> Result<Self, Invalid> {
+    fn check(
+        file: File,
+        text: &str,
+        build: impl Fn(f64) -> Result<Arc<dyn Experiment>, Invalid>,
+    ) -> Result<Self, Invalid> {
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if file.name.is_empty() || !file.name.chars().all(is_plain) {
             return Err(Invalid::new("name", format!("'{}': expected small letters, digits and hyphens", file.name)));
@@ -211,13 +188,13 @@ impl Definition {
             return Err(Invalid::new("quick.share", format!("{share}: expected above 0 and up to 1")));
         }
         file.tolerance.check().map_err(|error| error.within("tolerance"))?;
-        let full = file.experiment(1.0)?;
+        let full = build(1.0)?;
         if let Some(figure) = &file.figure {
             figure.check(&full.cases()).map_err(|error| error.within("figure"))?;
         }
         Ok(Self {
             full,
-            small: file.experiment(share)?,
+            small: build(share)?,
             name: file.name,
             title: file.title,
             source: file.source,
@@ -230,10 +207,10 @@ impl Definition {
     }
 
     /// The experiment in one of its sizes.
-    pub fn experiment(&self, size: Size) -> &Experiment {
+    pub fn experiment(&self, size: Size) -> &dyn Experiment {
         match size {
-            Size::Full => &self.full,
-            Size::Quick => &self.small,
+            Size::Full => &*self.full,
+            Size::Quick => &*self.small,
         }
     }
 
@@ -253,6 +230,22 @@ impl Tolerance {
         match values.into_iter().find(|(_, value)| !(*value >= 0.0 && value.is_finite())) {
             Some((key, value)) => Err(Invalid::new(key, format!("{value}: expected zero or more"))),
             None => Ok(()),
+        }
+    }
+}
+
+/// The only one of the kinds in a definition.
+fn only(kinds: Vec<(&'static str, Build)>) -> Result<(&'static str, Build), Invalid> {
+    let mut kinds = kinds.into_iter();
+    match (kinds.next(), kinds.next()) {
+        (Some(kind), None) => Ok(kind),
+        (Some((name, _)), Some((other, _))) => {
+            Err(Invalid::new(other, format!("beside {name}: expected one kind of experiment")))
+        }
+        (None, _) => {
+            let names = KINDS.map(|(name, _)| name).join(", ");
+            let problem = format!("missing: expected [[KIND.workloads]] and [[KIND.methods]] of one of {names}");
+            Err(Invalid::new("KIND", problem))
         }
     }
 }

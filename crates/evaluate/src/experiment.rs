@@ -1,63 +1,86 @@
+//! The kinds of experiment: what an experiment is for those that run it, and what a kind of experiment says of itself.
+
 use crate::case::{Case, Measurement, Shown};
 use crate::crossing::Crossing;
 use crate::delay::Delay;
 use crate::flows::Flows;
+use crate::grid::{Configured, Grid, Named, Tables};
+use crate::network::Network;
 use crate::queue::Queue;
 use crate::queue::control::Control;
 use crate::ring::Ring;
+use crate::value::Invalid;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IntoDeserializer};
+use std::fmt::Debug;
+use std::sync::Arc;
+use toml::Spanned;
+use toml::de::{DeValue, Error};
 
-/// An experiment of one of the kinds there are. A new kind answers the same four questions.
-#[derive(Clone, Debug)]
-pub enum Experiment {
-    /// How long do responses take, seen at one point?
-    Delay(Delay),
-    /// How long does one way take, between two points?
-    Crossing(Crossing),
-    /// How long does each flow's way take, between two points?
-    Flows(Flows),
-    /// How far off is each delay that a ring of Bloom filters gives?
-    Ring(Ring),
-    /// Who built a queue?
-    Queue(Queue),
-    /// What is to be done about that?
-    Control(Control),
-}
-
-impl Experiment {
+/// Streams, and the configurations of methods that see each of them.
+pub trait Experiment: Debug + Send + Sync {
     /// Every configuration under every workload, in the order of the definition.
-    pub fn cases(&self) -> Vec<Case> {
-        match self {
-            Self::Delay(delay) => delay.cases(),
-            Self::Crossing(crossing) => crossing.cases(),
-            Self::Flows(flows) => flows.cases(),
-            Self::Ring(ring) => ring.cases(),
-            Self::Queue(queue) => queue.cases(),
-            Self::Control(control) => control.cases(),
-        }
-    }
+    fn cases(&self) -> Vec<Case>;
 
     /// One seed of one stream through the configurations of these cases, which must all be of that stream; the answer has
     /// one list per case.
-    pub fn run(&self, cases: &[&Case], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
-        match self {
-            Self::Delay(delay) => delay.run(cases, seed),
-            Self::Crossing(crossing) => crossing.run(cases, seed),
-            Self::Flows(flows) => flows.run(cases, seed),
-            Self::Ring(ring) => ring.run(cases, seed),
-            Self::Queue(queue) => queue.run(cases, seed),
-            Self::Control(control) => control.run(cases, seed),
-        }
-    }
+    fn run(&self, cases: &[&Case], seed: u64) -> Result<Vec<Vec<Measurement>>, String>;
 
     /// Which of the measured quantities are summarised.
-    pub fn shown(&self) -> Shown {
-        match self {
-            Self::Delay(_) => crate::delay::SHOWN,
-            Self::Crossing(_) => crate::crossing::SHOWN,
-            Self::Flows(_) => crate::flows::SHOWN,
-            Self::Ring(_) => crate::ring::SHOWN,
-            Self::Queue(_) => crate::queue::SHOWN,
-            Self::Control(_) => crate::queue::control::SHOWN,
-        }
+    fn shown(&self) -> Shown;
+}
+
+/// A kind of experiment: what the entries of a definition stand for, and what is measured of them.
+pub(crate) trait Kind: Debug + 'static {
+    /// An entry under `workloads`.
+    type WorkloadEntry: DeserializeOwned;
+    /// An entry under `methods`.
+    type MethodEntry: DeserializeOwned;
+    /// What is measured.
+    type Stream: Named;
+    /// What measures it.
+    type Configuration: Configured;
+
+    /// Unless said otherwise all that is measured is shown, quantity by quantity.
+    const SHOWN: Shown = Shown { quantities: &[], largest: None };
+
+    /// The streams of an entry, of `share` of their full length.
+    fn streams(entry: &Self::WorkloadEntry, share: f64) -> Result<Vec<Self::Stream>, Invalid>;
+
+    /// The configurations of an entry, for streams of `share` of their full length.
+    fn configurations(entry: &Self::MethodEntry, share: f64) -> Result<Vec<Self::Configuration>, Invalid>;
+
+    /// Whether a configuration can see a stream.
+    fn suits(_: &Self::Configuration, _: &Self::Stream) -> Result<(), String> {
+        Ok(())
     }
+
+    /// One seed of a stream through some configurations; one list for each.
+    fn run(
+        stream: &Self::Stream,
+        configurations: &[&Self::Configuration],
+        seed: u64,
+    ) -> Result<Vec<Vec<Measurement>>, String>;
+}
+
+/// What makes an experiment with streams of a share of their full length.
+pub(crate) type Build = Box<dyn Fn(f64) -> Result<Arc<dyn Experiment>, Invalid>>;
+
+/// What makes that of the tables of a definition.
+type Read = fn(Spanned<DeValue<'_>>) -> Result<Build, Error>;
+
+/// All kinds, by the name of their tables. A new kind has its line here.
+pub(crate) const KINDS: [(&str, Read); 7] = [
+    ("delay", read::<Delay>),
+    ("crossing", read::<Crossing>),
+    ("flows", read::<Flows>),
+    ("ring", read::<Ring>),
+    ("queue", read::<Queue>),
+    ("control", read::<Control>),
+    ("network", read::<Network>),
+];
+
+fn read<K: Kind>(value: Spanned<DeValue<'_>>) -> Result<Build, Error> {
+    let tables = Tables::<K::WorkloadEntry, K::MethodEntry>::deserialize(value.into_deserializer())?;
+    Ok(Box::new(move |share| Ok(Arc::new(Grid::<K>::new(&tables, share)?))))
 }

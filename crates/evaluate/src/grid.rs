@@ -1,17 +1,19 @@
 //! Streams, and the configurations that see each of them: what all kinds of experiment have in common.
 
-use crate::case::Case;
+use crate::case::{Case, Measurement, Shown};
+use crate::experiment::{Experiment, Kind};
 use crate::value::Invalid;
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 
 /// A stream of a definition.
-pub(crate) trait Named {
+pub(crate) trait Named: Debug + Send + Sync {
     /// Its name; no two are equal.
     fn name(&self) -> &str;
 }
 
 /// A method with its parameters.
-pub(crate) trait Configured: PartialEq {
+pub(crate) trait Configured: PartialEq + Debug + Send + Sync {
     /// The method's name.
     fn name(&self) -> &'static str;
 
@@ -23,28 +25,26 @@ pub(crate) trait Configured: PartialEq {
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Tables<W, M> {
-    pub(crate) workloads: Vec<W>,
+    workloads: Vec<W>,
     methods: Vec<M>,
 }
 
 /// Every configuration under every stream.
-#[derive(Clone, Debug)]
-pub(crate) struct Grid<S, C> {
-    streams: Vec<S>,
-    configurations: Vec<C>,
+#[derive(Debug)]
+pub(crate) struct Grid<K: Kind> {
+    streams: Vec<K::Stream>,
+    configurations: Vec<K::Configuration>,
 }
 
-impl<S: Named, C: Configured> Grid<S, C> {
+impl<K: Kind> Grid<K> {
     /// What each entry under `workloads`, and each under `methods`, stands for, where every configuration suits every stream.
-    pub(crate) fn new<W, M>(
-        Tables { workloads, methods }: &Tables<W, M>,
-        streams_of: impl Fn(&W) -> Result<Vec<S>, Invalid>,
-        configurations_of: impl Fn(&M) -> Result<Vec<C>, Invalid>,
-        suits: impl Fn(&C, &S) -> Result<(), String>,
+    pub(crate) fn new(
+        Tables { workloads, methods }: &Tables<K::WorkloadEntry, K::MethodEntry>,
+        share: f64,
     ) -> Result<Self, Invalid> {
-        let mut streams: Vec<S> = Vec::new();
+        let mut streams: Vec<K::Stream> = Vec::new();
         for (i, entry) in workloads.iter().enumerate() {
-            for stream in streams_of(entry).map_err(|error| error.within(format!("workloads[{i}]")))? {
+            for stream in K::streams(entry, share).map_err(|error| error.within(format!("workloads[{i}]")))? {
                 if streams.iter().any(|other| other.name() == stream.name()) {
                     let problem = format!("'{}' a second time", stream.name());
                     return Err(Invalid::new(format!("workloads[{i}].name"), problem));
@@ -52,12 +52,12 @@ impl<S: Named, C: Configured> Grid<S, C> {
                 streams.push(stream);
             }
         }
-        let mut configurations: Vec<C> = Vec::new();
+        let mut configurations: Vec<K::Configuration> = Vec::new();
         for (i, entry) in methods.iter().enumerate() {
             let within = |error: Invalid| error.within(format!("methods[{i}]"));
-            let found = configurations_of(entry).map_err(within)?;
+            let found = K::configurations(entry, share).map_err(within)?;
             let all_suit =
-                || found.iter().flat_map(|c| streams.iter().map(move |s| (c, s))).try_for_each(|(c, s)| suits(c, s));
+                || found.iter().flat_map(|c| streams.iter().map(move |s| (c, s))).try_for_each(|(c, s)| K::suits(c, s));
             all_suit().map_err(|problem| within(Invalid::new("method", problem)))?;
             for configuration in found {
                 if configurations.contains(&configuration) {
@@ -72,9 +72,10 @@ impl<S: Named, C: Configured> Grid<S, C> {
         }
         Ok(Self { streams, configurations })
     }
+}
 
-    /// In the order of the definition.
-    pub(crate) fn cases(&self) -> Vec<Case> {
+impl<K: Kind> Experiment for Grid<K> {
+    fn cases(&self) -> Vec<Case> {
         let mut cases = Vec::new();
         for (stream, named) in self.streams.iter().enumerate() {
             cases.extend(self.configurations.iter().map(|configuration| Case {
@@ -87,13 +88,16 @@ impl<S: Named, C: Configured> Grid<S, C> {
         cases
     }
 
-    /// The stream of these cases, which all are of it, and their configurations; `None` without cases.
-    pub(crate) fn find(&self, cases: &[&Case]) -> Result<Option<(&S, Vec<&C>)>, String> {
-        let Some(stream) = cases.first().and_then(|case| self.streams.get(case.stream)) else { return Ok(None) };
+    fn run(&self, cases: &[&Case], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+        let Some(stream) = cases.first().and_then(|case| self.streams.get(case.stream)) else { return Ok(Vec::new()) };
         let find = |case: &&Case| {
             self.configurations.iter().find(|c| c.name() == case.method && c.parameters() == case.parameters)
         };
-        let configurations: Option<Vec<&C>> = cases.iter().map(find).collect();
-        Ok(Some((stream, configurations.ok_or("a case that is not of this experiment")?)))
+        let configurations: Option<Vec<&K::Configuration>> = cases.iter().map(find).collect();
+        K::run(stream, &configurations.ok_or("a case that is not of this experiment")?, seed)
+    }
+
+    fn shown(&self) -> Shown {
+        K::SHOWN
     }
 }

@@ -21,8 +21,8 @@
 //! "#;
 //! let definition = Definition::parse("small.toml".as_ref(), text)?;
 //! let experiment = definition.experiment(Size::Full);
-//! let cases = run::all(&experiment, definition.seeds, None)?;
-//! let summaries = metrics::summarise(&experiment, &cases);
+//! let cases = run::all(experiment, definition.seeds, None)?;
+//! let summaries = metrics::summarise(experiment, &cases);
 //! assert!(summaries.iter().any(|s| s.quantity == "p50" && s.runs == 2));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -42,17 +42,20 @@ pub use case::{Case, Measurement, Scale, Shown, label};
 // The kinds of experiment.
 mod experiment;
 pub use experiment::Experiment;
-// What the kinds have in common, then the kinds: delays of exchanges seen at one point.
-pub mod delay;
+// What all kinds are for those that run them.
 mod grid;
-// Delays of packets between two points.
-pub mod crossing;
-// Delays of flows between two points.
-pub mod flows;
-// Single delays from a ring of Bloom filters.
-pub mod ring;
-// Who built a queue, and what to do about that.
-pub mod queue;
+// How long do responses take, seen at one point?
+mod delay;
+// How long does one way take, between two points?
+mod crossing;
+// How long does each flow's way take, between two points?
+mod flows;
+// How far off is each delay that a ring of Bloom filters gives?
+mod ring;
+// Who built a queue, and what is to be done about that?
+mod queue;
+// Which links of a network are at fault?
+mod network;
 // Every case and seed, on all cores.
 pub mod run;
 // What the runs say together.

@@ -77,7 +77,7 @@ impl Summary {
 }
 
 /// Summaries in the order of the cases; the runs are sorted by case and seed.
-pub fn summarise(experiment: &Experiment, runs: &[Run]) -> Vec<Summary> {
+pub fn summarise(experiment: &dyn Experiment, runs: &[Run]) -> Vec<Summary> {
     summarise_cases(&experiment.cases(), experiment.shown(), runs)
 }
 

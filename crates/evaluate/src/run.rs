@@ -45,14 +45,14 @@ impl fmt::Display for RunError {
 impl std::error::Error for RunError {}
 
 /// Runs everything; `threads` is by default the number of cores.
-pub fn all(experiment: &Experiment, seeds: u64, threads: Option<usize>) -> Result<Vec<Run>, RunError> {
+pub fn all(experiment: &dyn Experiment, seeds: u64, threads: Option<usize>) -> Result<Vec<Run>, RunError> {
     rest(experiment, seeds, threads, Vec::new(), |_| Ok(()))
 }
 
 /// Runs what is not among the finished runs, and tells of every few that are, from any thread and in any order. The answer
 /// holds those of the finished runs that were asked for, too.
 pub fn rest(
-    experiment: &Experiment,
+    experiment: &dyn Experiment,
     seeds: u64,
     threads: Option<usize>,
     finished: Vec<Run>,

@@ -109,9 +109,9 @@ impl Paths {
         self.bounds.windows(2).map(|ends| &self.routers[ends[0]..ends[1]])
     }
 
-    /// The routers of all paths, one behind the other, and where each path begins and ends.
-    pub(crate) fn into_parts(self) -> (Vec<u32>, Vec<usize>) {
-        (self.routers, self.bounds)
+    /// A path as its routers.
+    pub fn routers(&self, path: usize) -> &[u32] {
+        &self.routers[self.bounds[path]..self.bounds[path + 1]]
     }
 }
 

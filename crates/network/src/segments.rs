@@ -1,36 +1,30 @@
-//! Distinct pieces of paths. Whoever instruments a router cuts every piece that leads through it.
+//! Paths that no instrumented router cuts: what is probed from end to end.
 
 use crate::paths::Paths;
-use hashbrown::HashTable;
 
 /// The distinct measurement segments of a network.
 ///
 /// At first every path is one, probed from end to end; with router *r* instrumented, each segment that leads through *r* becomes two, and
 /// two that are equal are one [kompella12 §VI, Algorithm 1, with *S* a set].
+///
+/// Nothing has to be put together for that. Every piece of a shortest path is a shortest path between its own ends, and so among those between all
+/// routers: the segments are just the paths without an instrumented router between their ends. To instrument a router takes away those that lead
+/// through it, and a set of routers takes away all that lead through any of them: what is saved is the weight of what is covered.
 #[derive(Clone, Debug)]
 pub struct Segments {
-    /// Of all paths, one behind the other. A segment is a piece of this.
-    routers: Vec<u32>,
-    pieces: Vec<Piece>,
-    /// Numbers of pieces by what is in them, so that equal ones are found.
-    distinct: HashTable<u32>,
-    /// Pieces that lead through a router, or did before they were cut.
+    paths: Paths,
+    /// Paths that lead through a router.
     through: Vec<Vec<u32>>,
-    /// How many do now.
+    /// By path, how many instrumented routers it leads through.
+    cuts: Vec<u32>,
+    /// Segments that lead through a router.
     counts: Vec<u64>,
     /// The hops of these.
     hops_through: Vec<u64>,
-    hops: u64,
+    /// How many segments are so many hops long.
     by_hops: Vec<u64>,
+    hops: u64,
     instrumented: Vec<bool>,
-}
-
-/// A piece of a path.
-#[derive(Clone, Copy, Debug)]
-struct Piece {
-    first: u32,
-    /// Routers, both ends included; zero if it was cut.
-    len: u32,
 }
 
 /// How finely a fault can be located.
@@ -47,109 +41,65 @@ pub struct Granularity {
 impl Segments {
     /// Every path as one segment, in a network of so many routers.
     pub fn new(paths: Paths, routers: usize) -> Self {
-        let (nodes, bounds) = paths.into_parts();
+        let mut through: Vec<Vec<u32>> = vec![Vec::new(); routers];
+        for (number, path) in (0..).zip(paths.iter()) {
+            between(path).iter().for_each(|&router| through[router as usize].push(number));
+        }
+        let longest = paths.iter().map(<[u32]>::len).max().unwrap_or(0);
         let mut segments = Self {
-            routers: nodes,
-            pieces: Vec::with_capacity(bounds.len()),
-            distinct: HashTable::with_capacity(bounds.len()),
-            through: vec![Vec::new(); routers],
+            through,
+            cuts: vec![0; paths.len()],
             counts: vec![0; routers],
             hops_through: vec![0; routers],
+            by_hops: vec![0; longest],
             hops: 0,
-            by_hops: Vec::new(),
             instrumented: vec![false; routers],
+            paths,
         };
-        for ends in bounds.windows(2) {
-            segments.add(Piece { first: ends[0] as u32, len: (ends[1] - ends[0]) as u32 });
-        }
+        (0..segments.paths.len()).for_each(|path| segments.tally(path, u64::wrapping_add));
         segments
     }
 
-    fn routers_of(&self, piece: Piece) -> &[u32] {
-        &self.routers[piece.first as usize..(piece.first + piece.len) as usize]
+    /// Adds a path to all sums, or subtracts it.
+    fn tally(&mut self, path: usize, by: fn(u64, u64) -> u64) {
+        let routers = self.paths.routers(path);
+        let hops = routers.len() - 1;
+        for &router in between(routers) {
+            let (count, through) = (&mut self.counts[router as usize], &mut self.hops_through[router as usize]);
+            (*count, *through) = (by(*count, 1), by(*through, hops as u64));
+        }
+        self.by_hops[hops] = by(self.by_hops[hops], 1);
+        self.hops = by(self.hops, hops as u64);
     }
 
-    /// Adds a piece, unless an equal one is there.
-    fn add(&mut self, piece: Piece) {
-        let (routers, pieces) = (&self.routers, &self.pieces);
-        let of = |piece: Piece| &routers[piece.first as usize..(piece.first + piece.len) as usize];
-        let wanted = of(piece);
-        let same = |&number: &u32| of(pieces[number as usize]) == wanted;
-        if self.distinct.find(hash(wanted), same).is_some() {
+    /// Instruments a router.
+    pub fn cut(&mut self, router: u32) {
+        if std::mem::replace(&mut self.instrumented[router as usize], true) {
             return;
         }
-        let number = pieces.len() as u32;
-        self.distinct.insert_unique(hash(wanted), number, |&number| {
-            hash(of(pieces.get(number as usize).copied().unwrap_or(piece)))
-        });
-        let hops = piece.len as usize - 1;
-        for &router in &wanted[1..wanted.len() - 1] {
-            self.through[router as usize].push(number);
-            self.counts[router as usize] += 1;
-            self.hops_through[router as usize] += hops as u64;
+        let through = std::mem::take(&mut self.through[router as usize]);
+        for &path in &through {
+            if self.cuts[path as usize] == 0 {
+                self.tally(path as usize, u64::wrapping_sub);
+            }
+            self.cuts[path as usize] += 1;
         }
-        self.pieces.push(piece);
-        self.by_hops.resize(self.by_hops.len().max(hops + 1), 0);
-        self.by_hops[hops] += 1;
-        self.hops += hops as u64;
+        self.through[router as usize] = through;
     }
 
-    fn remove(&mut self, number: u32) -> Piece {
-        let piece = self.pieces[number as usize];
-        let (routers, key) = (&self.routers, hash(self.routers_of(piece)));
-        if let Ok(entry) = self.distinct.find_entry(key, |&other| other == number) {
-            entry.remove();
+    /// Takes a router's instruments away again.
+    pub fn join(&mut self, router: u32) {
+        if !std::mem::replace(&mut self.instrumented[router as usize], false) {
+            return;
         }
-        let hops = piece.len as usize - 1;
-        for &router in &routers[piece.first as usize + 1..(piece.first + piece.len) as usize - 1] {
-            self.counts[router as usize] -= 1;
-            self.hops_through[router as usize] -= hops as u64;
-        }
-        self.by_hops[hops] -= 1;
-        self.hops -= hops as u64;
-        self.pieces[number as usize].len = 0;
-        piece
-    }
-
-    /// Instruments a router: cuts every segment that leads through it.
-    pub fn cut(&mut self, router: u32) {
-        self.instrumented[router as usize] = true;
-        for number in std::mem::take(&mut self.through[router as usize]) {
-            if self.pieces[number as usize].len == 0 {
-                continue;
-            }
-            let Piece { first, len } = self.remove(number);
-            let whole = &self.routers[first as usize..(first + len) as usize];
-            // A shortest path comes by once.
-            let at = whole.iter().position(|&other| other == router).unwrap_or(0) as u32;
-            self.add(Piece { first, len: at + 1 });
-            self.add(Piece { first: first + at, len: len - at });
-        }
-    }
-
-    /// How many hops fewer there would be with this router instrumented, too.
-    pub fn saving(&self, router: u32) -> u64 {
-        // A path of h hops becomes two of h together: what is saved are the halves that are there already, or twice.
-        let mut halves: HashTable<Piece> = HashTable::new();
-        let mut saved = 0;
-        let of = |piece: Piece| self.routers_of(piece);
-        for &number in &self.through[router as usize] {
-            let Piece { first, len } = self.pieces[number as usize];
-            if len == 0 {
-                continue;
-            }
-            let at = of(Piece { first, len }).iter().position(|&other| other == router).unwrap_or(0) as u32;
-            for half in [Piece { first, len: at + 1 }, Piece { first: first + at, len: len - at }] {
-                let (wanted, key) = (of(half), hash(of(half)));
-                let is_there = self.distinct.find(key, |&number| of(self.pieces[number as usize]) == wanted).is_some();
-                if is_there || halves.find(key, |&other| of(other) == wanted).is_some() {
-                    saved += u64::from(half.len - 1);
-                } else {
-                    halves.insert_unique(key, half, |&other| hash(of(other)));
-                }
+        let through = std::mem::take(&mut self.through[router as usize]);
+        for &path in &through {
+            self.cuts[path as usize] -= 1;
+            if self.cuts[path as usize] == 0 {
+                self.tally(path as usize, u64::wrapping_add);
             }
         }
-        saved
+        self.through[router as usize] = through;
     }
 
     /// Segments that lead through each router.
@@ -157,9 +107,9 @@ impl Segments {
         &self.counts
     }
 
-    /// Hops of the segments that lead through a router.
-    pub fn hops_through(&self, router: u32) -> u64 {
-        self.hops_through[router as usize]
+    /// Hops of the segments that lead through each router: what is saved where it is instrumented, too.
+    pub fn hops_through(&self) -> &[u64] {
+        &self.hops_through
     }
 
     /// Whether a router is instrumented.
@@ -169,12 +119,12 @@ impl Segments {
 
     /// How many segments there are.
     pub fn len(&self) -> usize {
-        self.distinct.len()
+        self.by_hops.iter().sum::<u64>() as usize
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.distinct.is_empty()
+        self.len() == 0
     }
 
     /// Links that one probe of every segment passes: the probe hop count.
@@ -184,7 +134,7 @@ impl Segments {
 
     /// Each segment as its routers.
     pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
-        self.pieces.iter().filter(|piece| piece.len > 0).map(|&piece| self.routers_of(piece))
+        self.paths.iter().zip(&self.cuts).filter(|&(_, &cuts)| cuts == 0).map(|(path, _)| path)
     }
 
     /// How long segments are; `None` if there are none.
@@ -196,13 +146,9 @@ impl Segments {
     }
 }
 
-fn hash(routers: &[u32]) -> u64 {
-    let mut state = dwell_types::hash::start(routers.len() as u64);
-    for pair in routers.chunks(2) {
-        let word = pair.iter().fold(0, |word, &router| word << 32 | u64::from(router));
-        state = dwell_types::hash::absorb(state, word);
-    }
-    dwell_types::hash::finish(state)
+/// The routers between the ends of a path.
+pub(crate) fn between(path: &[u32]) -> &[u32] {
+    &path[1..path.len() - 1]
 }
 
 #[cfg(test)]
@@ -234,19 +180,28 @@ mod tests {
     }
 
     proptest! {
-        /// Cutting one router after the other gives what cutting all paths at once gives, with its sums; and what was foretold is saved.
+        /// Cutting one router after the other gives what cutting all paths at once gives, as a set with its sums; what was foretold is saved; and what is
+        /// joined again is as it was.
         #[test]
-        fn cutting_is_what_it_says(links in proptest::collection::vec((0u8..9, 0u8..9, 0u8..8), 1..40),
+        fn cutting_is_what_it_says(single in any::<bool>(), links in proptest::collection::vec((0u8..9, 0u8..9, 0u8..8), 1..40),
                                    order in proptest::collection::vec(0u32..9, 0..6)) {
             let Some(topology) = topology(&links) else { return Ok(()) };
-            let paths = Paths::all(&topology, Mode::EqualCost, Paths::MOST).unwrap();
+            let mode = if single { Mode::Single } else { Mode::EqualCost };
+            let paths = Paths::all(&topology, mode, Paths::MOST).unwrap();
             let mut segments = Segments::new(paths.clone(), topology.routers());
             let mut cuts = Vec::new();
             for router in order.into_iter().filter(|&router| (router as usize) < topology.routers()) {
                 let before = segments.hops();
-                let saving = if cuts.contains(&router) { 0 } else { segments.saving(router) };
+                let saving = if cuts.contains(&router) { 0 } else { segments.hops_through()[router as usize] };
                 segments.cut(router);
                 prop_assert_eq!(before - segments.hops(), saving);
+                if !cuts.contains(&router) {
+                    let cut = segments.clone();
+                    segments.join(router);
+                    prop_assert_eq!((before, saving), (segments.hops(), segments.hops_through()[router as usize]));
+                    segments.cut(router);
+                    prop_assert!(segments.iter().eq(cut.iter()) && segments.counts() == cut.counts());
+                }
                 cuts.push(router);
                 let expected = by_definition(&paths, &cuts);
                 let found: BTreeSet<Vec<u32>> = segments.iter().map(<[u32]>::to_vec).collect();

@@ -10,8 +10,8 @@ fn settings(load: f64, spread: f64) -> Settings {
 }
 
 /// All passages of every link.
-fn run(settings: &Settings, fault: Option<Fault>, intervals: u32) -> Vec<Vec<Passage>> {
-    let mut network = Network::new(settings, fault, 5).expect("valid settings");
+fn run(settings: &Settings, faults: &[Fault], intervals: u32) -> Vec<Vec<Passage>> {
+    let mut network = Network::new(settings, faults, 5).expect("valid settings");
     let mut all = vec![Vec::new(); settings.links.len()];
     for _ in 0..intervals {
         network.advance();
@@ -31,7 +31,7 @@ fn delays(passages: &[Passage]) -> Vec<f64> {
 #[test]
 fn queues_are_as_long_as_the_formula_says() {
     for load in [0.2, 0.5] {
-        let all = run(&settings(load, 0.0), None, 200);
+        let all = run(&settings(load, 0.0), &[], 200);
         let (short, long) = (64.0 * 8.0, 1_500.0 * 8.0);
         let mean = (short + long) / 2.0;
         let square = (short * short + long * long) / 2.0;
@@ -60,7 +60,7 @@ fn queues_are_as_long_as_the_formula_says() {
 fn loads_vary() {
     let spread_of_means = |spread: f64| {
         let settings = settings(0.5, spread);
-        let mut network = Network::new(&settings, None, 5).expect("valid settings");
+        let mut network = Network::new(&settings, &[], 5).expect("valid settings");
         let means: Vec<f64> = (0..200)
             .map(|_| {
                 network.advance();
@@ -78,25 +78,31 @@ fn loads_vary() {
 #[test]
 fn a_fault_changes_one_link_from_its_interval_on() {
     let settings = settings(0.3, 0.05);
-    let sound = run(&settings, None, 6);
-    let slow = run(&settings, Some(Fault { link: 1, from: 4, harm: Harm::Slow(Nanos::new(7)) }), 6);
+    let sound = run(&settings, &[], 6);
+    let slow = run(&settings, &[Fault { link: 1, from: 4, harm: Harm::Slow(Nanos::new(7)) }], 6);
     assert!(sound[0] == slow[0] && sound[2] == slow[2]);
     let border = 4 * 50_000_000;
     for (before, after) in sound[1].iter().zip(&slow[1]) {
         let extra = if before.at.as_nanos() < border { 0 } else { 7 };
         assert_eq!(after.delay, before.delay.map(|delay| delay + Nanos::new(extra)));
     }
-    let lossy = run(&settings, Some(Fault { link: 2, from: 4, harm: Harm::Lossy(0.5) }), 6);
+    let lossy = run(&settings, &[Fault { link: 2, from: 4, harm: Harm::Lossy(0.5) }], 6);
     assert!(sound[0] == lossy[0] && sound[1] == lossy[1]);
     let (before, after): (Vec<Passage>, Vec<Passage>) =
         lossy[2].iter().partition(|passage| passage.at.as_nanos() < border);
     let lost = |passages: &[Passage]| 1.0 - delays(passages).len() as f64 / passages.len() as f64;
     assert!(lost(&before) < 0.03 && (lost(&after) - 0.505).abs() < 0.1, "{} {}", lost(&before), lost(&after));
+    // Faults of one link come together, those of several beside each other.
+    let slow_link = |link| Fault { link, from: 4, harm: Harm::Slow(Nanos::new(7)) };
+    let twice = run(&settings, &[slow_link(1), slow_link(0), slow_link(1)], 6);
+    assert!(sound[2] == twice[2] && sound[0] != twice[0]);
+    let last = |passages: &[Passage]| passages.iter().rev().find_map(|passage| passage.delay).expect("one arrives");
+    assert_eq!(last(&twice[1]), last(&sound[1]) + Nanos::new(14));
 }
 
 #[test]
 fn probes_cross_all_links() {
-    let mut network = Network::new(&settings(0.3, 0.05), None, 5).expect("valid settings");
+    let mut network = Network::new(&settings(0.3, 0.05), &[], 5).expect("valid settings");
     assert_eq!(network.probe(&[0]), None, "nothing has passed");
     network.advance();
     let probes: Vec<_> = (0..500).map(|_| network.probe(&[0, 2])).collect();
@@ -110,7 +116,7 @@ fn impossible_networks_are_refused() {
     let error = |change: fn(&mut Settings)| {
         let mut settings = settings(0.5, 0.1);
         change(&mut settings);
-        Network::new(&settings, None, 1).map(|_| ()).expect_err("impossible").to_string()
+        Network::new(&settings, &[], 1).map(|_| ()).expect_err("impossible").to_string()
     };
     assert!(error(|s| s.links[1].load = 1.0).contains("a load of 1"));
     assert!(error(|s| s.links[1].rate = f64::NAN).contains("bits per second"));
@@ -120,5 +126,5 @@ fn impossible_networks_are_refused() {
     assert!(error(|s| s.interval = Nanos::ZERO).contains("intervals"));
     assert!(error(|s| s.one_in = 0).contains("one packet in none"));
     let fault = Fault { link: 3, from: 0, harm: Harm::Lossy(0.1) };
-    assert_eq!(Network::new(&settings(0.5, 0.1), Some(fault), 1).map(|_| ()), Err(SettingsError::Link(3)));
+    assert_eq!(Network::new(&settings(0.5, 0.1), &[fault], 1).map(|_| ()), Err(SettingsError::Link(3)));
 }

@@ -5,10 +5,11 @@ use dwell_evaluate::record::Results;
 use dwell_evaluate::{Scale, label};
 use std::io::{self, Write};
 
-// Experiments whose errors are relative; those whose errors are of many flows; those on queues, on what is done about them, and on rings of Bloom
-// filters.
+// Experiments whose errors are relative; those whose errors are of many flows; those on queues, on what is done about them, on rings of Bloom
+// filters, and on networks.
 mod control;
 mod flows;
+mod network;
 mod queue;
 mod relative;
 mod ring;
@@ -38,6 +39,9 @@ pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
     }
     if results.summaries.iter().any(|summary| summary.quantity == control::MARK) {
         return control::write(&cases, to);
+    }
+    if results.summaries.iter().any(|summary| summary.quantity == network::MARK) {
+        return network::write(&cases, to);
     }
     for (case, begun) in by_workload(&cases) {
         if let Some(workload) = begun {

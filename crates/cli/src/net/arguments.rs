@@ -90,6 +90,9 @@ pub(super) struct PlanArguments {
     /// What all of them may cost together.
     #[arg(long, value_name = "N", value_parser = crate::units::above_zero("a cost above 0"))]
     pub(super) budget: Option<f64>,
+    /// Say how many probe hops any plan of as many routers leaves at least, or of the same budget.
+    #[arg(long)]
+    pub(super) bound: bool,
     /// Of random choices.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>)]
     pub(super) seed: u64,
@@ -153,6 +156,8 @@ pub(super) enum StrategyChoice {
     Greedy,
     /// The router that saves most probe hops.
     Saving,
+    /// As many routers as saving takes, as long as one exchanged for another saves more.
+    Swap,
     /// Any.
     Random,
 }
@@ -162,6 +167,7 @@ impl StrategyChoice {
         match self {
             Self::Greedy => "greedy",
             Self::Saving => "saving",
+            Self::Swap => "swap",
             Self::Random => "random",
         }
     }
@@ -170,6 +176,7 @@ impl StrategyChoice {
         match self {
             Self::Greedy => Strategy::Greedy,
             Self::Saving => Strategy::Saving,
+            Self::Swap => Strategy::Swap,
             Self::Random => Strategy::Random,
         }
     }

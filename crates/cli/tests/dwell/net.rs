@@ -8,8 +8,8 @@ fn plan(arguments: &[&str]) -> serde_json::Value {
 /// What it says adds up, and at the end every link is a segment.
 #[test]
 fn a_plan_ends_where_every_link_is_measured() {
-    for strategy in ["greedy", "saving", "random"] {
-        let report = plan(&["--routers", "12", "--strategy", strategy]);
+    for strategy in ["greedy", "saving", "swap", "random"] {
+        let report = plan(&["--routers", "12", "--strategy", strategy, "--bound"]);
         assert_eq!(report["schema"], "dwell.net-plan/1");
         assert_eq!((&report["routers"], &report["links"]), (&12.into(), &32.into()));
         let curve = report["curve"].as_array().unwrap();
@@ -19,7 +19,11 @@ fn a_plan_ends_where_every_link_is_measured() {
         assert!(hops.is_sorted_by(|a, b| a >= b) && hops[0] > 3 * hops[12], "{hops:?}");
         assert_eq!(curve[12]["granularity"]["max"], 1);
         assert_eq!(curve[12]["probe_hops"], curve[12]["segments"]);
+        assert_eq!(report["least_probe_hops"], curve[12]["probe_hops"]);
     }
+    let few = plan(&["--routers", "3", "--strategy", "swap", "--bound"]);
+    assert!(few["least_probe_hops"].as_u64().unwrap() <= few["curve"][3]["probe_hops"].as_u64().unwrap());
+    assert!(plan(&[])["least_probe_hops"].is_null());
     assert_eq!(plan(&[])["curve"].as_array().unwrap().len(), 3, "a sixth of twelve");
 }
 

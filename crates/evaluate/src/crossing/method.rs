@@ -36,7 +36,7 @@ enum MethodName {
 
 /// A method with its parameters.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Configuration {
+pub(crate) enum Configuration {
     /// An aggregator with the banks that its memory affords.
     Budget(u32),
     /// An aggregator with cells of 72 bits and so many rows per bank, each bank tuned to a loss, or one to what there is.

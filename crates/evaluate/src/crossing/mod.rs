@@ -1,8 +1,8 @@
 //! How long does one way take, and how much is lost, between two points? Sketches of [`dwell_sketch::lda`] and what they are
 //! compared with, against streams of [`dwell_simulate::crossing`].
 
-use crate::case::{Case, Measurement, Shown};
-use crate::grid::{Grid, Tables};
+use crate::case::Measurement;
+use crate::experiment::Kind;
 use crate::value::Invalid;
 
 // The streams of a definition.
@@ -16,29 +16,29 @@ use method::{Configuration, MethodEntry};
 mod measure;
 pub(crate) use measure::compare;
 
-/// The tables `[[crossing.workloads]]` and `[[crossing.methods]]`.
-pub(crate) type File = Tables<WorkloadEntry, MethodEntry>;
+/// Streams of packets, and pairs of sketches at both ends.
+#[derive(Debug)]
+pub(crate) enum Crossing {}
 
-/// Streams, and the configurations that see each of them.
-#[derive(Clone, Debug)]
-pub struct Crossing(Grid<Stream, Configuration>);
+impl Kind for Crossing {
+    type WorkloadEntry = WorkloadEntry;
+    type MethodEntry = MethodEntry;
+    type Stream = Stream;
+    type Configuration = Configuration;
 
-/// All that is measured is shown, quantity by quantity.
-pub(crate) const SHOWN: Shown = Shown { quantities: &[], largest: None };
-
-impl Crossing {
-    /// Streams of `share` of their full length.
-    pub(crate) fn new(file: &File, share: f64) -> Result<Self, Invalid> {
-        let suits = |configuration: &Configuration, stream: &Stream| configuration.pair(&stream.settings, 0).map(drop);
-        Ok(Self(Grid::new(file, |entry| entry.streams(share), MethodEntry::configurations, suits)?))
+    fn streams(entry: &WorkloadEntry, share: f64) -> Result<Vec<Stream>, Invalid> {
+        entry.streams(share)
     }
 
-    pub(crate) fn cases(&self) -> Vec<Case> {
-        self.0.cases()
+    fn configurations(entry: &MethodEntry, _: f64) -> Result<Vec<Configuration>, Invalid> {
+        entry.configurations()
     }
 
-    pub(crate) fn run(&self, cases: &[&Case], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
-        let Some((stream, configurations)) = self.0.find(cases)? else { return Ok(Vec::new()) };
-        measure::run(&stream.settings, &configurations, seed)
+    fn suits(configuration: &Configuration, stream: &Stream) -> Result<(), String> {
+        configuration.pair(&stream.settings, 0).map(drop)
+    }
+
+    fn run(stream: &Stream, configurations: &[&Configuration], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+        measure::run(&stream.settings, configurations, seed)
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct WorkloadEntry {
 
 /// A workload that can be built.
 #[derive(Clone, Debug)]
-pub(super) struct Stream {
+pub(crate) struct Stream {
     pub(super) name: String,
     pub(super) settings: Settings,
 }

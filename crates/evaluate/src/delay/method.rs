@@ -29,7 +29,7 @@ pub(crate) struct MethodEntry {
 
 /// A method with its parameters.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Configuration {
+pub(crate) struct Configuration {
     pub(super) method: Method,
     size: Size,
     /// `None`: found while running.

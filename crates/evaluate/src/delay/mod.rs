@@ -1,8 +1,8 @@
 //! How long do responses take, seen at one point? Methods of [`dwell_sketch::rtt`] against streams of
 //! [`dwell_simulate::exchange`].
 
-use crate::case::{Case, Measurement, Shown};
-use crate::grid::{Grid, Tables};
+use crate::case::{Measurement, Shown};
+use crate::experiment::Kind;
 use crate::value::Invalid;
 
 // The streams of a definition.
@@ -15,13 +15,6 @@ use method::{Configuration, MethodEntry};
 // One stream through many meters.
 mod measure;
 pub(crate) use measure::compare_quantiles;
-
-/// The tables `[[delay.workloads]]` and `[[delay.methods]]`.
-pub(crate) type File = Tables<WorkloadEntry, MethodEntry>;
-
-/// Streams, and the configurations that see each of them.
-#[derive(Clone, Debug)]
-pub struct Delay(Grid<Stream, Configuration>);
 
 /// Quantiles at which delays are estimated, and their names.
 pub(crate) const QUANTILES: [(&str, f64); 20] = [
@@ -59,19 +52,27 @@ pub(crate) const SHOWN: Shown = Shown {
     )),
 };
 
-impl Delay {
-    /// Streams of `share` of their full length.
-    pub(crate) fn new(file: &File, share: f64) -> Result<Self, Invalid> {
-        let streams = |entry: &WorkloadEntry| entry.stream(share).map(|stream| vec![stream]);
-        Ok(Self(Grid::new(file, streams, MethodEntry::configurations, |_, _| Ok(()))?))
+/// Streams of exchanges, and what times them.
+#[derive(Debug)]
+pub(crate) enum Delay {}
+
+impl Kind for Delay {
+    type WorkloadEntry = WorkloadEntry;
+    type MethodEntry = MethodEntry;
+    type Stream = Stream;
+    type Configuration = Configuration;
+
+    const SHOWN: Shown = SHOWN;
+
+    fn streams(entry: &WorkloadEntry, share: f64) -> Result<Vec<Stream>, Invalid> {
+        Ok(vec![entry.stream(share)?])
     }
 
-    pub(crate) fn cases(&self) -> Vec<Case> {
-        self.0.cases()
+    fn configurations(entry: &MethodEntry, _: f64) -> Result<Vec<Configuration>, Invalid> {
+        entry.configurations()
     }
 
-    pub(crate) fn run(&self, cases: &[&Case], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
-        let Some((stream, configurations)) = self.0.find(cases)? else { return Ok(Vec::new()) };
-        measure::run(stream, &configurations, seed)
+    fn run(stream: &Stream, configurations: &[&Configuration], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+        measure::run(stream, configurations, seed)
     }
 }

@@ -69,7 +69,7 @@ pub(crate) enum DelaysEntry {
 
 /// A workload that can be built.
 #[derive(Clone, Debug)]
-pub(super) struct Stream {
+pub(crate) struct Stream {
     pub(super) name: String,
     pub(super) settings: Settings,
     /// Exchanges are asked for if their request falls into this time, in nanoseconds; `None`: all are.

@@ -54,7 +54,7 @@ pub(super) enum MethodName {
 
 /// A method with its parameters.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Configuration {
+pub(crate) struct Configuration {
     pub(super) method: MethodName,
     size: Size,
 }

@@ -26,7 +26,7 @@ pub(crate) struct WorkloadEntry {
 
 /// A workload that can be built.
 #[derive(Clone, Debug)]
-pub(super) struct Stream {
+pub(crate) struct Stream {
     pub(super) name: String,
     pub(super) settings: FlowSettings,
     /// Shares of the flows that are of each class but the first.

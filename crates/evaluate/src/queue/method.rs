@@ -41,7 +41,7 @@ const ROWS: u32 = 4;
 
 /// A method with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Configuration {
+pub(crate) struct Configuration {
     method: MethodName,
     size: Size,
 }

@@ -1,7 +1,7 @@
 //! Who built a queue? Snapshots of [`dwell_sketch::conquest`], by every rule and counter, against queues of [`dwell_simulate::queue`].
 
-use crate::case::{Case, Measurement, Shown};
-use crate::grid::{Grid, Tables};
+use crate::case::Measurement;
+use crate::experiment::Kind;
 use crate::value::Invalid;
 
 // The queues of a definition.
@@ -13,32 +13,32 @@ use method::{Configuration, MethodEntry};
 // One stream of departures through many sketches.
 mod measure;
 // What to do about it.
-pub mod control;
+pub(crate) mod control;
 
-/// The tables `[[queue.workloads]]` and `[[queue.methods]]`.
-pub(crate) type File = Tables<WorkloadEntry, MethodEntry>;
+/// Queues, and what looks at that which leaves them.
+#[derive(Debug)]
+pub(crate) enum Queue {}
 
-/// Queues, and the configurations that see what leaves each of them.
-#[derive(Clone, Debug)]
-pub struct Queue(Grid<Stream, Configuration>);
+impl Kind for Queue {
+    type WorkloadEntry = WorkloadEntry;
+    type MethodEntry = MethodEntry;
+    type Stream = Stream;
+    type Configuration = Configuration;
 
-/// All that is measured is shown, quantity by quantity.
-pub(crate) const SHOWN: Shown = Shown { quantities: &[], largest: None };
-
-impl Queue {
-    /// Streams of `share` of their packets.
-    pub(crate) fn new(file: &File, share: f64) -> Result<Self, Invalid> {
-        let suits = |configuration: &Configuration, stream: &Stream| configuration.meter(stream, 0).map(drop);
-        Ok(Self(Grid::new(file, |entry| entry.streams(share), MethodEntry::configurations, suits)?))
+    fn streams(entry: &WorkloadEntry, share: f64) -> Result<Vec<Stream>, Invalid> {
+        entry.streams(share)
     }
 
-    pub(crate) fn cases(&self) -> Vec<Case> {
-        self.0.cases()
+    fn configurations(entry: &MethodEntry, _: f64) -> Result<Vec<Configuration>, Invalid> {
+        entry.configurations()
     }
 
-    pub(crate) fn run(&self, cases: &[&Case], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
-        let Some((stream, configurations)) = self.0.find(cases)? else { return Ok(Vec::new()) };
-        measure::run(stream, &configurations, seed)
+    fn suits(configuration: &Configuration, stream: &Stream) -> Result<(), String> {
+        configuration.meter(stream, 0).map(drop)
+    }
+
+    fn run(stream: &Stream, configurations: &[&Configuration], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+        measure::run(stream, configurations, seed)
     }
 }
 

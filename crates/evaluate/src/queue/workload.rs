@@ -65,7 +65,7 @@ struct BurstsEntry {
 
 /// A queue that can be built, and what is asked of it.
 #[derive(Clone, Debug)]
-pub(super) struct Stream {
+pub(crate) struct Stream {
     pub(super) name: String,
     pub(super) settings: Settings,
     pub(super) span: Nanos,

@@ -38,7 +38,7 @@ enum PolicyName {
 
 /// A ring.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Configuration {
+pub(crate) struct Configuration {
     policy: Policy,
     bits: u64,
     filters: u32,

@@ -1,8 +1,8 @@
 //! How far off is each delay that a ring of Bloom filters gives? [`dwell_sketch::timebloom`] by its filters, bits and policies,
 //! against streams of [`dwell_simulate::exchange`].
 
-use crate::case::{Case, Measurement, Shown};
-use crate::grid::{Grid, Tables};
+use crate::case::Measurement;
+use crate::experiment::Kind;
 use crate::value::Invalid;
 
 // The streams of a definition.
@@ -14,29 +14,29 @@ use method::{Configuration, MethodEntry};
 // One stream through many rings.
 mod measure;
 
-/// The tables `[[ring.workloads]]` and `[[ring.methods]]`.
-pub(crate) type File = Tables<WorkloadEntry, MethodEntry>;
+/// Streams of exchanges, and rings.
+#[derive(Debug)]
+pub(crate) enum Ring {}
 
-/// Streams, and the rings that see each of them.
-#[derive(Clone, Debug)]
-pub struct Ring(Grid<Stream, Configuration>);
+impl Kind for Ring {
+    type WorkloadEntry = WorkloadEntry;
+    type MethodEntry = MethodEntry;
+    type Stream = Stream;
+    type Configuration = Configuration;
 
-/// All that is measured is shown, quantity by quantity.
-pub(crate) const SHOWN: Shown = Shown { quantities: &[], largest: None };
-
-impl Ring {
-    /// Streams of `share` of their full length.
-    pub(crate) fn new(file: &File, share: f64) -> Result<Self, Invalid> {
-        let suits = |configuration: &Configuration, stream: &Stream| configuration.ring(stream, 0).map(drop);
-        Ok(Self(Grid::new(file, |entry| Ok(vec![entry.stream(share)?]), MethodEntry::configurations, suits)?))
+    fn streams(entry: &WorkloadEntry, share: f64) -> Result<Vec<Stream>, Invalid> {
+        Ok(vec![entry.stream(share)?])
     }
 
-    pub(crate) fn cases(&self) -> Vec<Case> {
-        self.0.cases()
+    fn configurations(entry: &MethodEntry, _: f64) -> Result<Vec<Configuration>, Invalid> {
+        entry.configurations()
     }
 
-    pub(crate) fn run(&self, cases: &[&Case], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
-        let Some((stream, configurations)) = self.0.find(cases)? else { return Ok(Vec::new()) };
-        measure::run(stream, &configurations, seed)
+    fn suits(configuration: &Configuration, stream: &Stream) -> Result<(), String> {
+        configuration.ring(stream, 0).map(drop)
+    }
+
+    fn run(stream: &Stream, configurations: &[&Configuration], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+        measure::run(stream, configurations, seed)
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct WorkloadEntry {
 
 /// A workload that can be built.
 #[derive(Clone, Debug)]
-pub(super) struct Stream {
+pub(crate) struct Stream {
     name: String,
     pub(super) settings: Settings,
     pub(super) longest: Nanos,

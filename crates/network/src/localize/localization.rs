@@ -21,7 +21,7 @@ pub struct Localization {
     pub delays: Vec<Option<Verdict>>,
     /// By segment: its losses at the last interval.
     pub losses: Vec<Option<LossVerdict>>,
-    /// By segment: how likely its delay is the one that changed, if that of exactly one segment did; zero where it is not known.
+    /// By segment: how likely its delay has changed, if that of exactly one segment did besides the others in alarm; zero where it is not known.
     pub probabilities: Vec<f64>,
     /// Whether chances of segments and losses up to this are alarms.
     pub segment_alarm: f64,
@@ -86,7 +86,7 @@ pub struct Suspect {
     pub excess_ns: f64,
     /// That as a share of the path's excess; `None` where that is not above zero.
     pub share: Option<f64>,
-    /// How likely it is the one, if exactly one of the path's segments has changed.
+    /// How likely it has changed, if exactly one of the path's segments did besides the others in alarm.
     pub probability: f64,
 }
 
@@ -136,20 +136,29 @@ impl Localization {
         found
     }
 
-    /// Of segments with a verdict: the chance of each, if exactly one of them has changed.
+    /// Of segments with a verdict: the chance of each, if exactly one of them has changed besides the others in alarm.
+    ///
+    /// An alarm competes with those that raise none; these compete with each other and with the least of the alarms.
     fn shares(&self, segments: impl Iterator<Item = u32>) -> Vec<(u32, f64)> {
-        let odds: Vec<(u32, f64)> =
-            segments.filter_map(|segment| Some((segment, self.delays[segment as usize]?.ln_odds))).collect();
-        let all = ln_sum(odds.iter().map(|&(_, odds)| odds));
-        odds.into_iter().map(|(segment, odds)| (segment, (odds - all).exp())).collect()
+        let known: Vec<(u32, Verdict)> =
+            segments.filter_map(|segment| Some((segment, self.delays[segment as usize]?))).collect();
+        let is_alarm = |verdict: &Verdict| verdict.p_value <= self.segment_alarm;
+        let (alarms, quiet): (Vec<_>, Vec<_>) = known.iter().partition(|(_, verdict)| is_alarm(verdict));
+        let least = alarms.iter().map(|(_, verdict)| verdict.ln_odds).min_by(f64::total_cmp);
+        let of_quiet = ln_sum(quiet.iter().map(|(_, verdict)| verdict.ln_odds));
+        let share = |(segment, verdict): (u32, Verdict)| {
+            let rival = if is_alarm(&verdict) { Some(verdict.ln_odds) } else { least };
+            (segment, (verdict.ln_odds - ln_sum([of_quiet].into_iter().chain(rival))).exp())
+        };
+        known.into_iter().map(share).collect()
     }
 
     /// Segments with a verdict on their delay, the likeliest first.
     pub fn ranking(&self) -> Vec<u32> {
         let mut ranking: Vec<u32> =
             (0..).zip(&self.delays).filter_map(|(segment, verdict)| verdict.and(Some(segment))).collect();
-        let chance = |segment: u32| self.probabilities[segment as usize];
-        ranking.sort_by(|&a, &b| chance(b).total_cmp(&chance(a)));
+        let odds = |segment: u32| self.delays[segment as usize].map_or(f64::NEG_INFINITY, |verdict| verdict.ln_odds);
+        ranking.sort_by(|&a, &b| odds(b).total_cmp(&odds(a)));
         ranking
     }
 
@@ -338,6 +347,31 @@ mod tests {
         assert!((mean - 6_060.0).abs() < 15.0 && (variance - 3.0 * 901.0 / 10_000.0 / 2.0).abs() < 1e-9);
         assert!((state.std_ns.unwrap() - 2_700f64.sqrt()).abs() < 1e-9);
         assert!((state.loss.unwrap() - (1.0 - 0.999f64.powi(3))).abs() < 1e-12);
+    }
+
+    /// Both of two slow segments are named, each with a probability of its own; the third is not.
+    #[test]
+    fn several_at_once_are_named() {
+        let (topology, routes) = line();
+        let [a, d] = ["a", "d"].map(|name| topology.find(name).unwrap());
+        let paths = routes.paths_between(a, d);
+        let extra = |segment, interval| match (segment, interval) {
+            (0, 12..) => 90.0,
+            (2, 13..) => 60.0,
+            _ => 0.0,
+        };
+        let read: Vec<_> = (0..3)
+            .flat_map(|segment| (0..15).map(move |interval| reading(segment, interval, extra(segment, interval), 1)))
+            .collect();
+        let readings = Readings::new(3, &read, 1).unwrap();
+        let found = Localization::new(&routes, &readings, &paths, &SETTINGS);
+        assert_eq!(found.ranking(), [0, 2, 1]);
+        assert!([0, 2].iter().all(|&segment: &usize| found.probabilities[segment] > 0.99), "{:?}", found.probabilities);
+        assert!(found.probabilities[1] < 0.01, "{:?}", found.probabilities);
+        let (path, verdict) = found.paths[0];
+        let suspects = found.path(&routes, &readings, path, verdict.as_ref()).suspects;
+        let named: Vec<u32> = suspects.iter().filter(|s| s.probability > 0.99).map(|s| s.segment).collect();
+        assert!(named.contains(&0) && named.contains(&2) && named.len() == 2, "{suspects:?}");
     }
 
     #[test]

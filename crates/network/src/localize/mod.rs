@@ -19,8 +19,9 @@
 //! third among their losses, a third among the delays of all paths judged. By Bonferroni's inequality the rate of intervals with any false alarm is at most the stated one
 //! whatever depends on what; it is an average over baselines.
 //!
-//! The probability that a segment is the one to blame, given that exactly one of some segments has changed: each segment's likelihood ratio, with the size of the
-//! change uniform in units of the segment's own spread and its beginning uniform over the windows, divided by the sum over the segments. Segments are ranked by it.
+//! Segments are ranked by their likelihood ratios, with the size of the change uniform in units of the segment's own spread and its beginning uniform over the windows. The
+//! probability that a segment is to blame, given that exactly one of some segments has changed, is its ratio divided by the sum over the segments. Where several raise alarms
+//! one fault does not explain them: then each competes with those that raise none, and these with the least of the alarms.
 //!
 //! **Merge**: none.
 //!

@@ -67,7 +67,7 @@ pub struct SegmentLine {
     pub intervals: usize,
     /// `null` where it is not known well enough.
     pub delay: Option<DelayShift>,
-    /// How likely its delay is the one that changed, if that of exactly one segment did.
+    /// How likely its delay has changed, if that of exactly one segment did besides the others in alarm.
     pub probability: Option<f64>,
     /// `null` where it is not known well enough.
     pub loss: Option<LossShift>,
@@ -144,7 +144,7 @@ pub struct SuspectLine {
     pub excess_ns: f64,
     /// Of the path's excess; `null` where that is not above zero.
     pub share: Option<f64>,
-    /// How likely it is the one, if exactly one segment of the path has changed.
+    /// How likely it has changed, if exactly one segment of the path did besides the others in alarm.
     pub probability: f64,
 }
 

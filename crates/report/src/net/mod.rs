@@ -43,7 +43,7 @@ pub struct PlanReport {
     pub network: Network,
     /// What the reader must know.
     pub warnings: Vec<String>,
-    /// `greedy`, `saving` or `random`.
+    /// `greedy`, `saving`, `swap` or `random`.
     pub strategy: &'static str,
     /// Seed of random choices.
     pub seed: u64,
@@ -51,6 +51,8 @@ pub struct PlanReport {
     pub segments: usize,
     /// From no instrumented router on.
     pub curve: Vec<Point>,
+    /// As many routers as the curve ends with, or others for the same budget, leave no fewer probe hops; `null` unless asked for.
+    pub least_probe_hops: Option<u64>,
 }
 
 /// A network with so many instrumented routers.

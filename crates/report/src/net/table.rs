@@ -35,9 +35,18 @@ pub fn write_plan(report: &PlanReport, to: &mut impl Write) -> io::Result<()> {
     let what = match report.strategy {
         "greedy" => "greedy: the router through which most segments lead comes next",
         "saving" => "saving: the router that saves most probe hops comes next",
+        "swap" => "swap: no router exchanged for another saves more probe hops; in the order of what they save",
         _ => "random: any router comes next",
     };
     item("strategy", what, to)?;
+    if let (Some(least), Some(end)) = (report.least_probe_hops, report.curve.last()) {
+        let fewer = text::percent(1.0 - least as f64 / end.probe_hops.max(1) as f64);
+        let words = match least < end.probe_hops {
+            true => format!("no plan like this leaves fewer than {} probe hops, {fewer} fewer", text::count(least)),
+            false => "no plan like this leaves fewer probe hops".to_owned(),
+        };
+        item("bound", &words, to)?;
+    }
     footing::warnings(&report.warnings, to)
 }
 

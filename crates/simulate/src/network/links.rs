@@ -17,7 +17,7 @@ pub struct Passage {
 #[derive(Clone, Debug)]
 pub struct Network {
     links: Vec<Link>,
-    fault: Option<Fault>,
+    faults: Vec<Fault>,
     /// Nanoseconds.
     interval: f64,
     one_in: u32,
@@ -42,9 +42,9 @@ struct Link {
 const BYTES: [f64; 2] = [64.0, 1_500.0];
 
 impl Network {
-    /// A network before its first interval; the same settings and seed give the same queues with and without a fault.
-    pub fn new(settings: &Settings, fault: Option<Fault>, seed: u64) -> Result<Self, SettingsError> {
-        settings.check(fault.as_ref())?;
+    /// A network before its first interval; the same settings and seed give the same queues with and without faults.
+    pub fn new(settings: &Settings, faults: &[Fault], seed: u64) -> Result<Self, SettingsError> {
+        settings.check(faults)?;
         let purpose = u64::from_le_bytes(*b"network\0");
         let link = |(number, &settings): (u64, &LinkSettings)| {
             let mut chance = Chance::new(seed, purpose.wrapping_add(1 + number));
@@ -53,7 +53,7 @@ impl Network {
         };
         Ok(Self {
             links: (0..).zip(&settings.links).map(link).collect(),
-            fault,
+            faults: faults.to_vec(),
             interval: settings.interval.get() as f64,
             one_in: settings.one_in,
             next: 0,
@@ -65,8 +65,8 @@ impl Network {
     pub fn advance(&mut self) {
         let begin = f64::from(self.next) * self.interval;
         for (number, link) in (0..).zip(&mut self.links) {
-            let fault = self.fault.filter(|fault| fault.link == number && fault.from <= self.next);
-            link.advance(begin, self.interval, self.one_in, fault.map(|fault| fault.harm));
+            let faults = self.faults.iter().filter(|fault| fault.link == number && fault.from <= self.next);
+            link.advance(begin, self.interval, self.one_in, faults.map(|fault| fault.harm));
         }
         self.next += 1;
     }
@@ -90,16 +90,17 @@ impl Network {
 
 impl Link {
     /// Poisson arrivals, each of which waits for the work before it (Lindley 1952).
-    fn advance(&mut self, begin: f64, interval: f64, one_in: u32, harm: Option<Harm>) {
-        let LinkSettings { rate, load, spread, propagation, loss } = self.settings;
+    fn advance(&mut self, begin: f64, interval: f64, one_in: u32, harms: impl Iterator<Item = Harm>) {
+        let LinkSettings { rate, load, spread, mut propagation, mut loss } = self.settings;
         let load = (load * (1.0 + spread * self.chance.normal())).clamp(*LOADS.start(), *LOADS.end());
         let service = BYTES.map(|bytes| bytes * 8e9 / rate);
         let gap = (service[0] + service[1]) / 2.0 / load;
-        let (extra, loss) = match harm {
-            None => (Nanos::ZERO, loss),
-            Some(Harm::Slow(delay)) => (delay, loss),
-            Some(Harm::Lossy(share)) => (Nanos::ZERO, 1.0 - (1.0 - loss) * (1.0 - share)),
-        };
+        for harm in harms {
+            match harm {
+                Harm::Slow(delay) => propagation = propagation + delay,
+                Harm::Lossy(share) => loss = 1.0 - (1.0 - loss) * (1.0 - share),
+            }
+        }
         self.passages.clear();
         let mut at = 0.0;
         loop {
@@ -115,7 +116,7 @@ impl Link {
                 continue;
             }
             self.packets += 1;
-            let delay = propagation + extra + Nanos::new(self.waiting as i64);
+            let delay = propagation + Nanos::new(self.waiting as i64);
             self.passages.push(Passage {
                 packet: PacketId(hash::word(self.ids, self.packets)),
                 at: Timestamp::from_nanos((begin + at) as i64),

@@ -118,7 +118,7 @@ impl Settings {
         Self { links: (0..links).map(link).collect(), interval: Nanos::new(50_000_000), one_in: 4 }
     }
 
-    pub(super) fn check(&self, fault: Option<&Fault>) -> Result<(), SettingsError> {
+    pub(super) fn check(&self, faults: &[Fault]) -> Result<(), SettingsError> {
         for link in &self.links {
             check(link.rate, f64::MIN_POSITIVE..=1e13, SettingsError::Rate)?;
             check(link.load, LOADS, SettingsError::Load)?;
@@ -130,11 +130,15 @@ impl Settings {
         if self.one_in == 0 {
             return Err(SettingsError::OneIn);
         }
-        let Some(fault) = fault else { return Ok(()) };
-        match fault.harm {
-            Harm::Slow(delay) => check(delay, Nanos::ZERO..=HOUR, SettingsError::Delay)?,
-            Harm::Lossy(share) => check(share, 0.0..=1.0, SettingsError::Share)?,
+        for fault in faults {
+            match fault.harm {
+                Harm::Slow(delay) => check(delay, Nanos::ZERO..=HOUR, SettingsError::Delay)?,
+                Harm::Lossy(share) => check(share, 0.0..=1.0, SettingsError::Share)?,
+            }
+            if fault.link as usize >= self.links.len() {
+                return Err(SettingsError::Link(fault.link));
+            }
         }
-        if fault.link as usize >= self.links.len() { Err(SettingsError::Link(fault.link)) } else { Ok(()) }
+        Ok(())
     }
 }

@@ -35,7 +35,7 @@ pub(super) enum MethodName {
 
 /// A method with its parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Configuration {
+pub(crate) struct Configuration {
     pub(super) method: MethodName,
     /// *c*, or the length of the queue; none where nothing is done.
     pub(super) parameter: Option<f64>,

@@ -2,8 +2,8 @@
 //! knows the queue alone, in the closed loop of [`dwell_simulate::queue`].
 
 use super::workload::{Stream, WorkloadEntry};
-use crate::case::{Case, Measurement, Shown};
-use crate::grid::{Grid, Tables};
+use crate::case::Measurement;
+use crate::experiment::Kind;
 use crate::value::Invalid;
 
 // The methods of a definition.
@@ -14,28 +14,25 @@ mod action;
 // One stream through a queue of each method.
 mod measure;
 
-/// The tables `[[control.workloads]]` and `[[control.methods]]`.
-pub(crate) type File = Tables<WorkloadEntry, MethodEntry>;
-
 /// Queues, and what is done before them.
-#[derive(Clone, Debug)]
-pub struct Control(Grid<Stream, Configuration>);
+#[derive(Debug)]
+pub(crate) enum Control {}
 
-/// All that is measured is shown, quantity by quantity.
-pub(crate) const SHOWN: Shown = Shown { quantities: &[], largest: None };
+impl Kind for Control {
+    type WorkloadEntry = WorkloadEntry;
+    type MethodEntry = MethodEntry;
+    type Stream = Stream;
+    type Configuration = Configuration;
 
-impl Control {
-    /// Streams of `share` of their packets.
-    pub(crate) fn new(file: &File, share: f64) -> Result<Self, Invalid> {
-        Ok(Self(Grid::new(file, |entry| entry.streams(share), MethodEntry::configurations, |_, _| Ok(()))?))
+    fn streams(entry: &WorkloadEntry, share: f64) -> Result<Vec<Stream>, Invalid> {
+        entry.streams(share)
     }
 
-    pub(crate) fn cases(&self) -> Vec<Case> {
-        self.0.cases()
+    fn configurations(entry: &MethodEntry, _: f64) -> Result<Vec<Configuration>, Invalid> {
+        entry.configurations()
     }
 
-    pub(crate) fn run(&self, cases: &[&Case], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
-        let Some((stream, configurations)) = self.0.find(cases)? else { return Ok(Vec::new()) };
+    fn run(stream: &Stream, configurations: &[&Configuration], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
         configurations.iter().map(|configuration| measure::run(stream, configuration, seed)).collect()
     }
 }

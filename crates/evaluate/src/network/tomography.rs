@@ -1,16 +1,16 @@
 //! What delays of links follow from the delays of whole paths: least squares.
 
 /// Paths as the links that they lead through.
-pub(crate) struct Tomography<'a> {
-    pub(crate) paths: &'a [Vec<u32>],
-    pub(crate) links: usize,
+pub(super) struct Tomography<'a> {
+    pub(super) paths: &'a [&'a [u32]],
+    pub(super) links: usize,
     /// What a squared delay of a link costs beside squared errors: paths alone do not tell all links apart.
-    pub(crate) ridge: f64,
+    pub(super) ridge: f64,
 }
 
 impl Tomography<'_> {
     /// The delays of the links that explain those of the paths best: (`AᵀA` + *λ*) *x* = *Aᵀy*, by conjugate gradients.
-    pub(crate) fn solve(&self, delays: &[f64]) -> Vec<f64> {
+    pub(super) fn solve(&self, delays: &[f64]) -> Vec<f64> {
         let mut solution = vec![0.0; self.links];
         let mut rest = self.onto_links(delays);
         let mut direction = rest.clone();
@@ -60,13 +60,21 @@ fn add(to: &mut [f64], what: &[f64], times: f64) {
     to.iter_mut().zip(what).for_each(|(to, what)| *to += times * what);
 }
 
-#[test]
-fn paths_that_tell_links_apart_give_their_delays() {
-    let paths = [vec![0, 1], vec![1, 2], vec![0, 2], vec![3]];
-    let truth = [5.0, 1.0, 7.0, 2.0];
-    let delays: Vec<f64> = paths.iter().map(|path| path.iter().map(|&link| truth[link as usize]).sum()).collect();
-    let found = Tomography { paths: &paths, links: 4, ridge: 1e-9 }.solve(&delays);
-    assert!(found.iter().zip(truth).all(|(found, truth)| (found - truth).abs() < 1e-6), "{found:?}");
-    let one = Tomography { paths: &[vec![0, 1]], links: 2, ridge: 1e-9 }.solve(&[8.0]);
-    assert!(one.iter().all(|half| (half - 4.0).abs() < 1e-6), "two links that no path separates share alike: {one:?}");
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_tell_links_apart_give_their_delays() {
+        let paths: [&[u32]; 4] = [&[0, 1], &[1, 2], &[0, 2], &[3]];
+        let truth = [5.0, 1.0, 7.0, 2.0];
+        let delays: Vec<f64> = paths.iter().map(|path| path.iter().map(|&link| truth[link as usize]).sum()).collect();
+        let found = Tomography { paths: &paths, links: 4, ridge: 1e-9 }.solve(&delays);
+        assert!(found.iter().zip(truth).all(|(found, truth)| (found - truth).abs() < 1e-6), "{found:?}");
+        let one = Tomography { paths: &[&[0, 1]], links: 2, ridge: 1e-9 }.solve(&[8.0]);
+        assert!(
+            one.iter().all(|half| (half - 4.0).abs() < 1e-6),
+            "two links that no path separates share alike: {one:?}"
+        );
+    }
 }

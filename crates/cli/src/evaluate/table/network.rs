@@ -1,0 +1,33 @@
+use super::{CaseSummaries, by_workload, dash, mean, name, width};
+use std::io::{self, Write};
+
+/// A quantity that only experiments on networks have.
+pub(super) const MARK: &str = "false_alarm";
+
+/// What is shown, and the head of its column.
+const COLUMNS: [(&str, &str); 4] =
+    [("first", "named"), ("first_of_path", "of its path"), ("alarm", "in alarm"), (MARK, "false alarm")];
+
+/// Writes the cases of an experiment on links at fault.
+pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Result<()> {
+    let width = width(cases);
+    for (case, begun) in by_workload(cases) {
+        if let Some(workload) = begun {
+            write!(to, "\n{workload}\n  {:width$}", "")?;
+            COLUMNS.iter().try_for_each(|(_, head)| write!(to, "  {head:>12}"))?;
+            writeln!(to)?;
+        }
+        write!(to, "  {:width$}", name(case))?;
+        for (quantity, _) in COLUMNS {
+            let share = mean(case, quantity).map_or_else(dash, |share| format!("{:.1}%", share * 100.0));
+            write!(to, "  {share:>12}")?;
+        }
+        writeln!(to)?;
+    }
+    writeln!(to)?;
+    writeln!(
+        to,
+        "named: links at fault that come first among all links; of its path: among those of the longest path over the first of them. in alarm: links at\n\
+         fault that raise an alarm. false alarm: runs in which a link or path that is sound raises one at the last interval."
+    )
+}

@@ -1,0 +1,162 @@
+use super::bed::{BASELINE, Ends, Run};
+use super::method::{Configuration, MOST_INTERVALS, Method};
+use super::tomography::Tomography;
+use super::workload::{Stream, Wrong};
+use crate::case::{Measurement, Scale};
+use dwell_network::localize::{Localization, Readings, Settings, Value, Verdict};
+use dwell_simulate::network::Fault;
+use dwell_types::hash;
+
+/// What a method says about a link.
+#[derive(Clone, Copy)]
+struct Judged {
+    link: u32,
+    /// Larger where a change is likelier.
+    evidence: f64,
+    is_alarm: bool,
+}
+
+/// What a method says about a network.
+struct Answer {
+    /// The likeliest first.
+    links: Vec<Judged>,
+    /// Whether anything else raises an alarm where nothing is wrong.
+    is_false: bool,
+}
+
+/// One run of the network for all methods.
+pub(super) fn run(
+    stream: &Stream,
+    configurations: &[&Configuration],
+    seed: u64,
+) -> Result<Vec<Vec<Measurement>>, String> {
+    let (at_fault, longest) = at_fault(stream, seed);
+    let fault = |&link: &u32| {
+        let deviation = stream.bed.deviations()[link as usize];
+        Some(Fault { link, from: BASELINE as u32, harm: stream.fault?.harm(deviation) })
+    };
+    let faults: Vec<Fault> = at_fault.iter().filter_map(fault).collect();
+    let with_ends = configurations.iter().any(|configuration| configuration.method != Method::Segments);
+    let run = stream.bed.run(&faults, BASELINE + MOST_INTERVALS, seed, with_ends)?;
+    let judge = |configuration: &&Configuration| {
+        let until = BASELINE + configuration.intervals;
+        let answer = match configuration.method {
+            Method::Segments => by_segments(stream, &run, until, &at_fault)?,
+            Method::Tomography => by_tomography(stream, &run, until, |_| true),
+            Method::TomographyCorners => by_tomography(stream, &run, until, |path| is_between_corners(stream, path)),
+        };
+        Ok(measurements(&answer, &at_fault, stream.bed.routes.path(longest)))
+    };
+    configurations.iter().map(judge).collect()
+}
+
+/// The links at fault, and the longest path over the first, on which the others are.
+fn at_fault(stream: &Stream, seed: u64) -> (Vec<u32>, usize) {
+    let routes = &stream.bed.routes;
+    let first = (seed % routes.segments() as u64) as u32;
+    let over = (0..routes.paths()).filter(|&path| routes.path(path).contains(&first));
+    let longest = over.max_by_key(|&path| routes.path(path).len()).unwrap_or(0);
+    let mut links = vec![first];
+    let mut others: Vec<u32> = routes.path(longest).iter().copied().filter(|&link| link != first).collect();
+    while links.len() < stream.faults && !others.is_empty() {
+        let drawn = hash::word(u64::from_le_bytes(*b"at fault"), seed) % others.len() as u64;
+        links.push(others.swap_remove(drawn as usize));
+    }
+    links.truncate(stream.faults);
+    (links, longest)
+}
+
+/// As `dwell net localize` does it.
+fn by_segments(stream: &Stream, run: &Run, until: usize, at_fault: &[u32]) -> Result<Answer, String> {
+    let routes = &stream.bed.routes;
+    let links = routes.segments();
+    let readings = Readings::new(links, &run.readings[..until * links], 1).map_err(|twice| format!("{twice:?}"))?;
+    let all: Vec<usize> = (0..routes.paths()).collect();
+    let settings = Settings { baseline: BASELINE, false_alarms: stream.false_alarms };
+    let found = Localization::new(routes, &readings, &all, &settings);
+    let judged = |link: u32| {
+        let (delay, loss) = (found.delays[link as usize]?, found.losses[link as usize]?);
+        let (evidence, chance) = match stream.fault {
+            Some(Wrong::Lossy(_)) => (-loss.p_value, loss.p_value),
+            Some(Wrong::Slow(_)) | None => (delay.ln_odds, delay.p_value),
+        };
+        Some(Judged { link, evidence, is_alarm: chance <= found.segment_alarm })
+    };
+    let is_sound = |link: &u32| !at_fault.contains(link);
+    let has_alarm = |link: u32| {
+        let delay = found.delays[link as usize].map_or(1.0, |verdict| verdict.p_value);
+        found.losses[link as usize].map_or(delay, |verdict| verdict.p_value.min(delay)) <= found.segment_alarm
+    };
+    let is_slow = |(path, verdict): &(usize, Option<Verdict>)| {
+        routes.path(*path).iter().all(is_sound) && verdict.is_some_and(|verdict| found.is_slow(&verdict))
+    };
+    let mut answer = Answer {
+        links: (0..links as u32).filter_map(judged).collect(),
+        is_false: (0..links as u32).any(|link| is_sound(&link) && has_alarm(link)) || found.paths.iter().any(is_slow),
+    };
+    answer.links.sort_by(|a, b| b.evidence.total_cmp(&a.evidence));
+    Ok(answer)
+}
+
+/// From the delays, or the losses, of some whole paths: what links explain them, each then judged like a measured one.
+fn by_tomography(stream: &Stream, run: &Run, until: usize, is_probed: impl Fn(usize) -> bool) -> Answer {
+    let routes = &stream.bed.routes;
+    let probed: Vec<usize> = (0..routes.paths()).filter(|&path| is_probed(path)).collect();
+    let paths: Vec<&[u32]> = probed.iter().map(|&path| routes.path(path)).collect();
+    let tomography = Tomography { paths: &paths, links: routes.segments(), ridge: 1e-6 };
+    let of = |ends: &Ends| match stream.fault {
+        Some(Wrong::Lossy(_)) => Some(ends.decay),
+        Some(Wrong::Slow(_)) | None => ends.mean_ns,
+    };
+    let solve = |ends: &Vec<Ends>| {
+        let delays: Option<Vec<f64>> = probed.iter().map(|&path| of(&ends[path])).collect();
+        Some(tomography.solve(&delays?))
+    };
+    let solved: Vec<Option<Vec<f64>>> = run.ends[..until].iter().map(solve).collect();
+    let judged = |link: u32| {
+        let value = |links: &Option<Vec<f64>>| {
+            Some(Value { value: links.as_ref()?[link as usize], variance: f64::MIN_POSITIVE })
+        };
+        let series: Vec<Option<Value>> = solved.iter().map(value).collect();
+        let verdict = Verdict::new(&series, BASELINE, until - 1)?;
+        let is_alarm = verdict.p_value <= stream.false_alarms / routes.segments() as f64;
+        Some(Judged { link, evidence: verdict.ln_odds, is_alarm })
+    };
+    let mut links: Vec<Judged> = (0..routes.segments() as u32).filter_map(judged).collect();
+    links.sort_by(|a, b| b.evidence.total_cmp(&a.evidence));
+    Answer { links, is_false: false }
+}
+
+/// Whether both ends of a path have the fewest neighbours, as corners do.
+fn is_between_corners(stream: &Stream, path: usize) -> bool {
+    let routes = &stream.bed.routes;
+    let begins =
+        |router: u32| (0..routes.segments() as u32).filter(move |&link| routes.routers(link)[0] == router).count();
+    let routers = routes.path_routers(path);
+    [routers.first(), routers.last()].into_iter().flatten().all(|&router| begins(router) == 2)
+}
+
+fn measurements(answer: &Answer, at_fault: &[u32], longest: &[u32]) -> Vec<Measurement> {
+    let value = |quantity: &str, estimate: f64| Measurement {
+        quantity: quantity.to_owned(),
+        scale: Scale::Value,
+        truth: None,
+        estimate: Some(estimate),
+        interval: None,
+    };
+    let is_at_fault = |judged: &Judged| at_fault.contains(&judged.link);
+    let share =
+        |named: &mut dyn Iterator<Item = Judged>| named.filter(is_at_fault).count() as f64 / at_fault.len() as f64;
+    let links = || answer.links.iter().copied();
+    let is_false = answer.is_false || links().any(|judged| judged.is_alarm && !is_at_fault(&judged));
+    let mut all = vec![value("false_alarm", f64::from(u8::from(is_false)))];
+    if !at_fault.is_empty() {
+        let on_path = links().filter(|judged| longest.contains(&judged.link));
+        all.extend([
+            value("first", share(&mut links().take(at_fault.len()))),
+            value("first_of_path", share(&mut on_path.take(at_fault.len()))),
+            value("alarm", share(&mut links().filter(|judged| judged.is_alarm))),
+        ]);
+    }
+    all
+}

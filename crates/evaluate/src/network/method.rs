@@ -1,0 +1,62 @@
+use crate::grid::Configured;
+use crate::value::Invalid;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// One entry of `[[network.methods]]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MethodEntry {
+    method: Method,
+    /// Judged so many intervals after the fault began.
+    intervals: Vec<u32>,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Method {
+    /// Every link, by an aggregator at each end.
+    Segments,
+    /// The paths between all routers, by probes.
+    Tomography,
+    /// The paths between the routers with the fewest links.
+    TomographyCorners,
+}
+
+/// A method, and when it judges.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Configuration {
+    pub(super) method: Method,
+    pub(super) intervals: usize,
+}
+
+/// Intervals after the fault at most: the longest window in which a change is looked for.
+pub(super) const MOST_INTERVALS: usize = 8;
+
+impl MethodEntry {
+    pub(super) fn configurations(&self) -> Result<Vec<Configuration>, Invalid> {
+        let with = |&intervals: &u32| match intervals as usize {
+            intervals @ 1..=MOST_INTERVALS => Ok(Configuration { method: self.method, intervals }),
+            _ => Err(Invalid::new("intervals", format!("{intervals}: expected from 1 to {MOST_INTERVALS}"))),
+        };
+        if self.intervals.is_empty() {
+            return Err(Invalid::new("intervals", "empty: expected at least one number"));
+        }
+        self.intervals.iter().map(with).collect()
+    }
+}
+
+impl Configured for Configuration {
+    fn name(&self) -> &'static str {
+        match self.method {
+            Method::Segments => "segments",
+            Method::Tomography => "tomography",
+            Method::TomographyCorners => "tomography-corners",
+        }
+    }
+
+    fn parameters(&self) -> BTreeMap<String, f64> {
+        BTreeMap::from([("intervals".to_owned(), self.intervals as f64)])
+    }
+}

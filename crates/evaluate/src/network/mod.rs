@@ -1,0 +1,126 @@
+//! Which links of a network are at fault? [`dwell_network::localize`], and least squares from the delays of whole paths, against queues of
+//! [`dwell_simulate::network`].
+
+use crate::case::Measurement;
+use crate::experiment::Kind;
+use crate::value::Invalid;
+
+// The networks of a definition.
+mod workload;
+use workload::{Stream, WorkloadEntry};
+// The methods of a definition.
+mod method;
+use method::{Configuration, MethodEntry};
+// A map whose links are measured.
+mod bed;
+// Delays of links from those of paths.
+mod tomography;
+// One run of a network through all methods.
+mod measure;
+
+/// Networks with links at fault, and what names them.
+#[derive(Debug)]
+pub(crate) enum Network {}
+
+impl Kind for Network {
+    type WorkloadEntry = WorkloadEntry;
+    type MethodEntry = MethodEntry;
+    type Stream = Stream;
+    type Configuration = Configuration;
+
+    fn streams(entry: &WorkloadEntry, share: f64) -> Result<Vec<Stream>, Invalid> {
+        Ok(vec![entry.stream(share)?])
+    }
+
+    fn configurations(entry: &MethodEntry, _: f64) -> Result<Vec<Configuration>, Invalid> {
+        entry.configurations()
+    }
+
+    fn run(stream: &Stream, configurations: &[&Configuration], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+        measure::run(stream, configurations, seed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Definition, Size, metrics, run};
+    use std::path::Path;
+
+    const SMALL: &str = r#"
+name = "small"
+title = "t"
+source = "s"
+seeds = 16
+[[network.workloads]]
+name = "slow"
+lattice = [2, 4]
+slower_by = 4
+[[network.workloads]]
+name = "two slow"
+lattice = [2, 4]
+slower_by = 6
+faults = 2
+[[network.workloads]]
+name = "lossy"
+lattice = [2, 4]
+lossy = 0.02
+[[network.workloads]]
+name = "sound"
+lattice = [2, 4]
+[[network.methods]]
+method = "segments"
+intervals = [1, 8]
+[[network.methods]]
+method = "tomography-corners"
+intervals = [8]
+"#;
+
+    fn parse(text: &str) -> Result<Definition, String> {
+        Definition::parse(Path::new("x.toml"), text).map_err(|error| error.to_string())
+    }
+
+    /// In 400 other seeds of each workload, segments named every fault after eight intervals and raised a false alarm in at most 6; corners named at most a third.
+    #[test]
+    fn what_is_at_fault_is_named() {
+        let definition = parse(SMALL).unwrap();
+        let experiment = definition.experiment(Size::Full);
+        let summaries = metrics::summarise(experiment, &run::all(experiment, 16, None).unwrap());
+        let mean = |workload: &str, method: &str, intervals: f64, quantity: &str| {
+            let is_it = |s: &&metrics::Summary| {
+                (s.workload.as_str(), s.method.as_str(), s.parameters["intervals"]) == (workload, method, intervals)
+                    && s.quantity == quantity
+            };
+            summaries.iter().find(is_it).and_then(|s| s.mean)
+        };
+        for workload in ["slow", "two slow", "lossy"] {
+            let [first, alarm] = ["first", "alarm"].map(|quantity| mean(workload, "segments", 8.0, quantity).unwrap());
+            assert!(first > 0.8 && alarm > 0.8, "{workload}: {first} {alarm}");
+            let corners = mean(workload, "tomography-corners", 8.0, "first").unwrap();
+            assert!(corners < first, "{workload}: {corners} {first}");
+        }
+        assert!(mean("slow", "segments", 1.0, "first") < mean("slow", "segments", 8.0, "first"));
+        assert!(mean("sound", "segments", 8.0, "false_alarm").unwrap() < 0.4);
+        assert_eq!(mean("sound", "segments", 8.0, "first"), None, "nothing is to be named");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_by_its_key() {
+        let cases = [
+            ("lattice = [2, 4]", "lattice = [1, 4]", "network.workloads[0].lattice: 1 by 4: expected"),
+            ("lattice = [2, 4]", "lattice = [2, 400]", "network.workloads[0].lattice: 2 by 400: expected"),
+            ("slower_by = 4", "slower_by = -1", "network.workloads[0].slower_by: -1: expected"),
+            ("slower_by = 4", "slower_by = 4\nlossy = 0.1", "network.workloads[0].lossy: beside slower_by"),
+            ("lossy = 0.02", "lossy = 2", "network.workloads[2].lossy: 2: expected"),
+            ("faults = 2", "faults = 3", "network.workloads[1].faults: 3: expected"),
+            ("slower_by = 6\n", "", "network.workloads[1].faults: 2: of what?"),
+            ("intervals = [1, 8]", "intervals = []", "network.methods[0].intervals: empty"),
+            ("intervals = [1, 8]", "intervals = [0]", "network.methods[0].intervals: 0: expected"),
+        ];
+        for (from, to, words) in cases {
+            let text = SMALL.replacen(from, to, 1);
+            assert_ne!(text, SMALL, "{from}");
+            let error = parse(&text).unwrap_err();
+            assert!(error.contains(words), "{to}: {error}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+use super::bed::Bed;
+use crate::grid::Named;
+use crate::value::Invalid;
+use dwell_network::Topology;
+use dwell_simulate::network::{Harm, Settings};
+use dwell_types::Nanos;
+use serde::Deserialize;
+
+/// One entry of `[[network.workloads]]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WorkloadEntry {
+    name: String,
+    /// Rows and columns of routers, each linked with its neighbours.
+    lattice: [u32; 2],
+    /// A link at fault is slower by so many standard deviations of its own interval means.
+    slower_by: Option<f64>,
+    /// Or it loses this share of its packets besides.
+    lossy: Option<f64>,
+    /// Links at fault at once, on one path; by default one, if a fault is said.
+    faults: Option<usize>,
+    /// The share of intervals with any false alarm that is asked for.
+    #[serde(default = "usual_rate")]
+    false_alarms: f64,
+}
+
+fn usual_rate() -> f64 {
+    0.01
+}
+
+/// A network, and what happens to some of its links.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    name: String,
+    pub(super) bed: Bed,
+    pub(super) fault: Option<Wrong>,
+    /// Links at fault.
+    pub(super) faults: usize,
+    pub(super) false_alarms: f64,
+}
+
+/// What is wrong with a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Wrong {
+    /// It is slower by so many standard deviations of its interval means.
+    Slow(f64),
+    /// It loses this share besides.
+    Lossy(f64),
+}
+
+impl Wrong {
+    /// The same of a link with such a deviation in ns.
+    pub(super) fn harm(self, deviation: f64) -> Harm {
+        match self {
+            Self::Slow(times) => Harm::Slow(Nanos::new((times * deviation) as i64)),
+            Self::Lossy(share) => Harm::Lossy(share),
+        }
+    }
+}
+
+impl WorkloadEntry {
+    /// Intervals have `share` of their full length.
+    pub(super) fn stream(&self, share: f64) -> Result<Stream, Invalid> {
+        let [rows, columns] = self.lattice;
+        if rows < 2 || columns < 2 || rows.saturating_mul(columns) > 100 {
+            let problem = format!("{rows} by {columns}: expected at least 2 by 2, and at most 100 routers");
+            return Err(Invalid::new("lattice", problem));
+        }
+        let fault = self.fault()?;
+        let faults = self.faults.unwrap_or(usize::from(fault.is_some()));
+        if !(usize::from(fault.is_some())..=2).contains(&faults) {
+            return Err(Invalid::new("faults", format!("{faults}: expected 1 or 2")));
+        }
+        if fault.is_none() && faults > 0 {
+            return Err(Invalid::new("faults", format!("{faults}: of what? expected slower_by or lossy")));
+        }
+        if !(self.false_alarms > 0.0 && self.false_alarms < 1.0) {
+            let problem = format!("{}: expected above 0 and below 1", self.false_alarms);
+            return Err(Invalid::new("false_alarms", problem));
+        }
+        let topology = Topology::read(&lattice(rows, columns)).map_err(|error| Invalid::new("lattice", error))?;
+        let settings = |links| {
+            let full = Settings::backbone(links);
+            Settings { interval: Nanos::new((full.interval.get() as f64 * share) as i64), ..full }
+        };
+        let bed = Bed::new(&topology, settings).map_err(|problem| Invalid::new("lattice", problem))?;
+        Ok(Stream { name: self.name.clone(), bed, fault, faults, false_alarms: self.false_alarms })
+    }
+
+    fn fault(&self) -> Result<Option<Wrong>, Invalid> {
+        match (self.slower_by, self.lossy) {
+            (Some(_), Some(_)) => Err(Invalid::new("lossy", "beside slower_by: expected one of them")),
+            (Some(times), None) if !(times > 0.0 && times.is_finite()) => {
+                Err(Invalid::new("slower_by", format!("{times}: expected above 0")))
+            }
+            (None, Some(share)) if !(share > 0.0 && share <= 1.0) => {
+                Err(Invalid::new("lossy", format!("{share}: expected above 0 and up to 1")))
+            }
+            (slow, lossy) => Ok(slow.map(Wrong::Slow).or(lossy.map(Wrong::Lossy))),
+        }
+    }
+}
+
+/// A map in the form of Rocketfuel's: every router of a row or column is linked with the next, both ways.
+fn lattice(rows: u32, columns: u32) -> String {
+    let name = |row: u32, column: u32| format!("{row:02}-{column:02}");
+    let mut text = String::new();
+    for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
+        let right = (column + 1 < columns).then(|| name(row, column + 1));
+        let below = (row + 1 < rows).then(|| name(row + 1, column));
+        for other in right.into_iter().chain(below) {
+            let this = name(row, column);
+            text += &format!("{this} {other} 1\n{other} {this} 1\n");
+        }
+    }
+    text
+}
+
+impl Named for Stream {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
