@@ -64,6 +64,7 @@ threshold_ms = 0.4
 method = "space-saving"
 snapshots = [8]
 counters = [24]
+memory_bytes = [2000]
 [[queue.methods]]
 method = "interpolated"
 snapshots = [8]
@@ -97,6 +98,8 @@ method = "exact"
         assert!(few[0] < 0.95 && few[1] > 0.99, "{few:?}");
         assert!(budget[0] > 0.99 && budget[1] > 0.95, "{budget:?}");
         assert!(mean("memory_bytes=2000", "state_bytes") <= 2000.0);
+        // In 2,000 bytes the budget chooses 8 snapshots of space-saving.
+        assert_eq!(budget, ["precision", "recall"].map(|quantity| mean("memory_bytes=2000 snapshots=8", quantity)));
         // A buffer of 4 MB lasts for 3.2 ms; two bursts may meet, and a small flow may take a hundredth.
         assert!((3.1e6..3.2e6).contains(&mean("", "longest_delay_ns")), "{}", mean("", "longest_delay_ns"));
         assert!((2.0..5.0).contains(&mean("", "culprits_in_queue")), "{}", mean("", "culprits_in_queue"));
@@ -111,8 +114,9 @@ method = "exact"
             ("packets = 60_000", "packets = 9\npreset = \"incast\"", "queue.workloads[0].buffer_bytes: not beside"),
             ("threshold_ms = 0.4", "share = 2", "queue.methods[0].method: "),
             ("counters = [4, 32]", "counters = [6]", "queue.methods[1].counters: 6: expected a multiple of 4"),
-            ("counters = [4, 32]", "memory_bytes = [9]", "queue.methods[1].memory_bytes: not a parameter"),
-            ("memory_bytes = [2000]", "", "queue.methods[2].method: expected snapshots and counters"),
+            ("counters = [4, 32]", "memory_bytes = [9]", "queue.methods[1].method: 0 counters"),
+            ("memory_bytes = [2000]", "", "queue.methods[2].method: expected snapshots with counters"),
+            ("method = \"exact\"", "method = \"exact\"\nmemory_bytes = [9]", "queue.methods[3].memory_bytes: not a"),
             ("memory_bytes = [2000]", "memory_bytes = [9]", "queue.methods[2].method: "),
         ];
         for (from, to, words) in cases {
