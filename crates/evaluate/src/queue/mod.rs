@@ -64,7 +64,7 @@ threshold_ms = 0.4
 method = "space-saving"
 snapshots = [8]
 counters = [24]
-memory_bytes = [2000]
+memory_bytes = [1999]
 [[queue.methods]]
 method = "interpolated"
 snapshots = [8]
@@ -98,8 +98,9 @@ method = "exact"
         assert!(few[0] < 0.95 && few[1] > 0.99, "{few:?}");
         assert!(budget[0] > 0.99 && budget[1] > 0.95, "{budget:?}");
         assert!(mean("memory_bytes=2000", "state_bytes") <= 2000.0);
-        // In 2,000 bytes the budget chooses 8 snapshots of space-saving.
-        assert_eq!(budget, ["precision", "recall"].map(|quantity| mean("memory_bytes=2000 snapshots=8", quantity)));
+        // Entries that fill the bytes, to less than one in each of 8 snapshots.
+        let within = |quantity| mean("memory_bytes=1999 snapshots=8", quantity);
+        assert!(within("precision") > 0.99 && (1999.0 - 96.0..=1999.0).contains(&within("state_bytes")));
         // A buffer of 4 MB lasts for 3.2 ms; two bursts may meet, and a small flow may take a hundredth.
         assert!((3.1e6..3.2e6).contains(&mean("", "longest_delay_ns")), "{}", mean("", "longest_delay_ns"));
         assert!((2.0..5.0).contains(&mean("", "culprits_in_queue")), "{}", mean("", "culprits_in_queue"));
