@@ -162,6 +162,22 @@ fn the_background_has_its_rate() {
     assert!(flows.len() > 1_000, "{}", flows.len());
 }
 
+/// Of 100 places with *s* = .5 the first sends a tenth, √(1/100), and a flow of it that does not end has that share: within six standard errors. Of equal ones it has a hundredth.
+#[test]
+fn a_background_may_be_unequal() {
+    let largest = |skew: f64| {
+        let base = Settings::conquest_data_center();
+        let background = Background { flows: 100, skew, flow_packets: (1 << 20, 1.0), ..base.background.clone() };
+        let seen = passages(&Settings { background, bursts: None, ..base }.with_packets(100_000));
+        let mut flows: BTreeMap<FlowId, u64> = BTreeMap::new();
+        seen.iter().for_each(|passage| *flows.entry(passage.departure.flow).or_default() += 1);
+        flows.values().copied().max().unwrap_or(0) as f64 / seen.len() as f64
+    };
+    let error = (0.1f64 * 0.9 / 1e5).sqrt();
+    assert!((largest(0.5) - 0.1).abs() < 6.0 * error, "{}", largest(0.5));
+    assert!(largest(0.0) < 0.013, "{}", largest(0.0));
+}
+
 #[test]
 fn a_seed_is_a_stream() {
     let settings = Settings::incast().with_packets(5_000);
@@ -185,6 +201,7 @@ fn what_cannot_be_is_refused() {
         (Settings { discipline: Discipline::RoundRobin { quantum: 0 }, ..base() }, SettingsError::Quantum(0)),
         (background(Background { rate: 1e14, ..small.clone() }), SettingsError::Rate(1e14)),
         (background(Background { flows: 0, ..small.clone() }), SettingsError::Flows(0)),
+        (background(Background { skew: 1.0, ..small.clone() }), SettingsError::Skew(1.0)),
         (background(Background { flow_packets: (0, 1.0), ..small.clone() }), SettingsError::Sizes),
         (background(Background { packet_bytes: 0..=9, ..small.clone() }), SettingsError::PacketBytes(0)),
         (background(Background { packet_bytes: RangeInclusive::new(9, 8), ..small }), SettingsError::Sizes),

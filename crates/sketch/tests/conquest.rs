@@ -385,7 +385,7 @@ fn a_kilobyte_of_space_saving_is_nearly_right() {
 
 #[test]
 fn a_budget_is_used_and_kept() {
-    for bytes in [800, 2_000, 4_095, 4_096, 1 << 20] {
+    for bytes in [800, 2_000, 16_383, 16_384, 32_767, 32_768, 1 << 20] {
         let params = Params::budget(bytes, SPAN, 1).unwrap();
         assert!(params.longest() >= SPAN && params.longest().get() < SPAN.get() + 16);
         let state = Conquest::new(&params).unwrap().state_bytes();

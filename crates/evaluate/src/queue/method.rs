@@ -14,7 +14,7 @@ pub(crate) struct MethodEntry {
     snapshots: Option<Vec<u32>>,
     /// Counters of a snapshot, in four rows; or its entries.
     counters: Option<Vec<u32>>,
-    /// Bytes of everything, of which the number of snapshots and counters follows.
+    /// Bytes of everything, of which the counters follow where they are not given, and for `budget` the snapshots.
     memory_bytes: Option<Vec<usize>>,
 }
 
@@ -50,6 +50,8 @@ pub(crate) struct Configuration {
 enum Size {
     /// Snapshots, and counters of each.
     Snapshots(u32, u32),
+    /// Snapshots, and bytes of everything.
+    Within(u32, usize),
     Bytes(usize),
     Unbounded,
 }
@@ -60,7 +62,7 @@ impl MethodEntry {
         let given = [
             ("snapshots", self.snapshots.is_some(), is_sized),
             ("counters", self.counters.is_some(), is_sized),
-            ("memory_bytes", self.memory_bytes.is_some(), self.method == MethodName::Budget),
+            ("memory_bytes", self.memory_bytes.is_some(), self.method != MethodName::Exact),
         ];
         if let Some((key, ..)) = given.into_iter().find(|&(_, is_given, is_known)| is_given && !is_known) {
             return Err(Invalid::new(key, "not a parameter of this method"));
@@ -70,15 +72,19 @@ impl MethodEntry {
         {
             return Err(Invalid::new("counters", format!("{odd}: expected a multiple of 4, for four rows")));
         }
-        let snapshots = self.snapshots.iter().flatten();
-        let pairs = snapshots.flat_map(|&h| self.counters.iter().flatten().map(move |&counters| (h, counters)));
-        let bytes = self.memory_bytes.iter().flatten().map(|&bytes| Size::Bytes(bytes));
+        let snapshots = || self.snapshots.iter().flatten().copied();
+        let counters = || self.counters.iter().flatten().copied();
+        let bytes = || self.memory_bytes.iter().flatten().copied();
         let sizes: Vec<Size> = match self.method {
             MethodName::Exact => vec![Size::Unbounded],
-            _ => pairs.map(|(snapshots, counters)| Size::Snapshots(snapshots, counters)).chain(bytes).collect(),
+            MethodName::Budget => bytes().map(Size::Bytes).collect(),
+            _ => {
+                let counted = snapshots().flat_map(|h| counters().map(move |counters| Size::Snapshots(h, counters)));
+                counted.chain(snapshots().flat_map(|h| bytes().map(move |bytes| Size::Within(h, bytes)))).collect()
+            }
         };
         if sizes.is_empty() {
-            return Err(Invalid::new("method", "expected snapshots and counters, or memory_bytes, with a number each"));
+            return Err(Invalid::new("method", "expected snapshots with counters or memory_bytes, with a number each"));
         }
         Ok(sizes.into_iter().map(|size| Configuration { method: self.method, size }).collect())
     }
@@ -103,6 +109,9 @@ impl Configured for Configuration {
             Size::Snapshots(snapshots, counters) => {
                 BTreeMap::from([("snapshots".to_owned(), snapshots.into()), ("counters".to_owned(), counters.into())])
             }
+            Size::Within(snapshots, bytes) => {
+                BTreeMap::from([("snapshots".to_owned(), snapshots.into()), ("memory_bytes".to_owned(), bytes as f64)])
+            }
             Size::Bytes(bytes) => BTreeMap::from([("memory_bytes".to_owned(), bytes as f64)]),
             Size::Unbounded => BTreeMap::new(),
         }
@@ -115,13 +124,22 @@ impl Configuration {
         let params = match self.size {
             Size::Unbounded => return Ok(None),
             Size::Bytes(bytes) => Params::budget(bytes, stream.span, seed).map_err(|error| error.to_string())?,
-            Size::Snapshots(snapshots, counters) => {
-                let params = Params::new(snapshots, stream.span, counters / ROWS, seed);
-                Params { counter: self.counter(counters), rule: self.rule(), ..params }
+            Size::Snapshots(snapshots, counters) => self.params(stream, seed, snapshots, counters),
+            Size::Within(snapshots, bytes) => {
+                let step = if self.method == MethodName::SpaceSaving { 1 } else { ROWS };
+                let [none, one] =
+                    [0, step].map(|counters| Conquest::bytes(&self.params(stream, seed, snapshots, counters)));
+                let steps = bytes.saturating_sub(none) / (one - none);
+                self.params(stream, seed, snapshots, steps as u32 * step)
             }
         };
         let params = Params { culprit: stream.culprit, ..params };
         Conquest::new(&params).map(Some).map_err(|error| error.to_string())
+    }
+
+    fn params(&self, stream: &Stream, seed: u64, snapshots: u32, counters: u32) -> Params {
+        let params = Params::new(snapshots, stream.span, 1, seed);
+        Params { counter: self.counter(counters), rule: self.rule(), ..params }
     }
 
     fn counter(&self, counters: u32) -> Counter {

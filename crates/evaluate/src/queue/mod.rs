@@ -64,6 +64,7 @@ threshold_ms = 0.4
 method = "space-saving"
 snapshots = [8]
 counters = [24]
+memory_bytes = [1999]
 [[queue.methods]]
 method = "interpolated"
 snapshots = [8]
@@ -97,6 +98,9 @@ method = "exact"
         assert!(few[0] < 0.95 && few[1] > 0.99, "{few:?}");
         assert!(budget[0] > 0.99 && budget[1] > 0.95, "{budget:?}");
         assert!(mean("memory_bytes=2000", "state_bytes") <= 2000.0);
+        // Entries that fill the bytes, to less than one in each of 8 snapshots.
+        let within = |quantity| mean("memory_bytes=1999 snapshots=8", quantity);
+        assert!(within("precision") > 0.99 && (1999.0 - 96.0..=1999.0).contains(&within("state_bytes")));
         // A buffer of 4 MB lasts for 3.2 ms; two bursts may meet, and a small flow may take a hundredth.
         assert!((3.1e6..3.2e6).contains(&mean("", "longest_delay_ns")), "{}", mean("", "longest_delay_ns"));
         assert!((2.0..5.0).contains(&mean("", "culprits_in_queue")), "{}", mean("", "culprits_in_queue"));
@@ -111,8 +115,9 @@ method = "exact"
             ("packets = 60_000", "packets = 9\npreset = \"incast\"", "queue.workloads[0].buffer_bytes: not beside"),
             ("threshold_ms = 0.4", "share = 2", "queue.methods[0].method: "),
             ("counters = [4, 32]", "counters = [6]", "queue.methods[1].counters: 6: expected a multiple of 4"),
-            ("counters = [4, 32]", "memory_bytes = [9]", "queue.methods[1].memory_bytes: not a parameter"),
-            ("memory_bytes = [2000]", "", "queue.methods[2].method: expected snapshots and counters"),
+            ("counters = [4, 32]", "memory_bytes = [9]", "queue.methods[1].method: 0 counters"),
+            ("memory_bytes = [2000]", "", "queue.methods[2].method: expected snapshots with counters"),
+            ("method = \"exact\"", "method = \"exact\"\nmemory_bytes = [9]", "queue.methods[3].memory_bytes: not a"),
             ("memory_bytes = [2000]", "memory_bytes = [9]", "queue.methods[2].method: "),
         ];
         for (from, to, words) in cases {

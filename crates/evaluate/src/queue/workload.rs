@@ -43,6 +43,9 @@ enum Preset {
 struct BackgroundEntry {
     /// Flows at a time.
     flows: u32,
+    /// How unequal they are, from 0 to below 1.
+    #[serde(default)]
+    skew: f64,
     /// Least number of packets of a flow, and the index of their Pareto distribution.
     flow_packets: (u32, f64),
     /// Least and largest length of a packet.
@@ -136,7 +139,13 @@ impl WorkloadEntry {
 impl BackgroundEntry {
     fn with_rate(self, rate: f64) -> Background {
         let (least, most) = self.packet_bytes;
-        Background { rate, flows: self.flows, flow_packets: self.flow_packets, packet_bytes: least..=most }
+        Background {
+            rate,
+            flows: self.flows,
+            skew: self.skew,
+            flow_packets: self.flow_packets,
+            packet_bytes: least..=most,
+        }
     }
 }
 

@@ -109,7 +109,7 @@ impl Arrivals {
             background,
             chance,
         };
-        all.active = (0..all.background.flows).map(|_| all.begin_small()).collect();
+        all.active = (0..all.background.flows).map(|place| all.begin_small(place)).collect();
         all.await_burst(0.0);
         Ok(all)
     }
@@ -119,11 +119,13 @@ impl Arrivals {
         self.begun
     }
 
-    fn begin_small(&mut self) -> SmallFlow {
+    fn begin_small(&mut self, place: u32) -> SmallFlow {
         const MOST: f64 = (1u32 << 31) as f64;
         let (least, shape) = self.background.flow_packets;
-        let packets = (f64::from(least) * libm::exp(self.chance.exponential() / shape)).min(MOST);
-        SmallFlow { id: FlowId(hash::word(self.ids, self.id())), packets_left: packets as u32 }
+        let equal = f64::from(least) * libm::exp(self.chance.exponential() / shape);
+        let packets =
+            if self.background.skew == 0.0 { equal } else { (equal * self.background.weight(place)).max(1.0) };
+        SmallFlow { id: FlowId(hash::word(self.ids, self.id())), packets_left: packets.min(MOST) as u32 }
     }
 
     fn await_burst(&mut self, from: f64) {
@@ -148,10 +150,13 @@ impl Arrivals {
         self.next[0] += self.chance.exponential() * self.gap;
         let (least, most) = (*self.background.packet_bytes.start(), *self.background.packet_bytes.end());
         let bytes = least + self.chance.below(most - least + 1);
-        let number = self.chance.below(self.background.flows) as usize;
-        let SmallFlow { id, packets_left } = self.active[number];
-        self.active[number] =
-            if packets_left > 1 { SmallFlow { id, packets_left: packets_left - 1 } } else { self.begin_small() };
+        let place = match self.background.skew {
+            0.0 => self.chance.below(self.background.flows),
+            _ => self.background.place(self.chance.unit()),
+        };
+        let SmallFlow { id, packets_left } = self.active[place as usize];
+        self.active[place as usize] =
+            if packets_left > 1 { SmallFlow { id, packets_left: packets_left - 1 } } else { self.begin_small(place) };
         Arrival { number: 0, at, flow: id, bytes, is_burst: false }
     }
 

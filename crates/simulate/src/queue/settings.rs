@@ -27,9 +27,11 @@ pub struct Settings {
 pub struct Background {
     /// Bits per second.
     pub rate: f64,
-    /// Flows that send at any time, each as often; when one has ended another begins.
+    /// Flows that send at any time; when one has ended another begins in its place.
     pub flows: u32,
-    /// Packets of a flow, at least this many; Pareto, with the index beside it.
+    /// How unequal they are, *s* in `0..1`: the *k*-th place sends about *k*⁻ˢ as much as the first, and its flows are as much larger. Equal with zero.
+    pub skew: f64,
+    /// Packets of a flow, at least this many; Pareto, with the index beside it. Of unequal flows on average.
     pub flow_packets: (u32, f64),
     /// Each length equally likely.
     pub packet_bytes: RangeInclusive<u32>,
@@ -59,6 +61,8 @@ pub enum SettingsError {
     Rate(f64),
     /// At least one flow sends in the background, and at most 2²⁴ do.
     Flows(u32),
+    /// Flows are unequal by 0 to below 1.
+    Skew(f64),
     /// Flows have at least one packet, or bursts one byte, and a tail index above zero; the largest burst is not below the least.
     Sizes,
     /// Packets have from 1 to 2¹⁶ − 1 bytes.
@@ -76,6 +80,7 @@ impl fmt::Display for SettingsError {
         match self {
             Self::Rate(rate) => write!(f, "{rate} bits per second: expected above 0 and up to 1e13"),
             Self::Flows(flows) => write!(f, "{flows} flows at a time: expected from 1 to 16777216"),
+            Self::Skew(skew) => write!(f, "flows unequal by {skew}: expected from 0 to below 1"),
             Self::Sizes => f.write_str("sizes of flows: expected least ≥ 1, largest ≥ least and an index above 0"),
             Self::PacketBytes(bytes) => write!(f, "packets of {bytes} bytes: expected from 1 to 65535"),
             Self::Every(every) => write!(f, "a burst every {every}: expected at least 1 ns"),
@@ -100,7 +105,7 @@ impl Settings {
             rate: 10e9,
             buffer_bytes: None,
             discipline: Discipline::Fifo,
-            background: Background { rate: 5e8, flows: 60, flow_packets: (2, 1.2), packet_bytes: 64..=512 },
+            background: Background { rate: 5e8, flows: 60, skew: 0.0, flow_packets: (2, 1.2), packet_bytes: 64..=512 },
             bursts: Some(Bursts {
                 every: Nanos::new(20_000_000),
                 senders: 3,
@@ -157,11 +162,29 @@ impl Background {
         if !(1..=1 << 24).contains(&self.flows) {
             return Err(SettingsError::Flows(self.flows));
         }
+        if !(0.0..1.0).contains(&self.skew) {
+            return Err(SettingsError::Skew(self.skew));
+        }
         let (least, shape) = self.flow_packets;
         check_sizes(least.into(), f64::INFINITY, shape)?;
         check_bytes(*self.packet_bytes.start())?;
         check_bytes(*self.packet_bytes.end())?;
         if self.packet_bytes.is_empty() { Err(SettingsError::Sizes) } else { Ok(()) }
+    }
+}
+
+impl Background {
+    /// The place whose share of the packets a number in `0..1` falls into.
+    pub(super) fn place(&self, unit: f64) -> u32 {
+        let place = f64::from(self.flows) * libm::pow(unit, 1.0 / (1.0 - self.skew));
+        (place as u32).min(self.flows - 1)
+    }
+
+    /// How often a place sends, where one is the mean of all.
+    pub(super) fn weight(&self, place: u32) -> f64 {
+        let flows = f64::from(self.flows);
+        let up_to = |place: f64| libm::pow(place / flows, 1.0 - self.skew);
+        flows * (up_to(f64::from(place) + 1.0) - up_to(f64::from(place)))
     }
 }
 

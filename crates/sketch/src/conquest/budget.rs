@@ -1,18 +1,20 @@
 use super::{Conquest, ConquestError, Counter, Culprit, Params};
 use dwell_types::Nanos;
 
-/// From here on Count-Min has columns enough, and costs a fraction of the time.
-const MANY_BYTES: usize = 4 << 10;
+/// From here on 16 snapshots have entries enough for an incast: 80.
+const SOME_BYTES: usize = 16 << 10;
+/// From here on Count-Min has columns enough, and takes a twentieth of the instructions: space-saving looks at all entries.
+const MANY_BYTES: usize = 32 << 10;
 const ROWS: u32 = 4;
 /// Fewer entries miss culprits where several share the queue.
 const LEAST_ENTRIES: usize = 4;
 
 impl Params {
-    /// The best sketch in so many bytes for a queue in which no packet waits longer than `longest`: below 4 KiB 8 snapshots of space-saving, from there on 16
-    /// of Count-Min with conservative update.
+    /// The best sketch in so many bytes for a queue in which no packet waits longer than `longest`: 8 snapshots of space-saving, from 16 KiB on 16 of them, and from 32 KiB
+    /// on 16 of Count-Min with conservative update (`docs/papers/conquest.md`, memory).
     pub fn budget(bytes: usize, longest: Nanos, seed: u64) -> Result<Self, ConquestError> {
         let has_many = bytes >= MANY_BYTES;
-        let snapshots: u32 = if has_many { 16 } else { 8 };
+        let snapshots: u32 = if bytes >= SOME_BYTES { 16 } else { 8 };
         let fixed = Conquest::fixed_bytes(1) + snapshots as usize * size_of::<u64>();
         let index = if has_many {
             Counter::CountMin { rows: ROWS, columns: 1, is_conservative: true }

@@ -2,6 +2,8 @@
 
 use super::{Counter, Params};
 use dwell_types::{FlowId, hash};
+use std::array;
+use std::ops::Range;
 
 /// Where every counter looks for flows: the same in all snapshots and groups.
 #[derive(Clone, Debug)]
@@ -77,12 +79,30 @@ pub(super) struct Turn {
     pub(super) len: usize,
 }
 
+/// The sizes of a flow in the first snapshot of a turn, and in all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Read {
+    pub(super) first: u32,
+    pub(super) all: u64,
+}
+
 impl Turn {
-    /// Whether a snapshot is one of them, of so many in all.
+    /// From the first to the end of so many snapshots, and around it.
     #[inline]
-    pub(super) const fn holds(self, snapshot: usize, snapshots: usize) -> bool {
-        let ahead = if snapshot >= self.first { 0 } else { snapshots };
-        snapshot + ahead - self.first < self.len
+    fn ranges(self, snapshots: usize) -> (Range<usize>, Range<usize>) {
+        let end = self.first + self.len;
+        if end <= snapshots { (self.first..end, 0..0) } else { (self.first..snapshots, 0..end - snapshots) }
+    }
+
+    /// The first snapshot and the length of the one range that is a turn, or that a turn around the end leaves out; all ones if it is left out.
+    #[inline]
+    const fn mask(self, snapshots: usize) -> (u32, u32, u32) {
+        let end = self.first + self.len;
+        if end <= snapshots {
+            (self.first as u32, self.len as u32, 0)
+        } else {
+            ((end - snapshots) as u32, (snapshots - self.len) as u32, u32::MAX)
+        }
     }
 }
 
@@ -97,7 +117,7 @@ pub(super) struct Flow {
 }
 
 /// Lanes that are read together.
-const LANES: usize = 8;
+const LANES: usize = 4;
 
 impl Counters {
     pub(super) const COUNTER_BYTES: usize = size_of::<u32>();
@@ -141,19 +161,24 @@ impl Counters {
         }
     }
 
-    /// The size of a flow in some snapshots together.
+    /// The size of a flow in some snapshots.
     #[inline]
-    pub(super) fn sum(&self, turn: Turn, place: &Place) -> u64 {
+    pub(super) fn read(&self, turn: Turn, place: &Place) -> Read {
         match self {
             Self::CountMin { rows, counts, snapshots, .. } => {
-                sum_of_least(counts, &place.rows[..*rows], *snapshots, turn)
+                let rows = &place.rows[..*rows];
+                match *rows {
+                    [a, b, c, d] => read_four(counts, [a, b, c, d], *snapshots, turn),
+                    _ => read_rows(counts, rows, *snapshots, turn),
+                }
             }
-            Self::SpaceSaving { flows, entries } => flows
-                .chunks_exact(*entries)
-                .enumerate()
-                .filter(|&(snapshot, _)| turn.holds(snapshot, flows.len() / entries))
-                .map(|(_, flows)| u64::from(kept(flows, place.key)))
-                .sum(),
+            Self::SpaceSaving { flows, entries } => {
+                let kept = |range: Range<usize>| kept(&flows[range.start * entries..range.end * entries], place.key);
+                let (mut to_end, around) = turn.ranges(flows.len() / entries);
+                let first = kept(turn.first..turn.first + 1);
+                to_end.start += 1;
+                Read { first: first as u32, all: first + kept(to_end) + kept(around) }
+            }
         }
     }
 
@@ -163,7 +188,8 @@ impl Counters {
         match self {
             Self::CountMin { rows, counts, .. } => least_of(counts, &place.rows[..*rows], snapshot),
             Self::SpaceSaving { flows, entries } => {
-                kept(&flows[snapshot * entries..(snapshot + 1) * entries], place.key)
+                // The counts of one snapshot fit.
+                kept(&flows[snapshot * entries..(snapshot + 1) * entries], place.key) as u32
             }
         }
     }
@@ -180,25 +206,18 @@ impl Counters {
         }
     }
 
-    /// Empties all snapshots.
-    pub(super) fn clear_all(&mut self) {
-        match self {
-            Self::CountMin { counts, .. } => counts.fill(0),
-            Self::SpaceSaving { flows, .. } => flows.fill(Flow::default()),
-        }
-    }
-
     /// Columns, or entries: what one packet empties one of.
-    pub(super) fn indices(&self) -> usize {
+    pub(super) fn indices(&self) -> u32 {
+        // There are at most 2³¹ counters.
         match self {
-            Self::CountMin { rows, counts, snapshots, .. } => counts.len() / (rows * snapshots),
-            Self::SpaceSaving { entries, .. } => *entries,
+            Self::CountMin { rows, counts, snapshots, .. } => (counts.len() / (rows * snapshots)) as u32,
+            Self::SpaceSaving { entries, .. } => *entries as u32,
         }
     }
 
     /// Empties one index of a snapshot, in all rows.
     pub(super) fn clear_index(&mut self, snapshot: usize, index: usize) {
-        let indices = self.indices();
+        let indices = self.indices() as usize;
         match self {
             Self::CountMin { counts, snapshots, .. } => {
                 let row = indices * *snapshots;
@@ -216,29 +235,34 @@ impl Counters {
     }
 }
 
-/// The least of the rows in each snapshot of a turn, summed up. Lanes that nobody asked for are read, too: that is cheaper than to stop in between.
+/// The sizes of a flow by four rows. Snapshots are read in whole blocks, also those that nobody asked for: that is cheaper than to stop in between.
 #[inline]
-fn sum_of_least(counts: &[u32], rows: &[u32], snapshots: usize, turn: Turn) -> u64 {
-    let mut sum = 0;
-    let whole = snapshots - snapshots % LANES;
-    for first in (0..whole).step_by(LANES) {
-        let mut least = [u32::MAX; LANES];
-        for &row in rows {
-            let lanes = &counts[row as usize + first..][..LANES];
-            for lane in 0..LANES {
-                least[lane] = least[lane].min(lanes[lane]);
-            }
-        }
-        for (lane, &count) in least.iter().enumerate() {
-            sum += if turn.holds(first + lane, snapshots) { u64::from(count) } else { 0 };
-        }
-    }
-    for snapshot in whole..snapshots {
-        if turn.holds(snapshot, snapshots) {
-            sum += u64::from(least_of(counts, rows, snapshot));
+fn read_four(counts: &[u32], rows: [u32; 4], snapshots: usize, turn: Turn) -> Read {
+    let [a, b, c, d] = rows.map(|row| &counts[row as usize..][..snapshots]);
+    let blocks = [a, b, c, d].map(|row| row.as_chunks::<LANES>().0);
+    let (first, len, outside) = turn.mask(snapshots);
+    let mut places: [u32; LANES] = array::from_fn(|lane| (lane as u32).wrapping_sub(first));
+    let mut sums = [0; LANES];
+    for (((a, b), c), d) in blocks[0].iter().zip(blocks[1]).zip(blocks[2]).zip(blocks[3]) {
+        for lane in 0..LANES {
+            let least = a[lane].min(b[lane]).min(c[lane]).min(d[lane]);
+            let is_inside = u32::from(places[lane] < len).wrapping_neg();
+            sums[lane] += u64::from(least & (is_inside ^ outside));
+            places[lane] = places[lane].wrapping_add(LANES as u32);
         }
     }
-    sum
+    let least = |at: usize| a[at].min(b[at]).min(c[at]).min(d[at]);
+    let (to_end, around) = turn.ranges(snapshots);
+    let rest = snapshots - snapshots % LANES..snapshots;
+    let rest = rest.filter(|at| to_end.contains(at) || around.contains(at)).map(|at| u64::from(least(at)));
+    Read { first: least(turn.first), all: sums.iter().sum::<u64>() + rest.sum::<u64>() }
+}
+
+/// The sizes of a flow by any number of rows.
+fn read_rows(counts: &[u32], rows: &[u32], snapshots: usize, turn: Turn) -> Read {
+    let (to_end, around) = turn.ranges(snapshots);
+    let all = to_end.chain(around).map(|snapshot| u64::from(least_of(counts, rows, snapshot))).sum();
+    Read { first: least_of(counts, rows, turn.first), all }
 }
 
 /// The least of the rows in a snapshot.
@@ -249,8 +273,8 @@ fn least_of(counts: &[u32], rows: &[u32], snapshot: usize) -> u32 {
 
 /// What certainly belongs to a flow.
 #[inline]
-fn kept(flows: &[Flow], key: u32) -> u32 {
-    flows.iter().map(|flow| if flow.key == key { flow.count - flow.error } else { 0 }).sum()
+fn kept(flows: &[Flow], key: u32) -> u64 {
+    flows.iter().map(|flow| if flow.key == key { u64::from(flow.count - flow.error) } else { 0 }).sum()
 }
 
 /// Adds to a flow that is kept; another one takes the place of the smallest, and its count with it.
@@ -295,7 +319,7 @@ mod tests {
             counters.add(snapshot as usize, &hashes.place(FlowId(flow)), size);
             truth[flow as usize] += u64::from(size) * u64::from((2..10).contains(&snapshot));
         }
-        let estimate = |flow: usize| counters.sum(Turn { first: 2, len: 8 }, &hashes.place(FlowId(flow as u64)));
+        let estimate = |flow: usize| counters.read(Turn { first: 2, len: 8 }, &hashes.place(FlowId(flow as u64))).all;
         truth.iter().enumerate().map(|(flow, &truth)| (truth, estimate(flow))).collect()
     }
 
@@ -311,6 +335,27 @@ mod tests {
         assert!(kept[39].1 * 100 > kept[39].0 * 99, "{:?}", kept[39]);
     }
 
+    /// Any turn of any number of snapshots, in blocks and beside them, within the end and around it.
+    #[test]
+    fn a_turn_is_the_sum_of_its_snapshots() {
+        for (rows, snapshots) in (3..=5).flat_map(|rows| (2..=19).map(move |snapshots| (rows, snapshots))) {
+            let counter = Counter::CountMin { rows, columns: 3, is_conservative: false };
+            let params = Params { snapshots, ..params(counter) };
+            let (hashes, mut counters) = (Hashes::new(&params), Counters::new(counter, snapshots));
+            for i in 0..500u64 {
+                let random = hash::finish(i);
+                let place = hashes.place(FlowId(random % 7));
+                counters.add((random >> 32) as usize % snapshots as usize, &place, (random >> 40) as u32);
+            }
+            let (place, snapshots) = (hashes.place(FlowId(3)), snapshots as usize);
+            for (first, len) in (0..snapshots).flat_map(|first| (1..=snapshots).map(move |len| (first, len))) {
+                let single = |at| u64::from(counters.get(at % snapshots, &place));
+                let expected = Read { first: single(first) as u32, all: (first..first + len).map(single).sum() };
+                assert_eq!(counters.read(Turn { first, len }, &place), expected);
+            }
+        }
+    }
+
     #[test]
     fn a_snapshot_is_emptied_at_once_or_index_by_index_and_alone() {
         for counter in counters() {
@@ -318,7 +363,7 @@ mod tests {
             let (hashes, mut counters) = (Hashes::new(&params), Counters::new(counter, params.snapshots));
             let places: Vec<Place> = (0..20).map(|flow| hashes.place(FlowId(flow))).collect();
             let sum = |counters: &Counters, first: usize, len: usize| -> u64 {
-                let all: u64 = places.iter().map(|place| counters.sum(Turn { first, len }, place)).sum();
+                let all: u64 = places.iter().map(|place| counters.read(Turn { first, len }, place).all).sum();
                 let ring = (first..first + len).map(|snapshot| snapshot % 11);
                 let single = |place| ring.clone().map(|snapshot| u64::from(counters.get(snapshot, place))).sum::<u64>();
                 assert_eq!(all, places.iter().map(single).sum());
@@ -328,10 +373,8 @@ mod tests {
             let one = sum(&counters, 0, 1);
             assert!(one >= 100 && sum(&counters, 7, 11) == 11 * one);
             counters.clear(3);
-            (0..counters.indices()).for_each(|index| counters.clear_index(10, index));
+            (0..counters.indices()).for_each(|index| counters.clear_index(10, index as usize));
             assert_eq!((sum(&counters, 3, 1), sum(&counters, 10, 1), sum(&counters, 8, 7)), (0, 0, 5 * one));
-            counters.clear_all();
-            assert_eq!(sum(&counters, 0, 11), 0);
             assert_eq!(counters.bytes(), 11 * counter.bytes());
         }
     }

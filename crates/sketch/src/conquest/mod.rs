@@ -13,7 +13,7 @@
 //! error), and a total of 64 bits. Per group *h* (4 rows × columns + 8) bytes, and 328 in all besides; 4 × 8 counters and *h* = 8 take 1.4 KB.
 //!
 //! **Cost**: one hash for two rows, `rows` counters written; of the snapshots that a query reads `rows` counters each, side by side in
-//! memory. Space-saving looks at all entries of them. A rotation empties a snapshot at once.
+//! memory, with four rows in blocks of four snapshots. Space-saving looks at all entries of them. A rotation empties a snapshot at once.
 //!
 //! **Estimate**: the sum over the windows that a [`Rule`] counts as the time from *a* to *d*; the share is that of the flow in all bytes that the same windows
 //! counted. `Interpolated` takes the oldest window in proportion to its part after *a* and errs where the flow is uneven within that window; the others are off by up to *T* at

@@ -1,8 +1,8 @@
 use super::counter::{Hashes, Place};
 use super::snapshots::{Sizes, Snapshots};
-use super::window::Reading;
+use super::window::{Newest, Reading};
 use super::{Cleaning, ConquestError, Counts, Culprit, Exact, Params, Queued, Rule, Unit};
-use dwell_types::{Departure, FlowId, Timestamp};
+use dwell_types::{Departure, FlowId, Nanos, Timestamp};
 
 /// Snapshots of the flows that pass a queue. See the [module](super).
 #[derive(Clone, Debug)]
@@ -94,7 +94,10 @@ impl Conquest {
         let mut sketch = Self::new(params)?;
         for (departed, flow, size) in exact.remembered() {
             let place = sketch.hashes.place(flow);
-            sketch.add(&place, departed, size);
+            for group in &mut sketch.groups {
+                group.advance(departed);
+                group.add(&place, size);
+            }
         }
         sketch.clock = exact.clock();
         sketch.counts = exact.counts();
@@ -106,42 +109,40 @@ impl Conquest {
     pub fn update(&mut self, departure: &Departure) -> Option<Queued> {
         let departed = self.clock.advance(departure.departed, &mut self.counts);
         let (size, place) = (self.unit.of(departure), self.hashes.place(departure.flow));
-        self.add(&place, departed, size);
-        let Some(arrived) = departure.arrived.filter(|&arrived| arrived <= departure.departed) else {
-            self.counts.unknown += 1;
-            return None;
-        };
-        let (sizes, is_held) = self.read(&place, nanos(arrived), departed, size);
-        let is_complete = is_held && self.clock.has_seen(nanos(arrived));
-        self.counts.incomplete += u64::from(!is_complete);
-        Some(self.culprit.judge(departure.departed - arrived, sizes.flow, sizes.queue, is_complete))
+        self.groups.iter_mut().for_each(|group| group.advance(departed));
+        let arrived = departure.arrived.filter(|&arrived| arrived <= departure.departed);
+        let queued = arrived.map(|arrived| self.judge(&place, arrived, departure.departed - arrived, departed, size));
+        self.groups.iter_mut().for_each(|group| group.add(&place, size));
+        self.counts.unknown += u64::from(queued.is_none());
+        self.counts.incomplete += u64::from(queued.is_some_and(|queued| !queued.is_complete));
+        queued
     }
 
+    /// What was in the queue with a packet that is not counted yet.
     #[inline]
-    fn add(&mut self, place: &Place, departed: i64, size: u32) {
-        for group in &mut self.groups {
-            group.advance(departed);
-            group.add(place, size);
-        }
+    fn judge(&self, place: &Place, arrived: Timestamp, delay: Nanos, departed: i64, own: u32) -> Queued {
+        let (sizes, is_held) = self.read(place, nanos(arrived), departed, own);
+        let is_complete = is_held && self.clock.has_seen(nanos(arrived));
+        self.culprit.judge(delay, sizes.flow, sizes.queue, is_complete)
     }
 
-    /// What departed since a moment, from the shortest windows that reach back there: each group is read back to where a window of the next one begins.
+    /// What departed since a moment, from the shortest windows that reach back there, and a packet of its own: each group is read back to where a window of the next one begins.
     /// Also whether all of the windows are still held.
     #[inline]
     fn read(&self, place: &Place, arrived: i64, departed: i64, own: u32) -> (Sizes, bool) {
-        let (mut sizes, mut ends, mut last) = (Sizes::default(), departed, self.groups[0].number());
+        let (mut sizes, mut newest) = (Sizes::default(), self.groups[0].newest(departed));
         for (level, group) in self.groups.iter().enumerate() {
-            let mut reading = self.rule.reading(group.window(), arrived, ends, last, level == 0);
+            let mut reading = self.rule.reading(group.window(), arrived, newest);
             let next = self.groups.get(level + 1);
-            let is_held = *reading.windows.start() >= group.oldest();
+            let is_held = reading.first >= group.oldest();
             if !is_held {
                 let mut first = group.oldest();
                 if let Some(next) = next {
-                    last = next.window().ceiling(group.window().begins(first)) - 1;
-                    ends = next.window().begins(last + 1);
-                    first = group.window().number(ends);
+                    let number = next.window().ceiling(group.window().begins(first));
+                    newest = Newest { number: number - 1, ends: next.window().begins(number), departed: None };
+                    first = group.window().number(newest.ends);
                 }
-                reading = Reading { windows: first..=*reading.windows.end(), first_share: 1.0 };
+                reading = Reading { first, first_share: 1.0, ..reading };
             }
             let part = group.read(place, &reading, own);
             sizes = Sizes { flow: sizes.flow + part.flow, queue: sizes.queue + part.queue };

@@ -1,7 +1,7 @@
 //! A group of snapshots in turn: one is written, the others are read or cleaned.
 
 use super::counter::{Counters, Place, Turn};
-use super::window::{Reading, Window};
+use super::window::{Newest, Reading, Window};
 use super::{Cleaning, Params};
 use dwell_types::Nanos;
 
@@ -15,8 +15,10 @@ pub(super) struct Snapshots {
     newest: usize,
     /// Finished windows that can be read.
     finished: i64,
-    /// Of all flows, per snapshot.
-    totals: Vec<u64>,
+    /// Of all flows since the beginning.
+    all: u64,
+    /// The same when each snapshot's window began.
+    before: Vec<u64>,
     counters: Counters,
     /// With [`Cleaning::Cyclic`].
     cycle: Option<Cycle>,
@@ -26,9 +28,9 @@ pub(super) struct Snapshots {
 #[derive(Clone, Debug)]
 struct Cycle {
     /// The index that the next packet empties.
-    index: usize,
+    index: u32,
     /// Indices that were emptied in this window.
-    emptied: usize,
+    emptied: u32,
     is_clean: Vec<bool>,
     /// Snapshots that were written before they were clean.
     dirty: u64,
@@ -50,7 +52,8 @@ impl Snapshots {
             ends: i64::MIN,
             newest: 0,
             finished: params.finished().into(),
-            totals: vec![0; snapshots],
+            all: 0,
+            before: vec![0; snapshots],
             counters: Counters::new(params.counter, params.snapshots),
             cycle: (params.cleaning == Cleaning::Cyclic).then(|| Cycle {
                 index: 0,
@@ -70,6 +73,12 @@ impl Snapshots {
         self.number
     }
 
+    /// The window being written, as a packet finds it that departs.
+    #[inline]
+    pub(super) const fn newest(&self, departed: i64) -> Newest {
+        Newest { number: self.number, ends: self.ends, departed: Some(departed) }
+    }
+
     /// The oldest window that can be read.
     pub(super) const fn oldest(&self) -> i64 {
         self.number.saturating_sub(self.finished)
@@ -85,39 +94,34 @@ impl Snapshots {
 
     #[cold]
     fn rotate(&mut self, number: i64) {
-        let steps = number.saturating_sub(self.number) as usize;
+        let (steps, snapshots) = (number.saturating_sub(self.number) as usize, self.before.len());
         self.number = number;
         self.ends = self.window.begins(number.saturating_add(1));
-        match &mut self.cycle {
-            Some(cycle) => {
-                let next = (self.newest + steps % self.totals.len()) % self.totals.len();
-                cycle.dirty += u64::from(!cycle.is_clean[next]);
-                cycle.is_clean[next] = false;
-                cycle.emptied = 0;
-                self.newest = next;
+        self.newest = (self.newest + steps % snapshots) % snapshots;
+        // The windows without packets are over, too.
+        for back in 0..steps.min(snapshots) {
+            let snapshot = (self.newest + snapshots - back) % snapshots;
+            self.before[snapshot] = self.all;
+            if self.cycle.is_none() {
+                self.counters.clear(snapshot);
             }
-            None if steps < self.totals.len() => (0..steps).for_each(|_| self.begin_next()),
-            None => {
-                self.totals.fill(0);
-                self.counters.clear_all();
-            }
+        }
+        if let Some(cycle) = &mut self.cycle {
+            cycle.dirty += u64::from(!cycle.is_clean[self.newest]);
+            cycle.is_clean[self.newest] = false;
+            cycle.emptied = 0;
         }
     }
 
-    fn begin_next(&mut self) {
-        self.newest = self.after(self.newest);
-        self.totals[self.newest] = 0;
-        self.counters.clear(self.newest);
-    }
-
+    #[inline]
     fn after(&self, snapshot: usize) -> usize {
-        if snapshot + 1 == self.totals.len() { 0 } else { snapshot + 1 }
+        if snapshot + 1 == self.before.len() { 0 } else { snapshot + 1 }
     }
 
     /// Adds to a flow in the window being written.
     #[inline]
     pub(super) fn add(&mut self, place: &Place, size: u32) {
-        self.totals[self.newest] += u64::from(size);
+        self.all += u64::from(size);
         self.counters.add(self.newest, place, size);
         if self.cycle.is_some() {
             self.clean();
@@ -127,40 +131,37 @@ impl Snapshots {
     fn clean(&mut self) {
         let (oldest, indices) = (self.after(self.newest), self.counters.indices());
         let Some(cycle) = &mut self.cycle else { return };
-        self.counters.clear_index(oldest, cycle.index);
-        self.totals[oldest] = 0;
+        self.counters.clear_index(oldest, cycle.index as usize);
         cycle.index = if cycle.index + 1 == indices { 0 } else { cycle.index + 1 };
         cycle.emptied += 1;
         cycle.is_clean[oldest] |= cycle.emptied >= indices;
     }
 
-    /// The sizes in some windows, of which all can be read; `own` is what was added last.
+    /// The sizes in some windows, of which all can be read, and in a packet that departs and is not counted yet. It counts in full with the window being
+    /// written, since it departs at the end of the time that is asked for; and what it is about to write is not waited for.
     #[inline]
     pub(super) fn read(&self, place: &Place, reading: &Reading, own: u32) -> Sizes {
-        if reading.windows.is_empty() {
+        if reading.first > reading.last {
             return Sizes::default();
         }
-        let (start, end) = (*reading.windows.start(), *reading.windows.end());
-        let turn = Turn { first: self.snapshot(start), len: (end - start + 1) as usize };
-        let mut flow = self.counters.sum(turn, place) as f64;
-        let mut queue = self.total(turn) as f64;
+        let turn = Turn { first: self.snapshot(reading.first), len: (reading.last - reading.first + 1) as usize };
+        let own = if reading.last == self.number { own } else { 0 };
+        let read = self.counters.read(turn, place);
+        let begun = self.before[turn.first];
+        let mut flow = (read.all + u64::from(own)) as f64;
+        let mut queue = (self.until(self.snapshot(reading.last)) - begun + u64::from(own)) as f64;
         if reading.first_share < 1.0 {
-            // The packet itself departed at the end of the interval, so it counts in full.
-            let own = if turn.first == self.newest { own } else { 0 };
             let without = 1.0 - reading.first_share;
-            flow -= without * f64::from(self.counters.get(turn.first, place).saturating_sub(own));
-            queue -= without * (self.totals[turn.first] - u64::from(own)) as f64;
+            flow -= without * f64::from(read.first);
+            queue -= without * (self.until(turn.first) - begun) as f64;
         }
         Sizes { flow, queue }
     }
 
+    /// Of all flows, up to the end of a snapshot's window.
     #[inline]
-    fn total(&self, turn: Turn) -> u64 {
-        let end = turn.first + turn.len;
-        match end.checked_sub(self.totals.len()) {
-            None => self.totals[turn.first..end].iter().sum(),
-            Some(around) => self.totals[turn.first..].iter().chain(&self.totals[..around]).sum(),
-        }
+    fn until(&self, snapshot: usize) -> u64 {
+        if snapshot == self.newest { self.all } else { self.before[self.after(snapshot)] }
     }
 
     /// The sizes of a flow in a window that can be read.
@@ -172,7 +173,7 @@ impl Snapshots {
     #[inline]
     fn snapshot(&self, number: i64) -> usize {
         let age = (self.number - number) as usize;
-        if age <= self.newest { self.newest - age } else { self.newest + self.totals.len() - age }
+        if age <= self.newest { self.newest - age } else { self.newest + self.before.len() - age }
     }
 
     pub(super) fn dirty(&self) -> u64 {
@@ -182,6 +183,6 @@ impl Snapshots {
     /// Bytes on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
         let flags = self.cycle.as_ref().map_or(0, |cycle| cycle.is_clean.capacity());
-        self.counters.bytes() + self.totals.capacity() * size_of::<u64>() + flags
+        self.counters.bytes() + self.before.capacity() * size_of::<u64>() + flags
     }
 }

@@ -1,7 +1,6 @@
 //! Windows of time, and which of them a packet reads.
 
 use dwell_types::Nanos;
-use std::ops::RangeInclusive;
 
 /// Which windows count as the time from arrival *a* to departure *d*. Window *w* is `wT..(w+1)T` by the time of departure; ⌊*d*/*T*⌋ is being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +49,16 @@ impl Window {
         self.number(nanos.saturating_sub(1)) + 1
     }
 
+    /// Whole windows in a span, and the nanoseconds that remain.
+    #[inline]
+    const fn split(self, span: u64) -> (i64, i64) {
+        let nanos = self.nanos as u64;
+        match self.shift {
+            Some(shift) => ((span >> shift) as i64, (span & (nanos - 1)) as i64),
+            None => ((span / nanos) as i64, (span % nanos) as i64),
+        }
+    }
+
     /// When a window begins.
     #[inline]
     pub(super) const fn begins(self, number: i64) -> i64 {
@@ -57,34 +66,48 @@ impl Window {
     }
 }
 
+/// The newest window that a packet asks for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Newest {
+    pub(super) number: i64,
+    /// When it ends.
+    pub(super) ends: i64,
+    /// When the packet departed, if the window is still being written then.
+    pub(super) departed: Option<i64>,
+}
+
 /// What a packet asks of a group of snapshots.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Reading {
-    /// Windows by number; empty if the first is above the last.
-    pub(super) windows: RangeInclusive<i64>,
+    /// Windows by number; none if the first is above the last.
+    pub(super) first: i64,
+    pub(super) last: i64,
     /// How much of the first one counts.
     pub(super) first_share: f64,
 }
 
 impl Rule {
-    /// What is read of the windows up to `last`, for a packet that arrived at `arrived`. In the group of the shortest windows
-    /// `last` is being written, at `departed`; elsewhere it is finished, and `departed` is when it ended.
+    /// What is read of the windows up to the newest, for a packet that arrived before its end. Windows are counted back from there: spans
+    /// of time since then are short, and short divisions are fast.
     #[inline]
-    pub(super) fn reading(self, window: Window, arrived: i64, departed: i64, last: i64, is_written: bool) -> Reading {
-        let whole = |windows| Reading { windows, first_share: 1.0 };
-        match self {
-            Self::Paper => whole(window.ceiling(arrived)..=last),
-            Self::Text => whole(window.ceiling(arrived)..=last - i64::from(is_written)),
-            Self::Hardware if is_written => whole(last - window.number(departed.saturating_sub(arrived))..=last),
-            Self::Hardware => whole(window.ceiling(arrived)..=last),
-            Self::Interpolated => {
-                let first = window.number(arrived);
-                let begins = window.begins(first);
+    pub(super) fn reading(self, window: Window, arrived: i64, newest: Newest) -> Reading {
+        let whole = |first, last| Reading { first, last, first_share: 1.0 };
+        let last = newest.number;
+        let (before, rest) = window.split((newest.ends - 1).abs_diff(arrived));
+        let first = last.wrapping_sub(before);
+        // The packet may have arrived with its window.
+        let next = first + i64::from(rest + 1 < window.nanos);
+        match (self, newest.departed) {
+            (Self::Paper, _) | (Self::Hardware, None) => whole(next, last),
+            (Self::Text, departed) => whole(next, last - i64::from(departed.is_some())),
+            (Self::Hardware, Some(departed)) => whole(last - window.split(departed.abs_diff(arrived)).0, last),
+            (Self::Interpolated, Some(departed)) if before == 0 => {
                 // Of the window being written, no more has been than up to the departure, that moment included.
-                let is_open = is_written && first == last;
-                let ends = if is_open { departed + 1 } else { begins + window.nanos() };
-                Reading { windows: first..=last, first_share: (ends - arrived) as f64 / (ends - begins) as f64 }
+                let ends = departed + 1;
+                let begins = newest.ends - window.nanos;
+                Reading { first, last, first_share: (ends - arrived) as f64 / (ends - begins) as f64 }
             }
+            (Self::Interpolated, _) => Reading { first, last, first_share: (rest + 1) as f64 / window.nanos as f64 },
         }
     }
 }
@@ -112,17 +135,18 @@ mod tests {
     fn the_example_of_the_paper() {
         let read = |rule: Rule, arrived, departed| {
             let window = Window::new(Nanos::new(3));
-            rule.reading(window, arrived, departed, window.number(departed), true)
+            let number = window.number(departed);
+            rule.reading(window, arrived, Newest { number, ends: window.begins(number + 1), departed: Some(departed) })
         };
-        let whole = |windows| Reading { windows, first_share: 1.0 };
-        assert_eq!(read(Rule::Paper, 2, 8), whole(1..=2));
-        assert_eq!(read(Rule::Text, 2, 8), whole(1..=1));
-        assert_eq!(read(Rule::Hardware, 2, 8), whole(0..=2));
-        assert_eq!(read(Rule::Interpolated, 2, 8), Reading { windows: 0..=2, first_share: 1.0 / 3.0 });
+        let whole = |first, last| Reading { first, last, first_share: 1.0 };
+        assert_eq!(read(Rule::Paper, 2, 8), whole(1, 2));
+        assert_eq!(read(Rule::Text, 2, 8), whole(1, 1));
+        assert_eq!(read(Rule::Hardware, 2, 8), whole(0, 2));
+        assert_eq!(read(Rule::Interpolated, 2, 8), Reading { first: 0, last: 2, first_share: 1.0 / 3.0 });
         // Within one window the rule of §3.2 reads nothing, unless the packet arrives with the window.
-        assert!(read(Rule::Paper, 7, 8).windows.is_empty());
-        assert_eq!(read(Rule::Paper, 6, 8), whole(2..=2));
-        assert_eq!(read(Rule::Interpolated, 7, 8), Reading { windows: 2..=2, first_share: 2.0 / 3.0 });
-        assert_eq!(read(Rule::Hardware, 7, 8), whole(2..=2));
+        assert_eq!(read(Rule::Paper, 7, 8), whole(3, 2));
+        assert_eq!(read(Rule::Paper, 6, 8), whole(2, 2));
+        assert_eq!(read(Rule::Interpolated, 7, 8), Reading { first: 2, last: 2, first_share: 2.0 / 3.0 });
+        assert_eq!(read(Rule::Hardware, 7, 8), whole(2, 2));
     }
 }
