@@ -39,8 +39,10 @@ pub(super) fn picture(sweep: &Sweep) -> Picture {
         picture.text((WIDTH / 2.0, HEIGHT / 2.0), "Nothing was measured.", 16.0, QUIET, Align::Centre);
         return picture;
     }
-    let ends =
-        values().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), e| (least.min(e.low), most.max(e.high)));
+    // Where no value is below zero, the axis is not, whatever the bars.
+    let floor = if values().any(|e| e.value < 0.0) { f64::NEG_INFINITY } else { 0.0 };
+    let ends = values()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), e| (least.min(e.low.max(floor)), most.max(e.high)));
     let columns = sweep.panels.len().min(COLUMNS);
     let rows = sweep.panels.len().div_ceil(columns);
     let width = (RIGHT - LEFT - GAP.0 * (columns - 1) as f64) / columns as f64;
