@@ -263,6 +263,7 @@ fn form_error(path: &Path, text: &str, error: &toml::de::Error) -> DefinitionErr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_support::{accepted, assert_refused};
 
     const SOUND: &str = r#"
 name = "sound"
@@ -279,16 +280,9 @@ slots = ["2^8", 512]
 entry_probability = ["2^-3", 0.5, "auto"]
 "#;
 
-    fn refusal(text: &str) -> String {
-        match Definition::parse(Path::new("x.toml"), text) {
-            Ok(_) => panic!("accepted: {text}"),
-            Err(error) => error.to_string(),
-        }
-    }
-
     #[test]
     fn a_sweep_is_a_product() {
-        let definition = Definition::parse(Path::new("x.toml"), SOUND).unwrap();
+        let definition = accepted(SOUND);
         assert_eq!(definition.experiment(Size::Full).cases().len(), 6);
         assert_eq!((definition.seeds(Size::Full), definition.seeds(Size::Quick)), (3, 2));
     }
@@ -321,19 +315,9 @@ entry_probability = ["2^-3", 0.5, "auto"]
             ("method = \"fridge\"", "method = \"auto\"", &["delay.methods[0].slots", "auto"]),
         ];
         for (from, to, words) in cases {
-            let text = SOUND.replacen(from, to, 1);
-            assert_ne!(text, SOUND, "{from}");
-            let said = refusal(&text);
-            assert!(said.starts_with("x.toml: ") && said.lines().count() == 1, "{said}");
-            for word in *words {
-                assert!(said.contains(word), "{to}: '{said}' does not say '{word}'");
-            }
+            assert_refused(SOUND, from, to, words);
         }
-        let twice = SOUND.replacen(
-            "[[delay.methods]]",
-            "[[delay.workloads]]\nname = \"w\"\npreset = \"fridge-heavy-tailed\"\n[[delay.methods]]",
-            1,
-        );
-        assert!(refusal(&twice).contains("delay.workloads[1].name"), "{}", refusal(&twice));
+        let twice = "[[delay.workloads]]\nname = \"w\"\npreset = \"fridge-heavy-tailed\"\n[[delay.methods]]";
+        assert_refused(SOUND, "[[delay.methods]]", twice, &["delay.workloads[1].name"]);
     }
 }

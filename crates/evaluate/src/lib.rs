@@ -69,3 +69,5 @@ pub mod record;
 pub mod check;
 // Methods on a stream that is given, instead of one that is made.
 pub mod compare;
+#[cfg(test)]
+mod test_support;

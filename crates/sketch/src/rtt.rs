@@ -893,14 +893,13 @@ fn legs(matching: Match, has_inside: bool) -> &'static [Leg] {
     }
 }
 
-/// How the memory is divided: a quarter for the store of delays, or up to a half where that is little, the rest among the rules, four parts to each rule that
-/// sees every segment and one to each other. With a fixed number of slots the store has what these leave.
+/// How the memory is divided: a quarter for the store of delays, or up to a half where that is little, for each rule the least that it measures with, and the rest
+/// among the rules, four parts to each rule that sees every segment and one to each other. With a fixed number of slots the store has what these leave.
 struct Split {
     store: Option<usize>,
-    tables: usize,
-    /// What each table has before the rest is divided.
+    /// What each table has, and what is divided besides.
     least: usize,
-    rules: usize,
+    rest: usize,
     parts: usize,
     /// Events of a rule that are taken together.
     batch: usize,
@@ -921,7 +920,7 @@ impl Split {
         const CACHE: usize = 1 << 20;
         let parts = matches.iter().map(|&m| Self::parts(m)).sum();
         let least = settings.method.least_table();
-        let mut split = Self { store: None, tables: 0, least, rules: matches.len(), parts, batch: BATCH };
+        let mut split = Self { store: None, least, rest: 0, parts, batch: BATCH };
         if settings.method == Method::Exact {
             return Ok(split);
         }
@@ -951,12 +950,11 @@ impl Split {
             |tables| left - tables,
         );
         split.store = Some(store);
-        split.tables = left - store;
+        split.rest = (left - store).saturating_sub(least_tables);
         Ok(split)
     }
 
     fn table(&self, matching: Match) -> usize {
-        let least = self.least * self.rules;
-        self.least + self.tables.saturating_sub(least) * Self::parts(matching) / self.parts.max(1)
+        self.least + self.rest * Self::parts(matching) / self.parts.max(1)
     }
 }

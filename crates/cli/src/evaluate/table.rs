@@ -20,28 +20,27 @@ const BIASED: f64 = 3.0;
 /// The summaries of one case.
 type CaseSummaries<'a> = Vec<&'a Summary>;
 
+/// Writes the cases of one kind of experiment.
+type WriteCases<W> = fn(&[CaseSummaries<'_>], &mut W) -> io::Result<()>;
+
 /// Writes the results of one experiment.
-pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
+pub(super) fn write<W: Write>(results: &Results, to: &mut W) -> io::Result<()> {
     writeln!(to, "{}: {}", results.name, results.title)?;
     writeln!(to, "{}; {} size, {} seeds", results.source, results.size, results.seeds)?;
     let cases = cases(&results.summaries);
     if results.summaries.iter().any(|summary| summary.scale == Scale::Relative) {
         return relative::write(&cases, to);
     }
-    if results.summaries.iter().any(|summary| summary.quantity == flows::MARK) {
-        return flows::write(&cases, to);
-    }
-    if results.summaries.iter().any(|summary| summary.quantity == ring::MARK) {
-        return ring::write(&cases, to);
-    }
-    if results.summaries.iter().any(|summary| summary.quantity == queue::MARK) {
-        return queue::write(&cases, to);
-    }
-    if results.summaries.iter().any(|summary| summary.quantity == control::MARK) {
-        return control::write(&cases, to);
-    }
-    if results.summaries.iter().any(|summary| summary.quantity == network::MARK) {
-        return network::write(&cases, to);
+    let kinds: [(&str, WriteCases<W>); 5] = [
+        (flows::MARK, flows::write),
+        (ring::MARK, ring::write),
+        (queue::MARK, queue::write),
+        (control::MARK, control::write),
+        (network::MARK, network::write),
+    ];
+    let has = |mark: &str| results.summaries.iter().any(|summary| summary.quantity == mark);
+    if let Some((_, write)) = kinds.into_iter().find(|(mark, _)| has(mark)) {
+        return write(&cases, to);
     }
     for (case, begun) in by_workload(&cases) {
         if let Some(workload) = begun {

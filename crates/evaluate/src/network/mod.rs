@@ -43,8 +43,8 @@ impl Kind for Network {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Definition, Size, metrics, run};
-    use std::path::Path;
+    use crate::test_support::{accepted, assert_refused};
+    use crate::{Size, metrics, run};
 
     const SMALL: &str = r#"
 name = "small"
@@ -75,14 +75,10 @@ method = "tomography-corners"
 intervals = [8]
 "#;
 
-    fn parse(text: &str) -> Result<Definition, String> {
-        Definition::parse(Path::new("x.toml"), text).map_err(|error| error.to_string())
-    }
-
     /// In 400 other seeds of each workload, segments named every fault after eight intervals and raised a false alarm in at most 6; corners named at most a third.
     #[test]
     fn what_is_at_fault_is_named() {
-        let definition = parse(SMALL).unwrap();
+        let definition = accepted(SMALL);
         let experiment = definition.experiment(Size::Full);
         let summaries = metrics::summarise(experiment, &run::all(experiment, 16, None).unwrap());
         let mean = |workload: &str, method: &str, intervals: f64, quantity: &str| {
@@ -117,10 +113,7 @@ intervals = [8]
             ("intervals = [1, 8]", "intervals = [0]", "network.methods[0].intervals: 0: expected"),
         ];
         for (from, to, words) in cases {
-            let text = SMALL.replacen(from, to, 1);
-            assert_ne!(text, SMALL, "{from}");
-            let error = parse(&text).unwrap_err();
-            assert!(error.contains(words), "{to}: {error}");
+            assert_refused(SMALL, from, to, &[words]);
         }
     }
 }

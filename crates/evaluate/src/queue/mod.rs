@@ -44,8 +44,8 @@ impl Kind for Queue {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Definition, Size, metrics, run};
-    use std::path::Path;
+    use crate::test_support::{accepted, assert_refused};
+    use crate::{Size, metrics, run};
 
     const SMALL: &str = r#"
 name = "small"
@@ -76,14 +76,10 @@ memory_bytes = [2000]
 method = "exact"
 "#;
 
-    fn parse(text: &str) -> Result<Definition, String> {
-        Definition::parse(Path::new("x.toml"), text).map_err(|error| error.to_string())
-    }
-
     /// Two bursts of a line each over a background of many small flows: two culprits, which 24 entries find, and of which four counters cannot tell the rest.
     #[test]
     fn culprits_are_found_by_those_who_can() {
-        let definition = parse(SMALL).unwrap();
+        let definition = accepted(SMALL);
         let experiment = definition.experiment(Size::Full);
         let summaries = metrics::summarise(experiment, &run::all(experiment, 2, Some(1)).unwrap());
         let mean = |label: &str, quantity: &str| {
@@ -121,20 +117,9 @@ method = "exact"
             ("memory_bytes = [2000]", "memory_bytes = [9]", "queue.methods[2].method: "),
         ];
         for (from, to, words) in cases {
-            let text = SMALL.replacen(from, to, 1);
-            assert_ne!(text, SMALL, "{from}");
-            let error = parse(&text).unwrap_err();
-            assert!(error.contains(words), "{to}: {error}");
+            assert_refused(SMALL, from, to, &[words]);
         }
-        let both = SMALL.replacen(
-            "[[queue.methods]]",
-            "[[delay.workloads]]\nname = \"w\"\n[[delay.methods]]\nmethod = \"exact\"\n[[queue.methods]]",
-            1,
-        );
-        assert!(
-            parse(&both).unwrap_err().contains("queue: beside delay: expected one kind"),
-            "{}",
-            parse(&both).unwrap_err()
-        );
+        let both = "[[delay.workloads]]\nname = \"w\"\n[[delay.methods]]\nmethod = \"exact\"\n[[queue.methods]]";
+        assert_refused(SMALL, "[[queue.methods]]", both, &["queue: beside delay: expected one kind"]);
     }
 }

@@ -171,9 +171,7 @@ impl Background {
         check_bytes(*self.packet_bytes.end())?;
         if self.packet_bytes.is_empty() { Err(SettingsError::Sizes) } else { Ok(()) }
     }
-}
 
-impl Background {
     /// The place whose share of the packets a number in `0..1` falls into.
     pub(super) fn place(&self, unit: f64) -> u32 {
         let place = f64::from(self.flows) * libm::pow(unit, 1.0 / (1.0 - self.skew));

@@ -16,7 +16,8 @@ use super::bins::{self, COARSEST, FINEST};
 use super::store::{Cell, DelayStore, Part, SINCE_FIRST, SINCE_LAST, Series};
 use crate::codec::{CodecError, Kind, Reader, Writer};
 
-const SERIES_BYTES: usize = 1 + PARTS * 24;
+const PART_BYTES: usize = 24;
+const SERIES_BYTES: usize = 1 + PARTS * PART_BYTES;
 const CELL_BYTES: usize = 24;
 
 impl DelayStore {
@@ -180,9 +181,9 @@ mod tests {
     fn ambiguous_samples_have_two_ends() {
         let mut body = store(&[(700, 250)]).to_bytes();
         body.truncate(body.len() - 8);
-        let (parts, part_bytes) = (6 + 8 + 8 + 1, 24);
+        let parts = 6 + 8 + 8 + 1;
         // The unambiguous part, which is empty, in place of the one since the first.
-        body.copy_within(parts..parts + part_bytes, parts + 2 * part_bytes);
+        body.copy_within(parts..parts + PART_BYTES, parts + 2 * PART_BYTES);
         assert_eq!(DelayStore::from_bytes(&seal(body)).unwrap_err(), CodecError::Value("ambiguous samples"));
     }
 

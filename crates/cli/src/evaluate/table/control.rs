@@ -5,7 +5,7 @@ use std::io::{self, Write};
 pub(super) const MARK: &str = "peak_bytes";
 
 /// Writes the cases of an experiment on what is done before a queue.
-pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Result<()> {
+pub(super) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Result<()> {
     let width = width(cases);
     for (case, begun) in by_workload(cases) {
         if let Some(workload) = begun {

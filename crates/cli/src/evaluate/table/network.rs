@@ -9,7 +9,7 @@ const COLUMNS: [(&str, &str); 4] =
     [("first", "named"), ("first_of_path", "of its path"), ("alarm", "in alarm"), (MARK, "false alarm")];
 
 /// Writes the cases of an experiment on links at fault.
-pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Result<()> {
+pub(super) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Result<()> {
     let width = width(cases);
     for (case, begun) in by_workload(cases) {
         if let Some(workload) = begun {

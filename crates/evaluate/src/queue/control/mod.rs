@@ -39,8 +39,8 @@ impl Kind for Control {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Definition, Size, metrics, run};
-    use std::path::Path;
+    use crate::test_support::{accepted, assert_refused};
+    use crate::{Size, metrics, run};
 
     const SMALL: &str = r#"
 name = "small"
@@ -81,7 +81,7 @@ low_bytes = [250_000]
     /// a mark takes nothing from anybody, and management that does not know flows takes most.
     #[test]
     fn actions_on_culprits_spare_the_others() {
-        let definition = Definition::parse(Path::new("x.toml"), SMALL).unwrap();
+        let definition = accepted(SMALL);
         let experiment = definition.experiment(Size::Full);
         let summaries = metrics::summarise(experiment, &run::all(experiment, 2, Some(1)).unwrap());
         let of = |method: &str, has_counters: bool| {
@@ -121,9 +121,7 @@ low_bytes = [250_000]
             ("low_bytes = [250_000]", "weight = [0.1]", "control.methods[5].weight: not a parameter"),
         ];
         for (from, to, words) in cases {
-            let text = SMALL.replacen(from, to, 1);
-            let error = Definition::parse(Path::new("x.toml"), &text).map_err(|error| error.to_string()).unwrap_err();
-            assert!(error.contains(words), "{to}: {error}");
+            assert_refused(SMALL, from, to, &[words]);
         }
     }
 }
