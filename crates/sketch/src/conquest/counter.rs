@@ -42,16 +42,25 @@ impl Hashes {
         let mut place = Place { rows: [0; MOST_ROWS], key: 0 };
         if self.rows == 0 {
             place.key = hash::word(self.starts[0], flow.0) as u32;
+            return place;
         }
         let (pairs, _) = place.rows.as_chunks_mut::<2>();
-        let mut first = 0;
-        for (pair, &start) in pairs.iter_mut().zip(&self.starts).take(self.rows.div_ceil(2)) {
-            let bits = hash::word(start, flow.0);
-            let column = |bits: u64| hash::index(bits as u32, self.columns);
-            *pair = [first + column(bits >> 32), first + self.columns + column(bits)].map(|at| at * self.snapshots);
-            first += 2 * self.columns;
+        // Two pairs are what most have: no loop for them.
+        pairs[0] = self.pair(0, flow);
+        pairs[1] = self.pair(1, flow);
+        if self.rows > 4 {
+            (2..pairs.len()).for_each(|pair| pairs[pair] = self.pair(pair, flow));
         }
         place
+    }
+
+    /// The counters of two rows.
+    #[inline]
+    fn pair(&self, pair: usize, flow: FlowId) -> [u32; 2] {
+        let bits = hash::word(self.starts[pair], flow.0);
+        let column = |bits: u64| hash::index(bits as u32, self.columns);
+        let first = 2 * pair as u32 * self.columns;
+        [first + column(bits >> 32), first + self.columns + column(bits)].map(|at| at.wrapping_mul(self.snapshots))
     }
 }
 
@@ -94,14 +103,14 @@ impl Turn {
         if end <= snapshots { (self.first..end, 0..0) } else { (self.first..snapshots, 0..end - snapshots) }
     }
 
-    /// The first snapshot and the length of the one range that is a turn, or that a turn around the end leaves out; all ones if it is left out.
+    /// The ends of the one range that is a turn, or that a turn around the end leaves out; all ones if it is left out.
     #[inline]
-    const fn mask(self, snapshots: usize) -> (u32, u32, u32) {
+    const fn mask(self, snapshots: usize) -> (i32, i32, i32) {
         let end = self.first + self.len;
         if end <= snapshots {
-            (self.first as u32, self.len as u32, 0)
+            (self.first as i32, end as i32, 0)
         } else {
-            ((end - snapshots) as u32, (snapshots - self.len) as u32, u32::MAX)
+            ((end - snapshots) as i32, self.first as i32, -1)
         }
     }
 }
@@ -161,14 +170,14 @@ impl Counters {
         }
     }
 
-    /// The size of a flow in some snapshots.
-    #[inline]
-    pub(super) fn read(&self, turn: Turn, place: &Place) -> Read {
+    /// The size of a flow in some snapshots, in which all flows together have no more than `most`.
+    #[inline(always)]
+    pub(super) fn read(&self, turn: Turn, place: &Place, most: u64) -> Read {
         match self {
             Self::CountMin { rows, counts, snapshots, .. } => {
                 let rows = &place.rows[..*rows];
                 match *rows {
-                    [a, b, c, d] => read_four(counts, [a, b, c, d], *snapshots, turn),
+                    [a, b, c, d] if most < FEW => read_four(counts, [a, b, c, d], *snapshots, turn),
                     _ => read_rows(counts, rows, *snapshots, turn),
                 }
             }
@@ -235,27 +244,35 @@ impl Counters {
     }
 }
 
-/// The sizes of a flow by four rows. Snapshots are read in whole blocks, also those that nobody asked for: that is cheaper than to stop in between.
+/// Sums below fit the lanes of [`read_four`].
+const FEW: u64 = 1 << 31;
+
+/// The sizes of a flow by four rows, none above [`FEW`]. Snapshots are read in whole blocks, also those that nobody asked for: that is cheaper than to stop
+/// in between.
 #[inline]
 fn read_four(counts: &[u32], rows: [u32; 4], snapshots: usize, turn: Turn) -> Read {
     let [a, b, c, d] = rows.map(|row| &counts[row as usize..][..snapshots]);
     let blocks = [a, b, c, d].map(|row| row.as_chunks::<LANES>().0);
-    let (first, len, outside) = turn.mask(snapshots);
-    let mut places: [u32; LANES] = array::from_fn(|lane| (lane as u32).wrapping_sub(first));
+    let (first, end, outside) = turn.mask(snapshots);
+    let mut places: [i32; LANES] = array::from_fn(|lane| lane as i32);
     let mut sums = [0; LANES];
     for (((a, b), c), d) in blocks[0].iter().zip(blocks[1]).zip(blocks[2]).zip(blocks[3]) {
         for lane in 0..LANES {
-            let least = a[lane].min(b[lane]).min(c[lane]).min(d[lane]);
-            let is_inside = u32::from(places[lane] < len).wrapping_neg();
-            sums[lane] += u64::from(least & (is_inside ^ outside));
-            places[lane] = places[lane].wrapping_add(LANES as u32);
+            let [a, b, c, d] = [a[lane], b[lane], c[lane], d[lane]].map(|count| count as i32);
+            let is_inside =
+                i32::from(first <= places[lane]).wrapping_neg() & i32::from(places[lane] < end).wrapping_neg();
+            sums[lane] += a.min(b).min(c).min(d) & (is_inside ^ outside);
+            places[lane] += LANES as i32;
         }
     }
     let least = |at: usize| a[at].min(b[at]).min(c[at]).min(d[at]);
-    let (to_end, around) = turn.ranges(snapshots);
-    let rest = snapshots - snapshots % LANES..snapshots;
-    let rest = rest.filter(|at| to_end.contains(at) || around.contains(at)).map(|at| u64::from(least(at)));
-    Read { first: least(turn.first), all: sums.iter().sum::<u64>() + rest.sum::<u64>() }
+    let mut all = sums.iter().sum::<i32>() as u64;
+    if !snapshots.is_multiple_of(LANES) {
+        let (to_end, around) = turn.ranges(snapshots);
+        let rest = (snapshots - snapshots % LANES..snapshots).filter(|at| to_end.contains(at) || around.contains(at));
+        all += rest.map(|at| u64::from(least(at))).sum::<u64>();
+    }
+    Read { first: least(turn.first), all }
 }
 
 /// The sizes of a flow by any number of rows.
@@ -319,7 +336,8 @@ mod tests {
             counters.add(snapshot as usize, &hashes.place(FlowId(flow)), size);
             truth[flow as usize] += u64::from(size) * u64::from((2..10).contains(&snapshot));
         }
-        let estimate = |flow: usize| counters.read(Turn { first: 2, len: 8 }, &hashes.place(FlowId(flow as u64))).all;
+        let estimate =
+            |flow: usize| counters.read(Turn { first: 2, len: 8 }, &hashes.place(FlowId(flow as u64)), 0).all;
         truth.iter().enumerate().map(|(flow, &truth)| (truth, estimate(flow))).collect()
     }
 
@@ -345,13 +363,15 @@ mod tests {
             for i in 0..500u64 {
                 let random = hash::finish(i);
                 let place = hashes.place(FlowId(random % 7));
-                counters.add((random >> 32) as usize % snapshots as usize, &place, (random >> 40) as u32);
+                counters.add((random >> 32) as usize % snapshots as usize, &place, (random >> 48) as u32);
             }
             let (place, snapshots) = (hashes.place(FlowId(3)), snapshots as usize);
             for (first, len) in (0..snapshots).flat_map(|first| (1..=snapshots).map(move |len| (first, len))) {
                 let single = |at| u64::from(counters.get(at % snapshots, &place));
                 let expected = Read { first: single(first) as u32, all: (first..first + len).map(single).sum() };
-                assert_eq!(counters.read(Turn { first, len }, &place), expected);
+                for most in [FEW - 1, FEW] {
+                    assert_eq!(counters.read(Turn { first, len }, &place, most), expected);
+                }
             }
         }
     }
@@ -363,7 +383,7 @@ mod tests {
             let (hashes, mut counters) = (Hashes::new(&params), Counters::new(counter, params.snapshots));
             let places: Vec<Place> = (0..20).map(|flow| hashes.place(FlowId(flow))).collect();
             let sum = |counters: &Counters, first: usize, len: usize| -> u64 {
-                let all: u64 = places.iter().map(|place| counters.read(Turn { first, len }, place).all).sum();
+                let all: u64 = places.iter().map(|place| counters.read(Turn { first, len }, place, 0).all).sum();
                 let ring = (first..first + len).map(|snapshot| snapshot % 11);
                 let single = |place| ring.clone().map(|snapshot| u64::from(counters.get(snapshot, place))).sum::<u64>();
                 assert_eq!(all, places.iter().map(single).sum());

@@ -38,8 +38,8 @@ impl Culprit {
     pub(super) fn judge(self, delay: Nanos, flow: f64, queue: f64, is_complete: bool) -> Queued {
         let share = (queue > 0.0).then(|| flow / queue);
         Queued {
-            flow_size: (flow + 0.5) as u64,
-            queue_size: (queue + 0.5) as u64,
+            flow_size: (flow + 0.5) as i64 as u64,
+            queue_size: (queue + 0.5) as i64 as u64,
             share,
             is_culprit: delay >= self.delay && share > Some(self.share),
             is_complete,

@@ -126,11 +126,22 @@ impl Conquest {
         self.culprit.judge(delay, sizes.flow, sizes.queue, is_complete)
     }
 
-    /// What departed since a moment, from the shortest windows that reach back there, and a packet of its own: each group is read back to where a window of the next one begins.
-    /// Also whether all of the windows are still held.
+    /// What departed since a moment, and a packet of its own. Also whether all of the windows are still held.
     #[inline]
     fn read(&self, place: &Place, arrived: i64, departed: i64, own: u32) -> (Sizes, bool) {
-        let (mut sizes, mut newest) = (Sizes::default(), self.groups[0].newest(departed));
+        let [shortest, ..] = &self.groups[..] else { return (Sizes::default(), false) };
+        let newest = shortest.newest(departed);
+        let reading = self.rule.reading(shortest.window(), arrived, newest);
+        if reading.first >= shortest.oldest() {
+            return (shortest.read(place, &reading, own), true);
+        }
+        self.read_on(place, arrived, newest, own)
+    }
+
+    /// The same from the shortest windows that reach back there: each group is read back to where a window of the next one begins.
+    #[cold]
+    fn read_on(&self, place: &Place, arrived: i64, mut newest: Newest, own: u32) -> (Sizes, bool) {
+        let mut sizes = Sizes::default();
         for (level, group) in self.groups.iter().enumerate() {
             let mut reading = self.rule.reading(group.window(), arrived, newest);
             let next = self.groups.get(level + 1);

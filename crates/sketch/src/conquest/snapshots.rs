@@ -139,21 +139,25 @@ impl Snapshots {
 
     /// The sizes in some windows, of which all can be read, and in a packet that departs and is not counted yet. It counts in full with the window being
     /// written, since it departs at the end of the time that is asked for; and what it is about to write is not waited for.
-    #[inline]
+    #[inline(always)]
     pub(super) fn read(&self, place: &Place, reading: &Reading, own: u32) -> Sizes {
         if reading.first > reading.last {
             return Sizes::default();
         }
         let turn = Turn { first: self.snapshot(reading.first), len: (reading.last - reading.first + 1) as usize };
         let own = if reading.last == self.number { own } else { 0 };
-        let read = self.counters.read(turn, place);
         let begun = self.before[turn.first];
-        let mut flow = (read.all + u64::from(own)) as f64;
-        let mut queue = (self.until(self.snapshot(reading.last)) - begun + u64::from(own)) as f64;
+        let all = self.until(self.snapshot(reading.last)) - begun;
+        // What is not emptied at once holds more than its window.
+        let most = if self.cycle.is_some() { u64::MAX } else { self.all - begun };
+        let read = self.counters.read(turn, place, most);
+        // Signed numbers become real ones in a single step.
+        let mut flow = (read.all + u64::from(own)) as i64 as f64;
+        let mut queue = (all + u64::from(own)) as i64 as f64;
         if reading.first_share < 1.0 {
             let without = 1.0 - reading.first_share;
             flow -= without * f64::from(read.first);
-            queue -= without * (self.until(turn.first) - begun) as f64;
+            queue -= without * (self.until(turn.first) - begun) as i64 as f64;
         }
         Sizes { flow, queue }
     }

@@ -89,7 +89,7 @@ pub(super) struct Reading {
 impl Rule {
     /// What is read of the windows up to the newest, for a packet that arrived before its end. Windows are counted back from there: spans
     /// of time since then are short, and short divisions are fast.
-    #[inline]
+    #[inline(always)]
     pub(super) fn reading(self, window: Window, arrived: i64, newest: Newest) -> Reading {
         let whole = |first, last| Reading { first, last, first_share: 1.0 };
         let last = newest.number;
