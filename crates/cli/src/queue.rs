@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
 
     while let Some(departure) = source.next()? {
         let queued = meter.update(&departure, || source.flow_name());
-        outputs.packet(&departure, queued.as_ref(), || source.flow_name())?;
+        outputs.packet(&departure, queued.as_ref(), || source.flow_name(), || meter.rate_change(departure.flow))?;
         outputs.take(meter.take_episodes())?;
         packets += 1;
         if packets & 0xffff == 0 {
@@ -296,6 +296,7 @@ struct Outputs {
     report: Output,
     plot: Option<(Output, Image)>,
     packets: Option<csv::Writer<Output>>,
+    has_rate_change: bool,
     format: Format,
     unit: Unit,
     threshold: Nanos,
@@ -313,12 +314,15 @@ impl Outputs {
         };
         if let Some(writer) = &mut packets {
             let size = if unit == Unit::Bytes { "bytes_in_queue" } else { "packets_in_queue" };
-            writer.write_record(["departed_ns", "flow", "delay_ns", size, "share", "culprit"])?;
+            let last = arguments.rate_change.then_some("rate_change");
+            writer
+                .write_record(["departed_ns", "flow", "delay_ns", size, "share", "culprit"].into_iter().chain(last))?;
         }
         Ok(Self {
             report: Output::open(arguments.output.as_deref())?,
             plot: Output::picture(arguments.plot.as_ref())?,
             packets,
+            has_rate_change: arguments.rate_change,
             format: arguments.format,
             unit,
             threshold: arguments.threshold,
@@ -327,18 +331,26 @@ impl Outputs {
     }
 
     /// Writes what was in the queue with a packet.
-    fn packet(&mut self, departure: &Departure, queued: Option<&Queued>, name: impl FnOnce() -> String) -> Result<()> {
+    fn packet(
+        &mut self,
+        departure: &Departure,
+        queued: Option<&Queued>,
+        name: impl FnOnce() -> String,
+        rate_change: impl FnOnce() -> Option<f64>,
+    ) -> Result<()> {
         let Some(writer) = &mut self.packets else { return Ok(()) };
         let delay = departure.arrived.filter(|_| queued.is_some()).map(|arrived| departure.departed - arrived);
         let text = |value: Option<String>| value.unwrap_or_default();
-        writer.write_record([
+        let rate_change = self.has_rate_change.then(|| text(rate_change().map(|change| change.to_string())));
+        let record = [
             departure.departed.as_nanos().to_string(),
             name(),
             text(delay.map(|delay| delay.get().to_string())),
             text(queued.map(|queued| queued.flow_size.to_string())),
             text(queued.and_then(|queued| queued.share).map(|share| share.to_string())),
             text(queued.map(|queued| queued.is_culprit.to_string())),
-        ])?;
+        ];
+        writer.write_record(record.into_iter().chain(rate_change))?;
         Ok(())
     }
 

@@ -239,6 +239,27 @@ fn a_flow_that_ramps_up_is_seen() {
     assert_eq!(Conquest::new(&two).unwrap().rate_change(FlowId(1)), None);
 }
 
+/// Both ends of every window are where the snapshots have them, and what was forgotten is not taken for nothing.
+#[test]
+fn the_twin_knows_the_same_change_of_rate() {
+    let mut sketch = Conquest::new(&small(8, 100, Rule::Interpolated)).unwrap();
+    let culprit = Culprit { share: 0.01, delay: Nanos::ZERO };
+    let [mut twin, mut short] = [1_000, 150].map(|longest| Exact::new(Nanos::new(longest), Unit::Bytes, culprit));
+    let mut known = 0;
+    for now in 0..2_000 {
+        let packet = departure(now, now, 1 + now as u64 * 7 % 3, 1 + (now * now % 13) as u32);
+        sketch.update(&packet);
+        twin.update(&packet);
+        short.update(&packet);
+        let change = twin.rate_change(packet.flow, Nanos::new(100));
+        assert_eq!(change, sketch.rate_change(packet.flow), "{now}");
+        known += i32::from(change.is_some_and(|change| change != 0.0));
+        assert_eq!(short.rate_change(packet.flow, Nanos::new(100)), None);
+    }
+    assert!(known > 1_000, "{known}");
+    assert_eq!(twin.rate_change(FlowId(99), Nanos::new(100)), Some(0.0));
+}
+
 #[test]
 fn packets_are_counted_where_asked() {
     let mut sketch = Conquest::new(&Params { unit: Unit::Packets, ..small(4, 100, Rule::Interpolated) }).unwrap();

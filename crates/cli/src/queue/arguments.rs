@@ -121,6 +121,10 @@ pub(crate) struct Arguments {
     /// What was in the queue with each packet, as CSV: departed_ns, flow, delay_ns, bytes_in_queue, share and culprit.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) per_packet: Option<PathBuf>,
+    /// A last column for --per-packet, rate_change: by how many bytes per second (packets with --unit packets) more of its flow departed in the last
+    /// finished window than in the one before it; --window says how long these are.
+    #[arg(long, requires = "per_packet", help_heading = "Output")]
+    pub(super) rate_change: bool,
     /// Draw the queue over time: a file ending in .svg or .png.
     #[arg(long, value_name = "FILE", value_parser = crate::rtt::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,

@@ -172,6 +172,28 @@ fn queues_can_be_counted_in_packets() {
 
 const FROM: &str = "10.10.0.0/16,fd00:10::/32";
 
+/// Two flows, one of which sends twice as much in each window as in the one before.
+#[test]
+fn a_change_of_rate_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = (0..40).flat_map(|at| [(at, "steady", 100), (at, "rising", 100 << (at / 10))]);
+    let rows: String = rows.map(|(at, flow, bytes)| format!("{at}00,{at}00,{flow},{bytes}\n")).collect();
+    fs::write(folder.path().join("log.csv"), format!("arrived_ns,departed_ns,flow,bytes\n{rows}")).unwrap();
+    let column = |more: &[&str]| {
+        let what = ["--window", "1us", "--snapshots", "4", "--per-packet", "-", "-o", "report.txt", "--rate-change"];
+        let text = String::from_utf8(queue(folder.path(), &[&what, more].concat()).ok().out).unwrap();
+        text.lines().map(|line| line.rsplit(',').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let exact = column(&[]);
+    let of = |at: usize, is_rising: usize| exact[1 + 2 * at + is_rising].as_str();
+    assert_eq!((exact[0].as_str(), of(19, 1), of(20, 0)), ("rate_change", "", "0"));
+    // 1,000, 2,000, 4,000 and 8,000 bytes in a microsecond each.
+    assert_eq!((of(20, 1), of(29, 1), of(30, 1), of(39, 1)), ("1000000000", "1000000000", "2000000000", "2000000000"));
+    assert_eq!(column(&["--method", "conquest"]), exact);
+    let alone = queue(folder.path(), &["--rate-change"]);
+    assert!(alone.code == 2 && alone.err.contains("--per-packet"), "{}", alone.err);
+}
+
 fn recorded(more: &[&str]) -> crate::run::Run {
     let [near, server] = ["near", "server"].map(|name| testdata(&format!("one-way/{name}.pcap.xz")));
     dwell(&[&["queue", &near, &server, "--format", "json"], more].concat())

@@ -1,4 +1,5 @@
 use super::sketch::{Clock, nanos};
+use super::window::Window;
 use super::{Counts, Culprit, Queued, Unit};
 use crate::table::{Number, Place, Table};
 use dwell_types::{Departure, FlowId, Nanos};
@@ -99,6 +100,12 @@ impl Flows {
         sums.since(since)
     }
 
+    /// What of a flow departed since a moment.
+    fn since(&self, flow: FlowId, from: i64) -> u64 {
+        let Place::Found(at) = self.numbers.find(flow.0) else { return 0 };
+        self.sums[self.numbers.get(at).number as usize].since(from)
+    }
+
     fn number(&mut self, flow: FlowId) -> usize {
         let mut place = self.numbers.find(flow.0);
         if let Place::Vacant(_) = place
@@ -192,6 +199,20 @@ impl Exact {
         self.counts.incomplete += u64::from(!is_complete);
         let queue = self.all.since(since);
         Some(self.culprit.judge(departure.departed - arrived, flow as f64, queue as f64, is_complete))
+    }
+
+    /// As [`super::Conquest::rate_change`], by windows of this length. `None` also where two of them are longer than what is remembered.
+    pub fn rate_change(&self, flow: FlowId, window: Nanos) -> Option<f64> {
+        let window = Window::new(window);
+        let newest = window.number(self.clock.latest());
+        let [older, newer, ends] =
+            [newest.saturating_sub(2), newest.saturating_sub(1), newest].map(|n| window.begins(n));
+        if older < self.remembers_from() || !self.clock.has_seen(older) {
+            return None;
+        }
+        let [since_older, since_newer, since_end] =
+            [older, newer, ends].map(|from| self.flows.since(flow, from) as f64);
+        Some((2.0 * since_newer - since_end - since_older) * 1e9 / window.nanos() as f64)
     }
 
     /// All that departed at this moment or later is remembered.

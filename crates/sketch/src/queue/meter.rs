@@ -3,7 +3,7 @@ use super::episode::{Episode, EpisodeParams, Episodes};
 use super::timeline::{Stretch, Timeline};
 use crate::conquest::{Conquest, ConquestError, Counts, Exact, Params, Queued};
 use core::fmt;
-use dwell_types::{Departure, Nanos, Timestamp};
+use dwell_types::{Departure, FlowId, Nanos, Timestamp};
 
 /// How it is known what was in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,6 +212,15 @@ impl QueueMeter {
     /// The largest queue that a packet found, in bytes or packets.
     pub const fn deepest(&self) -> u64 {
         self.deepest
+    }
+
+    /// The change of a flow's rate between the two newest finished windows of the shortest kind, in bytes or packets per second. `None`
+    /// until two windows are finished.
+    pub fn rate_change(&self, flow: FlowId) -> Option<f64> {
+        match &self.departures {
+            Departures::Exact(exact) => exact.rate_change(flow, *self.params.windows.first()?),
+            Departures::Snapshots(snapshots) => snapshots.rate_change(flow),
+        }
     }
 
     /// The queue over time; empty unless asked for.
