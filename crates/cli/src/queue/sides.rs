@@ -176,6 +176,7 @@ fn doubt(counts: &TapCounts) -> Option<String> {
 #[derive(Clone, Default)]
 struct Gaps {
     has_begun: bool,
+    departed: Run,
     /// Packets that departed since the last whose arrival was seen.
     unknown: Run,
     /// Packets that arrived since the last one departed.
@@ -212,6 +213,10 @@ impl Run {
         let (first, last) = self.ends.filter(|_| self.packets >= Self::LEAST)?;
         Some(format!("{} packets in {}, from {} ns on", self.packets, last - first, first.as_nanos()))
     }
+
+    fn span(&self) -> Nanos {
+        self.ends.map_or(Nanos::ZERO, |(first, last)| last - first)
+    }
 }
 
 impl Gaps {
@@ -229,7 +234,15 @@ impl Gaps {
         } else {
             self.unknown.add(at);
         }
+        self.departed.add(at);
         self.stuck.end(&mut self.longest_stuck);
+    }
+
+    /// Whether so many packets should have departed meanwhile that it was no burst of arrivals.
+    fn is_gap(&self, stuck: &Run) -> bool {
+        const LEAST_INTERVALS: i64 = 20;
+        let intervals = self.departed.packets.saturating_sub(1).max(1) as i64;
+        stuck.span().get() / LEAST_INTERVALS >= self.departed.span().get() / intervals
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -240,7 +253,7 @@ impl Gaps {
                  been seen to arrive"
             ));
         }
-        if let Some(words) = self.longest_stuck.words() {
+        if let Some(words) = self.longest_stuck.words().filter(|_| self.is_gap(&self.longest_stuck)) {
             warnings.push(format!("the capture where packets depart has a gap: {words}, arrived while none departed"));
         }
         warnings
@@ -300,6 +313,13 @@ mod tests {
             arrivals.len() == 1 && arrivals[0].contains("300 packets in 299 µs, from 610000 ns on"),
             "{arrivals:?}"
         );
+        // A hundred that arrive at once, where one departs each microsecond.
+        let mut burst = Gaps::default();
+        for packet in 0..1_000 {
+            (0..100).for_each(|_| burst.arrive(at(packet * 100_000 + 1)));
+            (0..100).for_each(|n| burst.depart(at(packet * 100_000 + n * 1_000), true));
+        }
+        assert!(burst.warnings().is_empty() && burst.longest_stuck.packets == 100, "{:?}", burst.warnings());
         let departures = gaps(0..0, 600..900);
         assert!(departures.len() == 1 && departures[0].contains("where packets depart has a gap"), "{departures:?}");
     }
