@@ -24,7 +24,8 @@ Examples:
   dwell simulate -w small.pcap --truth small.csv
   dwell simulate -w - --traffic speed | dwell rtt - --method fridge --memory 64KiB
   dwell simulate --queue bursts -w in.pcap --egress out.pcap && dwell queue in.pcap out.pcap
-  dwell simulate --queue incast --discipline turns --truth - | dwell queue --sojourns -")]
+  dwell simulate --queue incast --discipline turns --truth - | dwell queue --sojourns -
+  dwell simulate --queue capture --arrivals trunk.pcap --speed-up 50 --rate 1e9 -w in.pcap --egress out.pcap")]
 pub(crate) struct Arguments {
     /// The capture to write: pcap with nanoseconds; - is standard output. With --queue, what arrives.
     #[arg(short, long, value_name = "FILE", required_unless_present = "queue")]

@@ -1,26 +1,28 @@
 //! `dwell simulate --queue`: packets on both sides of a queue.
 
-use crate::events::Lines;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::{Failure, units};
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use dwell_capture::PcapWriter;
-use dwell_capture::file::Stop;
-use dwell_simulate::queue::{Arrival, Arrivals, Discipline, Event, Frames, Passages, Settings};
-use dwell_types::{FlowId, LinkType, Timestamp, hash};
-use std::collections::BTreeMap;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use dwell_simulate::queue::{Arrivals, Discipline, Event, Frames, Passages, Settings, SettingsError};
+use dwell_types::{LinkType, Timestamp};
+use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
+
+// What arrives.
+mod feed;
+use feed::{Feed, Log, Replay};
 
 #[derive(Args)]
 pub(super) struct QueueArguments {
     /// Packets that pass a queue, instead of a link.
     #[arg(long, value_enum, help_heading = "A queue")]
     queue: Option<Traffic>,
-    /// What arrives, as CSV: at_ns, flow, bytes, in the order of time. Only --truth can be written then.
-    #[arg(long, value_name = "FILE", help_heading = "A queue", required_if_eq("queue", "log"))]
+    /// What arrives. With --queue log CSV: at_ns, flow, bytes, in the order of time; only --truth can be written then. With --queue capture pcap or
+    /// pcapng, plain or compressed, frame by frame.
+    #[arg(long, value_name = "FILE", help_heading = "A queue", required_if_eq_any([("queue", "log"), ("queue", "capture")]))]
     arrivals: Option<PathBuf>,
     /// How many times faster --arrivals come.
     #[arg(long, value_name = "N", value_parser = units::above_zero("a number above 0, such as 50"), requires = "arrivals", help_heading = "A queue")]
@@ -51,8 +53,10 @@ enum Traffic {
     Bursts,
     /// 64 senders at a time over many small flows, a buffer of 2 MiB.
     Incast,
-    /// What --arrivals says.
+    /// What the log --arrivals says.
     Log,
+    /// The frames of the capture --arrivals.
+    Capture,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -85,8 +89,8 @@ impl QueueArguments {
             Some(Traffic::Incast) => Settings::incast(),
             _ => Settings::conquest_data_center(),
         };
-        let is_log = self.queue == Some(Traffic::Log);
-        let mut settings = preset.with_packets(self.packets.unwrap_or(if is_log { u64::MAX } else { PACKETS }));
+        let is_file = matches!(self.queue, Some(Traffic::Log | Traffic::Capture));
+        let mut settings = preset.with_packets(self.packets.unwrap_or(if is_file { u64::MAX } else { PACKETS }));
         settings.start = START;
         settings.rate = self.rate.unwrap_or(settings.rate);
         settings.buffer_bytes = self.buffer.map(|bytes| bytes as u64).or(settings.buffer_bytes);
@@ -104,88 +108,69 @@ impl QueueArguments {
 const START: Timestamp = Timestamp::from_nanos(1_767_225_600_000_000_000);
 
 pub(super) fn run(arguments: &super::Arguments) -> Result<ExitCode, Failure> {
-    let (queue, settings) = (&arguments.queue, arguments.queue.settings());
-    let refuse = |error: dwell_simulate::queue::SettingsError| Failure::Usage(error.to_string());
-    let mut outputs = Outputs::default();
-    match &queue.arrivals {
-        None => {
-            // As long as its frame.
-            let long = |arrival: Arrival| Arrival { bytes: arrival.bytes.max(Frames::LEAST_BYTES), ..arrival };
-            let arrivals = Arrivals::new(&settings, arguments.seed).map_err(refuse)?.map(long);
-            let mut passages = Passages::of(arrivals, &settings).map_err(refuse)?;
-            outputs.open(arguments)?;
-            while let Some(event) = passages.next_event() {
-                outputs.write(&settings, &event, |flow| Frames::key(flow).to_string())?;
-            }
-        }
-        Some(_) if queue.queue != Some(Traffic::Log) => {
-            return Err(Failure::Usage("--arrivals: expected --queue log beside it".to_owned()));
-        }
-        Some(_) if arguments.write.is_some() || queue.egress.is_some() => {
-            return Err(Failure::Usage("--arrivals: only --truth can be written, a log holds no frames".to_owned()));
-        }
-        Some(path) => {
-            let log = Log::read(path, queue.speed_up.unwrap_or(1.0))?;
-            let settings = Settings { start: log.start, ..settings };
-            let mut passages = Passages::of(log.arrivals.into_iter(), &settings).map_err(refuse)?;
-            outputs.open(arguments)?;
-            while let Some(event) = passages.next_event() {
-                outputs.write(&settings, &event, |flow| log.names.get(&flow).cloned().unwrap_or_default())?;
-            }
-        }
+    let settings = arguments.queue.settings();
+    let feed = feed(arguments, &settings)?;
+    let settings = Settings { start: feed.start().unwrap_or(settings.start), ..settings };
+    let link = feed.link();
+    let mut passages = Passages::of(feed, &settings).map_err(refuse)?;
+    let mut outputs = Outputs::open(arguments, link)?;
+    while let Some(event) = passages.next_event() {
+        outputs.write(&settings, &event, passages.arrivals_mut())?;
     }
-    outputs.finish()
+    let (warnings, is_damaged) = passages.arrivals_mut().end()?;
+    output::warn(&warnings);
+    outputs.finish()?;
+    Ok(if is_damaged { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-/// A log of what arrives.
-struct Log {
-    start: Timestamp,
-    arrivals: Vec<Arrival>,
-    names: BTreeMap<FlowId, String>,
+fn refuse(error: SettingsError) -> Failure {
+    Failure::Usage(error.to_string())
 }
 
-impl Log {
-    fn read(path: &Path, speed_up: f64) -> Result<Self> {
-        let (never, _open) = io::pipe()?;
-        let mut lines = Lines::open(path, &Stop::when_readable(never))?;
-        let head = lines.names()?;
-        let columns = ["at_ns", "flow", "bytes"].map(|name| head.iter().position(|column| column == name));
-        let [Some(at), Some(flow), Some(bytes)] = columns else {
-            let found = head.iter().take(8).collect::<Vec<_>>().join(",");
-            bail!("{}: line 1: expected the columns at_ns,flow,bytes, found '{found}'", path.display());
-        };
-        let mut log = Self { start: Timestamp::from_nanos(0), arrivals: Vec::new(), names: BTreeMap::new() };
-        let mut last = 0.0;
-        while lines.advance()? {
-            let [at, flow, bytes] = [at, flow, bytes].map(|column| lines.field(column).unwrap_or_default());
-            let (Ok(nanos), Ok(length)) = (at.parse::<i64>(), bytes.parse::<u16>()) else {
-                bail!(
-                    "{}: expected whole numbers as at_ns and bytes, up to 65535, found '{at}' and '{bytes}'",
-                    lines.place()
-                )
-            };
-            if log.arrivals.is_empty() {
-                log.start = Timestamp::from_nanos(nanos);
-            }
-            let since = (Timestamp::from_nanos(nanos) - log.start).get() as f64 / speed_up;
-            if since < last {
-                bail!("{}: arrives before the line above it: expected the order of arrival", lines.place());
-            }
-            last = since;
-            let id = FlowId(hash::bytes(hash::start(0), flow.as_bytes()));
-            log.names.entry(id).or_insert_with(|| flow.to_owned());
-            let number = log.arrivals.len() as u64;
-            log.arrivals.push(Arrival { number, at: since, flow: id, bytes: length.into(), is_burst: false });
+/// What comes to the queue.
+fn feed(arguments: &super::Arguments, settings: &Settings) -> Result<Feed, Failure> {
+    let queue = &arguments.queue;
+    let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
+    let speed_up = queue.speed_up.unwrap_or(1.0);
+    match (queue.queue, &queue.arrivals) {
+        (Some(Traffic::Log | Traffic::Capture), _) if queue.discipline == Order::Priority => {
+            usage("--discipline priority: what comes from a file is neither of small flows nor of large ones")
         }
-        Ok(log)
+        (Some(Traffic::Log | Traffic::Capture), _) if queue.load.is_some() => {
+            usage("--load: what comes from a file comes as fast as it did, or --speed-up times as fast")
+        }
+        (Some(Traffic::Log), Some(path)) => {
+            if arguments.write.is_some() || queue.egress.is_some() {
+                return usage("--queue log: only --truth can be written, a log holds no frames");
+            }
+            Ok(Feed::Log(Log::open(path, speed_up)?))
+        }
+        (Some(Traffic::Capture), Some(path)) => {
+            Ok(Feed::Capture(Replay::open(path, speed_up, snap_length(arguments), arguments.seed)?))
+        }
+        (_, Some(_)) => usage("--arrivals: expected --queue log or --queue capture beside it"),
+        (_, None) => {
+            let arrivals = Arrivals::new(settings, arguments.seed).map_err(refuse)?;
+            Ok(Feed::Drawn(arrivals, Frames::new(snap_length(arguments))))
+        }
     }
+}
+
+/// Bytes of a frame that are captured.
+fn snap_length(arguments: &super::Arguments) -> u32 {
+    /// Of what is drawn: all headers, and what tells packets apart.
+    const HEADERS: u32 = 128;
+    /// Of what was captured before: all that was.
+    const WHOLE: u32 = 262_144;
+    let is_capture = arguments.queue.queue == Some(Traffic::Capture);
+    arguments.snap_length.unwrap_or(if is_capture { WHOLE } else { HEADERS })
 }
 
 /// What is written, as far as it is asked for.
 #[derive(Default)]
 struct Outputs {
-    ingress: Option<(PcapWriter<Output>, Frames)>,
-    egress: Option<(PcapWriter<Output>, Frames)>,
+    ingress: Option<PcapWriter<Output>>,
+    egress: Option<PcapWriter<Output>>,
     truth: Option<Output>,
     arrived: u64,
     departed: u64,
@@ -193,57 +178,60 @@ struct Outputs {
 }
 
 impl Outputs {
-    fn open(&mut self, arguments: &super::Arguments) -> Result<()> {
-        /// All headers, and what tells packets apart.
-        const SNAP_LENGTH: u32 = 128;
-        let snap_length = arguments.snap_length.unwrap_or(SNAP_LENGTH);
-        let open = |path: &Option<PathBuf>| -> Result<Option<(PcapWriter<Output>, Frames)>> {
-            let Some(path) = path else { return Ok(None) };
-            let writer = PcapWriter::new(Output::file(path)?, LinkType::ETHERNET, snap_length)?;
-            Ok(Some((writer, Frames::new(snap_length))))
+    fn open(arguments: &super::Arguments, link: LinkType) -> Result<Self> {
+        let snap_length = snap_length(arguments);
+        let capture = |path: &PathBuf| anyhow::Ok(PcapWriter::new(Output::file(path)?, link, snap_length)?);
+        let mut outputs = Self {
+            ingress: arguments.write.as_ref().map(capture).transpose()?,
+            egress: arguments.queue.egress.as_ref().map(capture).transpose()?,
+            truth: arguments.truth.as_deref().map(Output::file).transpose()?,
+            ..Self::default()
         };
-        (self.ingress, self.egress) = (open(&arguments.write)?, open(&arguments.queue.egress)?);
-        self.truth = arguments.truth.as_deref().map(Output::file).transpose()?;
-        if let Some(truth) = &mut self.truth {
+        if let Some(truth) = &mut outputs.truth {
             writeln!(truth, "arrived_ns,departed_ns,flow,bytes")?;
         }
-        Ok(())
+        Ok(outputs)
     }
 
-    fn write(&mut self, settings: &Settings, event: &Event, name: impl FnOnce(FlowId) -> String) -> Result<()> {
+    fn write(&mut self, settings: &Settings, event: &Event, feed: &mut Feed) -> Result<()> {
         match event {
             Event::Arrival(arrival, has_room) => {
                 self.arrived += 1;
                 self.dropped += u64::from(!has_room);
-                if let Some((writer, frames)) = &mut self.ingress {
-                    let (bytes, wire_length) = frames.frame(arrival.number, arrival.flow, arrival.bytes);
+                if let Some(writer) = &mut self.ingress {
+                    let (bytes, wire_length) = feed.frame(arrival.number, arrival.flow, arrival.bytes);
                     writer.write(arrival.time(settings), wire_length, bytes)?;
+                }
+                if !has_room {
+                    feed.forget(arrival.number);
                 }
             }
             Event::Departure(passage) => {
                 self.departed += 1;
                 let departure = &passage.departure;
-                if let Some((writer, frames)) = &mut self.egress {
-                    let (bytes, wire_length) = frames.frame(passage.number, departure.flow, departure.bytes);
+                if let Some(writer) = &mut self.egress {
+                    let (bytes, wire_length) = feed.frame(passage.number, departure.flow, departure.bytes);
                     writer.write(departure.departed, wire_length, bytes)?;
                 }
                 if let (Some(truth), Some(arrived)) = (&mut self.truth, departure.arrived) {
                     let (arrived, departed) = (arrived.as_nanos(), departure.departed.as_nanos());
-                    writeln!(truth, "{arrived},{departed},{},{}", name(departure.flow), departure.bytes)?;
+                    let name = feed.flow_name(departure.flow);
+                    writeln!(truth, "{arrived},{departed},{name},{}", departure.bytes)?;
                 }
+                feed.forget(passage.number);
             }
         }
         Ok(())
     }
 
-    fn finish(self) -> Result<ExitCode, Failure> {
-        for (writer, _) in self.ingress.into_iter().chain(self.egress) {
+    fn finish(self) -> Result<()> {
+        for writer in self.ingress.into_iter().chain(self.egress) {
             writer.finish()?.finish()?;
         }
         if let Some(truth) = self.truth {
             truth.finish()?;
         }
         eprintln!("dwell: {} packets arrived, {} departed, {} dropped", self.arrived, self.departed, self.dropped);
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }

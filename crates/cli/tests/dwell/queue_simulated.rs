@@ -1,6 +1,6 @@
 //! Queues that `dwell simulate` makes, as captures on both sides and as a log: what is told of them, and what is said where a capture cannot be.
 
-use crate::run::{Run, dwell_in, names};
+use crate::run::{Run, dwell_in, names, testdata};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -91,6 +91,86 @@ fn a_log_of_arrivals_is_fed() {
         "{}",
         run.err
     );
+}
+
+/// A recorded capture comes to a queue frame by frame. Where nothing waits for long it leaves as it came; through a slow line, captures and log tell the same.
+#[test]
+fn a_capture_is_fed() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path();
+    let mixed = testdata("mixed/mixed.pcap.zst");
+    let feed = |more: &[&str]| {
+        let outputs = ["--arrivals", &mixed, "-w", "in.pcap", "--egress", "out.pcap", "--truth", "log.csv"];
+        let run = dwell_in(place, &[&["simulate", "--queue", "capture"], &outputs[..], more].concat());
+        assert_eq!(run.code, 0, "{}", run.err);
+        run.err
+    };
+    let rtt = |name: &str| {
+        let mut report = dwell_in(place, &["rtt", name, "--format", "json"]).ok().json();
+        report["sources"].take();
+        report
+    };
+    feed(&["--rate", "1e12"]);
+    let (whole, fed) = (rtt(&mixed), rtt("in.pcap"));
+    assert!(whole["frames"]["total"].as_u64() > Some(10_000), "{}", whole["frames"]);
+    assert_eq!(whole["frames"], fed["frames"]);
+    assert_eq!(whole["results"], fed["results"]);
+    assert_eq!(rtt("out.pcap")["frames"], fed["frames"]);
+
+    let said = feed(&["--rate", "5e7", "--speed-up", "50", "--buffer", "300000"]);
+    let dropped: u64 = said.rsplit(' ').nth(1).and_then(|word| word.parse().ok()).unwrap();
+    let arrived = whole["frames"]["total"].as_u64().unwrap();
+    let captures = queue(place, &["in.pcap", "out.pcap", "--from", "0.0.0.0/0,::/0"]).ok().json();
+    let log = queue(place, &["--sojourns", "log.csv"]).ok().json();
+    let departed = log["packets"]["departed"].as_u64().unwrap();
+    assert!(dropped > 0 && dropped + departed == arrived, "{said}");
+    let longest = log["longest_delay_ns"].as_f64().unwrap();
+    assert!((0.9 * 300_000.0 * 160.0..300_000.0 * 160.0 + 1.0).contains(&longest), "{longest}");
+    assert!(log["peak_queue_bytes"].as_u64() <= Some(300_000));
+    assert_eq!(captures["longest_delay_ns"], log["longest_delay_ns"]);
+    assert_eq!(captures["packets"]["departed"].as_u64(), Some(departed));
+}
+
+/// What of a capture cannot be fed is said, and the rest is.
+#[test]
+fn captures_that_cannot_be_fed_are_told() {
+    let folder = simulated(&["--queue", "bursts", "--packets", "1000"]);
+    let place = folder.path();
+    let run = |more: &[&str]| dwell_in(place, &[&["simulate", "--queue", "capture", "--truth", "-"], more].concat());
+    let bytes = fs::read(place.join("in.pcap")).unwrap();
+    let mut odd = bytes[..bytes.len() / 2].to_vec();
+    odd.extend([0xff; 64]);
+    fs::write(place.join("odd.pcap"), odd).unwrap();
+    let fed = run(&["--arrivals", "odd.pcap"]);
+    assert!(fed.code == 1 && fed.err.contains("what follows there did not arrive"), "{} {}", fed.code, fed.err);
+    assert!(String::from_utf8_lossy(&fed.out).lines().count() > 400);
+    // Two sections of a pcapng file that differ in their links cannot be one pcap file.
+    let block = |kind: u32, body: &[u32]| {
+        let length = 12 + 4 * body.len() as u32;
+        let words = [&[kind, length], body, &[length]].concat();
+        words.into_iter().flat_map(u32::to_le_bytes).collect::<Vec<u8>>()
+    };
+    let section = |link: u32| {
+        let head = block(0x0a0d_0d0a, &[0x1a2b_3c4d, 1, u32::MAX, u32::MAX]);
+        [head, block(1, &[link, 0]), block(6, &[0, 0, 5, 4, 4, 0x45])].concat()
+    };
+    fs::write(place.join("links.pcapng"), [section(1), section(101)].concat()).unwrap();
+    let refused: [(i32, &[&str], &str); 5] = [
+        (
+            1,
+            &["--arrivals", "links.pcapng"],
+            "links.pcapng: frame 2 has another link type (101) than those before it (1)",
+        ),
+        (1, &["--arrivals", "log.csv"], "expected a pcap or pcapng file"),
+        (2, &[], "--arrivals"),
+        (2, &["--arrivals", "in.pcap", "--load", "0.5"], "--load"),
+        (2, &["--arrivals", "in.pcap", "--discipline", "priority"], "--discipline priority"),
+    ];
+    for (code, more, words) in refused {
+        let run = run(more);
+        assert!(run.code == code && run.err.contains(words), "{} {}", run.code, run.err);
+        assert_eq!(run.err.lines().filter(|line| !line.contains("warning")).count(), 1, "{}", run.err);
+    }
 }
 
 /// Writes a capture anew, with other times for its frames, given in nanoseconds since the first; without those that get none.

@@ -1,5 +1,4 @@
 use super::{Arrival, Arrivals, Passage, Queue, Settings, SettingsError};
-use std::iter::Peekable;
 
 /// The packets that pass a queue, in the order of departure, as [`Settings`] describe them.
 ///
@@ -7,7 +6,9 @@ use std::iter::Peekable;
 /// the nanosecond at which another one arrives is in the queue with it.
 #[derive(Clone, Debug)]
 pub struct Passages<A: Iterator<Item = Arrival> = Arrivals> {
-    arrivals: Peekable<A>,
+    arrivals: A,
+    /// Of the arrivals, the one that comes next; `None` before it was asked for.
+    next: Option<Arrival>,
     queue: Queue,
     packets: u64,
     departed: u64,
@@ -34,7 +35,17 @@ impl<A: Iterator<Item = Arrival>> Passages<A> {
     /// What becomes of given arrivals, in the order of time.
     pub fn of(arrivals: A, settings: &Settings) -> Result<Self, SettingsError> {
         let (queue, packets) = (Queue::new(settings)?, settings.packets);
-        Ok(Self { arrivals: arrivals.peekable(), queue, packets, departed: 0, dropped: 0 })
+        Ok(Self { arrivals, next: None, queue, packets, departed: 0, dropped: 0 })
+    }
+
+    /// What the arrivals come from.
+    pub const fn arrivals(&self) -> &A {
+        &self.arrivals
+    }
+
+    /// The same, to be told what became of them.
+    pub const fn arrivals_mut(&mut self) -> &mut A {
+        &mut self.arrivals
     }
 
     /// Packets that found no room so far.
@@ -47,12 +58,13 @@ impl<A: Iterator<Item = Arrival>> Passages<A> {
         if self.departed == self.packets {
             return None;
         }
-        let next = self.arrivals.peek().map_or(END, |arrival| arrival.at);
+        self.next = self.next.or_else(|| self.arrivals.next());
+        let next = self.next.map_or(END, |arrival| arrival.at);
         if let Some(passage) = self.queue.depart_before(next) {
             self.departed += 1;
             return Some(Event::Departure(passage));
         }
-        let arrival = self.arrivals.next()?;
+        let arrival = self.next.take()?;
         let has_room = self.queue.offer(&arrival);
         self.dropped += u64::from(!has_room);
         Some(Event::Arrival(arrival, has_room))

@@ -1,0 +1,294 @@
+//! What comes to a simulated queue: drawn, from a log, or from a capture.
+
+use crate::events::Lines;
+use anyhow::{Error, Result, anyhow, bail};
+use dwell_capture::file::Stop;
+use dwell_capture::{CaptureFiles, FrameSource};
+use dwell_observe::crossing::{Crossings, Settings as Names};
+use dwell_simulate::queue::{Arrival, Arrivals, Frames};
+use dwell_types::{FlowId, LinkType, Timestamp, hash};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Packets in the order of arrival, their frames and the names of their flows.
+#[allow(clippy::large_enum_variant, reason = "there is one")]
+pub(super) enum Feed {
+    Drawn(Arrivals, Frames),
+    Log(Log),
+    Capture(Replay),
+}
+
+impl Feed {
+    /// When the first packet comes, if that is not for the settings to say.
+    pub(super) fn start(&self) -> Option<Timestamp> {
+        match self {
+            Self::Drawn(..) => None,
+            Self::Log(log) => Some(log.clock.start),
+            Self::Capture(replay) => Some(replay.clock.start),
+        }
+    }
+
+    /// What its frames begin with.
+    pub(super) const fn link(&self) -> LinkType {
+        match self {
+            Self::Capture(replay) => replay.link,
+            Self::Drawn(..) | Self::Log(_) => LinkType::ETHERNET,
+        }
+    }
+
+    /// What is captured of a packet that came and has not left, and its length on the wire. A log has no frames.
+    pub(super) fn frame(&mut self, number: u64, flow: FlowId, bytes: u32) -> (&[u8], u32) {
+        match self {
+            Self::Drawn(_, frames) => frames.frame(number, flow, bytes),
+            Self::Log(_) => (&[], 0),
+            Self::Capture(replay) => replay.held.get(&number).map_or((&[], 0), |(bytes, length)| (bytes, *length)),
+        }
+    }
+
+    /// A packet has left, or found no room.
+    pub(super) fn forget(&mut self, number: u64) {
+        if let Self::Capture(replay) = self {
+            replay.held.remove(&number);
+        }
+    }
+
+    pub(super) fn flow_name(&self, flow: FlowId) -> String {
+        let names = match self {
+            Self::Drawn(..) => return Frames::key(flow).to_string(),
+            Self::Log(log) => &log.names,
+            Self::Capture(replay) => &replay.names,
+        };
+        names.get(&flow).cloned().unwrap_or_default()
+    }
+
+    /// Why nothing came any more, if that was no end; else what the reader must know, and whether a file was damaged.
+    pub(super) fn end(&mut self) -> Result<(Vec<String>, bool)> {
+        match self {
+            Self::Drawn(..) => Ok((Vec::new(), false)),
+            Self::Log(log) => log.failed.take().map_or(Ok((Vec::new(), false)), Err),
+            Self::Capture(replay) => replay.end(),
+        }
+    }
+}
+
+impl Iterator for Feed {
+    type Item = Arrival;
+
+    fn next(&mut self) -> Option<Arrival> {
+        match self {
+            Self::Drawn(arrivals, _) => {
+                let arrival = arrivals.next()?;
+                // As long as its frame.
+                Some(Arrival { bytes: arrival.bytes.max(Frames::LEAST_BYTES), ..arrival })
+            }
+            Self::Log(log) => log.next(),
+            Self::Capture(replay) => replay.next(),
+        }
+    }
+}
+
+/// When packets come, that came somewhere else before.
+struct Clock {
+    start: Timestamp,
+    speed_up: f64,
+    /// When the last one came, in nanoseconds since the start, and how many packets did.
+    last: f64,
+    count: u64,
+}
+
+impl Clock {
+    const fn new(start: Timestamp, speed_up: f64) -> Self {
+        Self { start, speed_up, last: 0.0, count: 0 }
+    }
+
+    fn since(&self, at: Timestamp) -> f64 {
+        (at - self.start).get() as f64 / self.speed_up
+    }
+
+    /// The next packet; one that comes before the last comes with it.
+    fn arrival(&mut self, at: Timestamp, flow: FlowId, bytes: u32) -> Arrival {
+        self.last = self.since(at).max(self.last);
+        self.count += 1;
+        Arrival { number: self.count, at: self.last, flow, bytes, is_burst: false }
+    }
+}
+
+/// A log of what arrives: CSV with the columns `at_ns,flow,bytes`.
+pub(super) struct Log {
+    lines: Lines,
+    /// Places of time, flow and bytes.
+    columns: [usize; 3],
+    clock: Clock,
+    names: BTreeMap<FlowId, String>,
+    failed: Option<Error>,
+    /// The line that was looked at.
+    first: Option<Arrival>,
+}
+
+impl Log {
+    pub(super) fn open(path: &Path, speed_up: f64) -> Result<Self> {
+        let (never, _open) = io::pipe()?;
+        let mut lines = Lines::open(path, &Stop::when_readable(never))?;
+        let head = lines.names()?;
+        let columns = ["at_ns", "flow", "bytes"].map(|name| head.iter().position(|column| column == name));
+        let [Some(at), Some(flow), Some(bytes)] = columns else {
+            let found = head.iter().take(8).collect::<Vec<_>>().join(",");
+            bail!("{}: line 1: expected the columns at_ns,flow,bytes, found '{found}'", path.display());
+        };
+        let clock = Clock::new(Timestamp::from_nanos(0), speed_up);
+        let columns = [at, flow, bytes];
+        let mut log = Self { lines, columns, clock, names: BTreeMap::new(), failed: None, first: None };
+        log.first = log.read()?;
+        Ok(log)
+    }
+
+    fn next(&mut self) -> Option<Arrival> {
+        self.first.take().or_else(|| {
+            let next = self.read();
+            next.map_err(|error| self.failed = Some(error)).ok().flatten()
+        })
+    }
+
+    fn read(&mut self) -> Result<Option<Arrival>> {
+        if self.failed.is_some() || !self.lines.advance()? {
+            return Ok(None);
+        }
+        let [at, flow, bytes] = self.columns.map(|column| self.lines.field(column).unwrap_or_default());
+        let (Ok(at_nanos), Ok(length)) = (at.parse(), bytes.parse::<u16>()) else {
+            bail!(
+                "{}: expected whole numbers as at_ns and bytes, up to 65535, found '{at}' and '{bytes}'",
+                self.lines.place()
+            )
+        };
+        let at = Timestamp::from_nanos(at_nanos);
+        if self.clock.count == 0 {
+            self.clock.start = at;
+        }
+        if self.clock.since(at) < self.clock.last {
+            bail!("{}: arrives before the line above it: expected the order of arrival", self.lines.place());
+        }
+        let id = FlowId(hash::bytes(hash::start(0), flow.as_bytes()));
+        self.names.entry(id).or_insert_with(|| flow.to_owned());
+        Ok(Some(self.clock.arrival(at, id, length.into())))
+    }
+}
+
+/// A capture, frame by frame.
+pub(super) struct Replay {
+    source: CaptureFiles,
+    path: PathBuf,
+    crossings: Crossings,
+    link: LinkType,
+    clock: Clock,
+    /// Frames that have not left, with their lengths on the wire, by the numbers of their arrivals.
+    held: BTreeMap<u64, (Box<[u8]>, u32)>,
+    snap_length: usize,
+    names: BTreeMap<FlowId, String>,
+    /// Frames that are earlier than one before them.
+    late: u64,
+    /// Why it ended before its end.
+    damage: Option<String>,
+    failed: Option<Error>,
+    /// The frame that was looked at.
+    first: Option<Arrival>,
+}
+
+/// The flow of frames that are not understood.
+const OTHER: (FlowId, &str) = (FlowId(0), "other");
+
+impl Replay {
+    /// Frames are kept up to the snap length.
+    pub(super) fn open(path: &Path, speed_up: f64, snap_length: u32, seed: u64) -> Result<Self> {
+        let mut replay = Self {
+            source: CaptureFiles::open([path])?,
+            path: path.to_owned(),
+            crossings: Crossings::new(Names { seed, ..Names::default() }),
+            link: LinkType::ETHERNET,
+            clock: Clock::new(Timestamp::from_nanos(0), speed_up),
+            held: BTreeMap::new(),
+            snap_length: snap_length as usize,
+            names: BTreeMap::from([(OTHER.0, OTHER.1.to_owned())]),
+            late: 0,
+            damage: None,
+            failed: None,
+            first: None,
+        };
+        replay.first = replay.read()?;
+        Ok(replay)
+    }
+
+    fn next(&mut self) -> Option<Arrival> {
+        self.first.take().or_else(|| {
+            let next = self.read();
+            next.map_err(|error| self.failed = Some(error)).ok().flatten()
+        })
+    }
+
+    /// The next frame that has a time.
+    fn read(&mut self) -> Result<Option<Arrival>> {
+        if self.failed.is_some() || self.damage.is_some() {
+            return Ok(None);
+        }
+        loop {
+            let frame = match self.source.next_frame() {
+                Ok(Some(frame)) => frame,
+                Ok(None) => return Ok(None),
+                // What was read before the damage is sound.
+                Err(error) if self.clock.count > 0 => {
+                    self.damage = Some(format!("{error}; what follows there did not arrive"));
+                    return Ok(None);
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let passing = self.crossings.observe(&frame);
+            let Some(at) = frame.at else { continue };
+            if self.clock.count == 0 {
+                (self.clock.start, self.link) = (at, frame.link);
+            }
+            if frame.link != self.link {
+                let number = self.crossings.frames().total;
+                return Err(anyhow!(
+                    "{}: frame {number} has another link type ({}) than those before it ({}): one pcap file holds one",
+                    self.path.display(),
+                    frame.link.0,
+                    self.link.0
+                ));
+            }
+            let (flow, bytes) = match passing {
+                Some(passing) => (passing.crossing.flow, passing.crossing.bytes),
+                None => (OTHER.0, frame.wire_length),
+            };
+            if let Some(passing) = passing {
+                self.names.entry(flow).or_insert_with(|| passing.flow_name());
+            }
+            self.late += u64::from(self.clock.since(at) < self.clock.last);
+            let arrival = self.clock.arrival(at, flow, bytes);
+            let kept = &frame.bytes[..frame.bytes.len().min(self.snap_length)];
+            self.held.insert(arrival.number, (kept.into(), frame.wire_length));
+            return Ok(Some(arrival));
+        }
+    }
+
+    fn end(&mut self) -> Result<(Vec<String>, bool)> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        let name = self.path.display();
+        let mut warnings: Vec<String> = self.source.warnings().iter().map(ToString::to_string).collect();
+        let frames = self.crossings.frames();
+        let untimed = frames.total - self.clock.count;
+        let other = frames.total - frames.decoded() - untimed;
+        if untimed > 0 {
+            warnings.push(format!("{name}: {untimed} frames have no time and did not arrive"));
+        }
+        if other > 0 {
+            warnings.push(format!("{name}: {other} frames are not understood: they pass as one flow, '{}'", OTHER.1));
+        }
+        if self.late > 0 {
+            warnings.push(format!("{name}: {} frames are earlier than one before them, and came with it", self.late));
+        }
+        warnings.extend(self.damage.clone());
+        Ok((warnings, self.damage.is_some()))
+    }
+}
