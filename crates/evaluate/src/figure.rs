@@ -8,7 +8,7 @@
 //! label = "probability"       # what stands there; without it the parameter's name
 //! y = "rms_error"             # upwards: a number of the summaries
 //! log = true                  # by its logarithm, which errors are anyway
-//! quantities = ["p50", "p95"] # a panel for each, unless they are along the axis
+//! quantities = ["p50", "p95"] # a panel for each, unless they are along the axis; "queue_*" for all that begin so
 //! only = { slots = 512 }      # leaves out cases with another value of a parameter
 //! best = ["longest_ms"]       # of cases that differ in these only the best: what tuning can reach
 //! ```
@@ -106,7 +106,11 @@ impl Figure {
     pub fn draw(&self, summaries: &[Summary]) -> Drawn {
         let is_drawn = |summary: &&Summary| {
             let is_asked = |(name, value)| summary.parameters.get(name).is_none_or(|own| own == value);
-            self.quantities.contains(&summary.quantity) && self.only.iter().all(is_asked)
+            let is_meant = |name: &String| match name.strip_suffix('*') {
+                Some(beginning) => summary.quantity.starts_with(beginning),
+                None => *name == summary.quantity,
+            };
+            self.quantities.iter().any(is_meant) && self.only.iter().all(is_asked)
         };
         let drawn: Vec<&Summary> = summaries.iter().filter(is_drawn).collect();
         let varying = varying(&drawn, &self.x);
@@ -358,5 +362,7 @@ mod tests {
         let drawn = figure("x = 'quantity'\ny = 'share'\nquantities = ['error_1_9', 'error_10_99']").draw(&sizes);
         assert_eq!(drawn.places, ["1–9", "10–99"]);
         assert_eq!(values(&drawn, 0, "lds"), [Some(0.5), Some(0.4)]);
+        let all = figure("x = 'quantity'\ny = 'share'\nquantities = ['error_*']");
+        assert_eq!(all.draw(&[&sizes[..], &summaries].concat()), drawn);
     }
 }

@@ -28,8 +28,13 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// A number with as many digits as it needs, up to three: `0.05`, `2.5`, `400`.
+/// A number with as many digits as it needs, up to three: `0.05`, `2.5`, `400`, `12.5M`.
 pub(crate) fn short(number: f64) -> String {
+    /// From where on, and in what.
+    const LARGE: [(f64, f64, &str); 3] = [(1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")];
+    if let Some((_, unit, letter)) = LARGE.into_iter().find(|&(least, ..)| number.abs() >= least) {
+        return short(number / unit) + letter;
+    }
     let digits = (2 - number.abs().max(1e-9).log10().floor() as i32).clamp(0, 9) as usize;
     let text = format!("{number:.digits$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
@@ -179,6 +184,8 @@ mod tests {
         assert_eq!(shares.map(percent), ["100%", ">99.9%", "99%", "42%", "3.2%", "<0.1%", "0%"]);
         let sizes = [0, 1_023, 65_536, 1_572_864, 1 << 26];
         assert_eq!(sizes.map(bytes), ["0 B", "1023 B", "64 KiB", "1.5 MiB", "64 MiB"]);
+        let numbers = [0.05, 2.5, 400.0, 8_000.0, 25_000.0, 12_500_000.0, 3e9, -2e6];
+        assert_eq!(numbers.map(short), ["0.05", "2.5", "400", "8000", "25k", "12.5M", "3G", "-2M"]);
     }
 
     #[test]

@@ -1,3 +1,4 @@
+use super::table::seeds;
 use crate::output::Output;
 use anyhow::Result;
 use dwell_evaluate::{Definition, Size};
@@ -18,7 +19,7 @@ pub(super) fn write(definition: &Definition, results: &Results, folder: &Path) -
     let panel = |Panel { name, curves }| SweepPanel { name, curves };
     let sweep = Sweep {
         title: results.title.clone(),
-        subtitle: format!("{}, {} seeds; {}.{bars}", drawn.y, results.seeds, results.source),
+        subtitle: format!("{}, {}; {}.{bars}", drawn.y, seeds(results.seeds), results.source),
         x: drawn.x,
         places: drawn.places,
         y: axis(figure.y, figure.log),

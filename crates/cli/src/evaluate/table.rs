@@ -26,7 +26,7 @@ type WriteCases<W> = fn(&[CaseSummaries<'_>], &mut W) -> io::Result<()>;
 /// Writes the results of one experiment.
 pub(super) fn write<W: Write>(results: &Results, to: &mut W) -> io::Result<()> {
     writeln!(to, "{}: {}", results.name, results.title)?;
-    writeln!(to, "{}; {} size, {} seeds", results.source, results.size, results.seeds)?;
+    writeln!(to, "{}; {} size, {}", results.source, results.size, seeds(results.seeds))?;
     let cases = cases(&results.summaries);
     if results.summaries.iter().any(|summary| summary.scale == Scale::Relative) {
         return relative::write(&cases, to);
@@ -80,6 +80,11 @@ fn mean(case: &CaseSummaries<'_>, quantity: &str) -> Option<f64> {
 }
 
 /// What there is not.
+/// `1 seed`, `20 seeds`.
+pub(super) fn seeds(number: u64) -> String {
+    format!("{number} seed{}", if number == 1 { "" } else { "s" })
+}
+
 fn dash() -> String {
     "–".to_owned()
 }

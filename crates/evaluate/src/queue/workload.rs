@@ -28,6 +28,8 @@ pub(crate) struct WorkloadEntry {
     threshold_ms: Option<f64>,
     /// The share of the queue that makes one, *α*; 1%.
     share: Option<f64>,
+    /// The largest queue of each stretch of so many milliseconds is told, too; of experiments on actions.
+    pub(super) course_ms: Option<f64>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -73,6 +75,8 @@ pub(crate) struct Stream {
     pub(super) settings: Settings,
     pub(super) span: Nanos,
     pub(super) culprit: Culprit,
+    /// Milliseconds of the stretches whose largest queue is told.
+    pub(super) course: Option<f64>,
 }
 
 impl WorkloadEntry {
@@ -82,10 +86,13 @@ impl WorkloadEntry {
         let culprit =
             Culprit { share: self.share.unwrap_or(0.01), delay: milliseconds(self.threshold_ms.unwrap_or(0.8)) };
         let span = milliseconds(self.span_ms.unwrap_or(6.4));
+        if let Some(length) = self.course_ms.filter(|&length| length.is_nan() || length <= 0.0) {
+            return Err(Invalid::new("course_ms", format!("{length}: expected milliseconds above 0")));
+        }
         let stream = |(name, settings): (String, Settings)| {
             let settings = settings.with_packets(packets);
             Passages::new(&settings, 0).map_err(|problem| Invalid::new("settings", problem))?;
-            Ok(Stream { name, settings, span, culprit })
+            Ok(Stream { name, settings, span, culprit, course: self.course_ms })
         };
         self.settings()?.into_iter().map(stream).collect()
     }

@@ -99,9 +99,12 @@ impl Plane {
         let mut free = left - 20.0;
         for (place, name) in sweep.places.iter().enumerate() {
             let x = self.x(place);
-            picture.line((x, top), (x, bottom), FAINT_GRID, 1.0);
             let half = text_width(name, 11.5) / 2.0;
-            if x - half > free {
+            let is_named = x - half > free;
+            if is_named || !self.is_dense() {
+                picture.line((x, top), (x, bottom), FAINT_GRID, 1.0);
+            }
+            if is_named {
                 picture.text((x, bottom + 15.0), name.clone(), 11.5, INK, Align::Centre);
                 free = x + half + 6.0;
             }
@@ -129,7 +132,14 @@ impl Plane {
         if places.len() > 1 {
             picture.curve(places.clone(), look, 2.0);
         }
-        places.into_iter().for_each(|place| picture.mark(place, look));
+        if !self.is_dense() {
+            places.into_iter().for_each(|place| picture.mark(place, look));
+        }
+    }
+
+    /// Whether marks would hide the curves.
+    const fn is_dense(&self) -> bool {
+        self.places > 32
     }
 }
 

@@ -25,6 +25,8 @@ struct Tally {
     /// Of small flows, and of bursts.
     bytes: [Bytes; 2],
     peak: u64,
+    /// The largest queue of each stretch, if that is asked for.
+    course: Vec<u64>,
     /// Of packets of small flows, in nanoseconds.
     delay: u64,
     delays: u64,
@@ -58,12 +60,15 @@ pub(super) fn run(stream: &Stream, configuration: &Configuration, seed: u64) -> 
         bytes.came += u64::from(arrival.bytes);
         bytes.dropped += u64::from(dropped);
         tally.peak = tally.peak.max(queue.bytes());
+        if let Some(length) = stream.course {
+            tally.follow((arrival.at / (length * 1e6)) as usize, queue.bytes());
+        }
         while let Some(&(_, flow)) = tally.marks.front().filter(|(at, _)| *at <= arrival.at) {
             tally.marks.pop_front();
             arrivals.slow_down(flow, arrival.at, ROUND_TRIP);
         }
     }
-    Ok(tally.measurements())
+    Ok(tally.measurements(stream.course))
 }
 
 impl Tally {
@@ -81,16 +86,27 @@ impl Tally {
         }
     }
 
-    fn measurements(&self) -> Vec<Measurement> {
+    /// What is in the queue in a stretch.
+    fn follow(&mut self, stretch: usize, bytes: u64) {
+        self.course.resize(self.course.len().max(stretch + 1), 0);
+        self.course[stretch] = self.course[stretch].max(bytes);
+    }
+
+    fn measurements(&self, course: Option<f64>) -> Vec<Measurement> {
         let [small, large] = self.bytes;
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
-        vec![
+        let of_stretch = |(stretch, &bytes): (usize, &u64)| {
+            value(&format!("queue_{}", stretch as f64 * course.unwrap_or(1.0)), Some(bytes as f64))
+        };
+        let course = self.course.iter().enumerate().map(of_stretch);
+        let whole = [
             value("peak_bytes", Some(self.peak as f64)),
             value("small_dropped", share(small.dropped, small.came)),
             value("large_dropped", share(large.dropped, large.came)),
             value("small_marked", share(small.marked, small.left)),
             value("large_marked", share(large.marked, large.left)),
             value("small_delay_ns", share(self.delay, self.delays)),
-        ]
+        ];
+        whole.into_iter().chain(course).collect()
     }
 }
