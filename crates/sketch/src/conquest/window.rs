@@ -19,6 +19,8 @@ pub enum Rule {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     nanos: i64,
+    /// 1/*T*.
+    inverse: f64,
     /// Of a power of two.
     shift: Option<u32>,
 }
@@ -27,7 +29,7 @@ impl Window {
     /// Of a span above zero.
     pub(super) fn new(span: Nanos) -> Self {
         let nanos = span.get().max(1);
-        Self { nanos, shift: (nanos.count_ones() == 1).then(|| nanos.trailing_zeros()) }
+        Self { nanos, inverse: 1.0 / nanos as f64, shift: (nanos.count_ones() == 1).then(|| nanos.trailing_zeros()) }
     }
 
     pub(super) const fn nanos(self) -> i64 {
@@ -107,7 +109,7 @@ impl Rule {
                 let begins = newest.ends - window.nanos;
                 Reading { first, last, first_share: (ends - arrived) as f64 / (ends - begins) as f64 }
             }
-            (Self::Interpolated, _) => Reading { first, last, first_share: (rest + 1) as f64 / window.nanos as f64 },
+            (Self::Interpolated, _) => Reading { first, last, first_share: (rest + 1) as f64 * window.inverse },
         }
     }
 }
