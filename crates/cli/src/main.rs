@@ -129,12 +129,12 @@ fn take_signs(command: clap::Command) -> clap::Command {
 }
 
 fn failed(error: &anyhow::Error) -> ExitCode {
-    eprintln!("dwell: {}", chain(error));
+    output::say(&chain(error));
     ExitCode::from(1)
 }
 
 fn usage(words: &str) -> ExitCode {
-    eprintln!("dwell: {words} (see dwell --help)");
+    output::say(&format!("{words} (see dwell --help)"));
     ExitCode::from(2)
 }
 

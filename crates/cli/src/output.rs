@@ -8,10 +8,32 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// Says something on standard error, in one line. What it tells of files may be anything: control characters are written as what they are, and what is too
+/// long is cut.
+pub(crate) fn say(words: &str) {
+    eprintln!("dwell: {}", plain(words));
+}
+
+fn plain(words: &str) -> String {
+    const MOST: usize = 2_000;
+    let mut line = String::new();
+    for letter in words.chars().take(MOST) {
+        if letter.is_control() {
+            line.extend(letter.escape_default());
+        } else {
+            line.push(letter);
+        }
+    }
+    if words.chars().nth(MOST).is_some() {
+        line.push('…');
+    }
+    line
+}
+
 /// Says on standard error what the reader must know.
 pub(crate) fn warn(warnings: &[String]) {
     for warning in warnings {
-        eprintln!("dwell: warning: {warning}");
+        say(&format!("warning: {warning}"));
     }
 }
 

@@ -353,6 +353,8 @@ fn logs_that_cannot_be_are_told() {
     for (text, words) in [
         ("0,noon,a,1\n", "log.csv: line 2: expected a whole number of nanoseconds as departed_ns, found 'noon'"),
         ("0,1,a,-1\n", "log.csv: line 2: expected a whole number of bytes as bytes, found '-1'"),
+        // What a terminal would obey is shown, not done.
+        ("0,1,a,\u{1b}[2J\n", "log.csv: line 2: expected a whole number of bytes as bytes, found '\\u{1b}[2J'"),
     ] {
         let run = run(text);
         assert!(run.code == 1 && run.err.contains(words) && run.out.is_empty(), "{}", run.err);

@@ -35,6 +35,11 @@ struct Judged {
     answers: u64,
     /// Sum of |estimate − truth| in milliseconds.
     absolute: f64,
+    /// Sum of |estimate − truth| over truth.
+    relative: f64,
+    /// Filters that matched, and the shares of bits set in the last complete one, added up.
+    candidates: u64,
+    occupancy: f64,
     /// Those whose request was sought in another slot, or nowhere.
     wrong: u64,
     orphans: u64,
@@ -48,7 +53,18 @@ fn event(sighting: &Sighting, is_request: bool) -> Event {
 
 impl Judged {
     fn new(ring: TimeBloom) -> Self {
-        Self { ring, samples: Vec::new(), answers: 0, absolute: 0.0, wrong: 0, orphans: 0, found_orphans: 0 }
+        Self {
+            ring,
+            samples: Vec::new(),
+            answers: 0,
+            absolute: 0.0,
+            relative: 0.0,
+            candidates: 0,
+            occupancy: 0.0,
+            wrong: 0,
+            orphans: 0,
+            found_orphans: 0,
+        }
     }
 
     fn request(&mut self, sighting: &Sighting) {
@@ -69,10 +85,14 @@ impl Judged {
             return;
         };
         self.answers += 1;
+        self.candidates += self.ring.candidates() as u64;
+        self.occupancy += self.ring.occupancy();
         let slot = |delay: Nanos| (at - delay.get()).div_euclid(width);
         match self.samples.first() {
             Some(sample) => {
-                self.absolute += (sample.since_first.get() - delay.get()).abs() as f64 / 1e6;
+                let error = (sample.since_first.get() - delay.get()).abs() as f64;
+                self.absolute += error / 1e6;
+                self.relative += error / delay.get().max(1) as f64;
                 self.wrong += u64::from(slot(delay) != slot(sample.since_first));
             }
             None => self.wrong += 1,
@@ -93,6 +113,11 @@ impl Judged {
         let found = 1.0 - (1.0 - chance).powf(f64::from(self.ring.filters() - 1));
         vec![
             measurement("error_ms", Scale::Value, None, share(self.absolute, self.answers)),
+            measurement("relative_error", Scale::Value, None, share(self.relative, self.answers)),
+            measurement("hashes", Scale::Value, None, Some(self.ring.hashes().into())),
+            measurement("load", Scale::Value, None, Some(load)),
+            measurement("occupancy", Scale::Value, None, share(self.occupancy, self.answers)),
+            measurement("candidates", Scale::Value, None, share(self.candidates as f64, self.answers)),
             measurement("wrong_share", Scale::Value, None, share(self.wrong as f64, self.answers)),
             measurement("false_share", Scale::Value, None, share(self.found_orphans as f64, self.orphans)),
             measurement("false_of_expected", Scale::Ratio, Some(found), share(self.found_orphans as f64, self.orphans)),

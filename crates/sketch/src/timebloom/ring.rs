@@ -239,9 +239,14 @@ impl Ring {
     /// are set to the power *k* [porcino23 eq. 4.1].
     #[inline]
     pub(super) fn false_positive(&self, age: u32) -> f64 {
+        self.occupancy(age).powi(self.hashes as i32)
+    }
+
+    /// The share of bits that are set in the filter of an age, less than the number of filters.
+    #[inline]
+    pub(super) fn occupancy(&self, age: u32) -> f64 {
         let column = (self.column + age) % self.shape.filters;
-        let share = f64::from(self.ones[column as usize]) / f64::from(self.shape.rows);
-        share.powi(self.hashes as i32)
+        f64::from(self.ones[column as usize]) / f64::from(self.shape.rows)
     }
 
     /// Bytes of the filters and of what is counted beside them.

@@ -153,6 +153,16 @@ impl TimeBloom {
         Nanos::new(self.ring.width())
     }
 
+    /// The share of bits that are set in the last filter that is complete.
+    pub fn occupancy(&self) -> f64 {
+        self.ring.occupancy(1)
+    }
+
+    /// Filters that matched the last response.
+    pub fn candidates(&self) -> usize {
+        self.ages.len()
+    }
+
     /// The distribution of delays that is believed at present.
     pub fn belief(&self) -> &Cdf {
         &self.cdf
