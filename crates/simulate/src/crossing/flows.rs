@@ -189,7 +189,7 @@ impl FlowSettings {
 
 impl TwoPareto {
     /// Packets of a flow: the number that a uniform `share` in `0..1` of all flows exceeds.
-    fn draw(&self, share: f64) -> u32 {
+    pub fn packets(&self, share: f64) -> u32 {
         let at_knee = libm::pow(self.knee, -self.body);
         let least = at_knee * libm::pow(self.largest / self.knee, -self.tail);
         let above = 1.0 - share * (1.0 - least);
@@ -266,7 +266,7 @@ impl FlowWorkload {
         let mut next = Wheel::new(f64::from(settings.flows) * 1e9 / span as f64);
         let mut flows = Vec::with_capacity(settings.flows as usize);
         for number in 0..settings.flows {
-            let left = settings.sizes.draw(chance.unit());
+            let left = settings.sizes.packets(chance.unit());
             let gap = gaps.draw(&mut chance).min(span as f64 / f64::from(left));
             let start = chance.unit() * (span as f64 - gap * f64::from(left));
             let level = match &levels {

@@ -30,13 +30,31 @@ pub(super) struct Normal {
     pub(super) variance: f64,
 }
 
+/// What is said between flows and cells.
+struct Talk {
+    /// By each flow to each of its cells, along `cells`.
+    sent: Vec<Normal>,
+    /// By the cells of one flow, and what those before each of them said with the prior.
+    heard: Vec<Evidence>,
+    before: Vec<Evidence>,
+}
+
+impl Talk {
+    /// Flows begin with their priors.
+    fn new(system: &System, priors: &[Normal]) -> Self {
+        let sent = priors.iter().flat_map(|&prior| std::iter::repeat_n(prior, system.degree)).collect();
+        let heard = vec![Evidence::default(); system.degree];
+        Self { sent, before: heard.clone(), heard }
+    }
+}
+
 /// Most rounds; and they end when no flow moves by more than this share of its variance, squared.
 const MOST_ROUNDS: usize = 100;
 const STILL: f64 = 1e-6;
 /// What is left of a sum of variances after one is taken away is at least this part of it: rounding.
 const ROUNDING: f64 = 1e-10;
 /// No message is more certain than this variance: what is exact stays finite.
-const LEAST_VARIANCE: f64 = 1e-18;
+pub(super) const LEAST_VARIANCE: f64 = 1e-18;
 
 impl System {
     /// What is known of each flow in the end, from its prior and from *b*. Flows take turns, so that each hears what those
@@ -44,28 +62,43 @@ impl System {
     /// the last round, its variance says so.
     pub(super) fn solve(&self, b: &[f64], priors: &[Normal]) -> Vec<Normal> {
         let mut beliefs = priors.to_vec();
-        let mut sent: Vec<Normal> = priors.iter().flat_map(|&prior| std::iter::repeat_n(prior, self.degree)).collect();
-        let mut heard = vec![Evidence::default(); self.degree];
-        let mut before = heard.clone();
+        let mut talk = Talk::new(self, priors);
         for _ in 0..MOST_ROUNDS {
-            let mut sums = self.sums(&sent);
-            let mut most_moved: f64 = 0.0;
-            for (flow, (belief, &prior)) in beliefs.iter_mut().zip(priors).enumerate() {
-                let edges = flow * self.degree..(flow + 1) * self.degree;
-                let sent = &mut sent[edges.clone()];
-                self.hear(edges.clone(), b, &sums, sent, &mut heard);
-                self.add(-1.0, edges.clone(), sent, &mut sums);
-                let all = tell(&heard, prior, sent, &mut before);
-                self.add(1.0, edges, sent, &mut sums);
-                let moved = (all.mean - belief.mean).powi(2);
-                most_moved = most_moved.max(moved / all.variance);
-                *belief = Normal { mean: all.mean, variance: all.variance + moved };
-            }
-            if most_moved < STILL {
+            if self.round(b, priors, &mut talk, &mut beliefs) < STILL {
                 break;
             }
         }
         beliefs
+    }
+
+    /// The variance that the flows and the noise of each cell leave after so many rounds, to a flow that comes as another one. Variances do not depend on *b*.
+    pub(super) fn variances(&self, rounds: usize) -> Vec<f64> {
+        let prior = Normal { mean: 0.0, variance: 1.0 };
+        let priors = vec![prior; self.cells.len() / self.degree];
+        let (mut beliefs, mut talk) = (priors.clone(), Talk::new(self, &priors));
+        let b = vec![0.0; self.noise.len()];
+        for _ in 0..rounds {
+            self.round(&b, &priors, &mut talk, &mut beliefs);
+        }
+        self.sums(&talk.sent).into_iter().map(|sum| sum.variance).collect()
+    }
+
+    /// Every flow hears its cells and tells them, one after the other. Returns the most that one moved: its square, as a share of the variance.
+    fn round(&self, b: &[f64], priors: &[Normal], talk: &mut Talk, beliefs: &mut [Normal]) -> f64 {
+        let mut sums = self.sums(&talk.sent);
+        let mut most_moved: f64 = 0.0;
+        for (flow, (belief, &prior)) in beliefs.iter_mut().zip(priors).enumerate() {
+            let edges = flow * self.degree..(flow + 1) * self.degree;
+            let sent = &mut talk.sent[edges.clone()];
+            self.hear(edges.clone(), b, &sums, sent, &mut talk.heard);
+            self.add(-1.0, edges.clone(), sent, &mut sums);
+            let all = tell(&talk.heard, prior, sent, &mut talk.before);
+            self.add(1.0, edges, sent, &mut sums);
+            let moved = (all.mean - belief.mean).powi(2);
+            most_moved = most_moved.max(moved / all.variance);
+            *belief = Normal { mean: all.mean, variance: all.variance + moved };
+        }
+        most_moved
     }
 
     /// Adds what a flow says to the sums, or takes it away.

@@ -54,3 +54,6 @@ pub use select::Rule;
 mod joint;
 pub use joint::Listed;
 mod messages;
+// What a sketch promises before it sees a packet, and the smallest that promises enough.
+mod predict;
+pub use predict::{Forecast, Traffic};

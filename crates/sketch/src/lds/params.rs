@@ -40,6 +40,8 @@ pub enum LdsError {
     Classes(usize),
     /// A packet counts for a number of packets.
     Weight(u32),
+    /// No sketch that [`Params::for_flow_error`] looks at has such an error.
+    Error(f64),
     /// So few bytes hold no row.
     Bytes {
         /// As given.
@@ -60,6 +62,7 @@ impl fmt::Display for LdsError {
             Self::Rate(rate) => write!(f, "sampling rate {rate}: expected above 0 and up to 1"),
             Self::Classes(classes) => write!(f, "{classes} classes: expected from 1 to {}", Params::MOST_CLASSES),
             Self::Weight(weight) => write!(f, "weight {weight}: expected from 1 to {}", Params::MOST_WEIGHT),
+            Self::Error(error) => write!(f, "no sketch up to {} bytes has an error of {error}", Params::MOST_BYTES),
             Self::Bytes { given, needed } => write!(f, "a sketch of these rows needs {needed} bytes, not {given}"),
         }
     }

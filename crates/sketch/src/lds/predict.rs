@@ -1,0 +1,328 @@
+//! The error of a flow's mean delay, from what the traffic is like.
+//!
+//! A model of the cells of some of the flows, with as many flows per cell as all of them have: the error of a flow depends on what else is in its cells, not on how many cells
+//! there are besides. Flows of any size are then asked for as if they came to it.
+
+use super::compare::upper;
+use super::messages::{LEAST_VARIANCE, System};
+use super::{LdsError, Params};
+use dwell_types::hash;
+
+/// What the flows of an interval are like, from which the errors of a sketch can be told beforehand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traffic {
+    /// Flows of an interval.
+    pub flows: u64,
+    /// Packets of a flow, each entry equally likely.
+    pub sizes: Vec<f64>,
+    /// Share of the packets that is lost, independently of each other, in `0..1`.
+    pub loss: f64,
+    /// Standard deviation of the mean delays of flows, as a share of the mean delay; above zero.
+    pub between: f64,
+    /// Standard deviation of the delays of one flow's packets, as a share of the mean delay.
+    pub within: f64,
+}
+
+/// What a sketch will say of the flows of an interval.
+#[derive(Clone, Debug)]
+pub struct Forecast<'a> {
+    params: &'a Params,
+    traffic: &'a Traffic,
+    /// Cells of a row in the model.
+    columns: usize,
+    /// Row by row.
+    cells: Vec<Others>,
+    /// By all listed flows at once, with their numbers of packets.
+    is_joint: bool,
+}
+
+/// What others leave in a cell.
+#[derive(Clone, Copy, Debug, Default)]
+struct Others {
+    /// Their packets, and the squares of the packets of each.
+    packets: f64,
+    squares: f64,
+    /// None of these packets was lost.
+    is_whole: bool,
+    /// Of the sum of their delays when what is known of them is taken away, in units of the variance between flows.
+    variance: f64,
+}
+
+/// Flows of the model: as many as make chance small; columns times this, and at most so many edges and cells.
+const FLOWS: usize = 2_048;
+const COLUMNS: usize = 32;
+const MOST: usize = 1 << 19;
+/// After which variances do not change any more.
+const ROUNDS: usize = 20;
+/// How often a flow is asked for, each time in other cells.
+const TRIALS: usize = 512;
+/// Quantiles of the absolute value of a standard normal deviate at .1, .3, .5, .7 and .9.
+const DEVIATES: [f64; 5] = [0.1257, 0.3853, 0.6745, 1.0364, 1.6449];
+
+impl<'a> Forecast<'a> {
+    /// Of sketches of both points. With `is_joint` by [`super::Comparison::joint`] with numbers of packets, else by the cells with the fewest packets.
+    pub fn new(params: &'a Params, traffic: &'a Traffic, is_joint: bool) -> Self {
+        let mut model = Self { params, traffic, columns: 0, cells: Vec::new(), is_joint };
+        model.fill();
+        model
+    }
+
+    /// The median of the relative errors of the mean delays of flows of so many packets; `None` if most of them have no estimate.
+    pub fn error(&self, packets: f64) -> Option<f64> {
+        let mut draws = Draws::new(2);
+        let ask = |_| if self.is_joint { self.joint(packets, &mut draws) } else { self.fewest(packets, &mut draws) };
+        let variances: Vec<f64> = (0..TRIALS).filter_map(ask).collect();
+        let error = |variance: &f64| DEVIATES.map(|deviate| deviate * variance.sqrt());
+        let mut errors: Vec<f64> = variances.iter().flat_map(error).collect();
+        errors.sort_unstable_by(f64::total_cmp);
+        (2 * variances.len() > TRIALS).then(|| errors[errors.len() / 2])
+    }
+
+    /// Flows in cells of their own choice.
+    fn fill(&mut self) {
+        let (rows, k) = (self.params.rows(), self.params.cells_per_flow as usize);
+        let per_flow = f64::from(self.params.columns) / self.traffic.flows.max(1) as f64;
+        let enough = FLOWS.max((COLUMNS as f64 * k as f64 / per_flow) as usize);
+        let most = (MOST / (rows * k)).min((MOST as f64 / (rows as f64 * per_flow)) as usize).max(1);
+        let flows = enough.min(most).min(usize::try_from(self.traffic.flows).unwrap_or(usize::MAX));
+        self.columns = ((flows as f64 * per_flow) as usize).max(k);
+        self.cells = vec![Others { is_whole: true, ..Others::default() }; rows * self.columns];
+        let (mut draws, mut edges, mut shares) = (Draws::new(1), Vec::new(), Vec::new());
+        for flow in 0..flows {
+            let place = flow * self.traffic.sizes.len() / flows;
+            let size = self.traffic.sizes.get(place).copied().unwrap_or(1.0);
+            for row in 0..rows {
+                let share = self.share(row);
+                for cell in self.cells_of(row, &mut draws) {
+                    let packets = draws.thinned(size, share);
+                    let others = &mut self.cells[cell];
+                    others.packets += packets;
+                    others.squares += if self.is_joint { (size * share).powi(2) } else { packets * packets };
+                    edges.push(cell as u32);
+                    shares.push(size * share);
+                }
+            }
+        }
+        let kept = 1.0 - self.traffic.loss;
+        self.cells.iter_mut().for_each(|others| others.is_whole = draws.unit() < kept.powf(others.packets));
+        if self.is_joint {
+            self.settle(edges, shares);
+        }
+    }
+
+    /// What is left of each cell when all flows of the model are decoded at once.
+    fn settle(&mut self, cells: Vec<u32>, mut coefficients: Vec<f64>) {
+        for (a, &cell) in coefficients.iter_mut().zip(&cells) {
+            if !self.cells[cell as usize].is_whole {
+                *a = 0.0;
+            }
+        }
+        let noise: Vec<f64> = (0..self.cells.len()).map(|cell| self.noise(cell, 0.0)).collect();
+        let degree = self.params.rows() * self.params.cells_per_flow as usize;
+        let doubts = vec![0.0; cells.len()];
+        let system = System { degree, cells, coefficients, doubts, noise };
+        for ((others, variance), noise) in self.cells.iter_mut().zip(system.variances(ROUNDS)).zip(&system.noise) {
+            others.variance = variance - noise;
+        }
+    }
+
+    /// Share of a flow's packets in each of its cells of a row.
+    fn share(&self, row: usize) -> f64 {
+        self.params.rates[row] / f64::from(self.params.cells_per_flow)
+    }
+
+    /// The cells of a flow in a row.
+    fn cells_of(&self, row: usize, draws: &mut Draws) -> impl Iterator<Item = usize> + use<> {
+        let (first, columns) = ((draws.unit() * self.columns as f64) as usize, self.columns);
+        (0..self.params.cells_per_flow as usize).map(move |next| row * columns + (first + next) % columns)
+    }
+
+    /// What chance does to the sum of delays in a cell with a flow of so many packets there besides: who has how many of the packets, and how long those of the others take.
+    fn noise(&self, cell: usize, own: f64) -> f64 {
+        let others = &self.cells[cell];
+        let seen = others.packets + own;
+        if seen == 0.0 {
+            return 0.0;
+        }
+        let chance = 1.0 - self.share(cell / self.columns);
+        let mixed = (seen - (others.squares + own * own) / seen).max(0.0);
+        chance * (mixed + others.packets * (self.traffic.within / self.traffic.between).powi(2))
+    }
+
+    /// The variance of what all cells say of a flow of so many packets, with the prior, each by its precision. Its own packets' delays differ from cell to cell, but sum up to what
+    /// is asked for where all cells of a row count the same. `None` if no cell says anything.
+    fn joint(&self, packets: f64, draws: &mut Draws) -> Option<f64> {
+        let jitter = (self.traffic.within / self.traffic.between).powi(2);
+        let (mut all, mut disturbed, mut sampled) = (1.0, 1.0, 0.0);
+        for row in 0..self.params.rows() {
+            let share = self.share(row);
+            let own = packets * share;
+            let kept = (1.0 - self.traffic.loss).powf(own);
+            let mut of_row = 0.0;
+            for cell in self.cells_of(row, draws) {
+                let others = &self.cells[cell];
+                if others.is_whole && draws.unit() < kept {
+                    let left = (others.variance + self.noise(cell, own)) / (own * own);
+                    let precision = 1.0 / (left + (1.0 - share) * jitter / own).max(LEAST_VARIANCE);
+                    disturbed += precision * precision * left;
+                    sampled += precision * precision / own;
+                    of_row += precision;
+                }
+            }
+            all += of_row;
+            sampled -= of_row * of_row / packets;
+        }
+        let error = self.traffic.between.powi(2) * disturbed + self.traffic.within.powi(2) * sampled.max(0.0);
+        (all > 1.0).then(|| error / (all * all))
+    }
+
+    /// The variance between the mean delay of some packets of a flow and that of all.
+    fn sampling(&self, some: f64, all: f64) -> f64 {
+        self.traffic.within.powi(2) * (1.0 / some.max(1.0) - 1.0 / all).max(0.0)
+    }
+
+    /// The variance of what the cells with the fewest packets say, as [`super::Rule::UpperBound`] chooses them; `None` if all of the flow's cells have lost a packet.
+    fn fewest(&self, packets: f64, draws: &mut Draws) -> Option<f64> {
+        let mut found = Vec::new();
+        for row in 0..self.params.rows() {
+            for cell in self.cells_of(row, draws) {
+                let (others, own) = (self.cells[cell], draws.thinned(packets, self.share(row)));
+                let seen = others.packets + own;
+                if seen > 0.0 && others.is_whole && draws.unit() < (1.0 - self.traffic.loss).powf(own) {
+                    found.push((upper(seen, self.params.rates[row]), own, others));
+                }
+            }
+        }
+        let fewest = found.iter().map(|(count, ..)| *count).fold(f64::INFINITY, f64::min);
+        let most = if self.params.cells_per_flow == 1 { fewest } else { 1.1 * fewest };
+        let (mut mine, mut theirs, mut squares) = (0.0, 0.0, 0.0);
+        for (_, own, others) in found.iter().filter(|(count, ..)| *count <= most) {
+            (mine, theirs, squares) = (mine + own, theirs + others.packets, squares + others.squares);
+        }
+        let seen: f64 = mine + theirs;
+        let disturbed =
+            self.traffic.between.powi(2) * (squares + theirs * theirs) + self.traffic.within.powi(2) * theirs;
+        // Rows that see a packet each count it once.
+        let sampled = mine * mine * self.sampling(mine.min(packets), packets);
+        (seen > 0.0).then(|| (disturbed + sampled) / (seen * seen))
+    }
+}
+
+impl Params {
+    /// Bytes of the largest sketch that [`Params::for_flow_error`] looks at.
+    pub const MOST_BYTES: usize = 1 << 30;
+
+    /// The smallest [`Params::budget`] in which the median error of flows of so many packets is at most `error` ([`Forecast::error`]).
+    pub fn for_flow_error(error: f64, packets: f64, traffic: &Traffic, is_joint: bool) -> Result<Self, LdsError> {
+        let budget = |bytes: usize| Self::budget(bytes, packets * traffic.loss, 0);
+        let is_enough =
+            |params: &Self| Forecast::new(params, traffic, is_joint).error(packets).is_some_and(|e| e <= error);
+        let mut few = match budget(0) {
+            Err(LdsError::Bytes { needed, .. }) => needed,
+            other => return other,
+        };
+        let mut best = budget(few)?;
+        if is_enough(&best) {
+            return Ok(best);
+        }
+        let mut many = few;
+        while !is_enough(&best) {
+            (few, many) = (many, 2 * many);
+            if many > Self::MOST_BYTES {
+                return Err(LdsError::Error(error));
+            }
+            best = budget(many)?;
+        }
+        // To 3%: what chance leaves of the model.
+        while many - few > many / 32 {
+            let middle = few.midpoint(many);
+            let params = budget(middle)?;
+            if is_enough(&params) { (many, best) = (middle, params) } else { few = middle }
+        }
+        Ok(best)
+    }
+}
+
+/// Chance that is the same in every run.
+struct Draws {
+    start: u64,
+    drawn: u64,
+}
+
+impl Draws {
+    fn new(seed: u64) -> Self {
+        Self { start: hash::start(seed), drawn: 0 }
+    }
+
+    /// In `0..1`.
+    fn unit(&mut self) -> f64 {
+        self.drawn += 1;
+        (hash::word(self.start, self.drawn) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// How many of so many packets a share takes: one by one where they are few, a normal deviate around the mean where they are many.
+    fn thinned(&mut self, packets: f64, share: f64) -> f64 {
+        const FEW: f64 = 32.0;
+        if share >= 1.0 {
+            return packets;
+        }
+        if packets <= FEW {
+            return (0..packets as u32).filter(|_| self.unit() < share).count() as f64;
+        }
+        // Twelve uniform numbers have variance 1.
+        let deviate = (0..12).map(|_| self.unit()).sum::<f64>() - 6.0;
+        (packets * share + deviate * (packets * share * (1.0 - share)).sqrt()).round().max(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn traffic(flows: u64) -> Traffic {
+        Traffic { flows, sizes: vec![10.0], loss: 0.0, between: 0.5, within: 0.5 }
+    }
+
+    #[test]
+    fn flows_alone_are_exact_and_one_cell_says_the_mean_of_all() {
+        let (alone, crowded) = (Params::new(4, 100_000, 0), Params::new(1, 1, 0));
+        for is_joint in [false, true] {
+            assert!(Forecast::new(&alone, &traffic(100), is_joint).error(10.0) < Some(1e-6));
+            // Each of 1,000 flows is a thousandth of the cell; a quarter of normal deviates is above .6745.
+            let error = Forecast::new(&crowded, &traffic(1_000), is_joint).error(10.0).unwrap();
+            assert!((error / (0.6745 * 0.5) - 1.0).abs() < 0.05, "{error}");
+        }
+    }
+
+    /// Of 10,000 packets 1% are lost, 100 of them, and each of 20 cells has 2,000 packets.
+    #[test]
+    fn who_loses_in_every_cell_has_no_estimate() {
+        let params = Params { cells_per_flow: 5, ..Params::new(4, 100_000, 0) };
+        let traffic = Traffic { loss: 0.01, ..traffic(100) };
+        for is_joint in [false, true] {
+            let forecast = Forecast::new(&params, &traffic, is_joint);
+            assert!(forecast.error(10_000.0).is_none() && forecast.error(100.0).is_some());
+        }
+    }
+
+    #[test]
+    fn the_smallest_that_is_enough() {
+        let sizes = (1..500).rev().map(|place| f64::from(500 / place)).collect();
+        let traffic = Traffic { flows: 2_000, sizes, loss: 0.0001, between: 0.5, within: 0.5 };
+        let mut last = usize::MAX;
+        for error in [0.003, 0.01, 0.03] {
+            let params = Params::for_flow_error(error, 1_000.0, &traffic, true).unwrap();
+            assert!(Forecast::new(&params, &traffic, true).error(1_000.0) <= Some(error));
+            let bytes = params.cells() as usize * 16;
+            let less = Params::budget(bytes * 9 / 10, 0.1, 0).unwrap();
+            assert!(
+                Forecast::new(&less, &traffic, true).error(1_000.0) > Some(error) && bytes < last,
+                "{error}: {bytes}"
+            );
+            last = bytes;
+        }
+        // Rows that sample so little that something is left of half of the packets lost know few of them.
+        let lossy = Traffic { flows: 100, loss: 0.5, ..traffic };
+        assert_eq!(Params::for_flow_error(1e-3, 1e6, &lossy, false), Err(LdsError::Error(1e-3)));
+    }
+}
