@@ -51,3 +51,6 @@ pub use sketch::Conquest;
 // What truly departed.
 mod exact;
 pub use exact::Exact;
+// What a sketch does with traffic of a kind, and the smallest that does it well enough.
+mod predict;
+pub use predict::{Expected, Trial};

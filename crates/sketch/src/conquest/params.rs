@@ -90,6 +90,8 @@ pub enum ConquestError {
     Counters(u64),
     /// A share is in `0..=1`.
     Share(f64),
+    /// No sketch that [`Params::for_queue_error`] looks at has such an error.
+    Error(f64),
     /// So few bytes hold no sketch.
     Bytes {
         /// As given.
@@ -122,6 +124,7 @@ impl fmt::Display for ConquestError {
             Self::Rows(rows) => write!(f, "{rows} rows: expected from 1 to {}", Params::MOST_ROWS),
             Self::Counters(counters) => write!(f, "{counters} counters: expected from 1 per row to 2^31 in all"),
             Self::Share(share) => write!(f, "a culprit's share of {share}: expected a number from 0 to 1"),
+            Self::Error(error) => write!(f, "no sketch up to {} bytes has an error of {error}", Params::MOST_BYTES),
             Self::Bytes { given, needed } => write!(f, "a sketch of a queue needs {needed} bytes, not {given}"),
         }
     }

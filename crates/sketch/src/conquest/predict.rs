@@ -1,0 +1,120 @@
+//! The errors of a sketch in a queue of given traffic, beside its exact twin.
+
+use super::{Conquest, ConquestError, Counter, Culprit, Exact, Params, Queued, Unit};
+use dwell_types::{Departure, Nanos};
+
+/// A stream of departures, and what its exact twin says of each packet that waited long enough.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    departures: Vec<(Departure, Option<Queued>)>,
+    culprit: Culprit,
+    longest: Nanos,
+}
+
+/// What a sketch does with the stream of a [`Trial`]: means over the packets that waited for the culprits' *τ*.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Expected {
+    /// How many they are.
+    pub packets: u64,
+    /// By how much the size of the packet's flow in the queue is off, as a share of the queue.
+    pub error: f64,
+    /// The same in bytes.
+    pub error_bytes: f64,
+    /// The error that the same windows have with counters that no two flows share.
+    pub windows_error: f64,
+    /// Share of the packets called culprits' that are; `None` if none is called so.
+    pub precision: Option<f64>,
+    /// Share of the culprits' packets that are called so; `None` if there are none.
+    pub recall: Option<f64>,
+}
+
+/// Sums over the packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    packets: u64,
+    error: f64,
+    error_bytes: f64,
+    both: u64,
+    called: u64,
+    culprits: u64,
+}
+
+impl Params {
+    /// Bytes of the largest sketch that [`Params::for_queue_error`] looks at.
+    pub const MOST_BYTES: usize = 16 << 20;
+
+    /// The smallest [`Params::for_queue`] whose [`Expected::error`] in a trial is at most `error`, to a sixteenth of its bytes, and what is expected of it. Doubled until it is small enough: more
+    /// bytes are not always better where the kind of counter changes.
+    pub fn for_queue_error(error: f64, trial: &Trial) -> Result<(Self, Expected), ConquestError> {
+        let of = |bytes: usize| {
+            let params = Self::for_queue(bytes, trial.culprit, trial.longest, 0)?;
+            trial.expected(&params).map(|expected| (params, expected))
+        };
+        let mut few = match Self::for_queue(0, trial.culprit, trial.longest, 0) {
+            Err(ConquestError::Bytes { needed, .. }) => needed,
+            Err(error) => return Err(error),
+            Ok(_) => 1,
+        };
+        let (mut many, mut best) = (few, of(few)?);
+        while best.1.error > error {
+            (few, many) = (many, 2 * many);
+            if many > Self::MOST_BYTES {
+                return Err(ConquestError::Error(error));
+            }
+            best = of(many)?;
+        }
+        while many - few > many / 16 {
+            let middle = few.midpoint(many);
+            let found = of(middle)?;
+            if found.1.error <= error { (many, best) = (middle, found) } else { few = middle }
+        }
+        Ok(best)
+    }
+}
+
+impl Trial {
+    /// Of departures in order, none of which waited for longer than `longest`.
+    pub fn new(departures: impl Iterator<Item = Departure>, culprit: Culprit, longest: Nanos) -> Self {
+        let mut twin = Exact::new(longest, Unit::Bytes, culprit);
+        let mut judge = |departure: Departure| {
+            let waited = departure.arrived.is_some_and(|arrived| departure.departed - arrived >= culprit.delay);
+            let truth = twin.update(&departure).filter(|truth| waited && truth.is_complete);
+            (departure, truth)
+        };
+        Self { departures: departures.map(&mut judge).collect(), culprit, longest }
+    }
+
+    /// What a sketch of these parameters is expected to do.
+    pub fn expected(&self, params: &Params) -> Result<Expected, ConquestError> {
+        /// Hardly any two flows of a window share a counter in all rows.
+        const MANY: Counter = Counter::CountMin { rows: 4, columns: 1 << 12, is_conservative: true };
+        let found = self.run(params)?;
+        let windows = self.run(&Params { counter: MANY, ..params.clone() })?;
+        let mean = |sum: f64| sum / found.packets.max(1) as f64;
+        let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+        Ok(Expected {
+            packets: found.packets,
+            error: mean(found.error),
+            error_bytes: mean(found.error_bytes),
+            windows_error: mean(windows.error),
+            precision: share(found.both, found.called),
+            recall: share(found.both, found.culprits),
+        })
+    }
+
+    fn run(&self, params: &Params) -> Result<Sums, ConquestError> {
+        let mut sketch = Conquest::new(&Params { culprit: self.culprit, ..params.clone() })?;
+        let mut sums = Sums::default();
+        for (departure, truth) in &self.departures {
+            let Some((found, truth)) = sketch.update(departure).zip(*truth) else { continue };
+            let off = found.flow_size.abs_diff(truth.flow_size) as f64;
+            sums.packets += 1;
+            sums.error_bytes += off;
+            sums.error += off / truth.queue_size.max(1) as f64;
+            sums.both += u64::from(found.is_culprit && truth.is_culprit);
+            sums.called += u64::from(found.is_culprit);
+            sums.culprits += u64::from(truth.is_culprit);
+        }
+        Ok(sums)
+    }
+}
