@@ -3,11 +3,20 @@
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
 use crate::Failure;
-use clap::{Args, Subcommand};
+use crate::output::Output;
+use crate::units::{self, share};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use dwell_report::json;
+use dwell_report::size::{Exact, SCHEMA, Size, SizeReport, Traffic};
+use std::io;
 use std::process::ExitCode;
 
 // Two points.
 mod owd;
+// Flows between two points.
+mod flows;
+// Around a queue.
+mod queue;
 // One point.
 mod rtt;
 
@@ -23,11 +32,81 @@ pub(crate) struct Arguments {
 enum Question {
     Rtt(rtt::Arguments),
     Owd(owd::Arguments),
+    Flows(flows::Arguments),
+    Queue(queue::Arguments),
+}
+
+/// What every question is asked by.
+#[derive(Args)]
+#[command(group = ArgGroup::new("what").required(true).args(["error", "memory"]))]
+struct Asked {
+    /// The least memory whose error is at most this.
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    error: Option<f64>,
+    /// The error in so much memory.
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
+    memory: Option<usize>,
+    /// The form of the report.
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Table,
+    /// One document, schema dwell.size/1.
+    Json,
+}
+
+/// A question, and its own table.
+struct Answer {
+    question: &'static str,
+    method: &'static str,
+    traffic: Traffic,
+    exact: Option<Exact>,
+    sizes: Vec<Size>,
+    table: fn(&SizeReport, &mut Output) -> io::Result<()>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    match &arguments.question {
-        Question::Rtt(arguments) => rtt::run(arguments),
-        Question::Owd(arguments) => owd::run(arguments),
+    let (asked, answer) = match &arguments.question {
+        Question::Rtt(arguments) => (&arguments.asked, rtt::answer(arguments)?),
+        Question::Owd(arguments) => (&arguments.asked, owd::answer(arguments)?),
+        Question::Flows(arguments) => (&arguments.asked, flows::answer(arguments)?),
+        Question::Queue(arguments) => (&arguments.asked, queue::answer(arguments)?),
+    };
+    let report = SizeReport {
+        schema: SCHEMA,
+        question: answer.question,
+        method: answer.method,
+        asked_error: asked.error,
+        asked_memory_bytes: asked.memory.map(|bytes| bytes as u64),
+        traffic: answer.traffic,
+        exact: answer.exact,
+        sizes: answer.sizes,
+    };
+    let mut to = Output::open(None)?;
+    match asked.format {
+        Format::Table => (answer.table)(&report, &mut to)?,
+        Format::Json => json::write(&report, &mut to)?,
+    }
+    to.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What cannot be sized.
+fn usage(error: impl ToString) -> Failure {
+    Failure::Usage(error.to_string())
+}
+
+/// A share in percent, to two digits of what is below 1%.
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent >= 9.95 => format!("{percent:.0}%"),
+        percent if percent >= 0.995 => format!("{percent:.1}%"),
+        percent if percent >= 0.0995 => format!("{percent:.2}%"),
+        percent if percent >= 0.00095 => format!("{percent:.3}%"),
+        _ => "<0.001%".to_owned(),
     }
 }

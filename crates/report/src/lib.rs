@@ -9,6 +9,7 @@ pub mod net;
 pub mod owd;
 pub mod queue;
 pub mod rtt;
+pub mod size;
 // From meters.
 mod answer;
 // For people: the table, and what it is made of.

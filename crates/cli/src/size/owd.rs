@@ -2,34 +2,28 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
+use super::{Answer, Asked, usage};
 use crate::Failure;
 use crate::output::Output;
 use crate::units::{self, share};
-use clap::{ArgGroup, Args};
+use clap::Args;
+use dwell_report::size::{Bank, Parameters, Size, SizeError, SizeReport, Traffic};
 use dwell_sketch::lda::{Expected, Params};
 use dwell_types::Nanos;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
-use std::process::ExitCode;
 
 /// How large an aggregator of dwell owd --method lda must be for an error of the mean delay, or which error it has.
 ///
 /// The error is the standard error of the mean of an interval, as a share of the mean: two of three intervals err by less.
 #[derive(Args)]
-#[command(
-    group = ArgGroup::new("what").required(true).args(["error", "memory"]),
-    after_help = "\
+#[command(after_help = "\
 Examples:
   dwell size owd --error 1% --packets-per-interval 1000000 --loss 0.1%..5%
-  dwell size owd --memory 9000 --packets-per-interval 5000000 --loss 0.01%..10% --cv 1.8"
-)]
+  dwell size owd --memory 9000 --packets-per-interval 5000000 --loss 0.01%..10% --cv 1.8")]
 pub(super) struct Arguments {
-    /// The smallest sketch whose error of the mean is at most this, at every loss of the range.
-    #[arg(long, value_name = "SHARE", value_parser = share)]
-    error: Option<f64>,
-    /// The error of the best sketch in so many bytes.
-    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
-    memory: Option<usize>,
+    #[command(flatten)]
+    pub(super) asked: Asked,
     /// Packets of an interval.
     #[arg(long, value_name = "N", value_parser = units::count)]
     packets_per_interval: u64,
@@ -54,7 +48,7 @@ fn losses(text: &str) -> Result<RangeInclusive<f64>, String> {
     Ok(low..=high)
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     let deviation = Nanos::new((arguments.delay.get() as f64 * arguments.cv) as i64);
     let expected = Expected {
         packets: arguments.packets_per_interval,
@@ -62,32 +56,64 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         mean: arguments.delay,
         deviation,
     };
-    let params = match (arguments.error, arguments.memory) {
+    let params = match (arguments.asked.error, arguments.asked.memory) {
         (Some(error), _) => Params::for_error(error, &expected, arguments.cv),
         (None, memory) => Params::budget_for(memory.unwrap_or(0), &expected),
     };
-    let params = params.map_err(|error| Failure::Usage(error.to_string()))?;
-    let mut to = Output::open(None)?;
-    write(&params, &expected, arguments.cv, &mut to)?;
-    to.finish()?;
-    Ok(ExitCode::SUCCESS)
+    let params = params.map_err(usage)?;
+    Ok(Answer {
+        question: "owd",
+        method: "lda",
+        traffic: Traffic::Owd {
+            packets_per_interval: expected.packets,
+            lowest_loss_share: *expected.loss.start(),
+            highest_loss_share: *expected.loss.end(),
+            variation: arguments.cv,
+            delay_ns: expected.mean.get(),
+        },
+        exact: None,
+        sizes: vec![size(&params, &expected, arguments.cv)],
+        table,
+    })
 }
 
-fn write(params: &Params, expected: &Expected, variation: f64, to: &mut impl Write) -> io::Result<()> {
-    let (bytes, cells, bits) = (params.state_bytes(), params.cells(), 8 * params.cell.bytes());
-    writeln!(to, "{bytes} bytes for each interval at each point: {cells} cells of {bits} bits")?;
-    writeln!(to, "\n{:>8}  {:>10}", "rows", "takes")?;
-    for bank in &params.banks {
-        writeln!(to, "{:>8}  {:>9.4}%", bank.rows, bank.probability * 100.0)?;
-    }
-    writeln!(to, "\n{:>8}  {:>10}  {:>17}", "loss", "packets", "error of the mean")?;
-    let packets = expected.packets;
+fn size(params: &Params, expected: &Expected, variation: f64) -> Size {
     let (low, high) = (*expected.loss.start(), *expected.loss.end());
-    for loss in [low, (low * high).sqrt(), high] {
-        let lost = packets as f64 * loss;
-        let sample = params.expected_packets(packets as f64 - lost, lost);
-        let error = params.expected_error(packets, loss, variation);
-        writeln!(to, "{:>7.3}%  {:>10.0}  {:>16.3}%", loss * 100.0, sample, error * 100.0)?;
+    let error = |loss: f64| {
+        let lost = expected.packets as f64 * loss;
+        SizeError {
+            loss_share: Some(loss),
+            samples: Some(params.expected_packets(expected.packets as f64 - lost, lost)),
+            error: Some(params.expected_error(expected.packets, loss, variation)),
+            ..SizeError::default()
+        }
+    };
+    let bank = |bank: &dwell_sketch::lda::Bank| Bank { rows: bank.rows, probability: bank.probability };
+    Size {
+        memory_bytes: params.state_bytes() as u64,
+        command: None,
+        parameters: Parameters::Lda {
+            cells: params.cells(),
+            cell_bits: 8 * params.cell.bytes(),
+            banks: params.banks.iter().map(bank).collect(),
+        },
+        errors: [low, (low * high).sqrt(), high].map(error).to_vec(),
+    }
+}
+
+fn table(report: &SizeReport, to: &mut Output) -> io::Result<()> {
+    for Size { memory_bytes, parameters, errors, .. } in &report.sizes {
+        let Parameters::Lda { cells, cell_bits, banks } = parameters else { continue };
+        writeln!(to, "{memory_bytes} bytes for each interval at each point: {cells} cells of {cell_bits} bits")?;
+        writeln!(to, "\n{:>8}  {:>10}", "rows", "takes")?;
+        for bank in banks {
+            writeln!(to, "{:>8}  {:>9.4}%", bank.rows, bank.probability * 100.0)?;
+        }
+        writeln!(to, "\n{:>8}  {:>10}  {:>17}", "loss", "packets", "error of the mean")?;
+        for line in errors {
+            let [loss, sample, error] = [line.loss_share, line.samples, line.error].map(Option::unwrap_or_default);
+            writeln!(to, "{:>7.3}%  {sample:>10.0}  {:>16.3}%", loss * 100.0, error * 100.0)?;
+        }
     }
     writeln!(
         to,

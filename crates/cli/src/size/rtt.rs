@@ -2,36 +2,30 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
+use super::{Answer, Asked, usage};
 use crate::Failure;
 use crate::output::Output;
 use crate::units::{self, share};
-use clap::{ArgGroup, Args};
+use clap::Args;
+use dwell_report::size::{self, Exact, Parameters, Size, SizeError, SizeReport};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings as Exchanges, Workload};
 use dwell_sketch::fridge::Traffic;
 use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
 use dwell_types::{Match, Nanos, Timestamp};
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 /// How much memory dwell rtt needs to know every exchange, or to sample so many that p50, p95 and p99 err by no more than this.
 ///
 /// Delays are taken to be log-normal. The error is the standard error, as a share of the quantile: two of three runs err by less.
 #[derive(Args)]
-#[command(
-    group = ArgGroup::new("what").required(true).args(["error", "memory"]),
-    after_help = "\
+#[command(after_help = "\
 Examples:
   dwell size rtt --error 5% --requests-per-second 100000 --mean 50ms --p99 500ms --answered 40% --span 60s
-  dwell size rtt --memory 64KiB --requests-per-second 1000 --mean 20ms --p99 200ms"
-)]
+  dwell size rtt --memory 64KiB --requests-per-second 1000 --mean 20ms --p99 200ms")]
 pub(super) struct Arguments {
-    /// The least memory in which p50, p95 and p99 err by at most this.
-    #[arg(long, value_name = "SHARE", value_parser = share)]
-    error: Option<f64>,
-    /// The errors in so much memory.
-    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
-    memory: Option<usize>,
+    #[command(flatten)]
+    pub(super) asked: Asked,
     /// Requests, answered or not.
     #[arg(long, value_name = "N", value_parser = units::above_zero("requests per second, above 0"))]
     requests_per_second: f64,
@@ -58,15 +52,27 @@ const QUANTILES: [f64; 3] = [0.5, 0.95, 0.99];
 const LEAST_KIB: usize = 8;
 const MOST: usize = 1 << 40;
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     let traffic = traffic(arguments)?;
-    if let Some(memory) = arguments.memory {
-        meter(Method::Fridge, memory, arguments.expiry).map_err(|error| Failure::Usage(error.to_string()))?;
+    let &Arguments { requests_per_second, mean, p99, answered, span, expiry, .. } = arguments;
+    if let Some(memory) = arguments.asked.memory {
+        meter(Method::Fridge, memory, expiry).map_err(usage)?;
     }
-    let mut to = Output::open(None)?;
-    write(arguments, &traffic, &mut to)?;
-    to.finish()?;
-    Ok(ExitCode::SUCCESS)
+    Ok(Answer {
+        question: "rtt",
+        method: "fridge",
+        traffic: size::Traffic::Rtt {
+            requests_per_second,
+            mean_ns: mean.get(),
+            p99_ns: p99.get(),
+            answered_share: answered,
+            span_ns: span.get(),
+            expiry_ns: expiry.get(),
+        },
+        exact: Some(exact(arguments)),
+        sizes: sampled(arguments, &traffic),
+        table,
+    })
 }
 
 /// What a fridge meets: delays as the simulator draws them.
@@ -83,13 +89,13 @@ fn traffic(arguments: &Arguments) -> Result<Traffic, Failure> {
         orphans: 0.0,
         end: End::AfterRequests(DRAWN),
     };
-    let mut workload = ExchangeWorkload::new(&settings, 0).map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut workload = ExchangeWorkload::new(&settings, 0).map_err(usage)?;
     let mut delays = Vec::with_capacity(DRAWN as usize);
     while let Some(seen) = workload.next() {
         delays.extend(workload.delay().filter(|_| matches!(seen, dwell_types::Observation::Response(_))));
     }
     let exchanges = rate * answered * span.get() as f64 / 1e9;
-    Traffic::new(rate, exchanges, &delays).ok_or_else(|| Failure::Usage("no exchange is expected".to_owned()))
+    Traffic::new(rate, exchanges, &delays).ok_or_else(|| usage("no exchange is expected"))
 }
 
 /// A meter of one rule in so many bytes.
@@ -126,18 +132,56 @@ fn slots(memory: usize, expiry: Nanos) -> Option<u32> {
     meter.rules().find_map(|rule| rule.fridge).map(|(slots, ..)| slots)
 }
 
-fn write(arguments: &Arguments, traffic: &Traffic, to: &mut impl Write) -> io::Result<()> {
+/// What holds every request that is open.
+fn exact(arguments: &Arguments) -> Exact {
     let &Arguments { requests_per_second: rate, answered, expiry, span, .. } = arguments;
     let seconds = |time: Nanos| time.get() as f64 / 1e9;
     // What was never answered stays until it expires, or to the end.
     let orphans = (1.0 - answered) * seconds(expiry.min(span));
     let open = rate * (answered * seconds(arguments.mean) + orphans);
     let most = open + 5.0 * open.sqrt();
-    writeln!(to, "{open:.0} requests are open at a time, hardly ever more than {most:.0}")?;
-    let sizes = || (0..).map(|step| LEAST_KIB << 10 << step).take_while(|&bytes| bytes <= MOST);
-    match sizes().find(|&bytes| room(bytes, expiry) as f64 >= most) {
-        Some(bytes) => writeln!(to, "every exchange: dwell rtt --memory {}", kib(bytes))?,
-        None => writeln!(to, "every exchange: no memory that could be had")?,
+    let bytes = memories().find(|&bytes| room(bytes, expiry) as f64 >= most);
+    Exact { open_requests: open, most_open_requests: most, memory_bytes: bytes.map(|bytes| bytes as u64) }
+}
+
+fn memories() -> impl Iterator<Item = usize> {
+    (0..).map(|step| LEAST_KIB << 10 << step).take_while(|&bytes| bytes <= MOST)
+}
+
+/// Fridges up to the one that is asked for.
+fn sampled(arguments: &Arguments, traffic: &Traffic) -> Vec<Size> {
+    let asked = arguments.asked.memory;
+    let mut sizes = Vec::new();
+    for bytes in asked.into_iter().chain(memories().filter(|_| asked.is_none())) {
+        let Some(slots) = slots(bytes, arguments.expiry) else { continue };
+        let (probability, worst) = traffic.best_probability(slots, &QUANTILES);
+        let error = |quantile| SizeError {
+            quantile: Some(quantile),
+            error: Some(traffic.quantile_error(slots, probability, quantile).exp2() - 1.0),
+            samples: Some(traffic.samples(slots, probability)),
+            ..SizeError::default()
+        };
+        sizes.push(Size {
+            memory_bytes: bytes as u64,
+            command: Some(format!("dwell rtt --method fridge --memory {}", kib(bytes as u64))),
+            parameters: Parameters::Fridge { slots, entry_probability: probability },
+            errors: QUANTILES.map(error).to_vec(),
+        });
+        if arguments.asked.error.is_some_and(|error| worst.exp2() - 1.0 <= error) || probability == 1.0 && worst < 1e-3
+        {
+            break;
+        }
+    }
+    sizes
+}
+
+fn table(report: &SizeReport, to: &mut Output) -> io::Result<()> {
+    if let Some(Exact { open_requests, most_open_requests, memory_bytes }) = report.exact {
+        writeln!(to, "{open_requests:.0} requests are open at a time, hardly ever more than {most_open_requests:.0}")?;
+        match memory_bytes {
+            Some(bytes) => writeln!(to, "every exchange: dwell rtt --memory {}", kib(bytes))?,
+            None => writeln!(to, "every exchange: no memory that could be had")?,
+        }
     }
     writeln!(to, "\nsampled: dwell rtt --method fridge\n")?;
     writeln!(
@@ -145,19 +189,14 @@ fn write(arguments: &Arguments, traffic: &Traffic, to: &mut impl Write) -> io::R
         "{:>10} {:>9} {:>12} {:>10} {:>8} {:>8} {:>8}",
         "memory", "slots", "probability", "samples", "p50", "p95", "p99"
     )?;
-    let asked = arguments.memory;
-    for bytes in asked.into_iter().chain(sizes().filter(|_| asked.is_none())) {
-        let Some(slots) = slots(bytes, expiry) else { continue };
-        let (probability, worst) = traffic.best_probability(slots, &QUANTILES);
-        let samples = traffic.samples(slots, probability);
-        write!(to, "{:>10} {slots:>9} {probability:>12.6} {samples:>10.0}", kib(bytes))?;
-        for quantile in QUANTILES {
-            write!(to, " {:>8}", percent(traffic.quantile_error(slots, probability, quantile)))?;
+    for Size { memory_bytes, parameters, errors, .. } in &report.sizes {
+        let Parameters::Fridge { slots, entry_probability } = parameters else { continue };
+        let samples = errors.iter().find_map(|line| line.samples).unwrap_or_default();
+        write!(to, "{:>10} {slots:>9} {entry_probability:>12.6} {samples:>10.0}", kib(*memory_bytes))?;
+        for error in errors.iter().filter_map(|line| line.error) {
+            write!(to, " {:>8}", percent(error))?;
         }
         writeln!(to)?;
-        if arguments.error.is_some_and(|error| worst.exp2() - 1.0 <= error) || probability == 1.0 && worst < 1e-3 {
-            break;
-        }
     }
     writeln!(
         to,
@@ -166,13 +205,12 @@ fn write(arguments: &Arguments, traffic: &Traffic, to: &mut impl Write) -> io::R
     )
 }
 
-fn kib(bytes: usize) -> String {
+fn kib(bytes: u64) -> String {
     let kib = bytes as f64 / 1024.0;
     if kib >= 1024.0 { format!("{}MiB", kib / 1024.0) } else { format!("{kib}KiB") }
 }
 
-/// An error in octaves as a share of the delay.
-fn percent(octaves: f64) -> String {
-    let share = octaves.exp2() - 1.0;
-    if share < 1.0 { format!("{:.1}%", share * 100.0) } else { format!("×{:.1}", octaves.exp2()) }
+/// A factor where it is more than twice.
+fn percent(share: f64) -> String {
+    if share < 1.0 { format!("{:.1}%", share * 100.0) } else { format!("×{:.1}", 1.0 + share) }
 }

@@ -1,0 +1,177 @@
+//! `dwell size flows`: how large a sketch of flows, for which error of their mean delays?
+
+#![allow(clippy::doc_markdown, reason = "these comments are the help text")]
+
+use super::{Answer, Asked, percent, usage};
+use crate::Failure;
+use crate::output::Output;
+use crate::units::{self, share};
+use clap::Args;
+use dwell_report::size::{self, Parameters, Size, SizeError, SizeReport};
+use dwell_simulate::crossing::flows::TwoPareto;
+use dwell_sketch::lds::{Forecast, Lds, Params, Traffic};
+use std::io::{self, Write};
+
+/// How large the sketch of flows of dwell owd --flows --method lda must be for an error of a flow's mean delay, or which error it has.
+///
+/// The error is that of an interval, as a share of the mean: half of the flows of so many packets err by less. Without --known it is that of the cells with the fewest packets.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  dwell size flows --error 1% --flow-packets 1000 --packets-per-interval 8000000 --flows 150000
+  dwell size flows --memory 1MiB --packets-per-interval 8000000 --flows 150000 --loss 0.1% --known")]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    pub(super) asked: Asked,
+    /// Packets of the flow whose error is meant by --error. Its losses decide what rows sample; with --memory those of a flow of 10,000 unless given.
+    #[arg(long, value_name = "N", value_parser = units::count)]
+    flow_packets: Option<u64>,
+    /// Packets of an interval.
+    #[arg(long, value_name = "N", value_parser = units::count)]
+    packets_per_interval: u64,
+    /// Flows of an interval.
+    #[arg(long, value_name = "N", value_parser = units::count)]
+    flows: u64,
+    /// Pareto index of the numbers of packets of flows above three times the least: the lower, the more of all packets are in large flows.
+    #[arg(long, value_name = "INDEX", value_parser = units::above_zero("an index above 0"), default_value = "0.7")]
+    tail: f64,
+    /// Share of the packets that is lost; 0 for none.
+    #[arg(long, value_name = "SHARE", value_parser = loss, default_value = "0.01%")]
+    loss: f64,
+    /// Coefficient of variation of the flows' mean delays: their standard deviation over their mean.
+    #[arg(long, value_name = "RATIO", value_parser = units::above_zero("a number above 0"), default_value = "0.5")]
+    cv: f64,
+    /// Standard deviation of the delays of one flow's packets, over the mean of all; as --cv unless given.
+    #[arg(long, value_name = "RATIO", value_parser = units::above_zero("a number above 0"))]
+    flow_cv: Option<f64>,
+    /// The numbers of packets of flows are known from flow records, and all flows are decoded at once.
+    #[arg(long)]
+    known: bool,
+}
+
+/// Nothing, or a share below everything.
+fn loss(text: &str) -> Result<f64, String> {
+    let is_none = text.trim_end_matches('%').parse() == Ok(0.0);
+    let found = if is_none { Ok(0.0) } else { share(text) };
+    found.ok().filter(|&share| share < 1.0).ok_or_else(|| "expected a share from 0 to below 1, such as 0.1%".to_owned())
+}
+
+/// Flows that errors are told of.
+const SIZES: [u64; 4] = [100, 1_000, 10_000, 100_000];
+const LARGE: u64 = 10_000;
+/// Numbers of packets that stand for all.
+const SAMPLE: usize = 4_096;
+/// What `dwell owd` takes a flow to lose in an interval.
+const LOST: f64 = 1.0;
+
+pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
+    let &Arguments { packets_per_interval, flows, tail, loss, cv, flow_cv, known, flow_packets, .. } = arguments;
+    if packets_per_interval < flows {
+        return Err(usage(format!(
+            "--flows: {flows} flows of {packets_per_interval} packets: expected no more flows than packets"
+        )));
+    }
+    let within = flow_cv.unwrap_or(cv);
+    let traffic =
+        Traffic { flows, sizes: sizes(packets_per_interval as f64 / flows as f64, tail), loss, between: cv, within };
+    let params = match (arguments.asked.error, flow_packets, arguments.asked.memory) {
+        (Some(error), Some(packets), _) => Params::for_flow_error(error, packets as f64, &traffic, known),
+        (Some(_), None, _) => return Err(usage("--error: expected --flow-packets beside it")),
+        (None, packets, memory) => Params::budget(memory.unwrap_or(0), loss * packets.unwrap_or(LARGE) as f64, 0),
+    };
+    let params = params.map_err(usage)?;
+    Ok(Answer {
+        question: "flows",
+        method: "lds",
+        traffic: size::Traffic::Flows {
+            packets_per_interval,
+            flows_per_interval: flows,
+            tail,
+            loss_share: loss,
+            variation: cv,
+            flow_variation: within,
+            is_count_known: known,
+            flow_packets,
+        },
+        exact: None,
+        sizes: vec![size(params, &traffic, known, flow_packets)?],
+        table,
+    })
+}
+
+/// Numbers of packets of flows, in rising order: shaped as in the paper's trace, all larger or smaller by one factor, so that their mean is as given.
+fn sizes(mean: f64, tail: f64) -> Vec<f64> {
+    let shape = TwoPareto { body: 1.2, tail, knee: 3.0, largest: 225_000.0 };
+    // Finer and finer towards the largest flows, which have most of the packets.
+    const STEPS: u32 = 2_000;
+    const OCTAVES: f64 = 40.0;
+    let above = |step: u32| (-OCTAVES * f64::from(step) / f64::from(STEPS)).exp2();
+    let parts: Vec<(f64, f64)> = (0..STEPS)
+        .map(|step| {
+            (above(step) - above(step + 1), f64::from(shape.packets(1.0 - above(step).midpoint(above(step + 1)))))
+        })
+        .collect();
+    let mean_of = |factor: f64| parts.iter().map(|(share, packets)| share * (factor * packets).max(1.0)).sum::<f64>();
+    let (mut low, mut high) = (0.0, mean);
+    for _ in 0..50 {
+        let middle = f64::midpoint(low, high);
+        if mean_of(middle) < mean { low = middle } else { high = middle }
+    }
+    let packets = |place: usize| f64::from(shape.packets((place as f64 + 0.5) / SAMPLE as f64));
+    (0..SAMPLE).map(|place| (high * packets(place)).round().max(1.0)).collect()
+}
+
+fn size(params: Params, traffic: &Traffic, known: bool, asked: Option<u64>) -> Result<Size, Failure> {
+    let forecast = Forecast::new(&params, traffic, known);
+    let mut flows: Vec<u64> = SIZES.into_iter().chain(asked).collect();
+    flows.sort_unstable();
+    flows.dedup();
+    let error = |packets: u64| SizeError {
+        flow_packets: Some(packets),
+        error: forecast.error(packets as f64),
+        ..SizeError::default()
+    };
+    let errors = flows.into_iter().map(error).collect();
+    let bytes = Lds::new(Params { columns: params.cells_per_flow, ..params.clone() }).map_err(usage)?.state_bytes()
+        + (params.cells() as usize - params.rows() * params.cells_per_flow as usize) * Lds::CELL_BYTES;
+    let is_of_command = !known && Params::budget(bytes, LOST, 0).is_ok_and(|command| command == params);
+    Ok(Size {
+        memory_bytes: bytes as u64,
+        command: is_of_command.then(|| format!("dwell owd --method lda --flows --flow-bytes {bytes}")),
+        parameters: Parameters::Lds {
+            rows: params.rows(),
+            columns: params.columns,
+            cells_per_flow: params.cells_per_flow,
+            cell_bits: 8 * Lds::CELL_BYTES,
+            rates: params.rates,
+        },
+        errors,
+    })
+}
+
+fn table(report: &SizeReport, to: &mut Output) -> io::Result<()> {
+    for Size { memory_bytes, command, parameters, errors } in &report.sizes {
+        let Parameters::Lds { rows, columns, cells_per_flow, rates, cell_bits } = parameters else { continue };
+        writeln!(
+            to,
+            "{memory_bytes} bytes for each interval at each point: {rows} rows of {columns} cells of {cell_bits} bits"
+        )?;
+        writeln!(to, "(sum of times, digest, number of packets); cells per flow and row: {cells_per_flow}")?;
+        if rates.iter().any(|&rate| rate < 1.0) {
+            let rates: Vec<String> = rates.iter().map(|&rate| percent(rate)).collect();
+            writeln!(to, "rows sample {} of the packets", rates.join(", "))?;
+        }
+        if let Some(command) = command {
+            writeln!(to, "as in {command}")?;
+        }
+        writeln!(to, "\n{:>8}  {:>17}", "packets", "error of the mean")?;
+        for SizeError { flow_packets, error, .. } in errors {
+            let error = error.map_or_else(|| "none".to_owned(), percent);
+            writeln!(to, "{:>8}  {error:>17}", flow_packets.unwrap_or_default())?;
+        }
+    }
+    writeln!(
+        to,
+        "\npackets: of a flow. error of the mean: half of such flows err by less; none: most have no estimate."
+    )
+}

@@ -1,0 +1,189 @@
+//! `dwell size queue`: how large the snapshots of a queue, for which error of a flow's share of it?
+
+#![allow(clippy::doc_markdown, reason = "these comments are the help text")]
+
+use super::{Answer, Asked, percent, usage};
+use crate::Failure;
+use crate::output::Output;
+use crate::units::{self, share};
+use clap::Args;
+use dwell_report::size::{Parameters, Size, SizeError, SizeReport, Traffic};
+use dwell_simulate::queue::{Background, Bursts, Discipline, Passages, Settings};
+use dwell_sketch::conquest::{Conquest, Counter, Culprit, Expected, Params, Trial};
+use dwell_types::{Nanos, Timestamp};
+use std::io::{self, Write};
+
+/// How much memory the snapshots of dwell queue --method conquest need for an error of a flow's size in the queue, or which error they have.
+///
+/// Found on simulated bursts that keep packets waiting from the threshold to the longest delay. The error is the mean over packets that waited for the threshold, as a share of the queue.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  dwell size queue --error 0.5%
+  dwell size queue --memory 64KiB --line-rate 100e9 --longest 1ms --threshold 100us --background 50%")]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    pub(super) asked: Asked,
+    /// Bits per second of the line behind the queue.
+    #[arg(long, value_name = "N", value_parser = units::above_zero("bits per second, above 0"), default_value = "10e9")]
+    line_rate: f64,
+    /// The longest delay that is to be told: the finished windows reach back so far.
+    #[arg(long, value_name = "TIME", value_parser = units::span, default_value = "6.4ms")]
+    longest: Nanos,
+    /// Delay from which on packets are asked for; an eighth of the longest unless given.
+    #[arg(long, value_name = "TIME", value_parser = units::span)]
+    threshold: Option<Nanos>,
+    /// Share of the queue that makes a flow a culprit.
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "1%")]
+    share: f64,
+    /// Share of the line that small flows take.
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "30%")]
+    background: f64,
+    /// Small flows that send at a time.
+    #[arg(long, value_name = "N", value_parser = units::between::<u32>(1..=1 << 20), default_value = "200")]
+    flows: u32,
+    /// Large flows that burst together.
+    #[arg(long, value_name = "N", value_parser = units::between::<u32>(1..=1 << 10), default_value = "2")]
+    senders: u32,
+}
+
+/// Packets that are simulated; and how many of them fill the longest queue: a slower line does where there would be more.
+const PACKETS: u64 = 100_000;
+const MOST_QUEUED: f64 = 6_000.0;
+const PACKET_BYTES: u32 = 1_500;
+/// Bursts that would be shorter are no queue.
+const LEAST_QUEUED: f64 = 4.0;
+
+pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
+    let &Arguments { line_rate, longest, share, background, flows, senders, .. } = arguments;
+    let threshold = arguments.threshold.unwrap_or(Nanos::new((longest.get() / 8).max(1)));
+    if threshold >= longest {
+        return Err(usage(format!("--threshold {threshold}: expected less than the longest delay, {longest}")));
+    }
+    let culprit = Culprit { share, delay: threshold };
+    let passages = Passages::new(&settings(arguments, threshold)?, 0).map_err(usage)?;
+    let trial = Trial::new(passages.map(|passage| passage.departure), culprit, longest);
+    let (params, expected) = match (arguments.asked.error, arguments.asked.memory) {
+        (Some(error), _) => Params::for_queue_error(error, &trial).map_err(usage)?,
+        (None, memory) => {
+            let params = Params::for_queue(memory.unwrap_or(0), culprit, longest, 0).map_err(usage)?;
+            let expected = trial.expected(&params).map_err(usage)?;
+            (params, expected)
+        }
+    };
+    Ok(Answer {
+        question: "queue",
+        method: "conquest",
+        traffic: Traffic::Queue {
+            bits_per_second: line_rate,
+            longest_ns: longest.get(),
+            threshold_ns: threshold.get(),
+            culprit_share: share,
+            load_share: background,
+            flows,
+            senders,
+        },
+        exact: None,
+        sizes: vec![size(&params, &expected, culprit, longest)],
+        table,
+    })
+}
+
+/// Bursts at line rate that fill the queue for times from the threshold to the longest delay, Pareto with the index 1.1, over small flows.
+fn settings(arguments: &Arguments, threshold: Nanos) -> Result<Settings, Failure> {
+    let &Arguments { longest, senders, flows, background, .. } = arguments;
+    let seconds = |time: Nanos| time.get() as f64 / 1e9;
+    let fills = |rate: f64, time: Nanos| rate * seconds(time) / 8.0;
+    let rate = arguments.line_rate.min(MOST_QUEUED * f64::from(PACKET_BYTES) * 8.0 / seconds(longest));
+    let queue = fills(rate, longest);
+    if fills(rate, threshold) < LEAST_QUEUED * f64::from(PACKET_BYTES) {
+        let bytes = fills(rate, threshold);
+        return Err(usage(format!(
+            "--threshold {threshold}: {bytes:.0} bytes of the line, expected at least 4 packets of 1500"
+        )));
+    }
+    // They come twice as fast as they leave at least; what has left before the burst is over does not wait.
+    let speed = f64::from(senders.max(2));
+    let each = |bytes: f64| bytes * speed / (speed - 1.0 + background) / f64::from(senders);
+    Ok(Settings {
+        start: Timestamp::from_nanos(0),
+        packets: PACKETS,
+        rate,
+        buffer_bytes: Some(queue as u64),
+        discipline: Discipline::Fifo,
+        background: Background {
+            rate: background * rate,
+            flows,
+            skew: 0.0,
+            flow_packets: (1, 1.1),
+            packet_bytes: 64..=PACKET_BYTES,
+        },
+        bursts: Some(Bursts {
+            every: Nanos::new(longest.get().saturating_mul(3) / 2),
+            senders,
+            rate: speed * rate / f64::from(senders),
+            bytes: (each(fills(rate, threshold)), each(queue)),
+            shape: 1.1,
+            packet_bytes: PACKET_BYTES,
+        }),
+    })
+}
+
+fn size(params: &Params, expected: &Expected, culprit: Culprit, longest: Nanos) -> Size {
+    let bytes = Conquest::bytes(params);
+    let (counter, rows, columns) = match params.counter {
+        Counter::CountMin { rows, columns, is_conservative: true } => ("cms-conservative", Some(rows), columns),
+        Counter::CountMin { rows, columns, is_conservative: false } => ("cms", Some(rows), columns),
+        Counter::SpaceSaving { entries } => ("space-saving", None, entries),
+    };
+    Size {
+        memory_bytes: bytes as u64,
+        command: Some(format!(
+            "dwell queue --method conquest --sketch-bytes {bytes} --longest {}ns --threshold {}ns --share {}",
+            longest.get(),
+            culprit.delay.get(),
+            culprit.share
+        )),
+        parameters: Parameters::Conquest {
+            snapshots: params.snapshots,
+            windows_ns: params.windows.iter().map(|window| window.get()).collect(),
+            counter,
+            rows,
+            columns,
+        },
+        errors: vec![SizeError {
+            error: Some(expected.error),
+            error_bytes: Some(expected.error_bytes),
+            samples: Some(expected.packets as f64),
+            windows_error: Some(expected.windows_error),
+            counters_error: Some((expected.error - expected.windows_error).max(0.0)),
+            precision: expected.precision,
+            recall: expected.recall,
+            ..SizeError::default()
+        }],
+    }
+}
+
+fn table(report: &SizeReport, to: &mut Output) -> io::Result<()> {
+    for Size { memory_bytes, command, parameters, errors } in &report.sizes {
+        let Parameters::Conquest { snapshots, windows_ns, counter, rows, columns } = parameters else { continue };
+        let windows: Vec<String> = windows_ns.iter().map(|&window| Nanos::new(window).to_string()).collect();
+        writeln!(to, "{memory_bytes} bytes: {snapshots} snapshots of windows of {}", windows.join(", "))?;
+        match rows {
+            Some(rows) => writeln!(to, "each {rows} rows of {columns} counters ({counter})")?,
+            None => writeln!(to, "each {columns} entries ({counter})")?,
+        }
+        if let Some(command) = command {
+            writeln!(to, "as in {command}")?;
+        }
+        let word = |share: Option<f64>| share.map_or_else(|| "none".to_owned(), percent);
+        for line in errors {
+            writeln!(to, "\nerror of a flow's size   {:>8} of the queue", word(line.error))?;
+            writeln!(to, "  due to windows         {:>8}", word(line.windows_error))?;
+            writeln!(to, "  due to counters        {:>8}", word(line.counters_error))?;
+            writeln!(to, "called culprits who are  {:>8}", word(line.precision))?;
+            writeln!(to, "culprits who are found   {:>8}", word(line.recall))?;
+        }
+    }
+    writeln!(to, "\nerror: mean over the packets that waited for the threshold, of {PACKETS} simulated ones.")
+}
