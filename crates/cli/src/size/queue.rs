@@ -60,6 +60,12 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     if threshold >= longest {
         return Err(usage(format!("--threshold {threshold}: expected less than the longest delay, {longest}")));
     }
+    if longest > Params::LONGEST_WINDOW {
+        return Err(usage(format!("--longest {longest}: expected at most {}", Params::LONGEST_WINDOW)));
+    }
+    if let Some(memory) = arguments.asked.memory.filter(|&memory| memory > Params::MOST_BYTES) {
+        return Err(usage(format!("--memory: {memory} bytes, expected at most {}", Params::MOST_BYTES)));
+    }
     let culprit = Culprit { share, delay: threshold };
     let passages = Passages::new(&settings(arguments, threshold)?, 0).map_err(usage)?;
     let trial = Trial::new(passages.map(|passage| passage.departure), culprit, longest);
@@ -71,6 +77,9 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
             (params, expected)
         }
     };
+    if expected.packets == 0 {
+        return Err(usage("no simulated packet waited for the threshold"));
+    }
     Ok(Answer {
         question: "queue",
         method: "conquest",

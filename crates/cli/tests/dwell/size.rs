@@ -252,6 +252,8 @@ fn nonsense_of_flows_and_queues_is_refused_in_one_line() {
         (&["queue", "--error", "1%", "--threshold", "1s"], &["--threshold", "6.40 ms"]),
         (&["queue", "--error", "1%", "--line-rate", "1000"], &["--threshold", "bytes"]),
         (&["queue", "--error", "1%", "--line-rate", "-1"], &["--line-rate"]),
+        (&["queue", "--error", "1%", "--longest", "2h"], &["--longest", "at most"]),
+        (&["queue", "--memory", "1GiB"], &["--memory", "1073741824", "at most"]),
         (&["queue", "--error", "1%", "--format", "csv"], &["csv"]),
     ];
     for (arguments, words) in cases {
