@@ -27,38 +27,46 @@ impl Params {
         if indices < LEAST_ENTRIES {
             return Err(ConquestError::Bytes { given: bytes, needed: fixed + LEAST_ENTRIES * per_index });
         }
-        let counter = match index {
-            Counter::CountMin { .. } => {
-                Counter::CountMin { rows: ROWS, columns: indices as u32, is_conservative: true }
-            }
-            Counter::SpaceSaving { .. } => Counter::SpaceSaving { entries: indices as u32 },
-        };
+        let counter = index.of(indices as u32);
         let base = Self::new(snapshots, longest, 1, seed);
         let finished = i64::from(base.finished());
         let window = longest.get() / finished + i64::from(longest.get() % finished != 0);
         Ok(Self { windows: vec![Nanos::new(window.max(1))], counter, ..base })
     }
 
-    /// Snapshots for delays from the culprits' *τ* to `longest`, in so many bytes: 16 of each of several lengths of windows, the first a quarter of *τ*, each other one
-    /// 4 times as long as the one before (more where that takes too many lengths). Count-Min with conservative update. Where the bytes are too few, 8 of each, and then as
-    /// [`Params::budget`].
+    /// Snapshots for delays from the culprits' *τ* to `longest`, in so many bytes: of each of several lengths of windows, the first a quarter of *τ*, each other one
+    /// 4 times as long as the one before (more where that takes too many lengths). 16 of Count-Min with conservative update of each; where these would have few columns,
+    /// 16 and then 8 of space-saving, and at last as [`Params::budget`].
     pub fn for_queue(bytes: usize, culprit: Culprit, longest: Nanos, seed: u64) -> Result<Self, ConquestError> {
-        /// The paper's; with fewer, less of everything is better.
-        const LEAST_COLUMNS: usize = 8;
-        for snapshots in [16, 8] {
+        /// With fewer columns small flows look like culprits, with fewer entries culprits are missed.
+        const LEAST: [(u32, Counter, usize); 3] = [
+            (16, Counter::CountMin { rows: ROWS, columns: 0, is_conservative: true }, 64),
+            (16, Counter::SpaceSaving { entries: 0 }, 24),
+            (8, Counter::SpaceSaving { entries: 0 }, 8),
+        ];
+        for (snapshots, counter, least) in LEAST {
             let base = Self { culprit, ..Self::new(snapshots, longest, 1, seed) };
             let windows = windows(culprit.delay, longest, &base);
-            let of = |columns| Counter::CountMin { rows: ROWS, columns, is_conservative: true };
-            let params = |columns| Self { windows: windows.clone(), counter: of(columns), ..base.clone() };
+            let params = |indices| Self { windows: windows.clone(), counter: counter.of(indices), ..base.clone() };
             let fixed = Conquest::bytes(&params(0));
-            let column = Conquest::bytes(&params(1)) - fixed;
+            let index = Conquest::bytes(&params(1)) - fixed;
             let most = Self::MOST_COUNTERS as usize / (ROWS * snapshots) as usize;
-            let columns = (bytes.saturating_sub(fixed) / column).min(most);
-            if columns >= LEAST_COLUMNS {
-                return Ok(params(columns as u32));
+            let indices = (bytes.saturating_sub(fixed) / index).min(most);
+            if indices >= least {
+                return Ok(params(indices as u32));
             }
         }
         Ok(Self { culprit, ..Self::budget(bytes, longest, seed)? })
+    }
+}
+
+impl Counter {
+    /// The same with so many columns or entries.
+    const fn of(self, indices: u32) -> Self {
+        match self {
+            Self::CountMin { rows, is_conservative, .. } => Self::CountMin { rows, columns: indices, is_conservative },
+            Self::SpaceSaving { .. } => Self::SpaceSaving { entries: indices },
+        }
     }
 }
 
