@@ -1,7 +1,7 @@
 //! `dwell net`: which routers of a network to instrument next, who measures what then, and which segment is to blame.
 
 use crate::Failure;
-use crate::output::{self, Output};
+use crate::output::{self, Output, Plain};
 use anyhow::{Context, Result, anyhow};
 use dwell_network::Topology;
 use dwell_network::paths::{Mode, Paths};
@@ -65,7 +65,7 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     }
     output::warn(&report.warnings);
     match arguments.report.format {
-        Format::Table => report::table::write_plan(&report, &mut to)?,
+        Format::Table => report::table::write_plan(&report, &mut Plain(&mut to))?,
         Format::Json => json::write(&report, &mut to)?,
         Format::Csv => report::csv::write_plan(&report, &mut to)?,
     }
@@ -117,7 +117,7 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
     };
     output::warn(&report.warnings);
     match arguments.report.format {
-        Format::Table => report::table::write_paths(&report, &mut to)?,
+        Format::Table => report::table::write_paths(&report, &mut Plain(&mut to))?,
         Format::Json => json::write(&report, &mut to)?,
         Format::Csv => report::csv::write_paths(&report, &mut to)?,
     }

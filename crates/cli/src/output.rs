@@ -30,6 +30,23 @@ fn plain(words: &str) -> String {
     line
 }
 
+/// Text for people: lines in which control characters of what was read, such as the names of flows and routers, are replaced by question marks.
+pub(crate) struct Plain<'a, W>(pub(crate) &'a mut W);
+
+impl<W: Write> Write for Plain<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match bytes.iter().position(|byte| byte.is_ascii_control() && *byte != b'\n') {
+            None => self.0.write(bytes),
+            Some(0) => self.0.write(b"?"),
+            Some(before) => self.0.write(&bytes[..before]),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 /// Says on standard error what the reader must know.
 pub(crate) fn warn(warnings: &[String]) {
     for warning in warnings {

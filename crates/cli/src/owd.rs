@@ -1,7 +1,7 @@
 //! `dwell owd`: how long does one way take, and how much is lost? Two points, merged in the order of time.
 
 use crate::Failure;
-use crate::output::{self, Output};
+use crate::output::{self, Output, Plain};
 use crate::points::{Point, Seen};
 use crate::rtt::frames_since;
 use crate::signals::Signals;
@@ -169,7 +169,7 @@ impl Outputs {
         }
         let to = &mut self.report;
         match self.format {
-            Format::Table => report::table::write(&report, to)?,
+            Format::Table => report::table::write(&report, &mut Plain(to))?,
             Format::Json => json::write(&report, to)?,
             Format::Jsonl => json::write_line(&report, to)?,
             Format::Csv => report::csv::write(&report, to)?,

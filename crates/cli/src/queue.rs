@@ -1,7 +1,7 @@
 //! `dwell queue`: who built this queue? Packets on both sides of it, or a log of what passed it.
 
 use crate::Failure;
-use crate::output::{self, Output};
+use crate::output::{self, Output, Plain};
 use crate::rtt::progress;
 use crate::signals::Signals;
 use anyhow::Result;
@@ -380,7 +380,7 @@ impl Outputs {
         }
         let to = &mut self.report;
         match self.format {
-            Format::Table => report::table::write(&report, self.threshold, to)?,
+            Format::Table => report::table::write(&report, self.threshold, &mut Plain(to))?,
             Format::Json => json::write(&report, to)?,
             Format::Jsonl => json::write_line(&report, to)?,
             Format::Csv => report::csv::write(&report, to)?,

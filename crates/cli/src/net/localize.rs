@@ -4,7 +4,7 @@ use super::arguments::{Format, LocalizeArguments};
 use super::picture::Shade;
 use super::{Map, granularity, probe, text};
 use crate::Failure;
-use crate::output::{self, Output};
+use crate::output::{self, Output, Plain};
 use anyhow::{Result, anyhow};
 use dwell_network::localize::file::{self, Names, Row};
 use dwell_network::localize::{Kind, Localization, LossVerdict, Reading, Readings, Routes, Settings, Verdict};
@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
     };
     output::warn(&report.warnings);
     match arguments.report.format {
-        Format::Table => report::table::write_localize(&report, &mut to)?,
+        Format::Table => report::table::write_localize(&report, &mut Plain(&mut to))?,
         Format::Json => json::write(&report, &mut to)?,
         Format::Csv => report::csv::write_localize(&report, &mut to)?,
     }

@@ -3,7 +3,7 @@
 use super::arguments::{AmbiguousChoice, Arguments, Format};
 use crate::Failure;
 use crate::events::Events;
-use crate::output::{self, Output};
+use crate::output::{self, Output, Plain};
 use crate::signals::Signals;
 use anyhow::Result;
 use dwell_observe::{Frames, Observer};
@@ -279,7 +279,7 @@ impl Reports {
         let to = &mut outputs.report;
         if self.interval.is_none() {
             match outputs.format {
-                Format::Table => table::write(&last, to)?,
+                Format::Table => table::write(&last, &mut Plain(to))?,
                 Format::Json => json::write(&last, to)?,
                 Format::Jsonl => json::write_line(&last, to)?,
                 Format::Csv => csv::write([&last], to)?,
@@ -293,7 +293,7 @@ impl Reports {
             }
             self.done.push(last);
             match outputs.format {
-                Format::Table => table::write_series(&self.done, to)?,
+                Format::Table => table::write_series(&self.done, &mut Plain(to))?,
                 Format::Json => json::write_series(&self.done, to)?,
                 Format::Csv => csv::write(&self.done, to)?,
                 Format::Jsonl | Format::Openmetrics | Format::Ppviz => (),

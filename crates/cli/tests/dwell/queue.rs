@@ -172,6 +172,19 @@ fn queues_can_be_counted_in_packets() {
 
 const FROM: &str = "10.10.0.0/16,fd00:10::/32";
 
+/// A name that would clear the screen is a name in JSON, and harmless in a table.
+#[test]
+fn names_are_not_obeyed() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: String =
+        (0..20).map(|at| format!("{at}000000,{},\u{1b}[2Jbad\u{7},1000\n", 2_000_000 + at * 1_000_000)).collect();
+    fs::write(folder.path().join("log.csv"), format!("arrived_ns,departed_ns,flow,bytes\n{rows}")).unwrap();
+    let table = String::from_utf8(queue(folder.path(), &[]).ok().out).unwrap();
+    assert!(table.contains("?[2Jbad?") && !table.contains(['\u{1b}', '\u{7}']), "{table}");
+    let report = json(folder.path(), &[]);
+    assert_eq!(report["episodes"][0]["culprits"][0]["flow"], "\u{1b}[2Jbad\u{7}");
+}
+
 /// Two flows, one of which sends twice as much in each window as in the one before.
 #[test]
 fn a_change_of_rate_is_told() {

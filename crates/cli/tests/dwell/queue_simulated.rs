@@ -131,7 +131,10 @@ fn a_capture_is_fed() {
     // Frames that are not understood are in the queue, but no packets.
     let rows = fs::read_to_string(place.join("log.csv")).unwrap();
     let others = rows.lines().filter(|row| row.contains(",other,")).count() as u64;
-    assert!(others > 0 && captures["packets"]["departed"].as_u64() == Some(departed - others), "{others} of {departed}");
+    assert!(
+        others > 0 && captures["packets"]["departed"].as_u64() == Some(departed - others),
+        "{others} of {departed}"
+    );
 }
 
 /// What of a capture cannot be fed is said, and the rest is.
