@@ -16,6 +16,9 @@ mod wheel;
 // The delays that really occurred.
 mod delays;
 pub use delays::Delays;
+// Clocks that are not right.
+mod clock;
+pub use clock::Clock;
 // Requests and responses, for sketches.
 pub mod exchange;
 // Packets from one point to another, for sketches at both.

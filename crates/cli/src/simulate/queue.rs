@@ -5,8 +5,9 @@ use crate::{Failure, units};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use dwell_capture::PcapWriter;
+use dwell_simulate::Clock;
 use dwell_simulate::queue::{Arrivals, Discipline, Event, Frames, Passages, Settings, SettingsError};
-use dwell_types::{LinkType, Timestamp};
+use dwell_types::{LinkType, Nanos, Timestamp};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -30,6 +31,12 @@ pub(super) struct QueueArguments {
     /// The capture of what departs.
     #[arg(long, value_name = "FILE", requires = "queue", help_heading = "A queue")]
     egress: Option<PathBuf>,
+    /// How far the clock of --egress is ahead at the beginning; negative if it is behind. --truth has the right times.
+    #[arg(long, value_name = "TIME", value_parser = units::offset, default_value = "0", requires = "egress", help_heading = "A queue")]
+    clock_offset: Nanos,
+    /// How much that clock gains, in parts per million; negative if it loses.
+    #[arg(long, value_name = "N", value_parser = drift, default_value = "0", requires = "egress", help_heading = "A queue")]
+    clock_drift: f64,
     /// Which packet leaves next.
     #[arg(long, value_enum, default_value_t = Order::Fifo, requires = "queue", help_heading = "A queue")]
     discipline: Order,
@@ -69,6 +76,12 @@ enum Order {
     Turns,
 }
 
+/// A clock that stands still or goes back is none.
+fn drift(text: &str) -> Result<f64, String> {
+    let parts = text.parse().ok().filter(|parts: &f64| parts.is_finite() && *parts > -1e6 && *parts < 1e6);
+    parts.ok_or_else(|| "expected parts per million above -1e6 and below 1e6, such as 50".to_owned())
+}
+
 impl QueueArguments {
     pub(super) fn is_asked(&self) -> bool {
         self.queue.is_some()
@@ -80,6 +93,10 @@ impl QueueArguments {
 
     pub(super) fn egress(&self) -> Option<&PathBuf> {
         self.egress.as_ref()
+    }
+
+    fn clock(&self) -> Clock {
+        Clock { offset: self.clock_offset, drift: self.clock_drift }
     }
 
     fn settings(&self) -> Settings {
@@ -171,6 +188,7 @@ fn snap_length(arguments: &super::Arguments) -> u32 {
 struct Outputs {
     ingress: Option<PcapWriter<Output>>,
     egress: Option<PcapWriter<Output>>,
+    clock: Clock,
     truth: Option<Output>,
     arrived: u64,
     departed: u64,
@@ -184,6 +202,7 @@ impl Outputs {
         let mut outputs = Self {
             ingress: arguments.write.as_ref().map(capture).transpose()?,
             egress: arguments.queue.egress.as_ref().map(capture).transpose()?,
+            clock: arguments.queue.clock(),
             truth: arguments.truth.as_deref().map(Output::file).transpose()?,
             ..Self::default()
         };
@@ -211,7 +230,7 @@ impl Outputs {
                 let departure = &passage.departure;
                 if let Some(writer) = &mut self.egress {
                     let (bytes, wire_length) = feed.frame(passage.number, departure.flow, departure.bytes);
-                    writer.write(departure.departed, wire_length, bytes)?;
+                    writer.write(self.clock.read(departure.departed, settings.start), wire_length, bytes)?;
                 }
                 if let (Some(truth), Some(arrived)) = (&mut self.truth, departure.arrived) {
                     let (arrived, departed) = (arrived.as_nanos(), departure.departed.as_nanos());

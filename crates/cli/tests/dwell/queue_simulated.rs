@@ -93,6 +93,32 @@ fn a_log_of_arrivals_is_fed() {
     );
 }
 
+/// A clock that is ahead and gains moves all delays by what it shows; the log of the truth has the right ones.
+#[test]
+fn clocks_can_be_wrong() {
+    let right = simulated(&["--queue", "bursts", "--packets", "5000"]);
+    let wrong =
+        simulated(&["--queue", "bursts", "--packets", "5000", "--clock-offset", "-3ms", "--clock-drift", "500"]);
+    let same = |name: &str| fs::read(right.path().join(name)).unwrap() == fs::read(wrong.path().join(name)).unwrap();
+    assert!(same("in.pcap") && same("log.csv") && !same("out.pcap"));
+    let owd = |folder: &tempfile::TempDir, offset: &str| {
+        let told = ["owd", "in.pcap", "out.pcap", "--clock-offset", offset, "--format", "json"];
+        let delay = dwell_in(folder.path(), &told).ok().json()["total"]["delay_ns"].take();
+        ["min", "mean"].map(|key| delay[key]["value"].as_f64().unwrap())
+    };
+    let ([least, mean], [early, moved]) = (owd(&right, "0"), owd(&wrong, "-3ms"));
+    // Half of the time that the stream takes, times the drift, on average.
+    let rows = fs::read_to_string(right.path().join("log.csv")).unwrap();
+    let departed: Vec<f64> = rows.lines().skip(1).map(|row| row.split(',').nth(1).unwrap().parse().unwrap()).collect();
+    let start = 1_767_225_600e9;
+    let gained = departed.iter().map(|at| (at - start) * 500e-6).sum::<f64>() / departed.len() as f64;
+    assert!(gained > 1_000.0 && (moved - mean - gained).abs() < 200.0, "{moved} - {mean} = {gained}");
+    assert!(early >= least, "{early} {least}");
+    let nonsense =
+        dwell_in(right.path(), &["simulate", "--queue", "bursts", "--egress", "x.pcap", "--clock-drift", "-1e6"]);
+    assert!(nonsense.code == 2 && nonsense.err.contains("expected parts per million above -1e6"), "{}", nonsense.err);
+}
+
 /// A recorded capture comes to a queue frame by frame. Where nothing waits for long it leaves as it came; through a slow line, captures and log tell the same.
 #[test]
 fn a_capture_is_fed() {
