@@ -49,6 +49,9 @@ pub(crate) struct Arguments {
     /// Draw the figures of the latest records, or of --record, once more; runs nothing.
     #[arg(long, conflicts_with_all = ["check", "quick", "seeds", "threads", "format"])]
     draw: bool,
+    /// Draw figure.png, too.
+    #[arg(long, conflicts_with_all = ["list", "check"])]
+    png: bool,
     /// Seeds 1 to N, instead of the definition's number.
     #[arg(long, value_name = "N", value_parser = crate::units::count)]
     seeds: Option<u64>,
@@ -105,7 +108,7 @@ fn measure(arguments: &Arguments, definition: &Definition) -> Result<()> {
     let runs = runs(arguments, definition, size, seeds, finished, |runs| record.append(runs))?;
     let results = Results::new(definition, size, seeds, metrics::summarise(definition.experiment(size), &runs));
     record.finish(&runs, &results, begin.elapsed().as_secs_f64())?;
-    figure::write(definition, &results, &folder)?;
+    figure::write(definition, &results, &folder, arguments.png)?;
     print(&results, arguments.format)?;
     eprintln!("dwell: record in {}", folder.display());
     Ok(())
@@ -157,7 +160,7 @@ fn print(results: &Results, format: Format) -> Result<()> {
 fn draw_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
     for definition in named_or_all(arguments)? {
         let Some(folder) = recorded(arguments, &definition, Size::Full)? else { continue };
-        if let Some(path) = figure::write(&definition, &Results::read(&folder)?, &folder)? {
+        for path in figure::write(&definition, &Results::read(&folder)?, &folder, arguments.png)? {
             eprintln!("dwell: {}", path.display());
         }
     }

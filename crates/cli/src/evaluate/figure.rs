@@ -8,10 +8,10 @@ use dwell_evaluate::record::Results;
 use dwell_report::plot::{self, Image, Sweep, SweepPanel};
 use std::path::{Path, PathBuf};
 
-/// Draws `figure.svg` beside results of full size, if their definition says what; where it is then.
-pub(super) fn write(definition: &Definition, results: &Results, folder: &Path) -> Result<Option<PathBuf>> {
+/// Draws `figure.svg` beside results of full size, and `figure.png` if that is asked for, if their definition says what; where they are then.
+pub(super) fn write(definition: &Definition, results: &Results, folder: &Path, has_png: bool) -> Result<Vec<PathBuf>> {
     let Some(figure) = definition.figure.as_ref().filter(|_| results.size == Size::Full.name()) else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
     let drawn = figure.draw(&results.summaries);
     let mut values = drawn.panels.iter().flat_map(|panel| &panel.curves).flat_map(|(_, values)| values).flatten();
@@ -26,11 +26,15 @@ pub(super) fn write(definition: &Definition, results: &Results, folder: &Path) -
         mark: None,
         panels: drawn.panels.into_iter().map(panel).collect(),
     };
-    let path = folder.join("figure.svg");
-    let mut to = Output::file(&path)?;
-    plot::write_sweep(&sweep, Image::Svg, &mut to)?;
-    to.finish()?;
-    Ok(Some(path))
+    let draw = |(name, image): (&str, Image)| {
+        let path = folder.join(name);
+        let mut to = Output::file(&path)?;
+        plot::write_sweep(&sweep, image, &mut to)?;
+        to.finish()?;
+        Ok(path)
+    };
+    let png = has_png.then_some(("figure.png", Image::Png));
+    [("figure.svg", Image::Svg)].into_iter().chain(png).map(draw).collect()
 }
 
 fn axis(height: Height, by_logarithm: bool) -> plot::Height {

@@ -95,6 +95,27 @@ fn the_committed_experiments_are_sound() {
     }
 }
 
+/// Full runs are drawn where the definition says what, and again from their results.
+#[test]
+fn figures_are_drawn() {
+    let folder = folder();
+    let drawn = "[figure]\nx = 'entry_probability'\ny = 'rms_error'\nquantities = ['p50', 'p95']\n";
+    fs::write(folder.path().join("experiments/definitions/small.toml"), [SMALL, drawn].concat()).unwrap();
+    evaluate(folder.path(), &["--quick"]);
+    evaluate(folder.path(), &["--png"]);
+    let (record, quick) = (record(folder.path(), "-small"), record(folder.path(), "-quick"));
+    let figure = |name: &str| fs::read(record.join(name)).unwrap();
+    let (svg, png) = (figure("figure.svg"), figure("figure.png"));
+    assert!(svg.starts_with(b"<svg") && png.starts_with(b"\x89PNG") && !quick.join("figure.svg").exists());
+    ["figure.svg", "figure.png"].map(|name| fs::remove_file(record.join(name)).unwrap());
+    let run = dwell_in(folder.path(), &["evaluate", "--draw", "small"]);
+    assert!(
+        run.err.lines().count() == 1 && figure("figure.svg") == svg && !record.join("figure.png").exists(),
+        "{}",
+        run.err
+    );
+}
+
 #[test]
 fn what_cannot_be_run_is_refused() {
     let folder = folder();
