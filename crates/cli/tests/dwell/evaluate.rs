@@ -107,7 +107,9 @@ fn figures_are_drawn() {
     let figure = |name: &str| fs::read(record.join(name)).unwrap();
     let (svg, png) = (figure("figure.svg"), figure("figure.png"));
     assert!(svg.starts_with(b"<svg") && png.starts_with(b"\x89PNG") && !quick.join("figure.svg").exists());
-    ["figure.svg", "figure.png"].map(|name| fs::remove_file(record.join(name)).unwrap());
+    for name in ["figure.svg", "figure.png"] {
+        fs::remove_file(record.join(name)).unwrap();
+    }
     let run = dwell_in(folder.path(), &["evaluate", "--draw", "small"]);
     assert!(
         run.err.lines().count() == 1 && figure("figure.svg") == svg && !record.join("figure.png").exists(),
