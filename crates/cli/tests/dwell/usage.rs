@@ -124,7 +124,7 @@ fn numbers_below_zero_are_told_what_is_expected() {
             let Some((name, value)) = line.trim().split_once(" <") else { continue };
             let (name, value) = (name.rsplit(' ').next().unwrap(), value.split('>').next().unwrap());
             let is_number = ["N", "P", "BITS", "BYTES", "COUNT", "SIZE", "SIZES", "TIME"].contains(&value);
-            if !name.starts_with('-') || !is_number || ["--clock-offset", "--shift"].contains(&name) {
+            if !name.starts_with('-') || !is_number || ["--clock-offset", "--clock-drift", "--shift"].contains(&name) {
                 continue;
             }
             options += 1;
