@@ -60,6 +60,7 @@ mod counters;
 mod flow_sample;
 mod open;
 mod repeats;
+mod smallest;
 mod table;
 mod waiting;
 

@@ -79,12 +79,12 @@ fn mean(case: &CaseSummaries<'_>, quantity: &str) -> Option<f64> {
     case.iter().find(|summary| summary.quantity == quantity).and_then(|summary| summary.mean)
 }
 
-/// What there is not.
 /// `1 seed`, `20 seeds`.
 pub(super) fn seeds(number: u64) -> String {
     format!("{number} seed{}", if number == 1 { "" } else { "s" })
 }
 
+/// What there is not.
 fn dash() -> String {
     "–".to_owned()
 }

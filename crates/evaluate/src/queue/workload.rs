@@ -86,8 +86,9 @@ impl WorkloadEntry {
         let culprit =
             Culprit { share: self.share.unwrap_or(0.01), delay: milliseconds(self.threshold_ms.unwrap_or(0.8)) };
         let span = milliseconds(self.span_ms.unwrap_or(6.4));
-        if let Some(length) = self.course_ms.filter(|&length| length.is_nan() || length <= 0.0) {
-            return Err(Invalid::new("course_ms", format!("{length}: expected milliseconds above 0")));
+        // Shorter ones would be more than packets.
+        if let Some(length) = self.course_ms.filter(|&length| length.is_nan() || length < 0.001) {
+            return Err(Invalid::new("course_ms", format!("{length}: expected at least 0.001 ms")));
         }
         let stream = |(name, settings): (String, Settings)| {
             let settings = settings.with_packets(packets);

@@ -1,6 +1,7 @@
 //! The errors of a sketch in a queue of given traffic, beside its exact twin.
 
 use super::{Conquest, ConquestError, Counter, Culprit, Exact, Params, Queued, Unit};
+use crate::smallest::smallest;
 use dwell_types::{Departure, Nanos};
 
 /// A stream of departures, and what its exact twin says of each packet that waited long enough.
@@ -50,25 +51,13 @@ impl Params {
             let params = Self::for_queue(bytes, trial.culprit, trial.longest, 0)?;
             trial.expected(&params).map(|expected| (params, expected))
         };
-        let mut few = match Self::for_queue(0, trial.culprit, trial.longest, 0) {
+        let few = match Self::for_queue(0, trial.culprit, trial.longest, 0) {
             Err(ConquestError::Bytes { needed, .. }) => needed,
             Err(error) => return Err(error),
             Ok(_) => 1,
         };
-        let (mut many, mut best) = (few, of(few)?);
-        while best.1.error > error {
-            (few, many) = (many, 2 * many);
-            if many > Self::MOST_BYTES {
-                return Err(ConquestError::Error(error));
-            }
-            best = of(many)?;
-        }
-        while many - few > many / 16 {
-            let middle = few.midpoint(many);
-            let found = of(middle)?;
-            if found.1.error <= error { (many, best) = (middle, found) } else { few = middle }
-        }
-        Ok(best)
+        let enough = |bytes| of(bytes).map(|found| Some(found).filter(|(_, expected)| expected.error <= error));
+        smallest(few, Self::MOST_BYTES, 16, enough)?.ok_or(ConquestError::Error(error))
     }
 }
 

@@ -6,6 +6,7 @@
 use super::compare::upper;
 use super::messages::{LEAST_VARIANCE, System};
 use super::{LdsError, Params};
+use crate::smallest::smallest;
 use dwell_types::hash;
 
 /// What the flows of an interval are like, from which the errors of a sketch can be told beforehand.
@@ -217,29 +218,13 @@ impl Params {
         let budget = |bytes: usize| Self::budget(bytes, packets * traffic.loss, 0);
         let is_enough =
             |params: &Self| Forecast::new(params, traffic, is_joint).error(packets).is_some_and(|e| e <= error);
-        let mut few = match budget(0) {
+        let few = match budget(0) {
             Err(LdsError::Bytes { needed, .. }) => needed,
             other => return other,
         };
-        let mut best = budget(few)?;
-        if is_enough(&best) {
-            return Ok(best);
-        }
-        let mut many = few;
-        while !is_enough(&best) {
-            (few, many) = (many, 2 * many);
-            if many > Self::MOST_BYTES {
-                return Err(LdsError::Error(error));
-            }
-            best = budget(many)?;
-        }
         // To 3%: what chance leaves of the model.
-        while many - few > many / 32 {
-            let middle = few.midpoint(many);
-            let params = budget(middle)?;
-            if is_enough(&params) { (many, best) = (middle, params) } else { few = middle }
-        }
-        Ok(best)
+        let enough = |bytes| budget(bytes).map(|params| Some(params).filter(is_enough));
+        smallest(few, Self::MOST_BYTES, 32, enough)?.ok_or(LdsError::Error(error))
     }
 }
 

@@ -15,8 +15,45 @@ use std::path::{Path, PathBuf};
 #[allow(clippy::large_enum_variant, reason = "there is one")]
 pub(super) enum Feed {
     Drawn(Arrivals, Frames),
-    Log(Log),
-    Capture(Replay),
+    Log(Ahead<Log>),
+    Capture(Ahead<Replay>),
+}
+
+/// Where packets are read, one after the other.
+pub(super) trait Read {
+    fn read(&mut self) -> Result<Option<Arrival>>;
+}
+
+/// What is read until the first error, one packet ahead at the beginning: what that is like must be known first.
+pub(super) struct Ahead<S> {
+    source: S,
+    first: Option<Arrival>,
+    failed: Option<Error>,
+}
+
+impl<S: Read> Ahead<S> {
+    fn of(mut source: S) -> Result<Self> {
+        let first = source.read()?;
+        Ok(Self { source, first, failed: None })
+    }
+
+    fn next(&mut self) -> Option<Arrival> {
+        if self.first.is_some() {
+            return self.first.take();
+        }
+        if self.failed.is_some() {
+            return None;
+        }
+        self.source.read().unwrap_or_else(|error| {
+            self.failed = Some(error);
+            None
+        })
+    }
+
+    /// Why nothing came any more, if that was no end.
+    fn check(&mut self) -> Result<()> {
+        self.failed.take().map_or(Ok(()), Err)
+    }
 }
 
 impl Feed {
@@ -24,15 +61,15 @@ impl Feed {
     pub(super) fn start(&self) -> Option<Timestamp> {
         match self {
             Self::Drawn(..) => None,
-            Self::Log(log) => Some(log.clock.start),
-            Self::Capture(replay) => Some(replay.clock.start),
+            Self::Log(log) => Some(log.source.pace.start),
+            Self::Capture(replay) => Some(replay.source.pace.start),
         }
     }
 
     /// What its frames begin with.
     pub(super) const fn link(&self) -> LinkType {
         match self {
-            Self::Capture(replay) => replay.link,
+            Self::Capture(replay) => replay.source.link,
             Self::Drawn(..) | Self::Log(_) => LinkType::ETHERNET,
         }
     }
@@ -42,22 +79,24 @@ impl Feed {
         match self {
             Self::Drawn(_, frames) => frames.frame(number, flow, bytes),
             Self::Log(_) => (&[], 0),
-            Self::Capture(replay) => replay.held.get(&number).map_or((&[], 0), |(bytes, length)| (bytes, *length)),
+            Self::Capture(replay) => {
+                replay.source.held.get(&number).map_or((&[], 0), |(bytes, length)| (bytes, *length))
+            }
         }
     }
 
     /// A packet has left, or found no room.
     pub(super) fn forget(&mut self, number: u64) {
         if let Self::Capture(replay) = self {
-            replay.held.remove(&number);
+            replay.source.held.remove(&number);
         }
     }
 
     pub(super) fn flow_name(&self, flow: FlowId) -> String {
         let names = match self {
             Self::Drawn(..) => return Frames::key(flow).to_string(),
-            Self::Log(log) => &log.names,
-            Self::Capture(replay) => &replay.names,
+            Self::Log(log) => &log.source.names,
+            Self::Capture(replay) => &replay.source.names,
         };
         names.get(&flow).cloned().unwrap_or_default()
     }
@@ -66,8 +105,10 @@ impl Feed {
     pub(super) fn end(&mut self) -> Result<(Vec<String>, bool)> {
         match self {
             Self::Drawn(..) => Ok((Vec::new(), false)),
-            Self::Log(log) => log.failed.take().map_or(Ok((Vec::new(), false)), Err),
-            Self::Capture(replay) => replay.end(),
+            Self::Log(log) => log.check().map(|()| (Vec::new(), false)),
+            Self::Capture(replay) => {
+                replay.check().map(|()| (replay.source.warnings(), replay.source.damage.is_some()))
+            }
         }
     }
 }
@@ -89,7 +130,7 @@ impl Iterator for Feed {
 }
 
 /// When packets come, that came somewhere else before.
-struct Clock {
+struct Pace {
     start: Timestamp,
     speed_up: f64,
     /// When the last one came, in nanoseconds since the start, and how many packets did.
@@ -97,7 +138,7 @@ struct Clock {
     count: u64,
 }
 
-impl Clock {
+impl Pace {
     const fn new(start: Timestamp, speed_up: f64) -> Self {
         Self { start, speed_up, last: 0.0, count: 0 }
     }
@@ -119,15 +160,12 @@ pub(super) struct Log {
     lines: Lines,
     /// Places of time, flow and bytes.
     columns: [usize; 3],
-    clock: Clock,
+    pace: Pace,
     names: BTreeMap<FlowId, String>,
-    failed: Option<Error>,
-    /// The line that was looked at.
-    first: Option<Arrival>,
 }
 
 impl Log {
-    pub(super) fn open(path: &Path, speed_up: f64) -> Result<Self> {
+    pub(super) fn open(path: &Path, speed_up: f64) -> Result<Ahead<Self>> {
         let (never, _open) = io::pipe()?;
         let mut lines = Lines::open(path, &Stop::when_readable(never))?;
         let head = lines.names()?;
@@ -136,22 +174,14 @@ impl Log {
             let found = head.iter().take(8).collect::<Vec<_>>().join(",");
             bail!("{}: line 1: expected the columns at_ns,flow,bytes, found '{found}'", path.display());
         };
-        let clock = Clock::new(Timestamp::from_nanos(0), speed_up);
-        let columns = [at, flow, bytes];
-        let mut log = Self { lines, columns, clock, names: BTreeMap::new(), failed: None, first: None };
-        log.first = log.read()?;
-        Ok(log)
+        let pace = Pace::new(Timestamp::from_nanos(0), speed_up);
+        Ahead::of(Self { lines, columns: [at, flow, bytes], pace, names: BTreeMap::new() })
     }
+}
 
-    fn next(&mut self) -> Option<Arrival> {
-        self.first.take().or_else(|| {
-            let next = self.read();
-            next.map_err(|error| self.failed = Some(error)).ok().flatten()
-        })
-    }
-
+impl Read for Log {
     fn read(&mut self) -> Result<Option<Arrival>> {
-        if self.failed.is_some() || !self.lines.advance()? {
+        if !self.lines.advance()? {
             return Ok(None);
         }
         let [at, flow, bytes] = self.columns.map(|column| self.lines.field(column).unwrap_or_default());
@@ -162,15 +192,15 @@ impl Log {
             )
         };
         let at = Timestamp::from_nanos(at_nanos);
-        if self.clock.count == 0 {
-            self.clock.start = at;
+        if self.pace.count == 0 {
+            self.pace.start = at;
         }
-        if self.clock.since(at) < self.clock.last {
+        if self.pace.since(at) < self.pace.last {
             bail!("{}: arrives before the line above it: expected the order of arrival", self.lines.place());
         }
         let id = FlowId(hash::bytes(hash::start(0), flow.as_bytes()));
         self.names.entry(id).or_insert_with(|| flow.to_owned());
-        Ok(Some(self.clock.arrival(at, id, length.into())))
+        Ok(Some(self.pace.arrival(at, id, length.into())))
     }
 }
 
@@ -180,7 +210,7 @@ pub(super) struct Replay {
     path: PathBuf,
     crossings: Crossings,
     link: LinkType,
-    clock: Clock,
+    pace: Pace,
     /// Frames that have not left, with their lengths on the wire, by the numbers of their arrivals.
     held: BTreeMap<u64, (Box<[u8]>, u32)>,
     snap_length: usize,
@@ -189,9 +219,6 @@ pub(super) struct Replay {
     late: u64,
     /// Why it ended before its end.
     damage: Option<String>,
-    failed: Option<Error>,
-    /// The frame that was looked at.
-    first: Option<Arrival>,
 }
 
 /// The flow of frames that are not understood.
@@ -199,35 +226,46 @@ const OTHER: (FlowId, &str) = (FlowId(0), "other");
 
 impl Replay {
     /// Frames are kept up to the snap length.
-    pub(super) fn open(path: &Path, speed_up: f64, snap_length: u32, seed: u64) -> Result<Self> {
-        let mut replay = Self {
+    pub(super) fn open(path: &Path, speed_up: f64, snap_length: u32, seed: u64) -> Result<Ahead<Self>> {
+        Ahead::of(Self {
             source: CaptureFiles::open([path])?,
             path: path.to_owned(),
             crossings: Crossings::new(Names { seed, ..Names::default() }),
             link: LinkType::ETHERNET,
-            clock: Clock::new(Timestamp::from_nanos(0), speed_up),
+            pace: Pace::new(Timestamp::from_nanos(0), speed_up),
             held: BTreeMap::new(),
             snap_length: snap_length as usize,
             names: BTreeMap::from([(OTHER.0, OTHER.1.to_owned())]),
             late: 0,
             damage: None,
-            failed: None,
-            first: None,
-        };
-        replay.first = replay.read()?;
-        Ok(replay)
-    }
-
-    fn next(&mut self) -> Option<Arrival> {
-        self.first.take().or_else(|| {
-            let next = self.read();
-            next.map_err(|error| self.failed = Some(error)).ok().flatten()
         })
     }
 
+    /// What the reader must know.
+    fn warnings(&self) -> Vec<String> {
+        let name = self.path.display();
+        let mut warnings: Vec<String> = self.source.warnings().iter().map(ToString::to_string).collect();
+        let frames = self.crossings.frames();
+        let untimed = frames.total - self.pace.count;
+        let other = frames.total - frames.decoded() - untimed;
+        if untimed > 0 {
+            warnings.push(format!("{name}: {untimed} frames have no time and did not arrive"));
+        }
+        if other > 0 {
+            warnings.push(format!("{name}: {other} frames are not understood: they pass as one flow, '{}'", OTHER.1));
+        }
+        if self.late > 0 {
+            warnings.push(format!("{name}: {} frames are earlier than one before them, and came with it", self.late));
+        }
+        warnings.extend(self.damage.clone());
+        warnings
+    }
+}
+
+impl Read for Replay {
     /// The next frame that has a time.
     fn read(&mut self) -> Result<Option<Arrival>> {
-        if self.failed.is_some() || self.damage.is_some() {
+        if self.damage.is_some() {
             return Ok(None);
         }
         loop {
@@ -235,7 +273,7 @@ impl Replay {
                 Ok(Some(frame)) => frame,
                 Ok(None) => return Ok(None),
                 // What was read before the damage is sound.
-                Err(error) if self.clock.count > 0 => {
+                Err(error) if self.pace.count > 0 => {
                     self.damage = Some(format!("{error}; what follows there did not arrive"));
                     return Ok(None);
                 }
@@ -243,8 +281,8 @@ impl Replay {
             };
             let passing = self.crossings.observe(&frame);
             let Some(at) = frame.at else { continue };
-            if self.clock.count == 0 {
-                (self.clock.start, self.link) = (at, frame.link);
+            if self.pace.count == 0 {
+                (self.pace.start, self.link) = (at, frame.link);
             }
             if frame.link != self.link {
                 let number = self.crossings.frames().total;
@@ -262,33 +300,11 @@ impl Replay {
             if let Some(passing) = passing {
                 self.names.entry(flow).or_insert_with(|| passing.flow_name());
             }
-            self.late += u64::from(self.clock.since(at) < self.clock.last);
-            let arrival = self.clock.arrival(at, flow, bytes);
+            self.late += u64::from(self.pace.since(at) < self.pace.last);
+            let arrival = self.pace.arrival(at, flow, bytes);
             let kept = &frame.bytes[..frame.bytes.len().min(self.snap_length)];
             self.held.insert(arrival.number, (kept.into(), frame.wire_length));
             return Ok(Some(arrival));
         }
-    }
-
-    fn end(&mut self) -> Result<(Vec<String>, bool)> {
-        if let Some(error) = self.failed.take() {
-            return Err(error);
-        }
-        let name = self.path.display();
-        let mut warnings: Vec<String> = self.source.warnings().iter().map(ToString::to_string).collect();
-        let frames = self.crossings.frames();
-        let untimed = frames.total - self.clock.count;
-        let other = frames.total - frames.decoded() - untimed;
-        if untimed > 0 {
-            warnings.push(format!("{name}: {untimed} frames have no time and did not arrive"));
-        }
-        if other > 0 {
-            warnings.push(format!("{name}: {other} frames are not understood: they pass as one flow, '{}'", OTHER.1));
-        }
-        if self.late > 0 {
-            warnings.push(format!("{name}: {} frames are earlier than one before them, and came with it", self.late));
-        }
-        warnings.extend(self.damage.clone());
-        Ok((warnings, self.damage.is_some()))
     }
 }

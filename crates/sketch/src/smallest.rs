@@ -1,0 +1,26 @@
+/// The answer for the fewest bytes that have one, from `few` to `most`, to one part of so many: doubled until there is one, then bisected. `None` where there is none.
+pub(crate) fn smallest<T, E>(
+    mut few: usize,
+    most: usize,
+    parts: usize,
+    mut of: impl FnMut(usize) -> Result<Option<T>, E>,
+) -> Result<Option<T>, E> {
+    let mut many = few;
+    let mut best = loop {
+        if let Some(found) = of(many)? {
+            break found;
+        }
+        (few, many) = (many, 2 * many);
+        if many > most {
+            return Ok(None);
+        }
+    };
+    while many - few > many / parts {
+        let middle = few.midpoint(many);
+        match of(middle)? {
+            Some(found) => (many, best) = (middle, found),
+            None => few = middle,
+        }
+    }
+    Ok(Some(best))
+}
