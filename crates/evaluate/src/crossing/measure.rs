@@ -1,6 +1,7 @@
 use super::method::{Configuration, Pair};
+use super::workload::Stream;
 use crate::case::{Measurement, Scale};
-use dwell_simulate::crossing::{Passage, Passages, Settings, Truth};
+use dwell_simulate::crossing::{Passage, Passages, Truth};
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::moments::{Level, Moments};
 use dwell_types::hash;
@@ -10,10 +11,11 @@ const BLOCK: usize = 4096;
 
 /// One stream through all pairs at once, so that it is made only once.
 pub(super) fn run(
-    settings: &Settings,
+    stream: &Stream,
     configurations: &[&Configuration],
     seed: u64,
 ) -> Result<Vec<Vec<Measurement>>, String> {
+    let settings = &stream.settings;
     let mut passages = Passages::new(settings, seed).map_err(|error| error.to_string())?;
     let hashes = hash::word(u64::from_le_bytes(*b"evaluate"), seed);
     let pairs = configurations.iter().map(|configuration| configuration.pair(settings, hashes));
@@ -26,7 +28,10 @@ pub(super) fn run(
         if block.is_empty() {
             break;
         }
-        block.iter().for_each(|passage| truth.update(passage));
+        for passage in &mut block {
+            truth.update(passage);
+            passage.received = passage.received.map(|at| stream.clock.read(at, settings.start));
+        }
         pairs.iter_mut().for_each(|pair| pair.update(&block));
     }
     pairs.iter().map(|pair| compare(pair, &truth)).collect()

@@ -39,6 +39,62 @@ impl Kind for Crossing {
     }
 
     fn run(stream: &Stream, configurations: &[&Configuration], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
-        measure::run(&stream.settings, configurations, seed)
+        measure::run(stream, configurations, seed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::test_support::{accepted, assert_refused};
+    use crate::{Size, metrics, run};
+
+    const CLOCKS: &str = r#"
+name = "clocks"
+title = "clocks"
+source = "none"
+seeds = 1
+[[crossing.workloads]]
+name = "ahead"
+packets = 20_000
+delays = { distribution = "weibull", scale_ms = 0.2, shape = 0.6 }
+clock_offset_ns = 300_000
+[[crossing.workloads]]
+name = "behind"
+packets = 20_000
+delays = { distribution = "weibull", scale_ms = 0.2, shape = 0.6 }
+clock_offset_ns = -2_000_000
+[[crossing.workloads]]
+name = "gains"
+packets = 20_000
+delays = { distribution = "weibull", scale_ms = 0.2, shape = 0.6 }
+clock_drift_ppm = 100_000
+[[crossing.methods]]
+method = "trajectory"
+memory_bytes = [1_000_000]
+"#;
+
+    /// A sample of everything is off by what the clock is: 300 µs; −2 ms; and a tenth of the 2 ms at which packets arrive on average. The truth
+    /// is that of the packets.
+    #[test]
+    fn delays_are_off_by_what_the_clock_is() {
+        let definition = accepted(CLOCKS);
+        let experiment = definition.experiment(Size::Full);
+        let cases = run::all(experiment, 1, Some(1)).unwrap();
+        let summaries = metrics::summarise(experiment, &cases);
+        for (workload, expected) in [("ahead", 0.3), ("behind", -2.0), ("gains", 0.2)] {
+            let is_it = |s: &&metrics::Summary| s.workload == workload && s.quantity == "mean";
+            let bias = summaries.iter().find(is_it).and_then(|s| s.mean).unwrap();
+            // Relative to the true mean, .301 ms, whose standard error is .004 ms.
+            assert!((bias * 0.301 - expected).abs() < 0.05 + 0.03 * f64::abs(expected), "{workload}: {bias}");
+        }
+    }
+
+    #[test]
+    fn clocks_that_cannot_be_are_refused() {
+        let offset = ("clock_offset_ns = 300_000", "clock_offset_ns = inf", "workloads[0].clock_offset_ns: inf");
+        let drift = ("clock_drift_ppm = 100_000", "clock_drift_ppm = 1e6", "workloads[2].clock_drift_ppm: 1000000");
+        for (from, to, words) in [offset, drift] {
+            assert_refused(CLOCKS, from, to, &[words]);
+        }
     }
 }

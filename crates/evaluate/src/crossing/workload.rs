@@ -1,7 +1,9 @@
 use crate::delay::DelaysEntry;
 use crate::grid::Named;
 use crate::value::Invalid;
+use dwell_simulate::Clock;
 use dwell_simulate::crossing::{Loss, Passages, Settings};
+use dwell_types::Nanos;
 use serde::Deserialize;
 
 /// One entry of `[[crossing.workloads]]`: a stream for each share of lost packets.
@@ -21,6 +23,11 @@ pub(crate) struct WorkloadEntry {
     burst_packets: Option<f64>,
     /// The receiver's interval begins and ends so many packets later.
     displaced: Option<u32>,
+    /// What the receiver's clock is ahead of the sender's when the interval begins, in nanoseconds; and what it gains, in parts per million.
+    #[serde(default)]
+    clock_offset_ns: f64,
+    #[serde(default)]
+    clock_drift_ppm: f64,
 }
 
 /// A workload that can be built.
@@ -28,6 +35,8 @@ pub(crate) struct WorkloadEntry {
 pub(crate) struct Stream {
     pub(super) name: String,
     pub(super) settings: Settings,
+    /// The receiver's.
+    pub(super) clock: Clock,
 }
 
 impl WorkloadEntry {
@@ -37,6 +46,7 @@ impl WorkloadEntry {
         base.rate = self.rate.unwrap_or(base.rate);
         base.packets = (self.packets.unwrap_or(base.packets) as f64 * share).ceil() as u64;
         base.displaced = self.displaced.unwrap_or(0);
+        let clock = self.clock()?;
         let losses = if self.losses.is_empty() { &[0.0][..] } else { &self.losses };
         let stream = |&share: &f64| {
             let loss = match self.burst_packets {
@@ -50,9 +60,20 @@ impl WorkloadEntry {
                 0 | 1 => self.name.clone(),
                 _ => format!("{}, loss {share}", self.name),
             };
-            Ok(Stream { name, settings })
+            Ok(Stream { name, settings, clock })
         };
         losses.iter().map(stream).collect()
+    }
+
+    fn clock(&self) -> Result<Clock, Invalid> {
+        let (offset, drift) = (self.clock_offset_ns, self.clock_drift_ppm);
+        if !(offset.abs() <= 1e15) {
+            return Err(Invalid::new("clock_offset_ns", format!("{offset}: expected up to 1e15, either way")));
+        }
+        if !(drift.abs() < 1e6) {
+            return Err(Invalid::new("clock_drift_ppm", format!("{drift}: expected below 1e6, either way")));
+        }
+        Ok(Clock { offset: Nanos::new(offset.round() as i64), drift })
     }
 }
 

@@ -4,7 +4,7 @@ use crate::case::{Measurement, Scale};
 use dwell_simulate::exchange::{ExchangeWorkload, Workload};
 use dwell_sketch::timebloom::{TimeBloom, false_positive_probability};
 use dwell_sketch::{Event, Meter, Sample};
-use dwell_types::{Nanos, Observation, Sighting, hash};
+use dwell_types::{Nanos, Observation, Sighting, Timestamp, hash};
 
 /// One stream through all rings at once, so that it is made only once.
 pub(super) fn run(
@@ -14,7 +14,10 @@ pub(super) fn run(
 ) -> Result<Vec<Vec<Measurement>>, String> {
     let mut workload = ExchangeWorkload::new(&stream.settings, seed).map_err(|error| error.to_string())?;
     let seed = hash::word(u64::from_le_bytes(*b"evaluate"), seed);
-    let judged = configurations.iter().map(|configuration| Ok(Judged::new(configuration.ring(stream, seed)?)));
+    let judged = configurations.iter().map(|configuration| {
+        let course = stream.course.map(Course::new);
+        Ok(Judged { course, ..Judged::new(configuration.ring(stream, seed)?) })
+    });
     let mut judged: Vec<Judged> = judged.collect::<Result<_, String>>()?;
     while let Some(seen) = workload.next() {
         match seen {
@@ -45,6 +48,42 @@ struct Judged {
     orphans: u64,
     /// Those that found a request all the same.
     found_orphans: u64,
+    course: Option<Course>,
+}
+
+/// What one filter holds, told at the end of every stretch of time: Fig. 4.4.
+struct Course {
+    /// In milliseconds.
+    length: f64,
+    /// Requests that were put into it since it was reset, and in which slot.
+    stored: u64,
+    slot: i64,
+    /// The requests and the bits that were set at the end of each stretch.
+    stretches: Vec<(u64, u32)>,
+}
+
+impl Course {
+    /// The filter that is looked at is the one whose first slot is the third: that of the tag 2Δ.
+    const FILTER: u32 = 2;
+
+    fn new(length: f64) -> Self {
+        Self { length, stored: 0, slot: 0, stretches: Vec::new() }
+    }
+
+    /// Before a request.
+    fn follow(&mut self, at: Timestamp, ring: &TimeBloom) {
+        let stretch = (at.as_nanos() as f64 / (self.length * 1e6)) as usize;
+        if stretch > self.stretches.len() {
+            let bits = ring.bits_set(Self::FILTER);
+            // A turn that brought it no request has emptied it all the same.
+            self.stretches.resize(stretch, (if bits > 0 { self.stored } else { 0 }, bits));
+        }
+        let slot = at.as_nanos().div_euclid(ring.slot_width().get());
+        if slot.rem_euclid(ring.filters().into()) == i64::from(Self::FILTER) {
+            self.stored = if slot == self.slot { self.stored + 1 } else { 1 };
+            self.slot = slot;
+        }
+    }
 }
 
 fn event(sighting: &Sighting, is_request: bool) -> Event {
@@ -64,10 +103,14 @@ impl Judged {
             wrong: 0,
             orphans: 0,
             found_orphans: 0,
+            course: None,
         }
     }
 
     fn request(&mut self, sighting: &Sighting) {
+        if let Some(course) = &mut self.course {
+            course.follow(sighting.at, &self.ring);
+        }
         self.ring.update(&[event(sighting, true)], &mut self.samples);
     }
 
@@ -111,7 +154,7 @@ impl Judged {
         let load = rate * self.ring.slot_width().get() as f64 / 1e9;
         let chance = false_positive_probability(self.ring.filter_bits(), self.ring.hashes(), load);
         let found = 1.0 - (1.0 - chance).powf(f64::from(self.ring.filters() - 1));
-        vec![
+        let mut measured = vec![
             measurement("error_ms", Scale::Value, None, share(self.absolute, self.answers)),
             measurement("relative_error", Scale::Value, None, share(self.relative, self.answers)),
             measurement("hashes", Scale::Value, None, Some(self.ring.hashes().into())),
@@ -122,6 +165,14 @@ impl Judged {
             measurement("false_share", Scale::Value, None, share(self.found_orphans as f64, self.orphans)),
             measurement("false_of_expected", Scale::Ratio, Some(found), share(self.found_orphans as f64, self.orphans)),
             measurement("state_bytes", Scale::Value, None, Some(self.ring.state_bytes() as f64)),
-        ]
+        ];
+        for (course, i) in self.course.iter().flat_map(|course| (0..course.stretches.len()).map(move |i| (course, i))) {
+            let (stored, bits) = course.stretches[i];
+            let end = (i + 1) as f64 * course.length;
+            measured.push(measurement(&format!("stored_{end}"), Scale::Value, None, Some(stored as f64)));
+            let bits = f64::from(bits) / f64::from(self.ring.filter_bits());
+            measured.push(measurement(&format!("occupancy_{end}"), Scale::Value, None, Some(bits)));
+        }
+        measured
     }
 }

@@ -40,3 +40,54 @@ impl Kind for Ring {
         measure::run(stream, configurations, seed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::test_support::{accepted, assert_refused};
+    use crate::{Size, metrics, run};
+
+    const COURSE: &str = r#"
+name = "course"
+title = "course"
+source = "none"
+seeds = 1
+[[ring.workloads]]
+name = "sparse"
+rate = 1000
+delays = { distribution = "uniform", low_ms = 0, high_ms = 800 }
+longest_ms = 800
+span_ms = 4000
+course_ms = 100
+[[ring.methods]]
+policy = ["closest"]
+bits = ["2^16"]
+filters = [5]
+"#;
+
+    /// Five filters of 200 ms each: the third is filled from 400 to 600 ms, frozen for 800 ms and then emptied.
+    #[test]
+    fn a_filter_is_emptied_filled_and_frozen() {
+        let definition = accepted(COURSE);
+        let experiment = definition.experiment(Size::Full);
+        let cases = run::all(experiment, 1, Some(1)).unwrap();
+        let summaries = metrics::summarise(experiment, &cases);
+        let at = |quantity: &str, ms: u32| {
+            let name = format!("{quantity}_{ms}");
+            summaries.iter().find(|s| s.quantity == name).and_then(|s| s.mean).unwrap()
+        };
+        for turn in 0..3 {
+            let [half, full, frozen] = [500, 600, 1_300].map(|ms| at("stored", ms + 1_000 * turn));
+            // 200 requests are expected: six standard deviations, 2·10⁻⁹.
+            assert!((full - 200.0).abs() < 6.0 * 200f64.sqrt(), "{full}");
+            assert!(half > 0.0 && half < full && frozen == full, "{half} {full} {frozen}");
+            let [half, full, frozen] = [500, 600, 1_300].map(|ms| at("occupancy", ms + 1_000 * turn));
+            assert!(half > 0.0 && half < full && full < 0.7 && frozen == full, "{half} {full} {frozen}");
+        }
+        assert_eq!((at("stored", 300), at("occupancy", 300)), (0.0, 0.0));
+    }
+
+    #[test]
+    fn stretches_are_not_shorter_than_a_millisecond() {
+        assert_refused(COURSE, "course_ms = 100", "course_ms = 0.5", &["ring.workloads[0].course_ms: 0.5: expected"]);
+    }
+}

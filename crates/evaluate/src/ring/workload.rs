@@ -25,6 +25,8 @@ pub(crate) struct WorkloadEntry {
     #[serde(default)]
     orphan_share: f64,
     span_ms: f64,
+    /// Tell what the third filter holds at the end of every stretch of so many milliseconds.
+    course_ms: Option<f64>,
 }
 
 /// A workload that can be built.
@@ -35,6 +37,8 @@ pub(crate) struct Stream {
     pub(super) longest: Nanos,
     /// What is told of the delays.
     pub(super) prior: Prior,
+    /// Length of the stretches at whose ends a filter is looked at, in milliseconds.
+    pub(super) course: Option<f64>,
 }
 
 impl WorkloadEntry {
@@ -48,6 +52,9 @@ impl WorkloadEntry {
         if !(0.0..=0.999).contains(&self.orphan_share) {
             let problem = format!("{}: expected from 0 to 0.999", self.orphan_share);
             return Err(Invalid::new("orphan_share", problem));
+        }
+        if let Some(length) = self.course_ms.filter(|&length| length.is_nan() || length < 1.0) {
+            return Err(Invalid::new("course_ms", format!("{length}: expected at least 1 ms")));
         }
         let longest = milliseconds(self.longest_ms);
         let span = milliseconds(self.span_ms * share).max(longest + longest);
@@ -63,7 +70,7 @@ impl WorkloadEntry {
         };
         let settings = settings.with_orphan_share(self.orphan_share);
         ExchangeWorkload::new(&settings, 0).map_err(|problem| Invalid::new("settings", problem))?;
-        Ok(Stream { name: self.name.clone(), settings, longest, prior })
+        Ok(Stream { name: self.name.clone(), settings, longest, prior, course: self.course_ms })
     }
 }
 

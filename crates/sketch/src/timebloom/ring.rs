@@ -249,6 +249,12 @@ impl Ring {
         f64::from(self.ones[column as usize]) / f64::from(self.shape.rows)
     }
 
+    /// Bits that are set in the filter of a slot, modulo the number of filters.
+    pub(super) fn bits_set(&self, slot: u32) -> u32 {
+        let filters = self.shape.filters;
+        self.ones[(filters - 1 - slot % filters) as usize]
+    }
+
     /// Bytes of the filters and of what is counted beside them.
     pub(super) fn state_bytes(&self) -> usize {
         (self.words.len() + self.matching.len()) * size_of::<u64>() + self.ones.len() * size_of::<u32>()

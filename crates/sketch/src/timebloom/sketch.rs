@@ -158,6 +158,11 @@ impl TimeBloom {
         self.ring.occupancy(1)
     }
 
+    /// Bits that are set in the filter of a slot, the slots being counted from time 0 and modulo *b*.
+    pub fn bits_set(&self, slot: u32) -> u32 {
+        self.ring.bits_set(slot)
+    }
+
     /// Filters that matched the last response.
     pub fn candidates(&self) -> usize {
         self.ages.len()
