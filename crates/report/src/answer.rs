@@ -77,12 +77,10 @@ fn delays(distribution: &Distribution) -> Delays {
 
 /// Bins whose edges are 1, 2 and 5 times powers of ten, from the smallest delay to the largest.
 fn histogram(distribution: &Distribution) -> Vec<Bin> {
-    let bins = distribution.bins();
-    let (Some(first), Some(last)) = (bins.first(), bins.last()) else { return Vec::new() };
-    let mut edges = vec![round_down(first.low)];
-    let largest = bins.iter().map(|b| b.high).max().unwrap_or(last.high);
+    let Some((smallest, largest)) = distribution.extremes() else { return Vec::new() };
+    let mut edges = vec![round_down(smallest.value)];
     while let Some(&edge) = edges.last()
-        && edge <= largest
+        && edge <= largest.value
         && edge < i64::MAX
     {
         edges.push(next_edge(edge));

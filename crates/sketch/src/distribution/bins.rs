@@ -27,12 +27,16 @@ pub(super) fn code(delay: i64, resolution: i8) -> u64 {
 }
 
 /// The smallest and the largest delay of a class.
+#[inline]
 pub(super) fn range(code: u64, resolution: i8) -> (i64, i64) {
     let bits = resolution.max(0) as u32;
     let octaves = 1u64 << (-resolution).max(0);
     let class = code.abs_diff(ZERO) * octaves;
     let ends = |class: u64| {
         let exponent = (class >> bits).saturating_sub(1).min(63);
+        if exponent == 0 {
+            return (class as i64, class as i64);
+        }
         let low = u128::from(class - (exponent << bits)) << exponent;
         let high = low + ((1u128 << exponent) - 1);
         (i64::try_from(low).unwrap_or(i64::MAX), i64::try_from(high).unwrap_or(i64::MAX))

@@ -36,7 +36,7 @@ impl DelayStore {
         }
         let settled = self.settled();
         to.u64(settled.bins.len() as u64);
-        for cell in &settled.bins {
+        for cell in settled.bins.iter() {
             to.u64(cell.key);
             to.f64(cell.weight);
             to.f64(cell.excess);

@@ -12,7 +12,8 @@
 //! to 68 s has its own bin: while it fits, the store is exact. When it is full, the series with the most bins gives up a
 //! bit, which merges its bins in pairs, until a quarter is free; in the end that leaves two bins on either side of zero.
 //!
-//! **Cost**: one append per sample; sorting and merging make it about log₂ of a batch in comparisons.
+//! **Cost**: one append per sample; sorting and merging make it about log₂ of a batch in comparisons. A distribution looks at the store's bins
+//! where they are; it takes 8 to 11 bytes for each while it lives.
 //!
 //! **Estimate**: a quantile is found to within its bin, whose relative width is 2^−*k*; the interval includes the bin. Its
 //! sampling part is Woodruff's: the distribution function's standard error at the estimate is turned into two ranks, and
@@ -27,5 +28,5 @@ mod bins;
 mod codec;
 mod query;
 mod store;
-pub use query::{Bin, Distribution};
+pub use query::Distribution;
 pub use store::{Ambiguous, DelayStore};

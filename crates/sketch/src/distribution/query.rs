@@ -1,27 +1,118 @@
-use super::bins::PARTS;
+use super::bins::{self, PARTS};
+use super::store::Cell;
 use crate::estimate::{Estimate, Z95, student95};
 use crate::survival::{BANDS, Survival};
 use dwell_types::Nanos;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Delays from `low` to `high` nanoseconds, both included, and the exchanges in between.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bin {
+struct Bin {
     /// Smallest delay.
-    pub low: i64,
+    low: i64,
     /// Largest delay.
-    pub high: i64,
+    high: i64,
     /// Estimated number of exchanges: Σ 1/*q*.
-    pub weight: f64,
+    weight: f64,
     /// Its estimated variance: Σ (1/*q*² − 1/*q*).
-    pub excess: f64,
+    excess: f64,
     /// The band in which its samples were found; zero without a product limit.
-    pub(super) band: u8,
+    band: u8,
     /// Whether its samples are unambiguous, and if not, by which bound they are here: the part of the store.
-    pub(super) part: u8,
+    part: u8,
+}
+
+/// The bins of one series in rising order, all its parts together. They stay where they are, in the array of a store, and are put together
+/// when they are looked at: there may be millions.
+#[derive(Clone, Debug)]
+pub(super) struct Bins {
+    cells: Arc<Vec<Cell>>,
+    /// Which cells, in rising order of delays.
+    order: Vec<usize>,
+    view: View,
+}
+
+/// What makes a bin of a cell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View {
+    /// Number of the first part of the series.
+    pub(super) first_part: usize,
+    /// Resolution of its classes.
+    pub(super) bits: i8,
+    /// What lies outside the smallest and the largest delay is known to be empty.
+    pub(super) min: i64,
+    pub(super) max: i64,
+    /// What the weights of each part are multiplied with; parts with zero are left out.
+    pub(super) shares: [f64; PARTS],
+    /// What the weights of each band are multiplied with.
+    pub(super) factors: [f64; BANDS],
+}
+
+impl View {
+    fn part(&self, cell: &Cell) -> usize {
+        cell.part() - self.first_part
+    }
+
+    #[inline]
+    fn bin(&self, cell: &Cell) -> Bin {
+        let (low, high) = bins::range(cell.code(), self.bits);
+        let (part, band) = (self.part(cell), cell.band());
+        Bin {
+            low: low.max(self.min),
+            high: high.min(self.max),
+            weight: self.shares[part] * cell.weight * self.factors[usize::from(band)],
+            excess: self.shares[part] * cell.excess,
+            band,
+            part: part as u8,
+        }
+    }
+}
+
+impl Bins {
+    /// The cells of a series, which are sorted by part, band and delay, seen as bins.
+    pub(super) fn new(cells: Arc<Vec<Cell>>, series: Range<usize>, view: View) -> Self {
+        let mut order: Vec<usize> = series.filter(|&at| view.shares[view.part(&cells[at])] > 0.0).collect();
+        // Parts and bands are sorted runs: a stable sort only merges them, and keeps their order where classes are equal.
+        order.sort_by_key(|&at| cells[at].code());
+        Self { cells, order, view }
+    }
+
+    fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The bin of a rank, of which there must be one.
+    fn at(&self, rank: usize) -> Bin {
+        self.view.bin(&self.cells[self.order[rank]])
+    }
+
+    /// The bins of a range of ranks that is not longer than all.
+    fn iter(&self, ranks: Range<usize>) -> impl DoubleEndedIterator<Item = Bin> + ExactSizeIterator {
+        self.order[ranks].iter().map(|&at| self.view.bin(&self.cells[at]))
+    }
+
+    fn all(&self) -> impl DoubleEndedIterator<Item = Bin> + ExactSizeIterator {
+        self.iter(0..self.len())
+    }
+
+    /// Ranges of so many ranks, the last one of what is left.
+    fn blocks(&self, length: usize) -> impl Iterator<Item = Range<usize>> {
+        let end = self.len();
+        (0..end).step_by(length).map(move |start| start..(start + length).min(end))
+    }
+
+    /// The first rank at which a condition fails that holds up to some rank.
+    fn partition_point(&self, holds: impl Fn(&Bin) -> bool) -> usize {
+        self.order.partition_point(|&at| holds(&self.view.bin(&self.cells[at])))
+    }
 }
 
 impl Bin {
+    fn middle(&self) -> f64 {
+        0.5 * (self.low as f64 + self.high as f64)
+    }
+
     fn sums(&self) -> Sums {
         let excess = self.excess;
         let fourth = if excess > 0.0 { (excess / self.weight).powi(2) * (excess + self.weight) } else { 0.0 };
@@ -75,13 +166,16 @@ pub struct Distribution {
 #[derive(Clone, Debug)]
 struct Curve {
     /// Of all curves of a distribution together.
-    bins: Arc<Vec<Bin>>,
+    bins: Arc<Bins>,
     factors: Factors,
     /// Sums before every bin whose rank is a multiple of [`STRIDE`].
     sums: Vec<Sums>,
     /// Largest delay before every such bin: bins of different parts overlap.
     highs: Vec<i64>,
     total: Sums,
+    /// Σ weight × middle of the bin, and × half its width.
+    delay: f64,
+    width: f64,
     /// Largest delay of all bins.
     longest: i64,
     /// Largest delay that could have been measured.
@@ -99,10 +193,10 @@ impl Factors {
     }
 
     /// The bins that are in the curve, with their weights there.
-    fn weigh(self, bins: &[Bin]) -> impl DoubleEndedIterator<Item = Bin> {
-        bins.iter().filter(move |bin| self.of(bin) > 0.0).map(move |bin| {
-            let factor = self.of(bin);
-            Bin { weight: factor * bin.weight, excess: factor * bin.excess, ..*bin }
+    fn weigh(self, bins: impl DoubleEndedIterator<Item = Bin>) -> impl DoubleEndedIterator<Item = Bin> {
+        bins.filter(move |bin| self.of(bin) > 0.0).map(move |bin| {
+            let factor = self.of(&bin);
+            Bin { weight: factor * bin.weight, excess: factor * bin.excess, ..bin }
         })
     }
 }
@@ -122,21 +216,21 @@ struct Limit {
 impl Limit {
     const STRIDE: usize = 4096;
 
-    fn new(survival: Survival, bins: &[Bin], factors: Factors) -> Self {
+    fn new(survival: Survival, bins: &Bins, factors: Factors) -> Self {
         let mut sums = Vec::with_capacity(bins.len().div_ceil(Self::STRIDE));
         let mut total = [0.0; BANDS];
-        for block in bins.chunks(Self::STRIDE) {
+        for block in bins.blocks(Self::STRIDE) {
             sums.push(total);
-            by_band(&mut total, factors.weigh(block));
+            by_band(&mut total, factors.weigh(bins.iter(block)));
         }
         Self { survival, sums, total }
     }
 
     /// Variance of the weight up to and including a bin, less `share` of all weight.
-    fn variance(&self, bins: &[Bin], factors: Factors, rank: usize, share: f64) -> f64 {
+    fn variance(&self, bins: &Bins, factors: Factors, rank: usize, share: f64) -> f64 {
         let block = rank / Self::STRIDE;
         let mut below = self.sums[block];
-        by_band(&mut below, factors.weigh(&bins[block * Self::STRIDE..=rank]));
+        by_band(&mut below, factors.weigh(bins.iter(block * Self::STRIDE..rank + 1)));
         let bands = std::array::from_fn(|band| {
             let (below, above) = (below[band], self.total[band] - below[band]);
             let (up, down) = (1.0 - share, -share);
@@ -154,39 +248,42 @@ fn by_band(sums: &mut [f64; BANDS], bins: impl Iterator<Item = Bin>) {
 }
 
 impl Curve {
-    fn new(bins: Arc<Vec<Bin>>, factors: Factors, survival: Option<Survival>) -> Self {
+    fn new(bins: Arc<Bins>, factors: Factors, survival: Option<Survival>) -> Self {
         let blocks = bins.len().div_ceil(STRIDE);
         let (mut sums, mut highs) = (Vec::with_capacity(blocks), Vec::with_capacity(blocks));
         let mut total = Sums::default();
+        let (mut delay, mut width) = (0.0, 0.0);
         let mut longest = i64::MIN;
-        for block in bins.chunks(STRIDE) {
+        for block in bins.blocks(STRIDE) {
             sums.push(total);
             highs.push(longest);
-            for bin in factors.weigh(block) {
+            for bin in factors.weigh(bins.iter(block)) {
                 total = total.add(&bin);
+                delay += bin.weight * bin.middle();
+                width += bin.weight * 0.5 * (bin.high as f64 - bin.low as f64);
                 longest = longest.max(bin.high);
             }
         }
         let limit = survival.map(|survival| Limit::new(survival, &bins, factors));
-        Self { bins, factors, sums, highs, total, longest, possible: None, limit }
+        Self { bins, factors, sums, highs, total, delay, width, longest, possible: None, limit }
     }
 
     /// The bins with their weights here.
     fn weighed(&self) -> impl DoubleEndedIterator<Item = Bin> {
-        self.factors.weigh(&self.bins)
+        self.factors.weigh(self.bins.all())
     }
 
     /// Sums up to and including a bin.
     fn sums_to(&self, rank: usize) -> Sums {
         let block = rank / STRIDE;
-        let bins = self.factors.weigh(&self.bins[block * STRIDE..=rank]);
+        let bins = self.factors.weigh(self.bins.iter(block * STRIDE..rank + 1));
         bins.fold(self.sums[block], |sums, bin| sums.add(&bin))
     }
 
     /// Largest delay up to and including a bin.
     fn high_to(&self, rank: usize) -> i64 {
         let block = rank / STRIDE;
-        let bins = self.factors.weigh(&self.bins[block * STRIDE..=rank]);
+        let bins = self.factors.weigh(self.bins.iter(block * STRIDE..rank + 1));
         bins.fold(self.highs[block], |high, bin| high.max(bin.high))
     }
 
@@ -208,12 +305,12 @@ impl Curve {
         let block = self.sums.partition_point(|sums| !is_enough(sums.weight)).saturating_sub(1);
         let start = block * STRIDE;
         let mut weight = self.sums[block].weight;
-        let found = self.bins[start..].iter().position(|bin| {
-            let factor = self.factors.of(bin);
+        let found = self.bins.iter(start..self.bins.len()).position(|bin| {
+            let factor = self.factors.of(&bin);
             weight += factor * bin.weight;
             factor > 0.0 && is_enough(weight)
         });
-        let last = || self.bins.iter().rposition(|bin| self.factors.of(bin) > 0.0);
+        let last = || self.bins.all().rposition(|bin| self.factors.of(&bin) > 0.0);
         found.map(|bins| start + bins).or_else(last).unwrap_or(0)
     }
 
@@ -250,11 +347,11 @@ impl Curve {
         // Behind the last bin nothing would be uncertain.
         let is_last = self.total.weight - up_to <= 1e-9 * self.total.weight;
         let error = self.error(if is_last { rank.saturating_sub(1) } else { rank });
-        let bin = self.bins[rank];
+        let bin = self.bins.at(rank);
         let inside = self.share_below(rank, q * self.total.weight);
         Estimate {
             value: bin.low.saturating_add(((bin.high as f64 - bin.low as f64) * inside).round() as i64).min(bin.high),
-            low: self.bins[self.rank(q - error)].low,
+            low: self.bins.at(self.rank(q - error)).low,
             high: match self.possible {
                 Some(possible) if q + error.max(self.unseen(rank)) > 1.0 => possible.max(self.longest),
                 _ => self.high_to(self.rank(q + error)),
@@ -276,33 +373,30 @@ impl Curve {
 
     /// The share of a class, all bins with the ends of the one at `rank`, at which the running weight is so much.
     fn share_below(&self, rank: usize, wanted: f64) -> f64 {
-        let is_other = |bin: &Bin| (bin.low, bin.high) != (self.bins[rank].low, self.bins[rank].high);
-        let first = self.bins[..rank].iter().rposition(is_other).map_or(0, |before| before + 1);
-        let last = self.bins[rank..].iter().position(is_other).map_or(self.bins.len(), |behind| rank + behind) - 1;
-        let weight: f64 = self.factors.weigh(&self.bins[first..=last]).map(|bin| bin.weight).sum();
+        let own = self.bins.at(rank);
+        let is_other = |bin: Bin| (bin.low, bin.high) != (own.low, own.high);
+        let all = self.bins.len();
+        let first = self.bins.iter(0..rank).rposition(is_other).map_or(0, |before| before + 1);
+        let last = self.bins.iter(rank..all).position(is_other).map_or(all, |behind| rank + behind) - 1;
+        let weight: f64 = self.factors.weigh(self.bins.iter(first..last + 1)).map(|bin| bin.weight).sum();
         1.0 - ((self.sums_to(last).weight - wanted) / weight).clamp(0.0, 1.0)
     }
 
     fn mean(&self) -> Estimate<f64> {
         let Sums { weight, excess, .. } = self.total;
-        let middle = |b: &Bin| 0.5 * (b.low as f64 + b.high as f64);
-        let half_width = |b: &Bin| 0.5 * (b.high as f64 - b.low as f64);
-        let (sum, width) = self.weighed().fold((0.0, 0.0), |(sum, width), bin| {
-            (sum + bin.weight * middle(&bin), width + bin.weight * half_width(&bin))
-        });
-        let (mean, width) = (sum / weight, width / weight);
-        // Where everything is known, nothing is to be gained from a second pass.
-        let deviations = if excess == 0.0 { 0.0 } else { self.variance(|b| middle(b) - mean) };
+        let (mean, width) = (self.delay / weight, self.width / weight);
+        // Where everything is known, there is nothing to look for.
+        let deviations = if excess == 0.0 { 0.0 } else { self.variance(|bin| bin.middle() - mean) };
         let error = Z95 * (deviations / (weight * weight)).max(0.0).sqrt() + width;
         // No mean is below all delays.
-        let least = self.bins.first().map_or(mean, |bin| bin.low as f64).min(mean);
+        let least = self.bins.all().next().map_or(mean, |bin| bin.low as f64).min(mean);
         Estimate { value: mean, low: (mean - error).max(least), high: mean + error }
     }
 }
 
 impl Distribution {
     pub(super) fn new(
-        bins: Vec<Bin>,
+        bins: Bins,
         low: Option<Factors>,
         high: Option<Factors>,
         samples: u64,
@@ -331,11 +425,6 @@ impl Distribution {
     /// Those of which it is not known which of several requests was answered.
     pub fn ambiguous_samples(&self) -> u64 {
         self.ambiguous
-    }
-
-    /// The bins in rising order; their delays may overlap where ambiguous samples are kept at another resolution.
-    pub fn bins(&self) -> &[Bin] {
-        &self.value.bins
     }
 
     fn low(&self) -> &Curve {
@@ -384,7 +473,7 @@ impl Distribution {
 
     /// Smallest and largest delay among the samples, in nanoseconds; `None` without samples.
     pub fn extremes(&self) -> Option<(Estimate<i64>, Estimate<i64>)> {
-        let first = self.value.bins.first()?.low;
+        let first = self.value.bins.all().next()?.low;
         let smallest = self.low().weighed().next()?.low;
         let next = self.high().weighed().next()?.low;
         Some((
@@ -403,7 +492,8 @@ impl Distribution {
         let bins = &self.value.bins;
         let mut cdf = Vec::new();
         let mut rank = 0;
-        while let Some(bin) = bins.get(rank) {
+        while rank < bins.len() {
+            let bin = bins.at(rank);
             let share = self.value.sums_to(rank).weight / total;
             let next_share = share + 1.0 / points as f64;
             let error = self.value.error(rank);
@@ -430,7 +520,7 @@ impl Distribution {
         let mut sums = vec![(0.0, 0.0); edges.len().saturating_sub(1)];
         let mut bands = vec![[(0.0, 0.0); BANDS]; if self.value.limit.is_some() { sums.len() } else { 0 }];
         let mut after = 0;
-        for bin in self.bins() {
+        for bin in self.value.bins.all() {
             let middle = i64::midpoint(bin.low, bin.high);
             // Middles rise, but for overlapping bins: the edge is the same or near.
             while edges.get(after).is_some_and(|&edge| edge <= middle) {
@@ -462,7 +552,7 @@ impl Distribution {
 
 impl Curve {
     fn share_up_to(&self, delay: i64) -> f64 {
-        let after = self.bins.partition_point(|b| b.high <= delay);
+        let after = self.bins.partition_point(|bin| bin.high <= delay);
         after.checked_sub(1).map_or(0.0, |rank| self.sums_to(rank).weight / self.total.weight)
     }
 }

@@ -1,9 +1,10 @@
 use super::bins::{self, COARSEST, CODE_BITS, FINEST, PARTS};
-use super::query::{Bin, Distribution, Factors};
+use super::query::{Bins, Distribution, Factors, View};
 use crate::Sample;
 use crate::survival::{BAND_BITS, BANDS, Risk};
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// How a sample counts whose request was repeated, when it is not known which one was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +23,8 @@ pub enum Ambiguous {
 /// Distributions of weighted delays, one for each of a fixed number of series.
 #[derive(Clone, Debug)]
 pub struct DelayStore {
-    /// In rising order of keys, each key once.
-    pub(super) bins: Vec<Cell>,
+    /// In rising order of keys, each key once. Distributions look at them as long as they live.
+    pub(super) bins: Arc<Vec<Cell>>,
     /// What came since the bins were last sorted, in any order.
     recent: Vec<Cell>,
     /// So many recent cells are sorted in together.
@@ -132,7 +133,7 @@ impl DelayStore {
 
     /// A store of these bins, which are sorted.
     pub(super) fn of(bins: Vec<Cell>, most: usize, series: Vec<Series>) -> Self {
-        let mut store = Self { bins, recent: Vec::new(), batch: 0, most, series };
+        let mut store = Self { bins: Arc::new(bins), recent: Vec::new(), batch: 0, most, series };
         store.begin_batch();
         store
     }
@@ -221,32 +222,21 @@ impl DelayStore {
     fn sort_in(&mut self) {
         self.recent.sort_unstable_by_key(|cell| cell.key);
         // From the largest key down, so that no bin is overwritten before it has moved.
-        let mut left = self.bins.len();
-        self.bins.reserve_exact(self.recent.len());
-        self.bins.resize(left + self.recent.len(), Cell::default());
-        for to in (0..self.bins.len()).rev() {
+        let bins = Arc::make_mut(&mut self.bins);
+        let mut left = bins.len();
+        bins.reserve_exact(self.recent.len());
+        bins.resize(left + self.recent.len(), Cell::default());
+        for to in (0..bins.len()).rev() {
             let Some(&next) = self.recent.last() else { break };
-            if left > 0 && self.bins[left - 1].key > next.key {
+            if left > 0 && bins[left - 1].key > next.key {
                 left -= 1;
-                self.bins[to] = self.bins[left];
+                bins[to] = bins[left];
             } else {
-                self.bins[to] = next;
+                bins[to] = next;
                 self.recent.pop();
             }
         }
-        self.combine();
-    }
-
-    /// Adds up neighbours of equal keys.
-    fn combine(&mut self) {
-        self.bins.dedup_by(|cell, before| {
-            let is_equal = cell.key == before.key;
-            if is_equal {
-                before.weight += cell.weight;
-                before.excess += cell.excess;
-            }
-            is_equal
-        });
+        combine(bins);
     }
 
     /// This store with all cells sorted in.
@@ -294,15 +284,16 @@ impl DelayStore {
     fn coarsen(&mut self, series: usize, to: i8) {
         let from = std::mem::replace(&mut self.series[series].bits, to);
         let range = self.range_of(series);
-        for cell in &mut self.bins[range.clone()] {
+        let bins = Arc::make_mut(&mut self.bins);
+        for cell in &mut bins[range.clone()] {
             let (low, _) = bins::range(cell.code(), from);
             cell.key = Cell::key(cell.part(), band_at(cell.band(), to), bins::code(low, to));
         }
         if to < 0 {
             // Of bands that go together, each had its own order.
-            self.bins[range].sort_unstable_by_key(|cell| cell.key);
+            bins[range].sort_unstable_by_key(|cell| cell.key);
         }
-        self.combine();
+        combine(bins);
     }
 
     /// Adds everything that another store of as many series has seen.
@@ -323,7 +314,7 @@ impl DelayStore {
                 ours.max = ours.max.max(theirs.max);
             }
         }
-        for cell in &other.settled().bins {
+        for cell in other.settled().bins.iter() {
             let (series, part) = (cell.part() / PARTS, cell.part() % PARTS);
             let (low, _) = bins::range(cell.code(), other.series[series].bits);
             self.push(Cell { key: self.key(series, part, cell.band(), low), ..*cell });
@@ -332,7 +323,7 @@ impl DelayStore {
 
     /// Forgets all samples, keeps the memory.
     pub fn reset(&mut self) {
-        self.bins.clear();
+        Arc::make_mut(&mut self.bins).clear();
         self.recent.clear();
         self.series.fill(Series::EMPTY);
     }
@@ -382,27 +373,23 @@ impl DelayStore {
         let used = || parts.iter().zip(shares).filter(|&(_, share)| share > 0.0);
         let min = used().map(|(part, _)| part.min).min().unwrap_or(i64::MIN);
         let max = used().map(|(part, _)| part.max).max().unwrap_or(i64::MAX);
-        let mut bins = Vec::with_capacity(cells.len());
-        for cell in cells {
-            let part = cell.part() - series * PARTS;
-            if shares[part] == 0.0 {
-                continue;
-            }
-            let (low, high) = bins::range(cell.code(), *bits);
-            bins.push(Bin {
-                low: low.max(min),
-                high: high.min(max),
-                weight: shares[part] * cell.weight * factors[usize::from(cell.band())],
-                excess: shares[part] * cell.excess,
-                band: cell.band(),
-                part: part as u8,
-            });
-        }
-        // The parts are sorted runs: a stable sort only merges them, and keeps their order where bins are equal.
-        bins.sort_by_key(|bin| (bin.low, bin.high));
+        let view = View { first_part: series * PARTS, bits: *bits, min, max, shares, factors };
+        let bins = Bins::new(Arc::clone(&self.bins), self.range_of(series), view);
         let used = if ambiguous == Ambiguous::Drop { samples } else { samples.saturating_add(unresolved) };
         Distribution::new(bins, low, high, used, unresolved, survival)
     }
+}
+
+/// Adds up neighbours of equal keys.
+fn combine(bins: &mut Vec<Cell>) {
+    bins.dedup_by(|cell, before| {
+        let is_equal = cell.key == before.key;
+        if is_equal {
+            before.weight += cell.weight;
+            before.excess += cell.excess;
+        }
+        is_equal
+    });
 }
 
 #[cfg(test)]
