@@ -2,6 +2,7 @@ use super::bank::Sampled;
 use super::cells::Fields;
 use super::{Lda, PairError};
 use crate::moments::{self, Moments};
+use dwell_types::Nanos;
 
 /// What the sketches of two points say together.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,8 +56,14 @@ struct Row {
 }
 
 impl Lda {
-    /// What this sketch, the receiver's, says together with the sender's.
+    /// What this sketch, the receiver's, says together with the sender's, by clocks that agree about as well as packets are fast.
     pub fn since(&self, sender: &Self) -> Result<OneWay, PairError> {
+        self.since_about(sender, Nanos::ZERO)
+    }
+
+    /// The same where packets pass the receiver, by its clock, `later` than the sender by its own, roughly: sums of few bits tell delays from
+    /// there on.
+    pub fn since_about(&self, sender: &Self, later: Nanos) -> Result<OneWay, PairError> {
         self.pairs_with(sender)?;
         let mut answer = OneWay {
             sent: sender.packets,
@@ -76,7 +83,8 @@ impl Lda {
             let cells = &cells[bank.first..bank.first + bank.rows as usize];
             let sum_bits = self.params.cell.sum_bits();
             let rows = counted(cells, bank, self.params.cell.count_bits());
-            let rows = rows.and_then(|rows| summed(cells, &rows, mean(used.iter()), sum_bits));
+            let expected = mean(used.iter()).unwrap_or(later.get() as f64);
+            let rows = rows.and_then(|rows| summed(cells, &rows, expected, sum_bits));
             let Some(rows) = rows else {
                 answer.unused_banks += 1;
                 continue;
@@ -97,8 +105,9 @@ fn per_row(bank: &Sampled) -> f64 {
 
 /// The number nearest to `expected` that is `residue` modulo 2^`bits`.
 fn nearest(residue: i128, bits: u32, expected: f64) -> i128 {
-    let modulus = (1i128 << bits) as f64;
-    residue + (((expected - residue as f64) / modulus).round() as i128) * (1i128 << bits)
+    let modulus = 1i128 << bits;
+    let turns = ((expected - residue as f64) / modulus as f64).round() as i128;
+    residue.saturating_add(turns.saturating_mul(modulus))
 }
 
 /// The sender's packets per row; zero in rows that are not usable. `None` if they do not add up.
@@ -116,26 +125,26 @@ fn counted(cells: &[(Fields, Fields)], bank: &Sampled, bits: u32) -> Option<Vec<
 }
 
 /// The usable rows of a bank whose sums have so many bits. `None` if the delays deviate too much for that.
-fn summed(cells: &[(Fields, Fields)], packets: &[u64], mean: f64, bits: u32) -> Option<Vec<Option<Row>>> {
+fn summed(cells: &[(Fields, Fields)], packets: &[u64], expected: f64, bits: u32) -> Option<Vec<Option<Row>>> {
     let row = |(&(sent, received), &packets): (&(Fields, Fields), &u64)| {
         let residue = i128::from(received.sum) - i128::from(sent.sum);
-        let delay_ns = nearest(residue, bits, packets as f64 * mean);
+        let delay_ns = nearest(residue, bits, packets as f64 * expected);
         (packets > 0).then_some(Row { delay_ns, packets })
     };
     let rows: Vec<Option<Row>> = cells.iter().zip(packets).map(row).collect();
     let usable: Vec<Row> = rows.iter().flatten().copied().collect();
-    let own = self::mean(usable.iter());
+    let own = mean(usable.iter()).unwrap_or(0.0);
     let square: f64 = usable.iter().map(|row| (row.delay_ns as f64 - row.packets as f64 * own).powi(2)).sum();
     // Sums that fill their range evenly deviate by 2^bits/√12.
     let most = ((1i128 << bits) as f64 / 8.0).powi(2);
     (square <= most * usable.len() as f64).then_some(rows)
 }
 
-/// Mean delay in nanoseconds; zero without rows.
-fn mean<'a>(rows: impl Iterator<Item = &'a Row>) -> f64 {
+/// Mean delay in nanoseconds; `None` without rows.
+fn mean<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<f64> {
     let (delay, packets) =
         rows.fold((0i128, 0u64), |(d, n), row| (d.saturating_add(row.delay_ns), n.saturating_add(row.packets)));
-    delay as f64 / packets.max(1) as f64
+    (packets > 0).then(|| delay as f64 / packets as f64)
 }
 
 /// Collapses rows 2*i* and 2*i* + 1 [kompella12 §III-E].
@@ -153,7 +162,7 @@ fn moments_of(rows: &[Row], population: u64) -> Option<Moments> {
     if rows.len() < 3 {
         return None;
     }
-    let mean_ns = mean(rows.iter());
+    let mean_ns = mean(rows.iter())?;
     let square = |row: &Row| {
         let packets = row.packets as f64;
         (row.delay_ns as f64 - packets * mean_ns).powi(2) / packets

@@ -24,7 +24,7 @@
 //! the paper from neighbouring rows ([`OneWay::std_by_paper`]).
 //!
 //! What modular fields leave open is filled in from what is known: a count is the one nearest to the mean over its bank,
-//! whose total must come out; a sum is the one nearest to what the sparser banks predict. With sums of *b* bits the mean delay (and the clocks' offset) may be up to
+//! whose total must come out; a sum is the one nearest to what the sparser banks predict. With sums of *b* bits the mean delay (and the clocks' offset) may be off from what is expected ([`Lda::since_about`]; else zero) by up to
 //! 2^(*b*−1) ns over the packets of a cell of the sparsest bank, and the deviations up to 2^(*b*−1)/6 ns over the root of the packets of a cell of the
 //! densest. A bank whose counts do not add up, or whose deviations fill the range, is not used, and that is counted. A pair of cells that saw different packets passes for equal
 //! with probability 2^−digest bits, if their counts agree.

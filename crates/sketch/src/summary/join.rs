@@ -4,7 +4,7 @@ use crate::lda::OneWay;
 use crate::lds::Lds;
 use crate::moments::Level;
 use core::fmt;
-use dwell_types::Timestamp;
+use dwell_types::{Nanos, Timestamp};
 use std::collections::VecDeque;
 
 /// What both points say about the packets between two borders.
@@ -124,9 +124,13 @@ impl Join {
     fn answer(&mut self, sent: usize, received: usize) {
         let sender = sum(self.sender.summaries.drain(..sent));
         let receiver = sum(self.receiver.summaries.drain(..received));
-        let (Some((sender, start, end)), Some((receiver, ..))) = (sender, receiver) else { return };
+        let (Some((sender, start, end)), Some((receiver, received_start, received_end))) = (sender, receiver) else {
+            return;
+        };
+        // Both borders are packets that both points saw.
+        let later = midpoint(received_start - start, received_end - end);
         let (sent, answer) = match (sender, receiver) {
-            (Ok(sender), Ok(receiver)) => (sender.lda.packets(), compare(sender, receiver)),
+            (Ok(sender), Ok(receiver)) => (sender.lda.packets(), compare(sender, receiver, later)),
             (Err(error), _) | (_, Err(error)) => (0, Err(error)),
         };
         let (answer, flows) = match answer {
@@ -190,9 +194,13 @@ impl Queue {
     }
 }
 
-/// The answer for all packets, and the sketches of flows.
-fn compare(sender: Sketch, receiver: Sketch) -> Result<(OneWay, Option<(Lds, Lds)>), PairError> {
-    let answer = receiver.lda.since(&sender.lda).map_err(PairError::Lda)?;
+fn midpoint(a: Nanos, b: Nanos) -> Nanos {
+    Nanos::new(i64::midpoint(a.get(), b.get()))
+}
+
+/// The answer for all packets, which the receiver saw so much later, roughly, and the sketches of flows.
+fn compare(sender: Sketch, receiver: Sketch, later: Nanos) -> Result<(OneWay, Option<(Lds, Lds)>), PairError> {
+    let answer = receiver.lda.since_about(&sender.lda, later).map_err(PairError::Lda)?;
     match (sender.lds, receiver.lds) {
         (None, None) => Ok((answer, None)),
         (Some(sender), Some(receiver)) => Ok((answer, Some((sender, receiver)))),
