@@ -390,8 +390,8 @@ fn precision_rises_with_counters_to_a_plateau() {
     assert!(1.0 - better.precision < 0.8 * (1.0 - few), "{better:?}, plain {few}");
 }
 
-/// With counters that large flows seldom share: in the paper's eight columns two that do spoil it, in a third of the choices of seeds. Without them it
-/// is ten and more. The paper's rule is the twin that fails.
+/// With counters that large flows seldom share: in the paper's eight columns two that do spoil it, in six of 14 cases with other seeds. Without them
+/// it is twenty and more. The paper's rule is the twin that fails.
 #[test]
 fn interpolation_divides_the_error_by_four() {
     for snapshots in [8, 16] {

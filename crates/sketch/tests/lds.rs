@@ -246,8 +246,8 @@ fn spread_comes_from_cells_of_one_flow() {
 }
 
 /// Weights 1, 25 and 100: what counts more is disturbed less, and what counts least by little more than without weights.
-/// Medians are 17 ± .6%, 1.6 ± .15%, and of the few that count most .5 ± .3%, six deviations of its logarithm below half of what they are without
-/// weights, the twin that fails; but two below what counts less (1 in 50).
+/// Medians are 17 ± .6%, 1.6 ± .15%, and of the few that count most .5 ± .3%, four deviations of its logarithm below half of what they are without
+/// weights, the twin that fails (10⁻⁵); but two below what counts less (1 in 50).
 #[test]
 fn classes_that_weigh_more_are_known_better() {
     let weighted = Params { weights: vec![1, 25, 100], ..one_class(2_400) };

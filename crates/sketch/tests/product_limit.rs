@@ -47,7 +47,7 @@ fn found_entries_alone_are_biased() {
     assert!(!is_unbiased(&ratios), "{ratios:.3?}");
 }
 
-/// Fewer than 84% of 250 would hold it by chance in 10⁻¹⁰ of the choices of seeds where 95% are right, and in 3·10⁻⁶ where 92% are, as at p99.
+/// Fewer than 84% of 250 would hold it by chance in 10⁻¹⁰ of the choices of seeds where 95% are right, and in 10⁻⁵ where 92% are, as at p99.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     for settings in [log_uniform(), log_uniform().with_orphan_share(0.5)] {
