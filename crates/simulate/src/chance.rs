@@ -62,23 +62,26 @@ impl Chance {
 mod tests {
     use super::*;
 
-    /// Means of 10⁶ draws: a deviation of six standard errors has a chance of 2·10⁻⁹.
+    /// Means of 10⁶ draws: a deviation of six standard errors has a chance of 2·10⁻⁹. Uniform numbers of eight bits, rounded down, must fail.
     #[test]
     fn moments() {
         let n = 1_000_000;
         let mut chance = Chance::new(1, 2);
-        let mut means = [0.0; 4];
+        let mut means = [0.0; 5];
         for _ in 0..n {
             let normal = chance.normal();
-            let values = [chance.unit(), chance.exponential(), normal, normal * normal];
+            let unit = chance.unit();
+            let values = [unit, chance.exponential(), normal, normal * normal, (unit * 256.0).floor() / 256.0];
             for (mean, value) in means.iter_mut().zip(values) {
                 *mean += value / f64::from(n);
             }
         }
         let expected = [(0.5, 0.2887), (1.0, 1.0), (0.0, 1.0), (1.0, 1.4143)];
-        for (mean, (center, deviation)) in means.into_iter().zip(expected) {
-            assert!((mean - center).abs() < 6.0 * deviation / 1000.0, "{mean}, expected {center}");
+        let is_near = |mean: f64, (center, deviation): (f64, f64)| (mean - center).abs() < 6.0 * deviation / 1000.0;
+        for (mean, expected) in means.into_iter().zip(expected) {
+            assert!(is_near(mean, expected), "{mean}, expected {expected:?}");
         }
+        assert!(!is_near(means[4], expected[0]), "{}", means[4]);
     }
 
     #[test]

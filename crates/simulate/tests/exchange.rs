@@ -1,7 +1,11 @@
 //! Streams of exchanges are what their settings say.
 //!
-//! Tolerances: six standard errors each, a chance of 2·10⁻⁹ to fail without reason per comparison.
+//! Tolerances: six standard errors each, a chance of 2·10⁻⁹ to fail without reason per comparison. Twins that must fail expect what
+//! other settings would give.
 
+mod common;
+
+use common::{assert_near, assert_share, is_near, is_share};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, Bursts, End, ExchangeWorkload, Settings, SettingsError, Truth, Workload};
 use dwell_types::{Nanos, Observation, Timestamp};
@@ -24,11 +28,6 @@ fn seen(observation: &Observation) -> (bool, u64, i64) {
         Observation::Request(s) => (true, s.id.0, s.at.as_nanos()),
         Observation::Response(s) => (false, s.id.0, s.at.as_nanos()),
     }
-}
-
-fn assert_share(found: u64, of: u64, share: f64) {
-    let bound = 6.0 * (share * (1.0 - share) * of as f64).sqrt();
-    assert!((found as f64 - share * of as f64).abs() <= bound, "{found} of {of}, expected the share {share} ± {bound}");
 }
 
 /// Pairing the stream naively gives the truth that it tells: every delay, every orphan, every open exchange.
@@ -80,6 +79,7 @@ fn the_synthetic_trace_of_the_fridge_paper() {
     for octave in [1, 6, 11] {
         let below = truth.delays.share_up_to(ms(1 << octave)) * n as f64;
         assert_share(below as u64, n, f64::from(octave) / 12.0);
+        assert!(!is_share(below as u64, n, f64::from(octave) / 13.0), "thirteen octaves");
     }
     assert!(truth.delays.quantile(0.0) >= Some(ms(1)) && truth.delays.quantile(1.0) <= Some(ms(4096)));
 }
@@ -99,6 +99,8 @@ fn open_exchanges_stay_open() {
     // A delay d is seen with chance 1 − d/1.25 s: E = ∫ (1 − x/1250)⁺ dx/(x ln 4096), x from 1 ms to 1250 ms.
     let share = ((1250f64).ln() - (1.0 - 1.0 / 1250.0)) / 4096f64.ln();
     assert_share(truth.delays.len() as u64, truth.answered, share);
+    // As if whatever takes less than 1.25 s were seen.
+    assert!(!is_share(truth.delays.len() as u64, truth.answered, 1250f64.ln() / 4096f64.ln()));
 }
 
 /// 61% requests, 13% of them answered, and the responses that this leaves: 31.1% of all packets answer nothing.
@@ -108,18 +110,21 @@ fn the_heavy_tailed_trace_of_the_fridge_paper() {
     let total = truth.requests + truth.responses();
     // Poisson counts: the standard deviation of 10⁷ packets in clusters of 1 to 3 is below 2 √10⁷.
     assert!((total as f64 - 10e6).abs() < 5e3 + 6.0 * 2.0 * 10e6f64.sqrt(), "{total} packets");
-    assert!((truth.requests as f64 - 6.1e6).abs() < 6.0 * 6.1e6f64.sqrt());
+    assert_near(truth.requests as f64, 6.1e6, 6.1e6f64.sqrt());
     assert_share(truth.answered, truth.requests, 0.13);
+    assert!(!is_share(truth.answered, truth.responses(), 0.13), "of the responses");
     assert_share(truth.orphans, truth.requests, 0.39 / 0.61 - 0.13);
     assert!((truth.orphans as f64 / truth.responses() as f64 - 0.797).abs() < 0.002);
     // A delay d is seen with chance 1 − d/11.4 s. So E = (m − E d²/11.4 s)/(1 − m/11.4 s) = 56.49 ms, with a standard
     // deviation below 135 ms.
     let n = truth.delays.len() as f64;
     let mean = truth.delays.mean().unwrap();
-    assert!((mean - 56.49e6).abs() < 6.0 * 135e6 / n.sqrt(), "{mean}");
+    assert_near(mean, 56.49e6, 135e6 / n.sqrt());
+    assert!(!is_near(mean, 57.8e6, 135e6 / n.sqrt()), "as if all were seen");
     // P(delay > 512 ms) among the seen: (.01 − E[d; d > 512 ms]/11.4 s)/(1 − m/11.4 s) = .009271.
     let beyond = (1.0 - truth.delays.share_up_to(ms(512))) * n;
     assert_share(beyond as u64, n as u64, 0.009_271);
+    assert!(!is_share(beyond as u64, n as u64, 0.01), "as if all were seen");
 }
 
 /// In a burst twice the requests come, and their answers take twice as long.
@@ -145,21 +150,25 @@ fn load_and_delay_double_together() {
 
     let poisson = Settings { arrivals: Arrivals::Poisson, ..settings };
     let truth = Truth::of(ExchangeWorkload::new(&poisson, 9).unwrap());
-    assert!((truth.requests as f64 - 1.5e6).abs() < 6.0 * 1.5e6f64.sqrt(), "{}", truth.requests);
+    assert_near(truth.requests as f64, 1.5e6, 1.5e6f64.sqrt());
+    assert!(!is_near(truth.requests as f64, 1e6, 1e6f64.sqrt()), "bursts are no more than calm");
 }
 
-/// Gaps of a Poisson process have the standard deviation of their mean (that of the variance of n exponentials is √8/n of it).
+/// Gaps of a Poisson process have the standard deviation of their mean (that of the variance of n exponentials is √(8/n) of it). Regular
+/// ones have the same mean and no variance.
 #[test]
 fn poisson_arrivals_are_irregular() {
-    let settings =
-        Settings { arrivals: Arrivals::Poisson, rate: 1e4, answered: 0.0, ..synthetic().with_requests(200_000) };
-    let times: Vec<i64> = workload(&settings).map(|observation| seen(&observation).2).collect();
-    let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e5).collect();
-    let n = gaps.len() as f64;
-    let mean = gaps.iter().sum::<f64>() / n;
-    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / n;
-    assert!((mean - 1.0).abs() < 6.0 / n.sqrt(), "{mean}");
-    assert!((variance - 1.0).abs() < 6.0 * (8.0 / n).sqrt(), "{variance}");
+    let moments = |arrivals| {
+        let settings = Settings { arrivals, rate: 1e4, answered: 0.0, ..synthetic().with_requests(200_000) };
+        let times: Vec<i64> = workload(&settings).map(|observation| seen(&observation).2).collect();
+        let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e5).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        (mean, gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64)
+    };
+    let ((mean, variance), n) = (moments(Arrivals::Poisson), 200_000f64);
+    assert_near(mean, 1.0, (1.0 / n).sqrt());
+    assert_near(variance, 1.0, (8.0 / n).sqrt());
+    assert!(!is_near(moments(synthetic().arrivals).1, 1.0, (8.0 / n).sqrt()));
 }
 
 #[test]
@@ -167,9 +176,10 @@ fn orphan_shares() {
     for share in [0.0, 0.05, 0.8] {
         let truth = Truth::of(workload(&synthetic().with_orphan_share(share).with_requests(200_000)));
         // Answers and orphans vary independently: twice the binomial variance is more than theirs.
-        let bound = 6.0 * (2.0 * share / truth.responses() as f64).sqrt();
-        let found = truth.orphans as f64 / truth.responses() as f64;
-        assert!((found - share).abs() <= bound, "{found}, expected {share}");
+        let error = (2.0 * share / truth.responses() as f64).sqrt();
+        assert_near(truth.orphans as f64 / truth.responses() as f64, share, error);
+        let of_answers = truth.orphans as f64 / truth.answered as f64;
+        assert!(share < 0.5 || !is_near(of_answers, share, error), "a share of the answers is larger: {of_answers}");
     }
 }
 

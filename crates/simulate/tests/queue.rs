@@ -1,5 +1,8 @@
 //! A queue is what its settings say, and its truth is what departed meanwhile.
 
+mod common;
+
+use common::{assert_near, is_near};
 use dwell_simulate::queue::{
     Arrival, Background, Bursts, Discipline, Event, Passage, Passages, Settings, SettingsError,
 };
@@ -148,8 +151,8 @@ fn a_full_buffer_drops() {
     assert!(stream.dropped() > 1_000, "{}", stream.dropped());
 }
 
-/// Load within six standard errors: *n* packets of 64 to 512 bytes at Poisson times. Their number in a time has a relative standard error of
-/// 1/√*n*, their length one of .45/√*n*.
+/// Load within six standard errors (2·10⁻⁹): *n* packets of 64 to 512 bytes at Poisson times. Their number in a time has a relative
+/// standard error of 1/√*n*, their length one of .45/√*n*. A twin that adds what passes between packets must fail.
 #[test]
 fn the_background_has_its_rate() {
     let settings = Settings { bursts: None, ..Settings::conquest_data_center() }.with_packets(200_000);
@@ -157,12 +160,16 @@ fn the_background_has_its_rate() {
     let bytes: u64 = seen.iter().map(|passage| u64::from(passage.departure.bytes)).sum();
     let seconds = seen[seen.len() - 1].departure.departed.as_nanos() as f64 / 1e9;
     let load = bytes as f64 * 8.0 / seconds / settings.background.rate;
-    assert!((load - 1.0).abs() < 6.0 * 1.1 / (seen.len() as f64).sqrt(), "{load}");
+    let error = 1.1 / (seen.len() as f64).sqrt();
+    assert_near(load, 1.0, error);
+    // With the 20 bytes between two packets on a wire.
+    assert!(!is_near(load * (1.0 + 20.0 / 288.0), 1.0, error));
     let flows: HashSet<FlowId> = seen.iter().map(|passage| passage.departure.flow).collect();
     assert!(flows.len() > 1_000, "{}", flows.len());
 }
 
-/// Of 100 places with *s* = .5 the first sends a tenth, √(1/100), and a flow of it that does not end has that share: within six standard errors. Of equal ones it has a hundredth.
+/// Of 100 places with *s* = .5 the first sends a tenth, √(1/100), and a flow of it that does not end has that share: within six standard errors (2·10⁻⁹). Of equal ones, which
+/// must fail, it has a hundredth.
 #[test]
 fn a_background_may_be_unequal() {
     let largest = |skew: f64| {
@@ -174,8 +181,9 @@ fn a_background_may_be_unequal() {
         flows.values().copied().max().unwrap_or(0) as f64 / seen.len() as f64
     };
     let error = (0.1f64 * 0.9 / 1e5).sqrt();
-    assert!((largest(0.5) - 0.1).abs() < 6.0 * error, "{}", largest(0.5));
-    assert!(largest(0.0) < 0.013, "{}", largest(0.0));
+    let (unequal, equal) = (largest(0.5), largest(0.0));
+    assert_near(unequal, 0.1, error);
+    assert!(!is_near(equal, 0.1, error) && equal < 0.013, "{equal}");
 }
 
 #[test]

@@ -324,7 +324,8 @@ mod tests {
     }
 
     /// More stages lose fewer requests, at equal slots: half an array's slots taken leave one stage 39% collisions
-    /// (1 − (1 − e^(−½))/½ = 21% lost), four stages nearly none.
+    /// (1 − (1 − e^(−½))/½ = 21% lost), four stages nearly none. A share deviates by .6% at most: six of these are allowed (2·10⁻⁹). Two
+    /// stages are the twin that fails where one passes.
     #[test]
     fn stages_use_the_array_better() {
         let lost = |stages| {
@@ -333,7 +334,8 @@ mod tests {
             (0..1 << 11).for_each(|i| _ = take(&mut simple, request(hash::finish(i), i as i64)));
             simple.fates()[0].not_admitted as f64 / f64::from(1 << 11)
         };
-        assert!((lost(1) - 0.213).abs() < 0.03, "{}", lost(1));
+        let is_of_one = |lost: f64| (lost - 0.213).abs() < 0.036;
+        assert!(is_of_one(lost(1)) && !is_of_one(lost(2)), "{} {}", lost(1), lost(2));
         assert!(lost(2) < 0.1 && lost(4) < 0.02, "{} {}", lost(2), lost(4));
     }
 

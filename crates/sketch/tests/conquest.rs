@@ -340,7 +340,7 @@ fn paper_params(snapshots: u32, columns: u32, rule: Rule) -> Params {
     Params { rule, ..Params::new(snapshots, SPAN, columns, 1) }
 }
 
-// Of the following, seeds are fixed: they never fail by chance.
+// Of the following, seeds are fixed: they never fail by chance. What beside them deviates by so much is over 8 to 9 other choices of seeds.
 
 /// The twin and the simulated queue, by two ways of counting.
 #[test]
@@ -358,50 +358,65 @@ fn the_twin_is_the_queue() {
 }
 
 /// The paper's setting, 4 × 8 counters in less than 2 KB: eight snapshots find the culprits by every rule that counts the newest one; four miss some by the
-/// paper's, since it reads nothing for packets that came and went within one.
+/// paper's, since it reads nothing for packets that came and went within one. Precisions are .96 ± .006 and more, recalls 1.000, .87 ± .02 with four,
+/// and .73 ± .04 without the newest: six of these deviations (2·10⁻⁹) and more. The last two are the twins that fail.
 #[test]
 fn eight_snapshots_find_the_culprits_of_the_paper() {
+    let is_complete = |score: Score| score.recall >= 0.99;
     for rule in [Rule::Paper, Rule::Hardware, Rule::Interpolated] {
         let score = paper_score(&paper_params(8, 8, rule));
-        assert!(score.precision >= 0.89 && score.recall >= 0.99, "{rule:?}: {score:?}");
+        assert!(score.precision >= 0.89 && is_complete(score), "{rule:?}: {score:?}");
         assert!(score.state_bytes <= 2_000, "{}", score.state_bytes);
     }
     let four = paper_score(&paper_params(4, 8, Rule::Paper));
-    assert!((0.85..=0.91).contains(&four.recall), "{four:?}");
+    assert!((0.77..=0.97).contains(&four.recall) && !is_complete(four), "{four:?}");
     // Finished windows alone are not enough.
     let text = paper_score(&paper_params(8, 8, Rule::Text));
-    assert!(text.recall < 0.85, "{text:?}");
+    assert!(text.recall < 0.95 && !is_complete(text), "{text:?}");
 }
 
+/// Precisions are .90 ± .01, .95 ± .007, .97 ± .005 and .993 ± .002: six of these deviations (2·10⁻⁹) in each range; their order, of the same packets,
+/// would be another in 10⁻⁴ of the choices of seeds. Few counters are the twin that fails where many pass.
 #[test]
 fn precision_rises_with_counters_to_a_plateau() {
     let [few, more, many, plenty] =
         [4, 6, 8, 16].map(|columns| paper_score(&paper_params(8, columns, Rule::Interpolated)).precision);
     assert!(few < more && more < many && many < plenty, "{few} {more} {many} {plenty}");
-    assert!((0.80..0.95).contains(&few) && many > 0.93 && plenty - many < many - few, "{few} {more} {many} {plenty}");
+    let is_high = |precision: f64| precision > 0.935;
+    assert!((0.80..0.97).contains(&few), "{few}");
+    assert!(!is_high(few) && is_high(many) && plenty - many < many - few, "{few} {more} {many} {plenty}");
     let conservative = Counter::CountMin { rows: 4, columns: 4, is_conservative: true };
     let better = paper_score(&Params { counter: conservative, ..paper_params(8, 4, Rule::Interpolated) });
     assert!(1.0 - better.precision < 0.8 * (1.0 - few), "{better:?}, plain {few}");
 }
 
+/// With counters that large flows seldom share: in the paper's eight columns two that do spoil it, in six of 14 cases with other seeds. Without them
+/// it is twenty and more. The paper's rule is the twin that fails.
 #[test]
 fn interpolation_divides_the_error_by_four() {
     for snapshots in [8, 16] {
-        let [hardware, interpolated] =
-            [Rule::Hardware, Rule::Interpolated].map(|rule| paper_score(&paper_params(snapshots, 8, rule)).error);
-        assert!(4.0 * interpolated < hardware, "h = {snapshots}: {interpolated} of {hardware}");
+        let [paper, hardware, interpolated] = [Rule::Paper, Rule::Hardware, Rule::Interpolated]
+            .map(|rule| paper_score(&paper_params(snapshots, 256, rule)).error);
+        println!("h = {snapshots}: {interpolated} of {hardware}, {paper}");
+        let is_quarter = |error: f64| 4.0 * error < hardware;
+        assert!(
+            is_quarter(interpolated) && !is_quarter(paper),
+            "h = {snapshots}: {interpolated} of {hardware}, {paper}"
+        );
     }
 }
 
+/// Precision and recall are above .996 in all choices of seeds; with one entry, the twin that fails, recall is .20 ± .05.
 #[test]
 fn a_kilobyte_of_space_saving_is_nearly_right() {
     let params = Params::budget(1_000, SPAN, 1).unwrap();
     assert!(matches!(params.counter, Counter::SpaceSaving { .. }));
     let score = paper_score(&params);
-    assert!(score.precision >= 0.99 && score.recall >= 0.99 && score.state_bytes <= 1_000, "{score:?}");
+    let is_right = |score: Score| score.precision >= 0.99 && score.recall >= 0.98;
+    assert!(is_right(score) && score.state_bytes <= 1_000, "{score:?}");
     // One entry per snapshot is not.
-    let one = Params { counter: Counter::SpaceSaving { entries: 1 }, ..params };
-    assert!(paper_score(&one).recall < 0.9, "{:?}", paper_score(&one));
+    let one = paper_score(&Params { counter: Counter::SpaceSaving { entries: 1 }, ..params });
+    assert!(!is_right(one) && one.recall < 0.9, "{one:?}");
 }
 
 #[test]
@@ -416,7 +431,8 @@ fn a_budget_is_used_and_kept() {
     assert!(matches!(few, Err(ConquestError::Bytes { given: 500, needed }) if needed > 500), "{few:?}");
 }
 
-/// Of 64 senders none has a twentieth of the queue; what they send to has it all [conquest §7]. Packets of bursts are known by their length here.
+/// Of 64 senders none has a twentieth of the queue; what they send to has it all [conquest §7]. Packets of bursts are known by their length here. Precision
+/// and recall were 1.000 in all choices of seeds; flows are the twin that finds nothing.
 #[test]
 fn incast_shows_by_destination() {
     let settings = Settings::incast().with_packets(200_000);
@@ -429,8 +445,9 @@ fn incast_shows_by_destination() {
     assert!(by_destination.precision > 0.99 && by_destination.recall > 0.99, "{by_destination:?}");
 }
 
-/// With strict priority bursts wait for as long as small flows leave them no room, and with turns for each other: groups of windows reach back there, one group
-/// does not [conquest §8].
+/// With strict priority bursts wait for as long as small flows leave them no room, and with turns for each other: groups of windows reach back there, one group,
+/// the twin that fails, does not [conquest §8]. A few bursts decide on the errors: over 9 choices of seeds those of queues were up to .043, those of flows
+/// .007 to .10, and those of one group .05 to .37. The logarithm of a flow's deviates by .75: .3 is exceeded by chance once in 1,000.
 #[test]
 fn groups_follow_delays_that_one_group_cannot() {
     let base = Settings::conquest_data_center();
@@ -459,9 +476,9 @@ fn groups_follow_delays_that_one_group_cannot() {
                 errors[2] += off(one.flow_size, truth.flow_size);
             }
         }
-        assert!(packets > 1_000.0 && known == packets, "{known} of {packets}");
+        assert!(packets > 100.0 && known == packets, "{known} of {packets}");
         assert!(known_to_one == 0.0, "{known_to_one} of {packets}");
         let [queue, flow, of_one] = errors.map(|sum| sum / packets);
-        assert!(queue < 0.01 && flow < 0.08 && of_one > 3.0 * flow, "{queue} {flow} {of_one}");
+        assert!(queue < 0.1 && flow < 0.3 && of_one > flow, "{queue} {flow} {of_one}");
     }
 }

@@ -89,12 +89,13 @@ fn the_example_of_the_paper() {
     assert_eq!(answer.std_by_paper(), Some(0.0));
 }
 
-/// *p* *R* (1 − *p*/*m*)^*L*, with less than 2% to either side: over 30 seeds six standard errors are 1.6%.
+/// *p* *R* (1 − *p*/*m*)^*L*, with less than 2% to either side: over 30 seeds six standard errors are 1.6% (2·10⁻⁹). Who forgets
+/// that a loss spoils its cell expects too many.
 #[test]
 fn the_effective_sample_size_is_as_derived() {
     for (probability, loss) in [(1.0, 0.004), (0.25, 0.04)] {
         let (rows, packets, seeds) = (512, 100_000, 30);
-        let (mut found, mut expected) = (0.0, 0.0);
+        let (mut found, mut expected, mut without_loss) = (0.0, 0.0, 0.0);
         for seed in 1..=seeds {
             let (sender, receiver, truth) =
                 run(&one_bank(rows, probability), &settings(packets, Loss::Uniform(loss)), seed);
@@ -103,18 +104,20 @@ fn the_effective_sample_size_is_as_derived() {
             found += answer.delays.unwrap().packets as f64;
             expected +=
                 probability * truth.received as f64 * (1.0 - probability / f64::from(rows)).powf(truth.lost as f64);
+            without_loss += probability * truth.received as f64;
         }
-        assert!((found / expected - 1.0).abs() < 0.02, "p {probability}: {found}, expected {expected}");
+        let is_near = |expected: f64| (found / expected - 1.0).abs() < 0.02;
+        assert!(is_near(expected) && !is_near(without_loss), "p {probability}: {found}, expected {expected}");
     }
 }
 
-/// Over 200 seeds. Where intervals are right, other seeds would leave these ranges with a chance of 10⁻⁶ or less: five standard
-/// deviations are 7.7 points at 95% and 4.9 points at 98%.
+/// Over 200 seeds. Where intervals are right, other seeds would leave these ranges with a chance of 7·10⁻⁹ each: fewer than 169 of 200 hold
+/// at 95%, 181 at 98%. Hoeffding's are so wide that all hold. Intervals half as wide must fail.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     const RUNS: u64 = 200;
     let params = Params::budget_for(4096, &Expected { packets: 20_000, ..Expected::default() }).unwrap();
-    let mut held = [0u32; 4];
+    let mut held = [[0u32; 4]; 2];
     for seed in 1..=RUNS {
         let (sender, receiver, truth) = run(&params, &settings(20_000, Loss::Uniform(0.03)), seed);
         let delays = receiver.since(&sender).unwrap().delays.unwrap();
@@ -125,15 +128,21 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
             (delays.mean_by_hoeffding(Level::P98), mean),
             (delays.std(Level::P95), std),
         ];
-        for (held, (interval, truth)) in held.iter_mut().zip(intervals) {
-            *held += u32::from(interval.low <= truth && truth <= interval.high);
+        for (held, width) in held.iter_mut().zip([1.0, 0.5]) {
+            for (held, (interval, truth)) in held.iter_mut().zip(&intervals) {
+                let (below, above) = (interval.value - interval.low, interval.high - interval.value);
+                let distance = truth - interval.value;
+                *held += u32::from((-width * below..=width * above).contains(&distance));
+            }
         }
     }
-    let shares = held.map(|held| f64::from(held) / RUNS as f64);
-    assert!(shares[0] >= 0.873 && shares[1] >= 0.931 && shares[2] >= 0.98 && shares[3] >= 0.873, "{shares:?}");
+    let is_right = |held: [u32; 4]| held[0] >= 169 && held[1] >= 181 && held[2] >= 199 && held[3] >= 169;
+    assert!(is_right(held[0]) && !is_right(held[1]), "{held:?} of {RUNS}");
 }
 
 /// The spread between rows misses the true deviation by less than the paper's differences of neighbours: with Pareto delays of shape 5 that is 57%.
+/// In the mean of 10 streams the first is 2.3 ± .4% (7 standard deviations below the bound), the second 50 ± 12% with a tail to the other side
+/// (6 in its logarithm): 10⁻⁹.
 #[test]
 fn the_spread_between_rows_is_the_better_deviation() {
     let delays = dwell_simulate::Distribution::Pareto { least: Nanos::new(160), shape: 5.0 };
@@ -145,7 +154,7 @@ fn the_spread_between_rows_is_the_better_deviation() {
         between += (answer.delays.unwrap().std_ns / std - 1.0).abs() / 10.0;
         by_paper += (answer.std_by_paper().unwrap() / std - 1.0).abs() / 10.0;
     }
-    assert!(between < 0.05 && by_paper > 0.2, "between rows {between}, by the paper {by_paper}");
+    assert!(between < 0.05 && by_paper > 0.1, "between rows {between}, by the paper {by_paper}");
 }
 
 /// Any cell gives the same answer where its bits suffice.
@@ -207,6 +216,7 @@ fn mean_by_counts(stream: &Settings, seed: u64) -> f64 {
 
 /// Packets that only one of two displaced intervals holds spoil their cells and nothing else. Counts alone take exchanged packets for the
 /// same: about nine of a hundred meet in a row, and each pair adds the 40 ms between the intervals' ends, as much as all true delays together.
+/// Errors deviate by .2%, usable cells by 4 from 842, and the twin's error by .7 from 10: seven standard deviations or more, 10⁻¹¹.
 #[test]
 fn exchanged_packets_do_not_count_as_delay() {
     let stream = Settings { displaced: 100, ..settings(200_000, Loss::None) };
@@ -217,7 +227,7 @@ fn exchanged_packets_do_not_count_as_delay() {
         let (delays, mean) = (answer.delays.unwrap(), truth.mean().unwrap());
         let error = delays.mean_ns / mean - 1.0;
         assert!(error.abs() < 0.02, "{error}: {answer:?}");
-        assert!((1024 - 200..1024 - 100).contains(&answer.usable_cells), "{answer:?}");
+        assert!((1024 - 210..1024 - 100).contains(&answer.usable_cells), "{answer:?}");
         counts_alone += (mean_by_counts(&stream, seed) / mean - 1.0) / 20.0;
     }
     assert!((5.0..15.0).contains(&counts_alone), "{counts_alone}");
@@ -249,7 +259,8 @@ fn merging_is_seeing_both() {
     assert_eq!(other.since(&first), Err(PairError::Geometry));
 }
 
-/// Two banks by leading zeros, "2⁻³ and 2⁻⁷": one takes 2⁻³ − 2⁻⁷, the other 2⁻⁷ of the packets. Six standard deviations.
+/// Two banks by leading zeros, "2⁻³ and 2⁻⁷": one takes 2⁻³ − 2⁻⁷, the other 2⁻⁷ of the packets. Six standard deviations: 2·10⁻⁹.
+/// Banks that overlap must fail.
 #[test]
 fn banks_are_disjoint() {
     let banks = Params::by_leading_zeros(&[3, 7], 64);
@@ -258,7 +269,8 @@ fn banks_are_disjoint() {
     (0..1_000_000).for_each(|id| sketch.update(PacketId(id), Timestamp::from_nanos(1)));
     let answer = sketch.since(&sketch).unwrap();
     let sampled = answer.delays.unwrap().packets as f64;
-    assert!((sampled - 125_000.0).abs() < 6.0 * 331.0, "{sampled}");
+    let is_near = |expected: f64| (sampled - expected).abs() < 6.0 * 331.0;
+    assert!(is_near(125_000.0) && !is_near(125_000.0 + 7_812.5), "{sampled}");
 }
 
 /// In 9 KB the paper's segments get the smallest cells; larger delays get wider ones, and more memory more rows.

@@ -92,11 +92,14 @@ impl Streams {
         (errors[errors.len() / 2], missing / (errors.len() as f64 + missing))
     }
 
-    /// Share of the intervals that hold the truth, of flows with at least `least` packets.
-    fn coverage(&self, found: &[FlowEstimate], least: u64) -> f64 {
+    /// Share of the intervals, made wider by a factor, that hold the truth, of flows with at least `least` packets.
+    fn coverage(&self, found: &[FlowEstimate], least: u64, width: f64) -> f64 {
         let holds = |figure: Figure, truth: f64| {
-            let rounding = 1e-6 * truth.abs();
-            figure.interval.is_some_and(|(low, high)| low - rounding <= truth && truth <= high + rounding)
+            let (rounding, distance) = (1e-6 * truth.abs(), truth - figure.value);
+            figure.interval.is_some_and(|(low, high)| {
+                let (below, above) = (figure.value - low, high - figure.value);
+                (-width * below - rounding..=width * above + rounding).contains(&distance)
+            })
         };
         let asked = self.flows.iter().zip(found).filter(|((_, flow), _)| flow.sent >= least);
         let held: Vec<bool> =
@@ -110,26 +113,29 @@ fn one_class(columns: u32) -> Params {
 }
 
 /// With a column for each flow and more, and nothing lost, the flow's own cell is found by every rule: whoever is alone in one of
-/// four cells is exact. 1,000 flows in 20,000 columns: two flows meet in all four with probability 10⁻¹¹.
+/// four cells is exact. 200 flows in 100,000 columns: one meets others in all four with probability 3·10⁻⁹. In 50 columns most do: the twin that
+/// fails.
 #[test]
 fn alone_in_its_cells_a_flow_is_exact() {
-    let streams = streams(&FlowSettings::two_modes(1_000), &one_class(20_000), 1);
-    let methods =
-        [streams.by_rule(Rule::UpperBound), streams.by_rule(Rule::Paper { tolerance: 0.0 }), streams.joint(false)];
-    for (method, found) in methods.iter().enumerate() {
-        for ((_, flow), found) in streams.flows.iter().zip(found) {
-            let figure = found.mean_delay_ns.unwrap();
-            let relative = figure.value / flow.mean_ns().unwrap() - 1.0;
-            assert!(relative.abs() < 1e-4, "method {method}: {relative} of {} packets", flow.sent);
-            assert_eq!(found.lost.map(|lost| lost.value), Some(0.0));
-            let packets = found.packets.unwrap().value;
-            assert!((packets - flow.sent as f64).abs() < 1e-2 * flow.sent as f64, "{packets} of {}", flow.sent);
-        }
-    }
+    let are_exact = |columns: u32| {
+        let streams = streams(&FlowSettings::two_modes(200), &one_class(columns), 1);
+        let methods =
+            [streams.by_rule(Rule::UpperBound), streams.by_rule(Rule::Paper { tolerance: 0.0 }), streams.joint(false)];
+        methods.map(|method| {
+            streams.flows.iter().zip(&method).all(|((_, flow), found)| {
+                let (mean, packets) = (found.mean_delay_ns.unwrap().value, found.packets.unwrap().value);
+                (mean / flow.mean_ns().unwrap() - 1.0).abs() < 1e-4
+                    && found.lost.map(|lost| lost.value) == Some(0.0)
+                    && (packets - flow.sent as f64).abs() < 1e-2 * flow.sent as f64
+            })
+        })
+    };
+    assert_eq!((are_exact(100_000), are_exact(50)), ([true; 3], [false; 3]));
 }
 
-/// 20,000 flows in 2,400 columns, 8.3 per cell as in the paper. The bounds are 1.5 to 3 times what a few seeds gave: medians of 60 flows and
-/// more whose spread over seeds is 15%.
+/// 20,000 flows in 2,400 columns, 8.3 per cell as in the paper. Medians of 60 flows and more deviate by 15 to 20% over seeds: .94%, .33%, .13% and
+/// .05%. The bounds are six of these deviations above (10⁻⁹); the order, of the same streams, would be another once in 10⁵ at most.
+/// The mean of all is the twin that fails.
 #[test]
 fn all_at_once_is_better_than_the_cell_with_the_fewest() {
     let streams = streams(&FlowSettings::two_modes(20_000), &one_class(2_400), 2);
@@ -145,11 +151,13 @@ fn all_at_once_is_better_than_the_cell_with_the_fewest() {
     let average = streams.comparison().average_ns().unwrap();
     let figure = Figure { value: average, interval: None };
     let found = FlowEstimate { mean_delay_ns: Some(figure), ..FlowEstimate::default() };
-    assert!(error(&vec![found; 20_000]) > 0.2);
+    let of_average = error(&vec![found; 20_000]);
+    assert!(of_average > fewest && of_average > 0.2, "{of_average}");
 }
 
-/// 20,000 intervals: flows share cells, so a hundred are independent at least. Fewer than 88% of them hold with probability
-/// below .1% per 100; the bound is over 20,000.
+/// 20,000 intervals, of flows that share cells: over nine choices of seeds shares were .956 ± .014 in all, and at least .913. Six of these
+/// deviations are allowed (10⁻⁹), and at the upper end, where few large flows share errors, one in a thousand must miss. Intervals half as wide
+/// must fail.
 #[test]
 fn intervals_of_all_at_once_hold() {
     for (columns, loss, k) in [(2_400, 0.0, 1), (300, 0.0, 1), (12_000, 0.005, 5)] {
@@ -157,17 +165,21 @@ fn intervals_of_all_at_once_hold() {
         let streams = streams(&FlowSettings::two_modes(20_000).with_loss(loss), &params, 3);
         let found = streams.joint(true);
         for least in [1, 100] {
-            let covered = streams.coverage(&found, least);
-            assert!((0.88..=0.995).contains(&covered), "{columns} columns, k = {k}, from {least} packets: {covered}");
+            let [covered, halved] = [1.0, 0.5].map(|width| streams.coverage(&found, least, width));
+            let is_right = |covered: f64| (0.87..=0.999).contains(&covered);
+            assert!(is_right(covered), "{columns} columns, k = {k}, from {least} packets: {covered}");
+            assert!(!is_right(halved), "{columns} columns, k = {k}, from {least} packets: {halved}");
         }
     }
     // Of flows whose packets are decoded as well.
     let streams = streams(&FlowSettings::two_modes(20_000), &one_class(2_400), 3);
-    let covered = streams.coverage(&streams.joint(false), 100);
-    assert!(covered > 0.88, "{covered}");
+    let covered = streams.coverage(&streams.joint(false), 100, 1.0);
+    assert!(covered > 0.87, "{covered}");
 }
 
 /// Half of the flows are not listed: with numbers of packets, intervals widen and hold; the flows listed are known less well.
+/// Over nine choices of seeds 93.4 ± .3% hold, ten deviations above the bound. The error is 2.4 times as large, on the same stream: three to four
+/// deviations of its logarithm (10⁻³). Intervals half as wide must fail.
 #[test]
 fn flows_that_are_not_listed_disturb() {
     let mut streams = streams(&FlowSettings::two_modes(20_000), &one_class(2_400), 4);
@@ -178,12 +190,13 @@ fn flows_that_are_not_listed_disturb() {
     let listed: Vec<Listed> = streams.flows.iter().map(listed).collect();
     let found = Comparison::new(&streams.sender, &streams.receiver).unwrap().joint(&listed);
     let half = streams.error(&found, is_large).0;
-    let covered = streams.coverage(&found, 1);
-    assert!(half > all && half < 0.02 && covered > 0.9, "{all} {half} {covered}");
+    let [covered, halved] = [1.0, 0.5].map(|width| streams.coverage(&found, 1, width));
+    assert!(half > all && half < 0.02 && covered > 0.9 && halved <= 0.9, "{all} {half} {covered} {halved}");
 }
 
 /// 1% of the packets lost, and rows that sample 1, .5, .1 and .01 of them: the paper's rule believes the row that sampled a flow
-/// least by chance.
+/// least by chance. Errors are .9 ± .2% and 1.6 ± .2%, and 2 ± 2% of the flows have none: the bounds are six deviations off (10⁻⁹), the order three
+/// (1 in 500). Rows that do not sample are the twin that fails.
 #[test]
 fn rows_that_sample_survive_losses() {
     let rates = vec![1.0, 0.5, 0.1, 0.01];
@@ -192,28 +205,33 @@ fn rows_that_sample_survive_losses() {
     let is_large = |_: usize, flow: &Flow| flow.sent > 1_000;
     let (upper, missing) = streams.error(&streams.by_rule(Rule::UpperBound), is_large);
     let (paper, _) = streams.error(&streams.by_rule(Rule::Paper { tolerance: 0.1 }), is_large);
-    assert!(upper < 0.012 && missing < 0.1 && upper < paper, "{upper} {missing} {paper}");
+    let are_few = |missing: f64| missing < 0.25;
+    assert!(upper < 0.03 && are_few(missing) && upper < paper, "{upper} {missing} {paper}");
     // Everything sampled in one cell: no large flow is left without a loss.
     let streams = self::streams(&FlowSettings::two_modes(20_000).with_loss(0.01), &one_class(12_000), 5);
-    assert!(streams.error(&streams.by_rule(Rule::UpperBound), |_, flow| flow.sent > 100).1 > 0.5);
+    assert!(!are_few(streams.error(&streams.by_rule(Rule::UpperBound), |_, flow| flow.sent > 100).1));
 }
 
-/// Lost packets of all flows: decoded with numbers of packets, they sum up to what was lost to a tenth; counted by the least row they are an upper bound.
+/// Lost packets of all flows: decoded with numbers of packets, they sum up to what was lost to a hundredth; counted by the least row they are an upper bound.
+/// In nine choices of seeds the sum was exact. The upper bounds' sum must fail.
 #[test]
 fn lost_packets_are_told() {
     let streams = streams(&FlowSettings::two_modes(20_000).with_loss(0.01), &one_class(2_400), 6);
     let (rule, joint) = (streams.by_rule(Rule::UpperBound), streams.joint(true));
-    let (mut truth, mut decoded) = (0.0, 0.0);
+    let (mut truth, mut decoded, mut upper) = (0.0, 0.0, 0.0);
     for (((_, flow), rule), joint) in streams.flows.iter().zip(&rule).zip(&joint) {
         let lost = (flow.sent - flow.received) as f64;
         assert!(rule.lost.is_some_and(|figure| figure.value >= lost));
         truth += lost;
         decoded += joint.lost.unwrap().value;
+        upper += rule.lost.unwrap().value;
     }
-    assert!((decoded / truth - 1.0).abs() < 0.1, "{decoded} of {truth}");
+    let is_near = |lost: f64| (lost / truth - 1.0).abs() < 0.01;
+    assert!(is_near(decoded) && !is_near(upper), "{decoded} of {truth}, or {upper}");
 }
 
-/// The jitter of packets is exponential with mean and deviation 100 µs; 16 degrees of freedom and a tenth of others.
+/// The jitter of packets is exponential with mean and deviation 100 µs; 16 degrees of freedom and a tenth of others. The median of some 15
+/// flows deviates by 9.4% over seeds: six of these in its logarithm (2·10⁻⁹). Whoever takes the error of a mean of five cells for it must fail.
 #[test]
 fn spread_comes_from_cells_of_one_flow() {
     let params = Params { cells_per_flow: 5, ..one_class(12_000) };
@@ -223,10 +241,13 @@ fn spread_comes_from_cells_of_one_flow() {
     let mut spreads: Vec<f64> = large.filter_map(|(_, found)| Some(found.spread_ns?.value)).collect();
     spreads.sort_by(f64::total_cmp);
     let median = spreads[spreads.len() / 2];
-    assert!((80e3..130e3).contains(&median), "{median} of {}", spreads.len());
+    let is_right = |spread: f64| (57e3..178e3).contains(&spread);
+    assert!(is_right(median) && !is_right(median / 5f64.sqrt()), "{median} of {}", spreads.len());
 }
 
 /// Weights 1, 25 and 100: what counts more is disturbed less, and what counts least by little more than without weights.
+/// Medians are 17 ± .6%, 1.6 ± .15%, and of the few that count most .5 ± .3%, four deviations of its logarithm below half of what they are without
+/// weights, the twin that fails (10⁻⁵); but two below what counts less (1 in 50).
 #[test]
 fn classes_that_weigh_more_are_known_better() {
     let weighted = Params { weights: vec![1, 25, 100], ..one_class(2_400) };
@@ -237,7 +258,10 @@ fn classes_that_weigh_more_are_known_better() {
     };
     let [bronze, silver, gold] = [0, 1, 2].map(|class| error(&weighted, class));
     assert!(gold < silver && silver < bronze, "{gold} {silver} {bronze}");
-    assert!(gold < 0.5 * error(&plain, 2) && silver < error(&plain, 1));
+    println!("{gold} {silver} {bronze}, without weights {:?}", [2, 1, 0].map(|class| error(&plain, class)));
+    let is_less = |of_gold: f64, of_bronze: f64| of_gold < 0.5 * of_bronze;
+    assert!(is_less(gold, error(&plain, 2)) && silver < error(&plain, 1));
+    assert!(is_less(gold, bronze) && !is_less(error(&plain, 2), error(&plain, 0)));
 }
 
 /// A sketch whose cells hold anything at all still answers with numbers within their intervals, or not at all.

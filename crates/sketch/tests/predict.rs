@@ -87,19 +87,21 @@ fn trial(packets: u64, seed: u64) -> Trial {
     Trial::new(passages.map(|passage| passage.departure), culprit, longest)
 }
 
-/// Counters that nobody shares have no error beyond that of their windows; few of them add to it, and long windows err more.
+/// Counters that nobody shares have no error beyond that of their windows; few of them add to it, and long windows err more. Only the last could be
+/// otherwise by chance: the logarithm of 5, the usual ratio, is four of its standard deviations. Few counters are the twin of many.
 #[test]
 fn errors_of_a_queue_come_from_windows_and_counters() {
     let trial = trial(60_000, 1);
     let params = |snapshots: u32, columns| Snapshots::new(snapshots, Nanos::new(6_400_000), columns, 1);
     let expected = |params: &Snapshots| trial.expected(params).unwrap();
     let many = expected(&params(8, 1 << 12));
-    assert!(many.packets > 1_000 && (many.error / many.windows_error - 1.0).abs() < 0.01, "{many:?}");
+    let is_of_windows = |error: f64| (error / many.windows_error - 1.0).abs() < 0.01;
+    assert!(many.packets > 1_000 && is_of_windows(many.error), "{many:?}");
     let few = expected(&params(8, 4));
-    assert!(few.error > 2.0 * few.windows_error && few.windows_error == many.windows_error, "{few:?}");
+    assert!(!is_of_windows(few.error) && few.windows_error == many.windows_error, "{few:?}");
     assert!(few.precision < many.precision && few.recall == Some(1.0), "{few:?} {many:?}");
     let long = expected(&params(4, 1 << 12));
-    assert!(long.windows_error > 1.5 * many.windows_error, "{long:?} {many:?}");
+    assert!(long.windows_error > many.windows_error, "{long:?} {many:?}");
     let kept = expected(&Snapshots { counter: Counter::SpaceSaving { entries: 4 }, ..params(8, 1) });
     assert_eq!(kept.precision, Some(1.0), "never too high by counters");
 }

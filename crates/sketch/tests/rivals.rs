@@ -102,14 +102,15 @@ fn scores(bytes: usize, answered: f64) -> [Score; 7] {
 }
 
 /// In 16 KiB, with 87% of the requests never answered, a table of fingerprints has room for one exchange in ten (their
-/// delays are exact); the filters find all, and the ring's slots err less than what the others give. Neighbours in this order
-/// differ by a seventh or more; the errors are of 10,000 responses each and deviate by about as much as they are on average,
-/// which is 1%: another choice of hashes would fail with a probability of about 10⁻⁵.
+/// delays are exact); the filters find all, and the ring's slots err less than what the counting filters give. Neighbours in this order differ by a
+/// half or more, and errors deviate by 3 to 8% from seed to seed: six standard deviations (10⁻⁹). `ddbf` lies between
+/// bloomtime and `ale-e`, one and a half of its own deviations above the ring. Uniform and exponential widths exchanged must fail.
 #[test]
 fn with_many_unanswered_requests_the_ring_wins() {
     let [ring, bloomtime, ale_u, ale_e, ddbf, stages, table] = scores(1 << 14, 0.13);
-    let order = [bloomtime, ring, ddbf, ale_e, ale_u].map(|score| score.absolute);
-    assert!(order.windows(2).all(|pair| 1.08 * pair[0] < pair[1]), "{order:?}");
+    let is_order = |scores: &[Score]| scores.windows(2).all(|pair| 1.05 * pair[0].absolute < pair[1].absolute);
+    assert!(is_order(&[bloomtime, ring, ale_e, ale_u]) && is_order(&[bloomtime, ddbf, ale_e]));
+    assert!(!is_order(&[bloomtime, ring, ale_u, ale_e]));
     assert!([ring, bloomtime, ale_u, ale_e, ddbf].iter().all(|score| score.found > 0.99));
     assert!(stages.found < 0.12 && table.found < 0.12 && stages.absolute < 1e-3 && table.absolute < 1e-3);
     // What is known of the direction of their errors.
@@ -117,11 +118,13 @@ fn with_many_unanswered_requests_the_ring_wins() {
 }
 
 /// In 32 KiB, with all requests answered, the table holds the open ones and nothing else: it finds 99% of the delays and knows
-/// them exactly, where the filters err. Wrong deletions lose ALE-U some of its entries.
+/// them exactly, where the filters err. Wrong deletions lose ALE-U some of its entries. In none of 9 other choices of seeds it was otherwise;
+/// the shares are of 80,000 responses. The ring is the table's twin that fails, since it has no delay exactly.
 #[test]
 fn where_all_are_answered_the_table_wins() {
     let [ring, bloomtime, ale_u, ale_e, ddbf, stages, table] = scores(1 << 15, 1.0);
-    assert!(table.found > 0.99 && table.absolute < 1e-3 && stages.found > 0.99);
+    let is_exact = |score: &Score| score.found > 0.99 && score.absolute < 1e-3;
+    assert!(is_exact(&table) && is_exact(&stages) && !is_exact(&ring));
     assert!([ring, bloomtime, ale_u, ale_e, ddbf].iter().all(|score| score.absolute > 5.0));
     assert!(ale_u.found < 0.99 && ring.found > 0.999);
 }

@@ -2,6 +2,9 @@
 //! run of the suite never fails by chance; the tolerances would fail for another choice of seeds with the
 //! probabilities that stand beside them.
 
+mod common;
+
+use common::is_unbiased;
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{ExchangeWorkload, Settings};
 use dwell_sketch::exact::Exact;
@@ -76,14 +79,8 @@ fn ratios(runs: u64, estimate: impl Fn(u64, &[Event]) -> [f64; BINS]) -> [(f64, 
     sums.map(|(sum, squares)| (sum / n, ((squares / n - (sum / n) * (sum / n)) / n).sqrt()))
 }
 
-/// Every bin is within 4 standard errors of 1: six bins exceed that by chance once in 2,600 choices of seeds.
-fn is_unbiased(ratios: &[(f64, f64)]) -> bool {
-    assert!(ratios.iter().all(|(_, error)| *error < 0.04), "too few runs to tell: {ratios:.4?}");
-    ratios.iter().all(|(mean, error)| (mean - 1.0).abs() < 4.0 * error)
-}
-
 /// An array that knows nothing of survivors: the slower, the fewer. Where all is overwritten, a delay *d* keeps
-/// e^(−*λd*/*M*), here averaged over each bin; tolerance 4 standard errors, exceeded once in 2,600. Four stages keep more of
+/// e^(−*λd*/*M*), here averaged over each bin; tolerance a hundredth and 6 standard errors. Four stages keep more of
 /// the fast and fewer of the slow ones; keeping entries for 1 ms loses the slow ones, and most requests besides.
 #[test]
 fn simple_arrays_lose_the_slow() {
@@ -100,7 +97,7 @@ fn simple_arrays_lose_the_slow() {
         (0..100).map(|i| (-delay(i) / 1e3 / f64::from(SLOTS)).exp()).sum::<f64>() / 100.0
     };
     for (bin, (mean, error)) in always.iter().enumerate() {
-        assert!((mean - kept(bin)).abs() < 0.01 + 4.0 * error, "bin {bin}: {mean} instead of {}", kept(bin));
+        assert!((mean - kept(bin)).abs() < 0.01 + 6.0 * error, "bin {bin}: {mean} instead of {}", kept(bin));
     }
     let until_old = Overwrite::WhenOlder(Nanos::new(1_000_000));
     for ratios in [always, of(4, Overwrite::Always), of(1, until_old)] {
@@ -117,7 +114,8 @@ fn hash_sample(lifetime: Lifetime, seed: u64) -> HashSample {
     HashSample::new(BYTES, false, lifetime, exchanges(seed)).expect("parameters are in range")
 }
 
-/// While the gate closes, every bin of delays is met: with the longest delay as lifetime, and with none.
+/// While the gate closes, every bin of delays is met: with the longest delay as lifetime, and with none. The twins of `is_unbiased` are the arrays
+/// above and the fridges below.
 #[test]
 fn hash_samples_are_unbiased() {
     for lifetime in [Lifetime::Given(LONGEST), Lifetime::Given(Nanos::from_secs(10))] {
@@ -191,7 +189,7 @@ fn weights_of_each_fridge_alone_count_twice() {
 }
 
 /// Inverse-variance weighting, from the same samples, is biased: in narrow bins, whose counts are summed over each wide one,
-/// it is 1.6 to 1.9 times too high where samples are few.
+/// it is 1.6 to 1.9 times too high where samples are few. It is the twin that fails.
 #[test]
 fn inverse_variance_weights_are_biased() {
     let ladder = ladder(&[(1 << 5, 0.0625), (1 << 6, 0.0125)]);
@@ -204,15 +202,16 @@ fn inverse_variance_weights_are_biased() {
         stream.iter().filter_map(|event| fridges.draw(event)).for_each(|drawn| combined.update(&ladder, &drawn));
         binned(combined.counts().map(|(low, count)| (Nanos::new(low.get().max(SHORTEST)), count)))
     });
-    let is_off = |(mean, error): (f64, f64)| (mean - 1.0).abs() > 4.0 * error;
+    let is_off = |(mean, error): (f64, f64)| (mean - 1.0).abs() > 6.0 * error;
     assert!(!balanced.into_iter().any(is_off), "{balanced:.4?}");
     // In the last bin too few are sampled to tell.
     let of_few = &literal[..5];
-    assert!(of_few.iter().all(|&(mean, error)| is_off((mean, error)) && (1.5..2.2).contains(&mean)), "{literal:.4?}");
+    assert!(of_few.iter().all(|&(mean, error)| is_off((mean, error)) && (1.4..2.3).contains(&mean)), "{literal:.4?}");
 }
 
 /// The lifetimes that are chosen from the delays are good by what was predicted: the error of the distribution function at
-/// its true p50, p95 and p99, relative to *F*(1 − *F*), is at most 1.2 times that of the best of five single lifetimes.
+/// its true p50, p95 and p99, relative to *F*(1 − *F*), is at most 1.3 times that of the best of five single lifetimes. The ratio is 1.03 ± .05 over
+/// seeds: five standard deviations, 3·10⁻⁷. The worst of the five is the twin that fails.
 #[test]
 fn chosen_lifetimes_are_good() {
     const RUNS: u64 = 60;
@@ -242,7 +241,9 @@ fn chosen_lifetimes_are_good() {
     let delays: Vec<(f64, f64)> = truth(0, &stream(0)).iter().map(|&delay| (delay as f64 / 1e3, 1.0)).collect();
     let chosen = Ladder::least_variance(SLOTS, &delays).expect("there are slots and delays");
     let single = |log: i32| error(&ladder(&[(SLOTS, f64::from(SLOTS) / 2f64.powi(log))]));
-    let best = (10..15).map(single).fold(f64::INFINITY, f64::min);
+    let errors = [10, 11, 12, 13, 14].map(single);
+    let (best, worst) = (errors.into_iter().fold(f64::INFINITY, f64::min), errors.into_iter().fold(0.0, f64::max));
     let found = error(&chosen);
-    assert!(found < 1.2 * best, "{found} with {chosen:?}, {best} with one lifetime");
+    let is_good = |error: f64| error < 1.3 * best;
+    assert!(is_good(found) && !is_good(worst), "{found} with {chosen:?}, {best} to {worst} with one lifetime");
 }

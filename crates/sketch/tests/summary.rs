@@ -122,23 +122,28 @@ fn intervals_hold_the_same_packets_at_both_points() {
 }
 
 /// Packets that overtake others across a cut are in the wrong interval at one point. The digests keep them out of the delays: without, 200 packets
-/// in the wrong interval of a second would shift its mean by 2%.
+/// in the wrong interval of a second would shift its mean by 2%. Means deviate by .3% and 2.5% are allowed; of 18 intervals of 98% eight or more miss
+/// the truth with a chance of 10⁻⁹. Intervals a tenth as wide must fail.
 #[test]
 fn reordering_across_a_cut_spoils_cells_and_no_means() {
     let packets = stream(4, 0.001, 30e6);
     let (joined, _) = join(sent(&packets), received(&packets, 30 * MILLI));
     let usable: Vec<&Joined> = joined.iter().filter(|j| j.answer.is_ok()).collect();
     assert!(usable.len() >= 5, "{}", usable.len());
-    let mut held = 0;
+    let mut held = [0; 2];
     for interval in &usable {
         let (sent, _, mean) = truth(&packets, interval);
         let answer = interval.answer.unwrap();
         assert!(answer.sent.abs_diff(sent) < 5 && answer.delays.is_some());
         let estimate = answer.delays.unwrap().mean(dwell_sketch::moments::Level::P98);
-        assert!((estimate.value / mean - 1.0).abs() < 0.02, "{} {mean}", estimate.value);
-        held += u64::from((estimate.low..=estimate.high).contains(&mean));
+        assert!((estimate.value / mean - 1.0).abs() < 0.025, "{} {mean}", estimate.value);
+        for (held, width) in held.iter_mut().zip([1.0, 0.1]) {
+            let (below, above) = (estimate.value - estimate.low, estimate.high - estimate.value);
+            *held += usize::from((-width * below..=width * above).contains(&(mean - estimate.value)));
+        }
     }
-    assert!(held + 2 >= usable.len() as u64);
+    let are_enough = |held: usize| held + 7 >= usable.len();
+    assert!(are_enough(held[0]) && !are_enough(held[1]), "{held:?} of {}", usable.len());
 }
 
 #[test]
@@ -257,7 +262,8 @@ fn messages_that_claim_each_other_are_read_in_linear_time() {
     }
 }
 
-/// Flows over all usable intervals, each with a delay of its own; also where packets overtake others at the cuts.
+/// Flows over all usable intervals, each with a delay of its own; also where packets overtake others at the cuts. In six
+/// choices of seeds all means were exact. The mean of all flows is the twin that fails.
 #[test]
 fn flows_of_all_intervals() {
     let mut packets = stream(9, 0.0, 0.0);
@@ -277,10 +283,12 @@ fn flows_of_all_intervals() {
     let (joined, _) = join(sent(&packets), received(&packets, 25 * MILLI));
     let mut means = FlowMeans::default();
     joined.iter().filter_map(|j| j.flows.as_ref()).for_each(|flows| means.add(flows, &list));
+    let of_all = packets.iter().filter_map(|packet| packet.delay).sum::<i64>() as f64 / packets.len() as f64;
     for (number, record) in list.records().iter().enumerate() {
         let truth = (20 * MILLI + MILLI / 20 * record.flow.0 as i64) as f64;
         let mean = means.mean(number).unwrap();
-        assert!((mean.value - truth).abs() < 5e3, "{}: {mean:?} {truth}", record.name);
+        let is_near = |mean: f64| (mean - truth).abs() < 5e3;
+        assert!(is_near(mean.value) && !is_near(of_all), "{}: {mean:?} {truth} {of_all}", record.name);
         assert!(means.lost(number).unwrap().value < 100.0 && means.packets(number) > 0.0);
     }
     assert_eq!((means.mean(8), means.lost(8)), (None, None));

@@ -140,30 +140,38 @@ fn errors(params: &Params, streams: &[Stream]) -> Errors {
     errors_of(params, streams, |_| true)
 }
 
-fn assert_near(found: f64, expected: f64, tolerance: f64, what: &str) {
-    println!("{what}: {found:.1} ms, expected {expected:.1}");
-    assert!((found / expected - 1.0).abs() < tolerance, "{what}: {found} ms, expected {expected} ± {tolerance}");
+fn width_ms(filters: u32) -> f64 {
+    1e4 / f64::from(filters - 1)
 }
 
-/// 270,000 responses whose errors are near uniform in `0..Δ/2`, so deviate by .6 of their mean: .11% standard error. ±.5% is
-/// 4.5 of them, exceeded in one of the four by chance once in 40,000 choices of seeds.
+/// What is expected is met, and what a wrong twin expects is not.
+#[track_caller]
+fn assert_near(found: f64, expected: f64, wrong: f64, tolerance: f64, what: &str) {
+    println!("{what}: {found:.1} ms, expected {expected:.1}");
+    let is_near = |expected: f64| (found / expected - 1.0).abs() < tolerance;
+    assert!(is_near(expected), "{what}: {found} ms, expected {expected} ± {tolerance}");
+    assert!(!is_near(wrong), "{what}: {found} ms, and not {wrong} ± {tolerance}");
+}
+
+/// 270,000 responses whose errors are near uniform in `0..Δ/2`, so deviate by .6 of their mean: .11% standard error. ±.7% is
+/// 6 of them, exceeded in one of the four by chance once in 10⁸ choices of seeds. A filter too many is the mistake that must show.
 #[test]
 fn systematic_error_of_uniform_delays() {
     let streams = streams(&uniform(), 3);
-    let width_ms = |filters: u32| 1e4 / f64::from(filters - 1);
     for filters in [4, 32] {
         let middle = params(PLENTY, filters, Policy::Closest, &Prior::Uniform);
-        let expected = slot_middle_error(filters) * width_ms(filters);
-        assert_near(errors(&middle, &streams).absolute, expected, 0.005, "middle of the slot");
+        let [expected, wrong] = [filters, filters + 1].map(|filters| slot_middle_error(filters) * width_ms(filters));
+        assert_near(errors(&middle, &streams).absolute, expected, wrong, 0.007, "middle of the slot");
         let mean = Params { reference: Reference::ConditionalMean, ..middle };
-        let expected = conditional_mean_error(filters) * width_ms(filters);
-        assert_near(errors(&mean, &streams).absolute, expected, 0.005, "conditional mean");
+        let [expected, wrong] =
+            [filters, filters + 1].map(|filters| conditional_mean_error(filters) * width_ms(filters));
+        assert_near(errors(&mean, &streams).absolute, expected, wrong, 0.007, "conditional mean");
     }
 }
 
 /// Delays within one slot width of *t*_max: half of them lie in the last bin. The thesis takes the middle of its slot,
 /// which half of the time is beyond *t*_max: Δ/4 over all of them. A bin that ends at *t*_max takes a third off the last
-/// bin's part: (1/8 + 1/12)Δ. 8,700 responses, .8% standard error: ±3% is exceeded by chance once in 3,000 choices of seeds.
+/// bin's part: (1/8 + 1/12)Δ. 8,700 responses, .8% standard error: ±5% is six of them, 2·10⁻⁹. Neither has the error of the other.
 #[test]
 fn delays_near_the_longest_one() {
     let streams = streams(&uniform(), 3);
@@ -171,17 +179,19 @@ fn delays_near_the_longest_one() {
     let mean = Params { reference: Reference::ConditionalMean, ..middle.clone() };
     let width_ns = LONGEST.get() / 31;
     let width_ms = width_ns as f64 / 1e6;
-    for (params, expected) in [(middle, width_ms / 4.0), (mean, width_ms * (1.0 / 8.0 + 1.0 / 12.0))] {
+    let expected = [width_ms / 4.0, width_ms * (1.0 / 8.0 + 1.0 / 12.0)];
+    for (params, expected, wrong) in [(middle, expected[0], expected[1]), (mean, expected[1], expected[0])] {
         let found = errors_of(&params, &streams, |delay| delay > LONGEST.get() - width_ns).absolute;
-        assert_near(found, expected, 0.03, "last slot");
+        assert_near(found, expected, wrong, 0.05, "last slot");
     }
 }
 
 /// The thesis's setting; its text says "almost 35" and "roughly 190 ms", the digits are from another reconstruction of it.
 /// Wrong choices are few and cost up to seconds, so they make the chance: 1% of 270,000 responses
 /// at *b* = 128 gives 2% standard error of the part that they add, 3.4% at *b* = 32 gives 1.3%; loads that differ from run
-/// to run add 1% of it. Of the whole that is 1 to 1.5%, and about as much again in the other reconstruction: ±5% is
-/// exceeded by chance about once in 100 choices of seeds.
+/// to run add 1% of it. Of the whole that is 1 to 1.9%, and about as much again in the other reconstruction: ±5%, less than what is
+/// between the best and the worst of these policies, is exceeded by chance once in 10 choices of seeds; ±11% would be once in 10⁸. Seeds are
+/// fixed. Who forgets wrong choices, or for 4 filters the middle, expects too little.
 ///
 /// The thesis looks around .427 s, the mean of the delays that it draws; the function through the points of its table has
 /// a mean of .3286 s, which is the better center.
@@ -196,7 +206,8 @@ fn mean_errors_of_the_thesis() {
         (1 << 17, 128, Policy::Around(DRAWN_MEAN), 37.3),
     ] {
         let found = errors(&params(bits, filters, policy, &prior), &drawn).absolute;
-        assert_near(found, expected, 0.05, &format!("empirical, {filters} filters, {policy:?}"));
+        let wrong = width_ms(filters) * if filters == 4 { 1.0 / 8.0 } else { 1.0 / 4.0 };
+        assert_near(found, expected, wrong, 0.05, &format!("empirical, {filters} filters, {policy:?}"));
     }
     let around = |policy| errors(&params(1 << 17, 128, policy, &prior), &drawn).absolute;
     let (mean, drawn_mean) = (around(Policy::AroundMean), around(Policy::Around(DRAWN_MEAN)));
@@ -205,13 +216,14 @@ fn mean_errors_of_the_thesis() {
     let drawn = streams(&uniform(), 3);
     for (policy, expected) in [(Policy::MostLikely, 197.9), (Policy::AroundMedian, 196.6), (Policy::Closest, 193.9)] {
         let found = errors(&params(1 << 17, 32, policy, &Prior::Uniform), &drawn).absolute;
-        assert_near(found, expected, 0.05, &format!("uniform, 32 filters, {policy:?}"));
+        assert_near(found, expected, width_ms(32) / 4.0, 0.05, &format!("uniform, 32 filters, {policy:?}"));
     }
 }
 
 /// Most likely ≈ closest < median < mean ≪ random < farthest [porcino23 fig. 4.8]. The nearest pair, closest and median,
-/// differ by 126 of 180,000 responses; even if both chose independently, that were 2 standard errors, and they choose from
-/// the same candidates.
+/// differ by 126 of 180,000 responses. They choose from the same candidates, so that the median's share is 7.3 ± .8% larger over seeds: nine
+/// standard deviations; most likely and closest differ by 0 ± .7%, and the others by far more. A false alarm: below 10⁻¹⁰. The farthest is the
+/// twin of the random one, and that of the mean, which fail to be better.
 #[test]
 fn shares_of_wrong_choices_are_ordered() {
     let (streams, prior) = (streams(&empirical(), 2), table());
@@ -224,12 +236,14 @@ fn shares_of_wrong_choices_are_ordered() {
     println!("{most_likely:.4} {closest:.4} {median:.4} {mean:.4} {random:.4} {farthest:.4}");
     assert!((most_likely / closest - 1.0).abs() < 0.1, "{most_likely} {closest}");
     assert!(most_likely < median && closest < median && median < 0.8 * mean, "{most_likely} {closest} {median} {mean}");
-    assert!(mean < random / 5.0 && random < 0.7 * farthest, "{mean} {random} {farthest}");
+    let is_better = |wrong: f64| wrong < random / 5.0;
+    assert!(is_better(mean) && !is_better(farthest) && random < 0.7 * farthest, "{mean} {random} {farthest}");
 }
 
 /// On the same streams, the posterior median errs less than the best of the thesis's policies: by 12% and 30% where delays
 /// are uniform, by 1.5% where they are short and known, by 4% where they are learnt. What differs between policies on one
-/// stream has a standard error of at most 1.5% of the error where wrong choices make it, and of .2% where slots do.
+/// stream has a standard error of at most 1% of the error: over 9 choices of seeds .897 ± .009, .698 ± .009, .983 ± .005 and .959 ± .005. So the
+/// limits, .92, .75, 1 and .98, are exceeded by chance once in 1,000; seeds are fixed. The worst of the policies is the twin that fails.
 #[test]
 fn bayes_beats_every_policy_of_the_thesis() {
     const THESIS: [Policy; 6] = [
@@ -249,22 +263,26 @@ fn bayes_beats_every_policy_of_the_thesis() {
     for (name, delays, prior, filters, share) in cases {
         let streams = streams(&delays, 2);
         let error = |policy| errors(&params(1 << 17, filters, policy, &prior), &streams).absolute;
-        let best = THESIS.iter().map(|&policy| error(policy)).fold(f64::INFINITY, f64::min);
+        let thesis = THESIS.map(error);
+        let best = thesis.iter().copied().fold(f64::INFINITY, f64::min);
         let bayes = error(Policy::Bayes);
         println!("{name}, {filters} filters: best {best:.1} ms, Bayes {bayes:.1} ms");
-        assert!(bayes < share * best, "{name}: best {best}, Bayes {bayes}");
+        let beats = |error: f64| error < share * best;
+        assert!(beats(bayes) && !thesis.into_iter().all(beats), "{name}: best {best}, Bayes {bayes}");
     }
 }
 
 /// What is learnt from the matches serves better than the table with lines in between, since the drawn delays have steps:
-/// 18 ms instead of 32, by chance ±2%.
+/// 18 ms instead of 33, each ± 2%: the limit of .7 is eight standard deviations off. The thesis's choice with the same table is the twin that fails.
 #[test]
 fn a_learnt_prior_finds_what_the_table_does_not_say() {
     let streams = streams(&empirical(), 2);
     let error = |prior: &Prior| errors(&params(1 << 17, 128, Policy::Bayes, prior), &streams).absolute;
     let (learnt, known) = (error(&Prior::Learnt), error(&table()));
+    let thesis = errors(&params(1 << 17, 128, Policy::MostLikely, &table()), &streams).absolute;
     println!("learnt {learnt:.1} ms, known {known:.1} ms");
-    assert!(learnt < 0.7 * known);
+    let is_better = |error: f64| error < 0.7 * known;
+    assert!(is_better(learnt) && !is_better(thesis));
 }
 
 /// Root mean square, over streams, of ln(estimated/true) for p50, p90 and p99.
@@ -288,8 +306,9 @@ fn quantile_errors<M: Meter>(streams: &[Stream], make: impl Fn(u64) -> M) -> [f6
 }
 
 /// At equal bytes (16 KiB), with 87% of the requests never answered, the ring's quantiles are better than those of a fridge,
-/// which has 2,400 samples instead of 12,900. Where all are answered, neither is much better. Errors are of six runs each:
-/// their ratio (8 at p90, 4 at p99) is a quarter of that in one of 500 choices of seeds.
+/// which has 2,400 samples instead of 12,900. Where all are answered, neither is much better, which is the twin that fails. Errors are of six runs
+/// each: the logarithm of their ratio (7 at p90 and at p99) deviates by .35, so that it is below 1.1 by chance in one of 10⁷ choices of seeds. Of those
+/// below .4 the largest is .06, and deviates by a third.
 #[test]
 fn a_fridge_of_the_same_size() {
     let delays = Distribution::LogNormal { mean: DRAWN_MEAN, p99: Nanos::from_secs(3) };
@@ -307,9 +326,11 @@ fn a_fridge_of_the_same_size() {
         (ring, fridge)
     };
     let (ring, fridge) = both(0.13);
-    assert!(2.0 * ring[1] < fridge[1] && ring[2] < fridge[2], "{ring:?} {fridge:?}");
+    let wins = |ring: [f64; 3], fridge: [f64; 3]| (1..3).all(|of| 1.1 * ring[of] < fridge[of]);
+    assert!(wins(ring, fridge), "{ring:?} {fridge:?}");
     let (ring, fridge) = both(1.0);
-    assert!(ring.iter().chain(&fridge).all(|&error| error < 0.15), "{ring:?} {fridge:?}");
+    assert!(!wins(ring, fridge), "{ring:?} {fridge:?}");
+    assert!(ring.iter().chain(&fridge).all(|&error| error < 0.4), "{ring:?} {fridge:?}");
 }
 
 fn small(policy: Policy, prior: &Prior) -> TimeBloom {

@@ -117,12 +117,14 @@ fn logs_give_the_truth() {
     }
 }
 
+/// Of 40 intervals of 95%, fewer than 27 hold the truth with a chance of 4·10⁻⁹; those a quarter as wide must fail. A mean has
+/// a standard error of .55%, seven of which are allowed.
 #[test]
 fn small_memory_gives_estimates_with_intervals_that_hold() {
     let packets = packets();
     let folder = logs(&packets);
     let (truth, received) = mean(packets.iter());
-    let mut held = 0;
+    let mut held = [0; 2];
     for seed in 0..40 {
         let report = json(folder.path(), &["--memory", "24KiB", "--longest", "200ms", "--seed", &seed.to_string()]);
         assert_eq!(report["method"]["exact"], false);
@@ -130,16 +132,20 @@ fn small_memory_gives_estimates_with_intervals_that_hold() {
         let total = &report["total"];
         assert_conserved(total);
         let (low, value, high) = ends(&total["delay_ns"]["mean"]);
-        assert!((value / truth - 1.0).abs() < 0.2 && low < high);
-        held += u64::from((low..=high).contains(&truth));
+        assert!((value / truth - 1.0).abs() < 0.04 && low < high, "{value} {truth}");
+        for (held, width) in held.iter_mut().zip([1.0, 0.25]) {
+            *held += u64::from((-width * (value - low)..=width * (high - value)).contains(&(truth - value)));
+        }
         let rate = ends(&total["loss_rate"]);
         assert!(rate.0 <= 1.0 - received / 1e4 + 0.02 && rate.2 >= 1.0 - received / 1e4 - 0.02, "{rate:?}");
     }
-    // Of 40 intervals of 95%, fewer than 30 hold the truth with a chance of 3·10⁻⁶; not all have the same seed of the test.
-    assert!(held >= 30, "{held} of 40 intervals hold the truth");
+    let are_enough = |held: u64| held >= 27;
+    assert!(are_enough(held[0]) && !are_enough(held[1]), "{held:?} of 40 intervals hold the truth");
 }
 
-/// Sketches, together and apart, say what all packets say.
+/// Sketches, together and apart, say what all packets say: delays that deviate by .56 of their mean, of 4,000 packets and more, within 5% (five standard
+/// errors and more, 6·10⁻⁷), and losses within .4 points, since all but those at the borders are counted. A shift of the cuts that counts as delay
+/// must fail.
 #[test]
 fn sketches_join() {
     let packets = packets();
@@ -160,7 +166,9 @@ fn sketches_join() {
         assert!((lost - (1.0 - received / 1e4)).abs() < 0.004, "{lost}");
         let (low, value, high) = ends(&total["delay_ns"]["mean"]);
         // Half of the cells are spoilt by loss and by packets that overtake others at the borders.
-        assert!((value / truth - 1.0).abs() < 0.05 && low < value && value < high, "{value} {truth}");
+        let is_near = |mean: f64| (mean / truth - 1.0).abs() < 0.05;
+        assert!(is_near(value) && low < value && value < high, "{value} {truth}");
+        assert!(!is_near(value + 25e6) && !is_near(value - 25e6), "{value} {truth}");
         assert!(total["delay_ns"]["p50"].is_null() && total["jitter_ns"].is_null());
         let intervals = report["intervals"].as_array().unwrap();
         assert_eq!(intervals.iter().map(|i| i["sent"].as_u64().unwrap()).sum::<u64>(), 10_000);
@@ -175,7 +183,8 @@ fn sketches_join() {
     }
 }
 
-/// Without losses the sketch of flows tells every flow's mean delay.
+/// Without losses the sketch of flows tells every flow's mean delay: eight flows in many cells, within what packets at the borders of an interval make. The
+/// mean of all is the twin that fails.
 #[test]
 fn sketches_tell_flows() {
     let packets: Vec<Packet> = packets()
@@ -186,12 +195,17 @@ fn sketches_tell_flows() {
     let report = json(folder.path(), &["--method", "lda", "--flows", "--longest", "500ms"]);
     let flows = report["flows"].as_array().unwrap();
     assert_eq!(flows.len(), 8);
+    let (of_all, _) = mean(packets.iter());
+    let mut others = 0;
     for flow in flows {
         let number: u64 = flow["flow"].as_str().unwrap().strip_prefix('f').unwrap().parse().unwrap();
         let (truth, _) = mean(packets.iter().filter(|p| p.flow == number));
         let value = ends(&flow["delay_ns"]["mean"]).1;
-        assert!((value / truth - 1.0).abs() < 0.03, "{number}: {value} {truth}");
+        let is_near = |mean: f64| (mean / truth - 1.0).abs() < 0.03;
+        assert!(is_near(value), "{number}: {value} {truth}");
+        others += u32::from(!is_near(of_all));
     }
+    assert!(others >= 6, "{others}");
 }
 
 /// 200 flows of 50 packets each in sketches of 30 columns: where packets of `f7` count 1,000 times, the error of its mean is about half.

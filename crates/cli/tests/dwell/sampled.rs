@@ -58,11 +58,12 @@ const SMALL: [&[&str]; 6] = [
 ];
 
 /// The promise of memory, the balance of every count, and estimates that are near the truth. The seeds are fixed: this
-/// cannot fail by chance, only a change of hashes or estimates can make it fail. Of 95% intervals some miss.
+/// cannot fail by chance, only a change of hashes or estimates can make it fail. Of 95% intervals some miss: of 56 fewer than four in five hold
+/// by chance in 2·10⁻⁵ of the choices of seeds, if all are independent. Those a quarter as wide must fail.
 #[test]
 fn estimates_in_small_memory_are_near_the_truth() {
     let capture = Simulated::new("3000");
-    let (mut hits, mut all) = (0, 0);
+    let (mut hits, mut quarter_hits, mut all) = (0, 0, 0);
     for small in SMALL {
         for seed in ["0", "1", "2", "3"] {
             let report = capture.report(&[small, &["--seed", seed]].concat());
@@ -77,6 +78,8 @@ fn estimates_in_small_memory_are_near_the_truth() {
                 all += 1;
                 let is_held = low <= answered && answered <= high;
                 hits += usize::from(is_held);
+                let quarter = -(value - low) / 4.0..=(high - value) / 4.0;
+                quarter_hits += usize::from(quarter.contains(&(answered - value)));
                 let is_near = (value / answered - 1.0).abs() < 0.15;
                 assert!(is_near || is_held, "{small:?} {seed}: {value} [{low}, {high}] exchanges, not {answered}");
                 let (low, value, high) = ends(&line["delay_ns"]["p50"]);
@@ -87,10 +90,13 @@ fn estimates_in_small_memory_are_near_the_truth() {
         }
     }
     println!("{hits} of {all} intervals hold the number of exchanges");
-    assert!(hits * 10 >= all * 8, "{hits} of {all} intervals hold the number of exchanges");
+    let are_enough = |hits: usize| hits * 10 >= all * 8;
+    assert!(are_enough(hits) && !are_enough(quarter_hits), "{hits} of {all}, a quarter as wide {quarter_hits}");
 }
 
-/// All rules of the default in as little as 16 KiB: quantiles order, and intervals hold what the exact method knows. The seeds are fixed.
+/// All rules of the default in as little as 16 KiB: quantiles order, and intervals hold what the exact method knows. All of 400
+/// intervals of 95% do, and nine in ten must: of as few samples they are wide, and a chance of less is not known. Seeds are fixed. The twin that fails:
+/// intervals a quarter as wide.
 #[test]
 fn sixteen_kib_are_enough_for_an_answer() {
     let report = |how: &[&str]| {
@@ -99,7 +105,7 @@ fn sixteen_kib_are_enough_for_an_answer() {
         serde_json::from_slice::<Value>(&run.out).unwrap()
     };
     let exact = report(&["--method", "exact"]);
-    let (mut held, mut all) = (0, 0);
+    let (mut held, mut quarter_held, mut all) = (0, 0, 0);
     for seed in 0..20 {
         let sampled = report(&["--memory", "16KiB", "--seed", &seed.to_string()]);
         assert!(sampled["memory"]["state_bytes"].as_u64().unwrap() <= 16 << 10);
@@ -108,12 +114,16 @@ fn sixteen_kib_are_enough_for_an_answer() {
             let truths = ["p50", "p90", "p95", "p99"].map(|name| ends(&exact["delay_ns"][name]).1);
             assert!(quantiles.is_sorted_by(|a, b| a.1 <= b.1), "{line}");
             all += truths.len();
-            held +=
-                quantiles.iter().zip(truths).filter(|&(&(low, _, high), truth)| low <= truth && truth <= high).count();
+            for (&(low, value, high), truth) in quantiles.iter().zip(truths) {
+                held += usize::from(low <= truth && truth <= high);
+                let quarter = -(value - low) / 4.0..=(high - value) / 4.0;
+                quarter_held += usize::from(quarter.contains(&(truth - value)));
+            }
         }
     }
     println!("{held} of {all} intervals hold the exact quantile");
-    assert!(all == 400 && held * 10 >= all * 9, "{held} of {all}");
+    let are_enough = |held: usize| held * 10 >= all * 9;
+    assert!(all == 400 && are_enough(held) && !are_enough(quarter_held), "{held} of {all}, {quarter_held}");
 }
 
 /// The same command gives the same bytes, in every form; another seed draws other exchanges.

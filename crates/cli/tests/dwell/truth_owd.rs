@@ -205,8 +205,6 @@ fn every_interval_is_true() {
     assert!(calm < 40e6 && full > 90e6, "{calm} ns, {full} ns");
 }
 
-/// Intervals of 95% hold the truth for fewer than 12 of 20 seeds with a chance of 2·10⁻⁷. Losses are exact, but for what passed in
-/// an interval that is unusable.
 /// Both directions share what one may hold.
 #[test]
 fn both_directions_fit_the_memory() {
@@ -219,11 +217,13 @@ fn both_directions_fit_the_memory() {
     }
 }
 
+/// Intervals of 95% hold the truth for fewer than 11 of 20 seeds with a chance of 10⁻⁸; a quarter as wide, they must fail. Losses are exact, but for
+/// what passed in an interval that is unusable.
 #[test]
 fn sketches_hold_the_truth() {
     let packets = packets();
     let [out, _] = ways(&packets);
-    let mut held = 0;
+    let mut held = [0; 2];
     for seed in 0..20 {
         let how = ["--method", "lda", "--from", "10.10.0.0/16,fd00:10::/32", "--seed", &seed.to_string()];
         let report = run(&how);
@@ -245,8 +245,11 @@ fn sketches_hold_the_truth() {
         assert!(covered.len() * 10 >= out.len() * 9, "seed {seed}");
         let (low, value, high) = ends(&total["delay_ns"]["mean"]);
         assert!((value / truth - 1.0).abs() < 0.03 && low < high, "seed {seed}: {value} ns, {truth} ns");
-        held += u32::from((low..=high).contains(&truth));
+        for (held, width) in held.iter_mut().zip([1.0, 0.25]) {
+            *held += u32::from((-width * (value - low)..=width * (high - value)).contains(&(truth - value)));
+        }
     }
-    println!("{held} of 20 intervals hold the truth");
-    assert!(held >= 12, "{held} of 20 intervals hold the truth");
+    println!("{held:?} of 20 intervals hold the truth");
+    let are_enough = |held: u32| held >= 11;
+    assert!(are_enough(held[0]) && !are_enough(held[1]), "{held:?} of 20 intervals hold the truth");
 }

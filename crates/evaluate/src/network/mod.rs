@@ -76,6 +76,7 @@ intervals = [8]
 "#;
 
     /// In 400 other seeds of each workload, segments named every fault after eight intervals and raised a false alarm in at most 6; corners named at most a third.
+    /// So 16 seeds leave a fifth unnamed with a chance below 6·10⁻⁶, and see 7 false alarms with 2·10⁻⁹. Corners are the twin that fails.
     #[test]
     fn what_is_at_fault_is_named() {
         let definition = accepted(SMALL);
@@ -88,11 +89,12 @@ intervals = [8]
             };
             summaries.iter().find(is_it).and_then(|s| s.mean)
         };
+        let is_named = |share: f64| share > 0.8;
         for workload in ["slow", "two slow", "lossy"] {
             let [first, alarm] = ["first", "alarm"].map(|quantity| mean(workload, "segments", 8.0, quantity).unwrap());
-            assert!(first > 0.8 && alarm > 0.8, "{workload}: {first} {alarm}");
+            assert!(is_named(first) && is_named(alarm), "{workload}: {first} {alarm}");
             let corners = mean(workload, "tomography-corners", 8.0, "first").unwrap();
-            assert!(corners < first, "{workload}: {corners} {first}");
+            assert!(!is_named(corners) && corners < first, "{workload}: {corners} {first}");
         }
         assert!(mean("slow", "segments", 1.0, "first") < mean("slow", "segments", 8.0, "first"));
         assert!(mean("sound", "segments", 8.0, "false_alarm").unwrap() < 0.4);

@@ -79,7 +79,8 @@ memory_bytes = [2000]
 method = "exact"
 "#;
 
-    /// Two bursts of a line each over a background of many small flows: two culprits, which 24 entries find, and of which four counters cannot tell the rest.
+    /// Two bursts of a line each over a background of many small flows: two culprits, which 24 entries find, and of which four counters cannot tell the rest,
+    /// the twin that fails. Two runs of some bursts: with what chance others would fail is not known; seeds are fixed.
     #[test]
     fn culprits_are_found_by_those_who_can() {
         let definition = accepted(SMALL);
@@ -93,8 +94,9 @@ method = "exact"
         };
         let [kept, few, budget] = ["counters=24 snapshots=8", "counters=4 snapshots=8", "memory_bytes=2000"]
             .map(|label| [mean(label, "precision"), mean(label, "recall")]);
-        assert!(kept[0] > 0.99 && kept[1] > 0.99, "{kept:?}");
-        assert!(few[0] < 0.95 && few[1] > 0.99, "{few:?}");
+        let is_right = |scores: [f64; 2]| scores.iter().all(|&score| score > 0.99);
+        assert!(is_right(kept), "{kept:?}");
+        assert!(!is_right(few) && few[0] < 0.95 && few[1] > 0.99, "{few:?}");
         assert!(budget[0] > 0.99 && budget[1] > 0.95, "{budget:?}");
         assert!(mean("memory_bytes=2000", "state_bytes") <= 2000.0);
         // Entries that fill the bytes, to less than one in each of 8 snapshots.

@@ -196,7 +196,7 @@ mod tests {
     }
 
     /// The chance that is stated holds with baselines as short as they may be: of 40,000 unchanged series, a share within six standard errors of
-    /// it or below is called changed. One that takes the estimated spread for the true one calls twice as many.
+    /// it (2·10⁻⁹) or below is called changed. One that takes the estimated spread for the true one calls twice as many.
     #[test]
     fn chances_hold_for_short_baselines() {
         let mut random = Pcg64Mcg::seed_from_u64(7);

@@ -377,7 +377,8 @@ mod tests {
         FlowWorkload::new(settings, 7).unwrap().collect()
     }
 
-    /// 10⁵ flows: a share near .04 has a standard error of .0006, a share near .44 one of .0016; six of them.
+    /// 10⁵ flows: a share near .04 has a standard error of .0006, a share near .44 one of .0016; six of them, 2·10⁻⁹ each. One index for all
+    /// sizes must fail.
     #[test]
     fn sizes_have_two_indices() {
         let workload = FlowWorkload::new(&FlowSettings::two_modes(100_000), 3).unwrap();
@@ -391,7 +392,9 @@ mod tests {
             (3, at_knee, 0.0084),
             (50, at_knee * (50f64 / 3.0).powf(-0.7), 0.0037),
         ] {
-            assert!((share(least) - expected).abs() <= tolerance, "{least}: {} not {expected}", share(least));
+            let is_near = |expected: f64| (share(least) - expected).abs() <= tolerance;
+            assert!(is_near(expected), "{least}: {} not {expected}", share(least));
+            assert!(least <= 3 || !is_near(f64::from(least).powf(-1.2)), "{least}: {}", share(least));
         }
     }
 
@@ -408,9 +411,10 @@ mod tests {
             let packets = passages.iter().filter(|passage| passage.sent.flow == id).count();
             assert_eq!(packets as u32, flow.left, "{number}");
         }
-        // 10⁵ packets: ± 6 standard errors of .001.
-        let lost = passages.iter().filter(|passage| passage.delay.is_none()).count() as f64 / passages.len() as f64;
-        assert!((lost - 0.1).abs() < 0.006, "{lost} of {}", passages.len());
+        // 10⁵ packets: ± 6 standard errors of .001, 2·10⁻⁹. Of those that arrive it is a ninth.
+        let lost = passages.iter().filter(|passage| passage.delay.is_none()).count() as f64;
+        let is_tenth = |of: usize| (lost / of as f64 - 0.1).abs() < 0.006;
+        assert!(is_tenth(passages.len()) && !is_tenth(passages.len() - lost as usize), "{lost} of {}", passages.len());
     }
 
     /// Of two packets that follow each other, one of another flow: their delays differ as much as any two where levels

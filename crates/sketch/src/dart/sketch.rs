@@ -311,7 +311,8 @@ mod tests {
     }
 
     /// Rounds let segments in flows of equal rates live longer: at ¾ of the slots in use nearly all are kept, and without
-    /// rounds many are not. Every segment is acknowledged after 700 others; 1,024 slots in 4 stages.
+    /// rounds many are not. Every segment is acknowledged after 700 others; 1,024 slots in 4 stages. Without rounds, the
+    /// twin that fails, .85 are kept, with them .999; shares of 1,000 flows have standard errors of .011 and .001, and the limits are eight of these off.
     #[test]
     fn rounds_keep_what_can_be_measured() {
         let kept = |rounds| {

@@ -276,14 +276,15 @@ mod tests {
         }
     }
 
-    /// Of 100,000 packets the second row has a quarter: ± 6 standard errors of 137.
+    /// Of 100,000 packets the second row has a quarter: ± 6 standard errors of 137 (2·10⁻⁹). Rows that take all are the twins that fail.
     #[test]
     fn rows_sample_at_their_rates() {
         let mut sketch = Lds::new(params()).unwrap();
         (0..100_000).for_each(|i| sketch.update(&crossing(i, i % 100, 0)));
         let packets = |row| sketch.row(row).map(|cell| u64::from(sketch.cells[cell].packets())).sum::<u64>();
         assert_eq!((packets(0), packets(2)), (100_000, 100_000));
-        assert!(packets(1).abs_diff(25_000) < 822, "{}", packets(1));
+        let is_quarter = |packets: u64| packets.abs_diff(25_000) < 822;
+        assert!(is_quarter(packets(1)) && !is_quarter(packets(0)), "{}", packets(1));
         let bytes: u64 = sketch.row(1).map(|cell| sketch.bytes[cell]).sum();
         assert_eq!(bytes, packets(1) * 100);
     }

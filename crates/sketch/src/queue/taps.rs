@@ -257,13 +257,18 @@ mod tests {
         counts.matched as f64 / PACKETS as f64
     }
 
+    /// A share of 400,000 has a standard error of .0005 to .0007, and a hundredth is allowed, ten of these and more. Twins that fail: single
+    /// places where sets are asked for, and as many in flight as twice.
     #[test]
     fn sets_hold_what_is_in_flight_and_single_places_do_not() {
         let sets = [8_192, 16_384].map(|in_flight| reach(Taps::WAYS, in_flight));
-        assert!(sets[0] >= 0.999 && sets[1] >= 0.99, "{sets:?}");
         let single = [8_192, 16_384].map(|in_flight| reach(1, in_flight));
-        // e^(−1/8) and e^(−1/4): the chance that none of those in flight takes the same place.
-        assert!((0.87..0.89).contains(&single[0]) && (0.77..0.79).contains(&single[1]), "{single:?}");
+        let are_held = |shares: [f64; 2]| shares[0] >= 0.999 && shares[1] >= 0.99;
+        assert!(are_held(sets) && !are_held(single), "{sets:?} {single:?}");
+        // The chance that none of those in flight takes the same place.
+        let are_near =
+            |load: f64| single.iter().zip([load, 2.0 * load]).all(|(share, load)| (share - (-load).exp()).abs() < 0.01);
+        assert!(are_near(1.0 / 8.0) && !are_near(1.0 / 4.0), "{single:?}");
     }
 
     #[test]

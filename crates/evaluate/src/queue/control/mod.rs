@@ -78,7 +78,8 @@ low_bytes = [250_000]
 "#;
 
     /// Two senders at line rate fill the buffer as long as they send. All actions keep it smaller; those on culprits alone take next to nothing from small flows,
-    /// a mark takes nothing from anybody, and management that does not know flows takes most.
+    /// a mark takes nothing from anybody, and management that does not know flows, the twin that fails, takes most. Two runs of some bursts: with what
+    /// chance others would fail is not known; seeds are fixed.
     #[test]
     fn actions_on_culprits_spare_the_others() {
         let definition = accepted(SMALL);
@@ -97,9 +98,11 @@ low_bytes = [250_000]
         let [none, drop, limit, mark, red, choke] =
             ["none", "drop", "limit", "mark", "red", "choke"].map(|method| of(method, false));
         assert!(none[0] > 3e6 && none[1..] == [0.0; 3], "{none:?}");
+        let spares = |action: [f64; 4]| action[0] < 0.5 * none[0] && action[1] < 5e-4 && action[2] > 0.01;
         for action in [drop, limit] {
-            assert!(action[0] < 0.5 * none[0] && action[1] < 5e-4 && action[2] > 0.01, "{action:?} of {none:?}");
+            assert!(spares(action), "{action:?} of {none:?}");
         }
+        assert!(!spares(red) && !spares(choke));
         assert!(mark[0] < 0.7 * none[0] && mark[1] == 0.0 && mark[2] == 0.0 && mark[3] > 0.01, "{mark:?} of {none:?}");
         for other in [red, choke] {
             assert!(other[0] < none[0] && other[1] > 5.0 * drop[1].max(limit[1]) && other[1] > 1e-3, "{other:?}");
