@@ -4,25 +4,20 @@ use dwell_sketch::summary::{Combined, FlowList, FlowMeans, Join, Message, Messag
 
 /// Reads two files of messages and joins them.
 pub fn check(sender: &[u8], receiver: &[u8]) {
-    let mut join = Join::default();
     let mut list = FlowList::default();
-    let mut packets = 0u64;
-    for message in Messages::new(sender) {
-        match message {
-            Ok(Message::Summary(summary)) => {
-                packets = packets.wrapping_add(summary.sketch.lda.packets());
-                join.sent(summary);
+    let mut summaries = |bytes| {
+        let mut summaries = Vec::new();
+        for message in Messages::new(bytes) {
+            match message {
+                Ok(Message::Summary(summary)) => summaries.push(summary),
+                Ok(Message::Flows(flows)) => list = flows,
+                Err(_) => {}
             }
-            Ok(Message::Flows(flows)) => list = flows,
-            Err(_) => {}
         }
-    }
-    for message in Messages::new(receiver) {
-        if let Ok(Message::Summary(summary)) = message {
-            join.received(summary);
-        }
-    }
-    join.end();
+        summaries
+    };
+    let sent = summaries(sender);
+    let mut join = Join::all(sent, summaries(receiver));
     let (mut combined, mut means) = (Combined::default(), FlowMeans::default());
     for joined in join.take() {
         combined.add(&joined);

@@ -69,16 +69,7 @@ fn received(packets: &[Packet], shift: i64) -> Vec<Summary> {
 }
 
 fn join(sent: Vec<Summary>, received: Vec<Summary>) -> (Vec<Joined>, Join) {
-    let mut join = Join::default();
-    let mut received = received.into_iter().peekable();
-    for summary in sent {
-        while received.peek().is_some_and(|other| other.start < summary.start) {
-            join.received(received.next().unwrap());
-        }
-        join.sent(summary);
-    }
-    received.for_each(|summary| join.received(summary));
-    join.end();
+    let mut join = Join::all(sent, received);
     (join.take(), join)
 }
 
@@ -118,6 +109,35 @@ fn intervals_hold_the_same_packets_at_both_points() {
         let arrived = packets.iter().filter(|p| p.delay.is_some()).count() as u64;
         assert_eq!(combined.received + rest.unjoined(), arrived);
         assert!((combined.mean().unwrap().value - 20e6).abs() < 1e-3);
+    }
+}
+
+/// Clocks may differ by a day, or by more intervals than wait for each other: borders say what belongs together, and when they passed says where
+/// sums of 24 bits, ±8 ms, are to be looked for. Without that they tell a delay that is wrong, or none (`since`).
+#[test]
+fn clocks_may_differ_by_any_time() {
+    let packets = stream(3, 0.01, 0.0);
+    let small = |seen: &mut dyn Iterator<Item = (u64, i64)>| {
+        let banks = vec![Bank { rows: 300, probability: 0.02 }];
+        let lda = lda::Params { banks, cell: CellSize::Bits48, seed: 1 };
+        let mut cutter = Cutter::new(Params { lda, lds: None }, Nanos::new(SECOND / 5), Nanos::new(0)).unwrap();
+        for (id, at) in seen {
+            let at = Timestamp::from_nanos(at);
+            cutter.update(&Crossing { packet: PacketId(id), flow: FlowId(0), at, bytes: 100 });
+        }
+        cutter.end();
+        cutter.take()
+    };
+    let sent = small(&mut packets.iter().map(|p| (p.id, p.sent)));
+    for offset in [0, SECOND, -86_400 * SECOND, 365 * 86_400 * SECOND] {
+        let arrived = packets.iter().filter_map(|p| Some((p.id, p.sent + p.delay? + offset)));
+        let received = small(&mut arrived.collect::<Vec<_>>().into_iter());
+        let wrong = received[5].sketch.lda.since(&sent[5].sketch.lda).unwrap();
+        assert!(wrong.delays.is_none_or(|delays| (delays.mean_ns - (20e6 + offset as f64)).abs() > 1e6), "{wrong:?}");
+        let (joined, _) = join(sent.clone(), received);
+        let usable: Vec<f64> = joined.iter().filter_map(|j| Some(j.answer.ok()?.delays?.mean_ns)).collect();
+        assert!(usable.len() > 40, "{}", usable.len());
+        assert!(usable.iter().all(|mean| (mean - 20e6 - offset as f64).abs() < 1e-6 * mean.abs()), "{usable:?}");
     }
 }
 

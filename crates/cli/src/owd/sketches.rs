@@ -250,16 +250,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     let end = all().map(|summary| summary.end.as_nanos()).max();
     let bytes: usize = all().map(|summary| summary.sketch.state_bytes()).sum();
 
-    let mut join = Join::default();
-    let mut received = received.into_iter().peekable();
-    for summary in sent {
-        while let Some(earlier) = received.next_if(|other| other.start < summary.start) {
-            join.received(earlier);
-        }
-        join.sent(summary);
-    }
-    received.for_each(|summary| join.received(summary));
-    join.end();
+    let mut join = Join::all(sent, received);
     let joined = join.take();
     let (mut total, mut means) = (Combined::default(), FlowMeans::default());
     for joined in &joined {

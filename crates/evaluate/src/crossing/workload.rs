@@ -67,10 +67,10 @@ impl WorkloadEntry {
 
     fn clock(&self) -> Result<Clock, Invalid> {
         let (offset, drift) = (self.clock_offset_ns, self.clock_drift_ppm);
-        if !(offset.abs() <= 1e15) {
+        if !(-1e15..=1e15).contains(&offset) {
             return Err(Invalid::new("clock_offset_ns", format!("{offset}: expected up to 1e15, either way")));
         }
-        if !(drift.abs() < 1e6) {
+        if drift.is_nan() || drift.abs() >= 1e6 {
             return Err(Invalid::new("clock_drift_ppm", format!("{drift}: expected below 1e6, either way")));
         }
         Ok(Clock { offset: Nanos::new(offset.round() as i64), drift })

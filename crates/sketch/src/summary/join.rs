@@ -5,7 +5,7 @@ use crate::lds::Lds;
 use crate::moments::Level;
 use core::fmt;
 use dwell_types::{Nanos, Timestamp};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 /// What both points say about the packets between two borders.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +66,23 @@ struct Queue {
 const MOST_WAITING: usize = 64;
 
 impl Join {
+    /// Joins all summaries of two points, each in the order of their numbers, whatever their clocks say. Nothing more will come.
+    pub fn all(sent: Vec<Summary>, received: Vec<Summary>) -> Self {
+        let places: HashMap<u64, usize> = received.iter().map(|summary| summary.to).zip(1..).collect();
+        let (mut join, mut taken) = (Self::default(), 0);
+        let mut received = received.into_iter();
+        for summary in sent {
+            // Up to that which ends at the same border, so that nobody waits for long.
+            let place = places.get(&summary.to).copied().unwrap_or(0);
+            received.by_ref().take(place.saturating_sub(taken)).for_each(|summary| join.received(summary));
+            taken = taken.max(place);
+            join.sent(summary);
+        }
+        received.for_each(|summary| join.received(summary));
+        join.end();
+        join
+    }
+
     /// Takes the sender's next summary, in the order of their numbers.
     pub fn sent(&mut self, summary: Summary) {
         match self.sender.place(&summary) {
