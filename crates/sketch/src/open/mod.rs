@@ -350,17 +350,18 @@ mod tests {
         }
     }
 
-    /// With as few bits of the id as a large table has, no absent id of 4 million is found, and nearly all tags differ, too: 251,000 of 4 million fit one
-    /// of 16 at most, a number that deviates by 490, a hundred of which are allowed.
+    /// With as few bits of the id as a large table has, of 4 million absent ids 2⁻²⁸ each are found: more than 3 of them by chance in 2·10⁻⁹ of the choices of
+    /// seeds. Tags alone, the twin that fails, find 251,000, a number that deviates by 490, a hundred of which are allowed.
     #[test]
     fn absent_ids_are_not_found() {
         let (mut open, _) = packed(1 << 20);
         (0..40_000).for_each(|i| put(&mut open, &request(hash::finish(i), 0)));
         let absent: Vec<Event> = (0..4_000_000).map(|i| response(hash::finish(1 << 40 | i), 0)).collect();
-        assert_eq!(absent.iter().filter(|event| open.find(event.id).is_some()).count(), 0);
+        let are_few = |found: usize| found <= 3;
+        assert!(are_few(absent.iter().filter(|event| open.find(event.id).is_some()).count()));
         let mut kept = 0;
-        absent.chunks(BATCH).for_each(|batch| _ = open.sift(batch, |_, is_kept| kept += u32::from(is_kept)));
-        assert!(kept < 300_000, "{kept}: 16 tags at most, and 1 of 255 fits each");
+        absent.chunks(BATCH).for_each(|batch| _ = open.sift(batch, |_, is_kept| kept += usize::from(is_kept)));
+        assert!(!are_few(kept) && kept < 300_000, "{kept}: 16 tags at most, and 1 of 255 fits each");
     }
 
     /// A slot of 12 bytes, tag included, in small tables; 13 in 32 MiB, which is what acknowledgements have of 64; ids of a handshake, whose upper halves are equal, are told apart.
