@@ -11,7 +11,7 @@ use dwell_report::json;
 use dwell_report::owd::{self as report, ClockOffset, Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
 use dwell_report::plot::{self, Image};
 use dwell_sketch::owd::Point as At;
-use dwell_types::Timestamp;
+use dwell_types::{Nanos, Timestamp};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::ExitCode;
@@ -60,7 +60,7 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     let answer = comparison.answer();
     outputs.take(comparison.take_intervals())?;
     let mut warnings = points.warnings();
-    warnings.extend(doubts(&answer));
+    warnings.extend(doubts(&answer.total, answer.reverse.is_some(), Some(arguments.point.longest)));
     warnings.extend(points.is_stopped().then(|| signals.warning()));
     let code = points.code(signals);
     let Merged { sender, receiver } = points;
@@ -221,8 +221,7 @@ fn both_frames(points: &Points) -> Option<Frames> {
 }
 
 /// What the answer itself says about the question.
-fn doubts(answer: &Answer) -> Option<String> {
-    let total = &answer.total;
+fn doubts(total: &Line, is_both_ways: bool, longest: Option<Nanos>) -> Option<String> {
     if total.sent > 0 && total.effective_samples == 0 {
         return Some(
             "no packet was seen at both points: are these captures of the same traffic at the same time, with the same \
@@ -238,7 +237,14 @@ fn doubts(answer: &Answer) -> Option<String> {
                 .to_owned(),
         );
     }
-    (d.min.is_some_and(|min| min.value < 0) && answer.reverse.is_none()).then(|| {
+    if d.mean.zip(longest).is_some_and(|(mean, longest)| mean.low > longest.get() as f64) {
+        return Some(
+            "packets take longer than --longest on average: the clocks disagree (--clock-offset), and intervals that \
+             waited too long for their counterparts are left out"
+                .to_owned(),
+        );
+    }
+    (d.min.is_some_and(|min| min.value < 0) && !is_both_ways).then(|| {
         "some packets arrived before they were sent: the captures hold both directions (name the sender's side with \
          --from PREFIX), or the clocks disagree (--clock-offset)"
             .to_owned()

@@ -380,7 +380,7 @@ impl From<DartError> for SettingsError {
 /// Takes observations, answers with distributions of delays per match, leg and group.
 #[derive(Clone, Debug)]
 pub struct RttMeter {
-    rules: Vec<Rule>,
+    rules: Box<[Rule]>,
     /// Index into `rules` by match; [`ABSENT`] if not served.
     rule_of: [u8; Match::ALL.len()],
     doors: [Door; Match::ALL.len()],
@@ -429,7 +429,7 @@ struct Rule {
     queue: Vec<Event>,
     batch: usize,
     /// Counts at the end of the last interval.
-    reported: Vec<Fates>,
+    reported: Box<[Fates]>,
 }
 
 #[allow(clippy::large_enum_variant, reason = "a handful per run, on the hot path")]
@@ -525,6 +525,8 @@ pub struct Filters {
 }
 
 impl RttMeter {
+    const OWN_BYTES: usize = size_of::<Self>() + DelayStore::SHARED_BYTES;
+
     /// An empty meter.
     pub fn new(settings: &Settings) -> Result<Self, SettingsError> {
         let groups = settings.groups.clamp(1, Series::GROUPS);
@@ -604,12 +606,12 @@ impl RttMeter {
                 expiry: exchanges.expiry,
                 queue: Vec::with_capacity(split.batch),
                 batch: split.batch,
-                reported: vec![Fates::default(); tags],
+                reported: vec![Fates::default(); tags].into_boxed_slice(),
             });
             first_series += tags;
         }
         let mut meter = Self {
-            rules,
+            rules: rules.into_boxed_slice(),
             rule_of,
             doors,
             store,
@@ -712,7 +714,7 @@ impl RttMeter {
         self.flush();
         self.most_bytes = self.most_bytes.max(self.state_bytes());
         for rule in &mut self.rules {
-            rule.reported = rule.fates(&self.doors);
+            rule.reported = rule.fates(&self.doors).into_boxed_slice();
             each_meter!(&mut rule.meter, meter => meter.forget_risk());
         }
         self.store.reset();
@@ -756,12 +758,12 @@ impl RttMeter {
             .map(|rule| {
                 each_meter!(&rule.meter, meter => meter.state_bytes())
                     + size_of::<Rule>()
-                    + rule.reported.capacity() * size_of::<Fates>()
+                    + rule.reported.len() * size_of::<Fates>()
                     + rule.queue.capacity() * size_of::<Event>()
                     + self.doors[rule.matching as usize].turned_away.capacity() * size_of::<[u64; 2]>()
             })
             .sum();
-        rules + self.store.state_bytes() + self.samples.capacity() * size_of::<Sample>() + size_of::<Self>()
+        rules + self.store.state_bytes() + self.samples.capacity() * size_of::<Sample>() + Self::OWN_BYTES
     }
 
     /// The most that [`RttMeter::state_bytes`] was, as far as looked at.
@@ -939,7 +941,7 @@ impl Split {
         split.batch = if least.max(settings.memory) < CACHE { SMALL_BATCH } else { BATCH };
         let queue = split.batch * size_of::<Event>();
         let rules = matches.len() * (size_of::<Rule>() + limit + queue);
-        let overhead = counts + rules + split.batch * size_of::<Sample>() + size_of::<RttMeter>();
+        let overhead = counts + rules + split.batch * size_of::<Sample>() + RttMeter::OWN_BYTES;
         let needed = least.saturating_add(overhead);
         if needed > settings.memory {
             return Err(SettingsError::Memory { given: settings.memory, needed });

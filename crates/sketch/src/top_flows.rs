@@ -73,22 +73,24 @@ impl Settings {
         let each = memory / (self.top.saturating_mul(SPARE)).max(1);
         let store = each.saturating_sub(FLOW_BYTES).clamp(least, ENOUGH.max(least));
         // The others have a store, too.
-        let flows =
-            memory.saturating_sub(store + size_of::<TopFlows>() + Table::<Number>::LEAST_BYTES) / (store + FLOW_BYTES);
+        let flows = memory.saturating_sub(store + OWN_BYTES + Table::<Number>::LEAST_BYTES) / (store + FLOW_BYTES);
         (flows.clamp(1, MOST), Some(store))
     }
 
     /// Bytes below which there is no room for one flow and all others.
     pub fn least_bytes(&self) -> usize {
-        2 * (DelayStore::least_bytes(self.lines.len()) + FLOW_BYTES)
-            + size_of::<TopFlows>()
-            + Table::<Number>::LEAST_BYTES
+        2 * (DelayStore::least_bytes(self.lines.len()) + FLOW_BYTES) + OWN_BYTES + Table::<Number>::LEAST_BYTES
     }
 }
 
+/// Besides flows, with what all others share.
+const OWN_BYTES: usize = size_of::<TopFlows>() + DelayStore::SHARED_BYTES;
 /// Of each flow, besides its delays.
-const FLOW_BYTES: usize =
-    size_of::<Flow>() + size_of::<Reverse<(u64, u32)>>() + Table::<Number>::SLOT_BYTES * 4 / 3 + 1;
+const FLOW_BYTES: usize = size_of::<Flow>()
+    + DelayStore::SHARED_BYTES
+    + size_of::<Reverse<(u64, u32)>>()
+    + Table::<Number>::SLOT_BYTES * 4 / 3
+    + 1;
 
 /// The flows with the most bytes.
 #[derive(Clone, Debug)]
@@ -285,7 +287,8 @@ impl TopFlows {
 
     /// Bytes that the flows take, stores of delays as large as they may become.
     pub fn state_bytes(&self) -> usize {
-        let store = |counts: &Counts| self.store.unwrap_or_else(|| counts.delays.state_bytes());
+        let store =
+            |counts: &Counts| self.store.unwrap_or_else(|| counts.delays.state_bytes()) + DelayStore::SHARED_BYTES;
         let stores: usize = self.flows.iter().map(|flow| store(&flow.counts)).sum();
         size_of::<Self>()
             + self.numbers.bytes()

@@ -265,6 +265,9 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
         warnings.push(format!("{} messages came twice", join.duplicates()));
     }
 
+    let line = Line::from(&total);
+    warnings.extend(super::doubts(&line, false, None));
+
     let mut outputs = Outputs::open(&arguments.output, arguments.intervals)?;
     outputs.take(joined.iter().map(Interval::from).collect())?;
     outputs.finish(OwdReport {
@@ -278,7 +281,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
         method: MethodFacts { name: "lda", exact: false, parameters },
         clock_offset_ns: None,
         flows,
-        total: Line::from(&total),
+        total: line,
         reverse: None,
         intervals: Vec::new(),
     })?;

@@ -183,6 +183,31 @@ fn sketches_join() {
     }
 }
 
+/// Clocks that are 700 s apart, more than a sum of 40 bits tells, are found and named: all delays are longer or shorter by that, and
+/// a warning says what to do.
+#[test]
+fn sketches_find_clocks_that_disagree() {
+    let packets = packets();
+    let (truth, _) = mean(packets.iter());
+    for offset in [700_000_000_000, -700_000_000_000] {
+        let folder = tempfile::tempdir().unwrap();
+        write_logs(folder.path(), &packets, offset);
+        for (name, log) in [("a.dwell", "a.csv"), ("b.dwell", "b.csv")] {
+            dwell_in(folder.path(), &["owd", "sketch", "--crossings", log, "-o", name]).ok();
+        }
+        let together =
+            dwell_in(folder.path(), &["owd", "--crossings", "a.csv", "b.csv", "--method", "lda", "--format", "json"]);
+        let apart = dwell_in(folder.path(), &["owd", "join", "a.dwell", "b.dwell", "--format", "json"]);
+        assert!(together.err.contains("--clock-offset"), "{}", together.err);
+        assert_eq!(apart.err.contains("--clock-offset"), offset < 0, "{}", apart.err);
+        for run in [together, apart] {
+            let (low, value, high) = ends(&run.json()["total"]["delay_ns"]["mean"]);
+            assert!((value - offset as f64 - truth).abs() < 0.1 * truth, "{value}");
+            assert!(high - low < 0.2 * truth, "{low} {high}");
+        }
+    }
+}
+
 /// Without losses the sketch of flows tells every flow's mean delay: eight flows in many cells, within what packets at the borders of an interval make. The
 /// mean of all is the twin that fails.
 #[test]

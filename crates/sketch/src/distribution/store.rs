@@ -31,7 +31,7 @@ pub struct DelayStore {
     batch: usize,
     /// Cells that fit the memory, recent ones included; `usize::MAX` without bound.
     pub(super) most: usize,
-    pub(super) series: Vec<Series>,
+    pub(super) series: Box<[Series]>,
 }
 
 const CLEAR: usize = 0;
@@ -107,6 +107,9 @@ const FEW: usize = 1 << 10;
 const FIRST_BATCH: usize = 1 << 8;
 
 impl DelayStore {
+    /// What a store takes beside itself and [`DelayStore::state_bytes`]: what distributions share of it.
+    pub(crate) const SHARED_BYTES: usize = size_of::<Vec<Cell>>() + 2 * size_of::<usize>();
+
     /// The most series that a store can tell apart.
     pub const MOST_SERIES: usize = (1 << (64 - CODE_BITS - BAND_BITS)) / PARTS - 1;
 
@@ -133,7 +136,8 @@ impl DelayStore {
 
     /// A store of these bins, which are sorted.
     pub(super) fn of(bins: Vec<Cell>, most: usize, series: Vec<Series>) -> Self {
-        let mut store = Self { bins: Arc::new(bins), recent: Vec::new(), batch: 0, most, series };
+        let (bins, series) = (Arc::new(bins), series.into_boxed_slice());
+        let mut store = Self { bins, recent: Vec::new(), batch: 0, most, series };
         store.begin_batch();
         store
     }
@@ -156,8 +160,7 @@ impl DelayStore {
 
     /// Bytes that the store holds.
     pub fn state_bytes(&self) -> usize {
-        (self.bins.capacity() + self.recent.capacity()) * size_of::<Cell>()
-            + self.series.capacity() * size_of::<Series>()
+        (self.bins.capacity() + self.recent.capacity()) * size_of::<Cell>() + self.series.len() * size_of::<Series>()
     }
 
     /// The finest relative width of the bins that hold a series' samples: 2^−*k*.

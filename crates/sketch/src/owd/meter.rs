@@ -112,7 +112,7 @@ impl Shares {
     /// Half of what is left goes to the packets under way, the other half to the delays: of intervals a quarter of that.
     fn new(settings: &Settings, memory: usize) -> Result<Self, SettingsError> {
         let least = Self::least(settings);
-        let fixed = size_of::<OwdMeter>() + settings.flows * Flows::FLOW_BYTES;
+        let fixed = OwdMeter::OWN_BYTES + settings.flows * Flows::FLOW_BYTES;
         let needed = fixed + least.matching + least.delays + least.interval;
         let spare = memory.checked_sub(needed).ok_or(SettingsError { needed })? / 8;
         let interval = if settings.interval.is_some() { spare } else { 0 };
@@ -130,6 +130,9 @@ const fn series(settings: &Settings) -> usize {
 }
 
 impl OwdMeter {
+    /// With what both stores share.
+    const OWN_BYTES: usize = size_of::<Self>() + 2 * DelayStore::SHARED_BYTES;
+
     /// Bytes that each flow needs at least.
     pub const FLOW_BYTES: usize = Flows::FLOW_BYTES + DelayStore::SERIES_BYTES;
 
@@ -288,7 +291,7 @@ impl OwdMeter {
 
     /// Bytes that the data structures hold.
     pub fn state_bytes(&self) -> usize {
-        size_of::<Self>()
+        Self::OWN_BYTES
             + self.matching.state_bytes()
             + self.delays.state_bytes()
             + self.intervals.as_ref().map_or(0, Intervals::state_bytes)
