@@ -13,7 +13,8 @@
 
 use super::bins::PARTS;
 use super::bins::{self, COARSEST, FINEST};
-use super::store::{Cell, DelayStore, Part, SINCE_FIRST, SINCE_LAST, Series};
+use super::cell::Cell;
+use super::store::{DelayStore, Part, SINCE_FIRST, SINCE_LAST, Series};
 use crate::codec::{CodecError, Kind, Reader, Writer};
 
 const PART_BYTES: usize = 24;

@@ -25,6 +25,7 @@
 //! 2020, uniform collapse); intervals: Woodruff 1952, Särndal et al. 1992 §5.11.
 
 mod bins;
+mod cell;
 mod codec;
 mod query;
 mod store;

@@ -1,5 +1,5 @@
 use super::bins::{self, PARTS};
-use super::store::Cell;
+use super::cell::Cell;
 use crate::estimate::{Estimate, Z95, student95};
 use crate::survival::{BANDS, Survival};
 use dwell_types::Nanos;
