@@ -171,6 +171,28 @@ fn poisson_arrivals_are_irregular() {
     assert!(!is_near(moments(synthetic().arrivals).1, 1.0, (8.0 / n).sqrt()));
 }
 
+/// In runs of a hundred orphans are as many as one by one, 80,000 with a standard deviation of 2,828, and come together: none or a hundred between
+/// two requests. One by one is the twin that fails.
+#[test]
+fn orphans_come_in_runs() {
+    let between = |orphan_run| {
+        let settings = Settings { orphan_run, ..synthetic().with_orphan_share(0.5).with_requests(200_000) };
+        let (mut workload, mut between) = (workload(&settings), vec![0u64]);
+        while let Some(observation) = workload.next() {
+            match (seen(&observation).0, workload.delay()) {
+                (true, _) => between.push(0),
+                (false, None) => *between.last_mut().unwrap() += 1,
+                (false, Some(_)) => (),
+            }
+        }
+        between
+    };
+    let is_in_runs = |between: &[u64]| between.iter().all(|orphans| orphans % 100 == 0);
+    let (together, alone) = (between(100), between(1));
+    assert!(is_in_runs(&together) && !is_in_runs(&alone));
+    assert_near(together.iter().sum::<u64>() as f64, 80_000.0, 2_828.0);
+}
+
 #[test]
 fn orphan_shares() {
     for share in [0.0, 0.05, 0.8] {
@@ -219,6 +241,7 @@ fn what_cannot_be_is_refused() {
     assert_eq!(error(Settings { rate: 0.0, ..synthetic() }), SettingsError::Rate(0.0));
     assert_eq!(error(Settings { answered: 1.1, ..synthetic() }), SettingsError::Answered(1.1));
     assert_eq!(error(Settings { orphans: -1.0, ..synthetic() }), SettingsError::Orphans(-1.0));
+    assert_eq!(error(Settings { orphan_run: 0, ..synthetic() }), SettingsError::OrphanRun(0));
     assert_eq!(error(synthetic().with_span(ms(-1))), SettingsError::End(ms(-1)));
     assert!(matches!(error(Settings::fridge_synthetic(ms(0))), SettingsError::Delays(_)));
     let bursts = Bursts { calm: ms(1), burst: Nanos::ZERO, rate_factor: 2.0, delay_factor: 2.0 };

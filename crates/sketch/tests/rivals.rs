@@ -44,6 +44,7 @@ fn score(name: &str, meter: &mut dyn Meter, answered: f64) -> Score {
         answered,
         delays: Distribution::LogNormal { mean: Nanos::new(427_000_000), p99: Nanos::from_secs(3) },
         orphans: 0.0,
+        orphan_run: 1,
         end: End::After(Nanos::from_secs(100)),
     };
     let mut workload = ExchangeWorkload::new(&settings, 1).expect("settings are in range");

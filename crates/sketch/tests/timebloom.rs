@@ -77,6 +77,7 @@ fn stream(delays: &Distribution, answered: f64, seed: u64) -> Stream {
         answered,
         delays: delays.clone(),
         orphans: 0.0,
+        orphan_run: 1,
         end: End::After(Nanos::from_secs(100)),
     };
     let mut workload = ExchangeWorkload::new(&settings, seed).expect("settings are in range");

@@ -87,6 +87,7 @@ fn traffic(arguments: &Arguments) -> Result<Traffic, Failure> {
         answered: 1.0,
         delays: Distribution::LogNormal { mean, p99 },
         orphans: 0.0,
+        orphan_run: 1,
         end: End::AfterRequests(DRAWN),
     };
     let mut workload = ExchangeWorkload::new(&settings, 0).map_err(usage)?;

@@ -22,6 +22,8 @@ pub(crate) struct WorkloadEntry {
     delays: Option<DelaysEntry>,
     /// Share of all responses that answer nothing observed.
     orphan_share: Option<f64>,
+    /// They come so many at a time.
+    orphan_run: Option<u32>,
     bursts: Option<BurstsEntry>,
     /// The stream ends with the last answer to so many requests.
     requests: Option<u64>,
@@ -103,6 +105,7 @@ impl WorkloadEntry {
             }
             settings = settings.with_orphan_share(orphans);
         }
+        settings.orphan_run = self.orphan_run.unwrap_or(settings.orphan_run);
         settings.end = scaled(self.end(settings.end)?, share);
         ExchangeWorkload::new(&settings, 0).map_err(|problem| Invalid::new("settings", problem))?;
         Ok(Stream { name: self.name.clone(), settings, measured: self.measured(share)? })
@@ -136,6 +139,7 @@ impl WorkloadEntry {
                     answered: 1.0,
                     delays: Distribution::Constant(Nanos::ZERO),
                     orphans: 0.0,
+                    orphan_run: 1,
                     end: End::AfterRequests(0),
                 })
             }

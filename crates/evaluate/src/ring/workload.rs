@@ -66,6 +66,7 @@ impl WorkloadEntry {
             answered: 1.0,
             delays,
             orphans: 0.0,
+            orphan_run: 1,
             end: End::After(span),
         };
         let settings = settings.with_orphan_share(self.orphan_share);

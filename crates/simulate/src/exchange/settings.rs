@@ -20,6 +20,8 @@ pub struct Settings {
     /// Responses that answer nothing observed, per request, on average. Each comes within the mean gap after some
     /// request. See [`Settings::with_orphan_share`].
     pub orphans: f64,
+    /// They come in runs of so many, all within the mean gap after one request, as scans and reflections do; 1: independently.
+    pub orphan_run: u32,
     /// When the stream ends.
     pub end: End,
 }
@@ -64,6 +66,8 @@ pub enum SettingsError {
     Answered(f64),
     /// Orphans per request must be in `0..=1000`.
     Orphans(f64),
+    /// Runs of orphans are of at least one, and of up to a million.
+    OrphanRun(u32),
     /// Calm times and bursts must last at least a microsecond, factors be in `1e-3..=1e3`.
     Bursts(Bursts),
     /// The stream ends before it starts.
@@ -78,6 +82,7 @@ impl fmt::Display for SettingsError {
             Self::Rate(rate) => write!(f, "{rate} requests per second: expected above 0 and up to 1e9"),
             Self::Answered(share) => write!(f, "share of answered requests {share}: expected a number from 0 to 1"),
             Self::Orphans(orphans) => write!(f, "{orphans} orphan responses per request: expected from 0 to 1000"),
+            Self::OrphanRun(run) => write!(f, "runs of {run} orphan responses: expected from 1 to 1000000"),
             Self::Bursts(Bursts { calm, burst, rate_factor, delay_factor }) => write!(
                 f,
                 "bursts of {burst} after {calm} with rate × {rate_factor} and delay × {delay_factor}: expected at least 1 µs and factors from 0.001 to 1000"
@@ -108,6 +113,7 @@ impl Settings {
             answered: 0.4,
             delays: Distribution::LogUniform { low: Nanos::new(MILLISECOND), high: longest },
             orphans: 0.0,
+            orphan_run: 1,
             end: End::AfterRequests(1_250_000),
         }
     }
@@ -127,6 +133,7 @@ impl Settings {
             answered: 0.13,
             delays: Distribution::LogNormal { mean: Nanos::new(57_800_000), p99: Nanos::new(512 * MILLISECOND) },
             orphans: 0.39 / 0.61 - 0.13,
+            orphan_run: 1,
             end: End::After(Nanos::new(11_400 * MILLISECOND)),
         }
     }
@@ -166,6 +173,9 @@ impl Settings {
         }
         if !(0.0..=1000.0).contains(&self.orphans) {
             return Err(SettingsError::Orphans(self.orphans));
+        }
+        if !(1..=1_000_000).contains(&self.orphan_run) {
+            return Err(SettingsError::OrphanRun(self.orphan_run));
         }
         if let Some(bursts) = self.bursts {
             let long_enough = |span: Nanos| span.get() >= 1000;

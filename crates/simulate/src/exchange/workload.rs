@@ -13,7 +13,9 @@ use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Series, Sighting, 
 pub struct ExchangeWorkload {
     answered: f64,
     delays: Sampler,
-    orphans: f64,
+    /// Runs of orphans per request, and how many are in one.
+    orphan_runs: f64,
+    orphan_run: u32,
     start: i64,
     /// Nothing is given out at this time or later.
     stop: i64,
@@ -61,7 +63,8 @@ impl ExchangeWorkload {
         Ok(Self {
             answered: settings.answered,
             delays: settings.delays.sampler().map_err(SettingsError::Delays)?,
-            orphans: settings.orphans,
+            orphan_runs: settings.orphans / f64::from(settings.orphan_run),
+            orphan_run: settings.orphan_run,
             start: settings.start.as_nanos(),
             stop,
             requests_left,
@@ -91,7 +94,7 @@ impl ExchangeWorkload {
             self.delay = Some(Nanos::new(delay));
             self.open.push(at.saturating_add(delay), Open { id, delay: self.delay });
         }
-        if self.orphans > 0.0 {
+        if self.orphan_runs > 0.0 {
             self.send_orphans(at);
         }
         self.requests_left -= 1;
@@ -100,9 +103,9 @@ impl ExchangeWorkload {
     }
 
     fn send_orphans(&mut self, at: i64) {
-        let whole = self.orphans as u32;
-        let count = whole + u32::from(self.chance.happens(self.orphans - f64::from(whole)));
-        for _ in 0..count {
+        let whole = self.orphan_runs as u32;
+        let runs = whole + u32::from(self.chance.happens(self.orphan_runs - f64::from(whole)));
+        for _ in 0..runs * self.orphan_run {
             let after = (self.chance.unit() * self.clock.gap()) as i64;
             let id = self.ids.next();
             self.open.push(at.saturating_add(after), Open { id, delay: None });

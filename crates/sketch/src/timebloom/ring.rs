@@ -385,6 +385,7 @@ mod tests {
             answered: 0.0,
             delays: Distribution::Constant(Nanos::ZERO),
             orphans: 0.0,
+            orphan_run: 1,
             end: End::After(Nanos::from_secs(100)),
         };
         let (mut sum, mut slots) = (0.0, 0);
