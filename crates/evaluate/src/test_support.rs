@@ -1,6 +1,7 @@
 //! What tests of several kinds of experiment share.
 
-use crate::Definition;
+use crate::metrics::{self, Summary};
+use crate::{Definition, Size, run};
 use std::path::Path;
 
 /// A definition that is sound.
@@ -24,4 +25,19 @@ pub(crate) fn assert_refused(sound: &str, from: &str, to: &str, words: &[&str]) 
     for word in words {
         assert!(said.contains(word), "{to}: '{said}' does not say '{word}'");
     }
+}
+
+/// What an experiment of full size gives over so many seeds.
+///
+/// # Panics
+/// If its definition is refused, or it cannot be run.
+pub(crate) fn measured(text: &str, seeds: u64) -> Vec<Summary> {
+    let definition = accepted(text);
+    let experiment = definition.experiment(Size::Full);
+    metrics::summarise(experiment, &run::all(experiment, seeds, None).unwrap())
+}
+
+/// The mean of a quantity, of the first case that is the right one.
+pub(crate) fn mean(summaries: &[Summary], quantity: &str, is_right: impl Fn(&Summary) -> bool) -> Option<f64> {
+    summaries.iter().find(|summary| summary.quantity == quantity && is_right(summary)).and_then(|summary| summary.mean)
 }

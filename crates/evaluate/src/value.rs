@@ -26,6 +26,16 @@ pub(crate) fn milliseconds(ms: f64) -> Nanos {
     Nanos::new((ms * 1e6).round() as i64)
 }
 
+/// The length of the stretches of time of a course, if one is asked for: so many milliseconds at least.
+pub(crate) fn course(length: Option<f64>, least: f64) -> Result<Option<f64>, Invalid> {
+    match length {
+        Some(length) if length.is_nan() || length < least => {
+            Err(Invalid::new("course_ms", format!("{length}: expected at least {least} ms")))
+        }
+        length => Ok(length),
+    }
+}
+
 /// A number, a power of two written as `"2^-9"`, or `"auto"`.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "Written")]

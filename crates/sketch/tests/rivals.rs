@@ -6,7 +6,7 @@ mod common;
 
 use common::any_event;
 use dwell_simulate::Distribution;
-use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings, Workload};
+use dwell_simulate::exchange::{End, ExchangeWorkload, Settings, Workload};
 use dwell_sketch::ale::{self, Ale, Widths};
 use dwell_sketch::bloomtime;
 use dwell_sketch::ddbf::{self, Ddbf};
@@ -14,7 +14,7 @@ use dwell_sketch::hash_sample::{HashSample, Lifetime};
 use dwell_sketch::simple::{self, Overwrite, Simple};
 use dwell_sketch::timebloom::{self, TimeBloom};
 use dwell_sketch::{Event, Exchanges, Fates, Meter};
-use dwell_types::{Nanos, Observation, Repeat, Timestamp};
+use dwell_types::{Nanos, Observation, Repeat};
 use proptest::prelude::*;
 
 const LONGEST: Nanos = Nanos::from_secs(10);
@@ -37,15 +37,12 @@ struct Score {
 
 fn score(name: &str, meter: &mut dyn Meter, answered: f64) -> Score {
     let settings = Settings {
-        start: Timestamp::from_nanos(0),
-        arrivals: Arrivals::Poisson,
-        rate: RATE,
-        bursts: None,
         answered,
-        delays: Distribution::LogNormal { mean: Nanos::new(427_000_000), p99: Nanos::from_secs(3) },
-        orphans: 0.0,
-        orphan_run: 1,
-        end: End::After(Nanos::from_secs(100)),
+        ..Settings::poisson(
+            RATE,
+            Distribution::LogNormal { mean: Nanos::new(427_000_000), p99: Nanos::from_secs(3) },
+            End::After(Nanos::from_secs(100)),
+        )
     };
     let mut workload = ExchangeWorkload::new(&settings, 1).expect("settings are in range");
     let (mut samples, mut responses, mut absolute, mut bias, mut found) = (Vec::new(), 0.0, 0.0, 0.0, 0.0);

@@ -7,7 +7,7 @@ mod common;
 
 use common::any_event;
 use dwell_simulate::Distribution;
-use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings, Workload};
+use dwell_simulate::exchange::{End, ExchangeWorkload, Settings, Workload};
 use dwell_sketch::distribution::{Ambiguous, DelayStore};
 use dwell_sketch::fridge::{self, Fridge};
 use dwell_sketch::timebloom::{
@@ -69,17 +69,7 @@ type Stream = (Vec<Event>, Vec<i64>);
 
 /// A stream of which a share of the requests is answered.
 fn stream(delays: &Distribution, answered: f64, seed: u64) -> Stream {
-    let settings = Settings {
-        start: Timestamp::from_nanos(0),
-        arrivals: Arrivals::Poisson,
-        rate: 1e3,
-        bursts: None,
-        answered,
-        delays: delays.clone(),
-        orphans: 0.0,
-        orphan_run: 1,
-        end: End::After(Nanos::from_secs(100)),
-    };
+    let settings = Settings { answered, ..Settings::poisson(1e3, delays.clone(), End::After(Nanos::from_secs(100))) };
     let mut workload = ExchangeWorkload::new(&settings, seed).expect("settings are in range");
     let (mut events, mut truth) = (Vec::new(), Vec::new());
     while let Some(seen) = workload.next() {

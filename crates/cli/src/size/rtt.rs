@@ -12,7 +12,7 @@ use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings as Exchanges, Workload};
 use dwell_sketch::fridge::Traffic;
 use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
-use dwell_types::{Match, Nanos, Timestamp};
+use dwell_types::{Match, Nanos};
 use std::io::{self, Write};
 
 /// How much memory dwell rtt needs to know every exchange, or to sample so many that p50, p95 and p99 err by no more than this.
@@ -80,15 +80,8 @@ fn traffic(arguments: &Arguments) -> Result<Traffic, Failure> {
     const DRAWN: u64 = 100_000;
     let &Arguments { requests_per_second: rate, mean, p99, answered, span, .. } = arguments;
     let settings = Exchanges {
-        start: Timestamp::from_nanos(0),
         arrivals: Arrivals::Constant,
-        rate: 1e6,
-        bursts: None,
-        answered: 1.0,
-        delays: Distribution::LogNormal { mean, p99 },
-        orphans: 0.0,
-        orphan_run: 1,
-        end: End::AfterRequests(DRAWN),
+        ..Exchanges::poisson(1e6, Distribution::LogNormal { mean, p99 }, End::AfterRequests(DRAWN))
     };
     let mut workload = ExchangeWorkload::new(&settings, 0).map_err(usage)?;
     let mut delays = Vec::with_capacity(DRAWN as usize);

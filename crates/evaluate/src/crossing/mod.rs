@@ -45,8 +45,7 @@ impl Kind for Crossing {
 
 #[cfg(test)]
 mod tests {
-    use crate::test_support::{accepted, assert_refused};
-    use crate::{Size, metrics, run};
+    use crate::test_support::{assert_refused, mean, measured};
 
     const CLOCKS: &str = r#"
 name = "clocks"
@@ -77,13 +76,9 @@ memory_bytes = [1_000_000]
     /// is that of the packets.
     #[test]
     fn delays_are_off_by_what_the_clock_is() {
-        let definition = accepted(CLOCKS);
-        let experiment = definition.experiment(Size::Full);
-        let cases = run::all(experiment, 1, Some(1)).unwrap();
-        let summaries = metrics::summarise(experiment, &cases);
+        let summaries = measured(CLOCKS, 1);
         for (workload, expected) in [("ahead", 0.3), ("behind", -2.0), ("gains", 0.2)] {
-            let is_it = |s: &&metrics::Summary| s.workload == workload && s.quantity == "mean";
-            let bias = summaries.iter().find(is_it).and_then(|s| s.mean).unwrap();
+            let bias = mean(&summaries, "mean", |s| s.workload == workload).unwrap();
             // Relative to the true mean, .301 ms, whose standard error is .004 ms.
             assert!((bias * 0.301 - expected).abs() < 0.05 + 0.03 * f64::abs(expected), "{workload}: {bias}");
         }

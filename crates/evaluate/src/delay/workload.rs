@@ -2,7 +2,7 @@ use crate::grid::Named;
 use crate::value::{Invalid, milliseconds};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, Bursts, End, ExchangeWorkload, Settings};
-use dwell_types::{Nanos, Timestamp};
+use dwell_types::Nanos;
 use serde::Deserialize;
 use std::ops::Range;
 
@@ -131,17 +131,7 @@ impl WorkloadEntry {
                     let or = if key == "requests" { ", or span_ms" } else { "" };
                     return Err(Invalid::new(key, format!("missing: needed without a preset{or}")));
                 }
-                Ok(Settings {
-                    start: Timestamp::from_nanos(0),
-                    arrivals: Arrivals::Poisson,
-                    rate: 1.0,
-                    bursts: None,
-                    answered: 1.0,
-                    delays: Distribution::Constant(Nanos::ZERO),
-                    orphans: 0.0,
-                    orphan_run: 1,
-                    end: End::AfterRequests(0),
-                })
+                Ok(Settings::poisson(1.0, Distribution::Constant(Nanos::ZERO), End::AfterRequests(0)))
             }
         }
     }

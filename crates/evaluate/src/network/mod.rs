@@ -43,8 +43,7 @@ impl Kind for Network {
 
 #[cfg(test)]
 mod tests {
-    use crate::test_support::{accepted, assert_refused};
-    use crate::{Size, metrics, run};
+    use crate::test_support::{assert_refused, mean, measured};
 
     const SMALL: &str = r#"
 name = "small"
@@ -79,15 +78,11 @@ intervals = [8]
     /// So 16 seeds leave a fifth unnamed with a chance below 6·10⁻⁶, and see 7 false alarms with 2·10⁻⁹. Corners are the twin that fails.
     #[test]
     fn what_is_at_fault_is_named() {
-        let definition = accepted(SMALL);
-        let experiment = definition.experiment(Size::Full);
-        let summaries = metrics::summarise(experiment, &run::all(experiment, 16, None).unwrap());
+        let summaries = measured(SMALL, 16);
         let mean = |workload: &str, method: &str, intervals: f64, quantity: &str| {
-            let is_it = |s: &&metrics::Summary| {
+            mean(&summaries, quantity, |s| {
                 (s.workload.as_str(), s.method.as_str(), s.parameters["intervals"]) == (workload, method, intervals)
-                    && s.quantity == quantity
-            };
-            summaries.iter().find(is_it).and_then(|s| s.mean)
+            })
         };
         let is_named = |share: f64| share > 0.8;
         for workload in ["slow", "two slow", "lossy"] {

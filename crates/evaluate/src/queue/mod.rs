@@ -47,8 +47,8 @@ impl Kind for Queue {
 
 #[cfg(test)]
 mod tests {
-    use crate::test_support::{accepted, assert_refused};
-    use crate::{Size, metrics, run};
+    use crate::metrics::Summary;
+    use crate::test_support::{assert_refused, mean, measured};
 
     const SMALL: &str = r#"
 name = "small"
@@ -83,14 +83,10 @@ method = "exact"
     /// the twin that fails. Two runs of some bursts: with what chance others would fail is not known; seeds are fixed.
     #[test]
     fn culprits_are_found_by_those_who_can() {
-        let definition = accepted(SMALL);
-        let experiment = definition.experiment(Size::Full);
-        let summaries = metrics::summarise(experiment, &run::all(experiment, 2, Some(1)).unwrap());
+        let summaries = measured(SMALL, 2);
         let mean = |label: &str, quantity: &str| {
-            let is_it = |s: &&metrics::Summary| {
-                s.workload == "bursts, load 0.1" && crate::label(&s.parameters) == label && s.quantity == quantity
-            };
-            summaries.iter().find(is_it).and_then(|s| s.mean).unwrap()
+            let is_right = |s: &Summary| s.workload == "bursts, load 0.1" && crate::label(&s.parameters) == label;
+            mean(&summaries, quantity, is_right).unwrap()
         };
         let [kept, few, budget] = ["counters=24 snapshots=8", "counters=4 snapshots=8", "memory_bytes=2000"]
             .map(|label| [mean(label, "precision"), mean(label, "recall")]);

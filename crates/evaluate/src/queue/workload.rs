@@ -1,6 +1,6 @@
 use crate::grid::Named;
-use crate::value::Invalid;
 use crate::value::milliseconds;
+use crate::value::{Invalid, course};
 use dwell_simulate::queue::{Background, Bursts, Passages, Settings};
 use dwell_sketch::conquest::Culprit;
 use dwell_types::Nanos;
@@ -87,13 +87,11 @@ impl WorkloadEntry {
             Culprit { share: self.share.unwrap_or(0.01), delay: milliseconds(self.threshold_ms.unwrap_or(0.8)) };
         let span = milliseconds(self.span_ms.unwrap_or(6.4));
         // Shorter ones would be more than packets.
-        if let Some(length) = self.course_ms.filter(|&length| length.is_nan() || length < 0.001) {
-            return Err(Invalid::new("course_ms", format!("{length}: expected at least 0.001 ms")));
-        }
+        let course = course(self.course_ms, 0.001)?;
         let stream = |(name, settings): (String, Settings)| {
             let settings = settings.with_packets(packets);
             Passages::new(&settings, 0).map_err(|problem| Invalid::new("settings", problem))?;
-            Ok(Stream { name, settings, span, culprit, course: self.course_ms })
+            Ok(Stream { name, settings, span, culprit, course })
         };
         self.settings()?.into_iter().map(stream).collect()
     }

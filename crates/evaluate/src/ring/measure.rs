@@ -58,13 +58,13 @@ struct Course {
     /// Requests that were put into it since it was reset, and in which slot.
     stored: u64,
     slot: i64,
-    /// The requests and the bits that were set at the end of each stretch.
-    stretches: Vec<(u64, u32)>,
+    /// The requests and the share of bits that were set at the end of each stretch.
+    stretches: Vec<(u64, f64)>,
 }
 
 impl Course {
     /// The filter that is looked at is the one whose first slot is the third: that of the tag 2Δ.
-    const FILTER: u32 = 2;
+    const FILTER: i64 = 2;
 
     fn new(length: f64) -> Self {
         Self { length, stored: 0, slot: 0, stretches: Vec::new() }
@@ -74,12 +74,12 @@ impl Course {
     fn follow(&mut self, at: Timestamp, ring: &TimeBloom) {
         let stretch = (at.as_nanos() as f64 / (self.length * 1e6)) as usize;
         if stretch > self.stretches.len() {
-            let bits = ring.bits_set(Self::FILTER);
+            let set = ring.occupancy_of_slot(Self::FILTER);
             // A turn that brought it no request has emptied it all the same.
-            self.stretches.resize(stretch, (if bits > 0 { self.stored } else { 0 }, bits));
+            self.stretches.resize(stretch, (if set > 0.0 { self.stored } else { 0 }, set));
         }
         let slot = at.as_nanos().div_euclid(ring.slot_width().get());
-        if slot.rem_euclid(ring.filters().into()) == i64::from(Self::FILTER) {
+        if slot.rem_euclid(ring.filters().into()) == Self::FILTER {
             self.stored = if slot == self.slot { self.stored + 1 } else { 1 };
             self.slot = slot;
         }
@@ -167,11 +167,10 @@ impl Judged {
             measurement("state_bytes", Scale::Value, None, Some(self.ring.state_bytes() as f64)),
         ];
         for (course, i) in self.course.iter().flat_map(|course| (0..course.stretches.len()).map(move |i| (course, i))) {
-            let (stored, bits) = course.stretches[i];
+            let (stored, set) = course.stretches[i];
             let end = (i + 1) as f64 * course.length;
             measured.push(measurement(&format!("stored_{end}"), Scale::Value, None, Some(stored as f64)));
-            let bits = f64::from(bits) / f64::from(self.ring.filter_bits());
-            measured.push(measurement(&format!("occupancy_{end}"), Scale::Value, None, Some(bits)));
+            measured.push(measurement(&format!("occupancy_{end}"), Scale::Value, None, Some(set)));
         }
         measured
     }

@@ -43,8 +43,7 @@ impl Kind for Ring {
 
 #[cfg(test)]
 mod tests {
-    use crate::test_support::{accepted, assert_refused};
-    use crate::{Size, metrics, run};
+    use crate::test_support::{assert_refused, mean, measured};
 
     const COURSE: &str = r#"
 name = "course"
@@ -67,14 +66,8 @@ filters = [5]
     /// Five filters of 200 ms each: the third is filled from 400 to 600 ms, frozen for 800 ms and then emptied.
     #[test]
     fn a_filter_is_emptied_filled_and_frozen() {
-        let definition = accepted(COURSE);
-        let experiment = definition.experiment(Size::Full);
-        let cases = run::all(experiment, 1, Some(1)).unwrap();
-        let summaries = metrics::summarise(experiment, &cases);
-        let at = |quantity: &str, ms: u32| {
-            let name = format!("{quantity}_{ms}");
-            summaries.iter().find(|s| s.quantity == name).and_then(|s| s.mean).unwrap()
-        };
+        let summaries = measured(COURSE, 1);
+        let at = |quantity: &str, ms: u32| mean(&summaries, &format!("{quantity}_{ms}"), |_| true).unwrap();
         for turn in 0..3 {
             let [half, full, frozen] = [500, 600, 1_300].map(|ms| at("stored", ms + 1_000 * turn));
             // 200 requests are expected: six standard deviations, 2·10⁻⁹.

@@ -1,10 +1,10 @@
 use crate::delay::DelaysEntry;
 use crate::grid::Named;
-use crate::value::{Invalid, milliseconds};
+use crate::value::{Invalid, course, milliseconds};
 use dwell_simulate::Distribution;
-use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings};
+use dwell_simulate::exchange::{End, ExchangeWorkload, Settings};
 use dwell_sketch::timebloom::{Cdf, Prior};
-use dwell_types::{Nanos, Timestamp};
+use dwell_types::Nanos;
 use serde::Deserialize;
 
 /// One entry of `[[ring.workloads]]`.
@@ -53,25 +53,11 @@ impl WorkloadEntry {
             let problem = format!("{}: expected from 0 to 0.999", self.orphan_share);
             return Err(Invalid::new("orphan_share", problem));
         }
-        if let Some(length) = self.course_ms.filter(|&length| length.is_nan() || length < 1.0) {
-            return Err(Invalid::new("course_ms", format!("{length}: expected at least 1 ms")));
-        }
         let longest = milliseconds(self.longest_ms);
         let span = milliseconds(self.span_ms * share).max(longest + longest);
-        let settings = Settings {
-            start: Timestamp::from_nanos(0),
-            arrivals: Arrivals::Poisson,
-            rate: self.rate,
-            bursts: None,
-            answered: 1.0,
-            delays,
-            orphans: 0.0,
-            orphan_run: 1,
-            end: End::After(span),
-        };
-        let settings = settings.with_orphan_share(self.orphan_share);
+        let settings = Settings::poisson(self.rate, delays, End::After(span)).with_orphan_share(self.orphan_share);
         ExchangeWorkload::new(&settings, 0).map_err(|problem| Invalid::new("settings", problem))?;
-        Ok(Stream { name: self.name.clone(), settings, longest, prior, course: self.course_ms })
+        Ok(Stream { name: self.name.clone(), settings, longest, prior, course: course(self.course_ms, 1.0)? })
     }
 }
 

@@ -98,6 +98,21 @@ impl core::error::Error for SettingsError {}
 const MILLISECOND: i64 = 1_000_000;
 
 impl Settings {
+    /// So many requests per second at times of a Poisson process from time 0 on, all of them answered, and nothing else.
+    pub fn poisson(rate: f64, delays: Distribution, end: End) -> Self {
+        Self {
+            start: Timestamp::from_nanos(0),
+            arrivals: Arrivals::Poisson,
+            rate,
+            bursts: None,
+            answered: 1.0,
+            delays,
+            orphans: 0.0,
+            orphan_run: 1,
+            end,
+        }
+    }
+
     /// The synthetic trace of the fridge paper [zheng22 §5]: 10⁶ requests per second, evenly spaced, of which 40% are
     /// answered after a log-uniform delay of 1 ms to `longest`; 1.25 M requests give the paper's 0.5 M delays and
     /// 1.75 M packets. The paper says "between 0 and T", which no log-uniform distribution can be.
@@ -105,16 +120,11 @@ impl Settings {
     /// The requests stop after 1.25 s. So for delays above that the paper's "insertions between request and response"
     /// never happen; [`Settings::with_span`] lets the requests continue instead. Report both.
     pub fn fridge_synthetic(longest: Nanos) -> Self {
+        let delays = Distribution::LogUniform { low: Nanos::new(MILLISECOND), high: longest };
         Self {
-            start: Timestamp::from_nanos(0),
             arrivals: Arrivals::Constant,
-            rate: 1e6,
-            bursts: None,
             answered: 0.4,
-            delays: Distribution::LogUniform { low: Nanos::new(MILLISECOND), high: longest },
-            orphans: 0.0,
-            orphan_run: 1,
-            end: End::AfterRequests(1_250_000),
+            ..Self::poisson(1e6, delays, End::AfterRequests(1_250_000))
         }
     }
 
@@ -125,16 +135,11 @@ impl Settings {
     /// all responses. Poisson arrivals and the log-normal form are ours. Half a percent of the
     /// answers fall after the end, rather the slow ones: those inside have mean 56.5 ms and 99th percentile 494 ms.
     pub fn fridge_heavy_tailed() -> Self {
+        let delays = Distribution::LogNormal { mean: Nanos::new(57_800_000), p99: Nanos::new(512 * MILLISECOND) };
         Self {
-            start: Timestamp::from_nanos(0),
-            arrivals: Arrivals::Poisson,
-            rate: 6.1e6 / 11.4,
-            bursts: None,
             answered: 0.13,
-            delays: Distribution::LogNormal { mean: Nanos::new(57_800_000), p99: Nanos::new(512 * MILLISECOND) },
             orphans: 0.39 / 0.61 - 0.13,
-            orphan_run: 1,
-            end: End::After(Nanos::new(11_400 * MILLISECOND)),
+            ..Self::poisson(6.1e6 / 11.4, delays, End::After(Nanos::new(11_400 * MILLISECOND)))
         }
     }
 

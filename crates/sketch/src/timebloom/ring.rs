@@ -153,7 +153,7 @@ impl Ring {
         if steps >= filters {
             self.words.fill(0);
             self.ones.fill(0);
-            self.column = (filters - 1 - slot.rem_euclid(filters)) as u32;
+            self.column = self.column_of(slot);
             return;
         }
         for _ in 0..steps {
@@ -245,14 +245,23 @@ impl Ring {
     /// The share of bits that are set in the filter of an age, less than the number of filters.
     #[inline]
     pub(super) fn occupancy(&self, age: u32) -> f64 {
-        let column = (self.column + age) % self.shape.filters;
+        self.share_set((self.column + age) % self.shape.filters)
+    }
+
+    /// The same of the filter that was or will be filled in a slot.
+    pub(super) fn occupancy_of_slot(&self, slot: i64) -> f64 {
+        self.share_set(self.column_of(slot))
+    }
+
+    #[inline]
+    fn share_set(&self, column: u32) -> f64 {
         f64::from(self.ones[column as usize]) / f64::from(self.shape.rows)
     }
 
-    /// Bits that are set in the filter of a slot, modulo the number of filters.
-    pub(super) fn bits_set(&self, slot: u32) -> u32 {
-        let filters = self.shape.filters;
-        self.ones[(filters - 1 - slot % filters) as usize]
+    /// Where the filter of a slot lies in a row.
+    fn column_of(&self, slot: i64) -> u32 {
+        let filters = i64::from(self.shape.filters);
+        (filters - 1 - slot.rem_euclid(filters)) as u32
     }
 
     /// Bytes of the filters and of what is counted beside them.
@@ -283,7 +292,7 @@ mod tests {
     use super::super::false_positive_probability;
     use super::*;
     use dwell_simulate::Distribution;
-    use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings};
+    use dwell_simulate::exchange::{End, ExchangeWorkload, Settings};
     use dwell_types::{Nanos, Observation};
 
     const WIDTH: i64 = 10;
@@ -377,17 +386,8 @@ mod tests {
     /// `look` says of it.
     fn mean_over_slots(bits: u64, filters: u32, seeds: u64, look: impl Fn(&mut Ring, u64) -> f64) -> f64 {
         let width = 10_000_000_000 / i64::from(filters - 1);
-        let settings = Settings {
-            start: at(0),
-            arrivals: Arrivals::Poisson,
-            rate: 1e3,
-            bursts: None,
-            answered: 0.0,
-            delays: Distribution::Constant(Nanos::ZERO),
-            orphans: 0.0,
-            orphan_run: 1,
-            end: End::After(Nanos::from_secs(100)),
-        };
+        let end = End::After(Nanos::from_secs(100));
+        let settings = Settings { answered: 0.0, ..Settings::poisson(1e3, Distribution::Constant(Nanos::ZERO), end) };
         let (mut sum, mut slots) = (0.0, 0);
         for seed in 0..seeds {
             let shape = Shape::new(bits, filters).unwrap();

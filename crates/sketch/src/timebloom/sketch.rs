@@ -158,9 +158,9 @@ impl TimeBloom {
         self.ring.occupancy(1)
     }
 
-    /// Bits that are set in the filter of a slot, the slots being counted from time 0 and modulo *b*.
-    pub fn bits_set(&self, slot: u32) -> u32 {
-        self.ring.bits_set(slot)
+    /// The share of bits that are set in the filter that was or will be filled in a slot, the slots being counted from time 0.
+    pub fn occupancy_of_slot(&self, slot: i64) -> f64 {
+        self.ring.occupancy_of_slot(slot)
     }
 
     /// Filters that matched the last response.

@@ -39,8 +39,8 @@ impl Kind for Control {
 
 #[cfg(test)]
 mod tests {
-    use crate::test_support::{accepted, assert_refused};
-    use crate::{Size, metrics, run};
+    use crate::metrics::Summary;
+    use crate::test_support::{assert_refused, mean, measured};
 
     const SMALL: &str = r#"
 name = "small"
@@ -82,18 +82,11 @@ low_bytes = [250_000]
     /// chance others would fail is not known; seeds are fixed.
     #[test]
     fn actions_on_culprits_spare_the_others() {
-        let definition = accepted(SMALL);
-        let experiment = definition.experiment(Size::Full);
-        let summaries = metrics::summarise(experiment, &run::all(experiment, 2, Some(1)).unwrap());
+        let summaries = measured(SMALL, 2);
         let of = |method: &str, has_counters: bool| {
-            let mean = |quantity: &str| {
-                let is_it = |s: &&metrics::Summary| {
-                    let is_of_method = s.method == method && s.parameters.contains_key("counters") == has_counters;
-                    is_of_method && s.quantity == quantity
-                };
-                summaries.iter().find(is_it).and_then(|s| s.mean).unwrap()
-            };
-            ["peak_bytes", "small_dropped", "large_dropped", "large_marked"].map(mean)
+            let is_right = |s: &Summary| s.method == method && s.parameters.contains_key("counters") == has_counters;
+            ["peak_bytes", "small_dropped", "large_dropped", "large_marked"]
+                .map(|quantity| mean(&summaries, quantity, is_right).unwrap())
         };
         let [none, drop, limit, mark, red, choke] =
             ["none", "drop", "limit", "mark", "red", "choke"].map(|method| of(method, false));
