@@ -83,54 +83,69 @@ mod tests {
         finish(absorb(absorb(start(seed), a), b))
     }
 
-    /// Flipping any input bit flips every output bit with probability one half. 2,000 trials per pair: a deviation of
-    /// 6.5 standard deviations (.073) has a chance of 10⁻⁶ over all 12,288 pairs.
-    #[test]
-    fn avalanche() {
+    /// The largest deviation from one half, over all pairs of an input bit and an output bit, of the share of 2,000 trials in which flipping
+    /// the one flips the other.
+    fn largest_deviation(hash: impl Fn(u64, u64, u64) -> u64) -> f64 {
         let trials = 2_000u64;
+        let mut largest = 0f64;
         for input_bit in 0..192 {
             let mut flips = [0u32; 64];
             for trial in 0..trials {
                 let (seed, a, b) = (trial, trial * 77, word(1, trial));
                 let mut changed = [seed, a, b];
                 changed[input_bit / 64] ^= 1 << (input_bit % 64);
-                let difference = two_words(seed, a, b) ^ two_words(changed[0], changed[1], changed[2]);
+                let difference = hash(seed, a, b) ^ hash(changed[0], changed[1], changed[2]);
                 for (bit, count) in flips.iter_mut().enumerate() {
                     *count += (difference >> bit & 1) as u32;
                 }
             }
-            for (output_bit, &count) in flips.iter().enumerate() {
-                let share = f64::from(count) / trials as f64;
-                assert!((share - 0.5).abs() < 0.073, "bit {input_bit} → {output_bit}: {share}");
+            for count in flips {
+                largest = largest.max((f64::from(count) / trials as f64 - 0.5).abs());
             }
         }
+        largest
+    }
+
+    /// Flipping any input bit flips every output bit with probability one half. A deviation of 6.5 standard deviations (.073) has a chance of
+    /// 10⁻⁶ over all 12,288 pairs. A last word that is added, not hashed, must fail.
+    #[test]
+    fn avalanche() {
+        let is_even = |largest: f64| largest < 0.073;
+        let largest = largest_deviation(two_words);
+        assert!(is_even(largest), "{largest}");
+        assert!(!is_even(largest_deviation(|seed, a, b| two_words(seed, a, 0).wrapping_add(b))));
     }
 
     /// Structured inputs (counters, aligned addresses) fill buckets evenly: χ² over 1,024 buckets has mean 1,023 and
-    /// standard deviation 45; 1,023 ± 270 is six of them.
+    /// standard deviation 45; 1,023 ± 270 is six of them, 2·10⁻⁹ for each of ten. The inputs themselves, multiplied but not mixed, must fail.
     #[test]
     fn buckets_are_even() {
+        let n = 200_000u64;
+        let expected = n as f64 / 1024.0;
+        let chi2 = |buckets: &[f64]| -> f64 { buckets.iter().map(|c| (c - expected).powi(2) / expected).sum() };
+        let is_even = |buckets: &[f64]| (chi2(buckets) - 1023.0).abs() < 270.0;
         for (stride, shift) in [(1u64, 0u32), (1, 32), (256, 0), (65_536, 16), (1 << 40, 8)] {
             let mut high = vec![0f64; 1024];
             let mut low = vec![0f64; 1024];
-            let n = 200_000u64;
+            let mut plain = vec![0f64; 1024];
             for i in 0..n {
+                plain[(i.wrapping_mul(stride).wrapping_mul(0x9e37_79b9_7f4a_7c15) & 1023) as usize] += 1.0;
                 let hash = two_words(3, i.wrapping_mul(stride), i << shift);
                 high[index((hash >> 32) as u32, 1024) as usize] += 1.0;
                 low[(hash & 1023) as usize] += 1.0;
             }
             for buckets in [high, low] {
-                let expected = n as f64 / 1024.0;
-                let chi2: f64 = buckets.iter().map(|c| (c - expected).powi(2) / expected).sum();
-                assert!((chi2 - 1023.0).abs() < 270.0, "stride {stride}: χ² = {chi2}");
+                assert!(is_even(&buckets), "stride {stride}: χ² = {}", chi2(&buckets));
             }
+            assert!(!is_even(&plain), "stride {stride}: χ² = {}", chi2(&plain));
         }
     }
 
     /// Functions with different seeds agree on a 16-bit slice as often as chance says: 2²⁰/2¹⁶ = 16 expected for each of
-    /// 45 pairs; more than 50 or fewer than 1 happens by chance less than once in 10⁶ runs.
+    /// 45 pairs; more than 50 or fewer than 1 happens by chance less than once in 10⁶ runs. A seed that is not hashed but added to what comes out must fail.
     #[test]
     fn seeds_are_independent() {
+        let is_chance = |count: u32| (1..=50).contains(&count);
         let starts: Vec<u64> = (0..10).map(start).collect();
         let mut agreements = vec![0u32; 100];
         for input in 0..1u64 << 20 {
@@ -144,9 +159,11 @@ mod tests {
         for i in 0..10 {
             for j in 0..i {
                 let count = agreements[i * 10 + j];
-                assert!((1..=50).contains(&count), "seeds {i} and {j} agree {count} times");
+                assert!(is_chance(count), "seeds {i} and {j} agree {count} times");
             }
         }
+        let added = |seed: u64, input: u64| (word(starts[0], input).wrapping_add(seed) >> 48) as u16;
+        assert!(!is_chance((0..1u64 << 20).filter(|&input| added(0, input) == added(1, input)).count() as u32));
     }
 
     #[test]
