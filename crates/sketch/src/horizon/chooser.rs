@@ -6,8 +6,9 @@ use crate::survival::BANDS;
 /// The variance of the estimated distribution function at quantile *F* is Σ (1/*q* − 1/*q*′) *V* over the bands, *q*′ being the
 /// chance in the band before. *V* is Σ*z*² − (Σ*z*)²/*open* over the exchanges that last to the band, with *z* = \[delay below the quantile\] − *F*
 /// (see `Survival::variance`). So each band costs *A*/*q*, where *A* is what *V* falls by in it. The table holds Σ *c q* requests,
-/// where *c* is the number of requests that wait at the ages of the band. For a given room, the least sum of standard deviations, relative to
-/// *F*(1 − *F*) at *F* = .5, .95, .99, has *q* ∝ √(*A*/*c*), bands in which this would rise with age taken together.
+/// where *c* is the number of requests that wait at the ages of the band. For a given room, the least weighted sum of the quantiles' errors has
+/// *q* ∝ √(*A*/*c*), bands in which this would rise with age taken together. A quantile's error is the standard deviation at *F* over
+/// the density there.
 #[derive(Clone, Debug, Default)]
 pub struct Chooser {
     /// Exchanges by band of delay.
@@ -20,14 +21,24 @@ pub struct Chooser {
 
 /// What older delays count at each choice.
 const MEMORY: f64 = 0.9;
-/// Quantiles whose predicted variance is minimised, and how much each counts. The last stands for means and what lies far out.
-const TARGETS: [(f64, f64); 4] = [(0.5, 1.0), (0.95, 1.0), (0.99, 1.0), (0.999, 0.1)];
+/// Quantiles whose predicted errors are made small: *F*, the density of a normal distribution there, and how much the error counts. Where the
+/// logarithms of delays are normal, however wide, errors over that density are alike in octaves. The last stands for means and
+/// what lies far out.
+const TARGETS: [(f64, f64, f64); 6] = [
+    (0.05, 0.103, 0.5),
+    (0.5, 0.399, 1.0),
+    (0.75, 0.3178, 0.5),
+    (0.95, 0.103, 1.0),
+    (0.99, 0.0267, 0.5),
+    (0.999, 0.00337, 0.1),
+];
 /// Where no delay was sampled there may be as many as would have been missed, but not more than this share of all.
 const UNSEEN: f64 = 2e-5;
-/// A tail does not break off: where few were sampled there may be this share of those in the octave before.
+/// A tail does not break off: where few were sampled there may be this share of those in the octave before, unless
+/// [`most`] of them would have shown.
 const TAIL: f64 = 0.25;
 /// This share of the room is spread evenly over all requests, so that no age is left out.
-const SPREAD: f64 = 0.05;
+const SPREAD: f64 = 0.02;
 /// Fewer samples than this do not outweigh older ones.
 const ENOUGH: u32 = 1024;
 /// Thresholds change their shape if the predicted error becomes less than this share of the present one: every change costs what
@@ -73,9 +84,9 @@ impl Chooser {
         let mut chances = present;
         for _ in 0..ROUNDS {
             let mut cost = [0.0; BANDS];
-            for (&(target, weight), bands) in TARGETS.iter().zip(&costs) {
-                let error = target * (1.0 - target) * variance(bands, &chances).sqrt().max(f64::MIN_POSITIVE);
-                cost.iter_mut().zip(bands).for_each(|(sum, band)| *sum += weight / error * band);
+            for (&(_, density, weight), bands) in TARGETS.iter().zip(&costs) {
+                let scale = weight / (density * variance(bands, &chances).sqrt().max(f64::MIN_POSITIVE));
+                cost.iter_mut().zip(bands).for_each(|(sum, band)| *sum += scale * band);
             }
             chances = cheapest(&cost, waiting, known, room);
         }
@@ -90,11 +101,12 @@ impl Chooser {
         let mut delays = [0.0; BANDS];
         for band in 1..BANDS {
             let seen = self.delays[band] + unseen.min(1.0 / present[band]);
-            delays[band] = f64::max(seen, TAIL * delays[band - 1]);
+            let tail = (TAIL * delays[band - 1]).min(most(self.delays[band], present[band]));
+            delays[band] = seen.max(tail);
         }
         let total: f64 = delays.iter().sum();
         let orphans = (self.responses - known).max(0.0);
-        TARGETS.map(|(target, _)| {
+        TARGETS.map(|(target, ..)| {
             let mut below_until = 0.0;
             let below: [f64; BANDS] = std::array::from_fn(|band| {
                 let below = (target * total - below_until).clamp(0.0, delays[band]);
@@ -117,14 +129,19 @@ impl Chooser {
     }
 }
 
+/// So many exchanges there may be at most where some were sampled that stand for `seen`, each with this chance: two standard deviations more, and three
+/// samples where there was none.
+fn most(seen: f64, chance: f64) -> f64 {
+    let samples = seen * chance;
+    (samples + 2.0 * samples.sqrt() + 3.0) / chance
+}
+
 fn variance(costs: &[f64; BANDS], chances: &[f64; BANDS]) -> f64 {
     costs.iter().zip(chances).skip(1).map(|(cost, chance)| cost / chance).sum()
 }
 
 fn error(costs: &[[f64; BANDS]; TARGETS.len()], chances: &[f64; BANDS]) -> f64 {
-    let error = |(bands, (target, weight)): (_, (f64, f64))| {
-        weight * variance(bands, chances).sqrt() / (target * (1.0 - target))
-    };
+    let error = |(bands, (_, density, weight)): (_, (f64, f64, f64))| weight * variance(bands, chances).sqrt() / density;
     costs.iter().zip(TARGETS).map(error).sum()
 }
 
@@ -208,13 +225,13 @@ mod tests {
         (5..25).for_each(|band| chooser.sample(band, 2f64.powi(25 - band as i32)));
         let ratio = |waits: &dyn Fn(f64) -> f64| {
             let waiting = std::array::from_fn(|band| if band < 25 { waits(band as f64) } else { 0.0 });
-            let chances = chooser.choose(&curve, &waiting, BANDS, waiting.iter().sum::<f64>() / 50.0);
+            let chances = chooser.choose(&curve, &waiting, BANDS, waiting.iter().sum::<f64>() / 1e3);
             chances[5] / chances[24]
         };
         // As many as are answered later; or all of them for ever.
         let answered = ratio(&|band| band.exp2() * (25.0 - band).exp2());
         let orphans = ratio(&|band| band.exp2());
-        assert!(answered < 100.0 && orphans > 1.5 * answered, "{answered} {orphans}");
+        assert!(answered < 100.0 && orphans > 100.0 * answered, "{answered} {orphans}");
     }
 
     /// No neighbour of the cheapest chances that fits the room is cheaper.

@@ -75,8 +75,8 @@ impl AtRisk {
 
 /// Thresholds are chosen for this share of the room, and must fall if more than that is still taken when all have gone whose time
 /// has come.
-const AIMED: f64 = 0.8;
-const MOST_KEPT: f64 = 0.92;
+const AIMED: f64 = 0.93;
+const MOST_KEPT: f64 = 0.98;
 /// From one choice to the next this share of the room is put in, or as many requests as make so many seen, or as many seen as there
 /// is room for: nobody need look more often at a table that is nearly open.
 const WINDOW: usize = 8;
