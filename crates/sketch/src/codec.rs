@@ -41,8 +41,8 @@ impl Kind {
     const fn version(self) -> u8 {
         match self {
             Self::Delays => 3,
-            Self::Lda | Self::Lds | Self::Flows => 2,
-            Self::Summary | Self::Fridge => 1,
+            Self::Lda | Self::Lds | Self::Flows | Self::Fridge => 2,
+            Self::Summary => 1,
         }
     }
 }

@@ -62,6 +62,7 @@ mod open;
 mod repeats;
 mod smallest;
 mod table;
+mod targets;
 mod waiting;
 
 #[cfg(test)]

@@ -10,12 +10,20 @@
 //! that chance changes while the meter runs; where it does not, this is the product limit and nothing else.
 //!
 //! A response that answers nothing observed is censored too, and stays in the mass that never comes to an end. That mass is left out
-//! of the answer.
+//! of the answer, but for what is likely to be slow.
 
 /// Bands `1..BANDS`. Number 0 is for samples that no product limit weighs.
 pub(crate) const BANDS: usize = 32;
 /// Bits of a band's number.
 pub(crate) const BAND_BITS: u32 = 5;
+
+/// The last band in which exchanges are followed that are lost gradually: what is found later is luck, and would weigh too much. It counts
+/// as censored.
+pub(crate) const FOLLOWED: usize = 28;
+/// What is open when the last exchange was found counts as slow if it is at most this share of what ended since half of that age: tails
+/// go on falling. If it is more, most of it never ends, and [`SLOW_POWER`] of the ratio counts.
+const SLOW: f64 = 0.5;
+const SLOW_POWER: i32 = 4;
 
 /// The responses of one series that were at risk, by band.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,6 +43,16 @@ pub(crate) enum Loss {
     Gradual,
     /// When a band begins, and never in one.
     AtBorders,
+}
+
+impl Loss {
+    /// The last band whose samples count.
+    const fn last(self) -> usize {
+        match self {
+            Self::Gradual => FOLLOWED,
+            Self::AtBorders => BANDS - 1,
+        }
+    }
 }
 
 impl Risk {
@@ -60,8 +78,9 @@ impl Risk {
         if all <= 0.0 {
             return None;
         }
+        let last = self.loss.last();
         let mut survival = Survival {
-            factors: [1.0; BANDS],
+            factors: std::array::from_fn(|band| if band > last { 0.0 } else { 1.0 }),
             open: [0.0; BANDS],
             first: self.each[1],
             at_begin: [0.0; BANDS],
@@ -69,8 +88,8 @@ impl Risk {
         };
         let mut open = all;
         survival.open[0] = open;
-        let mut to_end: f64 = weights[1..].iter().sum();
-        for (band, &weight) in weights.iter().enumerate().skip(1) {
+        let mut to_end: f64 = weights[1..=last].iter().sum();
+        for (band, &weight) in weights.iter().enumerate().take(last + 1).skip(1) {
             let mut ended = 0.0;
             let at_risk = self.at_risk[band];
             if at_risk > 0.0 && weight > 0.0 {
@@ -85,8 +104,22 @@ impl Risk {
             open -= ended;
             survival.open[band] = open;
         }
+        survival.open[last..].fill(open);
+        if let Some(found) = weights[..=last].iter().rposition(|&weight| weight > 0.0) {
+            survival.end_slowly(found, weights[found], self.loss);
+        }
         survival.set_losses(self);
         Some(survival)
+    }
+}
+
+/// Where a band of those that lose gradually begins, in units of *M* insertions: 16 are ⅛ wide and 12 are ¼. What lasts longer than 5 *M*, where one
+/// entry in 150 is left, is in the band behind them.
+pub(crate) fn begin(band: usize) -> f64 {
+    let band = band - 1;
+    match band {
+        0..16 => band as f64 / 8.0,
+        _ => 2.0 + (band - 16) as f64 / 4.0,
     }
 }
 
@@ -106,6 +139,29 @@ pub(crate) struct Survival {
 }
 
 impl Survival {
+    /// Lets what was slow end with the last exchanges that were found, in this band and with this weight.
+    fn end_slowly(&mut self, band: usize, weight: f64, loss: Loss) {
+        let open = self.open[band];
+        let ended = self.open_at_half(band, loss) - open;
+        let slow = open * (SLOW * ended / open.max(f64::MIN_POSITIVE)).min(1.0).powi(SLOW_POWER);
+        self.factors[band] += slow / weight;
+        self.open[band..].iter_mut().for_each(|open| *open -= slow);
+    }
+
+    /// What was open at half of the scale up to the end of a band.
+    fn open_at_half(&self, band: usize, loss: Loss) -> f64 {
+        match loss {
+            Loss::Gradual => {
+                let half = 0.5 * begin(band + 1);
+                let before = (1..band).rfind(|&band| begin(band) <= half).unwrap_or(1);
+                let share = (half - begin(before)) / (begin(before + 1) - begin(before));
+                self.open[before - 1] + share * (self.open[before] - self.open[before - 1])
+            }
+            // Bands are octaves.
+            Loss::AtBorders => self.open[band - 1],
+        }
+    }
+
     fn set_losses(&mut self, risk: &Risk) {
         for band in 1..BANDS {
             let each = risk.each[band];
@@ -169,12 +225,44 @@ mod tests {
     }
 
     /// The example of a textbook: of 10, 2 end in the first band, 4 are censored in the second, 3 end in the third, and one
-    /// never: ⅕, then ¾ of what is left. What each stands for in a band cancels.
+    /// is left: ⅕, then ¾ of what is left. What each stands for in a band cancels. What is left, 4, is less than half of the 12 that ended
+    /// before, so that it was slow, too.
     #[test]
     fn censored_ones_share_the_fate_of_those_that_last_longer() {
         let (mass, survival) = limit(&[(1, 2.0), (3, 3.0)], &[(2, 4.0), (BANDS - 1, 1.0)]);
-        assert!((mass[1] - 4.0).abs() < 1e-9 && (mass[3] - 12.0).abs() < 1e-9, "{mass:?}");
-        assert!((survival.open[BANDS - 1] - 4.0).abs() < 1e-9);
+        assert!((mass[1] - 4.0).abs() < 1e-9 && (mass[3] - 16.0).abs() < 1e-9, "{mass:?}");
+        assert_eq!(survival.open[BANDS - 1], 0.0);
+    }
+
+    /// Where 90 are left, almost none of the exchanges that they stand for counts as slow: that is far more than ended before. One that is left was.
+    #[test]
+    fn what_is_left_never_ends_where_it_is_much() {
+        let slow = |left: f64| {
+            let found = [(1, 2.0), (3, 3.0)];
+            let (mass, survival) = limit(&found, &[(BANDS - 1, left)]);
+            (mass[1..4].iter().sum::<f64>(), survival.open[BANDS - 1])
+        };
+        let (ended, never) = slow(90.0);
+        assert!((ended - 15.8).abs() < 0.1 && (ended + never - 190.0).abs() < 1e-9, "{ended} {never}");
+        let (ended, never) = slow(1.0);
+        assert!((ended - 12.0).abs() < 0.1 && never < 0.1, "{ended} {never}");
+    }
+
+    /// Where bands are ⅛ and ¼ wide, half of the end of one lies between two others.
+    #[test]
+    fn the_half_of_a_scale_is_where_it_is() {
+        let mut risk = Risk::none(Loss::Gradual);
+        for band in 1..=FOLLOWED + 1 {
+            // As many are open as there are insertions left to 5.
+            (risk.at_risk[band], risk.each[band]) = (5.0 - begin(band), 1.0);
+        }
+        let width = |band: usize| if band <= FOLLOWED { begin(band + 1) - begin(band) } else { 0.0 };
+        let survival = risk.survival(&std::array::from_fn(|band| if band == 0 { 0.0 } else { width(band) })).unwrap();
+        for band in [1, 9, 16, 17, 20, FOLLOWED] {
+            let expected = 5.0 - 0.5 * begin(band + 1);
+            let open = survival.open_at_half(band, Loss::Gradual);
+            assert!((open - expected).abs() < 1e-9, "{band}: {open} {expected}");
+        }
     }
 
     /// Of 16 exchanges that last to band 3 half were sampled and half of those let go: the total of all that last is

@@ -447,9 +447,14 @@ impl Distribution {
         Some(Estimate { value, low: (value - error).max(self.samples as f64), high: value + error })
     }
 
-    /// The delay that a share `q` of the exchanges did not exceed, in nanoseconds; `None` without samples.
+    /// Whether there are no samples, or only such as are too lucky to count.
+    fn tells_nothing(&self) -> bool {
+        self.samples == 0 || self.value.total.weight <= 0.0
+    }
+
+    /// The delay that a share `q` of the exchanges did not exceed, in nanoseconds; `None` without samples that count.
     pub fn quantile(&self, q: f64) -> Option<Estimate<i64>> {
-        if self.samples == 0 {
+        if self.tells_nothing() {
             return None;
         }
         let estimate = self.value.quantile(q);
@@ -458,9 +463,9 @@ impl Distribution {
         Some(Estimate { value: estimate.value, low: low.min(estimate.value), high: high.max(estimate.value) })
     }
 
-    /// The mean delay in nanoseconds; `None` without samples.
+    /// The mean delay in nanoseconds; `None` without samples that count.
     pub fn mean(&self) -> Option<Estimate<i64>> {
-        if self.samples == 0 {
+        if self.tells_nothing() {
             return None;
         }
         let (value, low, high) = (self.value.mean().value, self.low().mean().low, self.high().mean().high);

@@ -370,6 +370,7 @@ fn combine(bins: &mut Vec<Cell>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::survival::{FOLLOWED, Loss, Risk};
     use dwell_types::{Nanos, Timestamp};
     use proptest::prelude::*;
 
@@ -511,6 +512,22 @@ mod tests {
         assert_eq!((high(100.0, 0.95), high(100.0, 0.99)), (128_000_000_000, 128_000_000_000));
         assert!(high(100.0, 0.5) < 20_000_000);
         assert_eq!((high(1.0, 0.95), high(1.0, 0.99)), (19_000_000, 20_000_000));
+    }
+
+    /// What was found by luck alone, behind the last band that is followed, tells no quantile.
+    #[test]
+    fn lucky_samples_tell_nothing() {
+        let of_band = |band: u8| {
+            let mut store = DelayStore::unbounded(1);
+            store.update(0, &Sample { band, ..sample(1_000_000, 300.0) });
+            let mut risk = Risk::none(Loss::Gradual);
+            risk.at_risk[1..=usize::from(band)].fill(600.0);
+            let distribution = store.distribution_at_risk(0, Ambiguous::Bounds, &risk);
+            (distribution.quantile(0.5).map(|p50| p50.value), distribution.exchanges().map(|all| all.value))
+        };
+        let followed = FOLLOWED as u8;
+        assert_eq!(of_band(followed).0, Some(1_000_000));
+        assert_eq!(of_band(followed + 1), (None, Some(0.0)));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What responses tell that do not find their entry.
 
+use crate::Event;
 use crate::codec::{CodecError, MOST_COUNTED, Reader, Writer};
 use crate::meter::Gate;
-use crate::survival::{BANDS, Loss, Risk};
+use crate::survival::{BANDS, FOLLOWED, Loss, Risk, begin};
 use dwell_types::{ExchangeId, hash};
 
 /// The responses met so far, found or not, for the product limit.
@@ -19,8 +20,8 @@ use dwell_types::{ExchangeId, hash};
 ///
 /// All of them must have run the same risk: to be overwritten after a number of insertions that is geometrically distributed,
 /// whatever the time. Two kinds would not, and are made to:
-/// - A response that meets a slot which is still free, or whose entry was given up, could not have been overwritten for a number of insertions
-///   that is known at least. How many more that would have lasted is drawn.
+/// - A response that meets a slot which is still free, whose entry was given up, or whose own request was answered already, could not
+///   have been overwritten for a number of insertions that is known at least. How many more that would have lasted is drawn.
 /// - When the gate opens wider, requests from before are not there. The responses to what passes only the wider gate
 ///   are left out until entries from before would be overwritten anyway.
 #[derive(Clone, Debug)]
@@ -69,7 +70,7 @@ impl Counts {
     }
 }
 
-/// The band of `insertions` survived among `slots` slots, `1..BANDS`: 16 of ⅛ *M*, 8 of ¼ *M*, 7 of ½ *M*; the last is open.
+/// The band of `insertions` survived among `slots` slots: see [`begin`].
 /// Small fridges, whose delays have little room, take several bands as one.
 #[inline]
 fn band(insertions: u64, slots: u32) -> u8 {
@@ -77,8 +78,7 @@ fn band(insertions: u64, slots: u32) -> u8 {
     let eighths = insertions.saturating_mul(8) / u64::from(slots);
     let band = match eighths {
         0..16 => eighths,
-        16..32 => 16 + (eighths - 16) / 2,
-        _ => (24 + (eighths - 32) / 4).min(BANDS as u64 - 2),
+        _ => (16 + (eighths - 16) / 2).min(FOLLOWED as u64),
     };
     (band - band % together) as u8 + 1
 }
@@ -90,16 +90,6 @@ const fn together(slots: u32) -> usize {
         0..1024 => 4,
         1024..4096 => 2,
         _ => 1,
-    }
-}
-
-/// Where a band begins, in units of *M*.
-fn begin(band: usize) -> f64 {
-    let band = band - 1;
-    match band {
-        0..16 => band as f64 / 8.0,
-        16..24 => 2.0 + (band - 16) as f64 / 4.0,
-        _ => 4.0 + (band - 24) as f64 / 2.0,
     }
 }
 
@@ -191,6 +181,11 @@ impl Censoring {
         }
     }
 
+    /// The probability of the narrowest gate that still holds for responses, if one does.
+    pub(super) fn narrowest(&self) -> Option<f64> {
+        self.narrow.first().map(|&(_, p, _)| p)
+    }
+
     /// A response found its entry after so many insertions; the band that it is in.
     #[inline]
     pub(super) fn find(&mut self, tag: u16, insertions: u64, exchanges: f64) -> u8 {
@@ -206,11 +201,12 @@ impl Censoring {
     }
 
     /// A response met a slot that was not overwritten for `least` insertions, and nobody knows for how many more.
-    pub(super) fn censor_beyond(&mut self, tag: u16, id: ExchangeId, least: u64, exchanges: f64) {
-        // Exponentially distributed, from bits that nothing else looks at.
-        let uniform = (hash::finish(id.0 ^ least) >> 11) as f64 / (1u64 << 53) as f64;
+    pub(super) fn censor_beyond(&mut self, response: &Event, least: u64, exchanges: f64) {
+        // Exponentially distributed, from bits that nothing else looks at, and others for the same response again.
+        let uniform =
+            (hash::finish(response.id.0 ^ least ^ response.at.as_nanos() as u64) >> 11) as f64 / (1u64 << 53) as f64;
         let more = -(1.0 - uniform).ln() * f64::from(self.slots);
-        self.censor(tag, least.saturating_add(more as u64), exchanges);
+        self.censor(response.tag, least.saturating_add(more as u64), exchanges);
     }
 }
 
@@ -228,12 +224,12 @@ mod tests {
                 let from = begin(usize::from(here)) * f64::from(slots);
                 assert!(insertions as f64 >= from);
                 let next = usize::from(here) + together;
-                if next < BANDS {
+                if next <= FOLLOWED + 1 {
                     assert!((insertions as f64) < begin(next) * f64::from(slots));
                 }
                 last = here;
             }
-            assert!(usize::from(last) + together >= BANDS);
+            assert_eq!(usize::from(last), FOLLOWED + 1);
             assert_eq!(band(u64::MAX, slots), last);
         }
     }

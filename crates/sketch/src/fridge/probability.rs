@@ -1,6 +1,8 @@
 //! The entry probability *p*, and how it is found.
 
 use crate::codec::{CodecError, Reader, Writer};
+use crate::survival::{FOLLOWED, begin};
+use crate::targets::{TARGETS, error_of_weighted};
 use dwell_types::{Nanos, Timestamp};
 
 /// What older delays count at each choice.
@@ -92,8 +94,8 @@ impl EntryProbability {
 /// With *λ* requests offered per second, an exchange of delay *d* is sampled with probability
 /// *q*(*d*) = *p* e^(−*pλd*/*M*). The variance of the estimated distribution function at quantile *F* is proportional to
 /// (1 − *F*)² *V*≤ + *F*² *V*>, where *V*≤ and *V*> sum 1/*q* − 1 over the exchanges below and above it
-/// (`docs/papers/zheng22-fridge.md`). *p* minimises the sum of its square roots, relative to *F*(1 − *F*), at
-/// *F* = .5, .95, .99.
+/// (`docs/papers/zheng22-fridge.md`). *p* minimises the sum of its square roots at some
+/// quantiles.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// Weight of exchanges by delay: two bins per octave from 1 ns to 2⁴⁸ ns.
@@ -115,8 +117,6 @@ pub struct Profile {
 
 impl Profile {
     const BINS: usize = 96;
-    /// Quantiles whose predicted variance is minimised.
-    const TARGETS: [f64; 3] = [0.5, 0.95, 0.99];
 
     /// Nothing known yet.
     pub fn new(product_limit: bool) -> Self {
@@ -205,13 +205,20 @@ impl Profile {
     /// Ends the window and chooses the entry probability for `slots` slots: the one with the least predicted variance; or,
     /// while there are too few samples to predict from, a sparser one, since nothing survived under the present.
     ///
-    /// No probability is chosen that keeps entries longer than the expiry.
-    pub(crate) fn choose(&mut self, slots: u32, present: EntryProbability, expiry: Nanos) -> EntryProbability {
+    /// No probability is chosen that keeps entries longer than the expiry. Samples came with the probability `counted`, which is less than the
+    /// present one where responses wait after a change.
+    pub(crate) fn choose(
+        &mut self,
+        slots: u32,
+        present: EntryProbability,
+        counted: f64,
+        expiry: Nanos,
+    ) -> EntryProbability {
         /// Fewer samples than this say nothing about the tail.
         const ENOUGH: u32 = 64;
         let span = self.began.map_or(0, |began| (self.latest - began).get());
         let offered = std::mem::take(&mut self.offered);
-        self.admitted += offered * present.value();
+        self.admitted += offered * counted;
         self.began = Some(self.latest);
         if span <= 0 {
             // The first window, or a clock that went backwards: no rate can be told.
@@ -286,11 +293,15 @@ impl Profile {
         }
     }
 
-    /// The same with a product limit and so many responses that answer nothing (see `Survival::variance`).
+    /// Predicted error with a product limit and so many responses that answer nothing (see `Survival::variance`). Delays are requests per slot
+    /// that are offered meanwhile, ascending, with their weights.
     fn predicted_limit(delays: &[(f64, f64)], orphans: f64, p: f64) -> f64 {
         let total: f64 = delays.iter().map(|(_, weight)| weight).sum();
+        // What lasts longer is not followed, and missing in the answer.
+        let longest = begin(FOLLOWED + 1);
+        let missing: f64 = delays.iter().filter(|(delay, _)| p * delay > longest).map(|(_, weight)| weight).sum();
         let mut sum = 0.0;
-        for target in Self::TARGETS {
+        for (target, density, weight) in TARGETS {
             let wanted = target * total;
             // Exchanges that are open, and those of them that end below the target.
             let (mut open, mut open_below) = (total, 0.0);
@@ -299,43 +310,25 @@ impl Profile {
                     open_below += weight;
                 }
             }
-            let share = (open_below / total).clamp(0.01, 0.99);
+            let share = (open_below / total).clamp(1e-3, 1.0 - 1e-3);
             let (mut variance, mut loss) = ((1.0 - p) * total * share * (1.0 - share), 1.0);
             for &(delay, weight) in delays {
-                let more_loss = (p * delay).min(LARGEST_EXPONENT).exp();
+                let more_loss = (p * delay).min(longest).exp();
                 let mean = open_below - share * open;
                 let squares = open_below * (1.0 - share).powi(2) + (open - open_below) * share * share;
                 variance += (more_loss - loss) * (squares - mean * mean / (open + orphans)).max(0.0);
                 (open, loss) = (open - weight, more_loss);
                 open_below = (open_below - weight).max(0.0);
             }
-            sum += (variance / p).sqrt() / (share * (1.0 - share));
+            sum += weight * (variance / p + (share * missing).powi(2)).sqrt() / density;
         }
         sum
     }
 
-    /// Predicted standard deviation of the estimated distribution function, relative, summed over the targets. Delays are
-    /// requests per slot that are offered meanwhile, ascending, with their weights.
+    /// The same where samples are weighed with one over their chance.
     fn predicted(delays: &[(f64, f64)], p: f64) -> f64 {
-        let total: f64 = delays.iter().map(|(_, weight)| weight).sum();
-        let mut below = [(0.0, 0.0); Self::TARGETS.len()];
-        let mut all = (0.0, 0.0);
-        for &(delay, weight) in delays {
-            let survived = (p * delay).min(LARGEST_EXPONENT);
-            all.0 += weight;
-            all.1 += weight * (survived.exp() / p - 1.0);
-            for (sums, target) in below.iter_mut().zip(Self::TARGETS) {
-                if all.0 <= target * total {
-                    *sums = all;
-                }
-            }
-        }
-        let mut sum = 0.0;
-        for (share, variance) in below {
-            let f = (share / total).clamp(0.01, 0.99);
-            sum += (variance / (f * f) + (all.1 - variance) / ((1.0 - f) * (1.0 - f))).sqrt();
-        }
-        sum
+        let chance = |delay: f64| p * (-(p * delay).min(LARGEST_EXPONENT)).exp();
+        error_of_weighted(delays.iter().map(|&(delay, weight)| (weight, chance(delay))))
     }
 }
 
@@ -370,7 +363,7 @@ mod tests {
                 profile.sample(Nanos::new(delay as i64), 1.0);
                 profile.offer(Timestamp::from_nanos(i64::from(i) * 1_000), 1.0);
             }
-            let p = profile.choose(1 << 12, EntryProbability::ONE, Nanos::from_secs(120)).value();
+            let p = profile.choose(1 << 12, EntryProbability::ONE, 1.0, Nanos::from_secs(120)).value();
             let lifetime = 4096.0 / p;
             let offered = longest / 1e3;
             assert!((0.25..1.2).contains(&(lifetime / offered)), "T = 2^{log_t} ms: {}", lifetime / offered);

@@ -362,19 +362,25 @@ impl Fridge {
         let Some(censoring) = &mut self.censoring else { return };
         let inserted = self.history.inserted();
         let p = censoring.probability(response.id, self.probability.value(), inserted);
-        let Some(p) = p.filter(|_| !is_own || !entry.is_answered()) else {
-            // Nothing that is counted, or the same response again.
-            return;
-        };
+        let Some(p) = p else { return };
         let exchanges = 1.0 / p;
         if !self.is_fixed {
             self.profile.respond(exchanges);
         }
-        if !entry.is_known() {
-            // All that were ever inserted, or those that came while the entry was given up.
-            let least = if entry.is_free() { inserted as f64 } else { self.since(response.at, self.exchanges.expiry) };
+        // What was not overwritten for at least so many insertions, though it could not be found: all that there ever were, those that came while the
+        // entry was given up, or those since the request that was answered already.
+        let least = if entry.is_free() {
+            Some(inserted as f64)
+        } else if !entry.is_known() {
+            Some(self.since(response.at, self.exchanges.expiry))
+        } else if is_own && entry.is_answered() {
+            Some(self.times(at, entry, response.at).insertions)
+        } else {
+            None
+        };
+        if let Some(least) = least {
             if let Some(censoring) = &mut self.censoring {
-                censoring.censor_beyond(response.tag, response.id, least as u64, exchanges);
+                censoring.censor_beyond(response, least as u64, exchanges);
             }
             return;
         }
@@ -452,7 +458,8 @@ impl Fridge {
                 self.profile = Profile::new(self.censoring.is_some());
                 return self.search_from(EntryProbability::cautious(slots, inserted as f64));
             }
-            let chosen = self.profile.choose(slots, self.probability, self.exchanges.expiry);
+            let counted = self.censoring.as_ref().and_then(Censoring::narrowest).unwrap_or(self.present);
+            let chosen = self.profile.choose(slots, self.probability, counted, self.exchanges.expiry);
             self.set(chosen);
         }
         self.window = (self.window * 2).min(LAST_WINDOW.max(u64::from(self.slots())));

@@ -1,5 +1,6 @@
 use super::Curve;
 use crate::survival::BANDS;
+use crate::targets::TARGETS;
 
 /// What is known of delays, from which the thresholds are chosen.
 ///
@@ -21,17 +22,6 @@ pub struct Chooser {
 
 /// What older delays count at each choice.
 const MEMORY: f64 = 0.9;
-/// Quantiles whose predicted errors are made small: *F*, the density of a normal distribution there, and how much the error counts. Where the
-/// logarithms of delays are normal, however wide, errors over that density are alike in octaves. The last stands for means and
-/// what lies far out.
-const TARGETS: [(f64, f64, f64); 6] = [
-    (0.05, 0.103, 0.5),
-    (0.5, 0.399, 1.0),
-    (0.75, 0.3178, 0.5),
-    (0.95, 0.103, 1.0),
-    (0.99, 0.0267, 0.5),
-    (0.999, 0.00337, 0.1),
-];
 /// Where no delay was sampled there may be as many as would have been missed, but not more than this share of all.
 const UNSEEN: f64 = 2e-5;
 /// A tail does not break off: where few were sampled there may be this share of those in the octave before, unless
@@ -141,7 +131,8 @@ fn variance(costs: &[f64; BANDS], chances: &[f64; BANDS]) -> f64 {
 }
 
 fn error(costs: &[[f64; BANDS]; TARGETS.len()], chances: &[f64; BANDS]) -> f64 {
-    let error = |(bands, (_, density, weight)): (_, (f64, f64, f64))| weight * variance(bands, chances).sqrt() / density;
+    let error =
+        |(bands, (_, density, weight)): (_, (f64, f64, f64))| weight * variance(bands, chances).sqrt() / density;
     costs.iter().zip(TARGETS).map(error).sum()
 }
 

@@ -272,11 +272,12 @@ impl Horizon {
     #[inline]
     fn answer(&mut self, response: &Event, last: usize) -> Option<Sample> {
         let found = self.open.find(response.id).map(|at| (at, self.open.look(at, response.at)));
+        self.chooser.respond(self.curve.weight(1));
         if found.is_some_and(|(_, wait)| !wait.is_open()) {
-            // The same response again.
+            // The same response again: as if it answered nothing, as it will when the entry is gone.
+            self.count(response.tag, last);
             return None;
         }
-        self.chooser.respond(self.curve.weight(1));
         let in_time = found.filter(|(_, wait)| !wait.is_older(self.exchanges.expiry));
         let answered = in_time.map(|(at, wait)| (at, wait, wait.sample(response)));
         let in_time = |sample: &Sample| self.curve.band(sample.since_last) <= last;

@@ -1,5 +1,6 @@
 //! Which lifetimes, and the weight that follows from them.
 
+use crate::targets::error_of_weighted;
 use std::fmt;
 
 /// One fridge of several.
@@ -110,9 +111,7 @@ impl Ladder {
     /// The ladder of `slots` slots with the least predicted variance, of one to three lifetimes.
     ///
     /// `delays` are pairs of requests offered between a request and its response, and how many exchanges are like that.
-    /// The prediction is that of [`crate::fridge::Profile`]: the variance of the estimated distribution function at *F* is
-    /// proportional to (1 − *F*)² *V*≤ + *F*² *V*>, where *V*≤ and *V*> sum 1/*q* − 1 over the exchanges below and above
-    /// it, and the sum of its roots at *F* = .5, .95, .99, each relative to *F*(1 − *F*), is made small. Another lifetime is
+    /// What is made small is the predicted error of some quantiles, as for one fridge ([`crate::fridge::Profile`]). Another lifetime is
     /// taken only if it gains 2%. The search is over octaves of lifetimes and sixteenths of slots. `None` if there are
     /// fewer than 32 slots or no delays.
     pub fn least_variance(slots: u32, delays: &[(f64, f64)]) -> Option<Self> {
@@ -148,8 +147,6 @@ struct Search {
 }
 
 impl Search {
-    /// Quantiles whose predicted variance is minimised.
-    const TARGETS: [f64; 3] = [0.5, 0.95, 0.99];
     const LEAST_SLOTS: u32 = 32;
 
     fn new(slots: u32, delays: &[(f64, f64)]) -> Option<Self> {
@@ -200,27 +197,13 @@ impl Search {
         Rung { slots, probability: f64::from(slots) / self.lifetimes[lifetime] }
     }
 
-    /// Predicted standard deviation of the estimated distribution function, relative, summed over the targets.
+    /// Predicted error, summed over the targets.
     fn error(&self, rungs: &[Rung], lifetimes: &[usize]) -> f64 {
-        let total: f64 = self.weights.iter().sum();
-        let mut below = [(0.0, 0.0); Self::TARGETS.len()];
-        let mut all = (0.0, 0.0);
-        for (i, &weight) in self.weights.iter().enumerate() {
+        let chance = |i: usize| {
             let of_rung = |(rung, &at): (&Rung, &usize)| rung.probability * self.survivals[at][i];
-            let sampled: f64 = rungs.iter().zip(lifetimes).map(of_rung).sum();
-            all.0 += weight;
-            all.1 += weight * (1.0 / sampled - 1.0);
-            for (sums, target) in below.iter_mut().zip(Self::TARGETS) {
-                if all.0 <= target * total {
-                    *sums = all;
-                }
-            }
-        }
-        let error = |&(share, variance): &(f64, f64)| {
-            let f = (share / total).clamp(0.01, 0.99);
-            (variance / (f * f) + (all.1 - variance) / ((1.0 - f) * (1.0 - f))).sqrt()
+            rungs.iter().zip(lifetimes).map(of_rung).sum()
         };
-        below.iter().map(error).sum()
+        error_of_weighted(self.weights.iter().enumerate().map(|(i, &weight)| (weight, chance(i))))
     }
 }
 

@@ -161,3 +161,26 @@ pub(crate) fn any_event() -> impl Strategy<Value = Event> {
         is_request,
     })
 }
+
+/// The share of slow exchanges that a meter tells with its product limit, and that of its samples alone, where 400,000 are answered twice, 300 requests
+/// apart: one in ten after 2,000 requests, the others after 100.
+pub(crate) fn answered_twice(meter: &mut impl Meter) -> (f64, f64) {
+    let mut events = Vec::new();
+    for i in 0..400_000 {
+        let id = ExchangeId(hash::finish(i));
+        let delay = if i % 10 == 0 { 2_000 } else { 100 };
+        for (after, is_request) in [(0, true), (delay, false), (delay + 300, false)] {
+            let at = Timestamp::from_nanos((1_000 * (i + after)) as i64 + i64::from(!is_request));
+            events.push(Event { id, at, token: 0, tag: 0, is_request });
+        }
+    }
+    events.sort_by_key(|event| event.at);
+    let mut samples = Vec::new();
+    meter.update(&events, &mut samples);
+    let mut store = DelayStore::bounded(1, 1 << 16).expect("room for one series");
+    samples.iter().for_each(|sample| store.update(0, sample));
+    let risk = meter.risk(0).expect("there is a product limit");
+    let counts = store.distribution_at_risk(0, Ambiguous::Bounds, &risk).histogram(&[0, 1_000_000, 10_000_000]);
+    let slow = samples.iter().filter(|sample| sample.since_last.get() > 1_000_000).count();
+    (counts[1].value / (counts[0].value + counts[1].value), slow as f64 / samples.len() as f64)
+}
