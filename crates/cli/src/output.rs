@@ -30,6 +30,14 @@ fn plain(words: &str) -> String {
     line
 }
 
+/// "1 line is", "2 lines are".
+pub(crate) fn are(number: u64, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun} is"),
+        _ => format!("{number} {noun}s are"),
+    }
+}
+
 /// Text for people: lines in which control characters of what was read, such as the names of flows and routers, are replaced by question marks.
 pub(crate) struct Plain<'a, W>(pub(crate) &'a mut W);
 

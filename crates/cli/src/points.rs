@@ -1,6 +1,7 @@
 //! What a point saw, from a capture or from a log.
 
 use crate::log::Log;
+use crate::output;
 use anyhow::Result;
 use dwell_capture::file::Stop;
 use dwell_capture::{CaptureFiles, FrameSource};
@@ -227,13 +228,14 @@ impl Point {
         let name = self.path.display();
         let (packets, most) = self.backwards;
         if most > Nanos::new(10_000_000) {
-            warnings.push(format!("{name}: {packets} packets are earlier than one before them, by up to {most}"));
+            warnings
+                .push(format!("{name}: {} earlier than one before, by up to {most}", output::are(packets, "packet")));
         }
         if self.cut() > 0 {
             warnings.push(format!(
-                "{name}: {} packets are cut before the last byte that names them: with another snap length they would \
-                 not be recognised (--payload-bytes)",
-                self.cut()
+                "{name}: {} cut before the last byte that names a packet: with another snap length nothing would \
+                 recognise them (--payload-bytes)",
+                output::are(self.cut(), "packet")
             ));
         }
         warnings.extend(self.damage.clone());

@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::events::Events;
+use crate::output;
 use crate::signals::Signals;
 use dwell_capture::{CaptureError, CaptureFiles, FrameSource};
 use dwell_observe::Observer;
@@ -131,7 +132,11 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     }
 
     if events.backwards() > 0 {
-        reports.warn(format!("{}: {} lines are earlier than one before them", path.display(), events.backwards()));
+        reports.warn(format!(
+            "{}: {} earlier than one before",
+            path.display(),
+            output::are(events.backwards(), "line")
+        ));
     }
     let code = reports.see_end(events.is_stopped(), signals);
     reports.finish(&mut meter, &Observed::Events(&events), outputs)?;

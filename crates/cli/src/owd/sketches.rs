@@ -238,6 +238,9 @@ fn write(summaries: Vec<Summary>, to: &mut Output) -> Result<()> {
 /// `dwell owd join`.
 pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     let inputs = [&arguments.sender, &arguments.receiver];
+    if inputs[0] == inputs[1] {
+        return Err(Failure::Usage("expected the sketches of two points, found the same file twice".to_owned()));
+    }
     output::check_apart(inputs, arguments.output.paths())?;
     let mut warnings = Vec::new();
     let (sent, list) = read(&arguments.sender, &mut warnings)?;
@@ -313,7 +316,7 @@ fn read(path: &Path, warnings: &mut Vec<String>) -> Result<(Vec<Summary>, FlowLi
         bail!("{name}: expected sketches made by dwell owd sketch: {found}");
     }
     if let Some(error) = first {
-        warnings.push(format!("{name}: {damaged} messages are damaged, the first: {error}"));
+        warnings.push(format!("{name}: {} damaged, the first: {error}", output::are(damaged, "message")));
     }
     summaries.sort_by_key(|summary| summary.number);
     Ok((summaries, flows))

@@ -220,8 +220,8 @@ impl Reports {
         if most > USUAL {
             let order = if self.sources.len() > 1 { "; give captures in the order of their time" } else { "" };
             self.warn(format!(
-                "{frames} frames are earlier than one before them, by up to {most}: delays between them may be \
-                 wrong{order}"
+                "{} earlier than one before, by up to {most}: delays between them may be wrong{order}",
+                output::are(frames, "frame")
             ));
         }
     }

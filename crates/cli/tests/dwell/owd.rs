@@ -295,7 +295,7 @@ fn damaged_sketches_are_never_wrong() {
     let whole = join("b.dwell").ok().json();
     for name in ["damaged.dwell", "cut.dwell"] {
         let run = join(name);
-        assert!(run.code == 0 && run.err.contains("1 messages are damaged"), "{}", run.err);
+        assert!(run.code == 0 && run.err.contains("1 message is damaged"), "{}", run.err);
         let report = run.json();
         assert!(usable(&report) < usable(&whole));
         for interval in report["intervals"].as_array().unwrap().iter().filter(|i| i["unusable"].is_null()) {

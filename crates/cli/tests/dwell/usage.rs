@@ -65,6 +65,7 @@ fn wrong_flags_are_wrong_usage() {
         (&["owd", "sketch", "ntp.pcap"], &["--output"]),
         (&["owd", "sketch", "ntp.pcap", "-o", "old.dwell", "--sketch-bytes", "10"], &["--sketch-bytes", "bytes"]),
         (&["owd", "join", "ntp.pcap"], &["<RECEIVER>"]),
+        (&["owd", "join", "ntp.pcap", "ntp.pcap"], &["two points", "twice"]),
         (&["rtt", "ntp.pcap", "--memroy", "1MiB"], &["'--memroy'", "'--memory'"]),
         (&["rtt", "ntp.pcap", "--match", "dhcp"], &["'dhcp'", "--match", "tcp-handshake", "icmp-echo"]),
         (&["rtt", "ntp.pcap", "--memory", "1KiB"], &["--memory", "KiB would do"]),

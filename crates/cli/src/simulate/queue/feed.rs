@@ -1,6 +1,7 @@
 //! What comes to a simulated queue: drawn, from a log, or from a capture.
 
 use crate::events::Lines;
+use crate::output;
 use anyhow::{Error, Result, anyhow, bail};
 use dwell_capture::file::Stop;
 use dwell_capture::{CaptureFiles, FrameSource};
@@ -252,10 +253,15 @@ impl Replay {
             warnings.push(format!("{name}: {untimed} frames have no time and did not arrive"));
         }
         if other > 0 {
-            warnings.push(format!("{name}: {other} frames are not understood: they pass as one flow, '{}'", OTHER.1));
+            warnings.push(format!(
+                "{name}: {} not understood: they pass as one flow, '{}'",
+                output::are(other, "frame"),
+                OTHER.1
+            ));
         }
         if self.late > 0 {
-            warnings.push(format!("{name}: {} frames are earlier than one before them, and came with it", self.late));
+            warnings
+                .push(format!("{name}: {} earlier than one before, and came with it", output::are(self.late, "frame")));
         }
         warnings.extend(self.damage.clone());
         warnings
