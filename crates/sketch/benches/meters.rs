@@ -7,6 +7,7 @@ use dwell_simulate::exchange::{ExchangeWorkload, Settings};
 use dwell_sketch::exact::Exact;
 use dwell_sketch::fridge::{Fridge, Params};
 use dwell_sketch::hash_sample::{HashSample, Lifetime};
+use dwell_sketch::horizon::Horizon;
 use dwell_sketch::mis::{Ladder, Mis, Rung};
 use dwell_sketch::simple::{self, Overwrite, Simple};
 use dwell_sketch::timebloom::{self, Policy, Prior, Reference, TimeBloom};
@@ -56,14 +57,18 @@ fn paper(settings: Settings) -> Vec<Event> {
 }
 
 /// Fridges in the paper's settings: 2¹² slots, *p* found while running.
-fn fridges_of_the_paper(exchanges: Exchanges) {
+fn streams_of_the_paper(exchanges: Exchanges) {
     let seconds = |s| Nanos::from_secs(s);
     let synthetic = Settings::fridge_synthetic(Nanos::new(4_096_000_000)).with_span(seconds(4));
     for (name, settings) in [("synthetic, 2^12 ms", synthetic), ("heavy-tailed", Settings::fridge_heavy_tailed())] {
-        let name = format!("fridge 4096 slots, {name}");
-        if is_wanted(&name) {
-            let stream = paper(settings);
-            time(&name, &stream, || Fridge::new(Params::new(1 << 12), exchanges).expect("parameters are in range"));
+        let stream = paper(settings);
+        let fridge = format!("fridge 4096 slots, {name}");
+        if is_wanted(&fridge) {
+            time(&fridge, &stream, || Fridge::new(Params::new(1 << 12), exchanges).expect("parameters are in range"));
+        }
+        let horizon = format!("horizon 64 KiB, {name}");
+        if is_wanted(&horizon) {
+            time(&horizon, &stream, || Horizon::new(1 << 16, false, exchanges).expect("there is room"));
         }
     }
 }
@@ -183,7 +188,7 @@ fn main() {
         let name = format!("fridge {slots} slots, p {}", p.map_or("auto".into(), |p: f64| p.to_string()));
         measure(&name, &stream, || Fridge::new(params, exchanges).expect("parameters are in range"));
     }
-    fridges_of_the_paper(exchanges);
+    streams_of_the_paper(exchanges);
     rivals(&stream, exchanges);
     for (policy, prior) in
         [(Policy::Closest, Prior::Uniform), (Policy::Bayes, Prior::Uniform), (Policy::Bayes, Prior::Learnt)]
