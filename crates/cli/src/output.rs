@@ -62,6 +62,21 @@ pub(crate) fn warn(warnings: &[String]) {
     }
 }
 
+/// Refuses to read one file where different ones are expected.
+pub(crate) fn check_different<'a>(
+    inputs: impl IntoIterator<Item = &'a PathBuf>,
+    expected: &str,
+) -> Result<(), Failure> {
+    let mut seen = Vec::new();
+    for path in inputs {
+        if seen.contains(&path) {
+            return Err(Failure::Usage(format!("expected {expected}, found {} twice", path.display())));
+        }
+        seen.push(path);
+    }
+    Ok(())
+}
+
 /// Refuses to write two files to one place, or a file in the place of what is read. Devices and pipes may be shared.
 pub(crate) fn check_apart<'a>(
     inputs: impl IntoIterator<Item = &'a PathBuf>,

@@ -80,7 +80,7 @@ impl Risk {
         }
         let last = self.loss.last();
         let mut survival = Survival {
-            factors: std::array::from_fn(|band| if band > last { 0.0 } else { 1.0 }),
+            factors: [1.0; BANDS],
             open: [0.0; BANDS],
             first: self.each[1],
             at_begin: [0.0; BANDS],
@@ -89,6 +89,7 @@ impl Risk {
         let mut open = all;
         survival.open[0] = open;
         let mut to_end: f64 = weights[1..=last].iter().sum();
+        let mut found = None;
         for (band, &weight) in weights.iter().enumerate().take(last + 1).skip(1) {
             let mut ended = 0.0;
             let at_risk = self.at_risk[band];
@@ -99,22 +100,34 @@ impl Risk {
                 let factor = 1.0 + share * (open / at_risk - 1.0);
                 ended = (weight * factor).min(open);
                 survival.factors[band] = ended / weight;
+                found = Some((band, weight));
             }
             to_end -= weight;
             open -= ended;
             survival.open[band] = open;
         }
+        survival.factors[last + 1..].fill(0.0);
         survival.open[last..].fill(open);
-        if let Some(found) = weights[..=last].iter().rposition(|&weight| weight > 0.0) {
-            survival.end_slowly(found, weights[found], self.loss);
+        if let Some((band, weight)) = found {
+            survival.end_slowly(band, weight, self.loss);
         }
         survival.set_losses(self);
         Some(survival)
     }
 }
 
-/// Where a band of those that lose gradually begins, in units of *M* insertions: 16 are ⅛ wide and 12 are ¼. What lasts longer than 5 *M*, where one
+/// The band of so many eighths of *M* insertions where loss is gradual: 16 are ⅛ *M* wide and 12 are ¼. What lasts longer than 5 *M*, where one
 /// entry in 150 is left, is in the band behind them.
+#[inline]
+pub(crate) fn band(eighths: u64) -> usize {
+    let band = match eighths {
+        0..16 => eighths,
+        _ => (16 + (eighths - 16) / 2).min(FOLLOWED as u64),
+    };
+    band as usize + 1
+}
+
+/// Where such a band begins, in units of *M*.
 pub(crate) fn begin(band: usize) -> f64 {
     let band = band - 1;
     match band {

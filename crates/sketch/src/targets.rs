@@ -1,16 +1,33 @@
 //! What is made small where a method finds its parameters.
 
-/// Quantiles whose predicted errors count where a product limit weighs: *F*, the density of a normal distribution there, and how much the error
-/// counts. Where the logarithms of delays are normal, however wide, errors of *F* over that density are alike in octaves. The last
-/// stands for means and what lies far out.
-pub(crate) const TARGETS: [(f64, f64, f64); 6] = [
-    (0.05, 0.103, 0.5),
-    (0.5, 0.399, 1.0),
-    (0.75, 0.3178, 0.5),
-    (0.95, 0.103, 1.0),
-    (0.99, 0.0267, 0.5),
-    (0.999, 0.00337, 0.1),
+/// A quantile whose predicted error counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    /// *F*.
+    pub(crate) share: f64,
+    /// Of a normal distribution, at *F*.
+    density: f64,
+    /// How much the error counts.
+    weight: f64,
+}
+
+/// The quantiles that count where a product limit weighs. The last stands for means and what lies far out.
+pub(crate) const TARGETS: [Target; 6] = [
+    Target { share: 0.05, density: 0.103, weight: 0.5 },
+    Target { share: 0.5, density: 0.399, weight: 1.0 },
+    Target { share: 0.75, density: 0.3178, weight: 0.5 },
+    Target { share: 0.95, density: 0.103, weight: 1.0 },
+    Target { share: 0.99, density: 0.0267, weight: 0.5 },
+    Target { share: 0.999, density: 0.00337, weight: 0.1 },
 ];
+
+impl Target {
+    /// How much a standard deviation of 1 at *F* counts. Where the logarithms of delays are normal, however wide, errors over the density are alike
+    /// in octaves.
+    pub(crate) fn scale(self) -> f64 {
+        self.weight / self.density
+    }
+}
 
 /// Quantiles where samples are weighed with one over their chance. Errors count relative to *F*(1 − *F*), so that tails count more: there single heavy
 /// samples do more harm than a variance tells.

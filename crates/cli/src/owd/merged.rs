@@ -3,6 +3,7 @@
 use super::PointArguments;
 use crate::Failure;
 use crate::beginning::{self, Beginning};
+use crate::output;
 use crate::points::{Back, Point, Seen, Ways};
 use crate::rtt::progress;
 use crate::signals::Signals;
@@ -30,10 +31,7 @@ impl Pair<'_> {
         if self.paths.iter().all(|path| path.as_os_str() == "-") {
             return Err(Failure::Usage("expected two captures: only one of them can be standard input".to_owned()));
         }
-        if self.paths[0] == self.paths[1] {
-            return Err(Failure::Usage("expected two captures, found the same one twice".to_owned()));
-        }
-        Ok(())
+        output::check_different(&self.paths, "two captures")
     }
 
     /// Looks at the beginnings.

@@ -238,9 +238,7 @@ fn write(summaries: Vec<Summary>, to: &mut Output) -> Result<()> {
 /// `dwell owd join`.
 pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     let inputs = [&arguments.sender, &arguments.receiver];
-    if inputs[0] == inputs[1] {
-        return Err(Failure::Usage("expected the sketches of two points, found the same file twice".to_owned()));
-    }
+    output::check_different(inputs, "the sketches of two points")?;
     output::check_apart(inputs, arguments.output.paths())?;
     let mut warnings = Vec::new();
     let (sent, list) = read(&arguments.sender, &mut warnings)?;

@@ -240,10 +240,7 @@ impl Arguments {
         if self.captures.iter().filter(is_stdin).count() > 1 {
             return usage("only one of the captures can be standard input");
         }
-        let is_twice = |(place, path)| self.captures[..place].contains(path);
-        if let Some((_, path)) = self.captures.iter().enumerate().find(|&(place, path)| is_twice((place, path))) {
-            return Err(Failure::Usage(format!("expected different captures, found {} twice", path.display())));
-        }
+        output::check_different(&self.captures, "different captures")?;
         if self.compare_exact && self.method != Method::Conquest {
             return usage("--compare-exact belongs to --method conquest");
         }

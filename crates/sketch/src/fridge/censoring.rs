@@ -3,7 +3,7 @@
 use crate::Event;
 use crate::codec::{CodecError, MOST_COUNTED, Reader, Writer};
 use crate::meter::Gate;
-use crate::survival::{BANDS, FOLLOWED, Loss, Risk, begin};
+use crate::survival::{self, BANDS, Loss, Risk, begin};
 use dwell_types::{ExchangeId, hash};
 
 /// The responses met so far, found or not, for the product limit.
@@ -70,17 +70,11 @@ impl Counts {
     }
 }
 
-/// The band of `insertions` survived among `slots` slots: see [`begin`].
-/// Small fridges, whose delays have little room, take several bands as one.
+/// The band of `insertions` survived among `slots` slots. Small fridges, whose delays have little room, take several bands as one.
 #[inline]
 fn band(insertions: u64, slots: u32) -> u8 {
-    let together = together(slots) as u64;
-    let eighths = insertions.saturating_mul(8) / u64::from(slots);
-    let band = match eighths {
-        0..16 => eighths,
-        _ => (16 + (eighths - 16) / 2).min(FOLLOWED as u64),
-    };
-    (band - band % together) as u8 + 1
+    let band = survival::band(insertions.saturating_mul(8) / u64::from(slots)) - 1;
+    (band - band % together(slots)) as u8 + 1
 }
 
 /// How many bands a fridge takes as one.
@@ -213,6 +207,7 @@ impl Censoring {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::survival::FOLLOWED;
 
     #[test]
     fn bands_are_in_order_and_cover_everything() {

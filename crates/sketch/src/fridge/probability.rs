@@ -301,8 +301,8 @@ impl Profile {
         let longest = begin(FOLLOWED + 1);
         let missing: f64 = delays.iter().filter(|(delay, _)| p * delay > longest).map(|(_, weight)| weight).sum();
         let mut sum = 0.0;
-        for (target, density, weight) in TARGETS {
-            let wanted = target * total;
+        for target in TARGETS {
+            let wanted = target.share * total;
             // Exchanges that are open, and those of them that end below the target.
             let (mut open, mut open_below) = (total, 0.0);
             for &(_, weight) in delays {
@@ -320,7 +320,7 @@ impl Profile {
                 (open, loss) = (open - weight, more_loss);
                 open_below = (open_below - weight).max(0.0);
             }
-            sum += weight * (variance / p + (share * missing).powi(2)).sqrt() / density;
+            sum += target.scale() * (variance / p + (share * missing).powi(2)).sqrt();
         }
         sum
     }

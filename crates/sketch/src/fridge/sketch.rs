@@ -361,35 +361,28 @@ impl Fridge {
         let entry = self.table.get(at);
         let Some(censoring) = &mut self.censoring else { return };
         let inserted = self.history.inserted();
-        let p = censoring.probability(response.id, self.probability.value(), inserted);
-        let Some(p) = p else { return };
+        let Some(p) = censoring.probability(response.id, self.probability.value(), inserted) else { return };
         let exchanges = 1.0 / p;
         if !self.is_fixed {
             self.profile.respond(exchanges);
         }
-        // What was not overwritten for at least so many insertions, though it could not be found: all that there ever were, those that came while the
-        // entry was given up, or those since the request that was answered already.
-        let least = if entry.is_free() {
-            Some(inserted as f64)
-        } else if !entry.is_known() {
-            Some(self.since(response.at, self.exchanges.expiry))
-        } else if is_own && entry.is_answered() {
-            Some(self.times(at, entry, response.at).insertions)
-        } else {
-            None
-        };
-        if let Some(least) = least {
+        if !entry.is_known() {
+            // All that were ever inserted, or those that came while the entry was given up.
+            let least = if entry.is_free() { inserted as f64 } else { self.since(response.at, self.exchanges.expiry) };
             if let Some(censoring) = &mut self.censoring {
                 censoring.censor_beyond(response, least as u64, exchanges);
             }
             return;
         }
         let times = self.times(at, entry, response.at);
+        let is_again = is_own && entry.is_answered();
         // What is too slow to count is censored, too.
-        let is_found = is_own && self.answers(at, entry, &times);
+        let is_found = is_own && !is_again && self.answers(at, entry, &times);
         let Some(censoring) = &mut self.censoring else { return };
         let insertions = times.insertions as u64;
-        if is_found {
+        if is_again {
+            censoring.censor_beyond(response, insertions, exchanges);
+        } else if is_found {
             // The sample stands for responses, which passed the gate now, and not for requests, which passed it earlier.
             let band = censoring.find(response.tag, insertions, exchanges);
             self.sample(at, entry, &times, response, (p, band), samples);

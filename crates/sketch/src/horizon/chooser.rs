@@ -1,6 +1,6 @@
 use super::Curve;
 use crate::survival::BANDS;
-use crate::targets::TARGETS;
+use crate::targets::{TARGETS, Target};
 
 /// What is known of delays, from which the thresholds are chosen.
 ///
@@ -74,8 +74,8 @@ impl Chooser {
         let mut chances = present;
         for _ in 0..ROUNDS {
             let mut cost = [0.0; BANDS];
-            for (&(_, density, weight), bands) in TARGETS.iter().zip(&costs) {
-                let scale = weight / (density * variance(bands, &chances).sqrt().max(f64::MIN_POSITIVE));
+            for (target, bands) in TARGETS.iter().zip(&costs) {
+                let scale = target.scale() / variance(bands, &chances).sqrt().max(f64::MIN_POSITIVE);
                 cost.iter_mut().zip(bands).for_each(|(sum, band)| *sum += scale * band);
             }
             chances = cheapest(&cost, waiting, known, room);
@@ -96,7 +96,7 @@ impl Chooser {
         }
         let total: f64 = delays.iter().sum();
         let orphans = (self.responses - known).max(0.0);
-        TARGETS.map(|(target, ..)| {
+        TARGETS.map(|Target { share: target, .. }| {
             let mut below_until = 0.0;
             let below: [f64; BANDS] = std::array::from_fn(|band| {
                 let below = (target * total - below_until).clamp(0.0, delays[band]);
@@ -131,9 +131,7 @@ fn variance(costs: &[f64; BANDS], chances: &[f64; BANDS]) -> f64 {
 }
 
 fn error(costs: &[[f64; BANDS]; TARGETS.len()], chances: &[f64; BANDS]) -> f64 {
-    let error =
-        |(bands, (_, density, weight)): (_, (f64, f64, f64))| weight * variance(bands, chances).sqrt() / density;
-    costs.iter().zip(TARGETS).map(error).sum()
+    costs.iter().zip(TARGETS).map(|(bands, target)| target.scale() * variance(bands, chances).sqrt()).sum()
 }
 
 /// The chances, at most 1 and not rising, that fit Σ waiting · chance into the room with the least Σ cost / chance; none is below what
