@@ -3,6 +3,7 @@
 
 use dwell_capture::{CaptureError, CaptureFile, FrameSource};
 use std::fs;
+use std::io::{self, Read};
 
 /// What a block holds: its bytes, one byte many times, or what no block may.
 const RAW: u32 = 0;
@@ -15,6 +16,11 @@ const FRAME: [u8; 6] = [0x28, 0xb5, 0x2f, 0xfd, 0, 7 << 3];
 fn block(kind: u32, length: u32, is_last: bool, content: &[u8]) -> Vec<u8> {
     let header = (length << 3 | kind << 1 | u32::from(is_last)).to_le_bytes();
     [&header[..3], content].concat()
+}
+
+/// The same of a frame that says how many bytes it holds.
+fn frame_of(bytes: usize) -> Vec<u8> {
+    [&[0x28, 0xb5, 0x2f, 0xfd, 2 << 6, 7 << 3], &(bytes as u32).to_le_bytes()[..]].concat()
 }
 
 /// A pcap file header.
@@ -66,10 +72,52 @@ fn a_block_before_a_damaged_one_is_read() {
     let records = [header().as_slice(), &[0; 3 * 16]].concat();
     let sound = block(RAW, records.len() as u32, false, &records);
     let bytes = [&FRAME[..], &sound, &block(RESERVED, 0, true, &[])].concat();
-    let mut file = CaptureFile::open("damaged", bytes.as_slice()).unwrap();
-    for _ in 0..3 {
-        assert!(file.next_frame().unwrap().is_some());
+    damaged_behind(&bytes, records.len(), 3);
+}
+
+/// Found by fuzzing: what comes out of a block that holds more or less than its frame announces depended on the pieces that it was read in.
+#[test]
+fn a_block_of_another_length_than_its_frame_is_read_as_far_as_it_is_sound() {
+    let records = [header().as_slice(), &[0; 3 * 16]].concat();
+    let content = block(RAW, records.len() as u32, true, &records);
+    let fewer = 24 + 2 * 16;
+    damaged_behind(&[frame_of(fewer), content.clone()].concat(), fewer, 2);
+    damaged_behind(&[frame_of(records.len() + 1), content].concat(), records.len() - 1, 2);
+}
+
+/// Bytes that the decoder held for want of room were lost with the damaged header behind them.
+#[test]
+fn a_block_that_does_not_fit_at_once_is_read_before_a_damaged_one() {
+    // One record that is so long that the last 16 bytes of the second block do not fit in 256 KiB with it, and empty ones.
+    const LENGTH: usize = 240_000;
+    const EMPTY: usize = ((256 << 10) - LENGTH) / 16;
+    let mut record = [0; 16];
+    record[8..12].copy_from_slice(&(LENGTH as u32).to_le_bytes());
+    record[12..].copy_from_slice(&(LENGTH as u32).to_le_bytes());
+    let first = block(RAW, 40, false, &[&header()[..], &record].concat());
+    let zeros = block(RUN, 128 << 10, false, &[0]).repeat(2);
+    let bytes = [&FRAME[..], &first, &zeros, &block(RESERVED, 0, true, &[])].concat();
+    damaged_behind(&bytes, 40 + (256 << 10), 1 + EMPTY);
+}
+
+/// Checks that a capture is read as far as `records` empty ones and damaged at `offset`, whole and in pieces of any length.
+fn damaged_behind(bytes: &[u8], offset: usize, records: usize) {
+    for most in [usize::MAX, 1, 2, 3, 5, 7, 16] {
+        let mut file = CaptureFile::open("damaged", Pieces(bytes, most)).unwrap();
+        for _ in 0..records {
+            assert!(file.next_frame().unwrap().is_some());
+        }
+        let Err(CaptureError::Damaged { offset: at, frames, .. }) = file.next_frame() else { panic!("not damaged") };
+        assert_eq!((at, frames), (offset as u64, records as u64), "in pieces of {most}");
     }
-    let Err(CaptureError::Damaged { offset, frames, .. }) = file.next_frame() else { panic!("not damaged") };
-    assert_eq!((offset, frames), (records.len() as u64, 3));
+}
+
+/// A reader that gives few bytes at once.
+struct Pieces<'a>(&'a [u8], usize);
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = buffer.len().min(self.1);
+        self.0.read(&mut buffer[..length])
+    }
 }
