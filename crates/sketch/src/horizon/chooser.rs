@@ -37,6 +37,12 @@ const WORTH_IT: f64 = 0.9;
 /// Bands in which fewer requests wait than this share of the room count as if as many did: not everything need enter for what is
 /// short and rare.
 const LEAST_WAITING: f64 = 1.0 / 64.0;
+/// A request that enters takes several times as long as one that is turned away: fewer enter as long as the predicted error grows by
+/// no more than this share.
+const THRIFT: f64 = 0.03;
+/// Shares of those that enter are tried in steps of this ratio, and so many steps at most.
+const STEP: f64 = 0.75;
+const STEPS: i32 = 16;
 /// Weights and thresholds depend on each other: so often one is found from the other.
 const ROUNDS: usize = 8;
 
@@ -63,24 +69,27 @@ impl Chooser {
         }
     }
 
-    /// The chances with the least predicted error if `waiting` requests wait by band and there is room for so many; or the present ones,
-    /// made smaller by one factor if they need more room, where those are about as good. Nothing is known of bands after `known`: they have its chance, until
-    /// they come to pass.
+    /// The chances with about the least predicted error if `waiting` requests wait by band and there is room for so many, with as few requests that
+    /// enter as that allows; or the present ones, made smaller by one factor if they need more room, where those are about as good. Nothing
+    /// is known of bands after `known`: they have its chance, until they come to pass.
     pub(super) fn choose(&self, curve: &Curve, waiting: &[f64; BANDS], known: usize, room: f64) -> [f64; BANDS] {
         let present: [f64; BANDS] = std::array::from_fn(|band| curve.kept_probability(band.max(1)));
         let held: f64 = (1..BANDS).map(|band| waiting[band] * present[band]).sum();
         let present = present.map(|chance| chance * (room / held).min(1.0));
         let costs = self.costs(&present);
-        let mut chances = present;
+        let (mut best, mut cost) = (present, [0.0; BANDS]);
         for _ in 0..ROUNDS {
-            let mut cost = [0.0; BANDS];
-            for (target, bands) in TARGETS.iter().zip(&costs) {
-                let scale = target.scale() / variance(bands, &chances).sqrt().max(f64::MIN_POSITIVE);
-                cost.iter_mut().zip(bands).for_each(|(sum, band)| *sum += scale * band);
-            }
-            chances = cheapest(&cost, waiting, known, room);
+            cost = weighted(&costs, &best);
+            best = cheapest(&cost, waiting, known, room, 1.0);
         }
-        if error(&costs, &chances) < WORTH_IT * error(&costs, &present) { chances } else { present }
+        let allowed = (1.0 + THRIFT) * error(&costs, &best);
+        let fewer = (1..=STEPS).map(|step| best[1] * STEP.powi(step));
+        let thrifty = fewer.map(|most| cheapest(&cost, waiting, known, room, most));
+        let chances = thrifty.take_while(|chances| error(&costs, chances) <= allowed).last().unwrap_or(best);
+
+        let (old, new) = (error(&costs, &present), error(&costs, &chances));
+        let is_thriftier = chances[1] < STEP * present[1] && new < (1.0 + THRIFT) * old;
+        if is_thriftier || new < WORTH_IT * old { chances } else { present }
     }
 
     /// *A* by band for each target.
@@ -126,6 +135,16 @@ fn most(seen: f64, chance: f64) -> f64 {
     (samples + 2.0 * samples.sqrt() + 3.0) / chance
 }
 
+/// The costs that make the sum of the targets' errors least near these chances.
+fn weighted(costs: &[[f64; BANDS]; TARGETS.len()], chances: &[f64; BANDS]) -> [f64; BANDS] {
+    let mut cost = [0.0; BANDS];
+    for (target, bands) in TARGETS.iter().zip(costs) {
+        let scale = target.scale() / variance(bands, chances).sqrt().max(f64::MIN_POSITIVE);
+        cost.iter_mut().zip(bands).for_each(|(sum, band)| *sum += scale * band);
+    }
+    cost
+}
+
 fn variance(costs: &[f64; BANDS], chances: &[f64; BANDS]) -> f64 {
     costs.iter().zip(chances).skip(1).map(|(cost, chance)| cost / chance).sum()
 }
@@ -134,18 +153,17 @@ fn error(costs: &[[f64; BANDS]; TARGETS.len()], chances: &[f64; BANDS]) -> f64 {
     costs.iter().zip(TARGETS).map(|(bands, target)| target.scale() * variance(bands, chances).sqrt()).sum()
 }
 
-/// The chances, at most 1 and not rising, that fit Σ waiting · chance into the room with the least Σ cost / chance; none is below what
+/// The chances, at most `most` and not rising, that fit Σ waiting · chance into the room with the least Σ cost / chance; none is below what
 /// [`SPREAD`] of the room allows for all. From band `known` on there is one chance.
-fn cheapest(cost: &[f64; BANDS], waiting: &[f64; BANDS], known: usize, room: f64) -> [f64; BANDS] {
+fn cheapest(cost: &[f64; BANDS], waiting: &[f64; BANDS], known: usize, room: f64, most: f64) -> [f64; BANDS] {
     if waiting[1..].iter().sum::<f64>() <= room {
         return [1.0; BANDS];
     }
     // Neighbours that must have one chance in common, as (cost, waiting, bands); first the square of each chance up to a factor falls.
     let mut blocks: Vec<(f64, f64, usize)> = Vec::with_capacity(BANDS);
     let known = known.clamp(1, BANDS - 1);
-    let least = LEAST_WAITING * room;
     for band in 1..=known {
-        let mut block = (cost[band], waiting[band].max(least), 1);
+        let mut block = (cost[band], waiting[band].max(LEAST_WAITING * room), 1);
         while let Some(&(before, waits, bands)) = blocks.last() {
             if block.0 * waits < before * block.1 {
                 break;
@@ -155,22 +173,26 @@ fn cheapest(cost: &[f64; BANDS], waiting: &[f64; BANDS], known: usize, room: f64
         }
         blocks.push(block);
     }
-    let all: f64 = blocks.iter().map(|&(_, waiting, _)| waiting).sum();
-    let least_chance = (SPREAD * room / all).min(1.0);
-    let chance = |scale: f64, cost: f64, waiting: f64| (scale * (cost / waiting).sqrt()).clamp(least_chance, 1.0);
-    let held =
-        |scale: f64| -> f64 { blocks.iter().map(|&(cost, waiting, _)| waiting * chance(scale, cost, waiting)).sum() };
-    // Bisection on the exponent of the factor.
-    let (mut low, mut high) = (-200.0f64, 200.0f64);
-    for _ in 0..48 {
-        let middle = 0.5 * (low + high);
-        *(if held(middle.exp2()) <= room { &mut low } else { &mut high }) = middle;
-    }
-    let scale = low.exp2();
+    let rates: Vec<_> =
+        blocks.iter().map(|&(cost, waiting, bands)| ((cost / waiting).sqrt(), waiting, bands)).collect();
+    let all: f64 = rates.iter().map(|&(_, waiting, _)| waiting).sum();
+    let least = (SPREAD * room / all).min(1.0);
+    let most = most.max(least);
+    let chance = |scale: f64, rate: f64| (scale * rate).clamp(least, most);
+    let held = |scale: f64| -> f64 { rates.iter().map(|&(rate, waiting, _)| waiting * chance(scale, rate)).sum() };
+    // What is held grows linearly with the factor from where one chance leaves its least to where one reaches the most.
+    let bends = rates.iter().flat_map(|&(rate, ..)| [least / rate, most / rate]);
+    let mut bends: Vec<f64> = bends.filter(|scale| scale.is_finite()).collect();
+    bends.sort_unstable_by(f64::total_cmp);
+    let next = bends.partition_point(|&scale| held(scale) <= room);
+    let scale = match (next.checked_sub(1).map(|last| bends[last]), bends.get(next)) {
+        (Some(low), Some(&high)) => low + (high - low) * (room - held(low)) / (held(high) - held(low)),
+        (low, high) => low.or(high.copied()).unwrap_or(0.0),
+    };
     let mut chances = [1.0; BANDS];
     let mut band = 1;
-    for (cost, waiting, bands) in blocks {
-        chances[band..band + bands].fill(chance(scale, cost, waiting));
+    for (rate, _, bands) in rates {
+        chances[band..band + bands].fill(chance(scale, rate));
         band += bands;
     }
     let last = chances[known];
@@ -229,7 +251,7 @@ mod tests {
         let cost: [f64; BANDS] = std::array::from_fn(|band| ((band * 7919) % 31) as f64 + 0.1);
         let waiting: [f64; BANDS] = std::array::from_fn(|band| ((band * 104_729) % 17) as f64 + 0.5);
         let all: f64 = waiting[1..].iter().sum();
-        let chances = cheapest(&cost, &waiting, BANDS, 0.2 * all);
+        let chances = cheapest(&cost, &waiting, BANDS, 0.2 * all, 1.0);
         let least = variance(&cost, &chances);
         for up in 1..BANDS {
             for down in (1..BANDS).filter(|&down| down != up) {

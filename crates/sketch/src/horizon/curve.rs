@@ -68,14 +68,18 @@ impl Curve {
         rank <= self.kept[self.band(age)]
     }
 
-    /// The last band in which a response of this id would count; 0 if it never does.
+    /// Whether a response of this id counts at any age.
+    #[inline]
+    pub(super) fn counts(&self, id: ExchangeId) -> bool {
+        self.gate.rank(id) <= self.counted[1]
+    }
+
+    /// The last band in which it does; 0 if there is none.
     #[inline]
     pub(super) fn last_band(&self, id: ExchangeId) -> usize {
+        // They fall: counting all of them takes no branch that could be foretold wrongly.
         let rank = self.gate.rank(id);
-        if rank <= self.counted[BANDS - 1] {
-            return BANDS - 1;
-        }
-        self.counted[1..].partition_point(|&last| rank <= last)
+        self.counted[1..].iter().map(|&last| u32::from(rank <= last)).sum::<u32>() as usize
     }
 
     /// One over the chance that a request is still there in a band, as far as responses count.

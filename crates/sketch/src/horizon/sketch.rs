@@ -133,11 +133,20 @@ impl Horizon {
     #[inline]
     fn request(&mut self, request: &Event) {
         self.latest = self.latest.max(request.at);
+        if self.curve.entry().admits(request.id) {
+            self.admit(request);
+        } else {
+            self.turn_away(request);
+        }
+    }
+
+    #[inline(never)]
+    fn admit(&mut self, request: &Event) {
         if self.open.is_full() || (self.until_choice == 0 && self.sampled_since.is_some()) {
             self.make_room(request.at);
-        }
-        if !self.curve.entry().admits(request.id) {
-            return self.turn_away(request);
+            if !self.curve.entry().admits(request.id) {
+                return self.turn_away(request);
+            }
         }
         match self.open.find(request.id) {
             Some(at) => self.meet(at, request),
@@ -145,6 +154,7 @@ impl Horizon {
         }
     }
 
+    #[inline]
     fn turn_away(&mut self, request: &Event) {
         let fates = &mut self.fates[usize::from(request.tag)];
         fates.seen += 1;
@@ -262,15 +272,15 @@ impl Horizon {
     #[inline]
     fn response(&mut self, response: &Event) -> Option<Sample> {
         self.latest = self.latest.max(response.at);
-        let last = self.curve.last_band(response.id);
-        let sample = if last > 0 { self.answer(response, last) } else { None };
+        let sample = if self.curve.counts(response.id) { self.answer(response) } else { None };
         self.fates[usize::from(response.tag)].respond(sample.is_some());
         sample
     }
 
-    /// The sample of a response whose request is known and within its horizon, which ends with the band `last`.
-    #[inline]
-    fn answer(&mut self, response: &Event, last: usize) -> Option<Sample> {
+    /// The sample of a response whose request is known and within its horizon.
+    #[inline(never)]
+    fn answer(&mut self, response: &Event) -> Option<Sample> {
+        let last = self.curve.last_band(response.id);
         let found = self.open.find(response.id).map(|at| (at, self.open.look(at, response.at)));
         self.chooser.respond(self.curve.weight(1));
         if found.is_some_and(|(_, wait)| !wait.is_open()) {
@@ -317,9 +327,10 @@ impl Horizon {
             if is_kept {
                 return;
             }
-            let (tag, last) = (usize::from(event.tag), curve.last_band(event.id));
+            let tag = usize::from(event.tag);
             fates[tag].respond(false);
-            if last > 0 {
+            if curve.counts(event.id) {
+                let last = curve.last_band(event.id);
                 by_tag[tag].last[last] += 1;
                 all.last[last] += 1;
                 censored += 1;
