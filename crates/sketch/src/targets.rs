@@ -17,8 +17,8 @@ pub(crate) const TARGETS: [Target; 6] = [
     Target { share: 0.5, density: 0.399, weight: 1.0 },
     Target { share: 0.75, density: 0.3178, weight: 0.5 },
     Target { share: 0.95, density: 0.103, weight: 1.0 },
-    Target { share: 0.99, density: 0.0267, weight: 0.5 },
-    Target { share: 0.999, density: 0.00337, weight: 0.1 },
+    Target { share: 0.99, density: 0.0267, weight: 0.25 },
+    Target { share: 0.999, density: 0.00337, weight: 0.05 },
 ];
 
 impl Target {

@@ -5,11 +5,12 @@ use crate::survival::{FOLLOWED, begin};
 use crate::targets::{TARGETS, error_of_weighted};
 use dwell_types::{Nanos, Timestamp};
 
-/// What older delays count at each choice.
-const MEMORY: f64 = 0.75;
+/// What older delays count at each choice. A *p* that follows what came last biases the tail: few slow exchanges by chance make it
+/// denser, and then slow ones are not seen.
+const MEMORY: f64 = 0.95;
 
 /// *p* changes if the predicted error becomes less than this share of the present one.
-const WORTH_IT: f64 = 0.95;
+const WORTH_IT: f64 = 0.92;
 
 /// Beyond this the weight of a sample is so large that it will not be seen.
 const LARGEST_EXPONENT: f64 = 12.0;
