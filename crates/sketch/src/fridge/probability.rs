@@ -5,12 +5,21 @@ use crate::survival::{FOLLOWED, begin};
 use crate::targets::{TARGETS, error_of_weighted};
 use dwell_types::{Nanos, Timestamp};
 
-/// What older delays count at each choice. A *p* that follows what came last biases the tail: few slow exchanges by chance make it
-/// denser, and then slow ones are not seen.
-const MEMORY: f64 = 0.95;
+/// How fast *p* follows what it is predicted from.
+struct Pace {
+    /// What older delays count at each choice.
+    memory: f64,
+    /// *p* changes if the predicted error becomes less than this share of the present one.
+    worth_it: f64,
+}
 
-/// *p* changes if the predicted error becomes less than this share of the present one.
-const WORTH_IT: f64 = 0.92;
+impl Pace {
+    /// One heavy sample says too much for a long time.
+    const PLAIN: Self = Self { memory: 0.75, worth_it: 0.95 };
+    /// A *p* that follows what came last biases the tail of a product limit: few slow exchanges by chance make it denser, and then slow ones are
+    /// not seen.
+    const LIMITED: Self = Self { memory: 0.95, worth_it: 0.92 };
+}
 
 /// Beyond this the weight of a sample is so large that it will not be seen.
 const LARGEST_EXPONENT: f64 = 12.0;
@@ -190,6 +199,10 @@ impl Profile {
         Ok(profile)
     }
 
+    fn pace(&self) -> Pace {
+        if self.responses.is_some() { Pace::LIMITED } else { Pace::PLAIN }
+    }
+
     fn bin(delay: Nanos) -> usize {
         let nanos = delay.get().max(1) as u64;
         let octave = nanos.ilog2();
@@ -233,8 +246,9 @@ impl Profile {
         let step = if self.samples >= ENOUGH {
             let step = self.least_variance(slots, present);
             // Older delays count less from one choice to the next.
-            self.delays.iter_mut().for_each(|w| *w *= MEMORY);
-            self.responses = self.responses.map(|responses| MEMORY * responses);
+            let memory = self.pace().memory;
+            self.delays.iter_mut().for_each(|w| *w *= memory);
+            self.responses = self.responses.map(|responses| memory * responses);
             step
         } else if known == 0.0 || self.admitted > f64::from(slots) {
             present.step().saturating_add(16).min(LAST_STEP)
@@ -289,7 +303,7 @@ impl Profile {
         let around = coarse.saturating_sub(6)..=(coarse + 6).min(LAST_STEP);
         match least(&mut around.step_by(2)) {
             // The optimum is flat, and what it is predicted from is noisy: every change has its price.
-            Some((error, step)) if error < WORTH_IT * predicted(present.step()).0 => step,
+            Some((error, step)) if error < self.pace().worth_it * predicted(present.step()).0 => step,
             _ => present.step(),
         }
     }
