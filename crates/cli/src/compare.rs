@@ -6,6 +6,7 @@ use crate::Failure;
 use crate::output::{self, Output};
 use crate::rtt::{EXPIRY, FLOW_EXPIRY, matching, picture, progress, usual_matches};
 use crate::signals::Signals;
+use crate::units::Memories;
 use clap::{Args, Subcommand, ValueEnum};
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_evaluate::compare::{Comparison, MatchResult, MethodFacts, Results, SCHEMA, Settings};
@@ -53,10 +54,10 @@ pub(crate) struct Arguments {
     /// Captures in order: pcap or pcapng, plain or in gzip, xz or zstd; - is standard input.
     #[arg(value_name = "CAPTURE", required = true)]
     captures: Vec<PathBuf>,
-    /// What all data structures together may hold, for each match.
-    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = crate::units::bytes,
+    /// What all data structures together may hold, for each match; 4KiB..1MiB is all doublings.
+    #[arg(long, value_name = "SIZES", value_parser = crate::units::memories,
         default_value = "4KiB,16KiB,64KiB,256KiB")]
-    memory: Vec<usize>,
+    memory: Memories,
     /// The methods: km, fridge, hash-sample, simple, auto, stages, mis, timebloom, bloomtime, ale-u, ale-e, ddbf, and dart for
     /// tcp-ack.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = method,
@@ -222,7 +223,7 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     };
     matches.sort_unstable();
     matches.dedup();
-    let (memories, methods) = (sorted(&arguments.memory), distinct(&arguments.methods));
+    let (memories, methods) = (arguments.memory.0.clone(), distinct(&arguments.methods));
     let copies = matches.len() * methods.len() * usize::from(arguments.seeds);
     check_sum(&memories, copies, "methods, matches and seeds")?;
     let alone = |matching| (matching, observer(arguments, vec![matching], IdForm::Hashed).state_bytes());
@@ -251,14 +252,6 @@ fn check_sum(memories: &[usize], copies: usize, what: &str) -> Result<(), Failur
         all >> 30,
         MOST_BYTES >> 30
     )))
-}
-
-/// Memories in rising order, each once.
-fn sorted(memories: &[usize]) -> Vec<usize> {
-    let mut memories = memories.to_vec();
-    memories.sort_unstable();
-    memories.dedup();
-    memories
 }
 
 /// Methods in this order, each once.

@@ -54,6 +54,30 @@ pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Memories to compare, in bytes: ascending, each once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Memories(pub(crate) Vec<usize>);
+
+/// Sizes with commas between them, `4KiB,64KiB`; from one to another doubled, `1KiB..1MiB`.
+pub(crate) fn memories(text: &str) -> Result<Memories, String> {
+    let mut memories = Vec::new();
+    for part in text.split(',') {
+        let Some((first, last)) = part.split_once("..") else {
+            memories.push(bytes(part)?);
+            continue;
+        };
+        let (first, last) = (bytes(first)?, bytes(last)?);
+        if first > last {
+            return Err("expected the smaller size first, such as 4KiB..64KiB".to_owned());
+        }
+        memories.extend(std::iter::successors(Some(first), |size| Some(2 * size)).take_while(|&size| size < last));
+        memories.push(last);
+    }
+    memories.sort_unstable();
+    memories.dedup();
+    Ok(Memories(memories))
+}
+
 /// A span of time above zero: `10s`, `500ms`, `1.5m`, `2h`; a bare number is seconds.
 pub(crate) fn span(text: &str) -> Result<Nanos, String> {
     let (number, unit) = split(text);
@@ -112,6 +136,21 @@ mod tests {
         }
         for text in ["", "0", "-1K", "64KB2", "many", "1e30G", "NaN"] {
             assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn ranges_of_sizes() {
+        for (text, expected) in [
+            ("64KiB,4K,64K", &[4 << 10, 64 << 10][..]),
+            ("1KiB..8KiB", &[1 << 10, 2 << 10, 4 << 10, 8 << 10]),
+            ("4KiB..10KiB,1KiB", &[1 << 10, 4 << 10, 8 << 10, 10 << 10]),
+            ("5..5", &[5]),
+        ] {
+            assert_eq!(memories(text), Ok(Memories(expected.to_vec())), "{text}");
+        }
+        for text in ["", "4KiB,", "8KiB..4KiB", "..4KiB", "4KiB..", "1..2..3"] {
+            assert!(memories(text).is_err(), "{text}");
         }
     }
 

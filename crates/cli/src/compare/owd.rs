@@ -2,12 +2,13 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use super::{Format, check_sum, distinct, sorted};
+use super::{Format, check_sum, distinct};
 use crate::Failure;
 use crate::output::{self, Output};
 use crate::owd::{Pair, Passing, PointArguments};
 use crate::rtt::picture;
 use crate::signals::Signals;
+use crate::units::Memories;
 use clap::Args;
 use dwell_evaluate::compare::owd::{Method, OwdComparison, Recommended, Results, SCHEMA, Settings};
 use dwell_report::json;
@@ -46,10 +47,10 @@ pub(super) struct Arguments {
     /// How far the receiver's clock is ahead of the sender's; negative if it is behind.
     #[arg(long, value_name = "TIME", value_parser = crate::units::offset, default_value = "0", help_heading = "What is measured")]
     clock_offset: Nanos,
-    /// What a sketch of an interval may hold at each point.
-    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = crate::units::bytes,
+    /// What a sketch of an interval may hold at each point; 1KiB..64KiB is all doublings.
+    #[arg(long, value_name = "SIZES", value_parser = crate::units::memories,
         default_value = "1KiB,4KiB,16KiB,64KiB", help_heading = "How")]
-    memory: Vec<usize>,
+    memory: Memories,
     /// The methods: lda, lda-paper, trajectory, probes.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = method,
         default_value = "lda,lda-paper,trajectory,probes", help_heading = "How")]
@@ -135,7 +136,7 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
 
 /// What is compared, each thing once.
 fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
-    let (memories, methods) = (sorted(&arguments.memory), distinct(&arguments.methods));
+    let (memories, methods) = (arguments.memory.0.clone(), distinct(&arguments.methods));
     // Sketches of both points.
     check_sum(&memories, 2 * methods.len() * usize::from(arguments.seeds), "methods and seeds")?;
     let (interval, longest) = (arguments.point.interval(), arguments.point.longest);
