@@ -60,7 +60,8 @@ pub(crate) struct Memories(pub(crate) Vec<usize>);
 
 /// Sizes with commas between them, `4KiB,64KiB`; from one to another doubled, `1KiB..1MiB`.
 pub(crate) fn memories(text: &str) -> Result<Memories, String> {
-    let size = |part: &str| bytes(part).map_err(|why| if part == text { why } else { format!("'{part}': {why}") });
+    let named = |part: &str, why: String| if part == text { why } else { format!("'{part}': {why}") };
+    let size = |part: &str| bytes(part).map_err(|why| named(part, why));
     let mut memories = Vec::new();
     for part in text.split(',') {
         let Some((first, last)) = part.split_once("..") else {
@@ -69,7 +70,7 @@ pub(crate) fn memories(text: &str) -> Result<Memories, String> {
         };
         let (first, last) = (size(first)?, size(last)?);
         if first > last {
-            return Err(format!("'{part}': expected the smaller size first, such as 4KiB..64KiB"));
+            return Err(named(part, "expected the smaller size first, such as 4KiB..64KiB".to_owned()));
         }
         memories.extend(std::iter::successors(Some(first), |size| Some(2 * size)).take_while(|&size| size < last));
         memories.push(last);

@@ -1,0 +1,88 @@
+use super::{State, Step};
+use std::io;
+use zstd::stream::raw::{DParameter, Decoder, Operation};
+use zstd::zstd_safe::get_frame_content_size;
+
+/// The largest window that is accepted, as a power of two: 128 MiB, what the zstd tool accepts unasked.
+const WINDOW_LOG: u32 = 27;
+
+/// Zstd frames. The decoder drops what it decompressed in a call that ends in an error, so it is never given so much at once that
+/// sound bytes and damage can meet in one.
+pub(super) struct Zstd {
+    decoder: Decoder<'static>,
+    /// Bytes that the decoder asks for next.
+    next: usize,
+    between_frames: bool,
+    /// Whether the decoder may hold bytes that the output had no room for.
+    holds_bytes: bool,
+    /// The first bytes of the frame, with all of its header.
+    head: Vec<u8>,
+    /// Bytes that came out of the frame.
+    produced: u64,
+}
+
+impl Zstd {
+    /// Bytes that the decoder needs to recognise a frame.
+    const START: usize = 5;
+
+    /// Length of the header of a block in bytes.
+    const BLOCK_HEADER: usize = 3;
+
+    /// The longest header of a frame in bytes.
+    const LONGEST_HEAD: usize = 18;
+
+    pub(super) fn new() -> io::Result<Self> {
+        let mut decoder = Decoder::new()?;
+        decoder.set_parameter(DParameter::WindowLogMax(WINDOW_LOG))?;
+        let head = Vec::with_capacity(Self::LONGEST_HEAD);
+        Ok(Self { decoder, next: Self::START, between_frames: true, holds_bytes: false, head, produced: 0 })
+    }
+
+    pub(super) fn step(&mut self, input: &[u8], output: &mut [u8], file_ended: bool) -> Step {
+        if self.holds_bytes {
+            let step = self.run(&[], output);
+            if step.produced > 0 {
+                return step;
+            }
+        }
+        if input.is_empty() && self.between_frames {
+            return Step::idle(file_ended);
+        }
+        // Asked for is a block and the header behind it, which may be damaged: the block comes first. With the last byte of
+        // the last block the frame may turn out to be damaged: it comes alone.
+        let block = self.next.saturating_sub(Self::BLOCK_HEADER).max(1);
+        self.run(&input[..input.len().min(block).min(self.room())], output)
+    }
+
+    /// How many bytes the frame can take before they are more than it says that it holds: those of a raw block come out as they are.
+    fn room(&self) -> usize {
+        // A skippable frame is said to hold nothing.
+        let is_skipped = self.head.first() != Some(&0x28);
+        match get_frame_content_size(&self.head) {
+            Ok(Some(content)) if !is_skipped => {
+                usize::try_from(content.saturating_sub(self.produced)).unwrap_or(usize::MAX).max(1)
+            }
+            _ => usize::MAX,
+        }
+    }
+
+    fn run(&mut self, input: &[u8], output: &mut [u8]) -> Step {
+        let status = match self.decoder.run_on_buffers(input, output) {
+            Ok(status) => status,
+            Err(error) => return Step { consumed: 0, produced: 0, state: State::Corrupt(error.to_string()) },
+        };
+        self.between_frames = status.remaining == 0;
+        self.holds_bytes = status.bytes_written == output.len();
+        if self.between_frames {
+            self.next = Self::START;
+            self.head.clear();
+            self.produced = 0;
+        } else {
+            self.next = status.remaining;
+            let header = status.bytes_read.min(Self::LONGEST_HEAD - self.head.len());
+            self.head.extend_from_slice(&input[..header]);
+            self.produced += status.bytes_written as u64;
+        }
+        Step { consumed: status.bytes_read, produced: status.bytes_written, state: State::Open }
+    }
+}
