@@ -1,9 +1,12 @@
 //! Zstd data that no compressor writes: few bytes that are very many, and damage right behind a sound block.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+mod common;
+
+use common::Trickle;
 use dwell_capture::{CaptureError, CaptureFile, FrameSource};
 use std::fs;
-use std::io::{self, Read};
+use std::io::Read;
 
 /// What a block holds: its bytes, one byte many times, or what no block may.
 const RAW: u32 = 0;
@@ -100,24 +103,19 @@ fn a_block_that_does_not_fit_at_once_is_read_before_a_damaged_one() {
     damaged_behind(&bytes, 40 + (256 << 10), 1 + EMPTY);
 }
 
-/// Checks that a capture is read as far as `records` empty ones and damaged at `offset`, whole and in pieces of any length.
+/// Checks that a capture is read as far as `records` and damaged at `offset`, whole and in pieces.
 fn damaged_behind(bytes: &[u8], offset: usize, records: usize) {
-    for most in [usize::MAX, 1, 2, 3, 5, 7, 16] {
-        let mut file = CaptureFile::open("damaged", Pieces(bytes, most)).unwrap();
-        for _ in 0..records {
-            assert!(file.next_frame().unwrap().is_some());
-        }
-        let Err(CaptureError::Damaged { offset: at, frames, .. }) = file.next_frame() else { panic!("not damaged") };
-        assert_eq!((at, frames), (offset as u64, records as u64), "in pieces of {most}");
+    read_until_damaged(bytes, offset, records);
+    for limit in [1, 2, 3, 5, 7, 16] {
+        read_until_damaged(Trickle { reader: bytes, limit, turn: 0 }, offset, records);
     }
 }
 
-/// A reader that gives few bytes at once.
-struct Pieces<'a>(&'a [u8], usize);
-
-impl Read for Pieces<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let length = buffer.len().min(self.1);
-        self.0.read(&mut buffer[..length])
+fn read_until_damaged(reader: impl Read, offset: usize, records: usize) {
+    let mut file = CaptureFile::open("damaged", reader).unwrap();
+    for _ in 0..records {
+        assert!(file.next_frame().unwrap().is_some());
     }
+    let Err(CaptureError::Damaged { offset: at, frames, .. }) = file.next_frame() else { panic!("not damaged") };
+    assert_eq!((at, frames), (offset as u64, records as u64));
 }
