@@ -40,8 +40,8 @@ impl Kind {
     /// The layout that is written, and the only one that is read.
     const fn version(self) -> u8 {
         match self {
-            Self::Delays => 3,
-            Self::Lda | Self::Lds | Self::Flows | Self::Fridge => 2,
+            Self::Delays | Self::Fridge => 3,
+            Self::Lda | Self::Lds | Self::Flows => 2,
             Self::Summary => 1,
         }
     }

@@ -24,10 +24,16 @@ use dwell_types::{ExchangeId, hash};
 ///   have been overwritten for a number of insertions that is known at least. How many more that would have lasted is drawn.
 /// - When the gate opens wider, requests from before are not there. The responses to what passes only the wider gate
 ///   are left out until entries from before would be overwritten anyway.
+///
+/// While *p* is being searched it is much larger than later. What such a time leaves open (exchanges that last longer than is followed) would be
+/// given to the last that were found, which are fast ones then. So nothing is counted until the search says that it knows slow ones: the samples of
+/// that time are weighed as in a fridge without product limit.
 #[derive(Clone, Debug)]
 pub(super) struct Censoring {
     counts: Vec<Counts>,
     slots: u32,
+    /// Whether responses are counted.
+    has_begun: bool,
     /// The narrower gates that still hold for responses, with their probabilities and the insertions until when; each is
     /// wider than the one before and holds for longer.
     narrow: Vec<(Gate, f64, u64)>,
@@ -97,8 +103,19 @@ impl Censoring {
     pub(super) const SERIES_BYTES: usize = size_of::<Counts>();
     pub(super) const OWN_BYTES: usize = MOST_NARROW * size_of::<(Gate, f64, u64)>();
 
-    pub(super) fn new(tags: usize, slots: u32) -> Self {
-        Self { counts: vec![Counts::default(); tags], slots, narrow: Vec::with_capacity(MOST_NARROW) }
+    /// Of so many series; waits for [`Censoring::begin`] if *p* is searched.
+    pub(super) fn new(tags: usize, slots: u32, searches: bool) -> Self {
+        let narrow = Vec::with_capacity(MOST_NARROW);
+        Self { counts: vec![Counts::default(); tags], slots, has_begun: !searches, narrow }
+    }
+
+    /// From now on responses are counted.
+    pub(super) fn begin(&mut self) {
+        self.has_begun = true;
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun
     }
 
     /// What the responses of a series met.
@@ -180,9 +197,12 @@ impl Censoring {
         self.narrow.first().map(|&(_, p, _)| p)
     }
 
-    /// A response found its entry after so many insertions; the band that it is in.
+    /// A response found its entry after so many insertions; the band that it is in, or 0 if it is not counted.
     #[inline]
     pub(super) fn find(&mut self, tag: u16, insertions: u64, exchanges: f64) -> u8 {
+        if !self.has_begun {
+            return 0;
+        }
         let band = band(insertions, self.slots);
         self.counts[usize::from(tag)].end(band, exchanges);
         band
@@ -191,7 +211,9 @@ impl Censoring {
     /// A response did not: its exchange was open for more insertions than these.
     #[inline]
     pub(super) fn censor(&mut self, tag: u16, insertions: u64, exchanges: f64) {
-        self.counts[usize::from(tag)].end(band(insertions, self.slots), exchanges);
+        if self.has_begun {
+            self.counts[usize::from(tag)].end(band(insertions, self.slots), exchanges);
+        }
     }
 
     /// A response met a slot that was not overwritten for `least` insertions, and nobody knows for how many more.
@@ -234,7 +256,7 @@ mod tests {
     fn a_wider_gate_waits() {
         let wide = Gate::new(1, 0.5);
         let narrow = wide.with_probability(0.125);
-        let mut censoring = Censoring::new(1, 100);
+        let mut censoring = Censoring::new(1, 100, false);
         let counted = |censoring: &mut Censoring, gate: Gate, p: f64, inserted: u64| -> f64 {
             (0..4_000u64)
                 .map(|i| ExchangeId(hash::finish(i)))
@@ -259,7 +281,7 @@ mod tests {
     #[test]
     fn narrow_gates_rise() {
         let base = Gate::new(3, 1.0);
-        let mut censoring = Censoring::new(1, 10);
+        let mut censoring = Censoring::new(1, 10, false);
         let mut from = (base, 1.0);
         for i in 0..500u64 {
             let p = 0.5f64.powi((hash::finish(i) % 12) as i32);

@@ -18,7 +18,7 @@ impl Pace {
     const PLAIN: Self = Self { memory: 0.75, worth_it: 0.95 };
     /// A *p* that follows what came last biases the tail of a product limit: few slow exchanges by chance make it denser, and then slow ones are
     /// not seen.
-    const LIMITED: Self = Self { memory: 0.95, worth_it: 0.92 };
+    const LIMITED: Self = Self { memory: 0.98, worth_it: 0.8 };
 }
 
 /// Beyond this the weight of a sample is so large that it will not be seen.
@@ -271,16 +271,30 @@ impl Profile {
     /// The greatest probability that does not hide slow delays: until twice the 99th percentile has passed, entries are to
     /// live for at least half of all that time, for there may be slower ones.
     fn densest(&self, slots: u32) -> f64 {
-        let passed = self.first.map_or(0, |first| (self.latest - first).get()) as f64;
+        match self.slow() {
+            Some(slow) if self.passed() < 2.0 * slow => 2.0 * f64::from(slots) / (self.rate * self.passed()),
+            _ => 1.0,
+        }
+    }
+
+    /// Nanoseconds since all this began.
+    fn passed(&self) -> f64 {
+        self.first.map_or(0, |first| (self.latest - first).get()) as f64
+    }
+
+    /// The 99th percentile of the delays, if any is known.
+    fn slow(&self) -> Option<f64> {
         let mut above = self.delays.iter().sum::<f64>() * 0.01;
         let slow = self.delays.iter().rposition(|weight| {
             above -= weight;
             above < 0.0
         });
-        match slow {
-            Some(bin) if passed < 2.0 * Self::middle(bin) => 2.0 * f64::from(slots) / (self.rate * passed),
-            _ => 1.0,
-        }
+        slow.map(Self::middle)
+    }
+
+    /// Whether slow delays are known: three times the 99th percentile has passed.
+    pub(super) fn has_settled(&self) -> bool {
+        self.slow().is_some_and(|slow| self.passed() >= 3.0 * slow)
     }
 
     fn least_variance(&self, slots: u32, present: EntryProbability) -> u8 {

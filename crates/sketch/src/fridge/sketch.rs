@@ -222,7 +222,9 @@ impl Fridge {
             gate: Gate::new(hash::word(exchanges.seed, 2), probability.value()),
             is_fixed: fixed.is_some(),
             profile: Profile::new(params.product_limit),
-            censoring: params.product_limit.then(|| Censoring::new(usize::from(exchanges.tags), params.slots)),
+            censoring: params
+                .product_limit
+                .then(|| Censoring::new(usize::from(exchanges.tags), params.slots, fixed.is_none())),
             is_filling: true,
             window,
             next_choice: window,
@@ -454,6 +456,11 @@ impl Fridge {
             let counted = self.censoring.as_ref().and_then(Censoring::narrowest).unwrap_or(self.present);
             let chosen = self.profile.choose(slots, self.probability, counted, self.exchanges.expiry);
             self.set(chosen);
+            if let Some(censoring) = &mut self.censoring
+                && self.profile.has_settled()
+            {
+                censoring.begin();
+            }
         }
         self.window = (self.window * 2).min(LAST_WINDOW.max(u64::from(self.slots())));
         self.next_choice = self.history.inserted() + self.window;
@@ -651,6 +658,37 @@ mod tests {
         assert!((sample.weight - 1.0).abs() < 1e-6, "{sample:?}");
         assert_eq!(take(&mut fridge, Event { tag: 0, ..response(7, 60_020_000) }), None, "answered once");
         assert!(fridge.fates().iter().all(Fates::is_conserved));
+    }
+
+    /// Delays of a second, a request each millisecond: what is found in the first three seconds has no band and counts nowhere else; what is found after six
+    /// has one. With a *p* that is fixed everything has.
+    #[test]
+    fn a_product_limit_begins_when_slow_delays_are_known() {
+        for p in [None, Some(0.5)] {
+            let params = Params { product_limit: true, entry_probability: p, ..Params::new(256) };
+            let mut fridge = Fridge::new(params, exchanges(Match::Dns, Nanos::from_secs(100))).unwrap();
+            let mut samples = Vec::new();
+            for i in 0..20_000u64 {
+                let at = 1_000_000 * i as i64;
+                let answered = hash::finish(i.wrapping_sub(1_000));
+                fridge.update(&[response(answered, at), request(hash::finish(i), at + 1)], &mut samples);
+            }
+            let banded = |from: i64, to: i64| {
+                let of: Vec<bool> = samples
+                    .iter()
+                    .filter(|sample| (from..to).contains(&(sample.at.as_nanos() / 1_000_000_000)))
+                    .map(|sample| sample.band > 0)
+                    .collect();
+                assert!(of.len() > 5, "{from}: {}", of.len());
+                of
+            };
+            assert!(banded(0, 3).into_iter().all(|is_banded| is_banded == p.is_some()));
+            assert!(banded(6, 20).into_iter().all(|is_banded| is_banded));
+            // Every response is at risk at first, but for those of the time before.
+            let at_risk = fridge.risk(0).unwrap().at_risk[1];
+            let counted = samples.iter().find(|sample| sample.band > 0).unwrap().at.as_nanos() / 1_000_000;
+            assert!((at_risk / (20_000 - counted) as f64 - 1.0).abs() < 0.15, "{at_risk} since {counted} ms");
+        }
     }
 
     #[test]
