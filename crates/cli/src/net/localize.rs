@@ -261,7 +261,7 @@ impl Answer<'_> {
         let asked = (0..self.routes.segments() as u32).filter(|&segment| self.found.is_asked(segment));
         let unknown = asked.filter(|&segment| self.found.delays[segment as usize].is_none()).count();
         if unknown > 0 {
-            warnings.push(format!("{unknown} segments were measured in too few intervals, or not at all"));
+            warnings.push(format!("segments measured in too few intervals, or not at all: {unknown}"));
         }
         if self.is_scattered() {
             warnings.push("segments were measured at different times: --interval puts them side by side".to_owned());

@@ -111,13 +111,13 @@ impl Sojourns {
         let mut warnings = Vec::new();
         if let Oddities { count: count @ 1.., first } = self.late {
             warnings.push(format!(
-                "{name}: {count} lines depart before the line above them, the first is line {first}: expected the order of \
+                "{name}: lines that depart before the line above them: {count}, the first is line {first}; expected the order of \
                  departure; they count as if they departed with that line"
             ));
         }
         if let Oddities { count: count @ 1.., first } = self.backwards {
             warnings.push(format!(
-                "{name}: {count} lines depart before they arrive, the first is line {first}: they count as if their \
+                "{name}: lines that depart before they arrive: {count}, the first is line {first}; they count as if their \
                  arrival was not known"
             ));
         }

@@ -355,11 +355,11 @@ fn logs_that_cannot_be_are_told() {
     };
     let run_of = run("0,10,a,100\n5,8,b,100\n30,20,c,100\n,25,d,100\n");
     assert!(
-        run_of.err.contains("log.csv: 1 lines depart before the line above them, the first is line 3"),
+        run_of.err.contains("log.csv: lines that depart before the line above them: 1, the first is line 3"),
         "{}",
         run_of.err
     );
-    assert!(run_of.err.contains("log.csv: 1 lines depart before they arrive, the first is line 4"), "{}", run_of.err);
+    assert!(run_of.err.contains("log.csv: lines that depart before they arrive: 1, the first is line 4"), "{}", run_of.err);
     let packets = &run_of.json()["packets"];
     let counts = ["departed", "matched", "unknown", "backwards", "late"].map(|key| packets[key].as_u64().unwrap());
     assert_eq!(counts, [4, 2, 2, 1, 1]);
