@@ -153,6 +153,7 @@ impl Simple {
         self.latest = self.latest.max(request.at);
         // Where it may be put: the first slot that is free, or else the oldest.
         let (mut free, mut oldest) = (None, None);
+        let overwrites = self.overwrite == Overwrite::Always;
         for places in &self.stages {
             let (at, fingerprint) = places.of(request.id);
             let slot = &self.slots[at];
@@ -165,14 +166,11 @@ impl Simple {
                 free = Some((at, fingerprint));
             }
             let age = slot.age(request.at);
-            if oldest.is_none_or(|(than, _)| age > than) {
+            if overwrites && oldest.is_none_or(|(than, _)| age > than) {
                 oldest = Some((age, (at, fingerprint)));
             }
         }
-        if self.overwrite == Overwrite::Always {
-            free = free.or(oldest.map(|(_, there)| there));
-        }
-        self.put(free, request);
+        self.put(free.or(oldest.map(|(_, there)| there)), request);
     }
 
     fn is_overdue(&self, slot: &Waiting, now: Timestamp) -> bool {
