@@ -359,7 +359,11 @@ fn logs_that_cannot_be_are_told() {
         "{}",
         run_of.err
     );
-    assert!(run_of.err.contains("log.csv: lines that depart before they arrive: 1, the first is line 4"), "{}", run_of.err);
+    assert!(
+        run_of.err.contains("log.csv: lines that depart before they arrive: 1, the first is line 4"),
+        "{}",
+        run_of.err
+    );
     let packets = &run_of.json()["packets"];
     let counts = ["departed", "matched", "unknown", "backwards", "late"].map(|key| packets[key].as_u64().unwrap());
     assert_eq!(counts, [4, 2, 2, 1, 1]);

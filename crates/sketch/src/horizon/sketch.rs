@@ -35,9 +35,8 @@ pub struct Horizon {
     room: usize,
     chooser: Chooser,
     by_tag: Vec<AtRisk>,
-    all: AtRisk,
-    /// Σ 1/*q*² of all responses before the thresholds last changed.
-    squares: [f64; BANDS],
+    /// Of all responses before the thresholds last changed, how many exchanges each stood for on average: Σ 1/*q*² / Σ 1/*q*.
+    each: [f64; BANDS],
     /// Responses since then.
     unfolded: u32,
     fates: Vec<Fates>,
@@ -49,7 +48,7 @@ pub struct Horizon {
     sampled_since: Option<Timestamp>,
 }
 
-/// The responses of one series, or of all, by the bands in which they were at risk.
+/// The responses of one series, by the bands in which they were at risk.
 #[derive(Clone, Copy, Debug, Default)]
 struct AtRisk {
     /// Responses since the thresholds last changed, by the last band in which they were at risk.
@@ -98,8 +97,7 @@ impl Horizon {
             room,
             chooser: Chooser::default(),
             by_tag: vec![AtRisk::default(); tags],
-            all: AtRisk::default(),
-            squares: [0.0; BANDS],
+            each: [0.0; BANDS],
             unfolded: 0,
             fates: vec![Fates::default(); tags],
             until_choice: 0,
@@ -235,11 +233,16 @@ impl Horizon {
 
     /// Adds up what responses met under the thresholds that are about to change.
     fn fold(&mut self) {
-        let (_, squares) = self.all.sums(&self.curve);
-        self.squares.iter_mut().zip(squares).for_each(|(sum, more)| *sum += more);
-        for at_risk in self.by_tag.iter_mut().chain([&mut self.all]) {
-            *at_risk = AtRisk { before: at_risk.sums(&self.curve).0, last: [0; BANDS] };
+        let mut all = [(0.0, 0.0); BANDS];
+        for at_risk in &mut self.by_tag {
+            let (sums, squares) = at_risk.sums(&self.curve);
+            for (band, all) in all.iter_mut().enumerate() {
+                all.0 += sums[band];
+                all.1 += at_risk.before[band] * self.each[band] + squares[band];
+            }
+            *at_risk = AtRisk { before: sums, last: [0; BANDS] };
         }
+        self.each = all.map(|(sum, squares)| if sum > 0.0 { squares / sum } else { 0.0 });
         self.unfolded = 0;
     }
 
@@ -247,7 +250,6 @@ impl Horizon {
     #[inline]
     fn count(&mut self, tag: u16, last: usize) {
         self.by_tag[usize::from(tag)].last[last] += 1;
-        self.all.last[last] += 1;
         self.unfolded += 1;
     }
 
@@ -320,7 +322,7 @@ impl Horizon {
 
     /// The events of a batch that must be taken; counts the responses that find nothing.
     fn sift(&mut self, batch: &[Event]) -> Sifted {
-        let Self { open, fates, latest, by_tag, all, unfolded, curve, .. } = self;
+        let Self { open, fates, latest, by_tag, unfolded, curve, .. } = self;
         let mut censored = 0;
         let sifted = open.sift(batch, |event, is_kept| {
             *latest = (*latest).max(event.at);
@@ -332,7 +334,6 @@ impl Horizon {
             if curve.counts(event.id) {
                 let last = curve.last_band(event.id);
                 by_tag[tag].last[last] += 1;
-                all.last[last] += 1;
                 censored += 1;
             }
         });
@@ -380,19 +381,19 @@ impl Meter for Horizon {
 
     fn risk(&self, tag: usize) -> Option<Risk> {
         self.sampled_since?;
-        let (at_risk, _) = self.by_tag.get(tag)?.sums(&self.curve);
-        // How much each stands for is told from all series together.
-        let (all, squares) = self.all.sums(&self.curve);
-        let each = |band: usize| match all[band] {
+        let counted = self.by_tag.get(tag)?;
+        let (at_risk, squares) = counted.sums(&self.curve);
+        // How much those before the last change stood for is told from all series together.
+        let each = |band: usize| match at_risk[band] {
             0.0 => self.curve.weight(band),
-            all => (self.squares[band] + squares[band]) / all,
+            sum => (counted.before[band] * self.each[band] + squares[band]) / sum,
         };
         Some(Risk { at_risk, each: std::array::from_fn(each), loss: Loss::AtBorders })
     }
 
     fn forget_risk(&mut self) {
         self.by_tag.fill(AtRisk::default());
-        (self.all, self.squares, self.unfolded) = (AtRisk::default(), [0.0; BANDS], 0);
+        (self.each, self.unfolded) = ([0.0; BANDS], 0);
     }
 
     fn fates(&self) -> Vec<Fates> {
