@@ -68,6 +68,11 @@ impl History {
         self.inserted
     }
 
+    /// Time of the first insertion, as long as few have followed it.
+    pub(super) fn first(&self) -> Timestamp {
+        Timestamp::from_nanos(self.checkpoints[0])
+    }
+
     /// Counts an insertion.
     #[inline]
     pub(super) fn insert(&mut self, at: Timestamp) {

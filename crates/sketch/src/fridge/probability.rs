@@ -125,6 +125,9 @@ pub struct Profile {
     rate: f64,
 }
 
+/// Fewer samples than this say nothing about the tail.
+const ENOUGH: u32 = 64;
+
 impl Profile {
     const BINS: usize = 96;
 
@@ -143,12 +146,17 @@ impl Profile {
         }
     }
 
-    /// Counts requests, the last of them seen at `at`.
-    #[inline]
-    pub(crate) fn offer(&mut self, at: Timestamp, requests: f64) {
+    /// All this begins at that time, unless it did so before.
+    pub(super) fn begin(&mut self, at: Timestamp) {
         if self.began.is_none() {
             (self.began, self.first) = (Some(at), Some(at));
         }
+    }
+
+    /// Counts requests, the last of them seen at `at`.
+    #[inline]
+    pub(crate) fn offer(&mut self, at: Timestamp, requests: f64) {
+        self.begin(at);
         self.latest = at;
         self.offered += requests;
     }
@@ -228,8 +236,6 @@ impl Profile {
         counted: f64,
         expiry: Nanos,
     ) -> EntryProbability {
-        /// Fewer samples than this say nothing about the tail.
-        const ENOUGH: u32 = 64;
         let span = self.began.map_or(0, |began| (self.latest - began).get());
         let offered = std::mem::take(&mut self.offered);
         self.admitted += offered * counted;
@@ -290,6 +296,11 @@ impl Profile {
             above < 0.0
         });
         slow.map(Self::middle)
+    }
+
+    /// Whether so much is known that the first choice may rest on it.
+    pub(super) fn is_known(&self) -> bool {
+        self.samples >= ENOUGH && self.has_settled()
     }
 
     /// Whether slow delays are known: three times the 99th percentile has passed.

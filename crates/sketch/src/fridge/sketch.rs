@@ -446,13 +446,17 @@ impl Fridge {
     fn choose(&mut self) {
         if !self.is_fixed {
             let inserted = self.window + self.history.inserted() - self.next_choice;
+            if self.is_filling {
+                self.profile.begin(self.history.first());
+            }
             self.profile.offer(self.latest, inserted as f64 / self.probability.value());
             let slots = self.slots();
-            if self.is_filling {
+            if self.is_filling && !self.profile.is_known() {
                 // Only the fastest were answered so far: they say nothing about the others.
                 self.profile = Profile::new(self.censoring.is_some());
                 return self.search_from(EntryProbability::cautious(slots, inserted as f64));
             }
+            self.is_filling = false;
             let counted = self.censoring.as_ref().and_then(Censoring::narrowest).unwrap_or(self.present);
             let chosen = self.profile.choose(slots, self.probability, counted, self.exchanges.expiry);
             self.set(chosen);
@@ -658,6 +662,25 @@ mod tests {
         assert!((sample.weight - 1.0).abs() < 1e-6, "{sample:?}");
         assert_eq!(take(&mut fridge, Event { tag: 0, ..response(7, 60_020_000) }), None, "answered once");
         assert!(fridge.fates().iter().all(Fates::is_conserved));
+    }
+
+    /// A request each millisecond, all answered: where a quarter of the slots is taken when delays of 5 ms are long known, nothing becomes sparse; where delays of a
+    /// second are not, the search begins far below.
+    #[test]
+    fn everything_goes_on_to_enter_where_little_waits() {
+        for (delay, is_known) in [(5, true), (1_000, false)] {
+            let mut fridge = fridge(1 << 10, None, Match::Dns);
+            let mut samples = Vec::new();
+            let mut sparsest: f64 = 1.0;
+            for i in 0..5_000u64 {
+                let at = 1_000_000 * i as i64;
+                let answered = hash::finish(i.wrapping_sub(delay));
+                fridge.update(&[response(answered, at), request(hash::finish(i), at + 1)], &mut samples);
+                sparsest = sparsest.min(fridge.entry_probability().value());
+            }
+            assert_eq!(sparsest == 1.0, is_known, "{sparsest}");
+            assert_eq!(samples.len() > 4_900, is_known, "{}", samples.len());
+        }
     }
 
     /// Delays of a second, a request each millisecond: what is found in the first three seconds has no band and counts nowhere else; what is found after six
