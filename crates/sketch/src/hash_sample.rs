@@ -263,23 +263,6 @@ impl HashSample {
         Some(sample.weighted(self.weight))
     }
 
-    /// The events of a batch that the gate admits; counts the others.
-    #[inline]
-    fn admit(&mut self, batch: &[Event]) -> Sifted {
-        let Self { gate, fates, .. } = self;
-        Sifted::of_batch(batch, |event, _| {
-            let is_admitted = gate.admits(event.id);
-            let requests = u64::from(!is_admitted & event.is_request);
-            let responses = u64::from(!is_admitted & !event.is_request);
-            let fates = &mut fates[usize::from(event.tag)];
-            fates.seen += requests;
-            fates.not_admitted += requests;
-            fates.responses += responses;
-            fates.unmatched += responses;
-            is_admitted
-        })
-    }
-
     /// The events of a batch that must be taken; counts the responses that find nothing.
     fn sift(&mut self, batch: &[Event]) -> Sifted {
         let Self { open, fates, latest, gate, .. } = self;
@@ -310,7 +293,7 @@ impl Meter for HashSample {
                 self.began = batch.first().map(|event| event.at);
             }
             if self.open.bytes() <= CACHED_BYTES {
-                self.admit(batch).of(batch).for_each(|event| self.take(event, samples));
+                batch.iter().for_each(|event| self.take(event, samples));
             } else {
                 self.sift(batch).of(batch).for_each(|event| self.take(event, samples));
             }
