@@ -2,39 +2,52 @@
 
 use crate::Event;
 
-/// So many cache misses overlap.
-pub(crate) const BATCH: usize = 64;
+/// So many cache misses overlap, and so many numbers are in a word.
+pub(crate) const BATCH: usize = u64::BITS as usize;
 /// Tables up to 800 KiB stay in a processor's own cache, so that nothing is gained by touching a batch's slots first.
 pub(crate) const CACHED_BYTES: usize = 800 << 10;
 
-/// Some events of a batch.
-pub(crate) struct Sifted {
-    numbers: [u8; BATCH],
-    kept: usize,
-}
+/// The numbers of some events of a batch, in rising order.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Numbers(u64);
 
-impl Sifted {
-    /// Those of a batch, at most [`BATCH`] events, that are wanted; asks of each in order, with the number of those before it.
+impl Numbers {
+    /// Of those of a batch, at most [`BATCH`] events, that are wanted.
     #[inline]
-    pub(crate) fn of_batch(batch: &[Event], mut is_wanted: impl FnMut(&Event, usize) -> bool) -> Self {
-        // Beside the array, or it would be read back from memory for every event.
-        let (mut numbers, mut kept) = ([0; BATCH], 0);
-        for (number, event) in (0..).zip(batch) {
-            numbers[kept] = number;
-            kept += usize::from(is_wanted(event, kept));
+    pub(crate) fn of_batch(batch: &[Event], is_wanted: impl Fn(&Event) -> bool) -> Self {
+        let mut numbers = Self::default();
+        for (number, event) in batch.iter().enumerate() {
+            numbers.add_if(is_wanted(event), number);
         }
-        Self { numbers, kept }
+        numbers
+    }
+
+    /// Adds a number, less than [`BATCH`], if it is wanted; takes as long if not.
+    #[inline]
+    pub(crate) fn add_if(&mut self, is_wanted: bool, number: usize) {
+        self.0 |= u64::from(is_wanted) << number;
+    }
+
+    /// The events of a batch that have them.
+    #[inline]
+    pub(crate) fn of(self, batch: &[Event]) -> impl Iterator<Item = &Event> {
+        self.map(|number| &batch[number])
     }
 
     /// How many there are.
     #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.kept
+    pub(crate) fn len(self) -> usize {
+        self.0.count_ones() as usize
     }
+}
 
-    /// The events that were kept of the batch.
+impl Iterator for Numbers {
+    type Item = usize;
+
     #[inline]
-    pub(crate) fn of<'a>(&'a self, batch: &'a [Event]) -> impl Iterator<Item = &'a Event> {
-        self.numbers[..self.kept].iter().map(|&number| &batch[usize::from(number)])
+    fn next(&mut self) -> Option<usize> {
+        let number = self.0.trailing_zeros();
+        self.0 &= self.0.wrapping_sub(1);
+        (number < u64::BITS).then_some(number as usize)
     }
 }

@@ -28,8 +28,8 @@
 //!
 //! **Source**: the comparison that zheng22 lacks (`docs/papers/zheng22-fridge.md`).
 
-use crate::batch::{BATCH, CACHED_BYTES, Sifted};
-use crate::open::{Open, Packed};
+use crate::batch::{BATCH, CACHED_BYTES};
+use crate::open::{Ahead, Open, Packed, Place};
 use crate::repeats::Meets;
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
 use dwell_types::{Nanos, Timestamp, hash};
@@ -152,7 +152,7 @@ impl HashSample {
     }
 
     #[inline]
-    fn request(&mut self, request: &Event) {
+    fn request(&mut self, request: &Event, place: &Place) {
         if !self.gate.admits(request.id) {
             return self.turn_away(request);
         }
@@ -164,9 +164,9 @@ impl HashSample {
                 return self.turn_away(request);
             }
         }
-        match self.open.find(request.id) {
+        match self.open.find(place) {
             Some(at) => self.meet(at, request),
-            None if self.open.put(request) => self.fates[usize::from(request.tag)].seen += 1,
+            None if self.open.put(place, request) => self.fates[usize::from(request.tag)].seen += 1,
             None => self.turn_away(request),
         }
     }
@@ -240,16 +240,16 @@ impl HashSample {
     }
 
     #[inline]
-    fn response(&mut self, response: &Event) -> Option<Sample> {
-        let sample = if self.gate.admits(response.id) { self.answer(response) } else { None };
+    fn response(&mut self, response: &Event, place: &Place) -> Option<Sample> {
+        let sample = if self.gate.admits(response.id) { self.answer(response, place) } else { None };
         self.fates[usize::from(response.tag)].respond(sample.is_some());
         sample
     }
 
     /// The sample of a response whose request is known and not too old.
-    fn answer(&mut self, response: &Event) -> Option<Sample> {
+    fn answer(&mut self, response: &Event, place: &Place) -> Option<Sample> {
         self.latest = self.latest.max(response.at);
-        let at = self.open.find(response.id)?;
+        let at = self.open.find(place)?;
         let wait = self.open.look(at, response.at);
         if !wait.is_open() || wait.is_older(self.exchanges.expiry) {
             return None;
@@ -264,9 +264,9 @@ impl HashSample {
     }
 
     /// The events of a batch that must be taken; counts the responses that find nothing.
-    fn sift(&mut self, batch: &[Event]) -> Sifted {
+    fn look_ahead(&mut self, batch: &[Event]) -> Ahead {
         let Self { open, fates, latest, gate, .. } = self;
-        open.sift(batch, |event, is_kept| {
+        open.look_ahead(batch, |event, is_kept| {
             if !is_kept {
                 if gate.admits(event.id) {
                     *latest = (*latest).max(event.at);
@@ -277,11 +277,11 @@ impl HashSample {
     }
 
     #[inline]
-    fn take(&mut self, event: &Event, samples: &mut Vec<Sample>) {
+    fn take(&mut self, event: &Event, place: &Place, samples: &mut Vec<Sample>) {
         if event.is_request {
-            self.request(event);
+            self.request(event, place);
         } else {
-            samples.extend(self.response(event));
+            samples.extend(self.response(event, place));
         }
     }
 }
@@ -293,9 +293,14 @@ impl Meter for HashSample {
                 self.began = batch.first().map(|event| event.at);
             }
             if self.open.bytes() <= CACHED_BYTES {
-                batch.iter().for_each(|event| self.take(event, samples));
+                for event in batch {
+                    let place = self.open.place(event.id);
+                    self.take(event, &place, samples);
+                }
             } else {
-                self.sift(batch).of(batch).for_each(|event| self.take(event, samples));
+                for (event, place) in self.look_ahead(batch).of(batch) {
+                    self.take(event, place, samples);
+                }
             }
         }
     }

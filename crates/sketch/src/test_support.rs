@@ -16,6 +16,13 @@ pub(crate) fn response(id: u64, at_ns: i64) -> Event {
     Event { is_request: false, ..request(id, at_ns) }
 }
 
+/// The sample that one event gives, if it gives one.
+pub(crate) fn take(meter: &mut impl Meter, event: Event) -> Option<Sample> {
+    let mut samples = Vec::new();
+    meter.update(&[event], &mut samples);
+    samples.pop()
+}
+
 /// Requests one microsecond apart, every second one answered after `delay` more; tags alternate.
 pub(crate) fn feed(meter: &mut impl Meter, requests: u64, delay: u64) -> Vec<Sample> {
     let mut samples = Vec::new();

@@ -13,8 +13,8 @@
 //! **Estimate**: none needed. A request that repeats an open id is counted as ambiguous; its exchange gives a sample with
 //! both bounds, unless the response's token names the request that it answers.
 
-use crate::batch::{BATCH, Sifted};
-use crate::open::{Open, Wait, Whole};
+use crate::batch::BATCH;
+use crate::open::{Ahead, Open, Place, Wait, Whole};
 use crate::{Event, Exchanges, Fates, Meter, Sample};
 use dwell_types::{Nanos, Repeat, Timestamp};
 
@@ -44,15 +44,16 @@ impl Exact {
         wait.since_last > self.exchanges.expiry
     }
 
-    fn request(&mut self, request: &Event) {
+    #[inline]
+    fn request(&mut self, request: &Event, place: &Place) {
         self.latest = self.latest.max(request.at);
         if self.open.is_full() {
             self.make_room(request.at);
         }
-        match self.open.find(request.id) {
+        match self.open.find(place) {
             Some(at) => self.meet(at, request),
             None => {
-                while !self.open.put(request) && self.open.grow() {}
+                while !self.open.put(place, request) && self.open.grow() {}
                 self.fates[usize::from(request.tag)].seen += 1;
             }
         }
@@ -84,7 +85,7 @@ impl Exact {
             && !self.open.repeat(slot, request)
             && self.open.grow()
         {
-            at = self.open.find(request.id);
+            at = self.open.find(&self.open.place(request.id));
         }
     }
 
@@ -112,10 +113,10 @@ impl Exact {
         });
     }
 
-    /// Keeps the events of a batch, at most [`BATCH`], that must be taken; counts the responses that answer nothing.
-    fn sift(&mut self, batch: &[Event]) -> Sifted {
+    /// The events of a batch, at most [`BATCH`], that must be taken; counts the responses that answer nothing.
+    fn look_ahead(&mut self, batch: &[Event]) -> Ahead {
         let Self { open, fates, latest, .. } = self;
-        open.sift(batch, |event, is_kept| {
+        open.look_ahead(batch, |event, is_kept| {
             *latest = (*latest).max(event.at);
             let fates = &mut fates[usize::from(event.tag)];
             fates.responses += u64::from(!is_kept);
@@ -125,9 +126,9 @@ impl Exact {
 
     /// Takes a response; gives a delay if its request is known.
     #[inline]
-    fn response(&mut self, response: &Event) -> Option<Sample> {
+    fn response(&mut self, response: &Event, place: &Place) -> Option<Sample> {
         self.latest = self.latest.max(response.at);
-        let found = self.open.find(response.id).map(|at| (at, self.open.look(at, response.at)));
+        let found = self.open.find(place).map(|at| (at, self.open.look(at, response.at)));
         let known = found.filter(|(_, wait)| wait.is_open() && !self.is_expired(wait));
         self.fates[usize::from(response.tag)].respond(known.is_some());
         let (at, wait) = known?;
@@ -143,11 +144,11 @@ impl Exact {
 impl Meter for Exact {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
         for batch in events.chunks(BATCH) {
-            for event in self.sift(batch).of(batch) {
+            for (event, place) in self.look_ahead(batch).of(batch) {
                 if event.is_request {
-                    self.request(event);
+                    self.request(event, place);
                 } else {
-                    samples.extend(self.response(event));
+                    samples.extend(self.response(event, place));
                 }
             }
         }
@@ -167,7 +168,7 @@ impl Meter for Exact {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{assert_batches_agree, exchanges, request, response};
+    use crate::test_support::{assert_batches_agree, exchanges, request, response, take};
     use dwell_types::Match;
 
     fn exact(matching: Match, expiry_s: i64) -> Exact {
@@ -177,11 +178,11 @@ mod tests {
     #[test]
     fn a_response_gives_the_delay_of_its_request_once() {
         let mut exact = exact(Match::TcpAck, 10);
-        exact.update(&[Event { tag: 0, ..request(1, 100) }], &mut Vec::new());
-        exact.update(&[Event { tag: 1, ..request(2, 150) }], &mut Vec::new());
-        let sample = exact.response(&response(1, 350)).unwrap();
+        take(&mut exact, Event { tag: 0, ..request(1, 100) });
+        take(&mut exact, Event { tag: 1, ..request(2, 150) });
+        let sample = take(&mut exact, response(1, 350)).unwrap();
         assert_eq!((sample.since_first.get(), sample.weight, sample.tag), (250, 1.0, 0));
-        assert_eq!(exact.response(&response(1, 400)), None);
+        assert_eq!(take(&mut exact, response(1, 400)), None);
         let fates = exact.fates();
         assert_eq!((fates[0].seen, fates[0].matched, fates[0].pending), (1, 1, 0));
         assert_eq!((fates[0].responses, fates[0].unmatched), (2, 1));
@@ -198,9 +199,9 @@ mod tests {
         {
             let mut exact = exact(Match::TcpHandshake, 60);
             for (at, token) in [(0, 11), (1, 12), (3, 13)] {
-                exact.request(&Event { token, ..request(5, at * second) });
+                take(&mut exact, Event { token, ..request(5, at * second) });
             }
-            let sample = exact.response(&Event { token, ..response(5, 3_700_000_000) }).unwrap();
+            let sample = take(&mut exact, Event { token, ..response(5, 3_700_000_000) }).unwrap();
             assert_eq!(
                 (sample.since_first.get() / 1_000_000, sample.since_last.get() / 1_000_000),
                 (since_first, since_last),
@@ -216,11 +217,11 @@ mod tests {
     #[test]
     fn equal_requests_are_ignored_where_the_rule_says_so_even_after_the_answer() {
         let mut exact = exact(Match::TcpTs, 10);
-        exact.update(&[Event { tag: 0, ..request(5, 0) }], &mut Vec::new());
-        exact.update(&[Event { tag: 0, ..request(5, 10) }], &mut Vec::new());
-        assert_eq!(exact.response(&response(5, 100)).unwrap().since_first.get(), 100);
-        exact.update(&[Event { tag: 0, ..request(5, 110) }], &mut Vec::new());
-        assert_eq!(exact.response(&response(5, 120)), None);
+        take(&mut exact, Event { tag: 0, ..request(5, 0) });
+        take(&mut exact, Event { tag: 0, ..request(5, 10) });
+        assert_eq!(take(&mut exact, response(5, 100)).unwrap().since_first.get(), 100);
+        take(&mut exact, Event { tag: 0, ..request(5, 110) });
+        assert_eq!(take(&mut exact, response(5, 120)), None);
         let fates = exact.fates()[0];
         assert_eq!((fates.seen, fates.matched, fates.ambiguous), (1, 1, 0));
         assert!(fates.is_conserved());
@@ -236,10 +237,10 @@ mod tests {
     #[test]
     fn old_requests_expire_and_their_ids_may_come_again() {
         let mut exact = exact(Match::Dns, 1);
-        exact.update(&[Event { tag: 0, ..request(5, 0) }], &mut Vec::new());
-        assert_eq!(exact.response(&response(5, 1_000_000_001)), None);
-        exact.update(&[Event { tag: 0, ..request(5, 2_000_000_000) }], &mut Vec::new());
-        assert_eq!(exact.response(&response(5, 2_000_000_007)).unwrap().since_first.get(), 7);
+        take(&mut exact, Event { tag: 0, ..request(5, 0) });
+        assert_eq!(take(&mut exact, response(5, 1_000_000_001)), None);
+        take(&mut exact, Event { tag: 0, ..request(5, 2_000_000_000) });
+        assert_eq!(take(&mut exact, response(5, 2_000_000_007)).unwrap().since_first.get(), 7);
         let fates = exact.fates()[0];
         assert_eq!((fates.seen, fates.expired, fates.matched, fates.ambiguous), (2, 1, 1, 0));
         assert!(fates.is_conserved());

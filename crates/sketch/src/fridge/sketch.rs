@@ -3,7 +3,7 @@ use super::history::History;
 use super::repeated::Repeated;
 use super::slot::{Entry, Layout, Table};
 use super::{EntryProbability, Profile};
-use crate::batch::{BATCH, CACHED_BYTES, Sifted};
+use crate::batch::{BATCH, CACHED_BYTES, Numbers};
 use crate::codec::{CodecError, MOST_COUNTED, Reader};
 use crate::repeats::byte;
 use crate::{Event, Exchanges, Fates, Gate, Meter, Risk, Sample};
@@ -306,9 +306,9 @@ impl Fridge {
 
     /// The events of a batch that the gate admits; counts all of them.
     #[inline]
-    fn sift(&mut self, batch: &[Event]) -> Sifted {
+    fn sift(&mut self, batch: &[Event]) -> Numbers {
         let gate = self.gate;
-        let sifted = Sifted::of_batch(batch, |event, _| gate.admits(event.id));
+        let sifted = Numbers::of_batch(batch, |event| gate.admits(event.id));
         let tag = batch.first().map_or(0, |event| event.tag);
         let all = Tally::of(batch.iter(), tag);
         let admitted = if sifted.len() == batch.len() { all } else { Tally::of(sifted.of(batch), tag) };

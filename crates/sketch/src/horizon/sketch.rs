@@ -1,7 +1,7 @@
 use super::chooser::Chooser;
 use super::curve::Curve;
-use crate::batch::{BATCH, CACHED_BYTES, Sifted};
-use crate::open::{Open, Packed};
+use crate::batch::{BATCH, CACHED_BYTES};
+use crate::open::{Ahead, Open, Packed, Place};
 use crate::repeats::Meets;
 use crate::survival::{BANDS, Loss, Risk};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
@@ -129,26 +129,26 @@ impl Horizon {
     }
 
     #[inline]
-    fn request(&mut self, request: &Event) {
+    fn request(&mut self, request: &Event, place: &Place) {
         self.latest = self.latest.max(request.at);
         if self.curve.entry().admits(request.id) {
-            self.admit(request);
+            self.admit(request, place);
         } else {
             self.turn_away(request);
         }
     }
 
     #[inline(never)]
-    fn admit(&mut self, request: &Event) {
+    fn admit(&mut self, request: &Event, place: &Place) {
         if self.open.is_full() || (self.until_choice == 0 && self.sampled_since.is_some()) {
             self.make_room(request.at);
             if !self.curve.entry().admits(request.id) {
                 return self.turn_away(request);
             }
         }
-        match self.open.find(request.id) {
+        match self.open.find(place) {
             Some(at) => self.meet(at, request),
-            None => self.put(request),
+            None => self.put(request, place),
         }
     }
 
@@ -160,8 +160,8 @@ impl Horizon {
     }
 
     #[inline]
-    fn put(&mut self, request: &Event) {
-        let is_put = self.open.put(request) || self.open.grow() && self.open.put(request);
+    fn put(&mut self, request: &Event, place: &Place) {
+        let is_put = self.open.put(place, request) || self.open.grow() && self.open.put(place, request);
         if !is_put {
             return self.turn_away(request);
         }
@@ -272,18 +272,18 @@ impl Horizon {
     }
 
     #[inline]
-    fn response(&mut self, response: &Event) -> Option<Sample> {
+    fn response(&mut self, response: &Event, place: &Place) -> Option<Sample> {
         self.latest = self.latest.max(response.at);
-        let sample = if self.curve.counts(response.id) { self.answer(response) } else { None };
+        let sample = if self.curve.counts(response.id) { self.answer(response, place) } else { None };
         self.fates[usize::from(response.tag)].respond(sample.is_some());
         sample
     }
 
     /// The sample of a response whose request is known and within its horizon.
     #[inline(never)]
-    fn answer(&mut self, response: &Event) -> Option<Sample> {
+    fn answer(&mut self, response: &Event, place: &Place) -> Option<Sample> {
         let last = self.curve.last_band(response.id);
-        let found = self.open.find(response.id).map(|at| (at, self.open.look(at, response.at)));
+        let found = self.open.find(place).map(|at| (at, self.open.look(at, response.at)));
         self.chooser.respond(self.curve.weight(1));
         if found.is_some_and(|(_, wait)| !wait.is_open()) {
             // The same response again: as if it answered nothing, as it will when the entry is gone.
@@ -321,10 +321,10 @@ impl Horizon {
     }
 
     /// The events of a batch that must be taken; counts the responses that find nothing.
-    fn sift(&mut self, batch: &[Event]) -> Sifted {
+    fn look_ahead(&mut self, batch: &[Event]) -> Ahead {
         let Self { open, fates, latest, by_tag, unfolded, curve, .. } = self;
         let mut censored = 0;
-        let sifted = open.sift(batch, |event, is_kept| {
+        let sifted = open.look_ahead(batch, |event, is_kept| {
             *latest = (*latest).max(event.at);
             if is_kept {
                 return;
@@ -343,11 +343,11 @@ impl Horizon {
     }
 
     #[inline]
-    fn take(&mut self, event: &Event, samples: &mut Vec<Sample>) {
+    fn take(&mut self, event: &Event, place: &Place, samples: &mut Vec<Sample>) {
         if event.is_request {
-            self.request(event);
+            self.request(event, place);
         } else {
-            samples.extend(self.response(event));
+            samples.extend(self.response(event, place));
         }
     }
 }
@@ -364,9 +364,14 @@ impl Meter for Horizon {
                 self.curve.rise(self.latest);
             }
             if self.open.bytes() <= CACHED_BYTES {
-                batch.iter().for_each(|event| self.take(event, samples));
+                for event in batch {
+                    let place = self.open.place(event.id);
+                    self.take(event, &place, samples);
+                }
             } else {
-                self.sift(batch).of(batch).for_each(|event| self.take(event, samples));
+                for (event, place) in self.look_ahead(batch).of(batch) {
+                    self.take(event, place, samples);
+                }
             }
         }
         // Until now the caller may have kept events away by the gate that it knew.

@@ -1,6 +1,6 @@
 use super::slots::{Key, Slots};
 use crate::Event;
-use crate::batch::{BATCH, Sifted};
+use crate::batch::{BATCH, Numbers};
 use dwell_types::{ExchangeId, hash};
 
 /// Slots in buckets of [`WAYS`]: a key is in one of two buckets.
@@ -63,16 +63,34 @@ impl<S: Slots> Buckets<S> {
         self.tags.capacity() * size_of::<u64>() + self.slots.bytes()
     }
 
-    /// The two buckets of a key.
+    /// Where the entry of a key is, or would go.
     #[inline]
-    fn homes(&self, word: u64) -> [usize; 2] {
-        homes(word, self.tags.len())
+    pub(super) fn place(&self, key: Key) -> Place {
+        let place = self.unseen(key);
+        Place { is_vacant: !has_tag(self.tags_of(&place), key.tag), ..place }
     }
 
-    /// The slot of a key, if the entry there is of the right kind.
+    /// The same before anything is looked at.
     #[inline]
-    pub(super) fn find(&self, key: Key, is_right: impl Fn(&S, usize) -> bool) -> Option<usize> {
-        for bucket in self.homes(key.word) {
+    fn unseen(&self, key: Key) -> Place {
+        Place { key, homes: homes(key.word, self.tags.len()), buckets: self.tags.len(), is_vacant: false }
+    }
+
+    /// The tags of the two buckets of a place.
+    #[inline]
+    fn tags_of(&self, place: &Place) -> [u64; 2] {
+        place.homes.map(|bucket| self.tags[bucket])
+    }
+
+    /// The slot of the key of a place, if the entry there is of the right kind.
+    #[inline]
+    pub(super) fn find(&self, place: &Place, is_right: impl Fn(&S, usize) -> bool) -> Option<usize> {
+        if place.is_vacant { None } else { self.search(place.key, is_right) }
+    }
+
+    /// The same for a key.
+    pub(super) fn search(&self, key: Key, is_right: impl Fn(&S, usize) -> bool) -> Option<usize> {
+        for bucket in homes(key.word, self.tags.len()) {
             let mut same = equal(self.tags[bucket], key.tag);
             while same != 0 {
                 let at = bucket * WAYS + first(same);
@@ -85,18 +103,14 @@ impl<S: Slots> Buckets<S> {
         None
     }
 
-    /// The emptier bucket of two, and its empty slots.
+    /// A slot for an entry of the key of a place, which the caller fills; `None` if its buckets and those around are full.
     #[inline]
-    fn emptier(&self, [a, b]: [usize; 2]) -> (usize, u64) {
-        let (empty_a, empty_b) = (equal(self.tags[a], 0), equal(self.tags[b], 0));
-        if count(empty_b) > count(empty_a) { (b, empty_b) } else { (a, empty_a) }
-    }
-
-    /// A slot for an entry of this key, which the caller fills; `None` if its buckets and those around are full.
-    #[inline]
-    pub(super) fn put(&mut self, key: Key) -> Option<usize> {
-        let homes = self.homes(key.word);
-        let (bucket, empty) = self.emptier(homes);
+    pub(super) fn put(&mut self, place: &Place) -> Option<usize> {
+        let &Place { key, homes, buckets, .. } = place;
+        if buckets != self.tags.len() {
+            return self.put(&self.unseen(key));
+        }
+        let (bucket, empty) = emptier(homes, self.tags_of(place));
         let at = if empty != 0 { bucket * WAYS + first(empty) } else { self.make_room(homes)? };
         self.set_tag(at, key.tag);
         self.occupied += 1;
@@ -117,7 +131,7 @@ impl<S: Slots> Buckets<S> {
         }
         let moves = moves.checked_sub(1)?;
         for at in bucket * WAYS..(bucket + 1) * WAYS {
-            let [a, b] = self.homes(self.slots.word(at));
+            let [a, b] = homes(self.slots.word(at), self.tags.len());
             let other = if a == bucket { b } else { a };
             if other != bucket
                 && let Some(to) = self.vacate(other, moves)
@@ -189,7 +203,7 @@ impl<S: Slots> Buckets<S> {
             for way in (0..WAYS).filter(|way| tags >> (way * 8) & 0xff != 0) {
                 let word = self.slots.word(bucket * WAYS + way);
                 let is_second = usize::from(homes(word, buckets)[0] != bucket);
-                let new = self.homes(word)[is_second];
+                let new = homes(word, 2 * buckets)[is_second];
                 // Of bucket 0, which stays where it is, no more have been moved than were read.
                 let to = new * WAYS + first(equal(self.tags[new], 0));
                 self.slots.copy(bucket * WAYS + way, to);
@@ -199,46 +213,83 @@ impl<S: Slots> Buckets<S> {
         true
     }
 
-    /// Of a batch, at most [`BATCH`] events, keeps those that may find an entry or leave one: all requests, and the responses
-    /// that may answer what is in the table or an earlier request of the batch, as far as tags tell. Says of every event
-    /// whether it was kept. Reads the slots of those that were, so that the cache misses of a batch overlap.
+    /// Of a batch, at most [`BATCH`] events, those that may find an entry or leave one: all requests, and the responses that
+    /// may answer what is in the table or an earlier request of the batch, as far as tags tell. Says of every event
+    /// whether it is one of these. Reads their slots, so that the cache misses of a batch overlap.
     #[inline]
-    pub(super) fn sift(
+    pub(super) fn look_ahead(
         &self,
         batch: &[Event],
         key: impl Fn(&S, ExchangeId) -> Key,
         mut say: impl FnMut(&Event, bool),
-    ) -> Sifted {
-        // Each loop only loads what the next one needs, so that the processor looks far ahead.
-        let mut keys = [([0; 2], [0; 2], 0); BATCH];
-        for (place, event) in keys.iter_mut().zip(batch) {
-            let key = key(&self.slots, event.id);
-            let homes = self.homes(key.word);
-            *place = (homes, homes.map(|bucket| self.tags[bucket]), key.tag);
+    ) -> Ahead {
+        // No loop has branches that could not be foretold, and each only loads what the next one needs: the processor looks far ahead.
+        let (mut places, mut tags) = ([Place::default(); BATCH], [[0; 2]; BATCH]);
+        for ((place, tags), event) in places.iter_mut().zip(&mut tags).zip(batch) {
+            *place = self.unseen(key(&self.slots, event.id));
+            *tags = self.tags_of(place);
         }
-        let mut slots = [0; BATCH];
+        let mut kept = Numbers::default();
         // One bit for every 1,024th of the ids that were asked for.
         let mut asked = [0u64; 16];
-        let mut places = keys.iter();
-        let sifted = Sifted::of_batch(batch, |event, kept| {
-            let &([a, b], tags, tag) = places.next().unwrap_or(&([0; 2], [0; 2], 0));
-            let [same_a, same_b] = tags.map(|tags| equal(tags, tag));
+        for (number, (event, place)) in batch.iter().zip(&mut places).enumerate() {
             let (word, bit) = ((event.id.0 >> 6) as usize % asked.len(), event.id.0 % 64);
-            let is_absent = (same_a | same_b == 0) & (asked[word] >> bit & 1 == 0);
+            place.is_vacant = !(has_tag(tags[number], place.key.tag) | (asked[word] >> bit & 1 == 1));
             asked[word] |= u64::from(event.is_request) << bit;
-            let is_kept = event.is_request | !is_absent;
-            // No branch, since none could be foretold.
-            let [empty_a, empty_b] = tags.map(|tags| equal(tags, 0));
-            let (to, empty) = if count(empty_b) > count(empty_a) { (b, empty_b) } else { (a, empty_a) };
-            let (to, wanted) = if same_b != 0 { (b, same_b) } else { (to, empty) };
-            let (to, wanted) = if same_a != 0 { (a, same_a) } else { (to, wanted) };
-            slots[kept] = to * WAYS + first(wanted) % WAYS;
+            let is_kept = event.is_request | !place.is_vacant;
+            kept.add_if(is_kept, number);
             say(event, is_kept);
-            is_kept
-        });
-        let touched = slots[..sifted.len()].iter().fold(0, |touched, &at| touched ^ self.slots.word(at));
+        }
+        let mut slots = [0; BATCH];
+        for (slot, number) in slots.iter_mut().zip(kept) {
+            *slot = likely_slot(&places[number], tags[number]);
+        }
+        let touched = slots[..kept.len()].iter().fold(0, |touched, &at| touched ^ self.slots.word(at));
         std::hint::black_box(touched);
-        sifted
+        Ahead { kept, places }
+    }
+}
+
+/// Where the entry of a key is, or would go. Holds until another entry with that key is put in; those of one batch know of each other.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Place {
+    pub(super) key: Key,
+    homes: [usize; 2],
+    /// Of so many buckets.
+    buckets: usize,
+    /// No entry has the key: its tag was in neither bucket.
+    is_vacant: bool,
+}
+
+/// Whether a tag is among those of two buckets.
+#[inline]
+fn has_tag(tags: [u64; 2], tag: u8) -> bool {
+    let [a, b] = tags.map(|tags| tags ^ (u64::from(tag) * LOW));
+    has_zero(a) | has_zero(b)
+}
+
+/// The first slot with the tag of a key among those of its buckets, or else an empty one of the emptier bucket; if there is none, any of
+/// that. No branch, since none could be foretold.
+#[inline]
+fn likely_slot(&Place { key, homes, .. }: &Place, tags: [u64; 2]) -> usize {
+    let ([a, b], [same_a, same_b]) = (homes, tags.map(|tags| equal(tags, key.tag)));
+    let (bucket, wanted) = emptier(homes, tags);
+    let (bucket, wanted) = if same_b != 0 { (b, same_b) } else { (bucket, wanted) };
+    let (bucket, wanted) = if same_a != 0 { (a, same_a) } else { (bucket, wanted) };
+    bucket * WAYS + first(wanted) % WAYS
+}
+
+/// Those events of a batch that must be taken, and where they will find their entries or leave them.
+pub(crate) struct Ahead {
+    kept: Numbers,
+    places: [Place; BATCH],
+}
+
+impl Ahead {
+    /// They, of the batch that was looked at.
+    #[inline]
+    pub(crate) fn of<'a>(&'a self, batch: &'a [Event]) -> impl Iterator<Item = (&'a Event, &'a Place)> {
+        self.kept.map(|number| (&batch[number], &self.places[number]))
     }
 }
 
@@ -249,9 +300,22 @@ fn homes(word: u64, buckets: usize) -> [usize; 2] {
     [(hash >> 32) as u32, hash as u32].map(|hash| hash::index(hash, buckets as u32) as usize)
 }
 
+/// The emptier one of two buckets with these tags, and its empty slots.
+#[inline]
+fn emptier([a, b]: [usize; 2], tags: [u64; 2]) -> (usize, u64) {
+    let [empty_a, empty_b] = tags.map(|tags| equal(tags, 0));
+    if count(empty_b) > count(empty_a) { (b, empty_b) } else { (a, empty_a) }
+}
+
 const LOW: u64 = 0x0101_0101_0101_0101;
 /// The highest bit of each byte.
 const HIGH: u64 = LOW << 7;
+
+/// Whether one of the bytes is zero.
+#[inline]
+fn has_zero(bytes: u64) -> bool {
+    bytes.wrapping_sub(LOW) & !bytes & HIGH != 0
+}
 
 /// Marks the bytes that equal one: the highest bit of each.
 #[inline]

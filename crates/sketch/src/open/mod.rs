@@ -17,10 +17,10 @@ mod slots;
 
 pub(crate) use slots::{Packed, Slots, Whole};
 
-use crate::batch::Sifted;
 use crate::repeats::{Meets, Tokens, byte};
 use crate::{Event, Exchanges, Fates, Gate, Sample};
 use buckets::Buckets;
+pub(crate) use buckets::{Ahead, Place};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp};
 use slots::{Key, Record};
 
@@ -135,11 +135,16 @@ impl<S: Slots> Open<S> {
         self.buckets.grow()
     }
 
-    /// The slot of the first request with an id.
+    /// Where a request with an id is, or would go.
     #[inline]
-    pub(crate) fn find(&self, id: ExchangeId) -> Option<usize> {
-        let is_first = |slots: &S, at| slots.get(at, Timestamp::from_nanos(0)).state != State::Last;
-        self.buckets.find(self.buckets.slots().key(id), is_first)
+    pub(crate) fn place(&self, id: ExchangeId) -> Place {
+        self.buckets.place(self.buckets.slots().key(id))
+    }
+
+    /// The slot of the first request with the id of a place.
+    #[inline]
+    pub(crate) fn find(&self, place: &Place) -> Option<usize> {
+        self.buckets.find(place, |slots, at| slots.get(at, Timestamp::from_nanos(0)).state != State::Last)
     }
 
     #[inline]
@@ -148,19 +153,19 @@ impl<S: Slots> Open<S> {
     }
 
     #[inline]
-    fn put_record(&mut self, key: Key, record: &Record) -> bool {
-        let at = self.buckets.put(key);
+    fn put_record(&mut self, place: &Place, record: &Record) -> bool {
+        let at = self.buckets.put(place);
         if let Some(at) = at {
-            self.buckets.slots_mut().set(at, key.word, record);
+            self.buckets.slots_mut().set(at, place.key.word, record);
         }
         at.is_some()
     }
 
-    /// Puts in a request whose id is not there. False if no slot can be had, which happens in tables that are almost full.
+    /// Puts in a request whose id is not there, at the place of its id. False if no slot can be had, which happens in tables that are almost full.
     #[inline]
     #[must_use]
-    pub(crate) fn put(&mut self, request: &Event) -> bool {
-        self.put_record(self.buckets.slots().key(request.id), &record(request, State::Open))
+    pub(crate) fn put(&mut self, place: &Place, request: &Event) -> bool {
+        self.put_record(place, &record(request, State::Open))
     }
 
     /// What is in a slot.
@@ -180,7 +185,7 @@ impl<S: Slots> Open<S> {
         }
         // First the mark: the entry may move.
         self.buckets.slots_mut().set(at, key.word, &first);
-        self.put_record(key, &last)
+        self.put_record(&self.buckets.place(key), &last)
     }
 
     /// Puts a request in the place of one with the same id.
@@ -225,10 +230,10 @@ impl<S: Slots> Open<S> {
         }
     }
 
-    /// The events of a batch, at most [`crate::batch::BATCH`], that must be taken; see [`Buckets::sift`].
+    /// The events of a batch, at most [`crate::batch::BATCH`], that must be taken, and their places; see [`Buckets::look_ahead`].
     #[inline]
-    pub(crate) fn sift(&self, batch: &[Event], say: impl FnMut(&Event, bool)) -> Sifted {
-        self.buckets.sift(batch, S::key, say)
+    pub(crate) fn look_ahead(&self, batch: &[Event], say: impl FnMut(&Event, bool)) -> Ahead {
+        self.buckets.look_ahead(batch, S::key, say)
     }
 }
 
@@ -241,7 +246,7 @@ fn record(request: &Event, state: State) -> Record {
 /// The slot of the last request with this key, if it was repeated.
 #[cold]
 fn find_last<S: Slots>(buckets: &Buckets<S>, key: Key) -> Option<usize> {
-    buckets.find(key, |slots, at| slots.get(at, Timestamp::from_nanos(0)).state == State::Last)
+    buckets.search(key, |slots, at| slots.get(at, Timestamp::from_nanos(0)).state == State::Last)
 }
 
 /// What is in a slot.
@@ -273,9 +278,13 @@ mod tests {
         Open::bounded(bytes, 5, true, Gate::new(1, 1.0))
     }
 
+    fn find<S: Slots>(open: &Open<S>, id: ExchangeId) -> Option<usize> {
+        open.find(&open.place(id))
+    }
+
     /// Puts a request in, in a table that is to grow.
     fn put<S: Slots>(open: &mut Open<S>, request: &Event) {
-        while (open.is_full() && open.grow()) || !open.put(request) && open.grow() {}
+        while (open.is_full() && open.grow()) || !open.put(&open.place(request.id), request) && open.grow() {}
     }
 
     /// Any sequence of requests, repeats, answers and walks leaves what a map would hold: id to first and last time.
@@ -284,7 +293,7 @@ mod tests {
         for (now, &(number, action)) in (0..).zip(steps) {
             let (id, at) = (hash::finish(number), Timestamp::from_nanos(now));
             let event = Event { tag: (number % 5) as u16, token: number as u32 % 7, ..request(id, now) };
-            match (action, open.find(event.id)) {
+            match (action, find(open, event.id)) {
                 (0..3, None) => {
                     put(open, &event);
                     map.insert(number, (now, now));
@@ -310,7 +319,7 @@ mod tests {
         }
         let now = Timestamp::from_nanos(steps.len() as i64);
         for (&number, &(first, last)) in &map {
-            let found = open.find(ExchangeId(hash::finish(number))).map(|slot| open.look(slot, now));
+            let found = find(open, ExchangeId(hash::finish(number))).map(|slot| open.look(slot, now));
             let times =
                 found.map(|wait| (now.as_nanos() - wait.since_first.get(), now.as_nanos() - wait.since_last.get()));
             assert_eq!(times, Some((first, last)), "{number}");
@@ -338,12 +347,13 @@ mod tests {
             let mut lost = 0;
             for i in 0..4 * room as u64 {
                 if let Some(gone) = i.checked_sub(room as u64)
-                    && let Some(at) = open.find(ExchangeId(hash::finish(gone)))
+                    && let Some(at) = find(&open, ExchangeId(hash::finish(gone)))
                 {
                     open.close(at, Timestamp::from_nanos(0), Repeat::Ambiguous);
                 }
                 while open.is_full() && open.grow() {}
-                lost += u32::from(!open.put(&request(hash::finish(i), 0)));
+                let request = request(hash::finish(i), 0);
+                lost += u32::from(!open.put(&open.place(request.id), &request));
             }
             assert!(open.bytes() <= kib << 10, "{} of {kib} KiB", open.bytes());
             assert!(f64::from(lost) < 0.001 * room as f64, "{lost} of {room}");
@@ -358,9 +368,9 @@ mod tests {
         (0..40_000).for_each(|i| put(&mut open, &request(hash::finish(i), 0)));
         let absent: Vec<Event> = (0..4_000_000).map(|i| response(hash::finish(1 << 40 | i), 0)).collect();
         let are_few = |found: usize| found <= 3;
-        assert!(are_few(absent.iter().filter(|event| open.find(event.id).is_some()).count()));
+        assert!(are_few(absent.iter().filter(|event| find(&open, event.id).is_some()).count()));
         let mut kept = 0;
-        absent.chunks(BATCH).for_each(|batch| _ = open.sift(batch, |_, is_kept| kept += usize::from(is_kept)));
+        absent.chunks(BATCH).for_each(|batch| _ = open.look_ahead(batch, |_, is_kept| kept += usize::from(is_kept)));
         assert!(!are_few(kept) && kept < 300_000, "{kept}: 16 tags at most, and 1 of 255 fits each");
     }
 
@@ -375,7 +385,7 @@ mod tests {
         let (mut open, _) = packed(1 << 20);
         for i in 0..60_000 {
             let id = hash::finish(i / 3) & !(u64::MAX >> 32) | hash::finish(i) & (u64::MAX >> 32);
-            assert_eq!(open.find(ExchangeId(id)), None, "{i}");
+            assert_eq!(find(&open, ExchangeId(id)), None, "{i}");
             put(&mut open, &request(id, 0));
         }
     }
@@ -387,7 +397,7 @@ mod tests {
             let (mut open, _) = packed(1 << 14);
             put(&mut open, &request(1, first));
             let at = Timestamp::from_nanos(first + delay);
-            let wait = open.find(ExchangeId(1)).map(|slot| open.look(slot, at));
+            let wait = find(&open, ExchangeId(1)).map(|slot| open.look(slot, at));
             assert_eq!(wait.map(|wait| wait.since_last.get()), Some(delay));
         }
     }
@@ -399,7 +409,7 @@ mod tests {
             let (mut open, id) = (packed(1 << 11).0, ExchangeId(hash::finish(i) >> (i % 40)));
             put(&mut open, &request(id.0, 0));
 
-            let (rank, stored) = (Gate::new(1, 1.0).rank(id), open.find(id).map(|at| open.buckets.slots().rank(at)));
+            let (rank, stored) = (Gate::new(1, 1.0).rank(id), find(&open, id).map(|at| open.buckets.slots().rank(at)));
             assert!(stored.is_some_and(|stored| stored <= rank && rank - stored <= rank / 512), "{rank} {stored:?}");
         }
     }

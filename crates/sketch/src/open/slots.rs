@@ -3,7 +3,7 @@ use crate::Gate;
 use dwell_types::{ExchangeId, Timestamp};
 
 /// What an id is found by: the word that a slot holds of it, and the tag beside the slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(super) word: u64,
     /// Not zero.
