@@ -159,6 +159,7 @@ fn settings(arguments: &Arguments, matches: Vec<Match>, groups: u16) -> Settings
         longest: arguments.longest,
         rate: arguments.rate,
         seed: arguments.seed,
+        has_intervals: arguments.interval.is_some(),
         keeps_samples: arguments.samples.is_some() || arguments.format == Format::Ppviz || arguments.flows,
     }
 }

@@ -110,6 +110,22 @@ impl Method {
         matches!(self, Self::TimeBloom | Self::BloomTime | Self::AleU)
     }
 
+    /// Bytes of a rule's meter without what it holds elsewhere.
+    const fn meter_bytes(self) -> usize {
+        match self {
+            Self::Auto => size_of::<Horizon>(),
+            Self::Exact => size_of::<Exact>(),
+            Self::Fridge | Self::Km => size_of::<Fridge>(),
+            Self::HashSample => size_of::<HashSample>(),
+            Self::Simple | Self::Stages => size_of::<Simple>(),
+            Self::Mis => size_of::<Mis>(),
+            Self::TimeBloom | Self::BloomTime => size_of::<TimeBloom>(),
+            Self::AleU | Self::AleE => size_of::<Ale>(),
+            Self::Ddbf => size_of::<Ddbf>(),
+            Self::Dart => size_of::<Dart>(),
+        }
+    }
+
     /// Bytes of a rule's table with which it measures something.
     const fn least_table(self) -> usize {
         const SLOTS: usize = 32;
@@ -179,6 +195,8 @@ pub struct Settings {
     pub rate: Option<f64>,
     /// Seed of all hashes.
     pub seed: u64,
+    /// Whether [`RttMeter::reset_interval`] will be called.
+    pub has_intervals: bool,
     /// Whether samples are kept until [`RttMeter::take_samples`].
     pub keeps_samples: bool,
 }
@@ -428,23 +446,23 @@ struct Rule {
     /// Events that wait for their batch to be full.
     queue: Vec<Event>,
     batch: usize,
-    /// Counts at the end of the last interval.
+    /// Counts at the end of the last interval; none in the first if it is the only one.
     reported: Box<[Fates]>,
 }
 
-#[allow(clippy::large_enum_variant, reason = "a handful per run, on the hot path")]
+/// A meter of any method: each takes the memory that it needs.
 #[derive(Clone, Debug)]
 enum AnyMeter {
-    Auto(Horizon),
-    Exact(Exact),
-    Fridge(Fridge),
-    HashSample(HashSample),
-    Simple(Simple),
-    Mis(Mis),
-    TimeBloom(TimeBloom),
-    Ale(Ale),
-    Ddbf(Ddbf),
-    Dart(Dart),
+    Auto(Box<Horizon>),
+    Exact(Box<Exact>),
+    Fridge(Box<Fridge>),
+    HashSample(Box<HashSample>),
+    Simple(Box<Simple>),
+    Mis(Box<Mis>),
+    TimeBloom(Box<TimeBloom>),
+    Ale(Box<Ale>),
+    Ddbf(Box<Ddbf>),
+    Dart(Box<Dart>),
 }
 
 macro_rules! each_meter {
@@ -560,14 +578,19 @@ impl RttMeter {
             let bytes = split.table(matching);
             let slots = settings.slots_in(bytes, matching);
             let meter = match settings.method {
-                Method::Exact => AnyMeter::Exact(Exact::new(exchanges)),
-                Method::Auto => AnyMeter::Auto(Horizon::new(bytes, has_tokens(matching), exchanges)?),
+                Method::Exact => AnyMeter::Exact(Box::new(Exact::new(exchanges))),
+                Method::Auto => AnyMeter::Auto(Box::new(Horizon::new(bytes, has_tokens(matching), exchanges)?)),
                 Method::Fridge | Method::Km => {
-                    AnyMeter::Fridge(Fridge::new(settings.fridge(matching, slots), exchanges)?)
+                    AnyMeter::Fridge(Box::new(Fridge::new(settings.fridge(matching, slots), exchanges)?))
                 }
                 Method::HashSample => {
                     let has_tokens = has_tokens(matching);
-                    AnyMeter::HashSample(HashSample::new(bytes, has_tokens, Lifetime::Learnt(LIFETIME), exchanges)?)
+                    AnyMeter::HashSample(Box::new(HashSample::new(
+                        bytes,
+                        has_tokens,
+                        Lifetime::Learnt(LIFETIME),
+                        exchanges,
+                    )?))
                 }
                 Method::Simple | Method::Stages => {
                     let (usual, overwrite) = match settings.method {
@@ -577,18 +600,20 @@ impl RttMeter {
                     let stages = settings.stages.unwrap_or(usual);
                     let fingerprint_bits = settings.fingerprint_bits.unwrap_or(32);
                     let params = simple::Params { slots, stages, fingerprint_bits, overwrite };
-                    AnyMeter::Simple(Simple::new(params, exchanges)?)
+                    AnyMeter::Simple(Box::new(Simple::new(params, exchanges)?))
                 }
-                Method::Mis => {
-                    AnyMeter::Mis(Mis::new(Ladder::spread(slots)?, settings.fingerprint_bits.unwrap_or(32), exchanges)?)
-                }
+                Method::Mis => AnyMeter::Mis(Box::new(Mis::new(
+                    Ladder::spread(slots)?,
+                    settings.fingerprint_bits.unwrap_or(32),
+                    exchanges,
+                )?)),
                 Method::TimeBloom | Method::BloomTime | Method::AleU | Method::AleE | Method::Ddbf => {
                     filters(settings, bytes, exchanges)?
                 }
                 Method::Dart => {
                     let needed = dart::Params::LEAST_BYTES;
                     let params = dart::Params::budget(bytes).ok_or(SettingsError::Memory { given: bytes, needed })?;
-                    AnyMeter::Dart(Dart::new(params, exchanges)?)
+                    AnyMeter::Dart(Box::new(Dart::new(params, exchanges)?))
                 }
             };
             let door = &mut doors[matching as usize];
@@ -606,7 +631,7 @@ impl RttMeter {
                 expiry: exchanges.expiry,
                 queue: Vec::with_capacity(split.batch),
                 batch: split.batch,
-                reported: vec![Fates::default(); tags].into_boxed_slice(),
+                reported: vec![Fates::default(); if settings.has_intervals { tags } else { 0 }].into(),
             });
             first_series += tags;
         }
@@ -686,14 +711,15 @@ impl RttMeter {
         let mut answers = Vec::new();
         for rule in &self.rules {
             let fates = rule.fates(&self.doors);
-            for (tag, (now, then)) in fates.iter().zip(&rule.reported).enumerate() {
+            for (tag, now) in fates.iter().enumerate() {
+                let then = rule.reported.get(tag).copied().unwrap_or_default();
                 let index = rule.first_series + tag;
                 let distribution = match rule.risk(tag) {
                     None => self.store.distribution(index, ambiguous),
                     Some(risk) => self.store.distribution_at_risk(index, ambiguous, &risk),
                 };
                 let distribution = distribution.with_longest(rule.expiry);
-                let fates = now.since(then);
+                let fates = now.since(&then);
                 if fates.seen + fates.responses + then.pending == 0 && distribution.samples() == 0 {
                     continue;
                 }
@@ -756,7 +782,7 @@ impl RttMeter {
             .rules
             .iter()
             .map(|rule| {
-                each_meter!(&rule.meter, meter => meter.state_bytes())
+                each_meter!(&rule.meter, meter => meter.state_bytes() + size_of_val(&**meter))
                     + size_of::<Rule>()
                     + rule.reported.len() * size_of::<Fates>()
                     + rule.queue.capacity() * size_of::<Event>()
@@ -866,16 +892,18 @@ fn filters(settings: &Settings, bytes: usize, exchanges: Exchanges) -> Result<An
     let too_few = SettingsError::Memory { given: bytes, needed: settings.method.least_table() };
     let ale = |widths| -> Result<AnyMeter, SettingsError> {
         let params = ale::Params::budget(bytes, widths, longest, rate).ok_or(too_few)?;
-        Ok(AnyMeter::Ale(Ale::new(params, exchanges)?))
+        Ok(AnyMeter::Ale(Box::new(Ale::new(params, exchanges)?)))
     };
     match settings.method {
         Method::AleU => ale(Widths::Uniform),
         Method::AleE => ale(Widths::Exponential),
-        Method::Ddbf => Ok(AnyMeter::Ddbf(Ddbf::new(ddbf::Params::budget(bytes).ok_or(too_few)?, exchanges)?)),
+        Method::Ddbf => {
+            Ok(AnyMeter::Ddbf(Box::new(Ddbf::new(ddbf::Params::budget(bytes).ok_or(too_few)?, exchanges)?)))
+        }
         method => {
             let budget = if method == Method::BloomTime { bloomtime::budget } else { timebloom::Params::budget };
             let params = budget(bytes, longest, rate).ok_or(too_few)?;
-            Ok(AnyMeter::TimeBloom(TimeBloom::new(params, exchanges)?))
+            Ok(AnyMeter::TimeBloom(Box::new(TimeBloom::new(params, exchanges)?)))
         }
     }
 }
@@ -895,7 +923,7 @@ fn legs(matching: Match, has_inside: bool) -> &'static [Leg] {
     }
 }
 
-/// How the memory is divided: a quarter for the store of delays, or up to a half where that is little, for each rule the least that it measures with, and the rest
+/// How the memory is divided: a quarter for the store of delays, or more where that is little, for each rule the least that it measures with, and the rest
 /// among the rules, four parts to each rule that sees every segment and one to each other. With a fixed number of slots the store has what these leave.
 struct Split {
     store: Option<usize>,
@@ -916,8 +944,8 @@ impl Split {
     }
 
     fn new(settings: &Settings, matches: &[Match], series: usize) -> Result<Self, SettingsError> {
-        /// Delays of a series are told apart to 10% or so in so many bytes.
-        const ENOUGH_FOR_SERIES: usize = 6 << 10;
+        /// With so much per series, the store has as much as the tables.
+        const EVEN: usize = 3 << 10;
         /// What a processor keeps near.
         const CACHE: usize = 1 << 20;
         let parts = matches.iter().map(|&m| Self::parts(m)).sum();
@@ -932,7 +960,8 @@ impl Split {
             Method::Km => (Fridge::LIMIT_BYTES.0, Fridge::LIMIT_BYTES.1 + size_of::<Profile>()),
             _ => (0, 0),
         };
-        let counts = series * (2 * size_of::<Fates>() + size_of::<[u64; 2]>() + series_limit);
+        let fates = size_of::<Fates>() * if settings.has_intervals { 2 } else { 1 };
+        let counts = series * (fates + size_of::<[u64; 2]>() + series_limit);
         let least_store = DelayStore::least_bytes(series);
         let bytes_of = |slots| matches.iter().map(|&matching| settings.table_bytes(slots, matching)).sum();
         let tables: Option<usize> = settings.slots.map(bytes_of).transpose()?;
@@ -940,15 +969,18 @@ impl Split {
         let least = least_store.saturating_add(tables.unwrap_or(least_tables));
         split.batch = if least.max(settings.memory) < CACHE { SMALL_BATCH } else { BATCH };
         let queue = split.batch * size_of::<Event>();
-        let rules = matches.len() * (size_of::<Rule>() + limit + queue);
+        let rules = matches.len() * (size_of::<Rule>() + settings.method.meter_bytes() + limit + queue);
         let overhead = counts + rules + split.batch * size_of::<Sample>() + RttMeter::OWN_BYTES;
         let needed = least.saturating_add(overhead);
         if needed > settings.memory {
             return Err(SettingsError::Memory { given: settings.memory, needed });
         }
         let left = settings.memory - overhead;
+        // The error that bins make falls as the store grows, that of sampling as the root of the tables does: s² = EVEN t, and s + t = left.
+        let even = (EVEN * series) as f64;
+        let balanced = 0.5 * even * ((1.0 + 4.0 * left as f64 / even).sqrt() - 1.0);
         let store = tables.map_or_else(
-            || (left / 4).max((left / 2).min(ENOUGH_FOR_SERIES * series)).clamp(least_store, left - least_tables),
+            || (left / 4).max(balanced as usize).clamp(least_store, left - least_tables),
             |tables| left - tables,
         );
         split.store = Some(store);

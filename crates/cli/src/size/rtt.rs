@@ -109,6 +109,7 @@ fn meter(method: Method, memory: usize, expiry: Nanos) -> Result<RttMeter, Setti
         longest: None,
         rate: None,
         seed: 0,
+        has_intervals: false,
         keeps_samples: false,
     };
     RttMeter::new(&settings)

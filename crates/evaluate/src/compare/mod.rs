@@ -144,6 +144,7 @@ impl Panel {
                 longest: settings.longest,
                 rate: settings.rate,
                 seed: hash::word(u64::from_le_bytes(*b"compare\0"), seed),
+                has_intervals: false,
                 keeps_samples: false,
             })
         };

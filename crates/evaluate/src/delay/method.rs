@@ -198,6 +198,7 @@ impl Configuration {
             longest: self.longest,
             rate: self.rate,
             seed,
+            has_intervals: false,
             keeps_samples: false,
         })
         .map_err(|error| error.to_string())

@@ -17,6 +17,13 @@ impl Cell {
         ((part as u64 + 1) << BAND_BITS | u64::from(band)) << CODE_BITS | code
     }
 
+    /// Adds the samples of a cell with the same key.
+    #[inline]
+    pub(super) fn add(&mut self, other: &Self) {
+        self.weight += other.weight;
+        self.excess += other.excess;
+    }
+
     /// The part's number; `usize::MAX` for a key that no part has.
     pub(super) fn part(&self) -> usize {
         ((self.key >> (CODE_BITS + BAND_BITS)) as usize).wrapping_sub(1)

@@ -75,6 +75,8 @@ impl Part {
 const INDISTINGUISHABLE: i8 = 20;
 /// Fewer cells than this stay in a processor's nearest cache.
 const FEW: usize = 1 << 10;
+/// Bins of a store of fewer cells than this are searched one by one.
+const QUICKLY_SEARCHED: usize = 1 << 12;
 /// Cells of the first batch.
 const FIRST_BATCH: usize = 1 << 8;
 
@@ -167,7 +169,22 @@ impl DelayStore {
         state.min = state.min.min(delay);
         state.max = state.max.max(delay);
         let key = self.key(series, part, band, delay);
-        self.push(Cell { key, weight, excess: weight * weight - weight });
+        let cell = Cell { key, weight, excess: weight * weight - weight };
+        if !self.add_to_bin(series, cell) {
+            self.push(cell);
+        }
+    }
+
+    /// Adds a cell of a series to its bin, where that is likely to be there and quickly found; says whether it was.
+    #[inline]
+    fn add_to_bin(&mut self, series: usize, cell: Cell) -> bool {
+        let is_likely = self.most < QUICKLY_SEARCHED && self.series[series].bits < INDISTINGUISHABLE;
+        let Some(at) = is_likely.then(|| self.bins.binary_search_by_key(&cell.key, |bin| bin.key).ok()).flatten()
+        else {
+            return false;
+        };
+        Arc::make_mut(&mut self.bins)[at].add(&cell);
+        true
     }
 
     #[inline]
@@ -360,8 +377,7 @@ fn combine(bins: &mut Vec<Cell>) {
     bins.dedup_by(|cell, before| {
         let is_equal = cell.key == before.key;
         if is_equal {
-            before.weight += cell.weight;
-            before.excess += cell.excess;
+            before.add(cell);
         }
         is_equal
     });

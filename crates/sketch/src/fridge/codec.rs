@@ -101,7 +101,7 @@ impl Fridge {
         fridge.table = Table::read(fridge.table, tags, &mut from)?;
         fridge.history = History::read(fridge.history, &mut from)?;
         fridge.repeated = fridge.repeated.map(|repeated| Repeated::read(repeated, &mut from)).transpose()?;
-        fridge.profile = Profile::read(has(LIMIT), &mut from)?;
+        *fridge.profile = Profile::read(has(LIMIT), &mut from)?;
         fridge.restore(probability);
         let gate = fridge.gate;
         fridge.censoring = fridge.censoring.map(|censoring| Censoring::read(censoring, gate, &mut from)).transpose()?;

@@ -110,7 +110,7 @@ pub struct Fridge {
     pub(super) is_fixed: bool,
     /// Whether *p* is still 1 because there is room.
     pub(super) is_filling: bool,
-    pub(super) profile: Profile,
+    pub(super) profile: Box<Profile>,
     pub(super) censoring: Option<Censoring>,
     /// Insertions from one choice of *p* to the next, and when the next one is due.
     pub(super) window: u64,
@@ -221,7 +221,7 @@ impl Fridge {
             present: probability.value(),
             gate: Gate::new(hash::word(exchanges.seed, 2), probability.value()),
             is_fixed: fixed.is_some(),
-            profile: Profile::new(params.product_limit),
+            profile: Box::new(Profile::new(params.product_limit)),
             censoring: params
                 .product_limit
                 .then(|| Censoring::new(usize::from(exchanges.tags), params.slots, fixed.is_none())),
@@ -453,7 +453,7 @@ impl Fridge {
             let slots = self.slots();
             if self.is_filling && !self.profile.is_known() {
                 // Only the fastest were answered so far: they say nothing about the others.
-                self.profile = Profile::new(self.censoring.is_some());
+                *self.profile = Profile::new(self.censoring.is_some());
                 return self.search_from(EntryProbability::cautious(slots, inserted as f64));
             }
             self.is_filling = false;

@@ -12,8 +12,8 @@ use crate::targets::{TARGETS, Target};
 /// the density there.
 #[derive(Clone, Debug, Default)]
 pub struct Chooser {
-    /// Exchanges by band of delay.
-    delays: [f64; BANDS],
+    /// Exchanges by band of delay: never so many samples that 24 bits miss another one.
+    delays: [f32; BANDS],
     /// Exchanges that responses stood for, found or not.
     responses: f64,
     /// Samples since the last choice that rested on enough of them.
@@ -31,6 +31,8 @@ const TAIL: f64 = 0.25;
 const SPREAD: f64 = 0.02;
 /// Fewer samples than this do not outweigh older ones.
 const ENOUGH: u32 = 1024;
+/// After so many samples older ones count less, whether there is a choice or not.
+const MANY: u32 = 1 << 20;
 /// Thresholds change their shape if the predicted error becomes less than this share of the present one: every change costs what
 /// responses tell until it has settled.
 const WORTH_IT: f64 = 0.9;
@@ -50,8 +52,11 @@ impl Chooser {
     /// Takes a delay that stands for so many exchanges.
     #[inline]
     pub(super) fn sample(&mut self, band: usize, exchanges: f64) {
-        self.delays[band] += exchanges;
-        self.samples = self.samples.saturating_add(1);
+        self.delays[band] += exchanges as f32;
+        self.samples += 1;
+        if self.samples == MANY {
+            self.fade();
+        }
     }
 
     /// Counts responses, found or not, that stand for so many exchanges.
@@ -63,7 +68,7 @@ impl Chooser {
     /// Lets older delays count less.
     pub(super) fn fade(&mut self) {
         if self.samples >= ENOUGH {
-            self.delays.iter_mut().for_each(|weight| *weight *= MEMORY);
+            self.delays.iter_mut().for_each(|weight| *weight *= MEMORY as f32);
             self.responses *= MEMORY;
             self.samples = 0;
         }
@@ -94,13 +99,14 @@ impl Chooser {
 
     /// *A* by band for each target.
     fn costs(&self, present: &[f64; BANDS]) -> [[f64; BANDS]; TARGETS.len()] {
-        let known: f64 = self.delays.iter().sum();
+        let known_delays = self.delays.map(f64::from);
+        let known: f64 = known_delays.iter().sum();
         // With nothing known, anything may come.
         let unseen = if known > 0.0 { UNSEEN * known } else { 1.0 };
         let mut delays = [0.0; BANDS];
         for band in 1..BANDS {
-            let seen = self.delays[band] + unseen.min(1.0 / present[band]);
-            let tail = (TAIL * delays[band - 1]).min(most(self.delays[band], present[band]));
+            let seen = known_delays[band] + unseen.min(1.0 / present[band]);
+            let tail = (TAIL * delays[band - 1]).min(most(known_delays[band], present[band]));
             delays[band] = seen.max(tail);
         }
         let total: f64 = delays.iter().sum();

@@ -36,7 +36,7 @@ pub struct Horizon {
     chooser: Chooser,
     by_tag: Vec<AtRisk>,
     /// Of all responses before the thresholds last changed, how many exchanges each stood for on average: Σ 1/*q*² / Σ 1/*q*.
-    each: [f64; BANDS],
+    each: [f32; BANDS],
     /// Responses since then.
     unfolded: u32,
     fates: Vec<Fates>,
@@ -53,14 +53,14 @@ pub struct Horizon {
 struct AtRisk {
     /// Responses since the thresholds last changed, by the last band in which they were at risk.
     last: [u32; BANDS],
-    /// Σ 1/*q* of those before, in every band.
-    before: [f64; BANDS],
+    /// Σ 1/*q* of those before, in every band: 24 bits, of which estimates do not miss the rest.
+    before: [f32; BANDS],
 }
 
 impl AtRisk {
     /// Σ 1/*q* of all so far, and Σ 1/*q*² of those since the thresholds last changed.
     fn sums(&self, curve: &Curve) -> ([f64; BANDS], [f64; BANDS]) {
-        let (mut sums, mut squares) = (self.before, [0.0; BANDS]);
+        let (mut sums, mut squares) = (self.before.map(f64::from), [0.0; BANDS]);
         let mut responses = 0.0;
         for band in (1..BANDS).rev() {
             responses += f64::from(self.last[band]);
@@ -238,11 +238,11 @@ impl Horizon {
             let (sums, squares) = at_risk.sums(&self.curve);
             for (band, all) in all.iter_mut().enumerate() {
                 all.0 += sums[band];
-                all.1 += at_risk.before[band] * self.each[band] + squares[band];
+                all.1 += f64::from(at_risk.before[band]) * f64::from(self.each[band]) + squares[band];
             }
-            *at_risk = AtRisk { before: sums, last: [0; BANDS] };
+            *at_risk = AtRisk { before: sums.map(|sum| sum as f32), last: [0; BANDS] };
         }
-        self.each = all.map(|(sum, squares)| if sum > 0.0 { squares / sum } else { 0.0 });
+        self.each = all.map(|(sum, squares)| if sum > 0.0 { (squares / sum) as f32 } else { 0.0 });
         self.unfolded = 0;
     }
 
@@ -391,7 +391,7 @@ impl Meter for Horizon {
         // How much those before the last change stood for is told from all series together.
         let each = |band: usize| match at_risk[band] {
             0.0 => self.curve.weight(band),
-            sum => (counted.before[band] * self.each[band] + squares[band]) / sum,
+            sum => (f64::from(counted.before[band]) * f64::from(self.each[band]) + squares[band]) / sum,
         };
         Some(Risk { at_risk, each: std::array::from_fn(each), loss: Loss::AtBorders })
     }
