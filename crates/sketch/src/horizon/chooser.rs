@@ -22,8 +22,9 @@ pub struct Chooser {
 
 /// What older delays count at each choice.
 const MEMORY: f64 = 0.9;
-/// Where no delay was sampled there may be as many as would have been missed, but not more than this share of all.
-const UNSEEN: f64 = 2e-5;
+/// Where no delay was sampled there may be as many as would have been missed, but not more than this share of all: tails come back, as where
+/// acknowledgements are delayed for 40 ms.
+const UNSEEN: f64 = 4e-4;
 /// A tail does not break off: where few were sampled there may be this share of those in the octave before, unless
 /// [`most`] of them would have shown.
 const TAIL: f64 = 0.25;
