@@ -21,6 +21,9 @@ pub struct Sample {
     /// How many insertions it survived, coarsely, for the product limit of its series; zero if the weight is all
     /// that is to be said.
     pub band: u8,
+    /// The same for the delay since the first request, where it is not known which was answered. Horizons leave it at zero: bins by band and
+    /// delay would be many, and their bands say little more than the weight does.
+    pub repeat_band: u8,
     /// The series of the request, as the caller numbered it.
     pub tag: u16,
 }
@@ -43,6 +46,7 @@ impl Sample {
             repeat_weight: 1.0,
             inserted_since: 0,
             band: 0,
+            repeat_band: 0,
             tag: 0,
         }
     }

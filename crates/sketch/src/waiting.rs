@@ -139,6 +139,7 @@ impl Waiting {
             repeat_weight: 1.0,
             inserted_since: 0,
             band: 0,
+            repeat_band: 0,
             tag: self.tag,
         };
         let is_resolved = self.state == State::Repeated && sample.resolve(self.tokens.answered(response.token));

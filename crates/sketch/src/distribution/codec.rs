@@ -129,6 +129,7 @@ mod tests {
                 repeat_weight: 1.0 + f64::from(kind),
                 inserted_since: 0,
                 band: kind % 7,
+                repeat_band: kind % 7,
                 tag: 0,
             };
             store.update(usize::from(kind % 2), &sample);

@@ -145,14 +145,12 @@ impl DelayStore {
     /// Adds a sample to a series.
     #[inline]
     pub fn update(&mut self, series: usize, sample: &Sample) {
-        let &Sample { weight, repeat_weight, band, .. } = sample;
+        let &Sample { weight, repeat_weight, band, repeat_band, .. } = sample;
         if !sample.is_ambiguous() {
             return self.add(series, CLEAR, sample.since_first.get(), weight, band);
         }
         self.add(series, SINCE_LAST, sample.since_last.get(), weight, band);
-        // A product limit weighs what it knows of: the wait since the last request.
-        let band = if weight == repeat_weight { band } else { 0 };
-        self.add(series, SINCE_FIRST, sample.since_first.get(), repeat_weight, band);
+        self.add(series, SINCE_FIRST, sample.since_first.get(), repeat_weight, repeat_band);
     }
 
     /// The key of the bin that holds a delay of this part of a series.
@@ -399,6 +397,7 @@ mod tests {
             repeat_weight: weight,
             inserted_since: 0,
             band: 0,
+            repeat_band: 0,
             tag: 0,
         }
     }
@@ -489,7 +488,8 @@ mod tests {
             for (i, &(octave, delay, kind)) in delays.iter().enumerate() {
                 let since_last = Nanos::new((1 << octave) + (delay << octave) / 1000);
                 let since_first = Nanos::new(since_last.get() * if kind == 0 { 3 } else { 1 });
-                let banded = Sample { since_last, since_first, band: octave as u8 + 1, ..sample(0, 1.0) };
+                let band = octave as u8 + 1;
+                let banded = Sample { since_last, since_first, band, repeat_band: band, ..sample(0, 1.0) };
                 store.update(i % 5, &banded);
                 prop_assert!(store.state_bytes() <= bytes, "{} of {bytes}", store.state_bytes());
             }

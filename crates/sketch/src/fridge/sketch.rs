@@ -504,6 +504,7 @@ impl Fridge {
             repeat_weight: weight,
             inserted_since: (times.insertions + 0.5) as u64,
             band,
+            repeat_band: band,
             tag,
         };
         if let Some(repeated) = self.repeated.as_ref().filter(|_| entry.is_repeated()) {

@@ -72,6 +72,7 @@ mod tests {
                 repeat_weight: 1.0,
                 inserted_since: 0,
                 band: 0,
+                repeat_band: 0,
                 tag: 0,
             };
             combined.update(&ladder, &Drawn { sample, rung });
