@@ -152,7 +152,7 @@ impl HashSample {
     }
 
     #[inline]
-    fn request(&mut self, request: &Event, place: &Place) {
+    fn request(&mut self, request: &Event, place: impl FnOnce(&Open<Packed>) -> Place) {
         if !self.gate.admits(request.id) {
             return self.turn_away(request);
         }
@@ -164,9 +164,10 @@ impl HashSample {
                 return self.turn_away(request);
             }
         }
-        match self.open.find(place) {
+        let place = place(&self.open);
+        match self.open.find(&place) {
             Some(at) => self.meet(at, request),
-            None if self.open.put(place, request) => self.fates[usize::from(request.tag)].seen += 1,
+            None if self.open.put(&place, request) => self.fates[usize::from(request.tag)].seen += 1,
             None => self.turn_away(request),
         }
     }
@@ -240,8 +241,8 @@ impl HashSample {
     }
 
     #[inline]
-    fn response(&mut self, response: &Event, place: &Place) -> Option<Sample> {
-        let sample = if self.gate.admits(response.id) { self.answer(response, place) } else { None };
+    fn response(&mut self, response: &Event, place: impl FnOnce(&Open<Packed>) -> Place) -> Option<Sample> {
+        let sample = if self.gate.admits(response.id) { self.answer(response, &place(&self.open)) } else { None };
         self.fates[usize::from(response.tag)].respond(sample.is_some());
         sample
     }
@@ -276,8 +277,9 @@ impl HashSample {
         })
     }
 
+    /// Takes an event; looks for its place if it is not turned away.
     #[inline]
-    fn take(&mut self, event: &Event, place: &Place, samples: &mut Vec<Sample>) {
+    fn take(&mut self, event: &Event, place: impl FnOnce(&Open<Packed>) -> Place, samples: &mut Vec<Sample>) {
         if event.is_request {
             self.request(event, place);
         } else {
@@ -294,12 +296,11 @@ impl Meter for HashSample {
             }
             if self.open.bytes() <= CACHED_BYTES {
                 for event in batch {
-                    let place = self.open.place(event.id);
-                    self.take(event, &place, samples);
+                    self.take(event, |open| open.place(event.id), samples);
                 }
             } else {
                 for (event, place) in self.look_ahead(batch).of(batch) {
-                    self.take(event, place, samples);
+                    self.take(event, |_| *place, samples);
                 }
             }
         }

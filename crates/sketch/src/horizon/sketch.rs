@@ -129,10 +129,10 @@ impl Horizon {
     }
 
     #[inline]
-    fn request(&mut self, request: &Event, place: &Place) {
+    fn request(&mut self, request: &Event, place: impl FnOnce(&Open<Packed>) -> Place) {
         self.latest = self.latest.max(request.at);
         if self.curve.entry().admits(request.id) {
-            self.admit(request, place);
+            self.admit(request, &place(&self.open));
         } else {
             self.turn_away(request);
         }
@@ -272,9 +272,9 @@ impl Horizon {
     }
 
     #[inline]
-    fn response(&mut self, response: &Event, place: &Place) -> Option<Sample> {
+    fn response(&mut self, response: &Event, place: impl FnOnce(&Open<Packed>) -> Place) -> Option<Sample> {
         self.latest = self.latest.max(response.at);
-        let sample = if self.curve.counts(response.id) { self.answer(response, place) } else { None };
+        let sample = if self.curve.counts(response.id) { self.answer(response, &place(&self.open)) } else { None };
         self.fates[usize::from(response.tag)].respond(sample.is_some());
         sample
     }
@@ -342,8 +342,9 @@ impl Horizon {
         sifted
     }
 
+    /// Takes an event; looks for its place if it is not turned away.
     #[inline]
-    fn take(&mut self, event: &Event, place: &Place, samples: &mut Vec<Sample>) {
+    fn take(&mut self, event: &Event, place: impl FnOnce(&Open<Packed>) -> Place, samples: &mut Vec<Sample>) {
         if event.is_request {
             self.request(event, place);
         } else {
@@ -365,12 +366,11 @@ impl Meter for Horizon {
             }
             if self.open.bytes() <= CACHED_BYTES {
                 for event in batch {
-                    let place = self.open.place(event.id);
-                    self.take(event, &place, samples);
+                    self.take(event, |open| open.place(event.id), samples);
                 }
             } else {
                 for (event, place) in self.look_ahead(batch).of(batch) {
-                    self.take(event, place, samples);
+                    self.take(event, |_| *place, samples);
                 }
             }
         }
