@@ -1,0 +1,180 @@
+use super::settings::has_tokens;
+use super::{Method, Settings, SettingsError};
+use crate::Exchanges;
+use crate::ale::{self, Ale, Widths};
+use crate::bloomtime;
+use crate::dart::{self, Dart};
+use crate::ddbf::{self, Ddbf};
+use crate::exact::Exact;
+use crate::fridge::Fridge;
+use crate::hash_sample::{HashSample, Lifetime};
+use crate::horizon::Horizon;
+use crate::mis::{Ladder, Mis};
+use crate::simple::{self, Overwrite, Simple};
+use crate::timebloom::{self, TimeBloom, TimeBloomError};
+use dwell_types::{Match, Nanos};
+
+/// A meter of any method: each takes the memory that it needs.
+#[derive(Clone, Debug)]
+pub(super) enum AnyMeter {
+    Auto(Box<Horizon>),
+    Exact(Box<Exact>),
+    Fridge(Box<Fridge>),
+    HashSample(Box<HashSample>),
+    Simple(Box<Simple>),
+    Mis(Box<Mis>),
+    TimeBloom(Box<TimeBloom>),
+    Ale(Box<Ale>),
+    Ddbf(Box<Ddbf>),
+    Dart(Box<Dart>),
+}
+
+macro_rules! each_meter {
+    ($meter:expr, $name:ident => $call:expr) => {
+        match $meter {
+            AnyMeter::Auto($name) => $call,
+            AnyMeter::Exact($name) => $call,
+            AnyMeter::Fridge($name) => $call,
+            AnyMeter::HashSample($name) => $call,
+            AnyMeter::Simple($name) => $call,
+            AnyMeter::Mis($name) => $call,
+            AnyMeter::TimeBloom($name) => $call,
+            AnyMeter::Ale($name) => $call,
+            AnyMeter::Ddbf($name) => $call,
+            AnyMeter::Dart($name) => $call,
+        }
+    };
+}
+pub(super) use each_meter;
+
+/// A sampled request waits for so many times the 99.9th percentile of delays.
+const LIFETIME: f64 = 2.0;
+
+/// The simple array of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Array {
+    /// Slots of all stages.
+    pub slots: u32,
+    /// Stages.
+    pub stages: u32,
+    /// An entry stays until it is older; `None` if any other overwrites it.
+    pub longest: Option<Nanos>,
+}
+
+/// Bloom filters of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Filters {
+    /// How many.
+    pub filters: u32,
+    /// Of each, its counters and times included.
+    pub bits: u64,
+    /// Hash functions.
+    pub hashes: u32,
+    /// The longest delay that is found.
+    pub longest: Nanos,
+}
+
+impl AnyMeter {
+    /// A meter of the method that the settings name for a rule, with tables of so many bytes.
+    pub(super) fn new(
+        settings: &Settings,
+        matching: Match,
+        bytes: usize,
+        exchanges: Exchanges,
+    ) -> Result<Self, SettingsError> {
+        let slots = settings.slots_in(bytes, matching);
+        Ok(match settings.method {
+            Method::Exact => Self::Exact(Box::new(Exact::new(exchanges))),
+            Method::Auto => Self::Auto(Box::new(Horizon::new(bytes, has_tokens(matching), exchanges)?)),
+            Method::Fridge | Method::Km => {
+                Self::Fridge(Box::new(Fridge::new(settings.fridge(matching, slots), exchanges)?))
+            }
+            Method::HashSample => {
+                let has_tokens = has_tokens(matching);
+                Self::HashSample(Box::new(HashSample::new(bytes, has_tokens, Lifetime::Learnt(LIFETIME), exchanges)?))
+            }
+            Method::Simple | Method::Stages => {
+                let (usual, overwrite) = match settings.method {
+                    Method::Stages => (4, Overwrite::WhenOlder(settings.longest_of(exchanges.expiry))),
+                    _ => (1, Overwrite::Always),
+                };
+                let stages = settings.stages.unwrap_or(usual);
+                let fingerprint_bits = settings.fingerprint_bits.unwrap_or(32);
+                let params = simple::Params { slots, stages, fingerprint_bits, overwrite };
+                Self::Simple(Box::new(Simple::new(params, exchanges)?))
+            }
+            Method::Mis => Self::Mis(Box::new(Mis::new(
+                Ladder::spread(slots)?,
+                settings.fingerprint_bits.unwrap_or(32),
+                exchanges,
+            )?)),
+            Method::TimeBloom | Method::BloomTime | Method::AleU | Method::AleE | Method::Ddbf => {
+                filters(settings, bytes, exchanges)?
+            }
+            Method::Dart => {
+                let needed = dart::Params::LEAST_BYTES;
+                let params = dart::Params::budget(bytes).ok_or(SettingsError::Memory { given: bytes, needed })?;
+                Self::Dart(Box::new(Dart::new(params, exchanges)?))
+            }
+        })
+    }
+
+    pub(super) fn array(&self) -> Option<Array> {
+        let Self::Simple(simple) = self else { return None };
+        let longest = match simple.overwrite() {
+            Overwrite::Always => None,
+            Overwrite::WhenOlder(age) => Some(age),
+        };
+        Some(Array { slots: simple.slots(), stages: simple.stages(), longest })
+    }
+
+    pub(super) fn filters(&self) -> Option<Filters> {
+        match self {
+            Self::TimeBloom(ring) => Some(Filters {
+                filters: ring.filters(),
+                bits: ring.filter_bits().into(),
+                hashes: ring.hashes(),
+                longest: ring.longest(),
+            }),
+            Self::Ale(ale) => Some(Filters {
+                filters: ale.params().buckets + 1,
+                bits: 4 * u64::from(ale.params().counters),
+                hashes: ale.params().hashes,
+                longest: ale.longest(),
+            }),
+            Self::Ddbf(ddbf) => Some(Filters {
+                filters: 1,
+                bits: 36 * u64::from(ddbf.params().cells),
+                hashes: ddbf.params().hashes,
+                longest: ddbf.longest(),
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// A meter of filters in so many bytes, which knows the longest delay.
+fn filters(settings: &Settings, bytes: usize, exchanges: Exchanges) -> Result<AnyMeter, SettingsError> {
+    let longest = settings.longest_of(exchanges.expiry);
+    let (rate, exchanges) = (settings.rate, Exchanges { expiry: longest, ..exchanges });
+    if let Some(rate) = rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
+        return Err(TimeBloomError::Rate(rate).into());
+    }
+    let too_few = SettingsError::Memory { given: bytes, needed: settings.method.least_table() };
+    let ale = |widths| -> Result<AnyMeter, SettingsError> {
+        let params = ale::Params::budget(bytes, widths, longest, rate).ok_or(too_few)?;
+        Ok(AnyMeter::Ale(Box::new(Ale::new(params, exchanges)?)))
+    };
+    match settings.method {
+        Method::AleU => ale(Widths::Uniform),
+        Method::AleE => ale(Widths::Exponential),
+        Method::Ddbf => {
+            Ok(AnyMeter::Ddbf(Box::new(Ddbf::new(ddbf::Params::budget(bytes).ok_or(too_few)?, exchanges)?)))
+        }
+        method => {
+            let budget = if method == Method::BloomTime { bloomtime::budget } else { timebloom::Params::budget };
+            let params = budget(bytes, longest, rate).ok_or(too_few)?;
+            Ok(AnyMeter::TimeBloom(Box::new(TimeBloom::new(params, exchanges)?)))
+        }
+    }
+}

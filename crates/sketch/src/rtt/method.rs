@@ -1,0 +1,158 @@
+use crate::ale::{self, Ale};
+use crate::bloomtime;
+use crate::dart::{self, Dart};
+use crate::ddbf::{self, Ddbf};
+use crate::exact::Exact;
+use crate::fridge::Fridge;
+use crate::hash_sample::HashSample;
+use crate::horizon::Horizon;
+use crate::mis::Mis;
+use crate::simple::Simple;
+use crate::timebloom::{self, TimeBloom};
+use dwell_types::{IdForm, Match};
+
+/// How delays are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Exact while it fits, then every id waits as long as its hash says.
+    Auto,
+    /// Every exchange, in as much memory as that takes.
+    Exact,
+    /// A fridge from the start.
+    Fridge,
+    /// A fridge whose lost entries count, too: the product limit of Kaplan and Meier.
+    Km,
+    /// Every exchange of the ids that a closing gate admits.
+    HashSample,
+    /// An array in which the last comer stays: biased, to compare with.
+    Simple,
+    /// An array in four stages, in which an entry stays for the longest delay: biased, to compare with.
+    Stages,
+    /// Several fridges of different lifetimes.
+    Mis,
+    /// Time-spaced Bloom filters.
+    TimeBloom,
+    /// Bloom filters in a window, the youngest match: biased, to compare with.
+    BloomTime,
+    /// Counting Bloom filters in a window of equal buckets: biased, to compare with.
+    AleU,
+    /// The same with buckets of doubling width.
+    AleE,
+    /// A Bloom filter of times: biased, to compare with.
+    Ddbf,
+    /// Ranges of sequence numbers, and the segments that these say can be measured: biased, for `tcp-ack` alone.
+    Dart,
+}
+
+impl Method {
+    /// Every method, the default first.
+    pub const ALL: [Self; 14] = [
+        Self::Auto,
+        Self::Exact,
+        Self::Fridge,
+        Self::Km,
+        Self::HashSample,
+        Self::Simple,
+        Self::Stages,
+        Self::Mis,
+        Self::TimeBloom,
+        Self::BloomTime,
+        Self::AleU,
+        Self::AleE,
+        Self::Ddbf,
+        Self::Dart,
+    ];
+
+    /// Whether [`Settings::slots`] can be set.
+    pub const fn has_slots(self) -> bool {
+        matches!(self, Self::Fridge | Self::Km | Self::Simple | Self::Stages | Self::Mis)
+    }
+
+    /// Whether [`Settings::entry_probability`] can be set.
+    pub const fn has_entry_probability(self) -> bool {
+        matches!(self, Self::Fridge | Self::Km)
+    }
+
+    /// Whether what it loses or confuses depends on the delay, which its intervals do not show.
+    pub const fn is_biased(self) -> bool {
+        matches!(self, Self::Simple | Self::Dart) || self.has_longest()
+    }
+
+    /// What the ids must be made of that it is given.
+    pub const fn ids(self) -> IdForm {
+        if matches!(self, Self::Dart) { IdForm::Plain } else { IdForm::Hashed }
+    }
+
+    /// Whether it can measure what this rule pairs.
+    pub const fn measures(self, matching: Match) -> bool {
+        !matches!(self, Self::Dart) || matches!(matching, Match::TcpAck)
+    }
+
+    /// Whether [`Settings::longest`] can be set.
+    pub const fn has_longest(self) -> bool {
+        matches!(self, Self::Stages | Self::TimeBloom | Self::BloomTime | Self::AleU | Self::AleE | Self::Ddbf)
+    }
+
+    /// Whether [`Settings::stages`] can be set.
+    pub const fn has_stages(self) -> bool {
+        matches!(self, Self::Simple | Self::Stages)
+    }
+
+    /// Whether [`Settings::rate`] can be set.
+    pub const fn has_rate(self) -> bool {
+        matches!(self, Self::TimeBloom | Self::BloomTime | Self::AleU)
+    }
+
+    /// Bytes of a rule's meter without what it holds elsewhere.
+    pub(super) const fn meter_bytes(self) -> usize {
+        match self {
+            Self::Auto => size_of::<Horizon>(),
+            Self::Exact => size_of::<Exact>(),
+            Self::Fridge | Self::Km => size_of::<Fridge>(),
+            Self::HashSample => size_of::<HashSample>(),
+            Self::Simple | Self::Stages => size_of::<Simple>(),
+            Self::Mis => size_of::<Mis>(),
+            Self::TimeBloom | Self::BloomTime => size_of::<TimeBloom>(),
+            Self::AleU | Self::AleE => size_of::<Ale>(),
+            Self::Ddbf => size_of::<Ddbf>(),
+            Self::Dart => size_of::<Dart>(),
+        }
+    }
+
+    /// Bytes of a rule's table with which it measures something.
+    pub(super) const fn least_table(self) -> usize {
+        const SLOTS: usize = 32;
+        match self {
+            Self::Auto | Self::HashSample => Horizon::LEAST_BYTES,
+            Self::TimeBloom => timebloom::Params::LEAST_BYTES,
+            Self::BloomTime => bloomtime::LEAST_BYTES,
+            Self::AleU | Self::AleE => ale::Params::LEAST_BYTES,
+            Self::Ddbf => ddbf::Params::LEAST_BYTES,
+            Self::Dart => dart::Params::LEAST_BYTES,
+            Self::Simple | Self::Stages => SLOTS * Simple::SLOT_BYTES,
+            Self::Mis => SLOTS * Mis::SLOT_BYTES,
+            // Some hundred bytes are for all slots together.
+            Self::Exact | Self::Fridge | Self::Km => 1 << 10,
+        }
+    }
+
+    /// The name on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Exact => "exact",
+            Self::Fridge => "fridge",
+            Self::Km => "km",
+            Self::HashSample => "hash-sample",
+            Self::Simple => "simple",
+            Self::Stages => "stages",
+            Self::Mis => "mis",
+            Self::TimeBloom => "timebloom",
+            Self::BloomTime => "bloomtime",
+            Self::AleU => "ale-u",
+            Self::AleE => "ale-e",
+            Self::Ddbf => "ddbf",
+            Self::Dart => "dart",
+        }
+    }
+}

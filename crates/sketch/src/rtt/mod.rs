@@ -1,0 +1,373 @@
+//! The question "how long do responses take", whole: one meter per pairing rule, one store of delays, one memory budget.
+
+// What is measured, and how.
+mod method;
+pub use method::Method;
+// What it is built with, and why it cannot be.
+mod settings;
+use settings::legs;
+pub use settings::{Settings, SettingsError};
+// Who has how much of the memory.
+mod split;
+use split::Split;
+// One meter for each rule.
+mod any;
+use any::{AnyMeter, each_meter};
+pub use any::{Array, Filters};
+
+use crate::distribution::{Ambiguous, DelayStore, Distribution};
+use crate::fridge::Fridge;
+use crate::{Event, Fates, Gate, Meter, Risk, Sample, dart};
+use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Series, Sink, Timestamp};
+
+/// Takes observations, answers with distributions of delays per match, leg and group.
+#[derive(Clone, Debug)]
+pub struct RttMeter {
+    rules: Box<[Rule]>,
+    /// Index into `rules` by match; [`ABSENT`] if not served.
+    rule_of: [u8; Match::ALL.len()],
+    doors: [Door; Match::ALL.len()],
+    store: DelayStore,
+    groups: u16,
+    most_bytes: usize,
+    /// Samples of the batch at hand.
+    samples: Vec<Sample>,
+    kept: Option<Vec<(Series, Sample)>>,
+}
+
+const ABSENT: u8 = u8::MAX;
+
+/// What every observation of a rule meets first.
+#[derive(Clone, Debug)]
+struct Door {
+    gate: Gate,
+    /// The tag of the first group of each leg that this rule has.
+    first_tag: [u16; Leg::ALL.len()],
+    /// Responses and requests by tag that the gate kept from the meter.
+    turned_away: Vec<[u64; 2]>,
+}
+
+impl Door {
+    /// Of a rule that is not served.
+    fn none() -> Self {
+        Self { gate: Gate::OPEN, first_tag: [0; Leg::ALL.len()], turned_away: Vec::new() }
+    }
+}
+
+/// One pairing rule with its meter and its series, `first_series..first_series + legs × groups`.
+#[derive(Clone, Debug)]
+struct Rule {
+    matching: Match,
+    meter: AnyMeter,
+    legs: &'static [Leg],
+    first_series: usize,
+    /// Requests older than this are given up.
+    expiry: Nanos,
+    /// Events that wait for their batch to be full.
+    queue: Vec<Event>,
+    batch: usize,
+    /// Counts at the end of the last interval; none in the first if it is the only one.
+    reported: Box<[Fates]>,
+}
+
+/// What one series answers.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Match, leg and group.
+    pub series: Series,
+    /// What became of its requests and responses, in this interval.
+    pub fates: Fates,
+    /// Requests that were open when the interval began.
+    pub carried_over: u64,
+    /// The delays.
+    pub distribution: Distribution,
+    /// Relative width of the bins that hold them.
+    pub resolution: f64,
+}
+
+/// How one rule is being measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RuleState {
+    /// The rule.
+    pub matching: Match,
+    /// Since when answers are estimates; `None` while every exchange is known.
+    pub sampled_since: Option<Timestamp>,
+    /// Slots, present entry probability and fingerprint bits, where there is a fridge.
+    pub fridge: Option<(u32, f64, u32)>,
+    /// Requests that a table holds at most, where ids have horizons.
+    pub room: Option<usize>,
+    /// The chances with which the fastest and the slowest exchanges are sampled now, where ids have horizons.
+    pub horizon: Option<(f64, f64)>,
+    /// A simple array, where there is one.
+    pub array: Option<Array>,
+    /// Bloom filters, where there are some.
+    pub filters: Option<Filters>,
+    /// A range tracker and a packet tracker, where there are some.
+    pub trackers: Option<dart::Params>,
+}
+
+impl RttMeter {
+    const OWN_BYTES: usize = size_of::<Self>() + DelayStore::SHARED_BYTES;
+
+    /// An empty meter.
+    pub fn new(settings: &Settings) -> Result<Self, SettingsError> {
+        let groups = settings.groups.clamp(1, Series::GROUPS);
+        let mut matches = settings.matches.clone();
+        matches.sort_unstable();
+        matches.dedup();
+        if matches.is_empty() {
+            return Err(SettingsError::NoMatches);
+        }
+        if let Some(&other) = matches.iter().find(|&&matching| !settings.method.measures(matching)) {
+            return Err(SettingsError::Match(settings.method, other));
+        }
+        let series: usize = matches.iter().map(|&m| legs(m, settings.has_inside).len() * usize::from(groups)).sum();
+        if series > DelayStore::MOST_SERIES {
+            return Err(SettingsError::Series(series));
+        }
+        let split = Split::new(settings, &matches, series)?;
+        let store = match split.store {
+            None => DelayStore::unbounded(series),
+            Some(bytes) => DelayStore::bounded(series, bytes)
+                .ok_or(SettingsError::Memory { given: bytes, needed: DelayStore::least_bytes(series) })?,
+        };
+        let mut rule_of = [ABSENT; Match::ALL.len()];
+        let mut doors = std::array::from_fn(|_| Door::none());
+        let mut rules = Vec::with_capacity(matches.len());
+        let mut first_series = 0;
+        for &matching in &matches {
+            let legs = legs(matching, settings.has_inside);
+            let exchanges = settings.exchanges(matching);
+            let tags = usize::from(exchanges.tags);
+            let bytes = split.table(matching);
+            let meter = AnyMeter::new(settings, matching, bytes, exchanges)?;
+            let door = &mut doors[matching as usize];
+            door.gate = each_meter!(&meter, meter => meter.gate());
+            door.turned_away = vec![[0; 2]; tags];
+            for (i, &leg) in legs.iter().enumerate() {
+                door.first_tag[leg as usize] = i as u16 * groups;
+            }
+            rule_of[matching as usize] = rules.len() as u8;
+            rules.push(Rule {
+                matching,
+                meter,
+                legs,
+                first_series,
+                expiry: exchanges.expiry,
+                queue: Vec::with_capacity(split.batch),
+                batch: split.batch,
+                reported: vec![Fates::default(); if settings.has_intervals { tags } else { 0 }].into(),
+            });
+            first_series += tags;
+        }
+        let mut meter = Self {
+            rules: rules.into_boxed_slice(),
+            rule_of,
+            doors,
+            store,
+            groups,
+            most_bytes: 0,
+            samples: Vec::with_capacity(split.batch),
+            kept: settings.keeps_samples.then(Vec::new),
+        };
+        let bytes = meter.state_bytes();
+        if settings.method != Method::Exact && bytes > settings.memory {
+            return Err(SettingsError::Memory { given: settings.memory, needed: bytes });
+        }
+        meter.most_bytes = bytes;
+        Ok(meter)
+    }
+
+    /// Queues an event. Its parts come one by one: put together before the call, they would be read from memory before all
+    /// of them have arrived there.
+    #[inline(never)]
+    fn admit(&mut self, id: ExchangeId, at: Timestamp, token: u32, tag: u16, is_request: bool, matching: Match) {
+        let number = usize::from(self.rule_of[matching as usize]);
+        let Some(rule) = self.rules.get_mut(number) else { return };
+        rule.queue.push(Event { id, at, token, tag, is_request });
+        if rule.queue.len() == rule.batch {
+            self.take_batch(number);
+        }
+    }
+
+    /// Takes the events that wait in a rule's queue.
+    fn take_batch(&mut self, number: usize) {
+        let rule = &mut self.rules[number];
+        self.samples.clear();
+        self.doors[rule.matching as usize].gate = each_meter!(&mut rule.meter, meter => {
+            meter.update(&rule.queue, &mut self.samples);
+            meter.gate()
+        });
+        rule.queue.clear();
+        if !self.samples.is_empty() {
+            self.keep(number);
+        }
+    }
+
+    /// Puts the samples at hand, all of one rule, into the store.
+    #[inline(never)]
+    fn keep(&mut self, number: usize) {
+        let rule = &self.rules[number];
+        for sample in &self.samples {
+            self.store.update(rule.first_series + usize::from(sample.tag), sample);
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.extend(self.samples.iter().map(|s| (rule.series(s.tag, self.groups), *s)));
+        }
+    }
+
+    /// Takes everything that still waits for its batch to be full.
+    pub fn flush(&mut self) {
+        for number in 0..self.rules.len() {
+            self.take_batch(number);
+        }
+    }
+
+    /// The samples since the last call, in batches of the rules' events: not sorted by time across rules. Empty unless
+    /// [`Settings::keeps_samples`].
+    pub fn take_samples(&mut self) -> impl Iterator<Item = (Series, Sample)> {
+        self.kept.iter_mut().flat_map(|kept| kept.drain(..))
+    }
+
+    /// The answers of all series that saw anything, in the order of matches, legs and groups.
+    pub fn estimate(&mut self, ambiguous: Ambiguous) -> Vec<Answer> {
+        self.flush();
+        self.store.settle();
+        let mut answers = Vec::new();
+        for rule in &self.rules {
+            let fates = rule.fates(&self.doors);
+            for (tag, now) in fates.iter().enumerate() {
+                let then = rule.reported.get(tag).copied().unwrap_or_default();
+                let index = rule.first_series + tag;
+                let distribution = match rule.risk(tag) {
+                    None => self.store.distribution(index, ambiguous),
+                    Some(risk) => self.store.distribution_at_risk(index, ambiguous, &risk),
+                };
+                let distribution = distribution.with_longest(rule.expiry);
+                let fates = now.since(&then);
+                if fates.seen + fates.responses + then.pending == 0 && distribution.samples() == 0 {
+                    continue;
+                }
+                answers.push(Answer {
+                    series: rule.series(tag as u16, self.groups),
+                    fates,
+                    carried_over: then.pending,
+                    distribution,
+                    resolution: self.store.resolution(index),
+                });
+            }
+        }
+        answers
+    }
+
+    /// Begins a new interval: delays and counts start anew, open requests stay.
+    pub fn reset_interval(&mut self) {
+        self.flush();
+        self.most_bytes = self.most_bytes.max(self.state_bytes());
+        for rule in &mut self.rules {
+            rule.reported = rule.fates(&self.doors).into_boxed_slice();
+            each_meter!(&mut rule.meter, meter => meter.forget_risk());
+        }
+        self.store.reset();
+    }
+
+    /// How each rule is being measured.
+    pub fn rules(&self) -> impl Iterator<Item = RuleState> {
+        self.rules.iter().map(|rule| {
+            let describe = |f: &Fridge| (f.slots(), f.entry_probability().value(), f.fingerprint_bits());
+            let always = Some(Timestamp::from_nanos(i64::MIN));
+            let (sampled_since, fridge) = match &rule.meter {
+                AnyMeter::Auto(horizon) => (horizon.sampled_since(), None),
+                AnyMeter::Exact(_) => (None, None),
+                AnyMeter::HashSample(sample) if sample.probability() == 1.0 => (None, None),
+                AnyMeter::Fridge(fridge) => (always, Some(describe(fridge))),
+                AnyMeter::Mis(mis) => (always, Some((mis.slots(), mis.ladder().probability(), mis.fingerprint_bits()))),
+                _ => (always, None),
+            };
+            let horizon = match &rule.meter {
+                AnyMeter::Auto(horizon) if sampled_since.is_some() => Some(horizon.probabilities()),
+                _ => None,
+            };
+            let room = match &rule.meter {
+                AnyMeter::Auto(horizon) => Some(horizon.room()),
+                _ => None,
+            };
+            let trackers = match &rule.meter {
+                AnyMeter::Dart(dart) => Some(dart.params()),
+                _ => None,
+            };
+            let (array, filters) = (rule.meter.array(), rule.meter.filters());
+            RuleState { matching: rule.matching, sampled_since, fridge, room, horizon, array, filters, trackers }
+        })
+    }
+
+    /// Bytes that the data structures hold now.
+    pub fn state_bytes(&self) -> usize {
+        let rules: usize = self
+            .rules
+            .iter()
+            .map(|rule| {
+                each_meter!(&rule.meter, meter => meter.state_bytes() + size_of_val(&**meter))
+                    + size_of::<Rule>()
+                    + rule.reported.len() * size_of::<Fates>()
+                    + rule.queue.capacity() * size_of::<Event>()
+                    + self.doors[rule.matching as usize].turned_away.capacity() * size_of::<[u64; 2]>()
+            })
+            .sum();
+        rules + self.store.state_bytes() + self.samples.capacity() * size_of::<Sample>() + Self::OWN_BYTES
+    }
+
+    /// The most that [`RttMeter::state_bytes`] was, as far as looked at.
+    pub fn most_bytes(&self) -> usize {
+        self.most_bytes.max(self.state_bytes())
+    }
+}
+
+impl Sink for RttMeter {
+    /// Takes one observation. Observations of rules that are not served are passed over.
+    ///
+    /// Inlined where the rule is known, this is a count and a comparison for everything that no meter wants.
+    #[inline(always)]
+    fn take(&mut self, seen: Observation) {
+        self.take_if(true, seen);
+    }
+
+    #[inline(always)]
+    fn take_if(&mut self, wanted: bool, seen: Observation) {
+        let (sighting, is_request) = match seen {
+            Observation::Request(sighting) => (sighting, true),
+            Observation::Response(sighting) => (sighting, false),
+        };
+        let series = sighting.series;
+        let door = &mut self.doors[series.matching as usize];
+        let tag = door.first_tag[series.leg as usize] + series.group.min(self.groups - 1);
+        if door.gate.admits_if(wanted, sighting.id) {
+            self.admit(sighting.id, sighting.at, sighting.token, tag, is_request, series.matching);
+        } else {
+            door.turned_away[usize::from(tag)][usize::from(is_request)] += u64::from(wanted);
+        }
+    }
+}
+
+impl Rule {
+    /// What the responses of a series met in this interval.
+    fn risk(&self, tag: usize) -> Option<Risk> {
+        each_meter!(&self.meter, meter => meter.risk(tag))
+    }
+
+    fn fates(&self, doors: &[Door; Match::ALL.len()]) -> Vec<Fates> {
+        let mut fates = each_meter!(&self.meter, meter => meter.fates());
+        for (fates, [responses, requests]) in fates.iter_mut().zip(&doors[self.matching as usize].turned_away) {
+            fates.seen += requests;
+            fates.not_admitted += requests;
+            fates.responses += responses;
+            fates.unmatched += responses;
+        }
+        fates
+    }
+
+    #[inline]
+    fn series(&self, tag: u16, groups: u16) -> Series {
+        Series { matching: self.matching, leg: self.legs[usize::from(tag / groups)], group: tag % groups }
+    }
+}

@@ -1,0 +1,261 @@
+use super::Method;
+use crate::Exchanges;
+use crate::ale::AleError;
+use crate::dart::DartError;
+use crate::ddbf::DdbfError;
+use crate::distribution::DelayStore;
+use crate::fridge::{FridgeError, Params};
+use crate::hash_sample::HashSampleError;
+use crate::horizon::HorizonError;
+use crate::mis::{LadderError, Mis, MisError};
+use crate::simple::{Simple, SimpleError};
+use crate::timebloom::TimeBloomError;
+use crate::top_flows::Line;
+use dwell_types::{Leg, Match, Nanos, Series, hash};
+use std::fmt;
+
+/// What an [`RttMeter`] is built with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The pairing rules to serve.
+    pub matches: Vec<Match>,
+    /// Whether legs are told apart by inside and outside.
+    pub has_inside: bool,
+    /// Number of groups, "other" included; 1 without grouping.
+    pub groups: u16,
+    /// How delays are found.
+    pub method: Method,
+    /// Bytes for everything together; ignored by [`Method::Exact`].
+    pub memory: usize,
+    /// Requests older than this are given up, for every rule but [`Match::TcpFlow`].
+    pub expiry: Nanos,
+    /// The same for [`Match::TcpFlow`], which measures how long flows last.
+    pub flow_expiry: Nanos,
+    /// Slots of each fridge, instead of what fits the memory.
+    pub slots: Option<u32>,
+    /// Entry probability of each fridge, instead of one found while running.
+    pub entry_probability: Option<f64>,
+    /// Bits of the fingerprints; `None` for 32, or what [`Params`] says where there is a fridge.
+    pub fingerprint_bits: Option<u32>,
+    /// Stages of an array, 1 to 6, instead of one that always overwrites or four in which entries stay.
+    pub stages: Option<u32>,
+    /// No delay is longer, for the methods that must know it, instead of a sixteenth of the expiry.
+    pub longest: Option<Nanos>,
+    /// Requests per second and rule, for the methods that can use it.
+    pub rate: Option<f64>,
+    /// Seed of all hashes.
+    pub seed: u64,
+    /// Whether [`RttMeter::reset_interval`] will be called.
+    pub has_intervals: bool,
+    /// Whether samples are kept until [`RttMeter::take_samples`].
+    pub keeps_samples: bool,
+}
+
+impl Settings {
+    /// What a flow's delays are told apart by: match and leg, in the order of reports.
+    pub fn lines(&self) -> Vec<Line> {
+        let of = |&matching: &Match| {
+            let line = move |&leg: &Leg| Line { matching, leg, expiry: self.expiry_of(matching) };
+            legs(matching, self.has_inside).iter().map(line)
+        };
+        Match::ALL.iter().filter(|matching| self.matches.contains(matching)).flat_map(of).collect()
+    }
+
+    /// When requests of a rule are given up.
+    fn expiry_of(&self, matching: Match) -> Nanos {
+        if matching == Match::TcpFlow { self.flow_expiry } else { self.expiry }
+    }
+
+    /// The longest delay of a rule with this expiry.
+    pub(super) fn longest_of(&self, expiry: Nanos) -> Nanos {
+        /// Delays are shorter than the expiry by so much, unless it is known better.
+        const MARGIN: i64 = 16;
+        self.longest.unwrap_or(Nanos::new(expiry.get() / MARGIN)).min(expiry)
+    }
+
+    /// What the meter of a rule is told.
+    pub(super) fn exchanges(&self, matching: Match) -> Exchanges {
+        let legs = legs(matching, self.has_inside).len();
+        Exchanges {
+            // At most 5 legs of 2¹³ groups.
+            tags: legs as u16 * self.groups.clamp(1, Series::GROUPS),
+            repeat: matching.repeat(),
+            expiry: self.expiry_of(matching),
+            seed: hash::word(self.seed, matching as u64),
+        }
+    }
+
+    /// The fridge of a rule.
+    pub(super) fn fridge(&self, matching: Match, slots: u32) -> Params {
+        Params {
+            fingerprint_bits: self.fingerprint_bits,
+            has_tokens: has_tokens(matching),
+            entry_probability: self.entry_probability,
+            product_limit: self.method == Method::Km,
+            ..Params::new(slots)
+        }
+    }
+
+    /// Slots of a rule in so many bytes, unless they are given.
+    pub(super) fn slots_in(&self, bytes: usize, matching: Match) -> u32 {
+        let of = |slot_bytes: usize| u32::try_from(bytes / slot_bytes).unwrap_or(u32::MAX);
+        self.slots.unwrap_or_else(|| match self.method {
+            Method::Simple | Method::Stages => of(Simple::SLOT_BYTES),
+            Method::Mis => of(Mis::SLOT_BYTES),
+            _ => self.fridge(matching, 0).fitting(bytes, &self.exchanges(matching)).slots,
+        })
+    }
+
+    /// Bytes that so many slots of a rule take.
+    pub(super) fn table_bytes(&self, slots: u32, matching: Match) -> Result<usize, SettingsError> {
+        Ok(match self.method {
+            Method::Simple | Method::Stages => slots as usize * Simple::SLOT_BYTES,
+            Method::Mis => slots as usize * Mis::SLOT_BYTES,
+            _ => self.fridge(matching, slots).table_bytes(&self.exchanges(matching))?,
+        })
+    }
+}
+
+/// Why the settings cannot be met.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SettingsError {
+    /// Nothing to measure.
+    NoMatches,
+    /// The method cannot measure what this rule pairs.
+    Match(Method, Match),
+    /// More matches, legs and groups together than the store of delays tells apart.
+    Series(usize),
+    /// The memory is too small for what was asked.
+    Memory {
+        /// Bytes allowed.
+        given: usize,
+        /// Bytes below which nothing sensible fits.
+        needed: usize,
+    },
+    /// A fridge parameter is out of range.
+    Fridge(FridgeError),
+    /// A parameter of the simple array is out of range.
+    Simple(SimpleError),
+    /// A parameter of the table of sampled ids is out of range.
+    HashSample(HashSampleError),
+    /// The table of the default method is too small.
+    Horizon(HorizonError),
+    /// The fridges of a ladder cannot be.
+    Ladder(LadderError),
+    /// A parameter of several fridges is out of range.
+    Mis(MisError),
+    /// A parameter of a ring of filters is out of range.
+    TimeBloom(TimeBloomError),
+    /// A parameter of a window of counting filters is out of range.
+    Ale(AleError),
+    /// A parameter of a filter of times is out of range.
+    Ddbf(DdbfError),
+    /// A parameter of a range tracker or packet tracker is out of range.
+    Dart(DartError),
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoMatches => f.write_str("no matches to measure"),
+            Self::Match(method, matching) => {
+                let others = Match::ALL.into_iter().filter(|&matching| method.measures(matching));
+                let names: Vec<&str> = others.map(Match::name).collect();
+                write!(f, "{} measures {}, not {matching}", method.name(), names.join(", "))
+            }
+            Self::Series(series) => {
+                write!(f, "{series} matches × legs × groups: expected at most {}", DelayStore::MOST_SERIES)
+            }
+            Self::Memory { given, needed } => {
+                write!(f, "{given} bytes of memory are too few: these matches and groups need at least {needed}")
+            }
+            Self::Fridge(error) => error.fmt(f),
+            Self::Simple(error) => error.fmt(f),
+            Self::HashSample(error) => error.fmt(f),
+            Self::Horizon(error) => error.fmt(f),
+            Self::Ladder(error) => error.fmt(f),
+            Self::Mis(error) => error.fmt(f),
+            Self::TimeBloom(error) => error.fmt(f),
+            Self::Ale(error) => error.fmt(f),
+            Self::Ddbf(error) => error.fmt(f),
+            Self::Dart(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SettingsError {}
+
+impl From<SimpleError> for SettingsError {
+    fn from(error: SimpleError) -> Self {
+        Self::Simple(error)
+    }
+}
+
+impl From<HashSampleError> for SettingsError {
+    fn from(error: HashSampleError) -> Self {
+        Self::HashSample(error)
+    }
+}
+
+impl From<HorizonError> for SettingsError {
+    fn from(error: HorizonError) -> Self {
+        Self::Horizon(error)
+    }
+}
+
+impl From<FridgeError> for SettingsError {
+    fn from(error: FridgeError) -> Self {
+        Self::Fridge(error)
+    }
+}
+
+impl From<LadderError> for SettingsError {
+    fn from(error: LadderError) -> Self {
+        Self::Ladder(error)
+    }
+}
+
+impl From<MisError> for SettingsError {
+    fn from(error: MisError) -> Self {
+        Self::Mis(error)
+    }
+}
+
+impl From<TimeBloomError> for SettingsError {
+    fn from(error: TimeBloomError) -> Self {
+        Self::TimeBloom(error)
+    }
+}
+
+impl From<AleError> for SettingsError {
+    fn from(error: AleError) -> Self {
+        Self::Ale(error)
+    }
+}
+
+impl From<DdbfError> for SettingsError {
+    fn from(error: DdbfError) -> Self {
+        Self::Ddbf(error)
+    }
+}
+
+impl From<DartError> for SettingsError {
+    fn from(error: DartError) -> Self {
+        Self::Dart(error)
+    }
+}
+
+/// Whether the requests of a rule have tokens.
+pub(super) const fn has_tokens(matching: Match) -> bool {
+    matches!(matching, Match::TcpHandshake)
+}
+
+/// The legs of which a rule has series.
+pub(super) fn legs(matching: Match, has_inside: bool) -> &'static [Leg] {
+    match (matching, has_inside) {
+        (Match::Events, _) | (_, false) if matching != Match::TcpHandshake => &[Leg::Both],
+        (_, false) => &[Leg::Beyond, Leg::Before, Leg::Sum],
+        (Match::TcpHandshake, true) => &[Leg::Outward, Leg::Inward, Leg::Inside, Leg::Outside, Leg::Sum],
+        (_, true) => &[Leg::Outward, Leg::Inward, Leg::Inside, Leg::Outside],
+    }
+}
