@@ -63,12 +63,12 @@ impl Method {
         Self::Dart,
     ];
 
-    /// Whether [`Settings::slots`] can be set.
+    /// Whether [`super::Settings::slots`] can be set.
     pub const fn has_slots(self) -> bool {
         matches!(self, Self::Fridge | Self::Km | Self::Simple | Self::Stages | Self::Mis)
     }
 
-    /// Whether [`Settings::entry_probability`] can be set.
+    /// Whether [`super::Settings::entry_probability`] can be set.
     pub const fn has_entry_probability(self) -> bool {
         matches!(self, Self::Fridge | Self::Km)
     }
@@ -88,17 +88,17 @@ impl Method {
         !matches!(self, Self::Dart) || matches!(matching, Match::TcpAck)
     }
 
-    /// Whether [`Settings::longest`] can be set.
+    /// Whether [`super::Settings::longest`] can be set.
     pub const fn has_longest(self) -> bool {
         matches!(self, Self::Stages | Self::TimeBloom | Self::BloomTime | Self::AleU | Self::AleE | Self::Ddbf)
     }
 
-    /// Whether [`Settings::stages`] can be set.
+    /// Whether [`super::Settings::stages`] can be set.
     pub const fn has_stages(self) -> bool {
         matches!(self, Self::Simple | Self::Stages)
     }
 
-    /// Whether [`Settings::rate`] can be set.
+    /// Whether [`super::Settings::rate`] can be set.
     pub const fn has_rate(self) -> bool {
         matches!(self, Self::TimeBloom | Self::BloomTime | Self::AleU)
     }

@@ -14,7 +14,7 @@ use crate::top_flows::Line;
 use dwell_types::{Leg, Match, Nanos, Series, hash};
 use std::fmt;
 
-/// What an [`RttMeter`] is built with.
+/// What an [`super::RttMeter`] is built with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The pairing rules to serve.
@@ -45,9 +45,9 @@ pub struct Settings {
     pub rate: Option<f64>,
     /// Seed of all hashes.
     pub seed: u64,
-    /// Whether [`RttMeter::reset_interval`] will be called.
+    /// Whether [`super::RttMeter::reset_interval`] will be called.
     pub has_intervals: bool,
-    /// Whether samples are kept until [`RttMeter::take_samples`].
+    /// Whether samples are kept until [`super::RttMeter::take_samples`].
     pub keeps_samples: bool,
 }
 
