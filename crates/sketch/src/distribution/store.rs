@@ -75,7 +75,7 @@ impl Part {
 const INDISTINGUISHABLE: i8 = 20;
 /// Fewer cells than this stay in a processor's nearest cache.
 const FEW: usize = 1 << 10;
-/// Bins of a store of fewer cells than this are searched one by one.
+/// In a store of fewer cells than this a sample's bin is searched for at once.
 const QUICKLY_SEARCHED: usize = 1 << 12;
 /// Cells of the first batch.
 const FIRST_BATCH: usize = 1 << 8;
@@ -176,11 +176,10 @@ impl DelayStore {
     /// Adds a cell of a series to its bin, where that is likely to be there and quickly found; says whether it was.
     #[inline]
     fn add_to_bin(&mut self, series: usize, cell: Cell) -> bool {
-        let is_likely = self.most < QUICKLY_SEARCHED && self.series[series].bits < INDISTINGUISHABLE;
-        let Some(at) = is_likely.then(|| self.bins.binary_search_by_key(&cell.key, |bin| bin.key).ok()).flatten()
-        else {
+        if self.most >= QUICKLY_SEARCHED || self.series[series].bits >= INDISTINGUISHABLE {
             return false;
-        };
+        }
+        let Ok(at) = self.bins.binary_search_by_key(&cell.key, |bin| bin.key) else { return false };
         Arc::make_mut(&mut self.bins)[at].add(&cell);
         true
     }

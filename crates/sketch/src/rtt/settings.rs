@@ -185,64 +185,28 @@ impl fmt::Display for SettingsError {
 
 impl std::error::Error for SettingsError {}
 
-impl From<SimpleError> for SettingsError {
-    fn from(error: SimpleError) -> Self {
-        Self::Simple(error)
-    }
+/// What a method's own error becomes.
+macro_rules! from_errors {
+    ($($variant:ident($error:ty)),* $(,)?) => {
+        $(impl From<$error> for SettingsError {
+            fn from(error: $error) -> Self {
+                Self::$variant(error)
+            }
+        })*
+    };
 }
 
-impl From<HashSampleError> for SettingsError {
-    fn from(error: HashSampleError) -> Self {
-        Self::HashSample(error)
-    }
-}
-
-impl From<HorizonError> for SettingsError {
-    fn from(error: HorizonError) -> Self {
-        Self::Horizon(error)
-    }
-}
-
-impl From<FridgeError> for SettingsError {
-    fn from(error: FridgeError) -> Self {
-        Self::Fridge(error)
-    }
-}
-
-impl From<LadderError> for SettingsError {
-    fn from(error: LadderError) -> Self {
-        Self::Ladder(error)
-    }
-}
-
-impl From<MisError> for SettingsError {
-    fn from(error: MisError) -> Self {
-        Self::Mis(error)
-    }
-}
-
-impl From<TimeBloomError> for SettingsError {
-    fn from(error: TimeBloomError) -> Self {
-        Self::TimeBloom(error)
-    }
-}
-
-impl From<AleError> for SettingsError {
-    fn from(error: AleError) -> Self {
-        Self::Ale(error)
-    }
-}
-
-impl From<DdbfError> for SettingsError {
-    fn from(error: DdbfError) -> Self {
-        Self::Ddbf(error)
-    }
-}
-
-impl From<DartError> for SettingsError {
-    fn from(error: DartError) -> Self {
-        Self::Dart(error)
-    }
+from_errors! {
+    Fridge(FridgeError),
+    Simple(SimpleError),
+    HashSample(HashSampleError),
+    Horizon(HorizonError),
+    Ladder(LadderError),
+    Mis(MisError),
+    TimeBloom(TimeBloomError),
+    Ale(AleError),
+    Ddbf(DdbfError),
+    Dart(DartError),
 }
 
 /// Whether the requests of a rule have tokens.
