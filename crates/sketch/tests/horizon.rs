@@ -46,13 +46,13 @@ fn responses_that_come_twice_change_nothing() {
     assert!(is_tenth(slow) && !is_tenth(alone), "{slow} {alone}");
 }
 
-/// The 99th percentile rests on some ten samples here, of which a few weigh most: its interval holds the truth in 90% of the runs. Fewer than 78% of
-/// 250 would then hold it by chance in 7·10⁻⁹ of the choices of seeds.
+/// The 99th percentile rests on few samples here, of which some weigh most; the quantity that is held least often is held in 92% of the runs. Fewer than 80% of
+/// 250 would then hold it by chance in 6·10⁻¹⁰ of the choices of seeds.
 #[test]
 fn intervals_hold_the_truth_nearly_as_often_as_they_say() {
     for settings in [log_uniform(), log_uniform().with_orphan_share(0.5)] {
         let larger = |seed| Horizon::new(1 << 16, false, exchanges(seed)).expect("64 KiB are enough");
-        assert_covered(larger, &settings.with_span(Nanos::new(150_000_000)), 0.78);
+        assert_covered(larger, &settings.with_span(Nanos::new(150_000_000)), 0.80);
     }
 }
 
