@@ -40,7 +40,8 @@ impl Kind {
     /// The layout that is written, and the only one that is read.
     const fn version(self) -> u8 {
         match self {
-            Self::Delays | Self::Fridge => 3,
+            Self::Delays => 4,
+            Self::Fridge => 3,
             Self::Lda | Self::Lds | Self::Flows => 2,
             Self::Summary => 1,
         }
@@ -113,6 +114,10 @@ impl Writer {
         self.u64(value.to_bits());
     }
 
+    pub(crate) fn f32(&mut self, value: f32) {
+        self.bytes(&value.to_le_bytes());
+    }
+
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         self.0.extend(bytes);
     }
@@ -180,6 +185,12 @@ impl<'a> Reader<'a> {
     /// A finite float, not negative.
     pub(crate) fn amount(&mut self, what: &'static str) -> Result<f64, CodecError> {
         let value = f64::from_bits(self.u64()?);
+        if value.is_finite() && value >= 0.0 { Ok(value) } else { Err(CodecError::Value(what)) }
+    }
+
+    /// The same in 32 bits.
+    pub(crate) fn small_amount(&mut self, what: &'static str) -> Result<f32, CodecError> {
+        let value = self.take().map(f32::from_le_bytes)?;
         if value.is_finite() && value >= 0.0 { Ok(value) } else { Err(CodecError::Value(what)) }
     }
 

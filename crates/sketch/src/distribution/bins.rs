@@ -32,6 +32,11 @@ pub(super) fn range(code: u64, resolution: i8) -> (i64, i64) {
     let bits = resolution.max(0) as u32;
     let octaves = 1u64 << (-resolution).max(0);
     let class = code.abs_diff(ZERO) * octaves;
+    if resolution >= 0 && class >> bits <= 1 {
+        // One delay.
+        let delay = code as i64 - ZERO as i64;
+        return (delay, delay);
+    }
     let ends = |class: u64| {
         let exponent = (class >> bits).saturating_sub(1).min(63);
         if exponent == 0 {

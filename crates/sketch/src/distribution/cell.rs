@@ -4,36 +4,122 @@ use crate::survival::{BAND_BITS, BANDS};
 /// The samples of one bin, as a store keeps them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cell {
-    /// The part's number plus one, the band, and [`CODE_BITS`] bits of code.
+    /// The series' number, [`CODE_BITS`] bits of code, the part, and the band: the bins of a series are in the order of their delays.
     pub(super) key: u64,
-    pub(super) weight: f64,
+    pub(super) weight: f32,
     /// Σ (weight² − weight): the part of the total's variance that falls into this bin.
-    pub(super) excess: f64,
+    pub(super) excess: f32,
 }
+
+const PART_BITS: u32 = 2;
+/// Bits of a key that are not the series' number.
+pub(super) const BIN_BITS: u32 = CODE_BITS + PART_BITS + BAND_BITS;
 
 impl Cell {
     #[inline]
-    pub(super) fn key(part: usize, band: u8, code: u64) -> u64 {
-        ((part as u64 + 1) << BAND_BITS | u64::from(band)) << CODE_BITS | code
+    pub(super) fn key(series: usize, code: u64, part: usize, band: u8) -> u64 {
+        (series as u64) << BIN_BITS | code << (PART_BITS + BAND_BITS) | (part as u64) << BAND_BITS | u64::from(band)
+    }
+
+    /// One sample of this weight.
+    #[inline]
+    pub(super) fn new(key: u64, weight: f64) -> Self {
+        let nearest = |sum: f64| sum.min(f64::from(f32::MAX)) as f32;
+        Self { key, weight: nearest(weight), excess: nearest(weight * weight - weight) }
     }
 
     /// Adds the samples of a cell with the same key.
     #[inline]
-    pub(super) fn add(&mut self, other: &Self) {
-        self.weight += other.weight;
-        self.excess += other.excess;
+    pub(super) fn add(&mut self, other: &Self, dither: &mut Dither) {
+        let cut_off = dither.next();
+        self.weight = rounded(self.weight(), other.weight(), cut_off);
+        self.excess = rounded(self.excess(), other.excess(), cut_off);
     }
 
-    /// The part's number; `usize::MAX` for a key that no part has.
+    #[inline]
+    pub(super) fn weight(&self) -> f64 {
+        self.weight.into()
+    }
+
+    #[inline]
+    pub(super) fn excess(&self) -> f64 {
+        self.excess.into()
+    }
+
+    #[inline]
+    pub(super) fn series(&self) -> usize {
+        (self.key >> BIN_BITS) as usize
+    }
+
+    #[inline]
     pub(super) fn part(&self) -> usize {
-        ((self.key >> (CODE_BITS + BAND_BITS)) as usize).wrapping_sub(1)
+        (self.key >> BAND_BITS) as usize & ((1 << PART_BITS) - 1)
     }
 
+    #[inline]
     pub(super) fn band(&self) -> u8 {
-        (self.key >> CODE_BITS) as u8 & (BANDS as u8 - 1)
+        self.key as u8 & (BANDS as u8 - 1)
     }
 
+    #[inline]
     pub(super) fn code(&self) -> u64 {
-        self.key & ((1 << CODE_BITS) - 1)
+        self.key >> (PART_BITS + BAND_BITS) & ((1 << CODE_BITS) - 1)
+    }
+}
+
+/// Bits of a 64-bit float that one of 32 bits has not.
+const CUT_OFF: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
+
+/// A sum, rounded up as often as what is cut off asks for: sums stay unbiased, however small what is added.
+#[inline]
+fn rounded(sum: f64, addend: f64, cut_off: u64) -> f32 {
+    let bits = (sum + addend).min(f64::from(f32::MAX)).to_bits() + cut_off;
+    f64::from_bits(bits >> CUT_OFF << CUT_OFF) as f32
+}
+
+/// Numbers of as many bits as are cut off, evenly spread: multiples of the golden ratio.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Dither(u64);
+
+impl Dither {
+    #[inline]
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.0 >> (u64::BITS - CUT_OFF)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A million samples are added one by one to a sum whose last bit is worth 64 of them. Without the dither, the twin that fails, none would arrive.
+    #[test]
+    fn small_addends_are_not_lost() {
+        let added = |mut next: Box<dyn FnMut(&mut Cell)>| {
+            let mut cell = Cell { weight: 1e9, ..Cell::default() };
+            (0..1_000_000).for_each(|_| next(&mut cell));
+            cell.weight() - 1e9
+        };
+        let mut dither = Dither::default();
+        let all = added(Box::new(move |cell| cell.add(&Cell::new(0, 1.0), &mut dither)));
+        assert!((all - 1e6).abs() < 1e3, "{all}");
+        assert_eq!(added(Box::new(|cell| cell.weight = rounded(cell.weight(), 1.0, 0))), 0.0);
+    }
+
+    #[test]
+    fn whole_numbers_add_up() {
+        let (mut cell, mut dither) = (Cell::new(0, 1.0), Dither::default());
+        for count in 2..10_000 {
+            cell.add(&Cell::new(0, 1.0), &mut dither);
+            assert_eq!((cell.weight(), cell.excess()), (f64::from(count), 0.0));
+        }
+    }
+
+    #[test]
+    fn sums_stay_finite() {
+        let mut cell = Cell::new(0, 1e30);
+        cell.add(&Cell::new(0, 1e300), &mut Dither(u64::MAX));
+        assert!(cell.weight().is_finite() && cell.excess().is_finite());
     }
 }

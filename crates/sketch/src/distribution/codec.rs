@@ -7,8 +7,8 @@
 //!     u64      samples
 //!     i64 i64  smallest and largest delay, nanoseconds
 //! u64 m        bins; then for each, in rising order of keys:
-//!   u64        key: part number + 1 (19 bits), band (5), code (40)
-//!   f64 f64    Σ weight, Σ (weight² − weight)
+//!   u64        key: series (17 bits), code (40), part (2), band (5)
+//!   f32 f32    Σ weight, Σ (weight² − weight)
 //! ```
 
 use super::bins::PARTS;
@@ -19,7 +19,7 @@ use crate::codec::{CodecError, Kind, Reader, Writer};
 
 const PART_BYTES: usize = 24;
 const SERIES_BYTES: usize = 1 + PARTS * PART_BYTES;
-const CELL_BYTES: usize = 24;
+const CELL_BYTES: usize = 16;
 
 impl DelayStore {
     /// The store as bytes; equal contents give equal bytes.
@@ -39,8 +39,8 @@ impl DelayStore {
         to.u64(settled.bins.len() as u64);
         for cell in settled.bins.iter() {
             to.u64(cell.key);
-            to.f64(cell.weight);
-            to.f64(cell.excess);
+            to.f32(cell.weight);
+            to.f32(cell.excess);
         }
         to.finish()
     }
@@ -74,16 +74,15 @@ impl DelayStore {
         let mut read: Vec<Cell> = Vec::with_capacity(cells);
         let mut has_bins = vec![[false; PARTS]; number];
         for _ in 0..cells {
-            let cell = Cell { key: from.u64()?, weight: from.amount("weight")?, excess: from.amount("variance")? };
-            let part = cell.part();
-            let Some(Series { bits, parts }) = series.get(part / PARTS) else {
+            let cell =
+                Cell { key: from.u64()?, weight: from.small_amount("weight")?, excess: from.small_amount("variance")? };
+            let Some(Series { bits, parts }) = series.get(cell.series()) else {
                 return Err(CodecError::Value("series"));
             };
-            let Part { samples, min, max } = parts[part % PARTS];
-            if samples == 0 {
-                return Err(CodecError::Value("series"));
-            }
-            has_bins[part / PARTS][part % PARTS] = true;
+            let Some(&Part { samples: 1.., min, max }) = parts.get(cell.part()) else {
+                return Err(CodecError::Value("part"));
+            };
+            has_bins[cell.series()][cell.part()] = true;
             let (low, high) = bins::range(cell.code(), *bits);
             if high < min || max < low {
                 return Err(CodecError::Value("bin beside its extremes"));
@@ -216,14 +215,14 @@ mod tests {
         assert!(median.low <= 0 && 0 <= median.high, "{median:?}");
     }
 
-    /// Bytes of version 3 as they were first written: old files must still read.
+    /// Bytes of version 4 as they were first written: old files must still read.
     #[test]
     fn golden_bytes() {
         let bytes = store(&[(1_000, 1), (1_000_000, 3)]).to_bytes();
-        assert_eq!(bytes.len(), 6 + 8 + 8 + 2 * SERIES_BYTES + 8 + 2 * 24 + 8);
+        assert_eq!(bytes.len(), 6 + 8 + 8 + 2 * SERIES_BYTES + 8 + 2 * CELL_BYTES + 8);
         assert_eq!(dwell_types::hash::bytes(0, &bytes), GOLDEN, "{:#x}", dwell_types::hash::bytes(0, &bytes));
         assert!(DelayStore::from_bytes(&bytes).is_ok());
     }
 
-    const GOLDEN: u64 = 0x0158_5ecd_89a2_488b;
+    const GOLDEN: u64 = 0x9419_686b_8222_7435;
 }

@@ -5,15 +5,16 @@
 //!
 //! **Model**: samples are independent, each with weight 1/*q* where *q* was its chance to be sampled.
 //!
-//! **State**: one sorted array of 24-byte bins for all series: key (series and delay, 64 bits), Σ weight and Σ (weight² −
-//! weight) as 64-bit floats; behind it the latest samples in the order of their arrival, sorted in when there are as many
-//! as bins, or when an eighth of the memory is full of them. Beside it 96 bytes per series. A bin is a log-linear class of
-//! delays: the exponent and the first *k* bits of the mantissa. Every series starts with *k* = 35, where each nanosecond up
-//! to 68 s has its own bin: while it fits, the store is exact. When it is full, the series with the most bins gives up a
-//! bit, which merges its bins in pairs, until a quarter is free; in the end that leaves two bins on either side of zero.
+//! **State**: one sorted array of 16-byte bins for all series: key (series, delay and how it was found, 64 bits), Σ weight and Σ (weight² −
+//! weight) as 32-bit floats, which are rounded up as often as is due: sums go on growing however large they are. Behind it the
+//! latest samples in the order of their arrival, sorted in when there are as many as bins, or when an eighth of the memory is full of
+//! them. Beside it 80 bytes per series. A bin is a log-linear class of delays: the exponent and the first *k* bits of the mantissa.
+//! Every series starts with *k* = 35, where each nanosecond up to 68 s has its own bin: while it fits, the store is exact. When it is
+//! full, the series with the most bins gives up a bit, which merges its bins in pairs, until a quarter is free; in the end that leaves
+//! two bins on either side of zero.
 //!
 //! **Cost**: one append per sample; sorting and merging make it about log₂ of a batch in comparisons. A distribution looks at the store's bins
-//! where they are; it takes 8 to 11 bytes for each while it lives.
+//! where they are; it takes one to three bytes for each while it lives.
 //!
 //! **Estimate**: a quantile is found to within its bin, whose relative width is 2^−*k*; the interval includes the bin. Its
 //! sampling part is Woodruff's: the distribution function's standard error at the estimate is turned into two ranks, and

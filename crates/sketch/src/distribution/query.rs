@@ -13,7 +13,7 @@ struct Bin {
     low: i64,
     /// Largest delay.
     high: i64,
-    /// Estimated number of exchanges: Σ 1/*q*.
+    /// Estimated number of exchanges: Σ 1/*q*. Before a curve weighs its bins, samples with two delays count at both.
     weight: f64,
     /// Its estimated variance: Σ (1/*q*² − 1/*q*).
     excess: f64,
@@ -28,83 +28,75 @@ struct Bin {
 #[derive(Clone, Debug)]
 pub(super) struct Bins {
     cells: Arc<Vec<Cell>>,
-    /// Which cells, in rising order of delays.
-    order: Vec<usize>,
+    series: Range<usize>,
     view: View,
 }
 
 /// What makes a bin of a cell.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View {
-    /// Number of the first part of the series.
-    pub(super) first_part: usize,
     /// Resolution of its classes.
     pub(super) bits: i8,
     /// What lies outside the smallest and the largest delay is known to be empty.
     pub(super) min: i64,
     pub(super) max: i64,
-    /// What the weights of each part are multiplied with; parts with zero are left out.
-    pub(super) shares: [f64; PARTS],
     /// What the weights of each band are multiplied with.
     pub(super) factors: [f64; BANDS],
 }
 
 impl View {
-    fn part(&self, cell: &Cell) -> usize {
-        cell.part() - self.first_part
-    }
-
     #[inline]
     fn bin(&self, cell: &Cell) -> Bin {
         let (low, high) = bins::range(cell.code(), self.bits);
-        let (part, band) = (self.part(cell), cell.band());
+        let band = cell.band();
         Bin {
             low: low.max(self.min),
             high: high.min(self.max),
-            weight: self.shares[part] * cell.weight * self.factors[usize::from(band)],
-            excess: self.shares[part] * cell.excess,
+            weight: cell.weight() * self.factors[usize::from(band)],
+            excess: cell.excess(),
             band,
-            part: part as u8,
+            part: cell.part() as u8,
         }
     }
 }
 
 impl Bins {
-    /// The cells of a series, which are sorted by part, band and delay, seen as bins.
+    /// The cells of a series, in rising order, seen as bins.
     pub(super) fn new(cells: Arc<Vec<Cell>>, series: Range<usize>, view: View) -> Self {
-        let mut order: Vec<usize> = series.filter(|&at| view.shares[view.part(&cells[at])] > 0.0).collect();
-        // Parts and bands are sorted runs: a stable sort only merges them, and keeps their order where classes are equal.
-        order.sort_by_key(|&at| cells[at].code());
-        Self { cells, order, view }
+        Self { cells, series, view }
+    }
+
+    fn cells(&self) -> &[Cell] {
+        &self.cells[self.series.clone()]
     }
 
     fn len(&self) -> usize {
-        self.order.len()
+        self.series.len()
     }
 
     /// The bin of a rank, of which there must be one.
     fn at(&self, rank: usize) -> Bin {
-        self.view.bin(&self.cells[self.order[rank]])
+        self.view.bin(&self.cells()[rank])
     }
 
     /// The bins of a range of ranks that is not longer than all.
     fn iter(&self, ranks: Range<usize>) -> impl DoubleEndedIterator<Item = Bin> + ExactSizeIterator {
-        self.order[ranks].iter().map(|&at| self.view.bin(&self.cells[at]))
+        self.cells()[ranks].iter().map(|cell| self.view.bin(cell))
     }
 
     fn all(&self) -> impl DoubleEndedIterator<Item = Bin> + ExactSizeIterator {
         self.iter(0..self.len())
     }
 
-    /// Ranges of so many ranks, the last one of what is left.
+    /// Ranges of so many ranks, and one of what is left, which may be nothing.
     fn blocks(&self, length: usize) -> impl Iterator<Item = Range<usize>> {
         let end = self.len();
-        (0..end).step_by(length).map(move |start| start..(start + length).min(end))
+        (0..=end).step_by(length).map(move |start| start..(start + length).min(end))
     }
 
     /// The first rank at which a condition fails that holds up to some rank.
     fn partition_point(&self, holds: impl Fn(&Bin) -> bool) -> usize {
-        self.order.partition_point(|&at| holds(&self.view.bin(&self.cells[at])))
+        self.cells().partition_point(|cell| holds(&self.view.bin(cell)))
     }
 }
 
@@ -167,10 +159,10 @@ pub struct Distribution {
 struct Curve {
     /// Of all curves of a distribution together.
     bins: Arc<Bins>,
-    factors: Factors,
-    /// Sums before every bin whose rank is a multiple of [`STRIDE`].
+    shares: Shares,
+    /// Sums of every multiple of [`STRIDE`] bins.
     sums: Vec<Sums>,
-    /// Largest delay before every such bin: bins of different parts overlap.
+    /// Largest delay of so many: bins of different parts overlap.
     highs: Vec<i64>,
     total: Sums,
     /// Σ weight × middle of the bin, and × half its width.
@@ -185,19 +177,23 @@ struct Curve {
 
 /// What the weights and excesses of each part of the store are multiplied with in a curve; parts with zero are not in it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Factors(pub(super) [f64; PARTS]);
+pub(super) struct Shares(pub(super) [f64; PARTS]);
 
-impl Factors {
+impl Shares {
     fn of(self, bin: &Bin) -> f64 {
         self.0[usize::from(bin.part)]
     }
 
+    /// A bin with its weight in the curve; `None` if it is not in it.
+    #[inline]
+    fn weigh(self, bin: &Bin) -> Option<Bin> {
+        let share = self.of(bin);
+        (share > 0.0).then_some(Bin { weight: share * bin.weight, excess: share * bin.excess, ..*bin })
+    }
+
     /// The bins that are in the curve, with their weights there.
-    fn weigh(self, bins: impl DoubleEndedIterator<Item = Bin>) -> impl DoubleEndedIterator<Item = Bin> {
-        bins.filter(move |bin| self.of(bin) > 0.0).map(move |bin| {
-            let factor = self.of(&bin);
-            Bin { weight: factor * bin.weight, excess: factor * bin.excess, ..bin }
-        })
+    fn weigh_all(self, bins: impl DoubleEndedIterator<Item = Bin>) -> impl DoubleEndedIterator<Item = Bin> {
+        bins.filter_map(move |bin| self.weigh(&bin))
     }
 }
 
@@ -208,7 +204,7 @@ const STRIDE: usize = 32;
 #[derive(Clone, Debug)]
 struct Limit {
     survival: Survival,
-    /// Weight by band, as [`by_band`] has it, before every bin whose rank is a multiple of [`Limit::STRIDE`].
+    /// Weight by band, as [`by_band`] has it, of every multiple of [`Limit::STRIDE`] bins.
     sums: Vec<[f64; BANDS]>,
     total: [f64; BANDS],
 }
@@ -216,27 +212,39 @@ struct Limit {
 impl Limit {
     const STRIDE: usize = 4096;
 
-    fn new(survival: Survival, bins: &Bins, factors: Factors) -> Self {
-        let mut sums = Vec::with_capacity(bins.len().div_ceil(Self::STRIDE));
+    fn new(survival: Survival, bins: &Bins, shares: Shares) -> Self {
+        let mut sums = Vec::with_capacity(bins.len() / Self::STRIDE + 1);
         let mut total = [0.0; BANDS];
         for block in bins.blocks(Self::STRIDE) {
             sums.push(total);
-            by_band(&mut total, factors.weigh(bins.iter(block)));
+            by_band(&mut total, shares.weigh_all(bins.iter(block)));
         }
         Self { survival, sums, total }
     }
 
-    /// Variance of the weight up to and including a bin, less `share` of all weight.
-    fn variance(&self, bins: &Bins, factors: Factors, rank: usize, share: f64) -> f64 {
-        let block = rank / Self::STRIDE;
-        let mut below = self.sums[block];
-        by_band(&mut below, factors.weigh(bins.iter(block * Self::STRIDE..rank + 1)));
+    /// Weight by band of so many bins.
+    fn sums_of(&self, bins: &Bins, shares: Shares, number: usize) -> [f64; BANDS] {
+        let block = number / Self::STRIDE;
+        let mut sums = self.sums[block];
+        by_band(&mut sums, shares.weigh_all(bins.iter(block * Self::STRIDE..number)));
+        sums
+    }
+
+    /// Variance of the weight of so many bins, less `share` of all weight.
+    fn variance(&self, bins: &Bins, shares: Shares, number: usize, share: f64) -> f64 {
+        let below = self.sums_of(bins, shares, number);
         let bands = std::array::from_fn(|band| {
             let (below, above) = (below[band], self.total[band] - below[band]);
             let (up, down) = (1.0 - share, -share);
             (up * below + down * above, up * up * below + down * down * above)
         });
         self.survival.variance(&bands)
+    }
+
+    /// Variance of the weight of a range of bins.
+    fn variance_between(&self, bins: &Bins, shares: Shares, range: Range<usize>) -> f64 {
+        let [before, up_to] = [range.start, range.end].map(|number| self.sums_of(bins, shares, number));
+        self.survival.variance(&std::array::from_fn(|band| (up_to[band] - before[band], up_to[band] - before[band])))
     }
 }
 
@@ -248,42 +256,61 @@ fn by_band(sums: &mut [f64; BANDS], bins: impl Iterator<Item = Bin>) {
 }
 
 impl Curve {
-    fn new(bins: Arc<Bins>, factors: Factors, survival: Option<Survival>) -> Self {
-        let blocks = bins.len().div_ceil(STRIDE);
-        let (mut sums, mut highs) = (Vec::with_capacity(blocks), Vec::with_capacity(blocks));
-        let mut total = Sums::default();
-        let (mut delay, mut width) = (0.0, 0.0);
-        let mut longest = i64::MIN;
+    /// One curve for each of these shares. All are made in one walk over the bins, since there may be many.
+    fn all<const N: usize>(bins: &Arc<Bins>, shares: [Shares; N], survival: Option<&Survival>) -> [Self; N] {
+        let blocks = bins.len() / STRIDE + 1;
+        let mut curves = shares.map(|shares| Self {
+            bins: Arc::clone(bins),
+            shares,
+            sums: Vec::with_capacity(blocks),
+            highs: Vec::with_capacity(blocks),
+            total: Sums::default(),
+            delay: 0.0,
+            width: 0.0,
+            longest: i64::MIN,
+            possible: None,
+            limit: survival.map(|survival| Limit::new(survival.clone(), bins, shares)),
+        });
         for block in bins.blocks(STRIDE) {
-            sums.push(total);
-            highs.push(longest);
-            for bin in factors.weigh(bins.iter(block)) {
-                total = total.add(&bin);
-                delay += bin.weight * bin.middle();
-                width += bin.weight * 0.5 * (bin.high as f64 - bin.low as f64);
-                longest = longest.max(bin.high);
+            curves.iter_mut().for_each(Self::begin_block);
+            for bin in bins.iter(block) {
+                curves.iter_mut().for_each(|curve| curve.add(&bin));
             }
         }
-        let limit = survival.map(|survival| Limit::new(survival, &bins, factors));
-        Self { bins, factors, sums, highs, total, delay, width, longest, possible: None, limit }
+        curves
+    }
+
+    fn begin_block(&mut self) {
+        self.sums.push(self.total);
+        self.highs.push(self.longest);
+    }
+
+    #[inline]
+    fn add(&mut self, bin: &Bin) {
+        if let Some(bin) = self.shares.weigh(bin) {
+            self.total = self.total.add(&bin);
+            self.delay += bin.weight * bin.middle();
+            self.width += bin.weight * 0.5 * (bin.high as f64 - bin.low as f64);
+            self.longest = self.longest.max(bin.high);
+        }
     }
 
     /// The bins with their weights here.
     fn weighed(&self) -> impl DoubleEndedIterator<Item = Bin> {
-        self.factors.weigh(self.bins.all())
+        self.shares.weigh_all(self.bins.all())
     }
 
-    /// Sums up to and including a bin.
-    fn sums_to(&self, rank: usize) -> Sums {
-        let block = rank / STRIDE;
-        let bins = self.factors.weigh(self.bins.iter(block * STRIDE..rank + 1));
+    /// Sums of so many bins.
+    fn sums_of(&self, number: usize) -> Sums {
+        let block = number / STRIDE;
+        let bins = self.shares.weigh_all(self.bins.iter(block * STRIDE..number));
         bins.fold(self.sums[block], |sums, bin| sums.add(&bin))
     }
 
-    /// Largest delay up to and including a bin.
-    fn high_to(&self, rank: usize) -> i64 {
-        let block = rank / STRIDE;
-        let bins = self.factors.weigh(self.bins.iter(block * STRIDE..rank + 1));
+    /// Largest delay of so many bins.
+    fn high_of(&self, number: usize) -> i64 {
+        let block = number / STRIDE;
+        let bins = self.shares.weigh_all(self.bins.iter(block * STRIDE..number));
         bins.fold(self.highs[block], |high, bin| high.max(bin.high))
     }
 
@@ -306,12 +333,18 @@ impl Curve {
         let start = block * STRIDE;
         let mut weight = self.sums[block].weight;
         let found = self.bins.iter(start..self.bins.len()).position(|bin| {
-            let factor = self.factors.of(&bin);
-            weight += factor * bin.weight;
-            factor > 0.0 && is_enough(weight)
+            let share = self.shares.of(&bin);
+            weight += share * bin.weight;
+            share > 0.0 && is_enough(weight)
         });
-        let last = || self.bins.all().rposition(|bin| self.factors.of(&bin) > 0.0);
+        let last = || self.bins.all().rposition(|bin| self.shares.of(&bin) > 0.0);
         found.map(|bins| start + bins).or_else(last).unwrap_or(0)
+    }
+
+    /// The next bin that is in the curve; if there is none, the number of all bins.
+    fn behind(&self, rank: usize) -> usize {
+        let all = self.bins.len();
+        self.bins.iter(rank + 1..all).position(|bin| self.shares.of(&bin) > 0.0).map_or(all, |more| rank + 1 + more)
     }
 
     /// Index of the first bin at which the distribution function reaches `share`.
@@ -326,14 +359,14 @@ impl Curve {
     /// it 97 and 98% of the intervals of p99 hold the truth.
     fn error(&self, rank: usize) -> f64 {
         let weight = self.total.weight;
-        let below = self.sums_to(rank);
+        let below = self.sums_of(rank + 1);
         let above = self.total.less(below);
         let share = below.weight / weight;
         let (up, down) = ((1.0 - share).powi(2), share * share);
         let plain = up * below.excess + down * above.excess;
         let variance = match &self.limit {
             None => plain,
-            Some(limit) => limit.variance(&self.bins, self.factors, rank, share),
+            Some(limit) => limit.variance(&self.bins, self.shares, rank + 1, share),
         };
         let fourth = up * up * below.fourth + down * down * above.fourth;
         let freedom = if fourth > 0.0 { 4.0 * plain * plain / fourth } else { f64::INFINITY };
@@ -343,7 +376,7 @@ impl Curve {
     /// A quantile, interpolated in its bin, and the ends of its interval.
     fn quantile(&self, q: f64) -> Estimate<i64> {
         let rank = self.rank(q);
-        let up_to = self.sums_to(rank).weight;
+        let up_to = self.sums_of(rank + 1).weight;
         // Behind the last bin nothing would be uncertain.
         let is_last = self.total.weight - up_to <= 1e-9 * self.total.weight;
         let error = self.error(if is_last { rank.saturating_sub(1) } else { rank });
@@ -354,7 +387,7 @@ impl Curve {
             low: self.bins.at(self.rank(q - error)).low,
             high: match self.possible {
                 Some(possible) if q + error.max(self.unseen(rank)) > 1.0 => possible.max(self.longest),
-                _ => self.high_to(self.rank(q + error)),
+                _ => self.high_of(self.rank(q + error) + 1),
             },
         }
     }
@@ -363,7 +396,7 @@ impl Curve {
     /// had been three samples, none would have been seen in one run of twenty ("rule of three"). Zero where nothing is sampled.
     fn unseen(&self, rank: usize) -> f64 {
         let weight = self.total.weight;
-        let above = self.total.less(self.sums_to(rank));
+        let above = self.total.less(self.sums_of(rank + 1));
         let Some(last) = self.weighed().next_back() else { return 0.0 };
         // Σ*w*² / Σ*w* − 1: how many a sample stands for besides itself.
         let each =
@@ -378,8 +411,8 @@ impl Curve {
         let all = self.bins.len();
         let first = self.bins.iter(0..rank).rposition(is_other).map_or(0, |before| before + 1);
         let last = self.bins.iter(rank..all).position(is_other).map_or(all, |behind| rank + behind) - 1;
-        let weight: f64 = self.factors.weigh(self.bins.iter(first..last + 1)).map(|bin| bin.weight).sum();
-        1.0 - ((self.sums_to(last).weight - wanted) / weight).clamp(0.0, 1.0)
+        let weight: f64 = self.shares.weigh_all(self.bins.iter(first..last + 1)).map(|bin| bin.weight).sum();
+        1.0 - ((self.sums_of(last + 1).weight - wanted) / weight).clamp(0.0, 1.0)
     }
 
     fn mean(&self) -> Estimate<f64> {
@@ -389,7 +422,7 @@ impl Curve {
         let deviations = if excess == 0.0 { 0.0 } else { self.variance(|bin| bin.middle() - mean) };
         let error = Z95 * (deviations / (weight * weight)).max(0.0).sqrt() + width;
         // No mean is below all delays.
-        let least = self.bins.all().next().map_or(mean, |bin| bin.low as f64).min(mean);
+        let least = self.weighed().next().map_or(mean, |bin| bin.low as f64).min(mean);
         Estimate { value: mean, low: (mean - error).max(least), high: mean + error }
     }
 }
@@ -397,15 +430,23 @@ impl Curve {
 impl Distribution {
     pub(super) fn new(
         bins: Bins,
-        low: Option<Factors>,
-        high: Option<Factors>,
+        value: Shares,
+        ends: Option<[Shares; 2]>,
         samples: u64,
         ambiguous: u64,
         survival: Option<Survival>,
     ) -> Self {
-        let bins = Arc::new(bins);
-        let curve = |factors| Curve::new(Arc::clone(&bins), factors, survival.clone());
-        Self { value: curve(Factors([1.0; PARTS])), low: low.map(curve), high: high.map(curve), samples, ambiguous }
+        let (bins, survival) = (Arc::new(bins), survival.as_ref());
+        match ends {
+            None => {
+                let [value] = Curve::all(&bins, [value], survival);
+                Self { value, low: None, high: None, samples, ambiguous }
+            }
+            Some([low, high]) => {
+                let [value, low, high] = Curve::all(&bins, [value, low, high], survival);
+                Self { value, low: Some(low), high: Some(high), samples, ambiguous }
+            }
+        }
     }
 
     /// The same where no delay above `longest` could have been measured: where too few samples say how long the slowest exchanges
@@ -478,7 +519,7 @@ impl Distribution {
 
     /// Smallest and largest delay among the samples, in nanoseconds; `None` without samples.
     pub fn extremes(&self) -> Option<(Estimate<i64>, Estimate<i64>)> {
-        let first = self.value.bins.all().next()?.low;
+        let first = self.value.weighed().next()?.low;
         let smallest = self.low().weighed().next()?.low;
         let next = self.high().weighed().next()?.low;
         Some((
@@ -496,10 +537,10 @@ impl Distribution {
         }
         let bins = &self.value.bins;
         let mut cdf = Vec::new();
-        let mut rank = 0;
+        let mut rank = self.value.first(|_| true);
         while rank < bins.len() {
             let bin = bins.at(rank);
-            let share = self.value.sums_to(rank).weight / total;
+            let share = self.value.sums_of(rank + 1).weight / total;
             let next_share = share + 1.0 / points as f64;
             let error = self.value.error(rank);
             // Delays are longer where every ambiguous sample takes its longer bound, so shares are smaller.
@@ -514,7 +555,7 @@ impl Distribution {
                 },
             ));
             // The last point is that of the last bin.
-            rank = self.value.first(|sum| sum / total >= next_share).max(rank + 1);
+            rank = self.value.first(|sum| sum / total >= next_share).max(self.value.behind(rank));
         }
         cdf
     }
@@ -522,32 +563,20 @@ impl Distribution {
     /// Number of exchanges between rising edges: `edges[i] ≤ delay < edges[i + 1]`, each with its interval. A bin that an
     /// edge cuts counts where its middle lies.
     pub fn histogram(&self, edges: &[i64]) -> Vec<Estimate<f64>> {
-        let mut sums = vec![(0.0, 0.0); edges.len().saturating_sub(1)];
-        let mut bands = vec![[(0.0, 0.0); BANDS]; if self.value.limit.is_some() { sums.len() } else { 0 }];
-        let mut after = 0;
-        for bin in self.value.bins.all() {
-            let middle = i64::midpoint(bin.low, bin.high);
-            // Middles rise, but for overlapping bins: the edge is the same or near.
-            while edges.get(after).is_some_and(|&edge| edge <= middle) {
-                after += 1;
-            }
-            while after > 0 && edges[after - 1] > middle {
-                after -= 1;
-            }
-            let Some(place) = after.checked_sub(1).filter(|&place| place < sums.len()) else { continue };
-            sums[place] = (sums[place].0 + bin.weight, sums[place].1 + bin.excess);
-            if let Some(bands) = bands.get_mut(place) {
-                let sums = &mut bands[usize::from(bin.band)];
-                *sums = (sums.0 + bin.measure(), sums.1 + bin.measure());
-            }
-        }
-        if let Some(limit) = &self.value.limit {
-            for ((_, variance), bands) in sums.iter_mut().zip(&bands) {
-                *variance = limit.survival.variance(bands);
-            }
-        }
-        sums.into_iter()
-            .map(|(value, variance)| {
+        let curve = &self.value;
+        let before: Vec<usize> = edges
+            .iter()
+            .map(|&edge| curve.bins.partition_point(|bin| i64::midpoint(bin.low, bin.high) < edge))
+            .collect();
+        before
+            .windows(2)
+            .map(|ends| {
+                let [start, end] = [ends[0], ends[1].max(ends[0])];
+                let Sums { weight: value, excess, .. } = curve.sums_of(end).less(curve.sums_of(start));
+                let variance = match &curve.limit {
+                    None => excess,
+                    Some(limit) => limit.variance_between(&curve.bins, curve.shares, start..end),
+                };
                 let error = Z95 * variance.max(0.0).sqrt();
                 Estimate { value, low: (value - error).max(0.0), high: value + error }
             })
@@ -557,7 +586,6 @@ impl Distribution {
 
 impl Curve {
     fn share_up_to(&self, delay: i64) -> f64 {
-        let after = self.bins.partition_point(|bin| bin.high <= delay);
-        after.checked_sub(1).map_or(0.0, |rank| self.sums_to(rank).weight / self.total.weight)
+        self.sums_of(self.bins.partition_point(|bin| bin.high <= delay)).weight / self.total.weight
     }
 }
