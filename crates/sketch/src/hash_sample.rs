@@ -192,7 +192,7 @@ impl HashSample {
             }
             Meets::Other => {
                 fates.expired += u64::from(met.is_open());
-                self.open.replace(at, request);
+                self.open.replace(at, &met, request);
                 self.fates[usize::from(request.tag)].seen += 1;
             }
         }
@@ -255,7 +255,7 @@ impl HashSample {
         if !wait.is_open() || wait.is_older(self.exchanges.expiry) {
             return None;
         }
-        self.open.close(at, response.at, self.exchanges.repeat);
+        self.open.close(at, &wait, response.at, self.exchanges.repeat);
         let (sample, is_resolved) = wait.sample(response);
         let fates = &mut self.fates[usize::from(wait.tag)];
         fates.matched += 1;

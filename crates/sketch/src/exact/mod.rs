@@ -67,7 +67,7 @@ impl Exact {
         match self.exchanges.repeat {
             _ if is_expired => {
                 fates.expired += u64::from(met.is_open());
-                self.open.replace(at, request);
+                self.open.replace(at, &met, request);
                 self.fates[usize::from(request.tag)].seen += 1;
             }
             Repeat::Ignored => (),
@@ -132,7 +132,7 @@ impl Exact {
         let known = found.filter(|(_, wait)| wait.is_open() && !self.is_expired(wait));
         self.fates[usize::from(response.tag)].respond(known.is_some());
         let (at, wait) = known?;
-        self.open.close(at, response.at, self.exchanges.repeat);
+        self.open.close(at, &wait, response.at, self.exchanges.repeat);
         let (sample, is_resolved) = wait.sample(response);
         let fates = &mut self.fates[usize::from(wait.tag)];
         fates.matched += 1;

@@ -187,7 +187,7 @@ impl Horizon {
                 if met.is_open() {
                     *(if meets == Meets::Other { &mut fates.expired } else { &mut fates.evicted }) += 1;
                 }
-                self.open.replace(at, request);
+                self.open.replace(at, &met, request);
                 self.fates[usize::from(request.tag)].seen += 1;
             }
         }
@@ -299,7 +299,7 @@ impl Horizon {
         };
         let band = self.curve.band(sample.since_last);
         self.count(response.tag, band);
-        self.open.close(at, response.at, self.exchanges.repeat);
+        self.open.close(at, &wait, response.at, self.exchanges.repeat);
         let fates = &mut self.fates[usize::from(wait.tag)];
         fates.matched += 1;
         fates.resolved += u64::from(is_resolved);

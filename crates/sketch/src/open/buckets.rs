@@ -67,33 +67,45 @@ impl<S: Slots> Buckets<S> {
     #[inline]
     pub(super) fn place(&self, key: Key) -> Place {
         let place = self.unseen(key);
-        Place { is_vacant: !has_tag(self.tags_of(&place), key.tag), ..place }
+        Place { is_vacant: !has_tag(self.tags_of(place.homes), key.tag), ..place }
     }
 
     /// The same before anything is looked at.
     #[inline]
     fn unseen(&self, key: Key) -> Place {
-        Place { key, homes: homes(key.word, self.tags.len()), buckets: self.tags.len(), is_vacant: false }
+        let Key { word, tag } = key;
+        let buckets = self.tags.len();
+        Place { word, homes: homes(word, buckets), buckets: buckets as u32, tag, is_vacant: false }
     }
 
-    /// The tags of the two buckets of a place.
+    /// The buckets of a place, wherever they are by now.
     #[inline]
-    fn tags_of(&self, place: &Place) -> [u64; 2] {
-        place.homes.map(|bucket| self.tags[bucket])
+    fn homes_of(&self, place: &Place) -> [u32; 2] {
+        if place.buckets as usize == self.tags.len() { place.homes } else { homes(place.word, self.tags.len()) }
+    }
+
+    #[inline]
+    fn tags_of(&self, homes: [u32; 2]) -> [u64; 2] {
+        homes.map(|bucket| self.tags[bucket as usize])
     }
 
     /// The slot of the key of a place, if the entry there is of the right kind.
     #[inline]
     pub(super) fn find(&self, place: &Place, is_right: impl Fn(&S, usize) -> bool) -> Option<usize> {
-        if place.is_vacant { None } else { self.search(place.key, is_right) }
+        if place.is_vacant { None } else { self.search(place.key(), self.homes_of(place), is_right) }
     }
 
     /// The same for a key.
-    pub(super) fn search(&self, key: Key, is_right: impl Fn(&S, usize) -> bool) -> Option<usize> {
-        for bucket in homes(key.word, self.tags.len()) {
-            let mut same = equal(self.tags[bucket], key.tag);
+    pub(super) fn find_key(&self, key: Key, is_right: impl Fn(&S, usize) -> bool) -> Option<usize> {
+        self.search(key, homes(key.word, self.tags.len()), is_right)
+    }
+
+    #[inline]
+    fn search(&self, key: Key, homes: [u32; 2], is_right: impl Fn(&S, usize) -> bool) -> Option<usize> {
+        for (bucket, tags) in homes.into_iter().zip(self.tags_of(homes)) {
+            let mut same = equal(tags, key.tag);
             while same != 0 {
-                let at = bucket * WAYS + first(same);
+                let at = slot(bucket, same);
                 if self.slots.word(at) == key.word && is_right(&self.slots, at) {
                     return Some(at);
                 }
@@ -106,31 +118,28 @@ impl<S: Slots> Buckets<S> {
     /// A slot for an entry of the key of a place, which the caller fills; `None` if its buckets and those around are full.
     #[inline]
     pub(super) fn put(&mut self, place: &Place) -> Option<usize> {
-        let &Place { key, homes, buckets, .. } = place;
-        if buckets != self.tags.len() {
-            return self.put(&self.unseen(key));
-        }
-        let (bucket, empty) = emptier(homes, self.tags_of(place));
-        let at = if empty != 0 { bucket * WAYS + first(empty) } else { self.make_room(homes)? };
-        self.set_tag(at, key.tag);
+        let homes = self.homes_of(place);
+        let (bucket, empty) = emptier(homes, self.tags_of(homes));
+        let at = if empty != 0 { slot(bucket, empty) } else { self.make_room(homes)? };
+        self.set_tag(at, place.tag);
         self.occupied += 1;
         Some(at)
     }
 
     /// An empty slot in one of two full buckets.
     #[cold]
-    fn make_room(&mut self, homes: [usize; 2]) -> Option<usize> {
+    fn make_room(&mut self, homes: [u32; 2]) -> Option<usize> {
         (1..=MOST_MOVES).find_map(|moves| homes.into_iter().find_map(|bucket| self.vacate(bucket, moves)))
     }
 
     /// An empty slot in a bucket, made by moving at most so many entries, each to its other bucket.
-    fn vacate(&mut self, bucket: usize, moves: u32) -> Option<usize> {
-        let empty = equal(self.tags[bucket], 0);
+    fn vacate(&mut self, bucket: u32, moves: u32) -> Option<usize> {
+        let empty = equal(self.tags[bucket as usize], 0);
         if empty != 0 {
-            return Some(bucket * WAYS + first(empty));
+            return Some(slot(bucket, empty));
         }
         let moves = moves.checked_sub(1)?;
-        for at in bucket * WAYS..(bucket + 1) * WAYS {
+        for at in (bucket as usize * WAYS..).take(WAYS) {
             let [a, b] = homes(self.slots.word(at), self.tags.len());
             let other = if a == bucket { b } else { a };
             if other != bucket
@@ -202,10 +211,10 @@ impl<S: Slots> Buckets<S> {
             let tags = std::mem::take(&mut self.tags[bucket]);
             for way in (0..WAYS).filter(|way| tags >> (way * 8) & 0xff != 0) {
                 let word = self.slots.word(bucket * WAYS + way);
-                let is_second = usize::from(homes(word, buckets)[0] != bucket);
+                let is_second = usize::from(homes(word, buckets)[0] as usize != bucket);
                 let new = homes(word, 2 * buckets)[is_second];
                 // Of bucket 0, which stays where it is, no more have been moved than were read.
-                let to = new * WAYS + first(equal(self.tags[new], 0));
+                let to = slot(new, equal(self.tags[new as usize], 0));
                 self.slots.copy(bucket * WAYS + way, to);
                 self.set_tag(to, (tags >> (way * 8)) as u8);
             }
@@ -227,14 +236,14 @@ impl<S: Slots> Buckets<S> {
         let (mut places, mut tags) = ([Place::default(); BATCH], [[0; 2]; BATCH]);
         for ((place, tags), event) in places.iter_mut().zip(&mut tags).zip(batch) {
             *place = self.unseen(key(&self.slots, event.id));
-            *tags = self.tags_of(place);
+            *tags = self.tags_of(place.homes);
         }
         let mut kept = Numbers::default();
         // One bit for every 1,024th of the ids that were asked for.
         let mut asked = [0u64; 16];
         for (number, (event, place)) in batch.iter().zip(&mut places).enumerate() {
             let (word, bit) = ((event.id.0 >> 6) as usize % asked.len(), event.id.0 % 64);
-            place.is_vacant = !(has_tag(tags[number], place.key.tag) | (asked[word] >> bit & 1 == 1));
+            place.is_vacant = !(has_tag(tags[number], place.tag) | (asked[word] >> bit & 1 == 1));
             asked[word] |= u64::from(event.is_request) << bit;
             let is_kept = event.is_request | !place.is_vacant;
             kept.add_if(is_kept, number);
@@ -253,30 +262,40 @@ impl<S: Slots> Buckets<S> {
 /// Where the entry of a key is, or would go. Holds until another entry with that key is put in; those of one batch know of each other.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Place {
-    pub(super) key: Key,
-    homes: [usize; 2],
+    word: u64,
+    homes: [u32; 2],
     /// Of so many buckets.
-    buckets: usize,
+    buckets: u32,
+    tag: u8,
     /// No entry has the key: its tag was in neither bucket.
     is_vacant: bool,
+}
+
+impl Place {
+    #[inline]
+    pub(super) fn key(&self) -> Key {
+        Key { word: self.word, tag: self.tag }
+    }
 }
 
 /// Whether a tag is among those of two buckets.
 #[inline]
 fn has_tag(tags: [u64; 2], tag: u8) -> bool {
-    let [a, b] = tags.map(|tags| tags ^ (u64::from(tag) * LOW));
-    has_zero(a) | has_zero(b)
+    // The lowest byte that is marked is zero; those above it may have lent to it.
+    let [a, b] =
+        tags.map(|tags| tags ^ (u64::from(tag) * LOW)).map(|different| different.wrapping_sub(LOW) & !different);
+    (a | b) & HIGH != 0
 }
 
 /// The first slot with the tag of a key among those of its buckets, or else an empty one of the emptier bucket; if there is none, any of
 /// that. No branch, since none could be foretold.
 #[inline]
-fn likely_slot(&Place { key, homes, .. }: &Place, tags: [u64; 2]) -> usize {
-    let ([a, b], [same_a, same_b]) = (homes, tags.map(|tags| equal(tags, key.tag)));
+fn likely_slot(&Place { homes, tag, .. }: &Place, tags: [u64; 2]) -> usize {
+    let ([a, b], [same_a, same_b]) = (homes, tags.map(|tags| equal(tags, tag)));
     let (bucket, wanted) = emptier(homes, tags);
     let (bucket, wanted) = if same_b != 0 { (b, same_b) } else { (bucket, wanted) };
     let (bucket, wanted) = if same_a != 0 { (a, same_a) } else { (bucket, wanted) };
-    bucket * WAYS + first(wanted) % WAYS
+    bucket as usize * WAYS + first(wanted) % WAYS
 }
 
 /// Those events of a batch that must be taken, and where they will find their entries or leave them.
@@ -295,14 +314,20 @@ impl Ahead {
 
 /// The two buckets of a key among so many. When these double, bucket *b* becomes 2*b* and 2*b* + 1.
 #[inline]
-fn homes(word: u64, buckets: usize) -> [usize; 2] {
+fn homes(word: u64, buckets: usize) -> [u32; 2] {
     let hash = word.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    [(hash >> 32) as u32, hash as u32].map(|hash| hash::index(hash, buckets as u32) as usize)
+    [(hash >> 32) as u32, hash as u32].map(|hash| hash::index(hash, buckets as u32))
+}
+
+/// The first slot of a bucket that is marked.
+#[inline]
+fn slot(bucket: u32, marked: u64) -> usize {
+    bucket as usize * WAYS + first(marked)
 }
 
 /// The emptier one of two buckets with these tags, and its empty slots.
 #[inline]
-fn emptier([a, b]: [usize; 2], tags: [u64; 2]) -> (usize, u64) {
+fn emptier([a, b]: [u32; 2], tags: [u64; 2]) -> (u32, u64) {
     let [empty_a, empty_b] = tags.map(|tags| equal(tags, 0));
     if count(empty_b) > count(empty_a) { (b, empty_b) } else { (a, empty_a) }
 }
@@ -310,12 +335,6 @@ fn emptier([a, b]: [usize; 2], tags: [u64; 2]) -> (usize, u64) {
 const LOW: u64 = 0x0101_0101_0101_0101;
 /// The highest bit of each byte.
 const HIGH: u64 = LOW << 7;
-
-/// Whether one of the bytes is zero.
-#[inline]
-fn has_zero(bytes: u64) -> bool {
-    bytes.wrapping_sub(LOW) & !bytes & HIGH != 0
-}
 
 /// Marks the bytes that equal one: the highest bit of each.
 #[inline]

@@ -152,11 +152,18 @@ impl<S: Slots> Open<S> {
         self.buckets.slots().get(at, now)
     }
 
+    /// Another request with the same id.
+    #[inline]
+    fn set(&mut self, at: usize, record: &Record) {
+        let word = self.buckets.slots().word(at);
+        self.buckets.slots_mut().set(at, word, record);
+    }
+
     #[inline]
     fn put_record(&mut self, place: &Place, record: &Record) -> bool {
         let at = self.buckets.put(place);
         if let Some(at) = at {
-            self.buckets.slots_mut().set(at, place.key.word, record);
+            self.buckets.slots_mut().set(at, place.key().word, record);
         }
         at.is_some()
     }
@@ -180,40 +187,37 @@ impl<S: Slots> Open<S> {
         let (key, last) = (self.buckets.key(at), record(request, State::Last));
         let first = Record { state: State::Repeated, ..self.get(at, request.at) };
         if let Some(before) = find_last(&self.buckets, key) {
-            self.buckets.slots_mut().set(before, key.word, &last);
+            self.set(before, &last);
             return true;
         }
         // First the mark: the entry may move.
-        self.buckets.slots_mut().set(at, key.word, &first);
+        self.set(at, &first);
         self.put_record(&self.buckets.place(key), &last)
     }
 
     /// Puts a request in the place of one with the same id.
-    pub(crate) fn replace(&mut self, at: usize, request: &Event) {
-        let key = self.buckets.key(at);
-        self.remove_last(at, key);
-        self.buckets.slots_mut().set(at, key.word, &record(request, State::Open));
+    pub(crate) fn replace(&mut self, at: usize, met: &Wait, request: &Event) {
+        self.remove_last(at, met);
+        self.set(at, &record(request, State::Open));
     }
 
     #[inline]
-    fn remove_last(&mut self, at: usize, key: Key) {
-        if self.get(at, Timestamp::from_nanos(0)).state == State::Repeated
-            && let Some(last) = find_last(&self.buckets, key)
+    fn remove_last(&mut self, at: usize, wait: &Wait) {
+        if wait.state == State::Repeated
+            && let Some(last) = find_last(&self.buckets, self.buckets.key(at))
         {
             self.buckets.remove(last);
         }
     }
 
-    /// Ends the wait. The entry remains only where later equal requests are to be ignored.
+    /// Ends the wait, which is that in this slot. The entry remains only where later equal requests are to be ignored.
     #[inline]
-    pub(crate) fn close(&mut self, at: usize, now: Timestamp, repeat: Repeat) {
-        let key = self.buckets.key(at);
-        self.remove_last(at, key);
+    pub(crate) fn close(&mut self, at: usize, wait: &Wait, now: Timestamp, repeat: Repeat) {
+        self.remove_last(at, wait);
         match repeat {
             Repeat::Ambiguous => self.buckets.remove(at),
             Repeat::Ignored => {
-                let answered = Record { state: State::Answered, ..self.get(at, now) };
-                self.buckets.slots_mut().set(at, key.word, &answered);
+                self.set(at, &Record { state: State::Answered, ..self.get(at, now) });
             }
         }
     }
@@ -246,7 +250,7 @@ fn record(request: &Event, state: State) -> Record {
 /// The slot of the last request with this key, if it was repeated.
 #[cold]
 fn find_last<S: Slots>(buckets: &Buckets<S>, key: Key) -> Option<usize> {
-    buckets.search(key, |slots, at| slots.get(at, Timestamp::from_nanos(0)).state == State::Last)
+    buckets.find_key(key, |slots, at| slots.get(at, Timestamp::from_nanos(0)).state == State::Last)
 }
 
 /// What is in a slot.
@@ -299,7 +303,8 @@ mod tests {
                     map.insert(number, (now, now));
                 }
                 (0, Some(slot)) => {
-                    open.replace(slot, &event);
+                    let met = open.look(slot, at);
+                    open.replace(slot, &met, &event);
                     map.insert(number, (now, now));
                 }
                 (1..3, Some(slot)) => {
@@ -307,7 +312,8 @@ mod tests {
                     map.entry(number).and_modify(|times| times.1 = now);
                 }
                 (3, Some(slot)) => {
-                    open.close(slot, at, Repeat::Ambiguous);
+                    let wait = open.look(slot, at);
+                    open.close(slot, &wait, at, Repeat::Ambiguous);
                     map.remove(&number);
                 }
                 (4, _) if number % 16 == 0 => {
@@ -349,7 +355,9 @@ mod tests {
                 if let Some(gone) = i.checked_sub(room as u64)
                     && let Some(at) = find(&open, ExchangeId(hash::finish(gone)))
                 {
-                    open.close(at, Timestamp::from_nanos(0), Repeat::Ambiguous);
+                    let now = Timestamp::from_nanos(0);
+                    let wait = open.look(at, now);
+                    open.close(at, &wait, now, Repeat::Ambiguous);
                 }
                 while open.is_full() && open.grow() {}
                 let request = request(hash::finish(i), 0);
