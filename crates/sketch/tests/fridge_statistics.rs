@@ -77,7 +77,7 @@ fn survivors_alone_are_biased() {
 }
 
 /// The 95% intervals hold the truth in 93 to 97 of 100 runs with at least 1,400 samples, for the number of exchanges, the
-/// mean and each quantile. Without Student's factor those of p99 hold it in 92.9%. That is what is promised: 800 other seeds would put
+/// mean and each quantile. Without Student's factor and half a step those of p99 hold it in 92.9%. That is what is promised: 800 other seeds would put
 /// one of the six shares outside by chance once in 10. Intervals half as wide, or twice, are the twins that fail.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {

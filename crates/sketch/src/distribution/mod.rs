@@ -16,7 +16,7 @@
 //! **Cost**: one append per sample; sorting and merging make it about log₂ of a batch in comparisons. A distribution looks at the store's bins
 //! where they are; it takes one to three bytes for each while it lives.
 //!
-//! **Estimate**: a quantile is found to within its bin, whose relative width is 2^−*k*; the interval includes the bin. Its
+//! **Estimate**: a quantile is found to within its bin, whose relative width is 2^−*k*, and there by what its neighbours weigh; the interval includes the bin. Its
 //! sampling part is Woodruff's: the distribution function's standard error at the estimate is turned into two ranks, and
 //! the delays at these ranks are the ends.
 //!
@@ -27,6 +27,7 @@
 
 mod bins;
 mod cell;
+mod class;
 mod codec;
 mod query;
 mod store;

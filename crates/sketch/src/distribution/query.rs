@@ -1,5 +1,6 @@
 use super::bins::{self, PARTS};
 use super::cell::Cell;
+use super::class::Class;
 use crate::estimate::{Estimate, Z95, student95};
 use crate::survival::{BANDS, Survival};
 use dwell_types::Nanos;
@@ -354,9 +355,9 @@ impl Curve {
     }
 
     /// Half of the 95% interval of the estimated distribution function after the bin at `rank`: a multiple of its standard error,
-    /// √((1 − *F*)² *V*≤ + *F*² *V*>) / Σ*w*. A few heavy samples do not tell their variance *V* well: the multiple is Student's for
-    /// 4 (Σ*v*)² / Σ*v*² degrees of freedom, where *v* is what each contributes to it. Satterthwaite's number (1946) is half of that; with
-    /// it 97 and 98% of the intervals of p99 hold the truth.
+    /// √((1 − *F*)² *V*≤ + *F*² *V*>) / Σ*w*, and half a step, since samples come whole (a continuity correction). A few heavy samples do
+    /// not tell their variance *V* well: the multiple is Student's for 8 (Σ*v*)² / Σ*v*² degrees of freedom, where *v* is what
+    /// each contributes to it. Satterthwaite's number (1946) is a quarter of that; with it 97 and 98% of the intervals of p99 hold the truth.
     fn error(&self, rank: usize) -> f64 {
         let weight = self.total.weight;
         let below = self.sums_of(rank + 1);
@@ -369,21 +370,29 @@ impl Curve {
             Some(limit) => limit.variance(&self.bins, self.shares, rank + 1, share),
         };
         let fourth = up * up * below.fourth + down * down * above.fourth;
-        let freedom = if fourth > 0.0 { 4.0 * plain * plain / fourth } else { f64::INFINITY };
-        student95(freedom) * variance.max(0.0).sqrt() / weight
+        let freedom = if fourth > 0.0 { 8.0 * plain * plain / fourth } else { f64::INFINITY };
+        (student95(freedom) * variance.max(0.0).sqrt() + 0.5 * self.beyond(above)) / weight
     }
 
-    /// A quantile, interpolated in its bin, and the ends of its interval.
+    /// How many exchanges each sample stands for besides itself, Σ*w*² / Σ*w* − 1, among those with these sums; if these are none, the slowest.
+    fn beyond(&self, above: Sums) -> f64 {
+        let Sums { weight, excess, .. } = if above.weight > 1e-9 * self.total.weight {
+            above
+        } else {
+            self.weighed().next_back().map_or(above, |bin| bin.sums())
+        };
+        excess.max(0.0) / weight.max(1.0)
+    }
+
+    /// A quantile, interpolated in its class, and the ends of its interval.
     fn quantile(&self, q: f64) -> Estimate<i64> {
         let rank = self.rank(q);
         let up_to = self.sums_of(rank + 1).weight;
         // Behind the last bin nothing would be uncertain.
         let is_last = self.total.weight - up_to <= 1e-9 * self.total.weight;
         let error = self.error(if is_last { rank.saturating_sub(1) } else { rank });
-        let bin = self.bins.at(rank);
-        let inside = self.share_below(rank, q * self.total.weight);
         Estimate {
-            value: bin.low.saturating_add(((bin.high as f64 - bin.low as f64) * inside).round() as i64).min(bin.high),
+            value: self.delay_at(rank, q * self.total.weight),
             low: self.bins.at(self.rank(q - error)).low,
             high: match self.possible {
                 Some(possible) if q + error.max(self.unseen(rank)) > 1.0 => possible.max(self.longest),
@@ -397,22 +406,28 @@ impl Curve {
     fn unseen(&self, rank: usize) -> f64 {
         let weight = self.total.weight;
         let above = self.total.less(self.sums_of(rank + 1));
-        let Some(last) = self.weighed().next_back() else { return 0.0 };
-        // Σ*w*² / Σ*w* − 1: how many a sample stands for besides itself.
-        let each =
-            if above.weight > 1e-9 * weight { above.excess / above.weight } else { last.excess / last.weight.max(1.0) };
-        3.0 * each.max(0.0) / weight
+        3.0 * self.beyond(above) / weight
     }
 
-    /// The share of a class, all bins with the ends of the one at `rank`, at which the running weight is so much.
-    fn share_below(&self, rank: usize, wanted: f64) -> f64 {
-        let own = self.bins.at(rank);
-        let is_other = |bin: Bin| (bin.low, bin.high) != (own.low, own.high);
+    /// The delay at which the running weight is so much, in the class of the bin at `rank`.
+    fn delay_at(&self, rank: usize, wanted: f64) -> i64 {
+        let (ranks, class) = self.class(rank);
+        let touches = |low: &Class, high: &Class| low.high.checked_add(1) == Some(high.low);
+        let before = ranks.start.checked_sub(1).map(|rank| self.class(rank).1).filter(|before| touches(before, &class));
+        let behind =
+            (ranks.end < self.bins.len()).then(|| self.class(ranks.end).1).filter(|behind| touches(&class, behind));
+        class.delay_at(wanted - self.sums_of(ranks.start).weight, before.as_ref(), behind.as_ref())
+    }
+
+    /// The class of the bin at a rank, which is all bins with the same ends, and their ranks.
+    fn class(&self, rank: usize) -> (Range<usize>, Class) {
+        let Bin { low, high, .. } = self.bins.at(rank);
+        let is_other = |bin: Bin| (bin.low, bin.high) != (low, high);
         let all = self.bins.len();
-        let first = self.bins.iter(0..rank).rposition(is_other).map_or(0, |before| before + 1);
-        let last = self.bins.iter(rank..all).position(is_other).map_or(all, |behind| rank + behind) - 1;
-        let weight: f64 = self.shares.weigh_all(self.bins.iter(first..last + 1)).map(|bin| bin.weight).sum();
-        1.0 - ((self.sums_of(last + 1).weight - wanted) / weight).clamp(0.0, 1.0)
+        let start = self.bins.iter(0..rank).rposition(is_other).map_or(0, |before| before + 1);
+        let end = self.bins.iter(rank..all).position(is_other).map_or(all, |more| rank + more);
+        let weight = self.shares.weigh_all(self.bins.iter(start..end)).map(|bin| bin.weight).sum();
+        (start..end, Class { low, high, weight })
     }
 
     fn mean(&self) -> Estimate<f64> {
