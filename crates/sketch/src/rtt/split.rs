@@ -31,7 +31,7 @@ impl Split {
 
     pub(super) fn new(settings: &Settings, matches: &[Match], series: usize) -> Result<Self, SettingsError> {
         /// With so much per series, the store has as much as the tables.
-        const EVEN: usize = 2 << 10;
+        const EVEN: usize = 3 << 9;
         /// What a processor keeps near.
         const CACHE: usize = 1 << 20;
         let parts = matches.iter().map(|&m| Self::parts(m)).sum();
