@@ -99,6 +99,15 @@ pub(crate) fn span(text: &str) -> Result<Nanos, String> {
     }
 }
 
+/// How long a request may wait: tables keep 48 bits of its time, and tell 39 hours from either side.
+pub(crate) fn wait(text: &str) -> Result<Nanos, String> {
+    const LONGEST: Nanos = Nanos::from_secs(36 * 3_600);
+    match span(text)? {
+        wait if wait <= LONGEST => Ok(wait),
+        _ => Err("expected a time of at most 36h".to_owned()),
+    }
+}
+
 /// A span of time of either sign, or none: `-3ms`, `0`.
 pub(crate) fn offset(text: &str) -> Result<Nanos, String> {
     let (sign, magnitude) = match text.strip_prefix('-') {

@@ -65,8 +65,8 @@ pub(crate) struct Arguments {
     /// When a request was repeated and nothing tells which one was answered: keep both bounds, or take a side.
     #[arg(long, value_enum, default_value_t = AmbiguousChoice::Bounds, help_heading = "What is measured")]
     pub(super) ambiguous: AmbiguousChoice,
-    /// Requests are given up after this time; tcp-flow after a day.
-    #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "What is measured")]
+    /// Requests are given up after this time, 36h at most; tcp-flow after a day.
+    #[arg(long, value_name = "TIME", value_parser = crate::units::wait, help_heading = "What is measured")]
     pub(super) expiry: Option<Nanos>,
 
     /// How delays are found. auto: every exchange while it fits, then a sample that keeps slow ones as long as memory allows. exact: every exchange, in as much memory as that

@@ -70,6 +70,7 @@ fn wrong_flags_are_wrong_usage() {
         (&["rtt", "ntp.pcap", "--match", "dhcp"], &["'dhcp'", "--match", "tcp-handshake", "icmp-echo"]),
         (&["rtt", "ntp.pcap", "--memory", "1KiB"], &["--memory", "KiB would do"]),
         (&["rtt", "ntp.pcap", "--memory", "much"], &["'much'", "--memory", "64KiB"]),
+        (&["rtt", "ntp.pcap", "--expiry", "2d"], &["--expiry", "'2d'", "36h"]),
         (&["rtt", "ntp.pcap", "--slots", "100"], &["--slots", "--method fridge"]),
         (&["rtt", "ntp.pcap", "--method", "fridge", "--slots", "1"], &["--slots", "from 2 to"]),
         (&["rtt", "ntp.pcap", "--entry-probability", "0.5"], &["--entry-probability", "--method fridge"]),

@@ -5,8 +5,9 @@
 //! **Model**: ids differ between exchanges that are open at the same time. A request older than the expiry is given up,
 //! so a delay above the expiry is not measured; it is counted as `expired`.
 //!
-//! **State**: a table of 20-byte entries (id 64 bits, time 64, tag 16, token 8, state 8), two for a request that was repeated, with one byte each
-//! by which most absent ids are recognised, at most 13 of 16 slots full. It grows by doubling; before it grows, what has expired is dropped.
+//! **State**: a table of 16-byte entries (id 54 bits, time 48, series 16, token 8, state 2), two for a request that was repeated, with one
+//! byte each, 8 bits more of the id, by which most absent ids are recognised, at most 13 of 16 slots full. It grows by doubling; before
+//! it grows, what has expired is dropped.
 //!
 //! **Cost**: one look at two times eight of these bytes per request or response, and at one entry if it is found or put in.
 //!
@@ -41,7 +42,7 @@ impl Exact {
     }
 
     fn is_expired(&self, wait: &Wait) -> bool {
-        wait.since_last > self.exchanges.expiry
+        wait.is_older(self.exchanges.expiry)
     }
 
     #[inline]
@@ -105,7 +106,7 @@ impl Exact {
         let expiry = self.exchanges.expiry;
         let fates = &mut self.fates;
         self.open.retain(now, |_, _, wait| {
-            let is_expired = wait.since_last > expiry;
+            let is_expired = wait.is_older(expiry);
             if is_expired && wait.is_open() {
                 fates[usize::from(wait.tag)].expired += 1;
             }
