@@ -77,8 +77,12 @@ impl Curve {
     /// The last band in which it does; 0 if there is none.
     #[inline]
     pub(super) fn last_band(&self, id: ExchangeId) -> usize {
-        // They fall: counting all of them takes no branch that could be foretold wrongly.
         let rank = self.gate.rank(id);
+        // As all do while everything is known.
+        if rank <= self.counted[BANDS - 1] {
+            return BANDS - 1;
+        }
+        // They fall: counting all of them takes no branch that could be foretold wrongly.
         self.counted[1..].iter().map(|&last| u32::from(rank <= last)).sum::<u32>() as usize
     }
 

@@ -215,6 +215,7 @@ impl Horizon {
     fn choose(&mut self, ages: &[u32; BANDS], now: Timestamp) {
         // Of those that wait, sampled or not. Nobody knows how many will wait at ages that have not come to pass yet: when they do,
         // thresholds fall again.
+        self.fold();
         let each = |band: usize| f64::from(ages[band]) / self.curve.kept_probability(band.max(1));
         let waiting = std::array::from_fn(each);
         let known = self.curve.band(now - self.began.unwrap_or(now));
@@ -243,6 +244,7 @@ impl Horizon {
             *at_risk = AtRisk { before: sums.map(|sum| sum as f32), last: [0; BANDS] };
         }
         self.each = all.map(|(sum, squares)| if sum > 0.0 { (squares / sum) as f32 } else { 0.0 });
+        self.chooser.respond(f64::from(self.unfolded) * self.curve.weight(1));
         self.unfolded = 0;
     }
 
@@ -274,17 +276,22 @@ impl Horizon {
     #[inline]
     fn response(&mut self, response: &Event, place: impl FnOnce(&Open<Packed>) -> Place) -> Option<Sample> {
         self.latest = self.latest.max(response.at);
-        let sample = if self.curve.counts(response.id) { self.answer(response, &place(&self.open)) } else { None };
+        let sample = self.curve.counts(response.id).then(|| place(&self.open)).and_then(|place| {
+            let last = self.curve.last_band(response.id);
+            if place.is_vacant() {
+                self.count(response.tag, last);
+                return None;
+            }
+            self.answer(response, &place, last)
+        });
         self.fates[usize::from(response.tag)].respond(sample.is_some());
         sample
     }
 
-    /// The sample of a response whose request is known and within its horizon.
+    /// The sample of a response whose request is known and within its horizon, which ends with the band `last`.
     #[inline(never)]
-    fn answer(&mut self, response: &Event, place: &Place) -> Option<Sample> {
-        let last = self.curve.last_band(response.id);
+    fn answer(&mut self, response: &Event, place: &Place, last: usize) -> Option<Sample> {
         let found = self.open.find(place).map(|at| (at, self.open.look(at, response.at)));
-        self.chooser.respond(self.curve.weight(1));
         if found.is_some_and(|(_, wait)| !wait.is_open()) {
             // The same response again: as if it answered nothing, as it will when the entry is gone.
             self.count(response.tag, last);
@@ -338,7 +345,6 @@ impl Horizon {
             }
         });
         *unfolded += censored;
-        self.chooser.respond(f64::from(censored) * self.curve.weight(1));
         sifted
     }
 
@@ -397,8 +403,9 @@ impl Meter for Horizon {
     }
 
     fn forget_risk(&mut self) {
+        self.fold();
         self.by_tag.fill(AtRisk::default());
-        (self.each, self.unfolded) = ([0.0; BANDS], 0);
+        self.each = [0.0; BANDS];
     }
 
     fn fates(&self) -> Vec<Fates> {

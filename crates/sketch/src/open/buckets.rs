@@ -276,6 +276,12 @@ impl Place {
     pub(super) fn key(&self) -> Key {
         Key { word: self.word, tag: self.tag }
     }
+
+    /// Whether no entry has the key, as far as tags tell at once.
+    #[inline]
+    pub(crate) fn is_vacant(&self) -> bool {
+        self.is_vacant
+    }
 }
 
 /// Whether a tag is among those of two buckets.
