@@ -31,5 +31,6 @@ mod class;
 mod codec;
 mod query;
 mod store;
+mod view;
 pub use query::Distribution;
 pub use store::{Ambiguous, DelayStore};

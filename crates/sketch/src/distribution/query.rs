@@ -1,122 +1,10 @@
-use super::bins::{self, PARTS};
-use super::cell::Cell;
 use super::class::Class;
+use super::view::{Bin, Bins, Shares};
 use crate::estimate::{Estimate, Z95, student95};
 use crate::survival::{BANDS, Survival};
 use dwell_types::Nanos;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Delays from `low` to `high` nanoseconds, both included, and the exchanges in between.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Bin {
-    /// Smallest delay.
-    low: i64,
-    /// Largest delay.
-    high: i64,
-    /// Estimated number of exchanges: Σ 1/*q*. Before a curve weighs its bins, samples with two delays count at both.
-    weight: f64,
-    /// Its estimated variance: Σ (1/*q*² − 1/*q*).
-    excess: f64,
-    /// The band in which its samples were found; zero without a product limit.
-    band: u8,
-    /// Whether its samples are unambiguous, and if not, by which bound they are here: the part of the store.
-    part: u8,
-}
-
-/// The bins of one series in rising order, all its parts together. They stay where they are, in the array of a store, and are put together
-/// when they are looked at: there may be millions.
-#[derive(Clone, Debug)]
-pub(super) struct Bins {
-    cells: Arc<Vec<Cell>>,
-    series: Range<usize>,
-    view: View,
-}
-
-/// What makes a bin of a cell.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct View {
-    /// Resolution of its classes.
-    pub(super) bits: i8,
-    /// What lies outside the smallest and the largest delay is known to be empty.
-    pub(super) min: i64,
-    pub(super) max: i64,
-    /// What the weights of each band are multiplied with.
-    pub(super) factors: [f64; BANDS],
-}
-
-impl View {
-    #[inline]
-    fn bin(&self, cell: &Cell) -> Bin {
-        let (low, high) = bins::range(cell.code(), self.bits);
-        let band = cell.band();
-        Bin {
-            low: low.max(self.min),
-            high: high.min(self.max),
-            weight: cell.weight() * self.factors[usize::from(band)],
-            excess: cell.excess(),
-            band,
-            part: cell.part() as u8,
-        }
-    }
-}
-
-impl Bins {
-    /// The cells of a series, in rising order, seen as bins.
-    pub(super) fn new(cells: Arc<Vec<Cell>>, series: Range<usize>, view: View) -> Self {
-        Self { cells, series, view }
-    }
-
-    fn cells(&self) -> &[Cell] {
-        &self.cells[self.series.clone()]
-    }
-
-    fn len(&self) -> usize {
-        self.series.len()
-    }
-
-    /// The bin of a rank, of which there must be one.
-    fn at(&self, rank: usize) -> Bin {
-        self.view.bin(&self.cells()[rank])
-    }
-
-    /// The bins of a range of ranks that is not longer than all.
-    fn iter(&self, ranks: Range<usize>) -> impl DoubleEndedIterator<Item = Bin> + ExactSizeIterator {
-        self.cells()[ranks].iter().map(|cell| self.view.bin(cell))
-    }
-
-    fn all(&self) -> impl DoubleEndedIterator<Item = Bin> + ExactSizeIterator {
-        self.iter(0..self.len())
-    }
-
-    /// Ranges of so many ranks, and one of what is left, which may be nothing.
-    fn blocks(&self, length: usize) -> impl Iterator<Item = Range<usize>> {
-        let end = self.len();
-        (0..=end).step_by(length).map(move |start| start..(start + length).min(end))
-    }
-
-    /// The first rank at which a condition fails that holds up to some rank.
-    fn partition_point(&self, holds: impl Fn(&Bin) -> bool) -> usize {
-        self.cells().partition_point(|cell| holds(&self.view.bin(cell)))
-    }
-}
-
-impl Bin {
-    fn middle(&self) -> f64 {
-        0.5 * (self.low as f64 + self.high as f64)
-    }
-
-    fn sums(&self) -> Sums {
-        let excess = self.excess;
-        let fourth = if excess > 0.0 { (excess / self.weight).powi(2) * (excess + self.weight) } else { 0.0 };
-        Sums { weight: self.weight, excess, fourth }
-    }
-
-    /// What [`Survival::variance`] adds up: the weight, and of bins that no product limit weighs their variance itself.
-    fn measure(&self) -> f64 {
-        if self.band == 0 { self.excess } else { self.weight }
-    }
-}
 
 /// What bins add up to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -130,8 +18,14 @@ struct Sums {
 }
 
 impl Sums {
+    fn of(bin: &Bin) -> Self {
+        let &Bin { weight, excess, .. } = bin;
+        let fourth = if excess > 0.0 { (excess / weight).powi(2) * (excess + weight) } else { 0.0 };
+        Self { weight, excess, fourth }
+    }
+
     fn add(self, bin: &Bin) -> Self {
-        let bin = bin.sums();
+        let bin = Self::of(bin);
         Self { weight: self.weight + bin.weight, excess: self.excess + bin.excess, fourth: self.fourth + bin.fourth }
     }
 
@@ -174,28 +68,6 @@ struct Curve {
     /// Largest delay that could have been measured.
     possible: Option<i64>,
     limit: Option<Limit>,
-}
-
-/// What the weights and excesses of each part of the store are multiplied with in a curve; parts with zero are not in it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Shares(pub(super) [f64; PARTS]);
-
-impl Shares {
-    fn of(self, bin: &Bin) -> f64 {
-        self.0[usize::from(bin.part)]
-    }
-
-    /// A bin with its weight in the curve; `None` if it is not in it.
-    #[inline]
-    fn weigh(self, bin: &Bin) -> Option<Bin> {
-        let share = self.of(bin);
-        (share > 0.0).then_some(Bin { weight: share * bin.weight, excess: share * bin.excess, ..*bin })
-    }
-
-    /// The bins that are in the curve, with their weights there.
-    fn weigh_all(self, bins: impl DoubleEndedIterator<Item = Bin>) -> impl DoubleEndedIterator<Item = Bin> {
-        bins.filter_map(move |bin| self.weigh(&bin))
-    }
 }
 
 /// A running sum is kept for so many bins, and added up between.
@@ -379,7 +251,7 @@ impl Curve {
         let Sums { weight, excess, .. } = if above.weight > 1e-9 * self.total.weight {
             above
         } else {
-            self.weighed().next_back().map_or(above, |bin| bin.sums())
+            self.weighed().next_back().map_or(above, |bin| Sums::of(&bin))
         };
         excess.max(0.0) / weight.max(1.0)
     }

@@ -1,6 +1,7 @@
 use super::bins::{self, COARSEST, FINEST, PARTS};
 use super::cell::{BIN_BITS, Cell, Dither};
-use super::query::{Bins, Distribution, Shares, View};
+use super::query::Distribution;
+use super::view::{Bins, Shares, View};
 use crate::Sample;
 use crate::survival::{BANDS, Risk};
 use std::borrow::Cow;

@@ -1,0 +1,134 @@
+//! The bins of one series as its curves see them.
+
+use super::bins::{self, PARTS};
+use super::cell::Cell;
+use crate::survival::BANDS;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Delays from `low` to `high` nanoseconds, both included, and the exchanges in between.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bin {
+    /// Smallest delay.
+    pub(super) low: i64,
+    /// Largest delay.
+    pub(super) high: i64,
+    /// Estimated number of exchanges: Σ 1/*q*. Before a curve weighs its bins, samples with two delays count at both.
+    pub(super) weight: f64,
+    /// Its estimated variance: Σ (1/*q*² − 1/*q*).
+    pub(super) excess: f64,
+    /// The band in which its samples were found; zero without a product limit.
+    pub(super) band: u8,
+    /// Whether its samples are unambiguous, and if not, by which bound they are here: the part of the store.
+    part: u8,
+}
+
+/// The bins of one series in rising order, all its parts together. They stay where they are, in the array of a store, and are put together
+/// when they are looked at: there may be millions.
+#[derive(Clone, Debug)]
+pub(super) struct Bins {
+    cells: Arc<Vec<Cell>>,
+    series: Range<usize>,
+    view: View,
+}
+
+/// What makes a bin of a cell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View {
+    /// Resolution of its classes.
+    pub(super) bits: i8,
+    /// What lies outside the smallest and the largest delay is known to be empty.
+    pub(super) min: i64,
+    pub(super) max: i64,
+    /// What the weights of each band are multiplied with.
+    pub(super) factors: [f64; BANDS],
+}
+
+impl View {
+    #[inline]
+    fn bin(&self, cell: &Cell) -> Bin {
+        let (low, high) = bins::range(cell.code(), self.bits);
+        let band = cell.band();
+        Bin {
+            low: low.max(self.min),
+            high: high.min(self.max),
+            weight: cell.weight() * self.factors[usize::from(band)],
+            excess: cell.excess(),
+            band,
+            part: cell.part() as u8,
+        }
+    }
+}
+
+impl Bins {
+    /// The cells of a series, in rising order, seen as bins.
+    pub(super) fn new(cells: Arc<Vec<Cell>>, series: Range<usize>, view: View) -> Self {
+        Self { cells, series, view }
+    }
+
+    fn cells(&self) -> &[Cell] {
+        &self.cells[self.series.clone()]
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.series.len()
+    }
+
+    /// The bin of a rank, of which there must be one.
+    pub(super) fn at(&self, rank: usize) -> Bin {
+        self.view.bin(&self.cells()[rank])
+    }
+
+    /// The bins of a range of ranks that is not longer than all.
+    pub(super) fn iter(&self, ranks: Range<usize>) -> impl DoubleEndedIterator<Item = Bin> + ExactSizeIterator {
+        self.cells()[ranks].iter().map(|cell| self.view.bin(cell))
+    }
+
+    pub(super) fn all(&self) -> impl DoubleEndedIterator<Item = Bin> + ExactSizeIterator {
+        self.iter(0..self.len())
+    }
+
+    /// Ranges of so many ranks, and one of what is left, which may be nothing.
+    pub(super) fn blocks(&self, length: usize) -> impl Iterator<Item = Range<usize>> {
+        let end = self.len();
+        (0..=end).step_by(length).map(move |start| start..(start + length).min(end))
+    }
+
+    /// The first rank at which a condition fails that holds up to some rank.
+    pub(super) fn partition_point(&self, holds: impl Fn(&Bin) -> bool) -> usize {
+        self.cells().partition_point(|cell| holds(&self.view.bin(cell)))
+    }
+}
+
+impl Bin {
+    pub(super) fn middle(&self) -> f64 {
+        0.5 * (self.low as f64 + self.high as f64)
+    }
+
+    /// What [`crate::survival::Survival::variance`] adds up: the weight, and of bins that no product limit weighs their variance itself.
+    pub(super) fn measure(&self) -> f64 {
+        if self.band == 0 { self.excess } else { self.weight }
+    }
+}
+
+/// What the weights and excesses of each part of the store are multiplied with in a curve; parts with zero are not in it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shares(pub(super) [f64; PARTS]);
+
+impl Shares {
+    pub(super) fn of(self, bin: &Bin) -> f64 {
+        self.0[usize::from(bin.part)]
+    }
+
+    /// A bin with its weight in the curve; `None` if it is not in it.
+    #[inline]
+    pub(super) fn weigh(self, bin: &Bin) -> Option<Bin> {
+        let share = self.of(bin);
+        (share > 0.0).then_some(Bin { weight: share * bin.weight, excess: share * bin.excess, ..*bin })
+    }
+
+    /// The bins that are in the curve, with their weights there.
+    pub(super) fn weigh_all(self, bins: impl DoubleEndedIterator<Item = Bin>) -> impl DoubleEndedIterator<Item = Bin> {
+        bins.filter_map(move |bin| self.weigh(&bin))
+    }
+}
