@@ -129,6 +129,11 @@ impl Writer {
     }
 }
 
+/// A float if it is finite and not negative.
+fn amount<F: Copy + Into<f64>>(value: F, what: &'static str) -> Result<F, CodecError> {
+    if (0.0..=f64::MAX).contains(&value.into()) { Ok(value) } else { Err(CodecError::Value(what)) }
+}
+
 /// Takes the bytes of a sketch apart.
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -184,14 +189,12 @@ impl<'a> Reader<'a> {
 
     /// A finite float, not negative.
     pub(crate) fn amount(&mut self, what: &'static str) -> Result<f64, CodecError> {
-        let value = f64::from_bits(self.u64()?);
-        if value.is_finite() && value >= 0.0 { Ok(value) } else { Err(CodecError::Value(what)) }
+        self.take().map(f64::from_le_bytes).and_then(|value| amount(value, what))
     }
 
     /// The same in 32 bits.
     pub(crate) fn small_amount(&mut self, what: &'static str) -> Result<f32, CodecError> {
-        let value = self.take().map(f32::from_le_bytes)?;
-        if value.is_finite() && value >= 0.0 { Ok(value) } else { Err(CodecError::Value(what)) }
+        self.take().map(f32::from_le_bytes).and_then(|value| amount(value, what))
     }
 
     /// The number of items that follow, `bytes` each: no more than there are bytes, so that it is safe to allocate for.

@@ -106,7 +106,7 @@ impl<E: Entry> Table<E> {
     /// The slot where a key is at home, and its tag: different bits of one product.
     #[inline]
     fn home(&self, key: u64) -> (usize, u8) {
-        let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let hash = key.wrapping_mul(hash::GOLDEN);
         let at = hash::index((hash >> 32) as u32, self.slots.len() as u32) as usize;
         (at, ((hash >> 24) as u8 & !UNPLACED).max(1))
     }

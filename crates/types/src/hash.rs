@@ -12,9 +12,10 @@
 //! Independent functions come from independent seeds, never from overlapping slices of one value. Who knows the seed can
 //! construct collisions: seeds are fixed for captures, where results must repeat, and must be secret when live.
 
-/// Odd constants with well-spread bits: the fractional parts of the golden ratio and the square root of two, and the two
+/// The fractional part of the golden ratio, odd: its multiples are spread evenly, and multiplying by it spreads low bits over the high ones.
+pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Other odd constants with well-spread bits: the fractional part of the square root of two, and the two
 /// multipliers of a published 64-bit finaliser (Stafford's mix 13).
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 const ROOT_TWO: u64 = 0x6a09_e667_f3bc_c909;
 const MIX_1: u64 = 0xbf58_476d_1ce4_e5b9;
 const MIX_2: u64 = 0x94d0_49bb_1331_11eb;
@@ -129,7 +130,7 @@ mod tests {
             let mut low = vec![0f64; 1024];
             let mut plain = vec![0f64; 1024];
             for i in 0..n {
-                plain[(i.wrapping_mul(stride).wrapping_mul(0x9e37_79b9_7f4a_7c15) & 1023) as usize] += 1.0;
+                plain[(i.wrapping_mul(stride).wrapping_mul(GOLDEN) & 1023) as usize] += 1.0;
                 let hash = two_words(3, i.wrapping_mul(stride), i << shift);
                 high[index((hash >> 32) as u32, 1024) as usize] += 1.0;
                 low[(hash & 1023) as usize] += 1.0;

@@ -1,5 +1,6 @@
 use super::bins::CODE_BITS;
 use crate::survival::{BAND_BITS, BANDS};
+use dwell_types::hash;
 
 /// The samples of one bin, as a store keeps them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,7 +85,7 @@ pub(super) struct Dither(u64);
 impl Dither {
     #[inline]
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.0 = self.0.wrapping_add(hash::GOLDEN);
         self.0 >> (u64::BITS - CUT_OFF)
     }
 }

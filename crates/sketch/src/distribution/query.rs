@@ -57,14 +57,10 @@ struct Curve {
     shares: Shares,
     /// Sums of every multiple of [`STRIDE`] bins.
     sums: Vec<Sums>,
-    /// Largest delay of so many: bins of different parts overlap.
-    highs: Vec<i64>,
     total: Sums,
     /// Σ weight × middle of the bin, and × half its width.
     delay: f64,
     width: f64,
-    /// Largest delay of all bins.
-    longest: i64,
     /// Largest delay that could have been measured.
     possible: Option<i64>,
     limit: Option<Limit>,
@@ -136,26 +132,19 @@ impl Curve {
             bins: Arc::clone(bins),
             shares,
             sums: Vec::with_capacity(blocks),
-            highs: Vec::with_capacity(blocks),
             total: Sums::default(),
             delay: 0.0,
             width: 0.0,
-            longest: i64::MIN,
             possible: None,
             limit: survival.map(|survival| Limit::new(survival.clone(), bins, shares)),
         });
         for block in bins.blocks(STRIDE) {
-            curves.iter_mut().for_each(Self::begin_block);
+            curves.iter_mut().for_each(|curve| curve.sums.push(curve.total));
             for bin in bins.iter(block) {
                 curves.iter_mut().for_each(|curve| curve.add(&bin));
             }
         }
         curves
-    }
-
-    fn begin_block(&mut self) {
-        self.sums.push(self.total);
-        self.highs.push(self.longest);
     }
 
     #[inline]
@@ -164,7 +153,6 @@ impl Curve {
             self.total = self.total.add(&bin);
             self.delay += bin.weight * bin.middle();
             self.width += bin.weight * 0.5 * (bin.high as f64 - bin.low as f64);
-            self.longest = self.longest.max(bin.high);
         }
     }
 
@@ -180,11 +168,9 @@ impl Curve {
         bins.fold(self.sums[block], |sums, bin| sums.add(&bin))
     }
 
-    /// Largest delay of so many bins.
-    fn high_of(&self, number: usize) -> i64 {
-        let block = number / STRIDE;
-        let bins = self.shares.weigh_all(self.bins.iter(block * STRIDE..number));
-        bins.fold(self.highs[block], |high, bin| high.max(bin.high))
+    /// Largest delay.
+    fn longest(&self) -> i64 {
+        self.weighed().next_back().map_or(i64::MIN, |bin| bin.high)
     }
 
     /// Variance of Σ weight · *z*(bin).
@@ -267,8 +253,8 @@ impl Curve {
             value: self.delay_at(rank, q * self.total.weight),
             low: self.bins.at(self.rank(q - error)).low,
             high: match self.possible {
-                Some(possible) if q + error.max(self.unseen(rank)) > 1.0 => possible.max(self.longest),
-                _ => self.high_of(self.rank(q + error) + 1),
+                Some(possible) if q + error.max(self.unseen(rank)) > 1.0 => possible.max(self.longest()),
+                _ => self.bins.at(self.rank(q + error)).high,
             },
         }
     }
@@ -411,7 +397,7 @@ impl Distribution {
         let next = self.high().weighed().next()?.low;
         Some((
             Estimate { value: first, low: smallest, high: next.max(first) },
-            Estimate { value: self.value.longest, low: self.low().longest, high: self.high().longest },
+            Estimate { value: self.value.longest(), low: self.low().longest(), high: self.high().longest() },
         ))
     }
 

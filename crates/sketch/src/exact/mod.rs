@@ -15,9 +15,10 @@
 //! both bounds, unless the response's token names the request that it answers.
 
 use crate::batch::BATCH;
-use crate::open::{Ahead, Open, Place, Wait, Whole};
+use crate::open::{Ahead, Open, Place, Whole};
+use crate::repeats::Meets;
 use crate::{Event, Exchanges, Fates, Meter, Sample};
-use dwell_types::{Nanos, Repeat, Timestamp};
+use dwell_types::{Nanos, Timestamp};
 
 /// A table of all open requests.
 #[derive(Clone, Debug)]
@@ -41,10 +42,6 @@ impl Exact {
         }
     }
 
-    fn is_expired(&self, wait: &Wait) -> bool {
-        wait.is_older(self.exchanges.expiry)
-    }
-
     #[inline]
     fn request(&mut self, request: &Event, place: &Place) {
         self.latest = self.latest.max(request.at);
@@ -63,19 +60,18 @@ impl Exact {
     /// A request with the id of one that is in the table.
     fn meet(&mut self, at: usize, request: &Event) {
         let met = self.open.look(at, request.at);
-        let is_expired = self.is_expired(&met);
         let fates = &mut self.fates[usize::from(met.tag)];
-        match self.exchanges.repeat {
-            _ if is_expired => {
-                fates.expired += u64::from(met.is_open());
-                self.open.replace(at, &met, request);
-                self.fates[usize::from(request.tag)].seen += 1;
-            }
-            Repeat::Ignored => (),
-            Repeat::Ambiguous => {
+        match met.meets(&self.exchanges) {
+            Meets::Ignorable => (),
+            Meets::Open => {
                 fates.seen += 1;
                 fates.ambiguous += 1;
                 self.repeat(at, request);
+            }
+            Meets::Other => {
+                fates.expired += u64::from(met.is_open());
+                self.open.replace(at, &met, request);
+                self.fates[usize::from(request.tag)].seen += 1;
             }
         }
     }
@@ -130,7 +126,7 @@ impl Exact {
     fn response(&mut self, response: &Event, place: &Place) -> Option<Sample> {
         self.latest = self.latest.max(response.at);
         let found = self.open.find(place).map(|at| (at, self.open.look(at, response.at)));
-        let known = found.filter(|(_, wait)| wait.is_open() && !self.is_expired(wait));
+        let known = found.filter(|(_, wait)| wait.is_open() && !wait.is_older(self.exchanges.expiry));
         self.fates[usize::from(response.tag)].respond(known.is_some());
         let (at, wait) = known?;
         self.open.close(at, &wait, response.at, self.exchanges.repeat);
@@ -157,7 +153,7 @@ impl Meter for Exact {
 
     fn fates(&self) -> Vec<Fates> {
         let mut fates = self.fates.clone();
-        self.open.count_open(&mut fates, self.latest, |wait| self.is_expired(wait));
+        self.open.count_open(&mut fates, self.latest, |wait| wait.is_older(self.exchanges.expiry));
         fates
     }
 

@@ -213,9 +213,9 @@ impl Horizon {
 
     /// Chooses the thresholds anew from what waits by age.
     fn choose(&mut self, ages: &[u32; BANDS], now: Timestamp) {
+        self.fold();
         // Of those that wait, sampled or not. Nobody knows how many will wait at ages that have not come to pass yet: when they do,
         // thresholds fall again.
-        self.fold();
         let each = |band: usize| f64::from(ages[band]) / self.curve.kept_probability(band.max(1));
         let waiting = std::array::from_fn(each);
         let known = self.curve.band(now - self.began.unwrap_or(now));
@@ -226,8 +226,8 @@ impl Horizon {
         self.until_choice = (self.room / WINDOW).max(seen as usize) as u64;
     }
 
+    /// Sets the thresholds when everything is folded.
     fn set(&mut self, chances: &[f64; BANDS], now: Timestamp) {
-        self.fold();
         self.sampled_since.get_or_insert(now);
         self.curve.set(chances);
     }

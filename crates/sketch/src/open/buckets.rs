@@ -321,7 +321,7 @@ impl Ahead {
 /// The two buckets of a key among so many. When these double, bucket *b* becomes 2*b* and 2*b* + 1.
 #[inline]
 fn homes(word: u64, buckets: usize) -> [u32; 2] {
-    let hash = word.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let hash = word.wrapping_mul(hash::GOLDEN);
     [(hash >> 32) as u32, hash as u32].map(|hash| hash::index(hash, buckets as u32))
 }
 

@@ -73,7 +73,7 @@ impl Slots for Vec<Whole> {
     fn set(&mut self, at: usize, word: u64, record: &Record) {
         let &Record { at: time, tag, token, state } = record;
         let first = word | u64::from(token) << ID_BITS | (state as u64) << (ID_BITS + u8::BITS);
-        self[at] = Whole([first, time.as_nanos() as u64 & ((1 << TIME_BITS) - 1) | u64::from(tag) << TIME_BITS]);
+        self[at] = Whole([first, lowest(time) | u64::from(tag) << TIME_BITS]);
     }
 
     #[inline]
@@ -92,6 +92,12 @@ impl Slots for Vec<Whole> {
 }
 
 const TIME_BITS: u32 = 48;
+
+/// The bits of a time that a slot holds.
+#[inline]
+fn lowest(at: Timestamp) -> u64 {
+    at.as_nanos() as u64 & ((1 << TIME_BITS) - 1)
+}
 
 /// The moment near another one that has these bits of the time as its lowest.
 #[inline]
@@ -216,7 +222,7 @@ impl Slots for Packed {
     #[inline]
     fn set(&mut self, at: usize, word: u64, record: &Record) {
         let start = at * self.stride;
-        let (time, class) = (record.at.as_nanos() as u64 & ((1 << TIME_BITS) - 1), word >> MOST_KEY_BITS);
+        let (time, class) = (lowest(record.at), word >> MOST_KEY_BITS);
         self.store(start, time | class << TIME_BITS | (record.state as u64) << STATE_SHIFT);
         let token = record.token & self.token_mask;
         let other = u64::from(record.tag) | u64::from(token) << self.series_bits;
