@@ -1,7 +1,8 @@
 //! An experiment as TOML: `experiments/definitions/*.toml`. The form is described in `docs/guide/evaluate.md`.
 
-use crate::experiment::{Build, Experiment, KINDS};
+use crate::experiment::Experiment;
 use crate::figure::Figure;
+use crate::kinds::{Build, KINDS};
 use crate::value::Invalid;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;

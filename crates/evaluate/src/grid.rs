@@ -1,10 +1,21 @@
 //! Streams, and the configurations that see each of them: what all kinds of experiment have in common.
 
 use crate::case::{Case, Measurement, Shown};
-use crate::experiment::{Experiment, Kind};
+use crate::experiment::Experiment;
 use crate::value::Invalid;
+use dwell_types::hash;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+
+/// An entry of a definition, under `workloads` or `methods`.
+pub(crate) trait Entry: DeserializeOwned {
+    /// What it stands for: a stream or a configuration.
+    type Item;
+
+    /// All that it stands for, for streams of `share` of their full length.
+    fn items(&self, share: f64) -> Result<Vec<Self::Item>, Invalid>;
+}
 
 /// A stream of a definition.
 pub(crate) trait Named: Debug + Send + Sync {
@@ -21,6 +32,28 @@ pub(crate) trait Configured: PartialEq + Debug + Send + Sync {
     fn parameters(&self) -> BTreeMap<String, f64>;
 }
 
+/// A method with its parameters, of which something is measured.
+pub(crate) trait Measured: Configured {
+    /// What it sees.
+    type Stream: Named;
+
+    /// Unless said otherwise all that is measured is shown, quantity by quantity.
+    const SHOWN: Shown = Shown { quantities: &[], largest: None };
+
+    /// Whether it can see a stream.
+    fn suits(&self, _: &Self::Stream) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// One seed of a stream through some configurations; one list for each.
+    fn run(stream: &Self::Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String>;
+}
+
+/// The seed of what sees a stream, which has nothing to do with the stream's own.
+pub(crate) fn methods_seed(stream: u64) -> u64 {
+    hash::word(u64::from_le_bytes(*b"evaluate"), stream)
+}
+
 /// The tables of a kind of experiment, before their values are checked.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,20 +64,20 @@ pub(crate) struct Tables<W, M> {
 
 /// Every configuration under every stream.
 #[derive(Debug)]
-pub(crate) struct Grid<K: Kind> {
-    streams: Vec<K::Stream>,
-    configurations: Vec<K::Configuration>,
+pub(crate) struct Grid<C: Measured> {
+    streams: Vec<C::Stream>,
+    configurations: Vec<C>,
 }
 
-impl<K: Kind> Grid<K> {
+impl<C: Measured> Grid<C> {
     /// What each entry under `workloads`, and each under `methods`, stands for, where every configuration suits every stream.
     pub(crate) fn new(
-        Tables { workloads, methods }: &Tables<K::WorkloadEntry, K::MethodEntry>,
+        Tables { workloads, methods }: &Tables<impl Entry<Item = C::Stream>, impl Entry<Item = C>>,
         share: f64,
     ) -> Result<Self, Invalid> {
-        let mut streams: Vec<K::Stream> = Vec::new();
+        let mut streams: Vec<C::Stream> = Vec::new();
         for (i, entry) in workloads.iter().enumerate() {
-            for stream in K::streams(entry, share).map_err(|error| error.within(format!("workloads[{i}]")))? {
+            for stream in entry.items(share).map_err(|error| error.within(format!("workloads[{i}]")))? {
                 if streams.iter().any(|other| other.name() == stream.name()) {
                     let problem = format!("'{}' a second time", stream.name());
                     return Err(Invalid::new(format!("workloads[{i}].name"), problem));
@@ -52,12 +85,12 @@ impl<K: Kind> Grid<K> {
                 streams.push(stream);
             }
         }
-        let mut configurations: Vec<K::Configuration> = Vec::new();
+        let mut configurations: Vec<C> = Vec::new();
         for (i, entry) in methods.iter().enumerate() {
             let within = |error: Invalid| error.within(format!("methods[{i}]"));
-            let found = K::configurations(entry, share).map_err(within)?;
+            let found = entry.items(share).map_err(within)?;
             let all_suit =
-                || found.iter().flat_map(|c| streams.iter().map(move |s| (c, s))).try_for_each(|(c, s)| K::suits(c, s));
+                || found.iter().flat_map(|c| streams.iter().map(move |s| (c, s))).try_for_each(|(c, s)| c.suits(s));
             all_suit().map_err(|problem| within(Invalid::new("method", problem)))?;
             for configuration in found {
                 if configurations.contains(&configuration) {
@@ -74,7 +107,7 @@ impl<K: Kind> Grid<K> {
     }
 }
 
-impl<K: Kind> Experiment for Grid<K> {
+impl<C: Measured> Experiment for Grid<C> {
     fn cases(&self) -> Vec<Case> {
         let mut cases = Vec::new();
         for (stream, named) in self.streams.iter().enumerate() {
@@ -93,11 +126,11 @@ impl<K: Kind> Experiment for Grid<K> {
         let find = |case: &&Case| {
             self.configurations.iter().find(|c| c.name() == case.method && c.parameters() == case.parameters)
         };
-        let configurations: Option<Vec<&K::Configuration>> = cases.iter().map(find).collect();
-        K::run(stream, &configurations.ok_or("a case that is not of this experiment")?, seed)
+        let configurations: Option<Vec<&C>> = cases.iter().map(find).collect();
+        C::run(stream, &configurations.ok_or("a case that is not of this experiment")?, seed)
     }
 
     fn shown(&self) -> Shown {
-        K::SHOWN
+        C::SHOWN
     }
 }

@@ -39,10 +39,10 @@ mod value;
 // One configuration under one workload, and what a run of it yields.
 mod case;
 pub use case::{Case, Measurement, Scale, Shown, label};
-// The kinds of experiment.
+// What an experiment is for those that run it.
 mod experiment;
 pub use experiment::Experiment;
-// What all kinds are for those that run them.
+// Streams and methods: what all kinds of experiment have in common.
 mod grid;
 // How long do responses take, seen at one point?
 mod delay;
@@ -56,6 +56,8 @@ mod ring;
 mod queue;
 // Which links of a network are at fault?
 mod network;
+// These kinds, by the names of their tables.
+mod kinds;
 // Every case and seed, on all cores.
 pub mod run;
 // What the runs say together.

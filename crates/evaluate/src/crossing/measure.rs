@@ -1,40 +1,44 @@
 use super::method::{Configuration, Pair};
 use super::workload::Stream;
 use crate::case::{Measurement, Scale};
+use crate::grid::{Measured, methods_seed};
 use dwell_simulate::crossing::{Passage, Passages, Truth};
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::moments::{Level, Moments};
-use dwell_types::hash;
 
 /// Packets that go through one pair of sketches before the next.
 const BLOCK: usize = 4096;
 
-/// One stream through all pairs at once, so that it is made only once.
-pub(super) fn run(
-    stream: &Stream,
-    configurations: &[&Configuration],
-    seed: u64,
-) -> Result<Vec<Vec<Measurement>>, String> {
-    let settings = &stream.settings;
-    let mut passages = Passages::new(settings, seed).map_err(|error| error.to_string())?;
-    let hashes = hash::word(u64::from_le_bytes(*b"evaluate"), seed);
-    let pairs = configurations.iter().map(|configuration| configuration.pair(settings, hashes));
-    let mut pairs: Vec<Pair> = pairs.collect::<Result<_, _>>()?;
-    let mut truth = Truth::default();
-    let mut block: Vec<Passage> = Vec::with_capacity(BLOCK);
-    loop {
-        block.clear();
-        block.extend(passages.by_ref().take(BLOCK));
-        if block.is_empty() {
-            break;
-        }
-        for passage in &mut block {
-            truth.update(passage);
-            passage.received = passage.received.map(|at| stream.clock.read(at, settings.start));
-        }
-        pairs.iter_mut().for_each(|pair| pair.update(&block));
+impl Measured for Configuration {
+    type Stream = Stream;
+
+    fn suits(&self, stream: &Stream) -> Result<(), String> {
+        self.pair(&stream.settings, 0).map(drop)
     }
-    pairs.iter().map(|pair| compare(pair, &truth)).collect()
+
+    /// One stream through all pairs at once, so that it is made only once.
+    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+        let settings = &stream.settings;
+        let mut passages = Passages::new(settings, seed).map_err(|error| error.to_string())?;
+        let hashes = methods_seed(seed);
+        let pairs = configurations.iter().map(|configuration| configuration.pair(settings, hashes));
+        let mut pairs: Vec<Pair> = pairs.collect::<Result<_, _>>()?;
+        let mut truth = Truth::default();
+        let mut block: Vec<Passage> = Vec::with_capacity(BLOCK);
+        loop {
+            block.clear();
+            block.extend(passages.by_ref().take(BLOCK));
+            if block.is_empty() {
+                break;
+            }
+            for passage in &mut block {
+                truth.update(passage);
+                passage.received = passage.received.map(|at| stream.clock.read(at, settings.start));
+            }
+            pairs.iter_mut().for_each(|pair| pair.update(&block));
+        }
+        pairs.iter().map(|pair| compare(pair, &truth)).collect()
+    }
 }
 
 /// What a pair says, against the truth.

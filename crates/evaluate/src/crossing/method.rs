@@ -1,4 +1,4 @@
-use crate::grid::Configured;
+use crate::grid::{Configured, Entry};
 use crate::value::Invalid;
 use dwell_simulate::crossing::ProbeTimes;
 use dwell_simulate::crossing::{Passage, Settings, SettingsError};
@@ -57,8 +57,10 @@ pub(crate) enum Pair {
 /// As the paper [kompella12 §III-D].
 pub(crate) const ALPHA: f64 = 0.5;
 
-impl MethodEntry {
-    pub(super) fn configurations(&self) -> Result<Vec<Configuration>, Invalid> {
+impl Entry for MethodEntry {
+    type Item = Configuration;
+
+    fn items(&self, _: f64) -> Result<Vec<Configuration>, Invalid> {
         let given = [
             ("memory_bytes", self.memory_bytes.is_some(), self.method != MethodName::Probes),
             ("rows", self.rows.is_some(), self.method == MethodName::Lda),

@@ -1,5 +1,5 @@
 use crate::delay::DelaysEntry;
-use crate::grid::Named;
+use crate::grid::{Entry, Named};
 use crate::value::Invalid;
 use dwell_simulate::Clock;
 use dwell_simulate::crossing::{Loss, Passages, Settings};
@@ -39,9 +39,11 @@ pub(crate) struct Stream {
     pub(super) clock: Clock,
 }
 
-impl WorkloadEntry {
+impl Entry for WorkloadEntry {
+    type Item = Stream;
+
     /// The streams, of `share` of their full length.
-    pub(super) fn streams(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
+    fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
         let mut base = Settings::lda(self.delays.distribution());
         base.rate = self.rate.unwrap_or(base.rate);
         base.packets = (self.packets.unwrap_or(base.packets) as f64 * share).ceil() as u64;
@@ -64,7 +66,9 @@ impl WorkloadEntry {
         };
         losses.iter().map(stream).collect()
     }
+}
 
+impl WorkloadEntry {
     fn clock(&self) -> Result<Clock, Invalid> {
         let (offset, drift) = (self.clock_offset_ns, self.clock_drift_ppm);
         if !(-1e15..=1e15).contains(&offset) {

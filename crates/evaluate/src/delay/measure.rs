@@ -1,51 +1,54 @@
-use super::QUANTILES;
 use super::method::Configuration;
 use super::workload::Stream;
-use crate::case::{Measurement, Scale};
+use super::{QUANTILES, SHOWN};
+use crate::case::{Measurement, Scale, Shown};
+use crate::grid::{Measured, methods_seed};
 use dwell_simulate::Delays;
 use dwell_simulate::exchange::{ExchangeWorkload, Workload};
 use dwell_sketch::distribution::{Ambiguous, Distribution};
 use dwell_sketch::rtt::RttMeter;
-use dwell_types::{Nanos, Observation, Sink, hash};
+use dwell_types::{Nanos, Observation, Sink};
 
 /// The group of the exchanges that are asked for, where only some are.
 const MEASURED: u16 = 1;
 /// Observations that go through one meter before the next.
 const BLOCK: usize = 4096;
 
-/// One stream through all meters at once, so that it is made only once. Each meter's answer is the same as if it were alone.
-pub(super) fn run(
-    stream: &Stream,
-    configurations: &[&Configuration],
-    seed: u64,
-) -> Result<Vec<Vec<Measurement>>, String> {
-    let mut workload = ExchangeWorkload::new(&stream.settings, seed).map_err(|error| error.to_string())?;
-    let groups = if stream.measured.is_some() { MEASURED + 1 } else { 1 };
-    let meters = configurations.iter().map(|c| c.meter(hash::word(u64::from_le_bytes(*b"evaluate"), seed), groups));
-    let mut meters: Vec<RttMeter> = meters.collect::<Result<_, _>>()?;
+impl Measured for Configuration {
+    type Stream = Stream;
 
-    let mut delays = Delays::default();
-    let mut block = Vec::with_capacity(BLOCK);
-    loop {
-        block.clear();
-        while block.len() < BLOCK
-            && let Some(seen) = workload.next()
-        {
-            let (seen, answered) = look(stream, seen, workload.delay());
-            block.push(seen);
-            if let Some(delay) = answered {
-                delays.record(delay);
+    const SHOWN: Shown = SHOWN;
+
+    /// One stream through all meters at once, so that it is made only once. Each meter's answer is the same as if it were alone.
+    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+        let mut workload = ExchangeWorkload::new(&stream.settings, seed).map_err(|error| error.to_string())?;
+        let groups = if stream.measured.is_some() { MEASURED + 1 } else { 1 };
+        let meters = configurations.iter().map(|c| c.meter(methods_seed(seed), groups));
+        let mut meters: Vec<RttMeter> = meters.collect::<Result<_, _>>()?;
+
+        let mut delays = Delays::default();
+        let mut block = Vec::with_capacity(BLOCK);
+        loop {
+            block.clear();
+            while block.len() < BLOCK
+                && let Some(seen) = workload.next()
+            {
+                let (seen, answered) = look(stream, seen, workload.delay());
+                block.push(seen);
+                if let Some(delay) = answered {
+                    delays.record(delay);
+                }
+            }
+            if block.is_empty() {
+                break;
+            }
+            for meter in &mut meters {
+                block.iter().for_each(|&seen| meter.take(seen));
             }
         }
-        if block.is_empty() {
-            break;
-        }
-        for meter in &mut meters {
-            block.iter().for_each(|&seen| meter.take(seen));
-        }
+        let truth = Truth::new(delays);
+        Ok(meters.iter_mut().map(|meter| truth.compare(meter, groups - 1)).collect())
     }
-    let truth = Truth::new(delays);
-    Ok(meters.iter_mut().map(|meter| truth.compare(meter, groups - 1)).collect())
 }
 
 /// The observation with its group; and the delay, of a response whose exchange is asked for.

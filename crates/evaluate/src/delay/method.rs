@@ -1,4 +1,4 @@
-use crate::grid::Configured;
+use crate::grid::{Configured, Entry};
 use crate::value::{Invalid, Number};
 use dwell_sketch::rtt::{Method, RttMeter, Settings};
 use dwell_types::{Match, Nanos};
@@ -52,9 +52,11 @@ enum Size {
     Memory(usize),
 }
 
-impl MethodEntry {
+impl Entry for MethodEntry {
+    type Item = Configuration;
+
     /// Every combination, each of them tried: a configuration that is returned can be built.
-    pub(super) fn configurations(&self) -> Result<Vec<Configuration>, Invalid> {
+    fn items(&self, _: f64) -> Result<Vec<Configuration>, Invalid> {
         let Some(method) = Method::ALL.into_iter().find(|method| method.name() == self.method) else {
             let names = Method::ALL.map(Method::name).join(", ");
             return Err(Invalid::new("method", format!("'{}': expected one of {names}", self.method)));
@@ -87,7 +89,9 @@ impl MethodEntry {
         }
         Ok(configurations)
     }
+}
 
+impl MethodEntry {
     fn sizes(&self, method: Method) -> Result<Vec<Size>, Invalid> {
         match (&self.slots, &self.memory_bytes) {
             (None, None) if method == Method::Exact => Ok(vec![Size::Unbounded]),

@@ -1,17 +1,14 @@
 //! How long do responses take, seen at one point? Methods of [`dwell_sketch::rtt`] against streams of
 //! [`dwell_simulate::exchange`].
 
-use crate::case::{Measurement, Shown};
-use crate::experiment::Kind;
-use crate::value::Invalid;
+use crate::case::Shown;
 
 // The streams of a definition.
 mod workload;
-pub(crate) use workload::DelaysEntry;
-use workload::{Stream, WorkloadEntry};
+pub(crate) use workload::{DelaysEntry, WorkloadEntry};
 // The methods of a definition, and the only place where meters are made.
 mod method;
-use method::{Configuration, MethodEntry};
+pub(crate) use method::MethodEntry;
 // One stream through many meters.
 mod measure;
 pub(crate) use measure::compare_quantiles;
@@ -51,28 +48,3 @@ pub(crate) const SHOWN: Shown = Shown {
         ],
     )),
 };
-
-/// Streams of exchanges, and what times them.
-#[derive(Debug)]
-pub(crate) enum Delay {}
-
-impl Kind for Delay {
-    type WorkloadEntry = WorkloadEntry;
-    type MethodEntry = MethodEntry;
-    type Stream = Stream;
-    type Configuration = Configuration;
-
-    const SHOWN: Shown = SHOWN;
-
-    fn streams(entry: &WorkloadEntry, share: f64) -> Result<Vec<Stream>, Invalid> {
-        Ok(vec![entry.stream(share)?])
-    }
-
-    fn configurations(entry: &MethodEntry, _: f64) -> Result<Vec<Configuration>, Invalid> {
-        entry.configurations()
-    }
-
-    fn run(stream: &Stream, configurations: &[&Configuration], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
-        measure::run(stream, configurations, seed)
-    }
-}

@@ -1,4 +1,4 @@
-use crate::grid::Named;
+use crate::grid::{Entry, Named};
 use crate::value::{Invalid, milliseconds};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, Bursts, End, ExchangeWorkload, Settings};
@@ -78,9 +78,17 @@ pub(crate) struct Stream {
     pub(super) measured: Option<Range<i64>>,
 }
 
+impl Entry for WorkloadEntry {
+    type Item = Stream;
+
+    fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
+        Ok(vec![self.stream(share)?])
+    }
+}
+
 impl WorkloadEntry {
     /// The stream, of `share` of its full length.
-    pub(super) fn stream(&self, share: f64) -> Result<Stream, Invalid> {
+    fn stream(&self, share: f64) -> Result<Stream, Invalid> {
         let mut settings = self.preset()?;
         settings.rate = self.rate.unwrap_or(settings.rate);
         settings.answered = self.answered.unwrap_or(settings.answered);

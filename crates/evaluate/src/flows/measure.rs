@@ -1,6 +1,7 @@
 use super::method::{Arrival, Configuration, MethodName, Pair};
 use super::workload::Stream;
 use crate::case::{Measurement, Scale};
+use crate::grid::{Measured, methods_seed};
 use dwell_simulate::crossing::flows::{FlowPassage, FlowWorkload};
 use dwell_sketch::lds::{Comparison, Figure, Listed, Rule};
 use dwell_sketch::rli::Rli;
@@ -33,48 +34,48 @@ struct Flow {
     delay_ns: i64,
 }
 
-/// One stream through all pairs at once, so that it is made only once; methods that ask the same sketches share them.
-pub(super) fn run(
-    stream: &Stream,
-    configurations: &[&Configuration],
-    seed: u64,
-) -> Result<Vec<Vec<Measurement>>, String> {
-    let mut workload = FlowWorkload::new(&stream.settings, seed).map_err(|error| error.to_string())?;
-    let hashes = hash::word(u64::from_le_bytes(*b"evaluate"), seed);
-    let mut pairs: Vec<(&Configuration, Pair)> = Vec::new();
-    let mut pair_of = Vec::new();
-    for configuration in configurations {
-        let found = pairs.iter().position(|(other, _)| configuration.shares_sketch(other));
-        pair_of.push(found.unwrap_or(pairs.len()));
-        if found.is_none() {
-            pairs.push((configuration, configuration.pair(hashes)?));
+impl Measured for Configuration {
+    type Stream = Stream;
+
+    /// One stream through all pairs at once, so that it is made only once; methods that ask the same sketches share them.
+    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+        let mut workload = FlowWorkload::new(&stream.settings, seed).map_err(|error| error.to_string())?;
+        let hashes = methods_seed(seed);
+        let mut pairs: Vec<(&Configuration, Pair)> = Vec::new();
+        let mut pair_of = Vec::new();
+        for configuration in configurations {
+            let found = pairs.iter().position(|(other, _)| configuration.shares_sketch(other));
+            pair_of.push(found.unwrap_or(pairs.len()));
+            if found.is_none() {
+                pairs.push((configuration, configuration.pair(hashes)?));
+            }
         }
+        let flow = |number| {
+            let id = workload.flow_id(number);
+            Flow { id, class: class(&stream.classes, id), sent: 0, received: 0, delay_ns: 0 }
+        };
+        let mut flows: Vec<Flow> = (0..stream.settings.flows).map(flow).collect();
+        let mut block: Vec<FlowPassage> = Vec::with_capacity(BLOCK);
+        loop {
+            block.clear();
+            block.extend(workload.by_ref().take(BLOCK));
+            if block.is_empty() {
+                break;
+            }
+            block.iter().for_each(|passage| look(passage, &mut flows));
+            for (_, pair) in &mut pairs {
+                block.iter().for_each(|passage| pair.update(passage, &flows));
+            }
+        }
+        let answer = |(configuration, &pair): (&&Configuration, &usize)| {
+            let pair = &pairs[pair].1;
+            let found = pair.means(configuration.method, &flows)?;
+            let mut measurements = compare(&flows, &found, stream.classes.len() as u8);
+            measurements.push(value("state_bytes".to_owned(), Some(pair.state_bytes() as f64)));
+            Ok(measurements)
+        };
+        configurations.iter().zip(&pair_of).map(answer).collect()
     }
-    let flow = |number| {
-        let id = workload.flow_id(number);
-        Flow { id, class: class(&stream.classes, id), sent: 0, received: 0, delay_ns: 0 }
-    };
-    let mut flows: Vec<Flow> = (0..stream.settings.flows).map(flow).collect();
-    let mut block: Vec<FlowPassage> = Vec::with_capacity(BLOCK);
-    loop {
-        block.clear();
-        block.extend(workload.by_ref().take(BLOCK));
-        if block.is_empty() {
-            break;
-        }
-        block.iter().for_each(|passage| look(passage, &mut flows));
-        for (_, pair) in &mut pairs {
-            block.iter().for_each(|passage| pair.update(passage, &flows));
-        }
-    }
-    let answer = |(configuration, &pair): (&&Configuration, &usize)| {
-        let pair = &pairs[pair].1;
-        let found = pair.means(configuration.method, &flows)?;
-        let mut measurements = compare(&flows, &found, stream.classes.len() as u8);
-        measurements.push(value("state_bytes".to_owned(), Some(pair.state_bytes() as f64)));
-        Ok(measurements)
-    };
-    configurations.iter().zip(&pair_of).map(answer).collect()
 }
 
 /// The class of a flow, by bits of its id.

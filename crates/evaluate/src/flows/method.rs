@@ -1,4 +1,4 @@
-use crate::grid::Configured;
+use crate::grid::{Configured, Entry};
 use crate::value::Invalid;
 use dwell_sketch::flow_table::FlowTable;
 use dwell_sketch::lds::{Lds, Params};
@@ -86,9 +86,11 @@ impl MethodName {
     }
 }
 
-impl MethodEntry {
+impl Entry for MethodEntry {
+    type Item = Configuration;
+
     /// Every configuration, with `share` of its columns or bytes, each of them tried.
-    pub(super) fn configurations(&self, share: f64) -> Result<Vec<Configuration>, Invalid> {
+    fn items(&self, share: f64) -> Result<Vec<Configuration>, Invalid> {
         let is_of_sketch = self.method.is_of_sketch();
         let given = [
             ("columns", self.columns.is_some(), is_of_sketch),

@@ -1,4 +1,4 @@
-use crate::grid::Named;
+use crate::grid::{Entry, Named};
 use crate::value::Invalid;
 use dwell_simulate::crossing::flows::{FlowSettings, FlowWorkload};
 use dwell_types::Nanos;
@@ -33,9 +33,17 @@ pub(crate) struct Stream {
     pub(super) classes: Vec<f64>,
 }
 
+impl Entry for WorkloadEntry {
+    type Item = Stream;
+
+    fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
+        Ok(vec![self.stream(share)?])
+    }
+}
+
 impl WorkloadEntry {
     /// The stream, with `share` of its flows.
-    pub(super) fn stream(&self, share: f64) -> Result<Stream, Invalid> {
+    fn stream(&self, share: f64) -> Result<Stream, Invalid> {
         let flows = (f64::from(self.flows) * share).ceil() as u32;
         let settings = match self.coherence_ms {
             Some(ms) => FlowSettings::one_queue(flows, Nanos::new((ms * 1e6) as i64)),

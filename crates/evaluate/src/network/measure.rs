@@ -3,6 +3,7 @@ use super::method::{Configuration, MOST_INTERVALS, Method};
 use super::tomography::Tomography;
 use super::workload::{Stream, Wrong};
 use crate::case::{Measurement, Scale};
+use crate::grid::Measured;
 use dwell_network::localize::{Localization, Readings, Settings, Value, Verdict};
 use dwell_simulate::network::Fault;
 use dwell_types::hash;
@@ -24,30 +25,32 @@ struct Answer {
     is_false: bool,
 }
 
-/// One run of the network for all methods.
-pub(super) fn run(
-    stream: &Stream,
-    configurations: &[&Configuration],
-    seed: u64,
-) -> Result<Vec<Vec<Measurement>>, String> {
-    let (at_fault, longest) = at_fault(stream, seed);
-    let fault = |&link: &u32| {
-        let deviation = stream.bed.deviations()[link as usize];
-        Some(Fault { link, from: BASELINE as u32, harm: stream.fault?.harm(deviation) })
-    };
-    let faults: Vec<Fault> = at_fault.iter().filter_map(fault).collect();
-    let with_ends = configurations.iter().any(|configuration| configuration.method != Method::Segments);
-    let run = stream.bed.run(&faults, BASELINE + MOST_INTERVALS, seed, with_ends)?;
-    let judge = |configuration: &&Configuration| {
-        let until = BASELINE + configuration.intervals;
-        let answer = match configuration.method {
-            Method::Segments => by_segments(stream, &run, until, &at_fault)?,
-            Method::Tomography => by_tomography(stream, &run, until, |_| true),
-            Method::TomographyCorners => by_tomography(stream, &run, until, |path| is_between_corners(stream, path)),
+impl Measured for Configuration {
+    type Stream = Stream;
+
+    /// One run of the network for all methods.
+    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+        let (at_fault, longest) = at_fault(stream, seed);
+        let fault = |&link: &u32| {
+            let deviation = stream.bed.deviations()[link as usize];
+            Some(Fault { link, from: BASELINE as u32, harm: stream.fault?.harm(deviation) })
         };
-        Ok(measurements(&answer, &at_fault, stream.bed.routes.path(longest)))
-    };
-    configurations.iter().map(judge).collect()
+        let faults: Vec<Fault> = at_fault.iter().filter_map(fault).collect();
+        let with_ends = configurations.iter().any(|configuration| configuration.method != Method::Segments);
+        let run = stream.bed.run(&faults, BASELINE + MOST_INTERVALS, seed, with_ends)?;
+        let judge = |configuration: &&Configuration| {
+            let until = BASELINE + configuration.intervals;
+            let answer = match configuration.method {
+                Method::Segments => by_segments(stream, &run, until, &at_fault)?,
+                Method::Tomography => by_tomography(stream, &run, until, |_| true),
+                Method::TomographyCorners => {
+                    by_tomography(stream, &run, until, |path| is_between_corners(stream, path))
+                }
+            };
+            Ok(measurements(&answer, &at_fault, stream.bed.routes.path(longest)))
+        };
+        configurations.iter().map(judge).collect()
+    }
 }
 
 /// The links at fault, and the longest path over the first, on which the others are.

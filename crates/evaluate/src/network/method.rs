@@ -1,4 +1,4 @@
-use crate::grid::Configured;
+use crate::grid::{Configured, Entry};
 use crate::value::Invalid;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -34,8 +34,10 @@ pub(crate) struct Configuration {
 /// Intervals after the fault at most: the longest window in which a change is looked for.
 pub(super) const MOST_INTERVALS: usize = 8;
 
-impl MethodEntry {
-    pub(super) fn configurations(&self) -> Result<Vec<Configuration>, Invalid> {
+impl Entry for MethodEntry {
+    type Item = Configuration;
+
+    fn items(&self, _: f64) -> Result<Vec<Configuration>, Invalid> {
         let with = |&intervals: &u32| match intervals as usize {
             intervals @ 1..=MOST_INTERVALS => Ok(Configuration { method: self.method, intervals }),
             _ => Err(Invalid::new("intervals", format!("{intervals}: expected from 1 to {MOST_INTERVALS}"))),

@@ -1,45 +1,18 @@
 //! Which links of a network are at fault? [`dwell_network::localize`], and least squares from the delays of whole paths, against queues of
 //! [`dwell_simulate::network`].
 
-use crate::case::Measurement;
-use crate::experiment::Kind;
-use crate::value::Invalid;
-
 // The networks of a definition.
 mod workload;
-use workload::{Stream, WorkloadEntry};
+pub(crate) use workload::WorkloadEntry;
 // The methods of a definition.
 mod method;
-use method::{Configuration, MethodEntry};
+pub(crate) use method::MethodEntry;
 // A map whose links are measured.
 mod bed;
 // Delays of links from those of paths.
 mod tomography;
 // One run of a network through all methods.
 mod measure;
-
-/// Networks with links at fault, and what names them.
-#[derive(Debug)]
-pub(crate) enum Network {}
-
-impl Kind for Network {
-    type WorkloadEntry = WorkloadEntry;
-    type MethodEntry = MethodEntry;
-    type Stream = Stream;
-    type Configuration = Configuration;
-
-    fn streams(entry: &WorkloadEntry, share: f64) -> Result<Vec<Stream>, Invalid> {
-        Ok(vec![entry.stream(share)?])
-    }
-
-    fn configurations(entry: &MethodEntry, _: f64) -> Result<Vec<Configuration>, Invalid> {
-        entry.configurations()
-    }
-
-    fn run(stream: &Stream, configurations: &[&Configuration], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
-        measure::run(stream, configurations, seed)
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,5 @@
 use super::bed::Bed;
-use crate::grid::Named;
+use crate::grid::{Entry, Named};
 use crate::value::Invalid;
 use dwell_network::Topology;
 use dwell_simulate::network::{Harm, Settings};
@@ -58,9 +58,17 @@ impl Wrong {
     }
 }
 
+impl Entry for WorkloadEntry {
+    type Item = Stream;
+
+    fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
+        Ok(vec![self.stream(share)?])
+    }
+}
+
 impl WorkloadEntry {
     /// Intervals have `share` of their full length.
-    pub(super) fn stream(&self, share: f64) -> Result<Stream, Invalid> {
+    fn stream(&self, share: f64) -> Result<Stream, Invalid> {
         let [rows, columns] = self.lattice;
         if rows < 2 || columns < 2 || rows.saturating_mul(columns) > 100 {
             let problem = format!("{rows} by {columns}: expected at least 2 by 2, and at most 100 routers");

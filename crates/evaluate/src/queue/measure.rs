@@ -1,9 +1,10 @@
 use super::method::Configuration;
 use super::workload::Stream;
 use crate::case::{Measurement, Scale};
+use crate::grid::{Measured, methods_seed};
 use dwell_simulate::queue::Passages;
 use dwell_sketch::conquest::{Conquest, Exact, Queued, Unit};
-use dwell_types::{Departure, Nanos, hash};
+use dwell_types::{Departure, Nanos};
 
 // What a stream is like.
 mod facts;
@@ -15,35 +16,42 @@ const BLOCK: usize = 4096;
 /// What the twin remembers: no packet of these streams waits for longer.
 const LONGEST: Nanos = Nanos::from_secs(1);
 
-/// One stream through all sketches at once, so that it and what its exact twin says are made only once.
-pub(super) fn run(
-    stream: &Stream,
-    configurations: &[&Configuration],
-    seed: u64,
-) -> Result<Vec<Vec<Measurement>>, String> {
-    let mut passages = Passages::new(&stream.settings, seed).map_err(|error| error.to_string())?;
-    let hashes = hash::word(u64::from_le_bytes(*b"evaluate"), seed);
-    let meter = |configuration: &&Configuration| configuration.meter(stream, hashes);
-    let meters: Vec<Option<Conquest>> = configurations.iter().map(meter).collect::<Result<_, _>>()?;
-    let mut meters: Vec<Option<Meter>> = meters.into_iter().map(|sketch| sketch.map(Meter::new)).collect();
-    let mut twin = Exact::new(LONGEST, Unit::Bytes, stream.culprit);
-    let mut facts = Facts::new(stream.culprit);
-    let mut block: Vec<(Departure, Option<Queued>)> = Vec::with_capacity(BLOCK);
-    loop {
-        block.clear();
-        for passage in passages.by_ref().take(BLOCK) {
-            facts.update(&passage.departure);
-            let truth = twin.update(&passage.departure);
-            let is_asked = delay(&passage.departure) >= stream.culprit.delay;
-            block.push((passage.departure, truth.filter(|truth| is_asked && truth.is_complete)));
+impl Measured for Configuration {
+    type Stream = Stream;
+
+    fn suits(&self, stream: &Stream) -> Result<(), String> {
+        if stream.course.is_some() {
+            return Err("not with course_ms: expected control.methods".to_owned());
         }
-        if block.is_empty() {
-            break;
-        }
-        meters.iter_mut().flatten().for_each(|meter| meter.update(&block));
+        self.meter(stream, 0).map(drop)
     }
-    let answer = |meter: Option<Meter>| meter.map_or_else(|| facts.measurements(), Meter::measurements);
-    Ok(meters.into_iter().map(answer).collect())
+
+    /// One stream through all sketches at once, so that it and what its exact twin says are made only once.
+    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+        let mut passages = Passages::new(&stream.settings, seed).map_err(|error| error.to_string())?;
+        let hashes = methods_seed(seed);
+        let meter = |configuration: &&Configuration| configuration.meter(stream, hashes);
+        let meters: Vec<Option<Conquest>> = configurations.iter().map(meter).collect::<Result<_, _>>()?;
+        let mut meters: Vec<Option<Meter>> = meters.into_iter().map(|sketch| sketch.map(Meter::new)).collect();
+        let mut twin = Exact::new(LONGEST, Unit::Bytes, stream.culprit);
+        let mut facts = Facts::new(stream.culprit);
+        let mut block: Vec<(Departure, Option<Queued>)> = Vec::with_capacity(BLOCK);
+        loop {
+            block.clear();
+            for passage in passages.by_ref().take(BLOCK) {
+                facts.update(&passage.departure);
+                let truth = twin.update(&passage.departure);
+                let is_asked = delay(&passage.departure) >= stream.culprit.delay;
+                block.push((passage.departure, truth.filter(|truth| is_asked && truth.is_complete)));
+            }
+            if block.is_empty() {
+                break;
+            }
+            meters.iter_mut().flatten().for_each(|meter| meter.update(&block));
+        }
+        let answer = |meter: Option<Meter>| meter.map_or_else(|| facts.measurements(), Meter::measurements);
+        Ok(meters.into_iter().map(answer).collect())
+    }
 }
 
 fn delay(departure: &Departure) -> Nanos {

@@ -1,5 +1,5 @@
 use super::workload::Stream;
-use crate::grid::Configured;
+use crate::grid::{Configured, Entry};
 use crate::value::Invalid;
 use dwell_sketch::conquest::{Conquest, Counter, Params, Rule};
 use serde::Deserialize;
@@ -56,8 +56,10 @@ enum Size {
     Unbounded,
 }
 
-impl MethodEntry {
-    pub(super) fn configurations(&self) -> Result<Vec<Configuration>, Invalid> {
+impl Entry for MethodEntry {
+    type Item = Configuration;
+
+    fn items(&self, _: f64) -> Result<Vec<Configuration>, Invalid> {
         let is_sized = !matches!(self.method, MethodName::Budget | MethodName::Exact);
         let given = [
             ("snapshots", self.snapshots.is_some(), is_sized),

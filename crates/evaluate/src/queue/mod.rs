@@ -1,49 +1,15 @@
 //! Who built a queue? Snapshots of [`dwell_sketch::conquest`], by every rule and counter, against queues of [`dwell_simulate::queue`].
 
-use crate::case::Measurement;
-use crate::experiment::Kind;
-use crate::value::Invalid;
-
 // The queues of a definition.
 mod workload;
-use workload::{Stream, WorkloadEntry};
+pub(crate) use workload::WorkloadEntry;
 // The methods of a definition.
 mod method;
-use method::{Configuration, MethodEntry};
+pub(crate) use method::MethodEntry;
 // One stream of departures through many sketches.
 mod measure;
 // What to do about it.
 pub(crate) mod control;
-
-/// Queues, and what looks at that which leaves them.
-#[derive(Debug)]
-pub(crate) enum Queue {}
-
-impl Kind for Queue {
-    type WorkloadEntry = WorkloadEntry;
-    type MethodEntry = MethodEntry;
-    type Stream = Stream;
-    type Configuration = Configuration;
-
-    fn streams(entry: &WorkloadEntry, share: f64) -> Result<Vec<Stream>, Invalid> {
-        if entry.course_ms.is_some() {
-            return Err(Invalid::new("course_ms", "not beside queue.methods: expected control.methods"));
-        }
-        entry.streams(share)
-    }
-
-    fn configurations(entry: &MethodEntry, _: f64) -> Result<Vec<Configuration>, Invalid> {
-        entry.configurations()
-    }
-
-    fn suits(configuration: &Configuration, stream: &Stream) -> Result<(), String> {
-        configuration.meter(stream, 0).map(drop)
-    }
-
-    fn run(stream: &Stream, configurations: &[&Configuration], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
-        measure::run(stream, configurations, seed)
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -110,7 +76,7 @@ method = "exact"
             ("loads = [0.1, 0.2]", "loads = []", "queue.workloads[0].loads: empty"),
             ("loads = [0.1, 0.2]", "loads = [-1]", "queue.workloads[0].settings: -10000000000 bits"),
             ("packets = 60_000", "packets = 9\npreset = \"incast\"", "queue.workloads[0].buffer_bytes: not beside"),
-            ("threshold_ms = 0.4", "course_ms = 1", "queue.workloads[0].course_ms: not beside"),
+            ("threshold_ms = 0.4", "course_ms = 1", "queue.methods[0].method: not with course_ms"),
             ("threshold_ms = 0.4", "share = 2", "queue.methods[0].method: "),
             ("counters = [4, 32]", "counters = [6]", "queue.methods[1].counters: 6: expected a multiple of 4"),
             ("counters = [4, 32]", "memory_bytes = [9]", "queue.methods[1].method: 0 counters"),

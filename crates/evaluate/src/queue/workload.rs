@@ -1,4 +1,4 @@
-use crate::grid::Named;
+use crate::grid::{Entry, Named};
 use crate::value::milliseconds;
 use crate::value::{Invalid, course};
 use dwell_simulate::queue::{Background, Bursts, Passages, Settings};
@@ -79,9 +79,11 @@ pub(crate) struct Stream {
     pub(super) course: Option<f64>,
 }
 
-impl WorkloadEntry {
+impl Entry for WorkloadEntry {
+    type Item = Stream;
+
     /// The queues, with `share` of their packets.
-    pub(super) fn streams(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
+    fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
         let packets = (self.packets as f64 * share).ceil() as u64;
         let culprit =
             Culprit { share: self.share.unwrap_or(0.01), delay: milliseconds(self.threshold_ms.unwrap_or(0.8)) };
@@ -95,7 +97,9 @@ impl WorkloadEntry {
         };
         self.settings()?.into_iter().map(stream).collect()
     }
+}
 
+impl WorkloadEntry {
     fn settings(&self) -> Result<Vec<(String, Settings)>, Invalid> {
         if let Some(preset) = self.preset {
             return self.preset(preset).map(|settings| vec![(self.name.clone(), settings)]);

@@ -1,34 +1,39 @@
 use super::method::Configuration;
 use super::workload::Stream;
 use crate::case::{Measurement, Scale};
+use crate::grid::{Measured, methods_seed};
 use dwell_simulate::exchange::{ExchangeWorkload, Workload};
 use dwell_sketch::timebloom::{TimeBloom, false_positive_probability};
 use dwell_sketch::{Event, Meter, Sample};
-use dwell_types::{Nanos, Observation, Sighting, Timestamp, hash};
+use dwell_types::{Nanos, Observation, Sighting, Timestamp};
 
-/// One stream through all rings at once, so that it is made only once.
-pub(super) fn run(
-    stream: &Stream,
-    configurations: &[&Configuration],
-    seed: u64,
-) -> Result<Vec<Vec<Measurement>>, String> {
-    let mut workload = ExchangeWorkload::new(&stream.settings, seed).map_err(|error| error.to_string())?;
-    let seed = hash::word(u64::from_le_bytes(*b"evaluate"), seed);
-    let judged = configurations.iter().map(|configuration| {
-        let course = stream.course.map(Course::new);
-        Ok(Judged { course, ..Judged::new(configuration.ring(stream, seed)?) })
-    });
-    let mut judged: Vec<Judged> = judged.collect::<Result<_, String>>()?;
-    while let Some(seen) = workload.next() {
-        match seen {
-            Observation::Request(sighting) => judged.iter_mut().for_each(|ring| ring.request(&sighting)),
-            Observation::Response(sighting) => {
-                let delay = workload.delay();
-                judged.iter_mut().for_each(|ring| ring.response(&sighting, delay));
+impl Measured for Configuration {
+    type Stream = Stream;
+
+    fn suits(&self, stream: &Stream) -> Result<(), String> {
+        self.ring(stream, 0).map(drop)
+    }
+
+    /// One stream through all rings at once, so that it is made only once.
+    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+        let mut workload = ExchangeWorkload::new(&stream.settings, seed).map_err(|error| error.to_string())?;
+        let seed = methods_seed(seed);
+        let judged = configurations.iter().map(|configuration| {
+            let course = stream.course.map(Course::new);
+            Ok(Judged { course, ..Judged::new(configuration.ring(stream, seed)?) })
+        });
+        let mut judged: Vec<Judged> = judged.collect::<Result<_, String>>()?;
+        while let Some(seen) = workload.next() {
+            match seen {
+                Observation::Request(sighting) => judged.iter_mut().for_each(|ring| ring.request(&sighting)),
+                Observation::Response(sighting) => {
+                    let delay = workload.delay();
+                    judged.iter_mut().for_each(|ring| ring.response(&sighting, delay));
+                }
             }
         }
+        Ok(judged.iter().map(|ring| ring.measurements(stream.settings.rate)).collect())
     }
-    Ok(judged.iter().map(|ring| ring.measurements(stream.settings.rate)).collect())
 }
 
 /// A ring, and what became of the responses after its first turn.

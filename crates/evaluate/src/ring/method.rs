@@ -1,5 +1,5 @@
 use super::workload::Stream;
-use crate::grid::Configured;
+use crate::grid::{Configured, Entry};
 use crate::value::{Invalid, Number, milliseconds};
 use dwell_sketch::Exchanges;
 use dwell_sketch::timebloom::{Params, Policy, Prior, Reference, TimeBloom};
@@ -45,8 +45,10 @@ pub(crate) struct Configuration {
     learnt: bool,
 }
 
-impl MethodEntry {
-    pub(super) fn configurations(&self) -> Result<Vec<Configuration>, Invalid> {
+impl Entry for MethodEntry {
+    type Item = Configuration;
+
+    fn items(&self, _: f64) -> Result<Vec<Configuration>, Invalid> {
         let mut configurations = Vec::new();
         for &policy in &self.policy {
             let policy = self.policy(policy)?;
@@ -66,7 +68,9 @@ impl MethodEntry {
         }
         Ok(configurations)
     }
+}
 
+impl MethodEntry {
     fn policy(&self, name: PolicyName) -> Result<Policy, Invalid> {
         Ok(match (name, self.around_ms) {
             (PolicyName::Around, Some(ms)) => Policy::Around(milliseconds(ms)),

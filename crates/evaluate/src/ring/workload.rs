@@ -1,5 +1,5 @@
 use crate::delay::DelaysEntry;
-use crate::grid::Named;
+use crate::grid::{Entry, Named};
 use crate::value::{Invalid, course, milliseconds};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{End, ExchangeWorkload, Settings};
@@ -41,9 +41,17 @@ pub(crate) struct Stream {
     pub(super) course: Option<f64>,
 }
 
+impl Entry for WorkloadEntry {
+    type Item = Stream;
+
+    fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
+        Ok(vec![self.stream(share)?])
+    }
+}
+
 impl WorkloadEntry {
     /// The stream, of `share` of its full length, but long enough for judging beyond the first turn of a ring.
-    pub(super) fn stream(&self, share: f64) -> Result<Stream, Invalid> {
+    fn stream(&self, share: f64) -> Result<Stream, Invalid> {
         let (delays, prior) = match (&self.delays, &self.table_ms) {
             (Some(delays), None) => (delays.distribution(), Prior::Uniform),
             (None, Some(table)) => (drawn(table)?, Prior::Known(told(table)?)),

@@ -1,10 +1,11 @@
 use super::action::{Action, Verdict};
 use super::method::Configuration;
 use crate::case::Measurement;
+use crate::grid::{Measured, methods_seed};
 use crate::queue::measure::value;
 use crate::queue::workload::Stream;
 use dwell_simulate::queue::{Arrivals, Passage, Queue};
-use dwell_types::{FlowId, hash};
+use dwell_types::FlowId;
 use std::collections::VecDeque;
 
 /// How long a mark takes to its sender.
@@ -34,12 +35,20 @@ struct Tally {
     marks: VecDeque<(f64, FlowId)>,
 }
 
+impl Measured for Configuration {
+    type Stream = Stream;
+
+    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+        configurations.iter().map(|configuration| run(stream, configuration, seed)).collect()
+    }
+}
+
 /// As many packets as are asked for come to a queue, and what is done about them.
-pub(super) fn run(stream: &Stream, configuration: &Configuration, seed: u64) -> Result<Vec<Measurement>, String> {
+fn run(stream: &Stream, configuration: &Configuration, seed: u64) -> Result<Vec<Measurement>, String> {
     let settings = &stream.settings;
     let mut arrivals = Arrivals::new(settings, seed).map_err(|error| error.to_string())?;
     let mut queue = Queue::new(settings).map_err(|error| error.to_string())?;
-    let mut action = Action::new(stream, configuration, hash::word(u64::from_le_bytes(*b"evaluate"), seed))?;
+    let mut action = Action::new(stream, configuration, methods_seed(seed))?;
     let mut tally = Tally::default();
     for _ in 0..settings.packets {
         let Some(arrival) = arrivals.next() else { break };

@@ -1,4 +1,4 @@
-use crate::grid::Configured;
+use crate::grid::{Configured, Entry};
 use crate::value::Invalid;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -46,8 +46,10 @@ pub(crate) struct Configuration {
 /// Rows of Count-Min, as in the paper.
 pub(super) const ROWS: u32 = 4;
 
-impl MethodEntry {
-    pub(super) fn configurations(&self) -> Result<Vec<Configuration>, Invalid> {
+impl Entry for MethodEntry {
+    type Item = Configuration;
+
+    fn items(&self, _: f64) -> Result<Vec<Configuration>, Invalid> {
         let is_of_flows = matches!(self.method, MethodName::Drop | MethodName::Limit | MethodName::Mark);
         let is_of_queues = matches!(self.method, MethodName::Red | MethodName::Choke);
         let given = [

@@ -1,41 +1,13 @@
 //! What is to be done about who built a queue? Actions before the queue that follow what [`dwell_sketch::conquest`] says behind it, and active queue management that
 //! knows the queue alone, in the closed loop of [`dwell_simulate::queue`].
 
-use super::workload::{Stream, WorkloadEntry};
-use crate::case::Measurement;
-use crate::experiment::Kind;
-use crate::value::Invalid;
-
 // The methods of a definition.
 mod method;
-use method::{Configuration, MethodEntry};
+pub(crate) use method::MethodEntry;
 // What they do.
 mod action;
 // One stream through a queue of each method.
 mod measure;
-
-/// Queues, and what is done before them.
-#[derive(Debug)]
-pub(crate) enum Control {}
-
-impl Kind for Control {
-    type WorkloadEntry = WorkloadEntry;
-    type MethodEntry = MethodEntry;
-    type Stream = Stream;
-    type Configuration = Configuration;
-
-    fn streams(entry: &WorkloadEntry, share: f64) -> Result<Vec<Stream>, Invalid> {
-        entry.streams(share)
-    }
-
-    fn configurations(entry: &MethodEntry, _: f64) -> Result<Vec<Configuration>, Invalid> {
-        entry.configurations()
-    }
-
-    fn run(stream: &Stream, configurations: &[&Configuration], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
-        configurations.iter().map(|configuration| measure::run(stream, configuration, seed)).collect()
-    }
-}
 
 #[cfg(test)]
 mod tests {
