@@ -2,6 +2,7 @@ use super::slots::{Key, Slots};
 use crate::Event;
 use crate::batch::{BATCH, Numbers};
 use dwell_types::{ExchangeId, hash};
+use std::hint::select_unpredictable;
 
 /// Slots in buckets of [`WAYS`]: a key is in one of two buckets.
 #[derive(Clone, Debug)]
@@ -75,7 +76,14 @@ impl<S: Slots> Buckets<S> {
     fn unseen(&self, key: Key) -> Place {
         let Key { word, tag } = key;
         let buckets = self.tags.len();
-        Place { word, homes: homes(word, buckets), buckets: buckets as u32, tag, is_vacant: false }
+        Place { word, homes: homes(word, buckets), buckets: buckets as u32, tag, likely: UNKNOWN, is_vacant: false }
+    }
+
+    /// The likely slot of a place, if that is known, and it still has this tag.
+    #[inline]
+    fn likely_slot_with(&self, place: &Place, tag: u8) -> Option<usize> {
+        let is_known = place.likely != UNKNOWN && place.buckets as usize == self.tags.len();
+        is_known.then(|| place.likely_slot()).filter(|&at| self.tag(at) == tag)
     }
 
     /// The buckets of a place, wherever they are by now.
@@ -92,7 +100,12 @@ impl<S: Slots> Buckets<S> {
     /// The slot of the key of a place, if the entry there is of the right kind.
     #[inline]
     pub(super) fn find(&self, place: &Place, is_right: impl Fn(&S, usize) -> bool) -> Option<usize> {
-        if place.is_vacant { None } else { self.search(place.key(), self.homes_of(place), is_right) }
+        if place.is_vacant {
+            return None;
+        }
+        let is_there = |&at: &usize| self.slots.word(at) == place.word && is_right(&self.slots, at);
+        let likely = self.likely_slot_with(place, place.tag).filter(is_there);
+        likely.or_else(|| self.search(place.key(), self.homes_of(place), is_right))
     }
 
     /// The same for a key.
@@ -100,7 +113,7 @@ impl<S: Slots> Buckets<S> {
         self.search(key, homes(key.word, self.tags.len()), is_right)
     }
 
-    #[inline]
+    #[inline(never)]
     fn search(&self, key: Key, homes: [u32; 2], is_right: impl Fn(&S, usize) -> bool) -> Option<usize> {
         for (bucket, tags) in homes.into_iter().zip(self.tags_of(homes)) {
             let mut same = equal(tags, key.tag);
@@ -118,12 +131,20 @@ impl<S: Slots> Buckets<S> {
     /// A slot for an entry of the key of a place, which the caller fills; `None` if its buckets and those around are full.
     #[inline]
     pub(super) fn put(&mut self, place: &Place) -> Option<usize> {
-        let homes = self.homes_of(place);
-        let (bucket, empty) = emptier(homes, self.tags_of(homes));
-        let at = if empty != 0 { slot(bucket, empty) } else { self.make_room(homes)? };
+        let at = match self.likely_slot_with(place, 0) {
+            Some(at) => at,
+            None => self.find_room(self.homes_of(place))?,
+        };
         self.set_tag(at, place.tag);
         self.occupied += 1;
         Some(at)
+    }
+
+    /// An empty slot in one of two buckets.
+    #[inline(never)]
+    fn find_room(&mut self, homes: [u32; 2]) -> Option<usize> {
+        let (second, empty) = emptier(self.tags_of(homes));
+        if empty != 0 { Some(slot(homes[usize::from(second)], empty)) } else { self.make_room(homes) }
     }
 
     /// An empty slot in one of two full buckets.
@@ -251,7 +272,9 @@ impl<S: Slots> Buckets<S> {
         }
         let mut slots = [0; BATCH];
         for (slot, number) in slots.iter_mut().zip(kept) {
-            *slot = likely_slot(&places[number], tags[number]);
+            let place = &mut places[number];
+            place.likely = likely(tags[number], place.tag);
+            *slot = place.likely_slot();
         }
         let touched = slots[..kept.len()].iter().fold(0, |touched, &at| touched ^ self.slots.word(at));
         std::hint::black_box(touched);
@@ -267,14 +290,26 @@ pub(crate) struct Place {
     /// Of so many buckets.
     buckets: u32,
     tag: u8,
+    /// The number of a slot, plus that of slots if it is in the second bucket: where the tag was, or else an empty one of the emptier bucket.
+    /// [`UNKNOWN`] before tags are looked at.
+    likely: u8,
     /// No entry has the key: its tag was in neither bucket.
     is_vacant: bool,
 }
+
+/// No slot of two buckets.
+const UNKNOWN: u8 = 2 * WAYS as u8;
 
 impl Place {
     #[inline]
     pub(super) fn key(&self) -> Key {
         Key { word: self.word, tag: self.tag }
+    }
+
+    #[inline]
+    fn likely_slot(&self) -> usize {
+        let likely = usize::from(self.likely);
+        self.homes[likely / WAYS] as usize * WAYS + likely % WAYS
     }
 
     /// Whether no entry has the key, as far as tags tell at once.
@@ -293,15 +328,15 @@ fn has_tag(tags: [u64; 2], tag: u8) -> bool {
     (a | b) & HIGH != 0
 }
 
-/// The first slot with the tag of a key among those of its buckets, or else an empty one of the emptier bucket; if there is none, any of
+/// The first slot with a tag among those of two buckets, or else an empty one of the emptier bucket; if there is none, any of
 /// that. No branch, since none could be foretold.
 #[inline]
-fn likely_slot(&Place { homes, tag, .. }: &Place, tags: [u64; 2]) -> usize {
-    let ([a, b], [same_a, same_b]) = (homes, tags.map(|tags| equal(tags, tag)));
-    let (bucket, wanted) = emptier(homes, tags);
-    let (bucket, wanted) = if same_b != 0 { (b, same_b) } else { (bucket, wanted) };
-    let (bucket, wanted) = if same_a != 0 { (a, same_a) } else { (bucket, wanted) };
-    bucket as usize * WAYS + first(wanted) % WAYS
+fn likely(tags: [u64; 2], tag: u8) -> u8 {
+    let [same_a, same_b] = tags.map(|tags| equal(tags, tag));
+    let (second, wanted) = emptier(tags);
+    let (second, wanted) = select_unpredictable(same_b != 0, (true, same_b), (second, wanted));
+    let (second, wanted) = select_unpredictable(same_a != 0, (false, same_a), (second, wanted));
+    (usize::from(second) * WAYS + first(wanted) % WAYS) as u8
 }
 
 /// Those events of a batch that must be taken, and where they will find their entries or leave them.
@@ -331,11 +366,12 @@ fn slot(bucket: u32, marked: u64) -> usize {
     bucket as usize * WAYS + first(marked)
 }
 
-/// The emptier one of two buckets with these tags, and its empty slots.
+/// Whether the second one of two buckets with these tags is the emptier one, and the empty slots of that.
 #[inline]
-fn emptier([a, b]: [u32; 2], tags: [u64; 2]) -> (u32, u64) {
+fn emptier(tags: [u64; 2]) -> (bool, u64) {
     let [empty_a, empty_b] = tags.map(|tags| equal(tags, 0));
-    if count(empty_b) > count(empty_a) { (b, empty_b) } else { (a, empty_a) }
+    let second = count(empty_b) > count(empty_a);
+    (second, select_unpredictable(second, empty_b, empty_a))
 }
 
 const LOW: u64 = 0x0101_0101_0101_0101;
