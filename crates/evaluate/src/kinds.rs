@@ -24,7 +24,7 @@ pub(crate) const KINDS: [(&str, Read); 7] = [
     ("flows", read::<flows::WorkloadEntry, flows::MethodEntry>),
     ("ring", read::<ring::WorkloadEntry, ring::MethodEntry>),
     ("queue", read::<queue::WorkloadEntry, queue::MethodEntry>),
-    ("control", read::<queue::WorkloadEntry, control::MethodEntry>),
+    ("control", read::<control::WorkloadEntry, control::MethodEntry>),
     ("network", read::<network::WorkloadEntry, network::MethodEntry>),
 ];
 

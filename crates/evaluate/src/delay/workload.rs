@@ -81,14 +81,8 @@ pub(crate) struct Stream {
 impl Entry for WorkloadEntry {
     type Item = Stream;
 
-    fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
-        Ok(vec![self.stream(share)?])
-    }
-}
-
-impl WorkloadEntry {
     /// The stream, of `share` of its full length.
-    fn stream(&self, share: f64) -> Result<Stream, Invalid> {
+    fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
         let mut settings = self.preset()?;
         settings.rate = self.rate.unwrap_or(settings.rate);
         settings.answered = self.answered.unwrap_or(settings.answered);
@@ -116,9 +110,11 @@ impl WorkloadEntry {
         settings.orphan_run = self.orphan_run.unwrap_or(settings.orphan_run);
         settings.end = scaled(self.end(settings.end)?, share);
         ExchangeWorkload::new(&settings, 0).map_err(|problem| Invalid::new("settings", problem))?;
-        Ok(Stream { name: self.name.clone(), settings, measured: self.measured(share)? })
+        Ok(vec![Stream { name: self.name.clone(), settings, measured: self.measured(share)? }])
     }
+}
 
+impl WorkloadEntry {
     /// What the other keys change.
     fn preset(&self) -> Result<Settings, Invalid> {
         match (self.preset, self.longest_ms) {

@@ -36,14 +36,8 @@ pub(crate) struct Stream {
 impl Entry for WorkloadEntry {
     type Item = Stream;
 
-    fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
-        Ok(vec![self.stream(share)?])
-    }
-}
-
-impl WorkloadEntry {
     /// The stream, with `share` of its flows.
-    fn stream(&self, share: f64) -> Result<Stream, Invalid> {
+    fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
         let flows = (f64::from(self.flows) * share).ceil() as u32;
         let settings = match self.coherence_ms {
             Some(ms) => FlowSettings::one_queue(flows, Nanos::new((ms * 1e6) as i64)),
@@ -57,7 +51,7 @@ impl WorkloadEntry {
         // Refuses what cannot be, without making the stream.
         FlowWorkload::new(&FlowSettings { flows: flows.min(1), ..settings.clone() }, 0)
             .map_err(|problem| Invalid::new("settings", problem))?;
-        Ok(Stream { name: self.name.clone(), settings, classes })
+        Ok(vec![Stream { name: self.name.clone(), settings, classes }])
     }
 }
 

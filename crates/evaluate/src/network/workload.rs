@@ -61,14 +61,8 @@ impl Wrong {
 impl Entry for WorkloadEntry {
     type Item = Stream;
 
-    fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
-        Ok(vec![self.stream(share)?])
-    }
-}
-
-impl WorkloadEntry {
     /// Intervals have `share` of their full length.
-    fn stream(&self, share: f64) -> Result<Stream, Invalid> {
+    fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
         let [rows, columns] = self.lattice;
         if rows < 2 || columns < 2 || rows.saturating_mul(columns) > 100 {
             let problem = format!("{rows} by {columns}: expected at least 2 by 2, and at most 100 routers");
@@ -92,9 +86,11 @@ impl WorkloadEntry {
             Settings { interval: Nanos::new((full.interval.get() as f64 * share) as i64), ..full }
         };
         let bed = Bed::new(&topology, settings).map_err(|problem| Invalid::new("lattice", problem))?;
-        Ok(Stream { name: self.name.clone(), bed, fault, faults, false_alarms: self.false_alarms })
+        Ok(vec![Stream { name: self.name.clone(), bed, fault, faults, false_alarms: self.false_alarms }])
     }
+}
 
+impl WorkloadEntry {
     fn fault(&self) -> Result<Option<Wrong>, Invalid> {
         match (self.slower_by, self.lossy) {
             (Some(_), Some(_)) => Err(Invalid::new("lossy", "beside slower_by: expected one of them")),

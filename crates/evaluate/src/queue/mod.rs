@@ -76,7 +76,7 @@ method = "exact"
             ("loads = [0.1, 0.2]", "loads = []", "queue.workloads[0].loads: empty"),
             ("loads = [0.1, 0.2]", "loads = [-1]", "queue.workloads[0].settings: -10000000000 bits"),
             ("packets = 60_000", "packets = 9\npreset = \"incast\"", "queue.workloads[0].buffer_bytes: not beside"),
-            ("threshold_ms = 0.4", "course_ms = 1", "queue.methods[0].method: not with course_ms"),
+            ("threshold_ms = 0.4", "course_ms = 1", "queue.workloads[0].course_ms: not beside"),
             ("threshold_ms = 0.4", "share = 2", "queue.methods[0].method: "),
             ("counters = [4, 32]", "counters = [6]", "queue.methods[1].counters: 6: expected a multiple of 4"),
             ("counters = [4, 32]", "memory_bytes = [9]", "queue.methods[1].method: 0 counters"),

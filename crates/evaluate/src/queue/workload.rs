@@ -82,8 +82,17 @@ pub(crate) struct Stream {
 impl Entry for WorkloadEntry {
     type Item = Stream;
 
-    /// The queues, with `share` of their packets.
     fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
+        if self.course_ms.is_some() {
+            return Err(Invalid::new("course_ms", "not beside queue.methods: expected control.methods"));
+        }
+        self.streams(share)
+    }
+}
+
+impl WorkloadEntry {
+    /// The queues, with `share` of their packets.
+    pub(super) fn streams(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
         let packets = (self.packets as f64 * share).ceil() as u64;
         let culprit =
             Culprit { share: self.share.unwrap_or(0.01), delay: milliseconds(self.threshold_ms.unwrap_or(0.8)) };
@@ -97,9 +106,7 @@ impl Entry for WorkloadEntry {
         };
         self.settings()?.into_iter().map(stream).collect()
     }
-}
 
-impl WorkloadEntry {
     fn settings(&self) -> Result<Vec<(String, Settings)>, Invalid> {
         if let Some(preset) = self.preset {
             return self.preset(preset).map(|settings| vec![(self.name.clone(), settings)]);

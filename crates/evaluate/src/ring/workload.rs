@@ -44,14 +44,8 @@ pub(crate) struct Stream {
 impl Entry for WorkloadEntry {
     type Item = Stream;
 
-    fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
-        Ok(vec![self.stream(share)?])
-    }
-}
-
-impl WorkloadEntry {
     /// The stream, of `share` of its full length, but long enough for judging beyond the first turn of a ring.
-    fn stream(&self, share: f64) -> Result<Stream, Invalid> {
+    fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
         let (delays, prior) = match (&self.delays, &self.table_ms) {
             (Some(delays), None) => (delays.distribution(), Prior::Uniform),
             (None, Some(table)) => (drawn(table)?, Prior::Known(told(table)?)),
@@ -65,7 +59,7 @@ impl WorkloadEntry {
         let span = milliseconds(self.span_ms * share).max(longest + longest);
         let settings = Settings::poisson(self.rate, delays, End::After(span)).with_orphan_share(self.orphan_share);
         ExchangeWorkload::new(&settings, 0).map_err(|problem| Invalid::new("settings", problem))?;
-        Ok(Stream { name: self.name.clone(), settings, longest, prior, course: course(self.course_ms, 1.0)? })
+        Ok(vec![Stream { name: self.name.clone(), settings, longest, prior, course: course(self.course_ms, 1.0)? }])
     }
 }
 

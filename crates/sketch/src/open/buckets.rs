@@ -113,6 +113,7 @@ impl<S: Slots> Buckets<S> {
         self.search(key, homes(key.word, self.tags.len()), is_right)
     }
 
+    // Not inlined: where slots were looked at ahead of time it is rarely needed, and code around it suffers.
     #[inline(never)]
     fn search(&self, key: Key, homes: [u32; 2], is_right: impl Fn(&S, usize) -> bool) -> Option<usize> {
         for (bucket, tags) in homes.into_iter().zip(self.tags_of(homes)) {

@@ -1,6 +1,9 @@
 //! What is to be done about who built a queue? Actions before the queue that follow what [`dwell_sketch::conquest`] says behind it, and active queue management that
 //! knows the queue alone, in the closed loop of [`dwell_simulate::queue`].
 
+// The queues of a definition.
+mod workload;
+pub(crate) use workload::WorkloadEntry;
 // The methods of a definition.
 mod method;
 pub(crate) use method::MethodEntry;

@@ -1,0 +1,17 @@
+use crate::grid::Entry;
+use crate::queue::workload::{self, Stream};
+use crate::value::Invalid;
+use serde::Deserialize;
+
+/// Queues whose course may be asked for.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(crate) struct WorkloadEntry(workload::WorkloadEntry);
+
+impl Entry for WorkloadEntry {
+    type Item = Stream;
+
+    fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
+        self.0.streams(share)
+    }
+}
