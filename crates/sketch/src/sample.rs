@@ -75,9 +75,9 @@ pub struct Fates {
     pub not_admitted: u64,
     /// Answered by a response that found them.
     pub matched: u64,
-    /// Overwritten before an answer came, expired or not.
+    /// Overwritten or let go before an answer came, and before the expiry.
     pub evicted: u64,
-    /// Given up after the expiry.
+    /// Not answered until the expiry.
     pub expired: u64,
     /// Repeated a request that was open.
     pub ambiguous: u64,
@@ -105,25 +105,37 @@ impl Fates {
         *(if is_expired { &mut self.expired } else { &mut self.pending }) += 1;
     }
 
+    /// Counts a request that is overwritten or let go while it waits.
+    #[inline]
+    pub(crate) fn let_go(&mut self, is_expired: bool) {
+        *(if is_expired { &mut self.expired } else { &mut self.evicted }) += 1;
+    }
+
     /// Whether every request has exactly one fate.
     pub fn is_conserved(&self) -> bool {
         self.seen == self.not_admitted + self.matched + self.evicted + self.expired + self.ambiguous + self.pending
     }
 
     /// What came since an earlier count; `pending` stays what is open now, so that
-    /// `then.pending + seen = not_admitted + matched + evicted + expired + ambiguous + pending`.
+    /// `carried_over + seen = not_admitted + matched + evicted + expired + ambiguous + pending`.
     pub fn since(&self, then: &Self) -> Self {
         Self {
             seen: self.seen - then.seen,
             not_admitted: self.not_admitted - then.not_admitted,
             matched: self.matched - then.matched,
             evicted: self.evicted - then.evicted,
-            expired: self.expired - then.expired,
+            expired: self.expired.saturating_sub(then.expired),
             ambiguous: self.ambiguous - then.ambiguous,
             pending: self.pending,
             responses: self.responses - then.responses,
             unmatched: self.unmatched - then.unmatched,
             resolved: self.resolved - then.resolved,
         }
+    }
+
+    /// Requests that were open at an earlier count: those that were pending then, and those that counted as expired until time went
+    /// back and they were answered.
+    pub fn carried_over(&self, then: &Self) -> u64 {
+        then.pending + then.expired.saturating_sub(self.expired)
     }
 }

@@ -189,7 +189,9 @@ impl Simple {
             return;
         };
         let old = std::mem::replace(&mut self.slots[at], Waiting::new(fingerprint, request));
-        self.fates[old.tag()].evicted += u64::from(old.is_open());
+        if old.is_open() {
+            self.fates[old.tag()].let_go(old.is_older(request.at, self.exchanges.expiry));
+        }
     }
 
     fn repeat(&mut self, at: usize, request: &Event) {
@@ -272,6 +274,20 @@ impl Meter for Simple {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A request that was given up and then overwritten has expired, before as after.
+    #[test]
+    fn what_has_expired_stays_so_when_it_is_overwritten() {
+        let params = Params { slots: 1, stages: 1, fingerprint_bits: 32, overwrite: Overwrite::Always };
+        let mut simple =
+            Simple::new(params, crate::test_support::exchanges(dwell_types::Match::Dns, Nanos::new(100))).unwrap();
+        let mut samples = Vec::new();
+        for (id, at, expected) in [(1, 0, (0, 0, 1)), (2, 50, (0, 1, 1)), (3, 500, (1, 1, 1)), (4, 1_000, (2, 1, 1))] {
+            simple.update(&[crate::test_support::request(id, at)], &mut samples);
+            let fates = simple.fates()[0];
+            assert_eq!((fates.expired, fates.evicted, fates.pending), expected, "at {at}");
+        }
+    }
     use crate::test_support::{assert_exact, exchanges, request, response};
     use dwell_types::Match;
 

@@ -129,8 +129,8 @@ impl Dart {
     fn was_sent(&mut self, request: &Event) -> bool {
         let (signature, end) = halves(request.id);
         let Some(record) = self.packets.take(signature, end) else { return false };
-        self.fates[usize::from(record.tag())].evicted += 1;
         let is_open = !record.is_older(request.at, self.exchanges.expiry);
+        self.fates[usize::from(record.tag())].let_go(!is_open);
         if is_open {
             self.ranges.collapse(signature, end);
         }
@@ -148,7 +148,8 @@ impl Dart {
                 break;
             }
         }
-        self.fates[usize::from(record.tag())].evicted += 1;
+        let is_expired = record.is_older(self.latest, self.exchanges.expiry);
+        self.fates[usize::from(record.tag())].let_go(is_expired);
     }
 
     #[inline]

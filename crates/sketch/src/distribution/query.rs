@@ -358,7 +358,7 @@ impl Distribution {
         let Sums { weight: value, excess, .. } = self.low().total;
         let variance = if self.low().limit.is_none() { excess } else { self.low().variance(|_| 1.0) };
         let error = Z95 * variance.max(0.0).sqrt();
-        Some(Estimate { value, low: (value - error).max(self.samples as f64), high: value + error })
+        Some(Estimate { value, low: (value - error).max(self.samples as f64).min(value), high: value + error })
     }
 
     /// Whether there are no samples, or only such as are too lucky to count.
@@ -395,9 +395,10 @@ impl Distribution {
         let first = self.value.weighed().next()?.low;
         let smallest = self.low().weighed().next()?.low;
         let next = self.high().weighed().next()?.low;
+        let [last, low, high] = [&self.value, self.low(), self.high()].map(Curve::longest);
         Some((
-            Estimate { value: first, low: smallest, high: next.max(first) },
-            Estimate { value: self.value.longest(), low: self.low().longest(), high: self.high().longest() },
+            Estimate { value: first, low: smallest.min(first), high: next.max(first) },
+            Estimate { value: last, low: low.min(last), high: high.max(last) },
         ))
     }
 

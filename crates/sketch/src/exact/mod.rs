@@ -224,6 +224,47 @@ mod tests {
         assert!(fates.is_conserved());
     }
 
+    /// Requests with one id every hour, for longer than slots tell times: the last 36 hours are one exchange's, however long it goes on.
+    #[test]
+    fn repeats_for_days_are_more_than_one_exchange() {
+        let hour = 3_600_000_000_000;
+        for hours in [30, 40, 70, 100] {
+            let mut exact = exact(Match::TcpFlow, 24 * 3600);
+            (0..hours).for_each(|i| _ = take(&mut exact, request(5, i * hour)));
+            let sample = take(&mut exact, response(5, (hours - 1) * hour + 7)).unwrap();
+            assert_eq!(sample.since_last.get(), 7, "{hours} hours");
+            assert_eq!(sample.since_first.get(), (hours - 1) % 37 * hour + 7, "{hours} hours");
+            let fates = exact.fates()[0];
+            assert_eq!((fates.expired, fates.matched), ((hours as u64 - 1) / 37, 1));
+            assert!(fates.is_conserved());
+        }
+    }
+
+    /// A repeat that bears an earlier time than the first request: the delay lies between both, whichever is longer.
+    #[test]
+    fn bounds_are_ordered_where_time_goes_back() {
+        let mut exact = exact(Match::Dns, 10);
+        for at in [10_000, 9_000] {
+            take(&mut exact, request(5, at));
+        }
+        let sample = take(&mut exact, response(5, 20_000)).unwrap();
+        assert_eq!((sample.since_last.get(), sample.since_first.get()), (10_000, 11_000));
+    }
+
+    /// What counted as expired at the end of an interval, and is answered after time went back, was carried over.
+    #[test]
+    fn intervals_are_conserved_where_time_goes_back() {
+        let mut exact = exact(Match::Dns, 1);
+        take(&mut exact, request(5, 0));
+        take(&mut exact, request(6, 3_000_000_000));
+        let then = exact.fates()[0];
+        assert!(take(&mut exact, response(5, 500_000_000)).is_some());
+        let now = exact.fates()[0];
+        let between = now.since(&then);
+        assert_eq!((then.expired, between.expired, between.matched, now.carried_over(&then)), (1, 0, 1, 2));
+        assert!(Fates { seen: between.seen + now.carried_over(&then), ..between }.is_conserved());
+    }
+
     #[test]
     fn batches_change_nothing() {
         for matching in [Match::Dns, Match::TcpTs] {

@@ -185,7 +185,7 @@ impl Horizon {
             }
             meets => {
                 if met.is_open() {
-                    *(if meets == Meets::Other { &mut fates.expired } else { &mut fates.evicted }) += 1;
+                    fates.let_go(meets == Meets::Other);
                 }
                 self.open.replace(at, &met, request);
                 self.fates[usize::from(request.tag)].seen += 1;
@@ -266,7 +266,7 @@ impl Horizon {
                 ages[curve.band(wait.since_last)] += 1;
             } else if wait.is_open() {
                 let fates = &mut fates[usize::from(wait.tag)];
-                *(if is_expired { &mut fates.expired } else { &mut fates.evicted }) += 1;
+                fates.let_go(is_expired);
             }
             stays
         });

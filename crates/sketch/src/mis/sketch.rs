@@ -157,7 +157,9 @@ impl Mis {
             Meets::Other => {
                 self.inserted = self.inserted.wrapping_add(1);
                 let old = &slot.waiting;
-                self.fates[old.tag()].evicted += u64::from(old.is_open());
+                if old.is_open() {
+                    self.fates[old.tag()].let_go(old.is_older(request.at, self.exchanges.expiry));
+                }
                 *slot = Slot { waiting: Waiting::new(fingerprint, request), inserted: self.inserted };
                 self.fates[usize::from(request.tag)].seen += 1;
             }

@@ -57,6 +57,9 @@ impl State {
     }
 }
 
+/// Slots tell times that are at most 39 h apart: a request that comes so long after the first of equal ones is another exchange's.
+const FARTHEST: Nanos = Nanos::from_secs(36 * 3600);
+
 /// A request in the table at some moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
@@ -85,7 +88,8 @@ impl Wait {
     /// What an equal request of that moment is to this one.
     #[inline]
     pub(crate) fn meets(&self, exchanges: &Exchanges) -> Meets {
-        if self.is_older(exchanges.expiry) { Meets::Other } else { Meets::equal(self.is_open(), exchanges.repeat) }
+        let is_other = self.is_older(exchanges.expiry) || self.since_first > FARTHEST;
+        if is_other { Meets::Other } else { Meets::equal(self.is_open(), exchanges.repeat) }
     }
 
     /// The sample of a response at that moment, and whether its token resolved which of several requests it answers. Weight 1.
@@ -94,7 +98,9 @@ impl Wait {
         let &Self { since_first, since_last, tag, .. } = self;
         let mut sample = Sample { since_last, tag, ..Sample::of(response.at, since_first) };
         let is_resolved = self.state == State::Repeated && sample.resolve(self.tokens.answered(response.token));
-        (sample, is_resolved)
+        // Where time went back between the requests, the last one is the longer ago.
+        let (shorter, longer) = (sample.since_last.min(sample.since_first), sample.since_last.max(sample.since_first));
+        (Sample { since_last: shorter, since_first: longer, ..sample }, is_resolved)
     }
 }
 
@@ -264,7 +270,10 @@ fn look<S: Slots>(buckets: &Buckets<S>, at: usize, now: Timestamp) -> Wait {
         && let Some(last) = find_last(buckets, buckets.key(at))
     {
         let last = buckets.slots().get(last, now);
-        (wait.since_last, wait.tokens.last) = (now - last.at, last.token);
+        // Both may be within ±39 h of the last one, and the first one farther from now.
+        let first = buckets.slots().get(at, last.at).at;
+        wait = Wait { since_first: now - first, since_last: now - last.at, ..wait };
+        wait.tokens.last = last.token;
     }
     wait
 }

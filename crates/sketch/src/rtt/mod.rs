@@ -77,7 +77,7 @@ pub struct Answer {
     pub series: Series,
     /// What became of its requests and responses, in this interval.
     pub fates: Fates,
-    /// Requests that were open when the interval began.
+    /// Requests that were open when the interval began (see [`Fates::carried_over`]).
     pub carried_over: u64,
     /// The delays.
     pub distribution: Distribution,
@@ -251,7 +251,7 @@ impl RttMeter {
                 answers.push(Answer {
                     series: rule.series(tag as u16, self.groups),
                     fates,
-                    carried_over: then.pending,
+                    carried_over: now.carried_over(&then),
                     distribution,
                     resolution: self.store.resolution(index),
                 });
