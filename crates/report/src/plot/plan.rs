@@ -50,7 +50,9 @@ pub(super) fn picture(reports: &[PlanReport]) -> Picture {
         draw(report, &across, &height, &granularity, look, &mut picture);
     }
     legend(reports, &mut picture);
-    for tick in across.ticks(|routers| text::count(routers as u64)) {
+    // Routers are whole.
+    let label = |routers: f64| if routers.fract() == 0.0 { text::count(routers as u64) } else { String::new() };
+    for tick in across.ticks(label) {
         picture.text((tick.place, BOTTOM + 16.0), tick.label.unwrap_or_default(), 12.5, INK, Align::Centre);
     }
     picture.text((RIGHT, BOTTOM + 34.0), "instrumented routers", 12.5, QUIET, Align::Right);

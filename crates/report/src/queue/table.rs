@@ -124,12 +124,12 @@ fn footing(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
     }
     if let Some(scores) = report.against_exact {
         let share = |share: Option<f64>| share.map_or_else(|| "–".to_owned(), text::percent);
+        let error = scores.mean_error.map_or_else(|| "–".to_owned(), |error| format!("{error:.0}"));
         let words = format!(
-            "{} packets that waited: precision {}, recall {}, mean error of sizes {:.0}",
+            "{} packets that waited: precision {}, recall {}, mean error of sizes {error}",
             text::count(scores.packets),
             share(scores.precision),
             share(scores.recall),
-            scores.mean_error.unwrap_or(0.0)
         );
         item("compared", &words, to)?;
     }

@@ -16,7 +16,7 @@
 //! most. A response without request then gives a delay, in one case of so many. A request that is repeated takes a second slot. Besides: the thresholds; per series 31 counts and the sums of the product limit; what is known of delays by octave.
 //!
 //! **Cost**: one multiplication per event. For events that pass the youngest threshold one look at two times eight bytes, and at one entry if it
-//! is found or put in; a walk over the table whenever a twelfth of its room, or more, was put in.
+//! is found or put in; a walk over the table whenever an eighth of its room, or more, was put in.
 //!
 //! **Estimate**: an exchange of delay *d* is found if its id passes the threshold of that age, whatever else happens: *q*(*d*) is known, and a sample
 //! has weight 1/*q*(*d*). A response that finds nothing, or something beyond its horizon, is censored there. Horizons depend on
