@@ -1,5 +1,6 @@
 //! Numbers, sizes and times as people write them.
 
+use dwell_sketch::Exchanges;
 use dwell_types::Nanos;
 use std::ops::RangeInclusive;
 
@@ -99,11 +100,10 @@ pub(crate) fn span(text: &str) -> Result<Nanos, String> {
     }
 }
 
-/// How long a request may wait: tables keep 48 bits of its time, and tell 39 hours from either side.
+/// How long a request may wait.
 pub(crate) fn wait(text: &str) -> Result<Nanos, String> {
-    const LONGEST: Nanos = Nanos::from_secs(36 * 3_600);
     match span(text)? {
-        wait if wait <= LONGEST => Ok(wait),
+        wait if wait <= Exchanges::LONGEST_WAIT => Ok(wait),
         _ => Err("expected a time of at most 36h".to_owned()),
     }
 }

@@ -33,6 +33,13 @@ impl<T: Copy> Estimate<T> {
     }
 }
 
+impl<T: Copy + PartialOrd> Estimate<T> {
+    /// A value with the ends of its interval, which reaches as far as the value at least.
+    pub(crate) fn around(value: T, low: T, high: T) -> Self {
+        Self { value, low: if low < value { low } else { value }, high: if high > value { high } else { value } }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -133,3 +133,16 @@ pub struct Exchanges {
     /// Seed of the sketch's own hashes.
     pub seed: u64,
 }
+
+impl Exchanges {
+    /// The longest expiry, and the longest time from the first to the last of equal requests: tables keep 48 bits of a time, and tell 39 hours
+    /// from either side.
+    pub const LONGEST_WAIT: Nanos = Nanos::from_secs(36 * 3_600);
+
+    /// Whether the expiry is less than the time since the last equal request, in either direction: what seems to come from far ahead is an old entry
+    /// whose time has wrapped.
+    #[inline]
+    pub(crate) fn is_expired(&self, since_last: Nanos) -> bool {
+        since_last.get().unsigned_abs() > self.expiry.get().unsigned_abs()
+    }
+}

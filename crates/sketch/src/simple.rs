@@ -29,7 +29,7 @@
 
 use crate::batch::BATCH;
 use crate::repeats::Meets;
-use crate::waiting::{Places, Waiting, count_open};
+use crate::waiting::{Places, Waiting, count_open, count_overwritten};
 use crate::{Event, Exchanges, Fates, Meter, Sample};
 use dwell_types::{Nanos, Timestamp, hash};
 use std::fmt;
@@ -189,9 +189,7 @@ impl Simple {
             return;
         };
         let old = std::mem::replace(&mut self.slots[at], Waiting::new(fingerprint, request));
-        if old.is_open() {
-            self.fates[old.tag()].let_go(old.is_older(request.at, self.exchanges.expiry));
-        }
+        count_overwritten(&mut self.fates, &old, request.at, self.exchanges.expiry);
     }
 
     fn repeat(&mut self, at: usize, request: &Event) {
@@ -274,21 +272,7 @@ impl Meter for Simple {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A request that was given up and then overwritten has expired, before as after.
-    #[test]
-    fn what_has_expired_stays_so_when_it_is_overwritten() {
-        let params = Params { slots: 1, stages: 1, fingerprint_bits: 32, overwrite: Overwrite::Always };
-        let mut simple =
-            Simple::new(params, crate::test_support::exchanges(dwell_types::Match::Dns, Nanos::new(100))).unwrap();
-        let mut samples = Vec::new();
-        for (id, at, expected) in [(1, 0, (0, 0, 1)), (2, 50, (0, 1, 1)), (3, 500, (1, 1, 1)), (4, 1_000, (2, 1, 1))] {
-            simple.update(&[crate::test_support::request(id, at)], &mut samples);
-            let fates = simple.fates()[0];
-            assert_eq!((fates.expired, fates.evicted, fates.pending), expected, "at {at}");
-        }
-    }
-    use crate::test_support::{assert_exact, exchanges, request, response};
+    use crate::test_support::{assert_exact, assert_expired_stays, exchanges, request, response};
     use dwell_types::Match;
 
     const GOOD: Params = Params { slots: 1 << 10, stages: 1, fingerprint_bits: 32, overwrite: Overwrite::Always };
@@ -390,5 +374,11 @@ mod tests {
         let simple = Simple::new(Params { slots: 100, stages: 6, ..GOOD }, exchanges).unwrap();
         assert_eq!(simple.slots(), 96);
         assert_eq!(simple.state_bytes(), 96 * 20 + 6 * 24 + 2 * size_of::<Fates>());
+    }
+
+    #[test]
+    fn what_has_expired_stays_so_when_it_is_overwritten() {
+        let params = Params { slots: 1, stages: 1, fingerprint_bits: 32, overwrite: Overwrite::Always };
+        assert_expired_stays(Simple::new(params, exchanges(Match::Dns, Nanos::from_secs(100))).unwrap(), 0..);
     }
 }

@@ -36,6 +36,17 @@ pub(crate) fn feed(meter: &mut impl Meter, requests: u64, delay: u64) -> Vec<Sam
     samples
 }
 
+/// A request that was given up and then overwritten has expired, before as after; in a meter with an expiry of 100 s, of ids that share a slot there.
+pub(crate) fn assert_expired_stays(mut meter: impl Meter, ids: impl IntoIterator<Item = u64>) {
+    let second = 1_000_000_000;
+    let expected = [(0, (0, 0, 1)), (50, (0, 1, 1)), (500, (1, 1, 1)), (1_000, (2, 1, 1))];
+    for (id, (at, expected)) in ids.into_iter().zip(expected) {
+        meter.update(&[request(id, at * second)], &mut Vec::new());
+        let fates = meter.fates()[0];
+        assert_eq!((fates.expired, fates.evicted, fates.pending), expected, "at {at} s");
+    }
+}
+
 /// A meter that has room for everything gives every sample and every count of the exact table, repeats included.
 pub(crate) fn assert_exact(meter: &mut impl Meter, matching: Match) {
     let (mut found, expected) = beside_exact(meter, matching);

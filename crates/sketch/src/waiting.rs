@@ -147,6 +147,14 @@ impl Waiting {
     }
 }
 
+/// Counts an entry that another one overwrites at this time, if it still waits.
+#[inline]
+pub(crate) fn count_overwritten(fates: &mut [Fates], old: &Waiting, at: Timestamp, expiry: Nanos) {
+    if old.is_open() {
+        fates[old.tag()].let_go(old.is_older(at, expiry));
+    }
+}
+
 /// Counts what still waits: as expired where that is so, else as pending.
 pub(crate) fn count_open<'a>(
     fates: &mut [Fates],

@@ -358,7 +358,7 @@ impl Distribution {
         let Sums { weight: value, excess, .. } = self.low().total;
         let variance = if self.low().limit.is_none() { excess } else { self.low().variance(|_| 1.0) };
         let error = Z95 * variance.max(0.0).sqrt();
-        Some(Estimate { value, low: (value - error).max(self.samples as f64).min(value), high: value + error })
+        Some(Estimate::around(value, (value - error).max(self.samples as f64), value + error))
     }
 
     /// Whether there are no samples, or only such as are too lucky to count.
@@ -374,7 +374,7 @@ impl Distribution {
         let estimate = self.value.quantile(q);
         let low = self.low.as_ref().map_or(estimate.low, |curve| curve.quantile(q).low);
         let high = self.high.as_ref().map_or(estimate.high, |curve| curve.quantile(q).high);
-        Some(Estimate { value: estimate.value, low: low.min(estimate.value), high: high.max(estimate.value) })
+        Some(Estimate::around(estimate.value, low, high))
     }
 
     /// The mean delay in nanoseconds; `None` without samples that count.
@@ -382,12 +382,9 @@ impl Distribution {
         if self.tells_nothing() {
             return None;
         }
-        let (value, low, high) = (self.value.mean().value, self.low().mean().low, self.high().mean().high);
-        Some(Estimate {
-            value: value.round() as i64,
-            low: low.min(value).round() as i64,
-            high: high.max(value).round() as i64,
-        })
+        let ends = [self.value.mean().value, self.low().mean().low, self.high().mean().high];
+        let [value, low, high] = ends.map(|end| end.round() as i64);
+        Some(Estimate::around(value, low, high))
     }
 
     /// Smallest and largest delay among the samples, in nanoseconds; `None` without samples.
@@ -396,10 +393,7 @@ impl Distribution {
         let smallest = self.low().weighed().next()?.low;
         let next = self.high().weighed().next()?.low;
         let [last, low, high] = [&self.value, self.low(), self.high()].map(Curve::longest);
-        Some((
-            Estimate { value: first, low: smallest.min(first), high: next.max(first) },
-            Estimate { value: last, low: low.min(last), high: high.max(last) },
-        ))
+        Some((Estimate::around(first, smallest, next), Estimate::around(last, low, high)))
     }
 
     /// The share of exchanges that took no longer than each bin's upper end, in rising order: at most `points` points,

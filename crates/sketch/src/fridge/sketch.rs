@@ -156,6 +156,12 @@ impl Tally {
 }
 
 impl Counts {
+    /// Counts a request that is overwritten while it waits.
+    #[inline]
+    fn let_go(&mut self, is_expired: bool) {
+        *(if is_expired { &mut self.expired } else { &mut self.evicted }) += 1;
+    }
+
     /// All of them, in the order of their fields.
     pub(super) fn all(&self) -> [u64; 10] {
         let Self { requests, responses, refused, ignored, ambiguous, resolved, evicted, expired, matched, answers } =
@@ -332,7 +338,10 @@ impl Fridge {
         if self.table.has(old, fingerprint) && old.is_known() && self.is_repeat(at, old, request) {
             return;
         }
-        self.counts[usize::from(self.table.tag(old))].evicted += u64::from(old.is_open());
+        if old.is_open() {
+            let is_expired = self.has_expired(at, old, request.at);
+            self.counts[usize::from(self.table.tag(old))].let_go(is_expired);
+        }
         self.history.insert(request.at);
         self.stamp(at, fingerprint, request);
     }
@@ -406,13 +415,26 @@ impl Fridge {
         self.history.since(History::before(at, time))
     }
 
-    /// What a known entry says about its requests.
+    /// Time since the first and since the last of the requests of a known entry.
     #[inline]
-    fn times(&self, at: usize, entry: Entry, now: Timestamp) -> Times {
+    fn ages(&self, at: usize, entry: Entry, now: Timestamp) -> (Nanos, Nanos) {
         let since_first = self.table.time_to(entry, now);
         let after =
             self.repeated.as_ref().filter(|_| entry.is_repeated()).map_or(0, |repeated| repeated.after(at).get());
-        let since_last = Nanos::new(since_first.get() - after);
+        (since_first, Nanos::new(since_first.get() - after))
+    }
+
+    /// Whether a known entry has expired.
+    #[inline]
+    fn has_expired(&self, at: usize, entry: Entry, now: Timestamp) -> bool {
+        let (_, since_last) = self.ages(at, entry, now);
+        self.exchanges.is_expired(since_last)
+    }
+
+    /// What a known entry says about its requests.
+    #[inline]
+    fn times(&self, at: usize, entry: Entry, now: Timestamp) -> Times {
+        let (since_first, since_last) = self.ages(at, entry, now);
         let last = History::before(now, since_last);
         Times { since_first, since_last, last, insertions: self.history.since(last) }
     }
@@ -420,7 +442,7 @@ impl Fridge {
     /// Whether a request with the fingerprint of an entry repeats it; counts it if so.
     #[cold]
     fn is_repeat(&mut self, at: usize, entry: Entry, request: &Event) -> bool {
-        if self.times(at, entry, request.at).is_expired(self.exchanges.expiry) {
+        if self.has_expired(at, entry, request.at) {
             return false;
         }
         let counts = &mut self.counts[usize::from(request.tag)];
@@ -474,7 +496,7 @@ impl Fridge {
     #[inline]
     fn answers(&mut self, at: usize, entry: Entry, times: &Times) -> bool {
         self.table.set(at, entry.answered());
-        let is_late = times.is_expired(self.exchanges.expiry);
+        let is_late = self.exchanges.is_expired(times.since_last);
         let counts = &mut self.counts[usize::from(self.table.tag(entry))];
         counts.matched += u64::from(!is_late);
         counts.expired += u64::from(is_late);
@@ -529,15 +551,6 @@ struct Times {
     insertions: f64,
 }
 
-impl Times {
-    /// Whether more than `expiry` lies between the last equal request and now, in either direction: what seems to come
-    /// from far ahead is an old entry whose time has wrapped.
-    #[inline]
-    fn is_expired(&self, expiry: Nanos) -> bool {
-        self.since_last.get().unsigned_abs() > expiry.get().unsigned_abs()
-    }
-}
-
 /// −ln(1 − 1/*M*).
 fn decay(slots: u32) -> f64 {
     -(-1.0 / f64::from(slots)).ln_1p()
@@ -590,9 +603,8 @@ impl Meter for Fridge {
             fates.resolved += counts.resolved;
         }
         for (at, entry) in self.table.open_entries(self.latest) {
-            let fates = &mut fates[usize::from(self.table.tag(entry))];
-            let is_pending = entry.is_open() && !self.times(at, entry, self.latest).is_expired(self.exchanges.expiry);
-            *(if is_pending { &mut fates.pending } else { &mut fates.expired }) += 1;
+            let is_expired = !entry.is_open() || self.has_expired(at, entry, self.latest);
+            fates[usize::from(self.table.tag(entry))].wait(is_expired);
         }
         fates
     }
@@ -610,7 +622,7 @@ impl Meter for Fridge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{exchanges, request, response};
+    use crate::test_support::{assert_expired_stays, exchanges, request, response};
     use dwell_types::Match;
 
     fn fridge(slots: u32, p: Option<f64>, matching: Match) -> Fridge {
@@ -623,6 +635,12 @@ mod tests {
         let mut samples = Vec::new();
         fridge.update(&[event], &mut samples);
         samples.pop()
+    }
+
+    #[test]
+    fn what_has_expired_stays_so_when_it_is_overwritten() {
+        let fridge = fridge(2, Some(1.0), Match::Dns);
+        assert_expired_stays(fridge.clone(), (0..).filter(|&id| fridge.place(ExchangeId(id)).0 == 0));
     }
 
     /// The state is what the parameters say, and fits what it was fitted to.

@@ -1,7 +1,7 @@
 use super::Ladder;
 use crate::batch::BATCH;
 use crate::repeats::Meets;
-use crate::waiting::{Places, Waiting, count_open};
+use crate::waiting::{Places, Waiting, count_open, count_overwritten};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
 use dwell_types::{ExchangeId, Timestamp, hash};
 use std::fmt;
@@ -156,10 +156,7 @@ impl Mis {
             }
             Meets::Other => {
                 self.inserted = self.inserted.wrapping_add(1);
-                let old = &slot.waiting;
-                if old.is_open() {
-                    self.fates[old.tag()].let_go(old.is_older(request.at, self.exchanges.expiry));
-                }
+                count_overwritten(&mut self.fates, &slot.waiting, request.at, self.exchanges.expiry);
                 *slot = Slot { waiting: Waiting::new(fingerprint, request), inserted: self.inserted };
                 self.fates[usize::from(request.tag)].seen += 1;
             }

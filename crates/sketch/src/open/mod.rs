@@ -57,9 +57,6 @@ impl State {
     }
 }
 
-/// Slots tell times that are at most 39 h apart: a request that comes so long after the first of equal ones is another exchange's.
-const FARTHEST: Nanos = Nanos::from_secs(36 * 3600);
-
 /// A request in the table at some moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
@@ -88,7 +85,7 @@ impl Wait {
     /// What an equal request of that moment is to this one.
     #[inline]
     pub(crate) fn meets(&self, exchanges: &Exchanges) -> Meets {
-        let is_other = self.is_older(exchanges.expiry) || self.since_first > FARTHEST;
+        let is_other = self.is_older(exchanges.expiry) || self.since_first > Exchanges::LONGEST_WAIT;
         if is_other { Meets::Other } else { Meets::equal(self.is_open(), exchanges.repeat) }
     }
 
@@ -270,10 +267,9 @@ fn look<S: Slots>(buckets: &Buckets<S>, at: usize, now: Timestamp) -> Wait {
         && let Some(last) = find_last(buckets, buckets.key(at))
     {
         let last = buckets.slots().get(last, now);
-        // Both may be within ±39 h of the last one, and the first one farther from now.
-        let first = buckets.slots().get(at, last.at).at;
-        wait = Wait { since_first: now - first, since_last: now - last.at, ..wait };
-        wait.tokens.last = last.token;
+        // Within ±39 h of the last request are both the first one and now, which may be farther from each other.
+        wait.since_first = now - buckets.slots().get(at, last.at).at;
+        (wait.since_last, wait.tokens.last) = (now - last.at, last.token);
     }
     wait
 }
