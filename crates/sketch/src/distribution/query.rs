@@ -58,6 +58,8 @@ struct Curve {
     /// Sums of every multiple of [`STRIDE`] bins.
     sums: Vec<Sums>,
     total: Sums,
+    /// What [`Curve::beyond`] is before every multiple of [`STRIDE`] bins; empty where every sample stands for itself.
+    beyond: Vec<f64>,
     /// Σ weight × middle of the bin, and × half its width.
     delay: f64,
     width: f64,
@@ -133,6 +135,7 @@ impl Curve {
             shares,
             sums: Vec::with_capacity(blocks),
             total: Sums::default(),
+            beyond: Vec::new(),
             delay: 0.0,
             width: 0.0,
             possible: None,
@@ -144,6 +147,7 @@ impl Curve {
                 curves.iter_mut().for_each(|curve| curve.add(&bin));
             }
         }
+        curves.iter_mut().filter(|curve| curve.total.excess > 0.0).for_each(Self::look_beyond);
         curves
     }
 
@@ -229,17 +233,38 @@ impl Curve {
         };
         let fourth = up * up * below.fourth + down * down * above.fourth;
         let freedom = if fourth > 0.0 { 8.0 * plain * plain / fourth } else { f64::INFINITY };
-        (student95(freedom) * variance.max(0.0).sqrt() + 0.5 * self.beyond(above)) / weight
+        (student95(freedom) * variance.max(0.0).sqrt() + 0.5 * self.beyond(rank)) / weight
     }
 
-    /// How many exchanges each sample stands for besides itself, Σ*w*² / Σ*w* − 1, among those with these sums; if these are none, the slowest.
-    fn beyond(&self, above: Sums) -> f64 {
-        let Sums { weight, excess, .. } = if above.weight > 1e-9 * self.total.weight {
-            above
-        } else {
-            self.weighed().next_back().map_or(above, |bin| Sums::of(&bin))
+    /// How many exchanges each sample stands for besides itself among those behind the bin at `rank`: the largest Σ*w*² / Σ*w* − 1 of all
+    /// tails that begin there or before. Where the slowest samples weigh least, heavier ones could have been among them.
+    fn beyond(&self, rank: usize) -> f64 {
+        let block = (rank + 1) / STRIDE;
+        let Some(&before) = self.beyond.get(block) else { return 0.0 };
+        self.heaviest_tail(before, self.sums[block], block * STRIDE..rank + 1).0
+    }
+
+    /// Makes what [`Curve::beyond`] begins with.
+    fn look_beyond(&mut self) {
+        let (mut most, mut below) = (0.0, Sums::default());
+        self.beyond = Vec::with_capacity(self.sums.len());
+        for block in self.bins.blocks(STRIDE) {
+            self.beyond.push(most);
+            (most, below) = self.heaviest_tail(most, below, block);
+        }
+    }
+
+    /// The most of `most` and of the tails that begin with a bin of a range or right behind it; and the sums up to its end.
+    fn heaviest_tail(&self, most: f64, below: Sums, bins: Range<usize>) -> (f64, Sums) {
+        let tail = |below| {
+            let Sums { weight, excess, .. } = self.total.less(below);
+            // Behind the last bin only rounding is left.
+            if weight > 1e-9 * self.total.weight { excess.max(0.0) / weight.max(1.0) } else { 0.0 }
         };
-        excess.max(0.0) / weight.max(1.0)
+        self.shares.weigh_all(self.bins.iter(bins)).fold((most.max(tail(below)), below), |(most, below), bin| {
+            let below = below.add(&bin);
+            (most.max(tail(below)), below)
+        })
     }
 
     /// A quantile, interpolated in its class, and the ends of its interval.
@@ -262,9 +287,7 @@ impl Curve {
     /// The share of exchanges beyond the bin at `rank` that may have been missed altogether: if what was sampled there
     /// had been three samples, none would have been seen in one run of twenty ("rule of three"). Zero where nothing is sampled.
     fn unseen(&self, rank: usize) -> f64 {
-        let weight = self.total.weight;
-        let above = self.total.less(self.sums_of(rank + 1));
-        3.0 * self.beyond(above) / weight
+        3.0 * self.beyond(rank) / self.total.weight
     }
 
     /// The delay at which the running weight is so much, in the class of the bin at `rank`.
