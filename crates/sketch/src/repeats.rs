@@ -10,6 +10,22 @@ pub(crate) struct Tokens {
     pub(crate) last: u8,
 }
 
+/// Multiples in which a long time is kept.
+const COARSE_LOG2: u32 = 10;
+
+/// A number in so many bits: as it is where it fits in all but the upper one, which else says that the others are a multiple of 1,024. It
+/// rounds down, and saturates.
+pub(crate) fn pack(number: u64, bits: u32) -> u64 {
+    let most = (1 << (bits - 1)) - 1;
+    if number <= most { number } else { (most + 1) | (number >> COARSE_LOG2).min(most) }
+}
+
+/// The number that was packed.
+pub(crate) fn unpack(packed: u64, bits: u32) -> u64 {
+    let coarse = packed >> (bits - 1);
+    (packed & ((1 << (bits - 1)) - 1)) << (coarse * u64::from(COARSE_LOG2))
+}
+
 /// What a response answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answered {
@@ -94,6 +110,22 @@ mod tests {
         assert_eq!(tokens.answered(0), Answered::Unknown);
         assert_eq!(Tokens::new(0).answered(0), Answered::Unknown);
         assert_eq!(Tokens::new(7).answered(7), Answered::Unknown, "both carry the same token");
+    }
+
+    #[test]
+    fn numbers_are_packed_to_a_thousandth_of_the_bound() {
+        for bits in [32, 40] {
+            let fine = 1u64 << (bits - 1);
+            for number in [0, 1, fine - 1] {
+                assert_eq!(unpack(pack(number, bits), bits), number);
+            }
+            for number in [fine, fine + 1, 3 * fine + 1_023, 1_000 * fine + 7] {
+                assert_eq!(unpack(pack(number, bits), bits), number / 1_024 * 1_024, "{bits} bits");
+            }
+            let most = (fine - 1) * 1_024;
+            assert_eq!(unpack(pack(u64::MAX, bits), bits), most);
+            assert!(pack(u64::MAX, bits) < 1 << bits);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! What the array-based competitors of the fridge share: the entry, the rule that tells a repeat, the counts of what is
 //! left over.
 
-use crate::repeats::{Meets, Tokens, byte};
+use crate::repeats::{Meets, Tokens, byte, pack, unpack};
 use crate::{Event, Exchanges, Fates, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 
@@ -15,7 +15,7 @@ pub(crate) struct Waiting {
     first_low: u32,
     first_high: u16,
     tag: u16,
-    /// Time from the first to the last equal request, 40 bits of nanoseconds; saturates at 1,099 s.
+    /// Time from the first to the last equal request in nanoseconds, packed in 40 bits.
     repeated_low: u32,
     repeated_high: u8,
     state: State,
@@ -96,8 +96,8 @@ impl Waiting {
     /// Time from the last equal request to `at`.
     #[inline]
     fn since_last(&self, at: Timestamp) -> Nanos {
-        let repeated_after = i64::from(self.repeated_low) | i64::from(self.repeated_high) << 32;
-        Nanos::new(self.since_first(at).get() - repeated_after)
+        let packed = u64::from(self.repeated_low) | u64::from(self.repeated_high) << 32;
+        Nanos::new(self.since_first(at).get() - unpack(packed, REPEAT_BITS) as i64)
     }
 
     /// Whether more than `age` lies between the last equal request and `at`, in either direction: what seems to come from
@@ -115,7 +115,7 @@ impl Waiting {
 
     /// Takes an equal request.
     pub(crate) fn repeat(&mut self, request: &Event) {
-        let after = self.since_first(request.at).get().clamp(0, (1 << REPEAT_BITS) - 1);
+        let after = pack(self.since_first(request.at).get().max(0).unsigned_abs(), REPEAT_BITS);
         (self.repeated_low, self.repeated_high) = (after as u32, (after >> 32) as u8);
         self.tokens.last = byte(request.token);
         self.state = State::Repeated;

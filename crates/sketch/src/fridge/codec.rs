@@ -7,7 +7,7 @@
 //! f64 u8       base and step of p
 //! u64          series
 //! i64 u64      expiry, seed
-//! i64          latest request
+//! i64          latest moment
 //! u64 u64      insertions from one choice of p to the next, and when it is due
 //! 8 × u64      for each series: requests, responses, refused, ignored, ambiguous, resolved, evicted, expired; matched, answers
 //! …            slots, insertions, repeats, what p is found by, responses that did not find their entry: as in their files

@@ -2,7 +2,7 @@
 
 use super::slot::Table;
 use crate::codec::{CodecError, Reader, Writer};
-use crate::repeats::{Tokens, byte};
+use crate::repeats::{Tokens, byte, pack, unpack};
 use dwell_types::Nanos;
 
 /// One place for every so many slots. An entry that is repeated has its slot's place; if another one holds that, the
@@ -17,7 +17,7 @@ pub(super) struct Repeated {
 #[derive(Clone, Copy, Debug)]
 struct Place {
     slot: u32,
-    /// Time from the first to the last equal request in units of 64 ns, rounded down; saturates at 275 s.
+    /// Time from the first to the last equal request in units of 64 ns, rounded down and packed.
     after: u32,
     /// One byte of the last request's token.
     token: u8,
@@ -58,7 +58,7 @@ impl Repeated {
         if other != slot as u32 && other != FREE.slot && table.get(other as usize).is_repeated() {
             return false;
         }
-        let after = u32::try_from(after.get().max(0) >> UNIT_BITS).unwrap_or(u32::MAX);
+        let after = pack(after.get().max(0).unsigned_abs() >> UNIT_BITS, u32::BITS) as u32;
         let token = if self.has_tokens { byte(token) } else { 0 };
         self.places[at] = Place { slot: slot as u32, after, token };
         true
@@ -83,7 +83,8 @@ impl Repeated {
 
     /// Time from the first to the last request of a slot whose entry was repeated.
     pub(super) fn after(&self, slot: usize) -> Nanos {
-        Nanos::new(i64::from(self.places[self.place(slot)].after) << UNIT_BITS)
+        let packed = u64::from(self.places[self.place(slot)].after);
+        Nanos::new((unpack(packed, u32::BITS) << UNIT_BITS) as i64)
     }
 
     /// The bytes of both tokens; `first` is that of the entry.
@@ -114,7 +115,7 @@ mod tests {
         }
         let tokens = Tokens { first: 3, last: byte(9) };
         assert_eq!(repeat(&mut table, 0, 6_400), (true, 6_400, tokens));
-        assert_eq!(repeat(&mut table, 0, i64::MAX), (true, 64 * i64::from(u32::MAX), tokens));
+        assert_eq!(repeat(&mut table, 0, 2_000_000_000_000), (true, 1_999_999_991_808, tokens));
         assert!(!repeat(&mut table, 4, 64).0, "4 places: the fifth slot shares that of the first");
         table.set(0, table.get(0).answered());
         assert_eq!(repeat(&mut table, 4, 64), (true, 64, tokens));
