@@ -151,7 +151,7 @@ fn settings(arguments: &Arguments, matches: Vec<Match>, groups: u16) -> Settings
         method: arguments.method,
         memory: arguments.memory,
         expiry: arguments.expiry(),
-        flow_expiry: arguments.expiry.unwrap_or(FLOW_EXPIRY),
+        flow_expiry: arguments.flow_expiry(),
         slots: arguments.slots,
         entry_probability: arguments.entry_probability,
         fingerprint_bits: arguments.fingerprint_bits,

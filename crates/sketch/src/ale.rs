@@ -42,7 +42,7 @@
 use crate::counters::Counters;
 use crate::timebloom::{self, Counts, LEAST_FILTERS, LEAST_PLACES, LONGEST, MOST_HASHES};
 use crate::{Event, Exchanges, Fates, Meter, Sample};
-use dwell_types::{ExchangeId, Nanos, hash};
+use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 use std::fmt;
 
 /// How wide buckets are.
@@ -228,15 +228,6 @@ impl Ale {
         }
     }
 
-    #[inline]
-    fn advance(&mut self, event: &Event) {
-        let tick = event.at.as_nanos().div_euclid(self.width);
-        if tick > self.tick {
-            self.advance_to(tick);
-            self.counts.advance(tick.div_euclid(self.span()));
-        }
-    }
-
     fn advance_to(&mut self, tick: i64) {
         if tick.saturating_sub(self.tick) >= self.span() {
             self.tick = tick;
@@ -332,12 +323,21 @@ impl Bucket {
 impl Meter for Ale {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
         for event in events {
-            self.advance(event);
+            self.advance(event.at);
             if event.is_request {
                 self.request(event);
             } else {
                 samples.extend(self.response(event));
             }
+        }
+    }
+
+    #[inline]
+    fn advance(&mut self, now: Timestamp) {
+        let tick = now.as_nanos().div_euclid(self.width);
+        if tick > self.tick {
+            self.advance_to(tick);
+            self.counts.advance(tick.div_euclid(self.span()));
         }
     }
 

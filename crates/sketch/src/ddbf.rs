@@ -210,14 +210,19 @@ impl Ddbf {
 impl Meter for Ddbf {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
         for event in events {
-            self.latest = self.latest.max(event.at);
-            self.counts.advance(self.turn(self.latest.as_nanos()));
+            self.advance(event.at);
             if event.is_request {
                 self.request(event);
             } else {
                 samples.extend(self.response(event));
             }
         }
+    }
+
+    #[inline]
+    fn advance(&mut self, now: Timestamp) {
+        self.latest = self.latest.max(now);
+        self.counts.advance(self.turn(self.latest.as_nanos()));
     }
 
     fn fates(&self) -> Vec<Fates> {

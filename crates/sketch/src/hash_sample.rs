@@ -306,6 +306,10 @@ impl Meter for HashSample {
         }
     }
 
+    fn advance(&mut self, now: Timestamp) {
+        self.latest = self.latest.max(now);
+    }
+
     fn gate(&self) -> Gate {
         self.gate
     }
@@ -317,7 +321,7 @@ impl Meter for HashSample {
     }
 
     fn state_bytes(&self) -> usize {
-        self.open.bytes() + size_of::<Octaves>() + self.fates.capacity() * size_of::<Fates>()
+        self.open.bytes() + self.fates.capacity() * size_of::<Fates>()
     }
 }
 
@@ -400,7 +404,7 @@ mod tests {
             let bytes = 100 * SLOT_BYTES;
             let mut table = table(bytes, LONG, matching);
             feed(&mut table, 50_000, 30);
-            let counts = size_of::<Octaves>() + 2 * size_of::<Fates>();
+            let counts = 2 * size_of::<Fates>();
             assert!((bytes + counts - 8 * SLOT_BYTES..=bytes + counts).contains(&table.state_bytes()));
             let fates = table.fates();
             assert!(fates.iter().all(Fates::is_conserved), "{fates:?}");

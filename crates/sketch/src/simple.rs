@@ -256,6 +256,10 @@ impl Meter for Simple {
         }
     }
 
+    fn advance(&mut self, now: Timestamp) {
+        self.latest = self.latest.max(now);
+    }
+
     fn fates(&self) -> Vec<Fates> {
         let mut fates = self.fates.clone();
         count_open(&mut fates, self.slots.iter(), self.latest, self.exchanges.expiry);

@@ -198,6 +198,11 @@ impl Arguments {
         self.expiry.unwrap_or(EXPIRY)
     }
 
+    /// When those of flows are.
+    pub(super) fn flow_expiry(&self) -> Nanos {
+        self.expiry.unwrap_or(FLOW_EXPIRY)
+    }
+
     /// What is measured.
     pub(super) fn matches(&self) -> Vec<Match> {
         match &self.matches[..] {

@@ -15,7 +15,7 @@ use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::rtt::{Array, Filters, Method, RttMeter};
 use dwell_sketch::top_flows::TopFlows;
 use dwell_sketch::{Sample, dart};
-use dwell_types::{FlowKey, Nanos, Series, Timestamp};
+use dwell_types::{FlowKey, Match, Nanos, Series, Timestamp};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::ExitCode;
@@ -162,6 +162,10 @@ impl Reports {
         parameters.insert("seed", Parameter::Integer(arguments.seed));
         let expiry = arguments.expiry();
         parameters.insert("expiry_ns", Parameter::Integer(expiry.get().unsigned_abs()));
+        if arguments.matches().contains(&Match::TcpFlow) {
+            let flow_expiry = arguments.flow_expiry();
+            parameters.insert("flow_expiry_ns", Parameter::Integer(flow_expiry.get().unsigned_abs()));
+        }
         if let Some(bits) = arguments.fingerprint_bits {
             parameters.insert("fingerprint_bits", Parameter::Integer(u64::from(bits)));
         }
@@ -317,6 +321,7 @@ impl Reports {
     }
 
     fn report(&self, meter: &mut RttMeter, observed: &Observed<'_>) -> RttReport {
+        meter.advance(self.latest);
         let answers = meter.estimate(self.ambiguous);
         let mut parameters = self.parameters.clone();
         let mut is_exact = true;

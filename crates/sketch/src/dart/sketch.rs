@@ -189,6 +189,10 @@ impl Meter for Dart {
         }
     }
 
+    fn advance(&mut self, now: Timestamp) {
+        self.latest = self.latest.max(now);
+    }
+
     fn fates(&self) -> Vec<Fates> {
         let mut fates = self.fates.clone();
         for record in self.packets.iter() {

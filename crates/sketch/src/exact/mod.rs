@@ -151,6 +151,10 @@ impl Meter for Exact {
         }
     }
 
+    fn advance(&mut self, now: Timestamp) {
+        self.latest = self.latest.max(now);
+    }
+
     fn fates(&self) -> Vec<Fates> {
         let mut fates = self.fates.clone();
         self.open.count_open(&mut fates, self.latest, |wait| wait.is_older(self.exchanges.expiry));

@@ -575,6 +575,10 @@ impl Meter for Fridge {
         }
     }
 
+    fn advance(&mut self, now: Timestamp) {
+        self.latest = self.latest.max(now);
+    }
+
     fn gate(&self) -> Gate {
         self.gate
     }

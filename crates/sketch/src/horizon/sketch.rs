@@ -386,6 +386,10 @@ impl Meter for Horizon {
         }
     }
 
+    fn advance(&mut self, now: Timestamp) {
+        self.latest = self.latest.max(now);
+    }
+
     fn gate(&self) -> Gate {
         self.curve.entry()
     }

@@ -219,6 +219,10 @@ impl Meter for Mis {
         }
     }
 
+    fn advance(&mut self, now: Timestamp) {
+        self.latest = self.latest.max(now);
+    }
+
     fn gate(&self) -> Gate {
         self.gate
     }

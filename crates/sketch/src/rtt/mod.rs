@@ -125,7 +125,22 @@ impl RttMeter {
         if series > DelayStore::MOST_SERIES {
             return Err(SettingsError::Series(series));
         }
-        let split = Split::new(settings, &matches, series)?;
+        let mut split = Split::new(settings, &matches, series)?;
+        loop {
+            let meter = Self::divided(settings, &matches, series, &split)?;
+            // What methods need besides their tables is known best when they are there.
+            let store = split.store.map_or(0, |most| most - meter.store.state_bytes());
+            let (needed, given) = (meter.state_bytes() + store, settings.memory);
+            if settings.method == Method::Exact || needed <= given {
+                return Ok(meter);
+            }
+            split = split.less(needed - given).ok_or(SettingsError::Memory { given, needed })?;
+        }
+    }
+
+    /// A meter whose memory is divided so.
+    fn divided(settings: &Settings, matches: &[Match], series: usize, split: &Split) -> Result<Self, SettingsError> {
+        let groups = settings.groups.clamp(1, Series::GROUPS);
         let store = match split.store {
             None => DelayStore::unbounded(series),
             Some(bytes) => DelayStore::bounded(series, bytes)
@@ -135,7 +150,7 @@ impl RttMeter {
         let mut doors = std::array::from_fn(|_| Door::none());
         let mut rules = Vec::with_capacity(matches.len());
         let mut first_series = 0;
-        for &matching in &matches {
+        for &matching in matches {
             let legs = legs(matching, settings.has_inside);
             let exchanges = settings.exchanges(matching);
             let tags = usize::from(exchanges.tags);
@@ -170,11 +185,7 @@ impl RttMeter {
             samples: Vec::with_capacity(split.batch),
             kept: settings.keeps_samples.then(Vec::new),
         };
-        let bytes = meter.state_bytes();
-        if settings.method != Method::Exact && bytes > settings.memory {
-            return Err(SettingsError::Memory { given: settings.memory, needed: bytes });
-        }
-        meter.most_bytes = bytes;
+        meter.most_bytes = meter.state_bytes();
         Ok(meter)
     }
 
@@ -213,6 +224,14 @@ impl RttMeter {
         }
         if let Some(kept) = &mut self.kept {
             kept.extend(self.samples.iter().map(|s| (rule.series(s.tag, self.groups), *s)));
+        }
+    }
+
+    /// The present moment: what is older than its expiry then is no longer pending, though its rule may have seen nothing since.
+    pub fn advance(&mut self, now: Timestamp) {
+        self.flush();
+        for rule in &mut self.rules {
+            each_meter!(&mut rule.meter, meter => meter.advance(now));
         }
     }
 

@@ -13,6 +13,7 @@ const SMALL_BATCH: usize = 8;
 /// among the rules, four parts to each rule that sees every segment and one to each other. With a fixed number of slots the store has what these leave.
 pub(super) struct Split {
     pub(super) store: Option<usize>,
+    least_store: usize,
     /// What each table has, and what is divided besides.
     least: usize,
     rest: usize,
@@ -36,7 +37,8 @@ impl Split {
         const CACHE: usize = 1 << 20;
         let parts = matches.iter().map(|&m| Self::parts(m)).sum();
         let least = settings.method.least_table();
-        let mut split = Self { store: None, least, rest: 0, parts, batch: BATCH };
+        let least_store = DelayStore::least_bytes(series);
+        let mut split = Self { store: None, least_store, least, rest: 0, parts, batch: BATCH };
         if settings.method == Method::Exact {
             return Ok(split);
         }
@@ -48,7 +50,6 @@ impl Split {
         };
         let fates = size_of::<Fates>() * if settings.has_intervals { 2 } else { 1 };
         let counts = series * (fates + size_of::<[u64; 2]>() + series_limit);
-        let least_store = DelayStore::least_bytes(series);
         let bytes_of = |slots| matches.iter().map(|&matching| settings.table_bytes(slots, matching)).sum();
         let tables: Option<usize> = settings.slots.map(bytes_of).transpose()?;
         let least_tables = matches.len() * split.least;
@@ -72,6 +73,15 @@ impl Split {
         split.store = Some(store);
         split.rest = (left - store).saturating_sub(least_tables);
         Ok(split)
+    }
+
+    /// The same with so many bytes less for the tables; if these have no more than they must, for the store. `None` if neither can do without.
+    pub(super) fn less(self, bytes: usize) -> Option<Self> {
+        if let Some(rest) = self.rest.checked_sub(bytes) {
+            return Some(Self { rest, ..self });
+        }
+        let store = self.store?.checked_sub(bytes).filter(|&store| store >= self.least_store)?;
+        Some(Self { store: Some(store), ..self })
     }
 
     pub(super) fn table(&self, matching: Match) -> usize {

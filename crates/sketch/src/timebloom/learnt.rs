@@ -74,8 +74,4 @@ impl Learnt {
         self.weights.iter_mut().for_each(|weight| *weight /= 2.0);
         cdf
     }
-
-    pub(super) fn state_bytes(&self) -> usize {
-        (self.ends.capacity() + self.weights.capacity()) * size_of::<f64>()
-    }
 }

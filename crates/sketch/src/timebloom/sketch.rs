@@ -5,7 +5,7 @@ use super::reference::Bins;
 use super::ring::{Ring, Shape};
 use super::{Cdf, Policy, Reference, fit};
 use crate::{Event, Exchanges, Fates, Meter, Sample};
-use dwell_types::{ExchangeId, Nanos, hash};
+use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 use std::fmt;
 
 /// What a ring of filters is built with. The longest delay *t*_max is [`Exchanges::expiry`].
@@ -175,9 +175,7 @@ impl TimeBloom {
 
     #[inline]
     fn take(&mut self, event: &Event) -> Option<Sample> {
-        if self.ring.advance(event.at) {
-            self.counts.advance(self.ring.turn());
-        }
+        self.advance(event.at);
         if event.is_request {
             self.ring.insert(event.id);
             self.counts.request(event.tag);
@@ -222,14 +220,21 @@ impl Meter for TimeBloom {
         }
     }
 
+    #[inline]
+    fn advance(&mut self, now: Timestamp) {
+        if self.ring.advance(now) {
+            self.counts.advance(self.ring.turn());
+        }
+    }
+
     fn fates(&self) -> Vec<Fates> {
         self.counts.fates()
     }
 
     fn state_bytes(&self) -> usize {
         self.ring.state_bytes()
-            + self.cdf.state_bytes()
-            + self.learnt.as_ref().map_or(0, Learnt::state_bytes)
+            // A belief that is learnt takes as much sooner or later.
+            + self.learnt.as_ref().map_or(self.cdf.state_bytes(), |_| Learnt::BYTES)
             + self.counts.state_bytes()
             + self.ages.capacity() * size_of::<u32>()
     }

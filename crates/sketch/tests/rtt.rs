@@ -1,0 +1,107 @@
+//! One point, whole: what all methods keep to, whatever they are.
+
+use dwell_sketch::distribution::Ambiguous;
+use dwell_sketch::rtt::{Method, RttMeter, Settings};
+use dwell_types::{ExchangeId, IdForm, Leg, Match, Nanos, Observation, Series, Sighting, Sink, Timestamp, hash};
+
+fn settings(method: Method, matches: &[Match], memory: usize) -> Settings {
+    Settings {
+        matches: matches.iter().copied().filter(|&matching| method.measures(matching)).collect(),
+        has_inside: false,
+        groups: 1,
+        method,
+        memory,
+        expiry: Nanos::from_secs(100),
+        flow_expiry: Nanos::from_secs(1_000),
+        slots: None,
+        entry_probability: None,
+        fingerprint_bits: None,
+        stages: None,
+        longest: None,
+        rate: None,
+        seed: 1,
+        has_intervals: false,
+        keeps_samples: false,
+    }
+}
+
+fn sighting(matching: Match, leg: Leg, number: u64, at: i64) -> Sighting {
+    Sighting {
+        id: ExchangeId(hash::finish(number)),
+        at: Timestamp::from_nanos(at),
+        token: 0,
+        series: Series { matching, leg, group: 0 },
+    }
+}
+
+/// A request each 10 µs by turns of the rules, answered after 1 µs to 1 s.
+fn exchanges(meter: &mut RttMeter, matches: &[Match], ids: IdForm) {
+    const NUMBER: u64 = 20_000;
+    let mut events = Vec::new();
+    for number in 0..NUMBER {
+        let matching = matches[number as usize % matches.len()];
+        let leg = if matching == Match::TcpHandshake { Leg::Beyond } else { Leg::Both };
+        let octave = 1_000u64 << (hash::finish(number) % 20);
+        let delay = (octave + hash::finish(!number) % octave) as i64;
+        let at = number as i64 * 10_000;
+        for (is_request, at) in [(true, at), (false, at + delay)] {
+            events.push((at, is_request, matching, leg, number));
+        }
+    }
+    events.sort_unstable_by_key(|&(at, ..)| at);
+    for (at, is_request, matching, leg, number) in events {
+        let mut seen = sighting(matching, leg, number, at);
+        if ids == IdForm::Plain {
+            seen.id = ExchangeId(number << 20);
+        }
+        meter.take(if is_request { Observation::Request(seen) } else { Observation::Response(seen) });
+    }
+}
+
+/// No method takes more than it is given, once it is full, or says beforehand that it is not enough. Nor does it leave a quarter unused
+/// where there is more than enough to keep in it.
+#[test]
+fn memory_is_kept_to() {
+    let all = [Match::TcpHandshake, Match::TcpAck, Match::Dns, Match::Ntp, Match::IcmpEcho];
+    for method in Method::ALL.into_iter().filter(|&method| method != Method::Exact) {
+        for matches in [&all[1..2], &all[..3], &all[..]] {
+            let (mut tried, mut memory) = (0, 2 << 10);
+            while memory < 100 << 10 {
+                let settings = settings(method, matches, memory);
+                if let Ok(mut meter) = RttMeter::new(&settings) {
+                    exchanges(&mut meter, &settings.matches, method.ids());
+                    meter.flush();
+                    let most = meter.most_bytes();
+                    assert!(most <= memory, "{} with {} rules: {most} of {memory}", method.name(), matches.len());
+                    assert!(
+                        4 * most > 3 * memory,
+                        "{} with {} rules: {most} of {memory}",
+                        method.name(),
+                        matches.len()
+                    );
+                    tried += 1;
+                }
+                memory += memory / 3;
+            }
+            assert!(tried > 4, "{} with {} rules: {tried}", method.name(), matches.len());
+        }
+    }
+}
+
+/// A request expires by the time of all rules: its own may see nothing afterwards.
+#[test]
+fn time_goes_on_for_all_rules() {
+    for method in Method::ALL.into_iter().filter(|method| method.measures(Match::Dns)) {
+        let settings = settings(method, &[Match::Dns], 64 << 10);
+        let mut meter = RttMeter::new(&settings).unwrap();
+        meter.take(Observation::Request(sighting(Match::Dns, Leg::Both, 7, 1_000)));
+        let mut fates = |now: i64| {
+            meter.advance(Timestamp::from_nanos(now));
+            let fates = meter.estimate(Ambiguous::Bounds)[0].fates;
+            (fates.seen, fates.pending, fates.expired)
+        };
+        assert_eq!(fates(0), (1, 1, 0), "{}", method.name());
+        assert_eq!(fates(2_000), (1, 1, 0), "{}", method.name());
+        assert_eq!(fates(300_000_000_000), (1, 0, 1), "{}", method.name());
+    }
+}
