@@ -60,7 +60,12 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     let answer = comparison.answer();
     outputs.take(comparison.take_intervals())?;
     let mut warnings = points.warnings();
-    warnings.extend(doubts(&answer.total, answer.reverse.is_some(), Some(arguments.point.longest)));
+    let sketched = (arguments.method == Method::Lda).then(|| {
+        not_joined(&answer.total, span([points.sender.span, points.receiver.span]), Some(arguments.point.interval()))
+    });
+    let not_joined = sketched.flatten();
+    warnings
+        .extend(not_joined.or_else(|| doubts(&answer.total, answer.reverse.is_some(), Some(arguments.point.longest))));
     warnings.extend(points.is_stopped().then(|| signals.warning()));
     let code = points.code(signals);
     let Merged { sender, receiver } = points;
@@ -218,6 +223,32 @@ fn both_frames(points: &Points) -> Option<Frames> {
     let mut sum = points.sender.frames.clone()?;
     sum.add(points.receiver.frames.as_ref()?);
     Some(sum)
+}
+
+/// What there is to say of sketches that could not be joined; the interval, where it is known.
+fn not_joined(total: &Line, span: Option<Span>, interval: Option<Nanos>) -> Option<String> {
+    if total.sent > 0 && total.uncovered == total.sent {
+        let lasts = span.map_or(Nanos::ZERO, |span| Nanos::new(span.end.saturating_sub(span.start)));
+        let short = interval.filter(|interval| lasts.get() / 2 < interval.get());
+        return Some(match short {
+            Some(interval) => format!(
+                "no interval could be joined: the captures last {lasts}, less than two intervals of {interval}: set a shorter \
+                 --interval"
+            ),
+            None => {
+                "no interval could be joined: are these captures of the same traffic, with the same addresses (--nat)? \
+                     Is --interval much longer than the delay?"
+                    .to_owned()
+            }
+        });
+    }
+    (total.uncovered > total.sent / 4).then(|| {
+        format!(
+            "{} of {} packets are in intervals that could not be joined: longer ones (--interval) lose less, and so does a \
+             receiver that knows how much later it sees packets (owd sketch --shift)",
+            total.uncovered, total.sent
+        )
+    })
 }
 
 /// What the answer itself says about the question.

@@ -49,6 +49,7 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     meter.end();
     outputs.take(meter.take_episodes())?;
     let mut report = answer(arguments, &settings, &source, &meter);
+    report.warnings.extend(if meter.is_exact() { None } else { too_long(arguments, &settings.params) });
     report.warnings.extend(source.is_stopped().then(|| signals.warning()));
     outputs.finish(report)?;
     if source.is_stopped() {
@@ -227,6 +228,18 @@ fn answer(arguments: &Arguments, settings: &Settings, source: &Source, meter: &Q
         pairs: meter.comparison().map(|comparison| comparison.pairs().to_vec()).unwrap_or_default(),
         unit,
     }
+}
+
+/// Windows that are longer than the queues that are looked for.
+fn too_long(arguments: &Arguments, params: &Params) -> Option<String> {
+    let shortest = *params.windows.iter().min()?;
+    let threshold = arguments.threshold;
+    (shortest > threshold).then(|| {
+        format!(
+            "the shortest window of snapshots, {shortest}, is longer than --threshold, {threshold}: sizes in the queue can be too \
+             small; more memory (--sketch-bytes) or a shorter --longest helps"
+        )
+    })
 }
 
 fn parameters(

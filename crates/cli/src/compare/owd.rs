@@ -27,14 +27,23 @@ mod table;
 /// The captures are read as dwell owd reads them. Each interval (1 s) goes through a pair of sketches for each method, memory and seed; the truth
 /// is what --method exact says of it. Seeds differ in the methods' hashes, not in the packets.
 #[derive(Args)]
-#[command(after_help = "\
+#[command(
+    mut_arg("interval", |interval| interval.help(
+        "The stretch of time that each sketch holds, by the time of sending; 1s if not given",
+    )),
+    mut_arg("from", |from| from.help(
+        "Only packets of these sources go from the sender to the receiver: addresses or prefixes such as 10.0.0.0/8. If not given, \
+         the directions are recognised, as far as their addresses are among the first packets, and that to the receiver counts",
+    )),
+    after_help = "\
 lda: an aggregator as dwell owd --method lda has it; lda-paper: the paper's two banks; trajectory: the same few packets
 remembered at both points; probes: a probe of 64 bytes for every 64 bytes of memory in each interval, at times of a Poisson
 process, that waits and gets lost as the packet behind it.
 
 Examples:
   dwell compare owd sender.pcap receiver.pcap
-  dwell compare owd a.pcap b.pcap --from 10.0.0.0/8 --interval 10s --memory 4KiB --seeds 100 --format json")]
+  dwell compare owd a.pcap b.pcap --from 10.0.0.0/8 --interval 10s --memory 4KiB --seeds 100 --format json"
+)]
 pub(super) struct Arguments {
     #[command(flatten)]
     point: PointArguments,

@@ -120,7 +120,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(super) swap: bool,
 
-    /// Measure the other packets, too: they go from the receiver to the sender. Both directions bound the offset of the clocks.
+    /// Measure the packets of all other sources than --from, too, as those that go from the receiver to the sender. Both directions bound the
+    /// offset of the clocks. Without --from both directions are recognised and measured as they are.
     #[arg(long, help_heading = "What is measured")]
     pub(super) reverse: bool,
     /// How far the receiver's clock is ahead of the sender's; negative if it is behind.
@@ -158,6 +159,15 @@ pub(crate) struct Arguments {
 
 /// Sketch what passes one point, a few kilobytes for each interval, to be joined with another point's sketches elsewhere.
 #[derive(Args)]
+#[command(
+    mut_arg("from", |from| from.help(
+        "Only packets of these sources go from the sender to the receiver, and are sketched: addresses or prefixes such as \
+         10.0.0.0/8, the same at both points. Needed where both directions pass: sketches cannot tell them apart",
+    )),
+    mut_arg("interval", |interval| interval.help(
+        "A sketch for each stretch of time, the same at both points; 1s if not given",
+    )),
+)]
 pub(super) struct SketchArguments {
     /// A capture, or a log with --crossings.
     #[arg(value_name = "CAPTURE")]

@@ -12,12 +12,12 @@ use crate::signals::Signals;
 use anyhow::{Context, Result, bail};
 use dwell_report::facts::{Memory, Method as MethodFacts, Parameter, Span};
 use dwell_report::owd::{Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
-use dwell_sketch::lda::{self, Expected};
+use dwell_sketch::lda::{self, Expected, Lda};
 use dwell_sketch::lds::{self, Lds};
 use dwell_sketch::owd::Point as At;
 use dwell_sketch::summary::{Combined, Cutter, FlowList, FlowMeans, Join, Message, Messages, Params, Summary};
-use dwell_types::Nanos;
-use std::collections::BTreeMap;
+use dwell_types::{Address, FlowKey, Nanos};
+use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -185,6 +185,29 @@ impl Comparison for Sketches<'_> {
     }
 }
 
+/// The pairs of addresses between which packets were seen to go.
+#[derive(Default)]
+struct Directions {
+    pairs: HashSet<(Address, Address)>,
+}
+
+impl Directions {
+    /// More pairs than these are not remembered.
+    const MOST: usize = 1 << 16;
+
+    /// The two addresses, once packets go both ways between them.
+    fn both(&mut self, key: &FlowKey) -> Option<(Address, Address)> {
+        let (source, destination) = (key.source, key.destination);
+        if source != destination && self.pairs.contains(&(destination, source)) {
+            return Some((destination, source));
+        }
+        if self.pairs.len() < Self::MOST {
+            self.pairs.insert((source, destination));
+        }
+        None
+    }
+}
+
 /// `dwell owd sketch`.
 pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<ExitCode, Failure> {
     if arguments.point.weights.is_some() && !arguments.flows {
@@ -197,12 +220,20 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     let mut flows = FlowList::new(if arguments.flows { MOST_FLOWS } else { 0 });
     let mut cutter = cutter(&params, &arguments.point, arguments.shift)?;
     let ways = Ways { from: arguments.point.from.clone(), back: Back::None };
+    let mut directions = ways.from.is_empty().then(Directions::default);
     let reading = arguments.point.reading(None);
     let mut point = Point::open(&arguments.capture, &reading, &ways, Nanos::ZERO, signals.stop())?;
     let mut to = Output::file(&arguments.output)?;
     let progress = progress(point.progress().0);
     let mut packets = 0u64;
     while let Some(seen) = point.peek() {
+        if let Some((one, other)) = directions.as_mut().zip(point.key()).and_then(|(seen, key)| seen.both(&key)) {
+            let name = arguments.capture.display();
+            return Err(Failure::Usage(format!(
+                "{name}: packets go from {one} to {other} and back, and sketches cannot tell directions apart: name the \
+                 sender's side with --from PREFIX"
+            )));
+        }
         let class = weights.class(&seen, &point);
         flows.update(&seen.crossing, class, || point.flow_name());
         cutter.update_class(&seen.crossing, class);
@@ -244,6 +275,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     let (sent, list) = read(&arguments.sender, &mut warnings)?;
     let (received, _) = read(&arguments.receiver, &mut warnings)?;
     let first = &sent[0].sketch;
+    let foreign = foreign(&first.lda, first.lds.as_ref(), &received[0]);
     let parameters = describe_sketch(first.lda.params(), first.lds.as_ref().map(Lds::params));
     let points = Points { sender: facts(&sent, None), receiver: facts(&received, None) };
     let all = || sent.iter().chain(&received);
@@ -267,7 +299,9 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     }
 
     let line = Line::from(&total);
-    warnings.extend(super::doubts(&line, false, None));
+    let span = start.zip(end).map(|(start, end)| Span { start, end });
+    let doubts = || super::not_joined(&line, span, None).or_else(|| super::doubts(&line, false, None));
+    warnings.extend(foreign.or_else(doubts));
 
     let mut outputs = Outputs::open(&arguments.output, arguments.intervals)?;
     outputs.take(joined.iter().map(Interval::from).collect())?;
@@ -275,7 +309,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
         schema: SCHEMA,
         sources: inputs.map(|path| path.display().to_string()),
         warnings,
-        span_ns: start.zip(end).map(|(start, end)| Span { start, end }),
+        span_ns: span,
         frames: None,
         points: Points { receiver: PointFacts { unsent: Some(join.unjoined()), ..points.receiver }, ..points },
         memory: Memory { budget_bytes: None, state_bytes: bytes as u64 },
@@ -287,6 +321,21 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
         intervals: Vec::new(),
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// How the sketches of a receiver differ in what they were made with.
+fn foreign(lda: &Lda, lds: Option<&Lds>, received: &Summary) -> Option<String> {
+    let (ours, theirs) = (lda.params(), received.sketch.lda.params());
+    if ours.seed != theirs.seed {
+        let seeds = (ours.seed, theirs.seed);
+        return Some(format!("the sketches were made with different seeds (--seed {} and {})", seeds.0, seeds.1));
+    }
+    let is_same = ours == theirs && lds.map(Lds::params) == received.sketch.lds.as_ref().map(Lds::params);
+    (!is_same).then(|| {
+        "the sketches were made with different parameters: --sketch-bytes, --longest, --flows, --flow-bytes and --weights \
+         must be the same at both points"
+            .to_owned()
+    })
 }
 
 fn facts(summaries: &[Summary], unsent: Option<u64>) -> PointFacts {

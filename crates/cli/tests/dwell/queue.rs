@@ -154,7 +154,15 @@ fn small_memory_hands_over_to_snapshots() {
     }
     // The paper's two kilobytes.
     let sketch = ["--method", "conquest", "--snapshots", "8", "--columns", "8", "--counter", "cms", "--rule", "paper"];
-    let small = json(folder.path(), &[&sketch[..], &["--compare-exact"]].concat());
+    let run = queue(folder.path(), &[&["--format", "json", "--compare-exact"], &sketch[..]].concat());
+    // Windows that are longer than the threshold are told, in one line.
+    assert!(run.code == 0 && run.err.lines().count() == 1, "{}", run.err);
+    assert!(
+        run.err.contains("the shortest window of snapshots, 1.43 ms, is longer than --threshold, 800 µs"),
+        "{}",
+        run.err
+    );
+    let small = run.json();
     assert!(small["method"]["sketch_bytes"].as_u64() < Some(2_000), "{}", small["method"]);
     assert!(small["against_exact"]["recall"].as_f64() > Some(0.8), "{}", small["against_exact"]);
     assert_eq!(small["episodes"][0]["start_ns"], exact[0]["start_ns"]);

@@ -83,7 +83,7 @@ pub struct ClockOffset {
 /// What became of packets, and how long they took.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Line {
-    /// Packets that were sent: `received + lost + uncovered`, but for rounding where not every packet is known.
+    /// Packets that were sent: `received + lost + uncovered`, unless nothing is known of any of them.
     pub sent: u64,
     /// Their bytes, from the IP header on.
     pub bytes: u64,
@@ -172,18 +172,33 @@ pub struct Flow {
     pub line: Line,
 }
 
+/// How many of those sent had each fate: the shares that the estimates have of their sum, so that the parts add up to what was counted. Where every packet is known,
+/// these are the counts.
+fn parts(sent: u64, fates: [Estimate<f64>; 3]) -> [u64; 3] {
+    let [received, lost, uncovered] = fates.map(|fate| fate.value);
+    let all = received + lost + uncovered;
+    if all == 0.0 {
+        return [0; 3];
+    }
+    let share = |part: f64| (part / all * sent as f64).round() as u64;
+    let lost = share(lost);
+    let uncovered = share(uncovered).min(sent - lost.min(sent));
+    [sent - lost.min(sent) - uncovered, lost.min(sent), uncovered]
+}
+
 impl Line {
     /// From what is known of some packets.
     fn new(sent: u64, bytes: u64, tally: &Tally, distribution: &Distribution) -> Self {
-        let whole = |estimate: Estimate<f64>| estimate.value.round() as u64;
+        let [received, lost, uncovered] = parts(sent, [tally.received(), tally.lost(), tally.uncovered()]);
+        let ambiguous = tally.ambiguous().value / tally.received().value.max(1.0);
         let (min, max) = distribution.extremes().unzip();
         Self {
             sent,
             bytes,
-            received: whole(tally.received()),
-            lost: whole(tally.lost()),
-            uncovered: whole(tally.uncovered()),
-            ambiguous: whole(tally.ambiguous()),
+            received,
+            lost,
+            uncovered,
+            ambiguous: (received as f64 * ambiguous).round() as u64,
             loss_rate: tally.loss_rate(),
             loss_runs: tally.loss_runs().map(|runs| LossRuns { count: runs.count, longest: runs.longest }),
             unusable: (tally.samples() == 0).then(|| "no packet was seen at both points".to_owned()),

@@ -82,8 +82,11 @@ fn whole(estimate: Estimate<f64>) -> Estimate<i64> {
 
 fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     let total = &report.total;
-    let parts =
-        [("received", total.received), ("lost", total.lost), ("while the receiver was not listening", total.uncovered)];
+    let uncovered = match report.method.name {
+        "lda" => "in intervals that could not be joined",
+        _ => "while the receiver was not listening",
+    };
+    let parts = [("received", total.received), ("lost", total.lost), (uncovered, total.uncovered)];
     item("sent", &footing::sum_of(total.sent, &parts), to)?;
     if let Some(runs) = total.loss_runs.filter(|runs| runs.count > 0) {
         let longest = text::count(runs.longest);

@@ -5,10 +5,10 @@ use super::scale::{LinearScale, TimeScale};
 use super::steps::{self, BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
 use super::{HEIGHT, WIDTH, cut};
 use crate::facts::Span;
+use crate::histogram::round_time;
 use crate::owd::{Interval, Line, OwdReport};
 use crate::text;
 use dwell_sketch::estimate::Estimate;
-use dwell_types::Nanos;
 
 /// What is drawn of the delay, the highest first.
 const CURVES: [(&str, Look); 3] = [
@@ -82,9 +82,9 @@ fn loss(intervals: &[Interval], time: &TimeScale, (top, bottom): (f64, f64), pic
     steps::draw(&course(intervals, |line| line.loss_rate), time, |rate| scale.place(rate), LOSS, picture);
 }
 
-/// `50.0 ms`, `0`.
+/// `50 ms`, `0`.
 fn span(ns: f64) -> String {
-    if ns == 0.0 { "0".to_owned() } else { Nanos::new(ns.round() as i64).to_string() }
+    if ns == 0.0 { "0".to_owned() } else { round_time(ns) }
 }
 
 /// `2.5%`.

@@ -4,6 +4,7 @@ use super::{Culprit, Depth, Episode, QueueReport};
 use crate::footing::{self, WIDTH, item};
 use crate::grid::Grid;
 use crate::text;
+use dwell_sketch::conquest::Unit;
 use dwell_types::Nanos;
 use std::io::{self, Write};
 
@@ -124,7 +125,13 @@ fn footing(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
     }
     if let Some(scores) = report.against_exact {
         let share = |share: Option<f64>| share.map_or_else(|| "–".to_owned(), text::percent);
-        let error = scores.mean_error.map_or_else(|| "–".to_owned(), |error| format!("{error:.0}"));
+        let error = scores.mean_error.map_or_else(
+            || "–".to_owned(),
+            |error| match report.unit {
+                Unit::Bytes => text::bytes(error.round() as u64),
+                Unit::Packets => format!("{error:.1} packets"),
+            },
+        );
         let words = format!(
             "{} packets that waited: precision {}, recall {}, mean error of sizes {error}",
             text::count(scores.packets),
