@@ -172,24 +172,30 @@ pub struct Flow {
     pub line: Line,
 }
 
-/// How many of those sent had each fate: the shares that the estimates have of their sum, so that the parts add up to what was counted. Where every packet is known,
-/// these are the counts.
-fn parts(sent: u64, fates: [Estimate<f64>; 3]) -> [u64; 3] {
-    let [received, lost, uncovered] = fates.map(|fate| fate.value);
-    let all = received + lost + uncovered;
+/// How many of those sent were received, lost, and uncovered. Where packets were sampled, the shares that the estimates have of their sum, so that the parts add up to
+/// what was counted; else the counts, and whoever has no fate is uncovered: nobody can say.
+fn parts(sent: u64, fates: [Estimate<f64>; 3], is_sampled: bool) -> [u64; 3] {
+    let fates = fates.map(|fate| fate.value);
+    let all: f64 = fates.iter().sum();
     if all == 0.0 {
         return [0; 3];
     }
-    let share = |part: f64| (part / all * sent as f64).round() as u64;
-    let lost = share(lost);
-    let uncovered = share(uncovered).min(sent - lost.min(sent));
-    [sent - lost.min(sent) - uncovered, lost.min(sent), uncovered]
+    let scale = if is_sampled { sent as f64 / all } else { 1.0 };
+    let [received, lost, uncovered] = fates.map(|fate| (fate * scale).round() as u64);
+    let lost = lost.min(sent);
+    if is_sampled {
+        let uncovered = uncovered.min(sent - lost);
+        return [sent - lost - uncovered, lost, uncovered];
+    }
+    let received = received.min(sent - lost);
+    [received, lost, sent - lost - received]
 }
 
 impl Line {
     /// From what is known of some packets.
     fn new(sent: u64, bytes: u64, tally: &Tally, distribution: &Distribution) -> Self {
-        let [received, lost, uncovered] = parts(sent, [tally.received(), tally.lost(), tally.uncovered()]);
+        let [received, lost, uncovered] =
+            parts(sent, [tally.received(), tally.lost(), tally.uncovered()], tally.loss_runs().is_none());
         let ambiguous = tally.ambiguous().value / tally.received().value.max(1.0);
         let (min, max) = distribution.extremes().unzip();
         Self {
@@ -312,5 +318,19 @@ impl Flow {
             ..Line::default()
         };
         Self { flow: record.name.clone(), packets, line }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_add_up_and_invent_no_arrivals() {
+        let fates = |values: [f64; 3]| values.map(|value| Estimate { value, low: value, high: value });
+        assert_eq!(parts(47, fates([1.0, 0.0, 0.0]), false), [1, 0, 46]);
+        assert_eq!(parts(47, fates([40.0, 5.0, 2.0]), false), [40, 5, 2]);
+        assert_eq!(parts(100, fates([88.0, 11.0, 11.0]), true), [80, 10, 10]);
+        assert_eq!(parts(9, fates([0.0; 3]), true), [0; 3]);
     }
 }
