@@ -1,28 +1,12 @@
 //! One point, whole: what all methods keep to, whatever they are.
 
 use dwell_sketch::distribution::Ambiguous;
-use dwell_sketch::rtt::{Method, RttMeter, Settings};
+use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
 use dwell_types::{ExchangeId, IdForm, Leg, Match, Nanos, Observation, Series, Sighting, Sink, Timestamp, hash};
 
 fn settings(method: Method, matches: &[Match], memory: usize) -> Settings {
-    Settings {
-        matches: matches.iter().copied().filter(|&matching| method.measures(matching)).collect(),
-        has_inside: false,
-        groups: 1,
-        method,
-        memory,
-        expiry: Nanos::from_secs(100),
-        flow_expiry: Nanos::from_secs(1_000),
-        slots: None,
-        entry_probability: None,
-        fingerprint_bits: None,
-        stages: None,
-        longest: None,
-        rate: None,
-        seed: 1,
-        has_intervals: false,
-        keeps_samples: false,
-    }
+    let measured = matches.iter().copied().filter(|&matching| method.measures(matching)).collect();
+    Settings::new(method, measured, memory, Nanos::from_secs(100))
 }
 
 fn sighting(matching: Match, leg: Leg, number: u64, at: i64) -> Sighting {
@@ -68,7 +52,11 @@ fn memory_is_kept_to() {
             let (mut tried, mut memory) = (0, 2 << 10);
             while memory < 100 << 10 {
                 let settings = settings(method, matches, memory);
-                if let Ok(mut meter) = RttMeter::new(&settings) {
+                let meter = RttMeter::new(&settings);
+                if let Err(SettingsError::Memory { needed, .. }) = meter {
+                    assert!(needed > memory && RttMeter::new(&Settings { memory: needed, ..settings.clone() }).is_ok());
+                }
+                if let Ok(mut meter) = meter {
                     exchanges(&mut meter, &settings.matches, method.ids());
                     meter.flush();
                     let most = meter.most_bytes();

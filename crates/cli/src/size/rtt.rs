@@ -94,25 +94,7 @@ fn traffic(arguments: &Arguments) -> Result<Traffic, Failure> {
 
 /// A meter of one rule in so many bytes.
 fn meter(method: Method, memory: usize, expiry: Nanos) -> Result<RttMeter, SettingsError> {
-    let settings = Settings {
-        matches: vec![Match::Dns],
-        has_inside: false,
-        groups: 1,
-        method,
-        memory,
-        expiry,
-        flow_expiry: expiry,
-        slots: None,
-        entry_probability: None,
-        fingerprint_bits: None,
-        stages: None,
-        longest: None,
-        rate: None,
-        seed: 0,
-        has_intervals: false,
-        keeps_samples: false,
-    };
-    RttMeter::new(&settings)
+    RttMeter::new(&Settings::new(method, vec![Match::Dns], memory, expiry))
 }
 
 /// Requests that the default holds in so many bytes.

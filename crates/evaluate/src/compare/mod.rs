@@ -130,22 +130,12 @@ impl Panel {
     fn new(settings: &Settings, matching: Match, taken: usize) -> Result<Self, SettingsError> {
         let meter = |method, memory: usize, seed| {
             RttMeter::new(&rtt::Settings {
-                matches: vec![matching],
                 has_inside: settings.has_inside,
-                groups: 1,
-                method,
-                memory: memory.saturating_sub(taken),
-                expiry: settings.expiry,
                 flow_expiry: settings.flow_expiry,
-                slots: None,
-                entry_probability: None,
-                fingerprint_bits: None,
-                stages: None,
                 longest: settings.longest,
                 rate: settings.rate,
                 seed: hash::word(u64::from_le_bytes(*b"compare\0"), seed),
-                has_intervals: false,
-                keeps_samples: false,
+                ..rtt::Settings::new(method, vec![matching], memory.saturating_sub(taken), settings.expiry)
             })
         };
         let mut panel = Self {

@@ -188,13 +188,7 @@ impl Configuration {
         // As `dwell rtt`'s default.
         let expiry = self.expiry.unwrap_or(Nanos::from_secs(128));
         RttMeter::new(&Settings {
-            matches: vec![Match::Events],
-            has_inside: false,
             groups,
-            method: self.method,
-            memory,
-            expiry,
-            flow_expiry: expiry,
             slots,
             entry_probability: self.entry_probability,
             fingerprint_bits: self.fingerprint_bits,
@@ -202,8 +196,7 @@ impl Configuration {
             longest: self.longest,
             rate: self.rate,
             seed,
-            has_intervals: false,
-            keeps_samples: false,
+            ..Settings::new(self.method, vec![Match::Events], memory, expiry)
         })
         .map_err(|error| error.to_string())
     }

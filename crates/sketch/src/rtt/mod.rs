@@ -111,7 +111,7 @@ impl RttMeter {
 
     /// An empty meter.
     pub fn new(settings: &Settings) -> Result<Self, SettingsError> {
-        let groups = settings.groups.clamp(1, Series::GROUPS);
+        let groups = settings.told_groups();
         let mut matches = settings.matches.clone();
         matches.sort_unstable();
         matches.dedup();
@@ -125,9 +125,31 @@ impl RttMeter {
         if series > DelayStore::MOST_SERIES {
             return Err(SettingsError::Series(series));
         }
-        let mut split = Split::new(settings, &matches, series)?;
+        Self::fitting(settings, &matches, series).map_err(|error| match error {
+            SettingsError::Memory { needed, .. } => {
+                let needed = Self::least_memory(settings, &matches, series, needed);
+                SettingsError::Memory { given: settings.memory, needed }
+            }
+            other => other,
+        })
+    }
+
+    /// The least memory that is enough, from so much on: what a method needs besides its tables shows only once they are there.
+    fn least_memory(settings: &Settings, matches: &[Match], series: usize, from: usize) -> usize {
+        let settings = Settings { memory: from, ..settings.clone() };
+        match Self::fitting(&settings, matches, series) {
+            Err(SettingsError::Memory { needed, .. }) if needed > from => {
+                Self::least_memory(&settings, matches, series, needed)
+            }
+            _ => from,
+        }
+    }
+
+    /// A meter that keeps to its memory.
+    fn fitting(settings: &Settings, matches: &[Match], series: usize) -> Result<Self, SettingsError> {
+        let mut split = Split::new(settings, matches, series)?;
         loop {
-            let meter = Self::divided(settings, &matches, series, &split)?;
+            let meter = Self::divided(settings, matches, series, &split)?;
             // What methods need besides their tables is known best when they are there.
             let store = split.store.map_or(0, |most| most - meter.store.state_bytes());
             let (needed, given) = (meter.state_bytes() + store, settings.memory);
@@ -140,7 +162,7 @@ impl RttMeter {
 
     /// A meter whose memory is divided so.
     fn divided(settings: &Settings, matches: &[Match], series: usize, split: &Split) -> Result<Self, SettingsError> {
-        let groups = settings.groups.clamp(1, Series::GROUPS);
+        let groups = settings.told_groups();
         let store = match split.store {
             None => DelayStore::unbounded(series),
             Some(bytes) => DelayStore::bounded(series, bytes)
@@ -175,7 +197,7 @@ impl RttMeter {
             });
             first_series += tags;
         }
-        let mut meter = Self {
+        Ok(Self {
             rules: rules.into_boxed_slice(),
             rule_of,
             doors,
@@ -184,9 +206,7 @@ impl RttMeter {
             most_bytes: 0,
             samples: Vec::with_capacity(split.batch),
             kept: settings.keeps_samples.then(Vec::new),
-        };
-        meter.most_bytes = meter.state_bytes();
-        Ok(meter)
+        })
     }
 
     /// Queues an event. Its parts come one by one: put together before the call, they would be read from memory before all

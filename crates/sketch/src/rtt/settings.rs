@@ -52,6 +52,33 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// One group, everything found while running, no intervals, and one expiry for all rules.
+    pub fn new(method: Method, matches: Vec<Match>, memory: usize, expiry: Nanos) -> Self {
+        Self {
+            matches,
+            has_inside: false,
+            groups: 1,
+            method,
+            memory,
+            expiry,
+            flow_expiry: expiry,
+            slots: None,
+            entry_probability: None,
+            fingerprint_bits: None,
+            stages: None,
+            longest: None,
+            rate: None,
+            seed: 0,
+            has_intervals: false,
+            keeps_samples: false,
+        }
+    }
+
+    /// Groups that are told apart: 1 to [`Series::GROUPS`].
+    pub(super) fn told_groups(&self) -> u16 {
+        self.groups.clamp(1, Series::GROUPS)
+    }
+
     /// What a flow's delays are told apart by: match and leg, in the order of reports.
     pub fn lines(&self) -> Vec<Line> {
         let of = |&matching: &Match| {
@@ -78,7 +105,7 @@ impl Settings {
         let legs = legs(matching, self.has_inside).len();
         Exchanges {
             // At most 5 legs of 2¹³ groups.
-            tags: legs as u16 * self.groups.clamp(1, Series::GROUPS),
+            tags: legs as u16 * self.told_groups(),
             repeat: matching.repeat(),
             expiry: self.expiry_of(matching),
             seed: hash::word(self.seed, matching as u64),
