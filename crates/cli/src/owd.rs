@@ -60,12 +60,12 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     let answer = comparison.answer();
     outputs.take(comparison.take_intervals())?;
     let mut warnings = points.warnings();
-    let sketched = (arguments.method == Method::Lda).then(|| {
-        not_joined(&answer.total, span([points.sender.span, points.receiver.span]), Some(arguments.point.interval()))
+    let span = span([points.sender.span, points.receiver.span]);
+    let doubts = || doubts(&answer.total, answer.reverse.is_some(), Some(arguments.point.longest));
+    warnings.extend(match arguments.method {
+        Method::Auto | Method::Exact => doubts(),
+        Method::Lda => not_joined(&answer.total, span, Some(arguments.point.interval())).or_else(doubts),
     });
-    let not_joined = sketched.flatten();
-    warnings
-        .extend(not_joined.or_else(|| doubts(&answer.total, answer.reverse.is_some(), Some(arguments.point.longest))));
     warnings.extend(points.is_stopped().then(|| signals.warning()));
     let code = points.code(signals);
     let Merged { sender, receiver } = points;
@@ -77,7 +77,7 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
         schema: SCHEMA,
         sources: pair.paths.each_ref().map(|path| path.display().to_string()),
         warnings,
-        span_ns: span([sender.span, receiver.span]),
+        span_ns: span,
         frames: both_frames(&points),
         points,
         memory: Memory {

@@ -12,12 +12,12 @@ use crate::signals::Signals;
 use anyhow::{Context, Result, bail};
 use dwell_report::facts::{Memory, Method as MethodFacts, Parameter, Span};
 use dwell_report::owd::{Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
-use dwell_sketch::lda::{self, Expected, Lda};
+use dwell_sketch::lda::{self, Expected};
 use dwell_sketch::lds::{self, Lds};
 use dwell_sketch::owd::Point as At;
-use dwell_sketch::summary::{Combined, Cutter, FlowList, FlowMeans, Join, Message, Messages, Params, Summary};
+use dwell_sketch::summary::{Combined, Cutter, FlowList, FlowMeans, Join, Message, Messages, Params, Sketch, Summary};
 use dwell_types::{Address, FlowKey, Nanos};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -185,26 +185,27 @@ impl Comparison for Sketches<'_> {
     }
 }
 
-/// The pairs of addresses between which packets were seen to go.
+/// The source of the first packet between each pair of addresses, the lower one first.
 #[derive(Default)]
-struct Directions {
-    pairs: HashSet<(Address, Address)>,
-}
+struct Directions(HashMap<[Address; 2], Address>);
 
 impl Directions {
     /// More pairs than these are not remembered.
     const MOST: usize = 1 << 16;
 
-    /// The two addresses, once packets go both ways between them.
-    fn both(&mut self, key: &FlowKey) -> Option<(Address, Address)> {
-        let (source, destination) = (key.source, key.destination);
-        if source != destination && self.pairs.contains(&(destination, source)) {
-            return Some((destination, source));
+    /// The source of earlier packets that went the other way between these addresses.
+    fn opposite(&mut self, key: &FlowKey) -> Option<Address> {
+        let mut pair = [key.source, key.destination];
+        pair.sort_unstable();
+        match self.0.get(&pair) {
+            Some(&first) => (first != key.source).then_some(first),
+            None => {
+                if self.0.len() < Self::MOST {
+                    self.0.insert(pair, key.source);
+                }
+                None
+            }
         }
-        if self.pairs.len() < Self::MOST {
-            self.pairs.insert((source, destination));
-        }
-        None
     }
 }
 
@@ -227,7 +228,8 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     let progress = progress(point.progress().0);
     let mut packets = 0u64;
     while let Some(seen) = point.peek() {
-        if let Some((one, other)) = directions.as_mut().zip(point.key()).and_then(|(seen, key)| seen.both(&key)) {
+        let opposite = |(directions, key): (&mut Directions, FlowKey)| Some((directions.opposite(&key)?, key.source));
+        if let Some((one, other)) = directions.as_mut().zip(point.key()).and_then(opposite) {
             let name = arguments.capture.display();
             return Err(Failure::Usage(format!(
                 "{name}: packets go from {one} to {other} and back, and sketches cannot tell directions apart: name the \
@@ -275,7 +277,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     let (sent, list) = read(&arguments.sender, &mut warnings)?;
     let (received, _) = read(&arguments.receiver, &mut warnings)?;
     let first = &sent[0].sketch;
-    let foreign = foreign(&first.lda, first.lds.as_ref(), &received[0]);
+    let foreign = foreign(first, &received[0].sketch);
     let parameters = describe_sketch(first.lda.params(), first.lds.as_ref().map(Lds::params));
     let points = Points { sender: facts(&sent, None), receiver: facts(&received, None) };
     let all = || sent.iter().chain(&received);
@@ -323,15 +325,14 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How the sketches of a receiver differ in what they were made with.
-fn foreign(lda: &Lda, lds: Option<&Lds>, received: &Summary) -> Option<String> {
-    let (ours, theirs) = (lda.params(), received.sketch.lda.params());
-    if ours.seed != theirs.seed {
-        let seeds = (ours.seed, theirs.seed);
-        return Some(format!("the sketches were made with different seeds (--seed {} and {})", seeds.0, seeds.1));
+/// How two sketches differ in what they were made with.
+fn foreign(sent: &Sketch, received: &Sketch) -> Option<String> {
+    let [ours, theirs] = [sent, received].map(|sketch| (sketch.lda.params(), sketch.lds.as_ref().map(Lds::params)));
+    let seeds = [ours.0.seed, theirs.0.seed];
+    if seeds[0] != seeds[1] {
+        return Some(format!("the sketches were made with different seeds (--seed {} and {})", seeds[0], seeds[1]));
     }
-    let is_same = ours == theirs && lds.map(Lds::params) == received.sketch.lds.as_ref().map(Lds::params);
-    (!is_same).then(|| {
+    (ours != theirs).then(|| {
         "the sketches were made with different parameters: --sketch-bytes, --longest, --flows, --flow-bytes and --weights \
          must be the same at both points"
             .to_owned()

@@ -181,12 +181,8 @@ fn parts(sent: u64, fates: [Estimate<f64>; 3], is_sampled: bool) -> [u64; 3] {
         return [0; 3];
     }
     let scale = if is_sampled { sent as f64 / all } else { 1.0 };
-    let [received, lost, uncovered] = fates.map(|fate| (fate * scale).round() as u64);
+    let [received, lost, _] = fates.map(|fate| (fate * scale).round() as u64);
     let lost = lost.min(sent);
-    if is_sampled {
-        let uncovered = uncovered.min(sent - lost);
-        return [sent - lost - uncovered, lost, uncovered];
-    }
     let received = received.min(sent - lost);
     [received, lost, sent - lost - received]
 }
