@@ -116,6 +116,7 @@ mod tests {
         let tokens = Tokens { first: 3, last: byte(9) };
         assert_eq!(repeat(&mut table, 0, 6_400), (true, 6_400, tokens));
         assert_eq!(repeat(&mut table, 0, 2_000_000_000_000), (true, 1_999_999_991_808, tokens));
+        assert_eq!(repeat(&mut table, 0, i64::MAX), (true, (64 << 10) * i64::from(i32::MAX), tokens));
         assert!(!repeat(&mut table, 4, 64).0, "4 places: the fifth slot shares that of the first");
         table.set(0, table.get(0).answered());
         assert_eq!(repeat(&mut table, 4, 64), (true, 64, tokens));
