@@ -134,8 +134,13 @@ impl RttMeter {
         })
     }
 
-    /// The least memory that is enough, from so much on: what a method needs besides its tables shows only once they are there.
+    /// The least memory that is enough, from so much on: what a method needs besides its tables shows only once they are there. Large ones are
+    /// not built only for that.
     fn least_memory(settings: &Settings, matches: &[Match], series: usize, from: usize) -> usize {
+        const LARGE: usize = 64 << 20;
+        if from > LARGE {
+            return from;
+        }
         let settings = Settings { memory: from, ..settings.clone() };
         match Self::fitting(&settings, matches, series) {
             Err(SettingsError::Memory { needed, .. }) if needed > from => {
