@@ -31,13 +31,11 @@ pub(crate) fn write(line: &ResultLine, to: &mut impl Write) -> io::Result<()> {
     }
     let ticks = axis.ticks();
     let mut rule = vec!['─'; COLUMNS];
-    let mut labels = Labels::default();
-    for &(column, ref label) in &ticks {
-        rule[column] = '┬';
-        labels.centre(column, label);
+    for tick in &ticks {
+        rule[tick.0] = '┬';
     }
     writeln!(to, "{INDENT}{}", rule.into_iter().collect::<String>())?;
-    writeln!(to, "{INDENT}{}", labels.text())?;
+    writeln!(to, "{INDENT}{}", labels(&ticks))?;
     let mut marks = Labels::default();
     for (column, label) in quantiles(line, &axis) {
         marks.after(column, &label);
@@ -46,6 +44,21 @@ pub(crate) fn write(line: &ResultLine, to: &mut impl Write) -> io::Result<()> {
         writeln!(to, "{INDENT}{}", marks.text())?;
     }
     Ok(())
+}
+
+/// The labels of ticks: all, or those of every second or third decade where all would touch, so that what is left is even.
+fn labels(ticks: &[(usize, f64)]) -> String {
+    /// Of so many decades at most one is labelled. Every third is a unit of time, and has room on any axis.
+    const ONE_IN: [i32; 3] = [1, 2, 3];
+    let mut labels = Labels::default();
+    for every in ONE_IN {
+        labels = Labels::default();
+        let mut labelled = ticks.iter().filter(|tick| tick.1.log10().round() as i32 % every == 0);
+        if labelled.all(|&(column, time)| labels.centre(column, &round_time(time))) {
+            break;
+        }
+    }
+    labels.text()
 }
 
 /// Columns and labels of the quantiles in rising order, without those that a higher one leaves no room.
@@ -112,15 +125,12 @@ impl Axis {
         shares
     }
 
-    /// Columns and labels of round times: every decade, and 2 and 5 between them where there are few.
-    fn ticks(&self) -> Vec<(usize, String)> {
+    /// Columns of round times, and these: every decade, and 2 and 5 between them where there are few.
+    fn ticks(&self) -> Vec<(usize, f64)> {
         let steps: &[f64] = if self.to - self.from < 2.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let decades = self.from.floor() as i32..=self.to.ceil() as i32;
         let times = decades.flat_map(|d| steps.iter().map(move |s| s * 10f64.powi(d)));
-        times
-            .filter(|&t| (0.0..COLUMNS as f64).contains(&self.position(t)))
-            .map(|t| (self.column(t), round_time(t)))
-            .collect()
+        times.filter(|&t| (0.0..COLUMNS as f64).contains(&self.position(t))).map(|t| (self.column(t), t)).collect()
     }
 }
 
@@ -146,19 +156,20 @@ struct Labels {
 }
 
 impl Labels {
-    /// Puts the middle of a word at the column.
-    fn centre(&mut self, column: usize, word: &str) {
-        self.after(column.saturating_sub(word.chars().count() / 2), word);
+    /// Puts the middle of a word at the column; tells whether there was room.
+    fn centre(&mut self, column: usize, word: &str) -> bool {
+        self.after(column.saturating_sub(word.chars().count() / 2), word)
     }
 
-    /// Puts the first letter of a word at the column.
-    fn after(&mut self, column: usize, word: &str) {
+    /// Puts the first letter of a word at the column; tells whether there was room.
+    fn after(&mut self, column: usize, word: &str) -> bool {
         let free = if self.line.is_empty() { 0 } else { self.line.len() + 1 };
         if column < free || column + word.chars().count() > COLUMNS + 4 {
-            return;
+            return false;
         }
         self.line.resize(column, ' ');
         self.line.extend(word.chars());
+        true
     }
 
     fn text(&self) -> String {
@@ -188,9 +199,27 @@ mod tests {
     fn ticks_are_round_times() {
         let labels = |points| {
             let axis = Axis::around(&cdf(points)).unwrap();
-            axis.ticks().into_iter().map(|t| t.1).collect::<Vec<_>>()
+            axis.ticks().into_iter().map(|t| round_time(t.1)).collect::<Vec<_>>()
         };
         assert_eq!(labels(&[(900, 0.5), (2_000_000, 1.0)]), ["1 µs", "10 µs", "100 µs", "1 ms"]);
         assert_eq!(labels(&[(9_000_000, 0.5), (60_000_000, 1.0)]), ["10 ms", "20 ms", "50 ms"]);
+    }
+
+    /// No decade is left out among others that are not.
+    #[test]
+    fn decades_are_labelled_evenly() {
+        let labels = |most: i64| {
+            let axis = Axis::around(&cdf(&[(1, 0.5), (most, 1.0)])).unwrap();
+            let labels = labels(&axis.ticks());
+            labels
+                .split("  ")
+                .map(|label| label.trim().to_owned())
+                .filter(|label| !label.is_empty())
+                .collect::<Vec<_>>()
+        };
+        let ten = ["1 ns", "10 ns", "100 ns", "1 µs", "10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s"];
+        assert_eq!(labels(9_000_000_000), ten);
+        assert_eq!(labels(30_000_000_000_000), ["1 ns", "100 ns", "10 µs", "1 ms", "100 ms", "10 s", "1000 s"]);
+        assert_eq!(labels(i64::MAX)[..5], ["1 ns", "1 µs", "1 ms", "1 s", "1000 s"]);
     }
 }

@@ -37,7 +37,7 @@ pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
         histogram::write(line, to)?;
     }
     writeln!(to)?;
-    footing(std::slice::from_ref(report), to)
+    footing(std::slice::from_ref(report), "; min and max are of the sample alone", to)
 }
 
 /// Writes a time series: one report per interval, in order. Every result gets a block with one line per interval.
@@ -57,7 +57,8 @@ pub fn write_series(reports: &[RttReport], to: &mut impl Write) -> io::Result<()
         series(result, reports, to)?;
     }
     writeln!(to)?;
-    footing(reports, to)
+    // There are no extremes where anything was estimated.
+    footing(reports, "", to)
 }
 
 fn exchanges(line: &ResultLine) -> f64 {
@@ -214,8 +215,8 @@ fn series(result: &ResultLine, reports: &[RttReport], to: &mut impl Write) -> io
     grid.write(to)
 }
 
-/// What became of requests and frames, memory, method and warnings.
-fn footing(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
+/// What became of requests and frames, memory, method and warnings; `extremes` says what those of a sample are worth.
+fn footing(reports: &[RttReport], extremes: &str, to: &mut impl Write) -> io::Result<()> {
     let Some(last) = reports.last() else { return Ok(()) };
     if reports.iter().any(|r| !r.results.is_empty()) {
         requests(reports, to)?;
@@ -228,12 +229,12 @@ fn footing(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
     footing::memory(&Memory { state_bytes, ..last.memory }, to)?;
     let exact = match reports.iter().all(|r| r.method.exact) {
         true if reports.iter().flat_map(|r| &r.results).any(|l| l.ambiguous_samples > 0) => {
-            "exact but for the unresolved: requests that were repeated before the answer"
+            "exact but for the unresolved: requests that were repeated before the answer".to_owned()
         }
-        true => "exact: every exchange was measured",
-        false => "estimated from a sample, with 95% intervals",
+        true => "exact: every exchange was measured".to_owned(),
+        false => format!("estimated from a sample, with 95% intervals{extremes}"),
     };
-    footing::method(&last.method, exact, to)?;
+    footing::method(&last.method, &exact, to)?;
     footing::warnings(reports.iter().flat_map(|r| &r.warnings), to)
 }
 

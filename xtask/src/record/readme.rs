@@ -3,7 +3,7 @@
 use super::Recording;
 use super::host::output;
 use super::truth::{Row, Rule, Truth};
-use super::verify::{Clocks, Tshark};
+use super::verify::{self, Clocks, Tshark};
 use anyhow::{Context, Result};
 use dwell_types::Nanos;
 use std::collections::BTreeSet;
@@ -55,7 +55,10 @@ fn text(folder: &Path, facts: &Facts<'_>) -> Result<String> {
         text,
         "*ambiguous* exchanges are answered ones with more than one request; *unknown* ones have a response that"
     )?;
-    writeln!(text, "none of their requests can have caused. Quantiles are over `delay_ns`.\n")?;
+    writeln!(
+        text,
+        "none of their requests can have caused. Quantiles are over `delay_ns`: p99 of *n* is the ⌈.99 *n*⌉-th smallest.\n"
+    )?;
     writeln!(text, "| match | leg | requests | repeats | answered | ambiguous | unknown | > 1 s | p50 | p99 | max |")?;
     writeln!(text, "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")?;
     for (rule, count) in &truth.counts {
@@ -163,11 +166,8 @@ pub(crate) fn made_with(text: &mut String, unused: &[&str]) -> Result<()> {
 }
 
 /// Median, 99th percentile and maximum as text; empty without values.
-pub(crate) fn quantiles(mut delays: Vec<i64>) -> [String; 3] {
-    delays.sort_unstable();
-    let last = delays.len().saturating_sub(1);
-    [last / 2, last * 99 / 100, last]
-        .map(|at| delays.get(at).map(|&delay| Nanos::new(delay).to_string()).unwrap_or_default())
+pub(crate) fn quantiles(delays: Vec<i64>) -> [String; 3] {
+    verify::quantiles(delays).map(|found| found.map(|delay| Nanos::new(delay).to_string())).unwrap_or_default()
 }
 
 /// What ambiguous handshakes do to the quantiles, if there are any.

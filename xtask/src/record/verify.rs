@@ -23,11 +23,15 @@ pub(crate) struct Clocks {
     pub(crate) lateness_ns: [i64; 3],
 }
 
-/// Median, 99th percentile, maximum.
-pub(crate) fn spread(mut values: Vec<i64>) -> [i64; 3] {
+/// Median, 99th percentile, maximum; zeros without values.
+pub(crate) fn spread(values: Vec<i64>) -> [i64; 3] {
+    quantiles(values).unwrap_or_default()
+}
+
+/// Median, 99th percentile, maximum, if there are values. The quantile *q* of *n* is the ⌈*qn*⌉-th smallest, as in the reports of `dwell`.
+pub(crate) fn quantiles(mut values: Vec<i64>) -> Option<[i64; 3]> {
     values.sort_unstable();
-    let last = values.len().saturating_sub(1);
-    [last / 2, last * 99 / 100, last].map(|at| values.get(at).copied().unwrap_or_default())
+    (!values.is_empty()).then(|| [50, 99, 100].map(|percent| values[(values.len() * percent).div_ceil(100) - 1]))
 }
 
 /// Compares capture and log frame by frame; fails unless they hold the same frames in the same order.
@@ -155,5 +159,19 @@ fn compare(field: &'static str, rule: Rule, delays: &HashMap<usize, i64>, truth:
         ],
         apart: differences.iter().filter(|&&difference| difference > 1_000_000).count(),
         difference_ns: spread(differences),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_the_smallest_that_enough_values_do_not_exceed() {
+        assert_eq!(quantiles((1..=150).rev().collect()), Some([75, 149, 150]));
+        assert_eq!(quantiles((1..=19).collect()), Some([10, 19, 19]));
+        assert_eq!(quantiles((1..=200).collect()), Some([100, 198, 200]));
+        assert_eq!((quantiles(vec![7]), quantiles(vec![])), (Some([7; 3]), None));
+        assert_eq!(spread(vec![]), [0; 3]);
     }
 }

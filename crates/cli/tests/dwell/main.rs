@@ -34,5 +34,7 @@ mod evaluate;
 mod pipes;
 mod signals;
 mod usage;
+// What the texts show.
+mod shown;
 // Captures of all the world, if there are any here.
 mod captures;

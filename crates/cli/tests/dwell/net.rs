@@ -305,3 +305,15 @@ fn maps_of_the_world() {
         assert_eq!(run.json()["routers"], routers, "{map}");
     }
 }
+
+/// Every segment of two routers is one link, so the axis has fractions of a hop.
+#[test]
+fn labels_of_hops_have_no_more_digits_than_they_need() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("two.toml"), "[[link]]\nfrom = \"a\"\nto = \"b\"\n").unwrap();
+    crate::run::dwell_in(folder.path(), &["net", "plan", "two.toml", "--routers", "2", "--plot", "plan.svg"]).ok();
+    let picture = std::fs::read_to_string(folder.path().join("plan.svg")).unwrap();
+    for label in ["0.2", "0.4", "0.6", "0.8"] {
+        assert!(picture.lines().any(|line| line.trim() == label), "no {label}");
+    }
+}

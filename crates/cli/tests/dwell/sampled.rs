@@ -227,3 +227,23 @@ fn filters_say_what_they_are() {
     let ladder = serde_json::json!({ "dns": { "slots": 400, "entry_probability": 0.6640625, "fingerprint_bits": 32 } });
     assert_eq!((&facts["rules"], is_warned), (&ladder, false));
 }
+
+/// The longest delay of a sample is shorter than the longest of all: the table must not show it as if it were known.
+#[test]
+fn extremes_of_a_sample_are_told_as_such() {
+    let text = |arguments: &[&str]| String::from_utf8(dwell(arguments).ok().out).unwrap();
+    let mixed = testdata("mixed/mixed.pcap.zst");
+    let rtt = |how: &[&str]| text(&[&["rtt", mixed.as_str(), "--match", "dns"], how].concat());
+    let words = "intervals; min and max are of the sample alone\n";
+    let small = ["--memory", "24KiB", "--method", "fridge"];
+    assert!(rtt(&small).contains(words));
+    assert!(!rtt(&[]).contains("alone"));
+    assert!(!rtt(&[&small[..], &["--interval", "200s"]].concat()).contains("alone"));
+
+    let [near, server] = ["near", "server"].map(|point| testdata(&format!("one-way/{point}.pcap.xz")));
+    let owd = |how: &[&str]| text(&[&["owd", near.as_str(), server.as_str()], how].concat());
+    let words = "intervals; max is of the sample alone\n";
+    assert!(owd(&["--memory", "20KiB"]).contains(words));
+    assert!(!owd(&[]).contains("alone"));
+    assert!(!owd(&["--method", "lda", "--from", "10.10.0.0/16,fd00:10::/32"]).contains("alone"));
+}

@@ -1,6 +1,7 @@
 //! What is found in captures, against what is known of them.
 
 use crate::run::{QUANTILES, assert_conserved, dwell, ends, line, lines, quantile, testdata};
+use dwell_types::Nanos;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -82,6 +83,21 @@ fn answered(report: &Value) -> Vec<(String, String)> {
         .collect();
     names.sort();
     names
+}
+
+/// The README beside a capture has the quantiles that a report has: the same rank, not a neighbour.
+#[test]
+fn descriptions_have_the_quantiles_of_the_truth() {
+    for capture in CAPTURES {
+        let readme = std::fs::read_to_string(Path::new(&testdata(capture)).with_file_name("README.md")).unwrap();
+        for ((matching, leg), exchanges) in recorded(capture) {
+            let delays: Vec<i64> = exchanges.iter().filter_map(|exchange| exchange.delay).collect();
+            let [p50, p99, max] = [0.5, 0.99, 1.0].map(|share| Nanos::new(quantile(&delays, share)));
+            let (start, end) = (format!("| {matching} | {leg} |"), format!("| {p50} | {p99} | {max} |"));
+            let row = readme.lines().find(|line| line.starts_with(&start));
+            assert!(row.is_some_and(|row| row.ends_with(&end)), "{capture}: {row:?} does not end with {end}");
+        }
+    }
 }
 
 /// Holds a report and its samples against the truth: every exchange is there, in order, at its delay or, where nothing

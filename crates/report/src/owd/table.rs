@@ -110,7 +110,11 @@ fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     point("sender", &report.points.sender, to)?;
     point("receiver", &report.points.receiver, to)?;
     footing::memory(&report.memory, to)?;
-    let exact = if report.method.exact { "exact: every packet was compared" } else { "estimated, with 95% intervals" };
+    let exact = match total.delay_ns.max {
+        _ if report.method.exact => "exact: every packet was compared",
+        Some(_) => "estimated, with 95% intervals; max is of the sample alone",
+        None => "estimated, with 95% intervals",
+    };
     footing::method(&report.method, exact, to)?;
     footing::warnings(&report.warnings, to)
 }

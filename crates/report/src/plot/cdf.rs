@@ -10,6 +10,8 @@ use crate::text;
 const LEFT: f64 = 72.0;
 const RIGHT: f64 = WIDTH - 26.0;
 const TOP: f64 = 76.0;
+/// Room for a label of the axis of time.
+const LABEL: f64 = 44.0;
 /// Height of a row of the legend, which stands below the curves.
 const ROW: f64 = 19.0;
 
@@ -72,7 +74,7 @@ impl Plane {
 
     fn axes(&self, picture: &mut Picture) {
         let bottom = self.bottom;
-        let ticks = self.scale.ticks();
+        let ticks = self.scale.ticks(LABEL);
         for tick in &ticks {
             let colour = if tick.label.is_some() { GRID } else { FAINT_GRID };
             picture.line((tick.place, TOP), (tick.place, bottom), colour, 1.0);

@@ -5,7 +5,6 @@ use super::scale::{LinearScale, TimeScale};
 use super::steps::{self, BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
 use super::{HEIGHT, WIDTH, cut};
 use crate::facts::Span;
-use crate::histogram::round_time;
 use crate::owd::{Interval, Line, OwdReport};
 use crate::text;
 use dwell_sketch::estimate::Estimate;
@@ -60,7 +59,7 @@ fn delay(intervals: &[Interval], time: &TimeScale, (top, bottom): (f64, f64), pi
     // Delays near zero are seen against zero.
     let least = if least > 0.0 && least < greatest / 2.0 { 0.0 } else { least };
     let scale = LinearScale::new(least, greatest, bottom, top);
-    steps::axes(&scale.ticks(span), time, (top, bottom), picture);
+    steps::axes(&scale.delay_ticks(), time, (top, bottom), picture);
     for (name, look) in CURVES {
         steps::draw(&course(intervals, |line| statistic(line, name)), time, |ns| scale.place(ns), look, picture);
     }
@@ -80,11 +79,6 @@ fn loss(intervals: &[Interval], time: &TimeScale, (top, bottom): (f64, f64), pic
     let scale = LinearScale::new(0.0, if greatest > 0.0 { greatest } else { 0.01 }, bottom, top);
     steps::axes(&scale.ticks(percent), time, (top, bottom), picture);
     steps::draw(&course(intervals, |line| line.loss_rate), time, |rate| scale.place(rate), LOSS, picture);
-}
-
-/// `50 ms`, `0`.
-fn span(ns: f64) -> String {
-    if ns == 0.0 { "0".to_owned() } else { round_time(ns) }
 }
 
 /// `2.5%`.

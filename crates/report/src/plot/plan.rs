@@ -44,7 +44,7 @@ pub(super) fn picture(reports: &[PlanReport]) -> Picture {
     let longest =
         reports.iter().flat_map(|report| &report.curve).filter_map(|point| point.granularity).map(|g| g.max).max();
     let granularity = LinearScale::new(0.0, longest.unwrap_or(1) as f64, below.1, below.0);
-    panel("hops of a segment", &granularity.ticks(|hops| format!("{hops}")), &across, below, &mut picture);
+    panel("hops of a segment", &granularity.ticks(text::short), &across, below, &mut picture);
     band(first, &across, &granularity, &mut picture);
     for (report, look) in reports.iter().zip(LOOKS) {
         draw(report, &across, &height, &granularity, look, &mut picture);

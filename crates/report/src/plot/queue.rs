@@ -9,7 +9,6 @@ use crate::queue::QueueReport;
 use crate::text;
 use dwell_sketch::conquest::Unit;
 use dwell_sketch::queue::{Pair, Stretch};
-use dwell_types::Nanos;
 
 const QUEUE: Colour = LOOKS[5].colour;
 const LARGEST: Colour = LOOKS[0].colour;
@@ -93,8 +92,7 @@ fn delay(report: &QueueReport, time: &TimeScale, (top, bottom): Place, picture: 
     let longest = report.timeline.iter().map(|stretch| stretch.longest_delay.get()).max().unwrap_or(0);
     let scale = LinearScale::new(0.0, longest.max(1) as f64, bottom, top);
     picture.heading((LEFT, top - 12.0), "longest delay", 13.0);
-    let label = |ns: f64| if ns == 0.0 { "0".to_owned() } else { Nanos::new(ns.round() as i64).to_string() };
-    steps::axes(&scale.ticks(label), time, (top, bottom), picture);
+    steps::axes(&scale.delay_ticks(), time, (top, bottom), picture);
     let height = |stretch: &Stretch| scale.place(stretch.longest_delay.get() as f64);
     picture.area(outline(report, time, bottom, height), DELAY, 0.75);
 }

@@ -40,8 +40,9 @@ impl LogScale {
         self.start + share.clamp(0.0, 1.0) * (self.end - self.start)
     }
 
-    /// Ticks at 1 to 9 in every decade; labels as many as are easily read.
-    pub(super) fn ticks(&self) -> Vec<Tick> {
+    /// Ticks at 1 to 9 in every decade; labels as many as are easily read, and no two of them nearer than `apart`: where there is little room,
+    /// the decades keep theirs, then 2 and 5 times these.
+    pub(super) fn ticks(&self, apart: f64) -> Vec<Tick> {
         let decades = self.to - self.from;
         let labelled: &[f64] = match decades {
             d if d > 2.5 => &[1.0],
@@ -59,11 +60,22 @@ impl LogScale {
                 let label = labelled.contains(&step);
                 let inside = (self.from - 1e-9..=self.to + 1e-9).contains(&value.log10());
                 if inside && (label || step != 1.5) {
-                    ticks.push(Tick { place: self.place_of(value), label: label.then(|| round_time(value)) });
+                    let tick = Tick { place: self.place_of(value), label: label.then(|| round_time(value)) };
+                    ticks.push((ROUND.iter().position(|&round| round == step).map_or(2, |rank| rank.min(1)), tick));
                 }
             }
         }
-        ticks
+        let mut kept: Vec<f64> = Vec::new();
+        for rank in 0..=2 {
+            for (_, tick) in ticks.iter_mut().filter(|(of, tick)| *of == rank && tick.label.is_some()) {
+                if kept.iter().all(|place| (place - tick.place).abs() >= apart) {
+                    kept.push(tick.place);
+                } else {
+                    tick.label = None;
+                }
+            }
+        }
+        ticks.into_iter().map(|(_, tick)| tick).collect()
     }
 }
 
@@ -98,6 +110,22 @@ impl LinearScale {
         let last = ((self.to - self.from) / self.step).round() as u32;
         let values = (0..=last).map(|i| self.from + f64::from(i) * self.step);
         values.map(|value| Tick { place: self.place(value), label: Some(label(value)) }).collect()
+    }
+
+    /// A tick at every round delay in nanoseconds: all in one unit, with the digits that tell neighbours apart and no others.
+    pub(super) fn delay_ticks(&self) -> Vec<Tick> {
+        let (unit, name) = match self.from.abs().max(self.to.abs()) {
+            most if most < 1e3 => (1.0, "ns"),
+            most if most < 1e6 => (1e3, "µs"),
+            most if most < 1e9 => (1e6, "ms"),
+            _ => (1e9, "s"),
+        };
+        let digits = (-(self.step / unit).log10() - 1e-9).ceil().clamp(0.0, 9.0) as usize;
+        self.ticks(|ns| {
+            let number = format!("{:.digits$}", ns / unit);
+            let number = if digits > 0 { number.trim_end_matches('0').trim_end_matches('.') } else { &number };
+            if number.trim_start_matches('-') == "0" { "0".into() } else { format!("{number} {name}") }
+        })
     }
 }
 
@@ -186,10 +214,28 @@ mod tests {
         let scale = LogScale::new(1_300_000, 870_000_000, 0.0, 100.0);
         assert_eq!(scale.place(1_000_000), 0.0);
         assert!((scale.place(1_000_000_000) - 100.0).abs() < 1e-9);
-        assert_eq!(labels(scale.ticks()), ["1 ms", "10 ms", "100 ms", "1 s"]);
-        assert_eq!(labels(LogScale::new(11_000, 19_000, 0.0, 1.0).ticks()), ["10 µs", "15 µs", "20 µs"]);
-        assert_eq!(labels(LogScale::new(0, 0, 0.0, 1.0).ticks()).first().unwrap(), "1 ns");
-        assert_eq!(labels(LogScale::new(-7, i64::MAX, 0.0, 1.0).ticks()).len(), 20);
+        assert_eq!(labels(scale.ticks(0.0)), ["1 ms", "10 ms", "100 ms", "1 s"]);
+        assert_eq!(labels(LogScale::new(11_000, 19_000, 0.0, 1.0).ticks(0.0)), ["10 µs", "15 µs", "20 µs"]);
+        assert_eq!(labels(LogScale::new(0, 0, 0.0, 1.0).ticks(0.0)).first().unwrap(), "1 ns");
+        assert_eq!(labels(LogScale::new(-7, i64::MAX, 0.0, 1.0).ticks(0.0)).len(), 20);
+    }
+
+    #[test]
+    fn decades_are_labelled_before_others() {
+        let labels = |least, greatest| labels(LogScale::new(least, greatest, 90.0, 0.0).ticks(15.0));
+        assert_eq!(labels(5_000_000, 450_000_000), ["10 ms", "100 ms", "500 ms"]);
+        assert_eq!(labels(5_000_000, 150_000_000), ["5 ms", "10 ms", "20 ms", "50 ms", "100 ms", "200 ms"]);
+        assert_eq!(labels(20_000_000, 2_000_000_000), ["20 ms", "100 ms", "1 s"]);
+    }
+
+    #[test]
+    fn delays_on_a_linear_axis_differ_by_their_labels() {
+        let labels = |least, greatest| labels(LinearScale::new(least, greatest, 0.0, 1.0).delay_ticks());
+        assert_eq!(labels(0.0, 1.9e6), ["0", "0.5 ms", "1 ms", "1.5 ms", "2 ms"]);
+        assert_eq!(labels(0.0, 369e6), ["0", "100 ms", "200 ms", "300 ms", "400 ms"]);
+        assert_eq!(labels(50.01e6, 50.09e6)[..3], ["50 ms", "50.02 ms", "50.04 ms"]);
+        assert_eq!(labels(-40.0, 40.0), ["-40 ns", "-20 ns", "0", "20 ns", "40 ns"]);
+        assert_eq!(labels(0.0, 7e12)[1], "2000 s");
     }
 
     #[test]

@@ -59,7 +59,7 @@ fn panel(result: &ResultLine, reports: &[RttReport], time: &TimeScale, (top, bot
         return;
     };
     let scale = LogScale::new(least, greatest, bottom, top);
-    steps::axes(&scale.ticks(), time, (top, bottom), picture);
+    steps::axes(&scale.ticks(steps::APART), time, (top, bottom), picture);
     for (name, look) in CURVES {
         let course: Vec<_> =
             intervals.iter().map(|(span, line)| (*span, line.and_then(|l| quantile(l, name)))).collect();

@@ -13,6 +13,8 @@ pub(super) const TOP: f64 = 76.0;
 pub(super) const BOTTOM: f64 = HEIGHT - 46.0;
 /// The space between two panels, which holds the name of the lower one.
 pub(super) const BETWEEN: f64 = 30.0;
+/// From one label to the one above it, at least.
+pub(super) const APART: f64 = 15.0;
 
 /// A value in each interval; `None` where nothing was measured.
 pub(super) type Course<T> = [(Span, Option<Estimate<T>>)];
@@ -74,7 +76,7 @@ pub(super) fn grid(ticks: &[Tick], across: &[Tick], (top, bottom): Place, pictur
     let mut free = f64::INFINITY;
     for tick in ticks {
         let Some(label) = &tick.label else { continue };
-        if free - tick.place >= 15.0 {
+        if free - tick.place >= APART {
             picture.text((LEFT - 9.0, tick.place), label.clone(), 12.0, INK, Align::Right);
             free = tick.place;
         }
@@ -99,7 +101,6 @@ pub(super) fn labels(ticks: &[Tick], bottom: f64, picture: &mut Picture) {
 
 /// The names of the curves at their right ends, from the highest down, moved apart where they would touch.
 pub(super) fn names(mut placed: Vec<(f64, &str, Colour)>, (top, bottom): Place, picture: &mut Picture) {
-    const APART: f64 = 15.0;
     let room = APART * placed.len().saturating_sub(1) as f64;
     let mut lowest = top;
     for (i, (y, _, _)) in placed.iter_mut().enumerate() {
