@@ -1,6 +1,6 @@
 //! Answers to output: tables, JSON, CSV, OpenMetrics, plots.
 //!
-//! Every form is a function from a report to a writer, in a file of its own. Errors are those of the writer: a closed
+//! There is a folder per question, with the answer as data, and one file per form: a function from a report to a writer. Errors are those of the writer: a closed
 //! pipe comes back as [`std::io::ErrorKind::BrokenPipe`].
 
 // What is answered, and what every answer says besides.
@@ -10,20 +10,13 @@ pub mod owd;
 pub mod queue;
 pub mod rtt;
 pub mod size;
-// From meters.
-mod answer;
-// For people: the table, and what it is made of.
+// Of what forms for people are made.
 mod footing;
 mod grid;
-mod histogram;
-pub mod table;
 mod text;
-// For programs.
-pub mod csv;
+// What forms for programs share.
+mod csv;
 pub mod json;
-pub mod openmetrics;
-// Sample by sample.
-pub mod ppviz;
-pub mod samples;
+mod openmetrics;
 // Pictures.
 pub mod plot;

@@ -173,6 +173,17 @@ pub(crate) fn wrap(words: &[String], separator: &str, width: usize) -> Vec<Strin
     lines
 }
 
+/// `1 µs`, `50 ms`, `2 s` of a round time in nanoseconds.
+pub(crate) fn round_time(nanos: f64) -> String {
+    let text = Nanos::new(nanos.round() as i64).to_string();
+    match text.split_once(' ') {
+        Some((number, unit)) if number.contains('.') => {
+            format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,8 @@
 
 mod common;
 
-use dwell_report::{csv, json, openmetrics, samples};
+use dwell_report::json;
+use dwell_report::rtt::{csv, openmetrics, samples};
 use serde_json::Value;
 use std::collections::BTreeSet;
 

@@ -3,7 +3,7 @@
 
 mod common;
 
-use dwell_report::openmetrics;
+use dwell_report::rtt::openmetrics;
 use std::io::Write;
 use std::process::{Command, Stdio};
 

@@ -4,8 +4,9 @@
 
 mod common;
 
+use dwell_report::json;
 use dwell_report::rtt::RttReport;
-use dwell_report::{csv, json, openmetrics, table};
+use dwell_report::rtt::{csv, openmetrics, table};
 use std::path::PathBuf;
 use std::{fs, io};
 

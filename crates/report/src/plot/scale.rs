@@ -1,7 +1,7 @@
 //! Values to places, and round values for the ticks.
 
-use crate::histogram::round_time;
 use crate::text;
+use crate::text::round_time;
 
 /// A logarithmic scale of delays. What lies outside is drawn at the edge.
 #[derive(Clone, Copy, Debug)]

@@ -1,10 +1,10 @@
 //! The table for people: delays first, then what they rest on. At most 100 columns unless a name is longer.
 
+use super::histogram;
+use super::{self as rtt, Flow, ResultLine, RttReport};
 use crate::facts::{Frames, Memory};
 use crate::footing::{self, WIDTH};
 use crate::grid::Grid;
-use crate::histogram;
-use crate::rtt::{self, Flow, ResultLine, RttReport};
 use crate::text;
 use dwell_sketch::estimate::Estimate;
 use dwell_types::Nanos;

@@ -4,6 +4,18 @@ use crate::facts::{Frames, Memory, Method, Span, estimate, optional_estimate};
 use dwell_sketch::estimate::Estimate;
 use serde::Serialize;
 
+// From meters.
+mod answer;
+// For people.
+mod histogram;
+pub mod table;
+// For programs.
+pub mod csv;
+pub mod openmetrics;
+// Sample by sample.
+pub mod ppviz;
+pub mod samples;
+
 /// The name and version of this schema.
 pub const SCHEMA: &str = "dwell.rtt/1";
 

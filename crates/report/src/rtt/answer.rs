@@ -1,6 +1,6 @@
 //! From what a meter answers to a line of the report.
 
-use crate::rtt::{Bin, CdfPoint, Delays, Flow, FlowResult, Requests, Responses, ResultLine};
+use super::{Bin, CdfPoint, Delays, Flow, FlowResult, Requests, Responses, ResultLine};
 use dwell_sketch::distribution::Distribution;
 use dwell_sketch::rtt::Answer;
 use dwell_sketch::top_flows::{FlowAnswer, Line};

@@ -1,8 +1,7 @@
 //! A histogram in text: logarithmic time to the right, share of exchanges upward.
 
-use crate::rtt::{CdfPoint, ResultLine};
+use super::{CdfPoint, ResultLine};
 use crate::text;
-use dwell_types::Nanos;
 use std::io::{self, Write};
 
 /// Width of the drawing, in columns.
@@ -54,7 +53,7 @@ fn labels(ticks: &[(usize, f64)]) -> String {
     for every in ONE_IN {
         labels = Labels::default();
         let mut labelled = ticks.iter().filter(|tick| tick.1.log10().round() as i32 % every == 0);
-        if labelled.all(|&(column, time)| labels.centre(column, &round_time(time))) {
+        if labelled.all(|&(column, time)| labels.centre(column, &text::round_time(time))) {
             break;
         }
     }
@@ -138,17 +137,6 @@ fn log(delay_ns: f64) -> f64 {
     delay_ns.max(1.0).log10()
 }
 
-/// `1 µs`, `50 ms`, `2 s` of a round time in nanoseconds.
-pub(crate) fn round_time(nanos: f64) -> String {
-    let text = Nanos::new(nanos.round() as i64).to_string();
-    match text.split_once(' ') {
-        Some((number, unit)) if number.contains('.') => {
-            format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
-        }
-        _ => text,
-    }
-}
-
 /// Words on one line, dropped where they would touch an earlier one.
 #[derive(Default)]
 struct Labels {
@@ -199,7 +187,7 @@ mod tests {
     fn ticks_are_round_times() {
         let labels = |points| {
             let axis = Axis::around(&cdf(points)).unwrap();
-            axis.ticks().into_iter().map(|t| round_time(t.1)).collect::<Vec<_>>()
+            axis.ticks().into_iter().map(|t| text::round_time(t.1)).collect::<Vec<_>>()
         };
         assert_eq!(labels(&[(900, 0.5), (2_000_000, 1.0)]), ["1 µs", "10 µs", "100 µs", "1 ms"]);
         assert_eq!(labels(&[(9_000_000, 0.5), (60_000_000, 1.0)]), ["10 ms", "20 ms", "50 ms"]);

@@ -3,7 +3,7 @@
 //! pping's `-m` puts three byte counts before the flow, which ePPing leaves out, and so do we. ppviz and the scripts
 //! around both take the second word as the delay and the last one as the flow, `source:port+destination:port`.
 
-use crate::samples::Sample;
+use super::samples::Sample;
 use dwell_types::{FlowKey, Leg, Match, Nanos, hash};
 use std::collections::HashMap;
 use std::fmt;

@@ -1,0 +1,133 @@
+//! CSV (RFC 4180 with line feeds): one row per result line and interval, then those of flows, flat, empty where JSON has `null`.
+
+use super::{Delays, Flow, FlowResult, ResultLine, RttReport};
+use crate::csv::io_error;
+use dwell_sketch::estimate::Estimate;
+use std::io::{self, Write};
+
+/// The columns of [`write()`], in order. Times in nanoseconds.
+pub const COLUMNS: [&str; 43] = [
+    "start_ns",
+    "end_ns",
+    "match",
+    "leg",
+    "group",
+    "exact",
+    "requests_carried_over",
+    "requests_seen",
+    "requests_not_admitted",
+    "requests_matched",
+    "requests_evicted",
+    "requests_expired",
+    "requests_ambiguous",
+    "requests_pending",
+    "responses_seen",
+    "responses_unmatched",
+    "samples",
+    "ambiguous_samples",
+    "exchanges",
+    "exchanges_low",
+    "exchanges_high",
+    "mean_ns",
+    "mean_low_ns",
+    "mean_high_ns",
+    "p50_ns",
+    "p50_low_ns",
+    "p50_high_ns",
+    "p90_ns",
+    "p90_low_ns",
+    "p90_high_ns",
+    "p95_ns",
+    "p95_low_ns",
+    "p95_high_ns",
+    "p99_ns",
+    "p99_low_ns",
+    "p99_high_ns",
+    "min_ns",
+    "max_ns",
+    "method",
+    "flow",
+    "packets",
+    "bytes",
+    "uncounted_bytes",
+];
+
+/// Writes the head and the rows of all reports: one report, or one per interval.
+pub fn write<'a>(reports: impl IntoIterator<Item = &'a RttReport>, to: &mut impl Write) -> io::Result<()> {
+    let mut writer = csv::Writer::from_writer(to);
+    writer.write_record(COLUMNS).map_err(io_error)?;
+    for report in reports {
+        for line in &report.results {
+            writer.write_record(result(report, line)).map_err(io_error)?;
+        }
+        for flow in &report.flows {
+            for line in flow.results.iter().map(Some).chain(flow.results.is_empty().then_some(None)) {
+                writer.write_record(of_flow(report, flow, line)).map_err(io_error)?;
+            }
+        }
+    }
+    writer.flush()
+}
+
+fn result(report: &RttReport, line: &ResultLine) -> Vec<String> {
+    let (requests, responses) = (&line.requests, &line.responses);
+    let [start, end] = span(report);
+    let counts = [
+        requests.carried_over,
+        requests.seen,
+        requests.not_admitted,
+        requests.matched,
+        requests.evicted,
+        requests.expired,
+        requests.ambiguous,
+        requests.pending,
+        responses.seen,
+        responses.unmatched,
+        line.samples,
+        line.ambiguous_samples,
+    ];
+    let place = [start, end, line.matching.into(), line.leg.into(), line.group.clone(), exact(line.exchanges)];
+    let mut cells = Vec::from(place);
+    cells.extend(counts.map(|count| count.to_string()));
+    cells.extend(estimates(line.exchanges, &line.delay_ns));
+    cells.push(report.method.name.into());
+    cells.extend([const { String::new() }; 4]);
+    cells
+}
+
+/// A row for the delays of a flow, or for a flow without any.
+fn of_flow(report: &RttReport, flow: &Flow, line: Option<&FlowResult>) -> Vec<String> {
+    /// What only a result has: requests and responses.
+    const REQUESTS: usize = 10;
+    let [start, end] = span(report);
+    let [matching, leg, is_exact, samples] = line.map_or_else(Default::default, |line| {
+        [line.matching.to_owned(), line.leg.to_owned(), exact(line.exchanges), line.samples.to_string()]
+    });
+    let mut cells = vec![start, end, matching, leg, String::new(), is_exact];
+    cells.extend([const { String::new() }; REQUESTS]);
+    cells.extend([samples, String::new()]);
+    cells.extend(estimates(line.and_then(|line| line.exchanges), &line.map(|line| line.delay_ns).unwrap_or_default()));
+    cells.extend([report.method.name.to_owned(), flow.flow.clone()]);
+    cells.extend([flow.packets, flow.bytes, flow.uncounted_bytes].map(|count| count.to_string()));
+    cells
+}
+
+fn span(report: &RttReport) -> [String; 2] {
+    report.span_ns.map_or_else(Default::default, |span| [span.start, span.end].map(|ns| ns.to_string()))
+}
+
+/// Whether the number of exchanges is known; empty without any.
+fn exact(exchanges: Option<Estimate<f64>>) -> String {
+    exchanges.map_or_else(String::new, |e| (e.low == e.high).to_string())
+}
+
+/// Exchanges, then delays, each with its ends but for the smallest and the largest.
+fn estimates(exchanges: Option<Estimate<f64>>, d: &Delays) -> Vec<String> {
+    fn ends<T: ToString>(estimate: Option<Estimate<T>>) -> [String; 3] {
+        estimate.map_or_else(Default::default, |e| [e.value.to_string(), e.low.to_string(), e.high.to_string()])
+    }
+    let mut cells = Vec::from(ends(exchanges));
+    cells.extend([d.mean, d.p50, d.p90, d.p95, d.p99].into_iter().flat_map(ends));
+    cells.extend([d.min, d.max].map(|e| e.map_or_else(String::new, |e| e.value.to_string())));
+    cells
+}
