@@ -14,11 +14,12 @@
 //! ```
 
 use super::censoring::Censoring;
+use super::counts::Counts;
 use super::history::History;
 use super::repeated::Repeated;
-use super::sketch::{Counts, Fridge, Params};
+use super::sketch::Fridge;
 use super::slot::Table;
-use super::{EntryProbability, Profile};
+use super::{EntryProbability, Params, Profile};
 use crate::Exchanges;
 use crate::codec::{CodecError, Kind, MOST_COUNTED, Reader, Writer};
 use dwell_types::{Nanos, Repeat, Timestamp};

@@ -45,14 +45,20 @@
 //!
 //! **Source**: zheng22 §3.2 (`docs/papers/zheng22-fridge.md`).
 
-mod censoring;
-mod codec;
-mod expected;
-mod history;
-mod probability;
-mod repeated;
+mod params;
 mod sketch;
+// Of a fridge.
+mod codec;
+mod counts;
+mod history;
+mod repeated;
 mod slot;
+// How p is found.
+mod expected;
+mod probability;
+// What the product limit keeps.
+mod censoring;
 pub use expected::Traffic;
+pub use params::{FridgeError, Params};
 pub use probability::{EntryProbability, Profile};
-pub use sketch::{Fridge, FridgeError, Params};
+pub use sketch::Fridge;

@@ -1,94 +1,14 @@
 use super::censoring::Censoring;
+use super::counts::{Counts, Tally};
 use super::history::History;
+use super::params::{FridgeError, Params};
 use super::repeated::Repeated;
-use super::slot::{Entry, Layout, Table};
+use super::slot::{Entry, Table};
 use super::{EntryProbability, Profile};
 use crate::batch::{BATCH, CACHED_BYTES, Numbers};
-use crate::codec::{CodecError, MOST_COUNTED, Reader};
 use crate::repeats::byte;
 use crate::{Event, Exchanges, Fates, Gate, Meter, Risk, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
-use std::fmt;
-
-/// What a fridge is built with.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
-    /// *M*, at least 2.
-    pub slots: u32,
-    /// Bits of the id's hash that an entry keeps, `1..=32`; `None` for 16, or as many as the number of a slot has if that is more.
-    pub fingerprint_bits: Option<u32>,
-    /// Whether requests carry tokens that tell equal ones apart: a byte of each entry.
-    pub has_tokens: bool,
-    /// *p*, or `None` to find it while running.
-    pub entry_probability: Option<f64>,
-    /// Whether responses that do not find their entry count: the samples are then to be weighed with
-    /// [`Meter::risk`].
-    pub product_limit: bool,
-}
-
-impl Params {
-    /// Of a fridge with so many slots that finds everything else itself.
-    pub const fn new(slots: u32) -> Self {
-        Self { slots, fingerprint_bits: None, has_tokens: false, entry_probability: None, product_limit: false }
-    }
-
-    /// The same with as many slots as fit in so many bytes.
-    pub fn fitting(self, bytes: usize, exchanges: &Exchanges) -> Self {
-        let fits = |slots: u32| Self { slots, ..self }.table_bytes(exchanges).is_ok_and(|needed| needed <= bytes);
-        let (mut slots, mut step) = (0, 1 << 31);
-        while step > 0 {
-            if fits(slots | step) {
-                slots |= step;
-            }
-            step >>= 1;
-        }
-        Self { slots, ..self }
-    }
-
-    fn layout(&self, exchanges: &Exchanges) -> Result<Layout, FridgeError> {
-        Layout::new(self.slots, self.fingerprint_bits, exchanges.tags, self.has_tokens, exchanges.expiry)
-    }
-
-    /// Bytes of the slots and of what is kept for all of them.
-    pub fn table_bytes(&self, exchanges: &Exchanges) -> Result<usize, FridgeError> {
-        let repeated = if exchanges.repeat == Repeat::Ambiguous { Repeated::bytes(self.slots) } else { 0 };
-        let history = History::bytes(self.slots, self.keeps_changes());
-        Ok(self.layout(exchanges)?.table_bytes(self.slots) + history + repeated)
-    }
-
-    /// Whether *p* changes, and a sample's weight depends on what it was.
-    const fn keeps_changes(&self) -> bool {
-        self.entry_probability.is_none() && !self.product_limit
-    }
-}
-
-/// Why a fridge cannot be built.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum FridgeError {
-    /// Survival can only be judged by what happens to other slots: at least two are needed.
-    Slots(u32),
-    /// A fingerprint has 1 to 32 bits, and less beside the number of one of very many series.
-    FingerprintBits {
-        /// Bits asked for.
-        bits: u32,
-        /// Bits that there is room for.
-        most: u32,
-    },
-    /// A probability lies above 0 and up to 1.
-    EntryProbability(f64),
-}
-
-impl fmt::Display for FridgeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Slots(slots) => write!(f, "a fridge needs at least 2 slots, not {slots}"),
-            Self::FingerprintBits { bits, most } => write!(f, "a fingerprint has 1 to {most} bits here, not {bits}"),
-            Self::EntryProbability(p) => write!(f, "an entry probability is above 0 and at most 1, not {p}"),
-        }
-    }
-}
-
-impl std::error::Error for FridgeError {}
 
 /// An (*M*, *p*)-fridge.
 #[derive(Clone, Debug)]
@@ -117,77 +37,6 @@ pub struct Fridge {
     pub(super) next_choice: u64,
     pub(super) counts: Vec<Counts>,
     pub(super) latest: Timestamp,
-}
-
-/// What happened to the requests and responses of one series.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
-    requests: u64,
-    responses: u64,
-    refused: u64,
-    ignored: u64,
-    ambiguous: u64,
-    resolved: u64,
-    evicted: u64,
-    expired: u64,
-    matched: u64,
-    /// Responses of this series that found a request, of whatever series.
-    answers: u64,
-}
-
-/// Some events of one series: most batches have no others, and are counted at once.
-#[derive(Clone, Copy, Debug, Default)]
-struct Tally {
-    events: u64,
-    requests: u64,
-    /// Not zero if there are events of another series.
-    others: u16,
-}
-
-impl Tally {
-    #[inline]
-    fn of<'a>(events: impl Iterator<Item = &'a Event>, tag: u16) -> Self {
-        events.fold(Self::default(), |tally, event| Self {
-            events: tally.events + 1,
-            requests: tally.requests + u64::from(event.is_request),
-            others: tally.others | event.tag ^ tag,
-        })
-    }
-}
-
-impl Counts {
-    /// Counts a request that is overwritten while it waits.
-    #[inline]
-    fn let_go(&mut self, is_expired: bool) {
-        *(if is_expired { &mut self.expired } else { &mut self.evicted }) += 1;
-    }
-
-    /// All of them, in the order of their fields.
-    pub(super) fn all(&self) -> [u64; 10] {
-        let Self { requests, responses, refused, ignored, ambiguous, resolved, evicted, expired, matched, answers } =
-            *self;
-        [requests, responses, refused, ignored, ambiguous, resolved, evicted, expired, matched, answers]
-    }
-
-    /// Reads them: as many as can be counted, and no more of a part than of the whole.
-    pub(super) fn read(from: &mut Reader<'_>) -> Result<Self, CodecError> {
-        let mut all = [0; 10];
-        for count in &mut all {
-            *count = from.u64()?;
-        }
-        let [requests, responses, refused, ignored, ambiguous, resolved, evicted, expired, matched, answers] = all;
-        if all.iter().any(|&count| count > MOST_COUNTED) || ignored > requests || answers > responses {
-            return Err(CodecError::Value("counts"));
-        }
-        Ok(Self { requests, responses, refused, ignored, ambiguous, resolved, evicted, expired, matched, answers })
-    }
-
-    #[inline]
-    fn add(&mut self, all: Tally, admitted: Tally) {
-        self.requests += all.requests;
-        self.responses += all.events - all.requests;
-        self.refused += all.requests - admitted.requests;
-    }
 }
 
 /// Everything enters until this share of the slots is taken, since nearly all of it survives; then the search for *p* begins.
@@ -594,18 +443,7 @@ impl Meter for Fridge {
     }
 
     fn fates(&self) -> Vec<Fates> {
-        let mut fates = vec![Fates::default(); self.counts.len()];
-        for (fates, counts) in fates.iter_mut().zip(&self.counts) {
-            fates.seen += counts.requests - counts.ignored;
-            fates.not_admitted += counts.refused;
-            fates.matched += counts.matched;
-            fates.evicted += counts.evicted;
-            fates.expired += counts.expired;
-            fates.ambiguous += counts.ambiguous;
-            fates.responses += counts.responses;
-            fates.unmatched += counts.responses - counts.answers;
-            fates.resolved += counts.resolved;
-        }
+        let mut fates: Vec<Fates> = self.counts.iter().map(Counts::fates).collect();
         for (at, entry) in self.table.open_entries(self.latest) {
             let is_expired = !entry.is_open() || self.has_expired(at, entry, self.latest);
             fates[usize::from(self.table.tag(entry))].wait(is_expired);
