@@ -146,33 +146,38 @@ impl Ring {
     #[cold]
     fn turn_to(&mut self, slot: i64) {
         let filters = i64::from(self.shape.filters);
-        let steps = slot.saturating_sub(self.slot);
-        self.slot = slot;
+        let before = std::mem::replace(&mut self.slot, slot);
         self.begin = slot.saturating_mul(self.width);
         self.end = self.begin.saturating_add(self.width);
-        if steps >= filters {
-            self.words.fill(0);
-            self.ones.fill(0);
+        if slot.saturating_sub(before) >= filters {
+            self.clear_all();
             self.column = self.column_of(slot);
             return;
         }
-        for _ in 0..steps {
+        self.matching.fill(0);
+        for _ in before..slot {
             self.column = self.column.checked_sub(1).unwrap_or(self.shape.filters - 1);
-            self.clear_column();
+            if std::mem::take(&mut self.ones[self.column as usize]) > 0 {
+                self.matching[self.column as usize / 64] |= 1 << (self.column % 64);
+            }
+        }
+        self.clear_columns();
+    }
+
+    /// Resets all filters, if anything is in them.
+    fn clear_all(&mut self) {
+        if self.ones.iter().any(|&ones| ones > 0) {
+            self.words.fill(0);
+            self.ones.fill(0);
         }
     }
 
-    /// Resets the filter of the present slot: one bit of every row.
-    fn clear_column(&mut self) {
-        let column = self.column as usize;
-        self.ones[column] = 0;
-        let row_words = self.shape.row_words();
-        if row_words > 1 {
-            let keep = !(1 << (column % 64));
-            self.words.iter_mut().skip(column / 64).step_by(row_words).for_each(|word| *word &= keep);
-        } else {
-            let keep = (column..64).step_by(self.shape.stride).fold(u64::MAX, |keep, bit| keep & !(1 << bit));
-            self.words.iter_mut().for_each(|word| *word &= keep);
+    /// Resets the filters whose bits are set in `matching`: one bit each of every row.
+    fn clear_columns(&mut self) {
+        let row_words = self.matching.len();
+        for (word, &columns) in self.matching.iter().enumerate().filter(|(_, columns)| **columns != 0) {
+            let keep = !(0..64).step_by(self.shape.stride).fold(0, |bits, row| bits | columns << row);
+            self.words.iter_mut().skip(word).step_by(row_words).for_each(|word| *word &= keep);
         }
     }
 
@@ -370,6 +375,53 @@ mod tests {
         }
         assert_eq!(find(&mut ring, 4), [], "far in the past");
         assert!(find(&mut ring, 5).contains(&0), "time did not go back from the end of all time");
+    }
+
+    /// Few ids in a filter or many, few slots at a time or all: nothing is left of what was reset, and all of the others.
+    #[test]
+    fn resetting_leaves_no_bit_behind() {
+        for filters in [3, 32, 64, 200] {
+            let mut ring = ring(u64::from(filters) * 500, filters);
+            let mut slots: Vec<(i64, Vec<usize>)> = Vec::new();
+            let mut slot = -2_000;
+            for round in 0..3_000u64 {
+                let random = hash::finish(round);
+                let steps = [0, 0, 1, 1, 1, 2, 7, 40, 300, 1_000][(random % 10) as usize];
+                slot += steps;
+                ring.advance(at(slot * WIDTH));
+                slots.retain(|&(then, _)| slot - then < i64::from(filters));
+                let ids = [0, 1, 1, 1, 2, 3, 15, 16, 17, 30][(random >> 8) as usize % 10];
+                for id in (0..ids).map(|id| ExchangeId(random ^ id)) {
+                    slots.push((slot, ring.rows(id).collect()));
+                    ring.insert(id);
+                }
+                let stride = ring.shape.stride;
+                let mut bits: Vec<usize> = Vec::new();
+                for (then, rows) in &slots {
+                    bits.extend(rows.iter().map(|row| row * stride + ring.column_of(*then) as usize));
+                }
+                bits.sort_unstable();
+                bits.dedup();
+                let set = ring.words.iter().map(|word| word.count_ones() as usize).sum::<usize>();
+                assert_eq!(set, bits.len(), "{filters} filters, round {round}");
+                assert!(bits.iter().all(|bit| ring.words[bit / 64] >> (bit % 64) & 1 == 1));
+                assert_eq!(ring.ones.iter().sum::<u32>() as usize, set);
+            }
+        }
+    }
+
+    /// Each of 20,000 moments is some slots or turns after the one before: passes over all of 8 MiB would take a minute.
+    #[test]
+    fn filters_that_are_empty_need_no_reset() {
+        let mut ring = ring(1 << 26, 256);
+        let begin = std::time::Instant::now();
+        for (id, steps) in (0..20_000).zip([100, 255, 256, 100_000].into_iter().cycle()) {
+            ring.advance(at((ring.slot.max(0) + steps) * WIDTH));
+            if id % 100 == 0 {
+                ring.insert(ExchangeId(id));
+            }
+        }
+        assert!(begin.elapsed().as_secs() < 10);
     }
 
     #[test]
