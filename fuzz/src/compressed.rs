@@ -1,4 +1,5 @@
-//! Compressed captures: whatever the bytes are, they are read alike in whatever pieces they come, and as far as they are sound.
+//! Compressed captures: whatever the bytes are, they are read alike in whatever pieces they come, and as far as they
+//! are sound.
 
 use crate::capture::{Trickle, read};
 use dwell_capture::CaptureError;

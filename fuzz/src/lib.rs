@@ -1,4 +1,5 @@
-//! What must hold for every input, whatever it is. The targets in `fuzz_targets/` make inputs of raw bytes and call these.
+//! What must hold for every input, whatever it is. The targets in `fuzz_targets/` make inputs of raw bytes and call
+//! these.
 
 pub mod capture;
 pub mod compressed;

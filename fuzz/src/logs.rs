@@ -1,4 +1,5 @@
-//! Logs of requests and responses, of crossings, and of what passed a queue: every line is taken or refused, and a cut of the log changes no line before it.
+//! Logs of requests and responses, of crossings, and of what passed a queue: every line is taken or refused, and a cut
+//! of the log changes no line before it.
 
 use crate::crossings::Log;
 use crate::events::Events;

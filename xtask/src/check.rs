@@ -71,7 +71,8 @@ fn testdata() -> Result<()> {
 /// How many fuzz targets run at once.
 const FUZZED_AT_ONCE: usize = 2;
 
-/// Every fuzz target for a while, always from the same seed: a check must repeat. Needs cargo-fuzz, and the compiler's unstable flags by `RUSTC_BOOTSTRAP`.
+/// Every fuzz target for a while, always from the same seed: a check must repeat. Needs cargo-fuzz, and the compiler's
+/// unstable flags by `RUSTC_BOOTSTRAP`.
 fn fuzz() -> Result<()> {
     if !has(&["fuzz", "--version"]) {
         eprintln!("skipped: cargo-fuzz is not installed (cargo install cargo-fuzz)");

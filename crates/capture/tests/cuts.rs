@@ -109,8 +109,8 @@ fn members_streams_and_frames_are_joined() {
     }
 }
 
-/// Some bytes in the middle are changed: what stands well before them is yielded, and the error is not missed, be it that
-/// only the checksum at the end tells.
+/// Some bytes in the middle are changed: what stands well before them is yielded, and the error is not missed, be it
+/// that only the checksum at the end tells.
 #[test]
 fn corrupt_compressed_data_is_an_error() {
     let mut file = Pcap::new(MICROSECONDS, false);

@@ -7,8 +7,8 @@ use common::{MICROSECONDS, NANOSECONDS, Owned, Pcap, Pcapng, Trickle, gzip, read
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// A frame of a generated file: seconds, fraction below a second of its unit, bytes on the wire beyond the captured ones,
-/// captured bytes.
+/// A frame of a generated file: seconds, fraction below a second of its unit, bytes on the wire beyond the captured
+/// ones, captured bytes.
 fn frames() -> impl Strategy<Value = Vec<(u32, u32, u16, Vec<u8>)>> {
     vec((any::<u32>(), 0..1_000_000u32, 0..2_000u16, vec(any::<u8>(), 0..200)), 0..40)
 }

@@ -103,8 +103,8 @@ fn absurd_captured_lengths_are_damage() {
     }
 }
 
-/// A length in the file allocates nothing: only bytes that arrive do. A record that claims 16 MiB and brings none leaves
-/// the reader's memory as it was, so this ends at once even when repeated often.
+/// A length in the file allocates nothing: only bytes that arrive do. A record that claims 16 MiB and brings none
+/// leaves the reader's memory as it was, so this ends at once even when repeated often.
 #[test]
 fn lengths_that_are_not_kept_cost_nothing() {
     let mut file = Pcap::with_header(MICROSECONDS, false, (2, 4), u32::MAX, 1);

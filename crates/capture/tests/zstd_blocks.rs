@@ -78,7 +78,8 @@ fn a_block_before_a_damaged_one_is_read() {
     damaged_behind(&bytes, records.len(), 3);
 }
 
-/// Found by fuzzing: what comes out of a block that holds more or less than its frame announces depended on the pieces that it was read in.
+/// Found by fuzzing: what comes out of a block that holds more or less than its frame announces depended on the pieces
+/// that it was read in.
 #[test]
 fn a_block_of_another_length_than_its_frame_is_read_as_far_as_it_is_sound() {
     let records = [header().as_slice(), &[0; 3 * 16]].concat();
@@ -91,7 +92,8 @@ fn a_block_of_another_length_than_its_frame_is_read_as_far_as_it_is_sound() {
 /// Bytes that the decoder held for want of room were lost with the damaged header behind them.
 #[test]
 fn a_block_that_does_not_fit_at_once_is_read_before_a_damaged_one() {
-    // One record that is so long that the last 16 bytes of the second block do not fit in 256 KiB with it, and empty ones.
+    // One record that is so long that the last 16 bytes of the second block do not fit in 256 KiB with it, and empty
+    // ones.
     const LENGTH: usize = 240_000;
     const EMPTY: usize = ((256 << 10) - LENGTH) / 16;
     let mut record = [0; 16];

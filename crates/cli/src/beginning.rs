@@ -71,11 +71,11 @@ fn delays(senders: &[PathBuf], receiver: &Path, reading: &Reading, ways: &Ways, 
     Ok(pairs)
 }
 
-/// The sources on either side, if there are packets of both directions: pairs of addresses between which one direction is seen
-/// at the sender first, and the other at the receiver.
+/// The sources on either side, if there are packets of both directions: pairs of addresses between which one direction
+/// is seen at the sender first, and the other at the receiver.
 ///
-/// What is compared are the two directions of a pair, so an offset of the clocks does not matter: the direction that takes
-/// longer from the sender to the receiver, as their clocks have it, is the one that goes there.
+/// What is compared are the two directions of a pair, so an offset of the clocks does not matter: the direction that
+/// takes longer from the sender to the receiver, as their clocks have it, is the one that goes there.
 fn find(pairs: &Sums) -> Ways {
     let (mut from, mut back) = (Vec::new(), Vec::new());
     for (&(source, destination), &(sum, count)) in pairs {

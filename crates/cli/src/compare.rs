@@ -27,8 +27,8 @@ mod owd;
 
 /// Which method, in how much memory: every method on your own capture at equal memory, against every exchange of it.
 ///
-/// Each match is measured as if it were alone, as dwell rtt --match MATCH --memory SIZE would; the capture is read once.
-/// The truth is what --method exact says. Seeds differ in the methods' hashes, not in the exchanges.
+/// Each match is measured as if it were alone, as dwell rtt --match MATCH --memory SIZE would; the capture is read
+/// once. The truth is what --method exact says. Seeds differ in the methods' hashes, not in the exchanges.
 #[derive(Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -58,8 +58,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SIZES", value_parser = crate::units::memories,
         default_value = "4KiB,16KiB,64KiB,256KiB")]
     memory: Memories,
-    /// The methods: km, fridge, hash-sample, simple, auto, stages, mis, timebloom, bloomtime, ale-u, ale-e, ddbf, and dart for
-    /// tcp-ack.
+    /// The methods: km, fridge, hash-sample, simple, auto, stages, mis, timebloom, bloomtime, ale-u, ale-e, ddbf, and
+    /// dart for tcp-ack.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = method,
         default_value = "km,fridge,hash-sample,simple,auto")]
     methods: Vec<Method>,
@@ -69,8 +69,8 @@ pub(crate) struct Arguments {
     /// Requests per second of each match: prior knowledge of timebloom, bloomtime and ale-u.
     #[arg(long, value_name = "N", value_parser = crate::units::above_zero("requests per second, above 0"))]
     rate: Option<f64>,
-    /// What is a request and what its response, as in dwell rtt. If not given, tcp-handshake, tcp-ack and dns; of these what some
-    /// method can measure.
+    /// What is a request and what its response, as in dwell rtt. If not given, tcp-handshake, tcp-ack and dns; of these
+    /// what some method can measure.
     #[arg(long = "match", value_name = "LIST", value_delimiter = ',', value_parser = matching)]
     matches: Vec<Match>,
     /// What is inside, so that legs are named outward and inward: prefixes such as 10.0.0.0/8 or 2001:db8::/32.

@@ -23,8 +23,8 @@ mod figure;
 
 /// Runs an experiment: methods against streams of which every delay is known, over many seeds.
 ///
-/// Definitions are TOML files; a name stands for experiments/definitions/NAME.toml in this folder or one above. The same
-/// definition and seeds give the same numbers, whatever the number of threads.
+/// Definitions are TOML files; a name stands for experiments/definitions/NAME.toml in this folder or one above. The
+/// same definition and seeds give the same numbers, whatever the number of threads.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -1,4 +1,5 @@
-//! Packets at a point from a log instead of a capture: CSV with the columns `at_ns,packet` and, if wanted, `flow` and `bytes`.
+//! Packets at a point from a log instead of a capture: CSV with the columns `at_ns,packet` and, if wanted, `flow` and
+//! `bytes`.
 
 use crate::events::Lines;
 use anyhow::{Result, bail};

@@ -1,7 +1,7 @@
 //! The `dwell` command: one file per subcommand, and what they share.
 //!
-//! Results go to standard output, words to standard error. Exit code 0; 1 if the run failed; 2 for wrong usage; 130 and 143
-//! after Ctrl-C and SIGTERM. A closed pipe is no failure.
+//! Results go to standard output, words to standard error. Exit code 0; 1 if the run failed; 2 for wrong usage; 130 and
+//! 143 after Ctrl-C and SIGTERM. A closed pipe is no failure.
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -26,8 +26,8 @@ mod compare;
 mod simulate;
 // Experiments with known truth.
 mod evaluate;
-// What the subcommands share: points and which way packets go between them, logs instead of packets, sizes and times on the command line,
-// files that are whole or absent, and how a run is ended.
+// What the subcommands share: points and which way packets go between them, logs instead of packets, sizes and times on
+// the command line, files that are whole or absent, and how a run is ended.
 mod beginning;
 mod events;
 mod log;

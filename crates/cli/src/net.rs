@@ -248,7 +248,8 @@ fn fail(topology: &mut Topology, source: &str, ends: &str) -> Result<usize, Fail
     }
 }
 
-/// The routers of these names, joined by commas, which names may hold themselves: of several that fit the longest is meant.
+/// The routers of these names, joined by commas, which names may hold themselves: of several that fit the longest is
+/// meant.
 fn routers(topology: &Topology, source: &str, flag: &str, names: &str) -> Result<Vec<u32>, Failure> {
     let mut routers = Vec::new();
     let mut rest = names;

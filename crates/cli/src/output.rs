@@ -1,4 +1,5 @@
-//! Files that are whole or absent: what is written goes to a neighbour of the file first, which takes its name at the end.
+//! Files that are whole or absent: what is written goes to a neighbour of the file first, which takes its name at the
+//! end.
 
 use crate::Failure;
 use anyhow::{Context, Result};
@@ -8,8 +9,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Says something on standard error, in one line. What it tells of files may be anything: control characters are written as what they are, and what is too
-/// long is cut.
+/// Says something on standard error, in one line. What it tells of files may be anything: control characters are
+/// written as what they are, and what is too long is cut.
 pub(crate) fn say(words: &str) {
     eprintln!("dwell: {}", plain(words));
 }
@@ -38,7 +39,8 @@ pub(crate) fn are(number: u64, noun: &str) -> String {
     }
 }
 
-/// Text for people: lines in which control characters of what was read, such as the names of flows and routers, are replaced by question marks.
+/// Text for people: lines in which control characters of what was read, such as the names of flows and routers, are
+/// replaced by question marks.
 pub(crate) struct Plain<'a, W>(pub(crate) &'a mut W);
 
 impl<W: Write> Write for Plain<'_, W> {

@@ -80,7 +80,8 @@ fn meter(arguments: &Arguments) -> Result<(Settings, QueueMeter), Failure> {
 const MOST_FLOWS: usize = 1 << 10;
 const LEAST_FLOWS: usize = 8;
 
-/// What to measure, and how the memory is divided. A quarter goes to the packets between captures, an eighth to the flows of an episode, at most a quarter to snapshots; what is left remembers departures.
+/// What to measure, and how the memory is divided. A quarter goes to the packets between captures, an eighth to the
+/// flows of an episode, at most a quarter to snapshots; what is left remembers departures.
 fn settings(arguments: &Arguments, memory: usize) -> Result<Settings, Failure> {
     const FLOW_BYTES: usize = QueueMeter::flow_bytes(MOST_FLOWS).div_ceil(MOST_FLOWS);
     Ok(Settings {

@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM. The first asks a command that reads to end in order, with a report of what it read; a second one, or the
-//! first where nothing is read, ends the run at once. Neither leaves a file half written.
+//! Ctrl-C and SIGTERM. The first asks a command that reads to end in order, with a report of what it read; a second
+//! one, or the first where nothing is read, ends the run at once. Neither leaves a file half written.
 
 use crate::output;
 use dwell_capture::file::Stop;

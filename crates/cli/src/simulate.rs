@@ -15,7 +15,8 @@ use std::process::ExitCode;
 // Packets that pass a queue.
 mod queue;
 
-/// Writes captures of simulated traffic of which everything is known: TCP connections, scans and DNS on one link; or, with --queue, packets on both sides of a queue.
+/// Writes captures of simulated traffic of which everything is known: TCP connections, scans and DNS on one link; or,
+/// with --queue, packets on both sides of a queue.
 ///
 /// The same flags and seed give the same bytes anywhere.
 #[derive(Args)]
@@ -30,8 +31,9 @@ pub(crate) struct Arguments {
     /// The capture to write: pcap with nanoseconds; - is standard output. With --queue, what arrives.
     #[arg(short, long, value_name = "FILE", required_unless_present = "queue")]
     write: Option<PathBuf>,
-    /// Also write every exchange as CSV: match, leg, at_ns (of the response), delay_ns, since_first_ns, since_last_ns. With --queue, every packet that departs:
-    /// arrived_ns, departed_ns, flow, bytes, as dwell queue --sojourns reads it.
+    /// Also write every exchange as CSV: match, leg, at_ns (of the response), delay_ns, since_first_ns, since_last_ns.
+    /// With --queue, every packet that departs: arrived_ns, departed_ns, flow, bytes, as dwell queue --sojourns reads
+    /// it.
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
     /// What the traffic is like.

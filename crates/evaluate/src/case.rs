@@ -22,7 +22,8 @@ impl Case {
     }
 }
 
-/// Parameters as text: `entry_probability=2^-9 slots=2^12`. Powers of two are written as such from 2¹⁰ up and below one.
+/// Parameters as text: `entry_probability=2^-9 slots=2^12`. Powers of two are written as such from 2¹⁰ up and below
+/// one.
 pub fn label(parameters: &BTreeMap<String, f64>) -> String {
     let mut text = String::new();
     for (name, &value) in parameters {

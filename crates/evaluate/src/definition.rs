@@ -71,8 +71,8 @@ impl Default for Quick {
     }
 }
 
-/// How far a number of a fresh run may lie from the recorded one. The same code gives the same numbers, so these only leave
-/// room for changes that are not meant to move them.
+/// How far a number of a fresh run may lie from the recorded one. The same code gives the same numbers, so these only
+/// leave room for changes that are not meant to move them.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tolerance {

@@ -13,8 +13,8 @@
 //! best = ["longest_ms"]       # of cases that differ in these only the best: what tuning can reach
 //! ```
 //!
-//! There is a panel for every workload and quantity and a curve for every method with its other parameters. Workloads along the axis
-//! share a panel if their names are equal up to the last comma.
+//! There is a panel for every workload and quantity and a curve for every method with its other parameters. Workloads
+//! along the axis share a panel if their names are equal up to the last comma.
 
 use crate::case::{Case, Scale, label};
 use crate::metrics::Summary;
@@ -208,7 +208,8 @@ impl Figure {
 }
 
 impl Height {
-    /// The number with its 95% interval, which is that of a mean over the runs, or of a root mean square of normal errors.
+    /// The number with its 95% interval, which is that of a mean over the runs, or of a root mean square of normal
+    /// errors.
     fn of(self, summary: &Summary) -> Option<Estimate<f64>> {
         let runs = summary.runs.saturating_sub(summary.missing).max(1) as f64;
         let around = |value: f64, error: f64| Estimate { value, low: value - Z95 * error, high: value + Z95 * error };

@@ -70,7 +70,8 @@ pub(crate) struct Grid<C: Measured> {
 }
 
 impl<C: Measured> Grid<C> {
-    /// What each entry under `workloads`, and each under `methods`, stands for, where every configuration suits every stream.
+    /// What each entry under `workloads`, and each under `methods`, stands for, where every configuration suits every
+    /// stream.
     pub(crate) fn new(
         Tables { workloads, methods }: &Tables<impl Entry<Item = C::Stream>, impl Entry<Item = C>>,
         share: f64,

@@ -4,12 +4,13 @@
 //! variance and methods with bias change places between them:
 //!
 //! - *single run*: the median of |*e*| and the root of the mean of *e*², over the seeds. This is what a user gets.
-//! - *average of ten*, as the papers do: the estimates of ten seeds are averaged, and so are the truths of their streams;
+//! - *average of ten*, as the papers do: the estimates of ten seeds are averaged, and so are the truths of their
+//!   streams;
 //!   |log₂| of their ratio, then the median and root mean square over the groups of ten. This removes variance and leaves
 //!   bias.
 //!
-//! A run without an estimate is counted as missing and takes no part in any mean. An estimate or truth that is not above
-//! zero has no logarithm: such a run is missing as well.
+//! A run without an estimate is counted as missing and takes no part in any mean. An estimate or truth that is not
+//! above zero has no logarithm: such a run is missing as well.
 
 use crate::case::{Case, Measurement, Scale, Shown};
 use crate::experiment::Experiment;
@@ -67,8 +68,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// How many standard errors the mean ratio is away from one: infinitely many where every run has the same wrong ratio,
-    /// as zero where nothing was ever sampled. `None` where it is no ratio, or has no standard error.
+    /// How many standard errors the mean ratio is away from one: infinitely many where every run has the same wrong
+    /// ratio, as zero where nothing was ever sampled. `None` where it is no ratio, or has no standard error.
     pub fn deviations_from_one(&self) -> Option<f64> {
         let error = self.standard_error.filter(|_| self.scale == Scale::Ratio)?;
         let away = self.mean? - 1.0;
@@ -111,7 +112,8 @@ fn one(case: &Case, quantity: &str, runs: &[Run]) -> Summary {
     let found: Vec<Option<&Measurement>> = runs.iter().map(|run| find(run, quantity)).collect();
     let scale = found.iter().flatten().next().map_or(Scale::Log2, |m| m.scale);
     let values: Vec<f64> = found.iter().flatten().filter_map(|m| compared(m)).collect();
-    // A stream without a single exchange of some delay, or without loss, has no ratio there; that is no estimate missing.
+    // A stream without a single exchange of some delay, or without loss, has no ratio there; that is no estimate
+    // missing.
     let asked = found.iter().filter(|m| !m.is_some_and(|m| scale != Scale::Log2 && m.truth == Some(0.0))).count();
     let mut summary = Summary::new(case, quantity, scale, asked, values.len());
     if scale == Scale::Relative {

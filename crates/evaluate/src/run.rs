@@ -49,8 +49,8 @@ pub fn all(experiment: &dyn Experiment, seeds: u64, threads: Option<usize>) -> R
     rest(experiment, seeds, threads, Vec::new(), |_| Ok(()))
 }
 
-/// Runs what is not among the finished runs, and tells of every few that are, from any thread and in any order. The answer
-/// holds those of the finished runs that were asked for, too.
+/// Runs what is not among the finished runs, and tells of every few that are, from any thread and in any order. The
+/// answer holds those of the finished runs that were asked for, too.
 pub fn rest(
     experiment: &dyn Experiment,
     seeds: u64,

@@ -12,7 +12,8 @@ pub(crate) fn accepted(text: &str) -> Definition {
     Definition::parse(Path::new("x.toml"), text).unwrap()
 }
 
-/// A sound definition is refused once `from`, where it stands first, has become `to`: in one line that names the file and has all of these words.
+/// A sound definition is refused once `from`, where it stands first, has become `to`: in one line that names the file
+/// and has all of these words.
 ///
 /// # Panics
 /// If it is not, or `from` does not stand there.

@@ -17,8 +17,9 @@ const ROUNDS: usize = 200;
 
 /// A place for every router; `None` for more than [`MOST`]. The same map gives the same places.
 ///
-/// By latitude and longitude if more than half of the routers have them; those that have none stand between their neighbours. Otherwise by stress majorisation: the
-/// sum of (distance on paper − links between)²/links² over all pairs is made small (Gansner, Koren and North 2004). Routers on one spot are moved apart.
+/// By latitude and longitude if more than half of the routers have them; those that have none stand between their
+/// neighbours. Otherwise by stress majorisation: the sum of (distance on paper − links between)²/links² over all pairs
+/// is made small (Gansner, Koren and North 2004). Routers on one spot are moved apart.
 pub fn layout(topology: &Topology) -> Option<Vec<Place>> {
     let count = topology.routers();
     if count > MOST {
@@ -94,7 +95,8 @@ fn by_distances(topology: &Topology) -> Vec<Place> {
     places
 }
 
-/// Where classical scaling puts routers (Torgerson 1952): the two longest axes of the squared distances around their means, by power iteration.
+/// Where classical scaling puts routers (Torgerson 1952): the two longest axes of the squared distances around their
+/// means, by power iteration.
 fn scaled(count: usize, far: &impl Fn(usize, usize) -> f64) -> Vec<Place> {
     let square = |a: usize, b: usize| far(a, b) * far(a, b);
     let n = count as f64;
@@ -137,8 +139,8 @@ fn pulled(places: &[Place], router: usize, far: &impl Fn(usize, usize) -> f64) -
     if weights > 0.0 { (sum.0 / weights, sum.1 / weights) } else { (x, y) }
 }
 
-/// Moves routers that are too near to each other apart, to where their marks do not hide each other: a share of the extent that shrinks with
-/// the number of routers.
+/// Moves routers that are too near to each other apart, to where their marks do not hide each other: a share of the
+/// extent that shrinks with the number of routers.
 fn move_apart(places: &mut [Place]) {
     let extent = |of: fn(&Place) -> f64| {
         let (low, high) =

@@ -12,7 +12,8 @@ pub enum Mode {
     /// All of them (equal-cost multipath).
     #[default]
     EqualCost,
-    /// One for each pair: at every router, back from the destination, that with the fewest hops, and of those the first in the map.
+    /// One for each pair: at every router, back from the destination, that with the fewest hops, and of those the first
+    /// in the map.
     Single,
 }
 

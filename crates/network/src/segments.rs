@@ -4,12 +4,13 @@ use crate::paths::Paths;
 
 /// The distinct measurement segments of a network.
 ///
-/// At first every path is one, probed from end to end; with router *r* instrumented, each segment that leads through *r* becomes two, and
-/// two that are equal are one [kompella12 §VI, Algorithm 1, with *S* a set].
+/// At first every path is one, probed from end to end; with router *r* instrumented, each segment that leads through
+/// *r* becomes two, and two that are equal are one [kompella12 §VI, Algorithm 1, with *S* a set].
 ///
-/// Nothing has to be put together for that. Every piece of a shortest path is a shortest path between its own ends, and so among those between all
-/// routers: the segments are just the paths without an instrumented router between their ends. To instrument a router takes away those that lead
-/// through it, and a set of routers takes away all that lead through any of them: what is saved is the weight of what is covered.
+/// Nothing has to be put together for that. Every piece of a shortest path is a shortest path between its own ends, and
+/// so among those between all routers: the segments are just the paths without an instrumented router between their
+/// ends. To instrument a router takes away those that lead through it, and a set of routers takes away all that lead
+/// through any of them: what is saved is the weight of what is covered.
 #[derive(Clone, Debug)]
 pub struct Segments {
     paths: Paths,
@@ -180,8 +181,8 @@ mod tests {
     }
 
     proptest! {
-        /// Cutting one router after the other gives what cutting all paths at once gives, as a set with its sums; what was foretold is saved; and what is
-        /// joined again is as it was.
+        /// Cutting one router after the other gives what cutting all paths at once gives, as a set with its sums; what
+        /// was foretold is saved; and what is joined again is as it was.
         #[test]
         fn cutting_is_what_it_says(single in any::<bool>(), links in proptest::collection::vec((0u8..9, 0u8..9, 0u8..8), 1..40),
                                    order in proptest::collection::vec(0u32..9, 0..6)) {

@@ -11,7 +11,8 @@ pub struct Measurements {
     pub probes: Vec<Vec<u32>>,
     /// Links that one probe of each passes.
     pub probe_hops: u64,
-    /// Pairs of interfaces inside instrumented routers, Σ *d*² over their numbers of neighbours: each has an aggregator.
+    /// Pairs of interfaces inside instrumented routers, Σ *d*² over their numbers of neighbours: each has an
+    /// aggregator.
     pub inner_pairs: u64,
 }
 
@@ -46,7 +47,8 @@ impl Measurements {
         }
     }
 
-    /// The m-set of every router that has one: the ends of the segments that begin there, each as often as there are ways to it.
+    /// The m-set of every router that has one: the ends of the segments that begin there, each as often as there are
+    /// ways to it.
     pub fn sets(&self) -> BTreeMap<u32, Vec<u32>> {
         let mut sets: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for probe in &self.probes {
@@ -57,7 +59,8 @@ impl Measurements {
         sets
     }
 
-    /// What changes when a link has failed and routes are new. Until all routers know, what was probed before goes on [kompella12 §VI].
+    /// What changes when a link has failed and routes are new. Until all routers know, what was probed before goes on
+    /// [kompella12 §VI].
     pub fn since(&self, before: &Self) -> Overlap {
         // Both are in order.
         let lacks = |probes: &[Vec<u32>], probe: &Vec<u32>| probes.binary_search(probe).is_err();

@@ -1,6 +1,7 @@
 //! Algorithm 1 of kompella12 as it stands there, with *S* a set, against the plan that recomputes nothing.
 //!
-//! `DWELL_DATA=… cargo test --release -p dwell-network --test naive -- --nocapture` prints how long both take on the maps that are there.
+//! `DWELL_DATA=… cargo test --release -p dwell-network --test naive -- --nocapture` prints how long both take on the
+//! maps that are there.
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 use dwell_network::Topology;
@@ -14,7 +15,8 @@ use std::time::{Duration, Instant};
 /// Routers and probe hops after each.
 type Curve = Vec<(u32, u64)>;
 
-/// Counts how many segments lead through each router, splits all that lead through the most frequent one, and begins anew.
+/// Counts how many segments lead through each router, splits all that lead through the most frequent one, and begins
+/// anew.
 fn naive(topology: &Topology, paths: &Paths, steps: usize) -> Curve {
     let mut segments: HashSet<Vec<u32>> = paths.iter().map(<[u32]>::to_vec).collect();
     let mut instrumented = HashSet::new();

@@ -1,7 +1,7 @@
 //! Nanoseconds per packet of the header parser: divide by the elements per iteration.
 //!
-//! Each case parses the same 1,024 packets (of 1,024 flows, in 100 to 200 kB: inside the second-level cache) over and over,
-//! reads every field that pairing reads, and first checks the sum of what it read.
+//! Each case parses the same 1,024 packets (of 1,024 flows, in 100 to 200 kB: inside the second-level cache) over and
+//! over, reads every field that pairing reads, and first checks the sum of what it read.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dwell_observe::packet::{Packet, Transport};

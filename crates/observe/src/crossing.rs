@@ -1,7 +1,7 @@
 //! Frames to crossings: which packet passes, in an id that is the same at every point of its way.
 //!
-//! **What is hashed.** Only what nothing on the way changes: neither hop limit nor DSCP and ECN, neither checksums (offloading
-//! sends them unfinished) nor anything below IP, VLAN tags included.
+//! **What is hashed.** Only what nothing on the way changes: neither hop limit nor DSCP and ECN, neither checksums
+//! (offloading sends them unfinished) nor anything below IP, VLAN tags included.
 //!
 //! | packet | hashed |
 //! |---|---|
@@ -12,20 +12,20 @@
 //! | ICMP | IP length, type and code, the first bytes behind the checksum |
 //! | others, fragments | IP length, the first bytes of the payload |
 //!
-//! **Identification.** Linux numbers the packets of a connected socket, so that retransmissions and equal datagrams differ; where
-//! the field is constantly zero (no socket, IPv6) two packets that agree in all of the above get one id. They are ambiguous,
-//! and whoever compares two points counts them.
+//! **Identification.** Linux numbers the packets of a connected socket, so that retransmissions and equal datagrams
+//! differ; where the field is constantly zero (no socket, IPv6) two packets that agree in all of the above get one id.
+//! They are ambiguous, and whoever compares two points counts them.
 //!
-//! **First bytes.** [`Settings::payload_bytes`] of them, as far as the packet has so many. Where the capture is cut before, what
-//! is left is hashed and the packet counted as [`Crossings::cut`]: two captures with different snap lengths will not agree
-//! on such packets.
+//! **First bytes.** [`Settings::payload_bytes`] of them, as far as the packet has so many. Where the capture is cut
+//! before, what is left is hashed and the packet counted as [`Crossings::cut`]: two captures with different snap
+//! lengths will not agree on such packets.
 //!
-//! **Translated addresses.** With [`Settings::nat`] neither addresses nor ports are hashed, and the identifier of ICMP echoes is not
-//! either.
+//! **Translated addresses.** With [`Settings::nat`] neither addresses nor ports are hashed, and the identifier of ICMP
+//! echoes is not either.
 //!
-//! **Tunnels.** The id is that of the packet whose IP header [`Key`] names: with the innermost, a tunnel that begins or ends
-//! between the points does not matter. Segments that offloading merges or cuts on one side have other ids there: switch it
-//! off where captures are taken (`ethtool -K … tso off gso off gro off`).
+//! **Tunnels.** The id is that of the packet whose IP header [`Key`] names: with the innermost, a tunnel that begins or
+//! ends between the points does not matter. Segments that offloading merges or cuts on one side have other ids there:
+//! switch it off where captures are taken (`ethtool -K … tso off gso off gro off`).
 
 use crate::group::{Cut, Group, Grouping};
 use crate::observer::Frames;

@@ -158,7 +158,8 @@ impl fmt::Display for Grouping {
 
 /// What the packets of one group share, in words; zero where the grouping does not ask:
 ///
-/// `[source, source, destination, destination, source port | destination port | lower port | VLAN id, DSCP | protocol]`.
+/// `[source, source, destination, destination, source port | destination port | lower port | VLAN id, DSCP |
+/// protocol]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Group([u64; 6]);
 

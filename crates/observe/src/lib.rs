@@ -1,4 +1,5 @@
-//! Frames to observations: header parsing, pairing of requests with responses, and ids of packets that two points share.
+//! Frames to observations: header parsing, pairing of requests with responses, and ids of packets that two points
+//! share.
 
 // The headers of one packet.
 pub mod packet;

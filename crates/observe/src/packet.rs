@@ -17,8 +17,9 @@ pub struct Packet<'a> {
     pub vlan: Option<u16>,
     /// Differentiated services code point, `0..64`.
     pub dscp: u8,
-    /// What tells packets of one flow apart on their whole way: the identification field of IP (16 bits with IPv4, 32 in the
-    /// fragment header of IPv6) and above these 32 bits the fragment offset in units of eight bytes. Zero where there is none.
+    /// What tells packets of one flow apart on their whole way: the identification field of IP (16 bits with IPv4, 32
+    /// in the fragment header of IPv6) and above these 32 bits the fragment offset in units of eight bytes. Zero where
+    /// there is none.
     pub identification: u64,
     /// Length on the wire from the IP header on, in bytes, without padding and trailers.
     pub length: u32,
@@ -35,7 +36,8 @@ pub enum Transport<'a> {
     Udp(&'a [u8]),
     /// An ICMP or ICMPv6 message from its type byte on, as far as captured.
     Icmp(&'a [u8]),
-    /// What IP carries besides, as far as captured: fragments and other protocols. Only [`any`](crate::parse::any) yields it.
+    /// What IP carries besides, as far as captured: fragments and other protocols. Only [`any`](crate::parse::any)
+    /// yields it.
     Other(&'a [u8]),
 }
 

@@ -105,8 +105,8 @@ proptest! {
         }
     }
 
-    /// The inline path for common layouts yields what the walk over all layers does: the same packet behind a cooked header
-    /// never takes it.
+    /// The inline path for common layouts yields what the walk over all layers does: the same packet behind a cooked
+    /// header never takes it.
     #[test]
     fn the_common_path_is_no_other(sample in plain_sample(), place in any::<prop::sample::Index>(), mask: u8, cut in 0..40usize) {
         let mut bytes = sample.bytes();

@@ -1,9 +1,9 @@
-//! The parser on every capture of the folder that `DWELL_DATA` names: no panic on any, and the counts of tshark on those
-//! of the table.
+//! The parser on every capture of the folder that `DWELL_DATA` names: no panic on any, and the counts of tshark on
+//! those of the table.
 //!
-//! The table was made by tshark 4.0 with reassembly of IP fragments and TCP streams off, from the fields `frame.protocols`
-//! (the transport above the innermost IP header that is no quotation in an ICMP error), `tcp.len`, `tcp.seq_raw`,
-//! `tcp.ack_raw` and `tcp.options.timestamp.tsval`.
+//! The table was made by tshark 4.0 with reassembly of IP fragments and TCP streams off, from the fields
+//! `frame.protocols` (the transport above the innermost IP header that is no quotation in an ICMP error), `tcp.len`,
+//! `tcp.seq_raw`, `tcp.ack_raw` and `tcp.options.timestamp.tsval`.
 
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_observe::packet::Transport;
@@ -124,11 +124,11 @@ type Row = (&'static str, [u64; 6]);
 const DIFFERENT: &[Row] = &[
     // Longer than 64 KiB, so without an IP length: tshark 4.0 stops there, we take the length of the frame.
     ("encap/bigtcp-ipv6.pcap", [1, 0, 0, 79_968, 1, 1_821_095_037]),
-    // Six segments without payload, whose IP length counts six bytes of Ethernet padding; tshark cuts the segment at the
-    // PPPoE length (34,520 bytes), we take IP at its word.
+    // Six segments without payload, whose IP length counts six bytes of Ethernet padding; tshark cuts the segment at
+    // the PPPoE length (34,520 bytes), we take IP at its word.
     ("encap/pppoe-qinq-86.pcap", [86, 0, 0, 34_556, 1, 1_318_615_447]),
-    // Cut captures that state the captured length as the length on the wire. tshark takes that for the end of the segment
-    // (12,584, 1,188 and 1,728 bytes), we the IP length.
+    // Cut captures that state the captured length as the length on the wire. tshark takes that for the end of the
+    // segment (12,584, 1,188 and 1,728 bytes), we the IP length.
     ("tcp/tcptrace-fast-port-reuse.pcap", [513, 0, 0, 185_816, 496, 1_090_899_397]),
     ("tcp/tcptrace-long-rtt.pcap", [42, 0, 0, 31_441, 41, 777_688_681]),
     ("tcp/tcptrace-six-syns.pcap", [68, 0, 0, 44_981, 66, 100_738_845]),

@@ -1,7 +1,7 @@
 //! Answers to output: tables, JSON, CSV, OpenMetrics, plots.
 //!
-//! There is a folder per question, with the answer as data, and one file per form: a function from a report to a writer. Errors are those of the writer: a closed
-//! pipe comes back as [`std::io::ErrorKind::BrokenPipe`].
+//! There is a folder per question, with the answer as data, and one file per form: a function from a report to a
+//! writer. Errors are those of the writer: a closed pipe comes back as [`std::io::ErrorKind::BrokenPipe`].
 
 // What is answered, and what every answer says besides.
 pub mod facts;

@@ -1,5 +1,5 @@
-//! Every text form against files in `snapshots/`. After a wanted change: `DWELL_UPDATE_SNAPSHOTS=1 cargo test`, and read
-//! the difference.
+//! Every text form against files in `snapshots/`. After a wanted change: `DWELL_UPDATE_SNAPSHOTS=1 cargo test`, and
+//! read the difference.
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 mod common;

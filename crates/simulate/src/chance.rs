@@ -62,7 +62,8 @@ impl Chance {
 mod tests {
     use super::*;
 
-    /// Means of 10⁶ draws: a deviation of six standard errors has a chance of 2·10⁻⁹. Uniform numbers of eight bits, rounded down, must fail.
+    /// Means of 10⁶ draws: a deviation of six standard errors has a chance of 2·10⁻⁹. Uniform numbers of eight bits,
+    /// rounded down, must fail.
     #[test]
     fn moments() {
         let n = 1_000_000;

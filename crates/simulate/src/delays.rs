@@ -31,8 +31,8 @@ impl Delays {
         (!self.is_empty()).then(|| sum as f64 / self.len() as f64)
     }
 
-    /// The smallest delay that at least the share `p` of all delays does not exceed: the ⌈p·n⌉-th in rising order. `p` is
-    /// cut to `0..=1`; `None` without delays.
+    /// The smallest delay that at least the share `p` of all delays does not exceed: the ⌈p·n⌉-th in rising order. `p`
+    /// is cut to `0..=1`; `None` without delays.
     pub fn quantile(&mut self, p: f64) -> Option<Nanos> {
         let rank = libm::ceil(p * self.len() as f64).max(1.0) as usize;
         let last = self.len().checked_sub(1)?;

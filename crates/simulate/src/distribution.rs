@@ -259,8 +259,8 @@ mod tests {
     }
 
     /// Mean 57.8 ms and p99 512 ms are feasible: σ = 1.302, median 24.77 ms. The mean of 10⁶ draws has a standard error
-    /// of 57.8 ms · √(e^σ² − 1)/1000 = .122 ms; six of them are .74 ms. The median has one of .040 ms. Either false alarm: 2·10⁻⁹. A mean
-    /// that is taken for the median, without e^(σ²/2), must fail.
+    /// of 57.8 ms · √(e^σ² − 1)/1000 = .122 ms; six of them are .74 ms. The median has one of .040 ms. Either false
+    /// alarm: 2·10⁻⁹. A mean that is taken for the median, without e^(σ²/2), must fail.
     #[test]
     fn the_log_normal_of_the_fridge_paper() {
         let mut delays = draws(&Distribution::LogNormal { mean: Nanos::new(57_800_000), p99: ms(512) }, 1_000_000);

@@ -1,8 +1,8 @@
 //! Streams with known truth.
 //!
-//! A stream is a function of its settings and a seed: the same on every platform with IEEE 754 double arithmetic, because
-//! chance comes from one generator (PCG64 MCG) and `ln`, `exp` and `pow` from the `libm` crate rather than from the
-//! platform, where their last bits differ. No clock, no input, no output.
+//! A stream is a function of its settings and a seed: the same on every platform with IEEE 754 double arithmetic,
+//! because chance comes from one generator (PCG64 MCG) and `ln`, `exp` and `pow` from the `libm` crate rather than from
+//! the platform, where their last bits differ. No clock, no input, no output.
 //!
 //! In the order in which they build on each other:
 

@@ -1,12 +1,12 @@
 //! A hierarchical timing wheel: what happens later, given out in order.
 //!
-//! Time is cut into ticks of 2^shift ns. A tick is a number of eleven digits to the base 64; an entry waits at the level
-//! of the highest digit in which its tick differs from the current one, in the slot of that digit. When the time comes,
-//! a slot of level zero is sorted and given out, a slot of a higher level is spread over the lower ones: constant work
-//! per entry, wherever a binary heap of many entries would miss the cache once per level.
+//! Time is cut into ticks of 2^shift ns. A tick is a number of eleven digits to the base 64; an entry waits at the
+//! level of the highest digit in which its tick differs from the current one, in the slot of that digit. When the time
+//! comes, a slot of level zero is sorted and given out, a slot of a higher level is spread over the lower ones:
+//! constant work per entry, wherever a binary heap of many entries would miss the cache once per level.
 //!
-//! Entries wait in blocks of [`BLOCK`] from one pool that blocks return to, so memory is bounded by the largest number of
-//! entries that waited at once, and there is no allocation after that.
+//! Entries wait in blocks of [`BLOCK`] from one pool that blocks return to, so memory is bounded by the largest number
+//! of entries that waited at once, and there is no allocation after that.
 
 const DIGIT_BITS: u32 = 6;
 const SLOTS: usize = 1 << DIGIT_BITS;

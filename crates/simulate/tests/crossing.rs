@@ -1,7 +1,7 @@
 //! Streams of passages are what their settings say.
 //!
-//! Tolerances: six standard errors each, a chance of 2·10⁻⁹ to fail without reason per comparison. Twins that must fail expect what
-//! other settings would give.
+//! Tolerances: six standard errors each, a chance of 2·10⁻⁹ to fail without reason per comparison. Twins that must fail
+//! expect what other settings would give.
 
 mod common;
 
@@ -25,8 +25,8 @@ fn weibull(packets: u64) -> Settings {
     Settings::lda_weibull().with_packets(packets)
 }
 
-/// Mean 200.1 ns and standard deviation 351.8 ns; the fourth central moment of this Weibull is 40.5 variances squared, so a
-/// million packets have standard errors of .35 ns and 1.1 ns. Rounding adds nothing to the mean.
+/// Mean 200.1 ns and standard deviation 351.8 ns; the fourth central moment of this Weibull is 40.5 variances squared,
+/// so a million packets have standard errors of .35 ns and 1.1 ns. Rounding adds nothing to the mean.
 #[test]
 fn delays_are_those_of_the_lda_paper() {
     let seen = passages(&weibull(1_000_000));
@@ -40,8 +40,8 @@ fn delays_are_those_of_the_lda_paper() {
     assert_eq!(naive as f64 / seen.len() as f64, mean);
 }
 
-/// Runs of lost packets have the asked mean, and the asked share of packets is lost. A share from *n* runs of mean *b* has a
-/// variance of about 2 share (1 − share) b/packets.
+/// Runs of lost packets have the asked mean, and the asked share of packets is lost. A share from *n* runs of mean *b*
+/// has a variance of about 2 share (1 − share) b/packets.
 #[test]
 fn losses_come_alone_or_in_bursts() {
     let packets = 1_000_000;
@@ -116,8 +116,8 @@ fn intervals_may_be_displaced() {
     assert!(seen[1_000..].iter().all(|passage| passage.sent.is_none() && passage.at_sender().is_none()));
 }
 
-/// In a second come as many probes as asked, and their squares vary as those of a Poisson process: over 1,000 parts of a
-/// second, mean and variance are 10 with standard errors of .1 and .46. Regular probes have no variance.
+/// In a second come as many probes as asked, and their squares vary as those of a Poisson process: over 1,000 parts of
+/// a second, mean and variance are 10 with standard errors of .1 and .46. Regular probes have no variance.
 #[test]
 fn probes_come_irregularly() {
     let mut times = ProbeTimes::new(10_000.0, Timestamp::from_nanos(-5), 3).unwrap();

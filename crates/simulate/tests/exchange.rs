@@ -1,7 +1,7 @@
 //! Streams of exchanges are what their settings say.
 //!
-//! Tolerances: six standard errors each, a chance of 2·10⁻⁹ to fail without reason per comparison. Twins that must fail expect what
-//! other settings would give.
+//! Tolerances: six standard errors each, a chance of 2·10⁻⁹ to fail without reason per comparison. Twins that must fail
+//! expect what other settings would give.
 
 mod common;
 
@@ -154,8 +154,8 @@ fn load_and_delay_double_together() {
     assert!(!is_near(truth.requests as f64, 1e6, 1e6f64.sqrt()), "bursts are no more than calm");
 }
 
-/// Gaps of a Poisson process have the standard deviation of their mean (that of the variance of n exponentials is √(8/n) of it). Regular
-/// ones have the same mean and no variance.
+/// Gaps of a Poisson process have the standard deviation of their mean (that of the variance of n exponentials is
+/// √(8/n) of it). Regular ones have the same mean and no variance.
 #[test]
 fn poisson_arrivals_are_irregular() {
     let moments = |arrivals| {
@@ -171,8 +171,8 @@ fn poisson_arrivals_are_irregular() {
     assert!(!is_near(moments(synthetic().arrivals).1, 1.0, (8.0 / n).sqrt()));
 }
 
-/// In runs of a hundred orphans are as many as one by one, 80,000 with a standard deviation of 2,828, and come together: none or a hundred between
-/// two requests. One by one is the twin that fails.
+/// In runs of a hundred orphans are as many as one by one, 80,000 with a standard deviation of 2,828, and come
+/// together: none or a hundred between two requests. One by one is the twin that fails.
 #[test]
 fn orphans_come_in_runs() {
     let between = |orphan_run| {

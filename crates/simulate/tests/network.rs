@@ -1,5 +1,5 @@
-//! Links are what their settings say, and a fault changes nothing else. Shares are within six standard errors: a right generator is outside
-//! with 2·10⁻⁹ of the seeds.
+//! Links are what their settings say, and a fault changes nothing else. Shares are within six standard errors: a right
+//! generator is outside with 2·10⁻⁹ of the seeds.
 
 mod common;
 
@@ -30,8 +30,9 @@ fn delays(passages: &[Passage]) -> Vec<f64> {
     passages.iter().filter_map(|passage| passage.delay).map(|delay| delay.get() as f64).collect()
 }
 
-/// The mean wait in an M/G/1 queue is λ E[S²] / 2(1 − ρ) (Pollaczek and Khinchine). At a load of .5 the interval means of .4 M packets are within 3% of it in a hundred seeds
-/// (their own standard error is .5%, six of which are asked: 2·10⁻⁹). A formula that forgets that lengths vary, E[S²] = E[S]², must fail.
+/// The mean wait in an M/G/1 queue is λ E[S²] / 2(1 − ρ) (Pollaczek and Khinchine). At a load of .5 the interval means
+/// of .4 M packets are within 3% of it in a hundred seeds (their own standard error is .5%, six of which are asked:
+/// 2·10⁻⁹). A formula that forgets that lengths vary, E[S²] = E[S]², must fail.
 #[test]
 fn queues_are_as_long_as_the_formula_says() {
     for load in [0.2, 0.5] {
@@ -58,8 +59,9 @@ fn queues_are_as_long_as_the_formula_says() {
     }
 }
 
-/// Loads that vary make interval means vary more than their packets do. A deviation of 200 means has a standard error of 5%, their ratio of
-/// 7%; it is 2.8, nine of them above 1.5 (10⁻¹⁸). Another link whose load is steady does not vary as much.
+/// Loads that vary make interval means vary more than their packets do. A deviation of 200 means has a standard error
+/// of 5%, their ratio of 7%; it is 2.8, nine of them above 1.5 (10⁻¹⁸). Another link whose load is steady does not vary
+/// as much.
 #[test]
 fn loads_vary() {
     let spreads_of_means = |spread: f64| {

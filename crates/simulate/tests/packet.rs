@@ -299,9 +299,9 @@ fn shares_are_as_asked() {
     assert!(is_middle(middle) && !is_middle(times[times.len() / 3] as f64 / 1e9), "{middle}");
 }
 
-/// What the preset for speed promises, on a twentieth of it: 25 packets per connection, 5% DNS, 99 bytes per packet in a
-/// pcap file. Sizes are heavy-tailed (σ ≈ 100 packets per connection), so 25 ± 6 · 100/√10,000: six standard errors, 2·10⁻⁹. The other
-/// figures are of as many connections and have wider ranges. The small preset is the twin that fails.
+/// What the preset for speed promises, on a twentieth of it: 25 packets per connection, 5% DNS, 99 bytes per packet in
+/// a pcap file. Sizes are heavy-tailed (σ ≈ 100 packets per connection), so 25 ± 6 · 100/√10,000: six standard errors,
+/// 2·10⁻⁹. The other figures are of as many connections and have wider ranges. The small preset is the twin that fails.
 #[test]
 fn a_part_of_the_speed_preset() {
     let settings = Settings { span: Nanos::from_secs(3), flows: 10_000, queries: 6_400, ..Settings::speed() };

@@ -18,7 +18,8 @@ fn delay(passage: &Passage) -> i64 {
     passage.departure.arrived.map_or(0, |arrived| (passage.departure.departed - arrived).get())
 }
 
-/// What was in a queue that is first in, first out, is what departs while one waits [conquest §2.2], by another way of counting.
+/// What was in a queue that is first in, first out, is what departs while one waits [conquest §2.2], by another way of
+/// counting.
 #[test]
 fn the_truth_is_what_departs_meanwhile() {
     let start = Timestamp::from_parts(1_700_000_000, 5);
@@ -38,8 +39,8 @@ fn the_truth_is_what_departs_meanwhile() {
     }
 }
 
-/// A line of 10 Gb/s takes 0.8 ns per byte: a packet waits as long as the bytes before it and its own take, less what has left of the packet on the
-/// line, and a nanosecond of rounding.
+/// A line of 10 Gb/s takes 0.8 ns per byte: a packet waits as long as the bytes before it and its own take, less what
+/// has left of the packet on the line, and a nanosecond of rounding.
 #[test]
 fn delays_are_those_of_the_line() {
     let seen = passages(&Settings::conquest_data_center().with_packets(200_000));
@@ -54,8 +55,8 @@ fn delays_are_those_of_the_line() {
 
 const TURNS: Discipline = Discipline::RoundRobin { quantum: 1_500 };
 
-/// Whatever the order, the line is never idle while a packet waits, so bytes leave at the same times as they would first in, first out; a flow's packets keep
-/// their order; and what is in the queue is what came and has not departed.
+/// Whatever the order, the line is never idle while a packet waits, so bytes leave at the same times as they would
+/// first in, first out; a flow's packets keep their order; and what is in the queue is what came and has not departed.
 #[test]
 fn disciplines_change_the_order_and_nothing_else() {
     let busy = |discipline| {
@@ -84,7 +85,8 @@ fn disciplines_change_the_order_and_nothing_else() {
     };
     let [fifo, priority, turns] = [Discipline::Fifo, Discipline::Priority, TURNS].map(busy);
     assert!(fifo.is_sorted_by_key(|passage| passage.number) && !priority.is_sorted_by_key(|passage| passage.number));
-    // Where the queue is empty, everything has left that came: the same under all disciplines, as long as all have got there.
+    // Where the queue is empty, everything has left that came: the same under all disciplines, as long as all have got
+    // there.
     let alone = |seen: &[Passage]| {
         let is_alone = |passage: &&Passage| passage.queue_bytes == u64::from(passage.departure.bytes);
         let numbers = seen.iter().filter(is_alone).map(|passage| passage.number);
@@ -99,7 +101,8 @@ fn disciplines_change_the_order_and_nothing_else() {
     assert!(longest_small(&turns) < longest_small(&fifo) / 4, "{}", longest_small(&turns));
 }
 
-/// Flows that always have something to send share the line by bytes, whatever the lengths of their packets; one that seldom does pays nothing for that.
+/// Flows that always have something to send share the line by bytes, whatever the lengths of their packets; one that
+/// seldom does pays nothing for that.
 #[test]
 fn turns_share_by_bytes() {
     let flows = [(1, 1_500), (2, 300), (3, 64)];
@@ -151,8 +154,9 @@ fn a_full_buffer_drops() {
     assert!(stream.dropped() > 1_000, "{}", stream.dropped());
 }
 
-/// Load within six standard errors (2·10⁻⁹): *n* packets of 64 to 512 bytes at Poisson times. Their number in a time has a relative
-/// standard error of 1/√*n*, their length one of .45/√*n*. A twin that adds what passes between packets must fail.
+/// Load within six standard errors (2·10⁻⁹): *n* packets of 64 to 512 bytes at Poisson times. Their number in a time
+/// has a relative standard error of 1/√*n*, their length one of .45/√*n*. A twin that adds what passes between packets
+/// must fail.
 #[test]
 fn the_background_has_its_rate() {
     let settings = Settings { bursts: None, ..Settings::conquest_data_center() }.with_packets(200_000);
@@ -168,8 +172,8 @@ fn the_background_has_its_rate() {
     assert!(flows.len() > 1_000, "{}", flows.len());
 }
 
-/// Of 100 places with *s* = .5 the first sends a tenth, √(1/100), and a flow of it that does not end has that share: within six standard errors (2·10⁻⁹). Of equal ones, which
-/// must fail, it has a hundredth.
+/// Of 100 places with *s* = .5 the first sends a tenth, √(1/100), and a flow of it that does not end has that share:
+/// within six standard errors (2·10⁻⁹). Of equal ones, which must fail, it has a hundredth.
 #[test]
 fn a_background_may_be_unequal() {
     let largest = |skew: f64| {

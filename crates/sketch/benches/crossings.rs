@@ -1,8 +1,8 @@
 //! Speed of what measures between two points: packets already hashed, state in the second-level cache.
 //!
-//! `cargo bench -p dwell-sketch --bench crossings`. Every case takes the same 4 M packets at both points five times, prints the
-//! fastest and the median run in nanoseconds per packet and point and how many walks over the packets take as long as the fastest,
-//! and checks the answer: a sketch that is fast and wrong fails.
+//! `cargo bench -p dwell-sketch --bench crossings`. Every case takes the same 4 M packets at both points five times,
+//! prints the fastest and the median run in nanoseconds per packet and point and how many walks over the packets take
+//! as long as the fastest, and checks the answer: a sketch that is fast and wrong fails.
 
 use dwell_sketch::lda::{Bank, CellSize, Lda, Params};
 use dwell_sketch::moments::{Level, Moments};
@@ -40,7 +40,8 @@ fn walk(streams: &[Vec<(PacketId, Timestamp)>; 2]) -> f64 {
     fastest
 }
 
-/// Prints the times of a sketch that takes both streams; its interval for the mean, 5 times as wide, must hold the truth.
+/// Prints the times of a sketch that takes both streams; its interval for the mean, 5 times as wide, must hold the
+/// truth.
 fn measure<S>(
     name: &str,
     floor: f64,

@@ -1,8 +1,8 @@
 //! Speed of what measures the delays of flows: packets already hashed, state in the second-level cache.
 //!
-//! `cargo bench -p dwell-sketch --bench flows`. Every case takes the same 4 M packets of 20,000 flows at both points five times,
-//! prints the fastest and the median run in nanoseconds per packet and point and how many walks over the packets take as long as the
-//! fastest, and checks the answer.
+//! `cargo bench -p dwell-sketch --bench flows`. Every case takes the same 4 M packets of 20,000 flows at both points
+//! five times, prints the fastest and the median run in nanoseconds per packet and point and how many walks over the
+//! packets take as long as the fastest, and checks the answer.
 
 use dwell_sketch::flow_table::FlowTable;
 use dwell_sketch::lds::{Comparison, Lds, Params};

@@ -1,7 +1,8 @@
 //! Speed of the meters alone: requests and responses already hashed, state in the second-level cache.
 //!
-//! `cargo bench -p dwell-sketch`, or with ` -- PART` only the cases whose names contain that. Every case runs the same stream of 4 M observations five times and prints the fastest
-//! and the median run in nanoseconds per observation, and checks what came out: a meter that is fast and wrong fails.
+//! `cargo bench -p dwell-sketch`, or with ` -- PART` only the cases whose names contain that. Every case runs the same
+//! stream of 4 M observations five times and prints the fastest and the median run in nanoseconds per observation, and
+//! checks what came out: a meter that is fast and wrong fails.
 
 use dwell_simulate::exchange::{ExchangeWorkload, Settings};
 use dwell_sketch::exact::Exact;

@@ -1,7 +1,8 @@
 //! Speed of what tells who built a queue: flows already hashed, state in the second-level cache.
 //!
-//! `cargo bench -p dwell-sketch --bench queue`. Every case takes the same 4 M departures five times, each with an update and a query that reads nearly all
-//! snapshots, prints the fastest and the median run in nanoseconds per packet, and checks the answer: a sketch that is fast and wrong fails.
+//! `cargo bench -p dwell-sketch --bench queue`. Every case takes the same 4 M departures five times, each with an
+//! update and a query that reads nearly all snapshots, prints the fastest and the median run in nanoseconds per packet,
+//! and checks the answer: a sketch that is fast and wrong fails.
 
 use dwell_sketch::conquest::{Cleaning, Conquest, Counter, Params, Rule};
 use dwell_types::{Departure, FlowId, Nanos, Timestamp, hash};

@@ -3,41 +3,43 @@
 //!
 //! A competitor of the time-spaced Bloom filters, with deletion. It is biased; it is here to be compared with.
 //!
-//! **Answers**: the delay of every answered exchange, weight 1, known to about a quarter of its bucket; now and then that
-//! of a younger bucket.
+//! **Answers**: the delay of every answered exchange, weight 1, known to about a quarter of its bucket; now and then
+//! that of a younger bucket.
 //!
-//! **Model**: a request increments its *k* counters in the present filter, bucket 0. Every *w* seconds the contents of all
-//! filters move to the next older bucket; the oldest is forgotten. With [`Widths::Exponential`] bucket *i* moves only every
-//! 2^(*i* − 1) *w* seconds and is added to what the next one holds. A response looks through the buckets from the present
-//! one back, takes the first in which all its counters are set, and decrements them there. No delay exceeds *t*_max
-//! ([`Exchanges::expiry`]), which must be known beforehand: one that is longer, by up to *w* or in ALE-E by up to *t*_max,
-//! may still be found; any longer one is lost or matched falsely. Ids of different exchanges differ. Times may jump ahead;
-//! one that goes back counts as the beginning of the present bucket.
+//! **Model**: a request increments its *k* counters in the present filter, bucket 0. Every *w* seconds the contents of
+//! all filters move to the next older bucket; the oldest is forgotten. With [`Widths::Exponential`] bucket *i* moves
+//! only every 2^(*i* − 1) *w* seconds and is added to what the next one holds. A response looks through the buckets
+//! from the present one back, takes the first in which all its counters are set, and decrements them there. No delay
+//! exceeds *t*_max ([`Exchanges::expiry`]), which must be known beforehand: one that is longer, by up to *w* or in
+//! ALE-E by up to *t*_max, may still be found; any longer one is lost or matched falsely. Ids of different exchanges
+//! differ. Times may jump ahead; one that goes back counts as the beginning of the present bucket.
 //!
-//! **State**: *b* + 1 filters of *n* counters of 4 bits, 4(*b* + 1)*n* bits in all (*n* rounded up to words of 16); beside
-//! them 40 bytes per filter, 8*k*, and 112 per series.
+//! **State**: *b* + 1 filters of *n* counters of 4 bits, 4(*b* + 1)*n* bits in all (*n* rounded up to words of 16);
+//! beside them 40 bytes per filter, 8*k*, and 112 per series.
 //!
-//! **Cost**: *k* counters per request, up to *k* per bucket and *k* more per response. A move of ALE-U clears one filter;
-//! ALE-E adds about two filters per *w*, *n*/8 words.
+//! **Cost**: *k* counters per request, up to *k* per bucket and *k* more per response. A move of ALE-U clears one
+//! filter; ALE-E adds about two filters per *w*, *n*/8 words.
 //!
-//! **Estimate**: the middle of the time that the bucket covers up to the response. The true bucket gives a mean error of
-//! *w*/4 (ALE-U, delays uniform in it) or a fifth of the delay (ALE-E, delays log-uniform and above 8*w*). A younger
-//! filter that matches falsely, with [`false_positive_probability`](crate::timebloom::false_positive_probability), always
-//! wins: that draws delays down, and the decrements take others' counters away, so that those are lost. Where no request was
-//! seen, a response gives a delay as often as the filters match falsely. Unanswered requests stay for the whole window.
+//! **Estimate**: the middle of the time that the bucket covers up to the response. The true bucket gives a mean error
+//! of *w*/4 (ALE-U, delays uniform in it) or a fifth of the delay (ALE-E, delays log-uniform and above 8*w*). A younger
+//! filter that matches falsely, with [`false_positive_probability`](crate::timebloom::false_positive_probability),
+//! always wins: that draws delays down, and the decrements take others' counters away, so that those are lost. Where no
+//! request was seen, a response gives a delay as often as the filters match falsely. Unanswered requests stay for the
+//! whole window.
 //!
-//! **Fates**: as with the [ring](crate::timebloom): `seen`, `responses` and `unmatched` are exact, `matched` is what the
-//! chosen delays say, and nothing is counted as `ambiguous`; a repeated request is put in again.
+//! **Fates**: as with the [ring](crate::timebloom): `seen`, `responses` and `unmatched` are exact, `matched` is what
+//! the chosen delays say, and nothing is counted as `ambiguous`; a repeated request is put in again.
 //!
 //! **Merge**: samples of windows over disjoint traffic are simply put together.
 //!
-//! **Differs from the paper**: which we have only as porcino23 retells it. Ours are these choices: a counter that reaches 15
-//! stays; in the present bucket the middle is that of the time since its beginning; the bounds of ALE-E's buckets, which
-//! change as contents move, are kept; *t*_max is what the window covers at least, *bw* or 2^(*b* − 1) *w*; places are those
-//! of the ring. Contents move by exchanging arrays where the older bucket is empty. The bounds of a bucket are exchanged
-//! in porcino23's text.
+//! **Differs from the paper**: which we have only as porcino23 retells it. Ours are these choices: a counter that
+//! reaches 15 stays; in the present bucket the middle is that of the time since its beginning; the bounds of ALE-E's
+//! buckets, which change as contents move, are kept; *t*_max is what the window covers at least, *bw* or 2^(*b* − 1)
+//! *w*; places are those of the ring. Contents move by exchanging arrays where the older bucket is empty. The bounds of
+//! a bucket are exchanged in porcino23's text.
 //!
-//! **Source**: porcino23 §3.4, figure 3.8, table 3.2, which describe its reference 10 (`docs/papers/porcino23-timebloom.md`).
+//! **Source**: porcino23 §3.4, figure 3.8, table 3.2, which describe its reference 10
+//! (`docs/papers/porcino23-timebloom.md`).
 
 use crate::counters::Counters;
 use crate::timebloom::{self, Counts, LEAST_FILTERS, LEAST_PLACES, LONGEST, MOST_HASHES};
@@ -72,9 +74,9 @@ impl Params {
     pub const LEAST_BYTES: usize =
         LEAST_FILTERS as usize * (size_of::<Bucket>() + LEAST_PLACES as usize / 2) + PLACES_BYTES;
 
-    /// The window for delays up to `longest` that fits so many bytes, its series' counts not included; `None` if they are
-    /// too few. `rate`: requests per second, if that is known. Buckets of exponential width take 4 hash functions, since their
-    /// loads differ too much for any number to suit all.
+    /// The window for delays up to `longest` that fits so many bytes, its series' counts not included; `None` if they
+    /// are too few. `rate`: requests per second, if that is known. Buckets of exponential width take 4 hash functions,
+    /// since their loads differ too much for any number to suit all.
     pub fn budget(bytes: usize, widths: Widths, longest: Nanos, rate: Option<f64>) -> Option<Self> {
         const EXPONENTIAL: u32 = 14;
         const EXPONENTIAL_HASHES: u32 = 4;
@@ -211,8 +213,8 @@ impl Ale {
         Nanos::new(self.width)
     }
 
-    /// How many buckets, from the present one on, move at the beginning of the present *w*: with exponential widths bucket 0
-    /// and 1 always, bucket *i* every 2^(*i* − 1) times.
+    /// How many buckets, from the present one on, move at the beginning of the present *w*: with exponential widths
+    /// bucket 0 and 1 always, bucket *i* every 2^(*i* − 1) times.
     fn moving(&self) -> usize {
         match self.params.widths {
             Widths::Uniform => self.buckets.len(),

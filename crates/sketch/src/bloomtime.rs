@@ -9,8 +9,8 @@
 //! **Estimate**: the middle of the youngest bucket that matches. False matches draw delays down; nothing is deleted and
 //! nothing is learnt.
 //!
-//! **Differs from the paper**: which we have only as porcino23 retells it. That says neither which match is believed nor
-//! which moment stands for a bucket: we take both from [ALE-U](crate::ale), to which it likens BLOOMTIME.
+//! **Differs from the paper**: which we have only as porcino23 retells it. That says neither which match is believed
+//! nor which moment stands for a bucket: we take both from [ALE-U](crate::ale), to which it likens BLOOMTIME.
 //!
 //! **Source**: porcino23 §3.4, table 3.2, which describe its reference 15 (`docs/papers/porcino23-timebloom.md`).
 
@@ -22,8 +22,8 @@ const PRIOR: usize = 64;
 /// What [`budget`] needs at least.
 pub const LEAST_BYTES: usize = timebloom::LEAST_BYTES + PRIOR;
 
-/// The window for delays up to `longest` that fits so many bytes, its series' counts not included; `None` if they are too few.
-/// `rate`: requests per second, if that is known.
+/// The window for delays up to `longest` that fits so many bytes, its series' counts not included; `None` if they are
+/// too few. `rate`: requests per second, if that is known.
 pub fn budget(bytes: usize, longest: Nanos, rate: Option<f64>) -> Option<Params> {
     let (bits, buckets, rate) = timebloom::fit(bytes.checked_sub(PRIOR)?, longest, rate)?;
     Some(params(bits, buckets, rate))

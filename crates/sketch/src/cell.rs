@@ -6,11 +6,12 @@ use dwell_types::{PacketId, Timestamp};
 /// What the packets that fell into one cell leave at one point: the sum of their times, their number, and a digest of
 /// which they were. 16 bytes.
 ///
-/// The difference of two sums is the sum of the delays, if the same packets fell into both cells [kompella12 §III-A]; the
-/// digest tells whether they did [sanjuas11 §2.3.2].
+/// The difference of two sums is the sum of the delays, if the same packets fell into both cells [kompella12 §III-A];
+/// the digest tells whether they did [sanjuas11 §2.3.2].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// Nanoseconds, modulo 2⁶⁴: the subtraction of two sums is exact as long as the delays sum up to less than 292 years.
+    /// Nanoseconds, modulo 2⁶⁴: the subtraction of two sums is exact as long as the delays sum up to less than 292
+    /// years.
     sum: u64,
     /// The digests of the packets, exclusive or.
     digest: u32,

@@ -1,7 +1,7 @@
 //! Counters of 4 bits, as counting filters have them.
 
-/// An array of counters of 4 bits, sixteen to a word. A counter that has reached 15 stays there: what it stood for is no
-/// longer known, and one that is too low would lose entries.
+/// An array of counters of 4 bits, sixteen to a word. A counter that has reached 15 stays there: what it stood for is
+/// no longer known, and one that is too low would lose entries.
 #[derive(Clone, Debug)]
 pub(crate) struct Counters {
     words: Vec<u64>,

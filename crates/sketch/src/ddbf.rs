@@ -1,36 +1,36 @@
 //! Double deletion Bloom filter: a Bloom filter whose cells hold a time and a count.
 //!
-//! A competitor of the time-spaced Bloom filters, with times as exact as its cells' and with deletion. It is biased; it is
-//! here to be compared with.
+//! A competitor of the time-spaced Bloom filters, with times as exact as its cells' and with deletion. It is biased; it
+//! is here to be compared with.
 //!
 //! **Answers**: the delay of every answered exchange, weight 1: exact, or too short.
 //!
 //! **Model**: a request writes its time into its *k* cells, over whatever stands there, and increments their counts. A
 //! response whose counts are all above zero takes the oldest of the *k* times. If that is younger than *t*_max
-//! ([`Exchanges::expiry`]; the paper's *vt*), it is believed and the counts are decremented (explicit deletion); else the
-//! response is discarded, and only the counts of the cells with younger times are decremented (implicit deletion). *t*_max
-//! must be known beforehand. Ids of different exchanges differ. A time that goes back counts as the latest one.
+//! ([`Exchanges::expiry`]; the paper's *vt*), it is believed and the counts are decremented (explicit deletion); else
+//! the response is discarded, and only the counts of the cells with younger times are decremented (implicit deletion).
+//! *t*_max must be known beforehand. Ids of different exchanges differ. A time that goes back counts as the latest one.
 //!
-//! **State**: *n* cells of 36 bits, *s*_t = 32 for the time and *s*_c = 4 for the count (counts rounded to words of 16);
-//! beside them 8*k* bytes and 112 per series. The unit of time is the least power of two nanoseconds with which 64 *t*_max
-//! fit: an entry that nothing overwrote for longer may seem young again, one time in 64.
+//! **State**: *n* cells of 36 bits, *s*_t = 32 for the time and *s*_c = 4 for the count (counts rounded to words of
+//! 16); beside them 8*k* bytes and 112 per series. The unit of time is the least power of two nanoseconds with which 64
+//! *t*_max fit: an entry that nothing overwrote for longer may seem young again, one time in 64.
 //!
 //! **Cost**: *k* times and *k* counts per event.
 //!
-//! **Estimate**: the true delay if at least one of the *k* cells was not overwritten since, which *λd* later requests leave
-//! with probability 1 − (1 − e^(−*kλd*/*n*))^*k*: the slower the exchange, the less likely. Else it is the time since the
-//! oldest of what overwrote the cells last: too short, by how much nothing tells. A response that answers nothing observed
-//! gives a delay if all its cells are counted and younger than *t*_max: (1 − e^(−*kλt*_max/*n*))^*k*. Wrong deletions lose
-//! others' entries, so that their responses are not matched. Unanswered requests are never deleted; the counts that they
-//! leave behind do no harm beside a time that is too old.
+//! **Estimate**: the true delay if at least one of the *k* cells was not overwritten since, which *λd* later requests
+//! leave with probability 1 − (1 − e^(−*kλd*/*n*))^*k*: the slower the exchange, the less likely. Else it is the time
+//! since the oldest of what overwrote the cells last: too short, by how much nothing tells. A response that answers
+//! nothing observed gives a delay if all its cells are counted and younger than *t*_max: (1 − e^(−*kλt*_max/*n*))^*k*.
+//! Wrong deletions lose others' entries, so that their responses are not matched. Unanswered requests are never
+//! deleted; the counts that they leave behind do no harm beside a time that is too old.
 //!
-//! **Fates**: as with the [ring](crate::timebloom): `seen`, `responses` and `unmatched` are exact, `matched` is what the
-//! delays say, and nothing is counted as `ambiguous`; a repeated request is put in again.
+//! **Fates**: as with the [ring](crate::timebloom): `seen`, `responses` and `unmatched` are exact, `matched` is what
+//! the delays say, and nothing is counted as `ambiguous`; a repeated request is put in again.
 //!
 //! **Merge**: samples of filters over disjoint traffic are simply put together.
 //!
-//! **Differs from the paper**: which we have only as porcino23 retells it, for SYN and ACK. Ours are the choices: a count that
-//! reaches 15 stays, the unit of time, the places, which are those of the ring.
+//! **Differs from the paper**: which we have only as porcino23 retells it, for SYN and ACK. Ours are the choices: a
+//! count that reaches 15 stays, the unit of time, the places, which are those of the ring.
 //!
 //! **Source**: porcino23 §3.4, table 3.2, which describe its reference 12 (`docs/papers/porcino23-timebloom.md`).
 
@@ -53,9 +53,9 @@ impl Params {
     /// What [`Params::budget`] needs at least.
     pub const LEAST_BYTES: usize = LEAST_PLACES as usize / 16 * BLOCK_BYTES + PLACES_BYTES;
 
-    /// The filter that fits so many bytes, its series' counts not included; `None` if they are too few. With 4 hash functions,
-    /// whatever the rate: what overwrites an entry comes within its delay, not within *t*_max, so that the best number for
-    /// membership is too few.
+    /// The filter that fits so many bytes, its series' counts not included; `None` if they are too few. With 4 hash
+    /// functions, whatever the rate: what overwrites an entry comes within its delay, not within *t*_max, so that the
+    /// best number for membership is too few.
     pub fn budget(bytes: usize) -> Option<Self> {
         let blocks = bytes.checked_sub(PLACES_BYTES)? / BLOCK_BYTES;
         let cells = u32::try_from(16 * blocks).unwrap_or(u32::MAX - 15);
@@ -271,10 +271,10 @@ mod tests {
         assert_eq!(ddbf.fates(), exact.fates());
     }
 
-    /// A delay is never too long, and too short as often as all cells of an entry were overwritten: 20,000 responses, 500
-    /// requests after theirs, 4 of 4,096 cells each: (1 − e^(−4·500/4096))⁴ = .0222, standard error .0010 (.0015 as
-    /// neighbours share overwriters). ±.009 is six of these, exceeded by chance with a probability of 2·10⁻⁹. Whoever forgets that a request
-    /// overwrites four cells expects .0002.
+    /// A delay is never too long, and too short as often as all cells of an entry were overwritten: 20,000 responses,
+    /// 500 requests after theirs, 4 of 4,096 cells each: (1 − e^(−4·500/4096))⁴ = .0222, standard error .0010 (.0015 as
+    /// neighbours share overwriters). ±.009 is six of these, exceeded by chance with a probability of 2·10⁻⁹. Whoever
+    /// forgets that a request overwrites four cells expects .0002.
     #[test]
     fn delays_are_exact_or_too_short() {
         let (mut ddbf, mut samples) = (ddbf(1 << 12, 4), Vec::new());

@@ -3,8 +3,8 @@
 /// The standard normal quantile at .975: a 95% interval reaches this many standard errors to either side.
 pub const Z95: f64 = 1.959_963_984_540_054;
 
-/// The same quantile of Student's distribution with so many degrees of freedom, at least 1: to 1% from 3 on (Abramowitz and Stegun
-/// 1964, 26.7.5).
+/// The same quantile of Student's distribution with so many degrees of freedom, at least 1: to 1% from 3 on (Abramowitz
+/// and Stegun 1964, 26.7.5).
 pub(crate) fn student95(freedom: f64) -> f64 {
     const Z2: f64 = Z95 * Z95;
     let inverse = 1.0 / freedom.max(1.0);

@@ -2,14 +2,16 @@
 //!
 //! **Answers**: mean delay in nanoseconds and packets of the flows that are in the table.
 //!
-//! **Model**: both points see the same packets of the same flows under the same ids. Which flows enter is decided by the hash of their id, so
-//! both points choose the same ones; large flows have no better chance than small ones.
+//! **Model**: both points see the same packets of the same flows under the same ids. Which flows enter is decided by
+//! the hash of their id, so both points choose the same ones; large flows have no better chance than small ones.
 //!
-//! **State**: an open-addressing table of 24-byte entries (key 64 bits, a cell of 128) with one byte each beside them, at most ¾ full.
+//! **State**: an open-addressing table of 24-byte entries (key 64 bits, a cell of 128) with one byte each beside them,
+//! at most ¾ full.
 //!
 //! **Cost**: one hash per packet, and one look at the table for flows that enter.
 //!
-//! **Estimate**: exact for flows in the table that lost nothing; none for a flow that lost a packet, or that is not in the table.
+//! **Estimate**: exact for flows in the table that lost nothing; none for a flow that lost a packet, or that is not in
+//! the table.
 //!
 //! **Merge**: entry by entry with the lower threshold; exactly the table of both streams where neither was full.
 //!
@@ -87,7 +89,8 @@ impl FlowTable {
         self.flows.merge(&other.flows, |ours, theirs| ours.cell.merge(theirs.cell));
     }
 
-    /// The delays of a flow's packets from the sender's table to this one; `None` if one of them lacks it, or a packet of it.
+    /// The delays of a flow's packets from the sender's table to this one; `None` if one of them lacks it, or a packet
+    /// of it.
     pub fn since(&self, sender: &Self, flow: FlowId) -> Option<Difference> {
         self.flows.get(flow)?.cell.since(&sender.flows.get(flow)?.cell)
     }

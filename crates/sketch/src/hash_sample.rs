@@ -2,25 +2,27 @@
 //!
 //! **Answers**: a sample of the answered exchanges, each with the number of exchanges that it stands for.
 //!
-//! **Model**: a table of the open requests whose id's hash passes the gate. When the table is full, first what is older than
-//! the lifetime goes, then the gate closes by steps of 2^−⅛ and what it no longer admits goes, until a quarter of the room is
-//! free. The gate never opens again. Assumes that ids of different exchanges are independent under the seeded hash; who
-//! knows the seed can break that.
+//! **Model**: a table of the open requests whose id's hash passes the gate. When the table is full, first what is older
+//! than the lifetime goes, then the gate closes by steps of 2^−⅛ and what it no longer admits goes, until a quarter of
+//! the room is free. The gate never opens again. Assumes that ids of different exchanges are independent under the
+//! seeded hash; who knows the seed can break that.
 //!
 //! **State**: the table of [`crate::horizon`]; 48 × 8 bytes by which the lifetime is learnt; the counts of each series.
 //!
-//! **Cost**: one multiplication per event. For events that pass the gate one look at two times eight bytes, and at one entry if it is
-//! found or put in; a walk over the table whenever a quarter of its room, or more, was put in.
+//! **Cost**: one multiplication per event. For events that pass the gate one look at two times eight bytes, and at one
+//! entry if it is found or put in; a walk over the table whenever a quarter of its room, or more, was put in.
 //!
-//! **Estimate**: a sample has weight 1/*p* with the *p* of now, since the response, too, must pass the gate. How far the
-//! gate closes depends on how many passed it so far, not on which of them go, so the weight remains unbiased in every
-//! set of delays up to the lifetime. Variance (1/*p* − 1) per exchange, whatever its delay. Delays above the lifetime are
-//! not measured at all: with orphans, a lifetime that is too long costs sparse sampling, and one too short the tail.
+//! **Estimate**: a sample has weight 1/*p* with the *p* of now, since the response, too, must pass the gate. How far
+//! the gate closes depends on how many passed it so far, not on which of them go, so the weight remains unbiased in
+//! every set of delays up to the lifetime. Variance (1/*p* − 1) per exchange, whatever its delay. Delays above the
+//! lifetime are not measured at all: with orphans, a lifetime that is too long costs sparse sampling, and one too short
+//! the tail.
 //!
-//! The lifetime is given, or learnt: the multiple of the 99.9th percentile of the delays measured so far (rounded up to a
-//! power of two), once the stream has lasted twice as long as that and 1,024 delays are known. Slower exchanges that are
-//! rarer than 1 in 1,000, or that first come later than that, may be missed by it. Until it is learnt the gate closes as if
-//! orphans stayed for the whole expiry, and never opens again: a given lifetime samples more where tables are small.
+//! The lifetime is given, or learnt: the multiple of the 99.9th percentile of the delays measured so far (rounded up to
+//! a power of two), once the stream has lasted twice as long as that and 1,024 delays are known. Slower exchanges that
+//! are rarer than 1 in 1,000, or that first come later than that, may be missed by it. Until it is learnt the gate
+//! closes as if orphans stayed for the whole expiry, and never opens again: a given lifetime samples more where tables
+//! are small.
 //!
 //! **Merge**: samples of tables over disjoint traffic are simply put together.
 //!
@@ -40,8 +42,8 @@ use std::fmt;
 pub enum Lifetime {
     /// This long, or as long as the expiry if that is shorter.
     Given(Nanos),
-    /// This multiple, at least 1, of the 99.9th percentile of delays, from when it is known; until then, and at most, the
-    /// expiry.
+    /// This multiple, at least 1, of the 99.9th percentile of delays, from when it is known; until then, and at most,
+    /// the expiry.
     Learnt(f64),
 }
 
@@ -106,7 +108,8 @@ fn probability(step: u32) -> f64 {
 const LAST_STEP: u32 = 192;
 
 impl HashSample {
-    /// An empty table of at most `bytes`; the counts of the series come on top. Tokens of requests are kept if they have any.
+    /// An empty table of at most `bytes`; the counts of the series come on top. Tokens of requests are kept if they
+    /// have any.
     pub fn new(
         bytes: usize,
         has_tokens: bool,

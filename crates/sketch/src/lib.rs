@@ -1,8 +1,8 @@
 //! Observations to answers: streaming delay sketches in bounded memory.
 //!
 //! Nothing here sees a packet, a clock or a file: meters take requests and responses and give weighted delays, a store
-//! of distributions takes weighted delays and gives quantiles with confidence intervals. All of it is deterministic for a
-//! given seed.
+//! of distributions takes weighted delays and gives quantiles with confidence intervals. All of it is deterministic for
+//! a given seed.
 
 // A value and its 95% interval.
 pub mod estimate;

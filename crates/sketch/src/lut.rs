@@ -2,22 +2,22 @@
 //!
 //! **Answers**: the weight of a sample that saw *x* insertions, rounded.
 //!
-//! **Model**: the switch cannot compute *p*⁻¹ (1 − 1/*M*)^−*x*, but it can look *x* up in ranges. The table has the distinct
-//! rounded integers of 1.1^*i*/*p*; between two neighbours it changes where the exact weight lies half-way.
+//! **Model**: the switch cannot compute *p*⁻¹ (1 − 1/*M*)^−*x*, but it can look *x* up in ranges. The table has the
+//! distinct rounded integers of 1.1^*i*/*p*; between two neighbours it changes where the exact weight lies half-way.
 //!
-//! **State**: one integer weight and the last *x* for which it holds per row: 12 bytes, about ln(longest weight · *p*)/ln 1.1
-//! rows, fewer where the integers are sparse.
+//! **State**: one integer weight and the last *x* for which it holds per row: 12 bytes, about ln(longest weight ·
+//! *p*)/ln 1.1 rows, fewer where the integers are sparse.
 //!
 //! **Cost**: a binary search; in a switch one ternary match.
 //!
-//! **Estimate**: biased by rounding, up to 25% of one weight at *p* = ½ (2 and 3 have no integer between them), up to 5%
-//! where 1/*p* is large. In a whole distribution the errors of neighbouring ranges mostly cancel: below 1% only for *p* up to
-//! about 1/16.
+//! **Estimate**: biased by rounding, up to 25% of one weight at *p* = ½ (2 and 3 have no integer between them), up to
+//! 5% where 1/*p* is large. In a whole distribution the errors of neighbouring ranges mostly cancel: below 1% only for
+//! *p* up to about 1/16.
 //!
 //! **Merge**: none needed.
 //!
-//! **Differs from the paper**: *x* counts insertions with factor 1/*M*, as its switch program does. A switch also rounds the
-//! ranges to prefixes of binary numbers (§6.2: 14,336 and 36,864 where this table has 14,623 and 36,674).
+//! **Differs from the paper**: *x* counts insertions with factor 1/*M*, as its switch program does. A switch also
+//! rounds the ranges to prefixes of binary numbers (§6.2: 14,336 and 36,864 where this table has 14,623 and 36,674).
 //!
 //! **Source**: zheng22 §6.2 (`docs/papers/zheng22-fridge.md`).
 

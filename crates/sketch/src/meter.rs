@@ -3,15 +3,15 @@ use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 
 /// Everything that takes requests and responses and gives weighted delays.
 ///
-/// A meter serves one [`dwell_types::Match`]: ids of different rules do not meet in it. It takes events in batches, in the
-/// order in which they were seen, so that independent memory accesses can overlap; how a stream is cut into batches
+/// A meter serves one [`dwell_types::Match`]: ids of different rules do not meet in it. It takes events in batches, in
+/// the order in which they were seen, so that independent memory accesses can overlap; how a stream is cut into batches
 /// changes no sample, except that a meter may adapt its parameters only between batches.
 pub trait Meter {
     /// Takes the next events; appends a sample for each response whose request is known, in order.
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>);
 
-    /// The present moment, if it is later than all events so far: [`Meter::fates`] are those of then. A meter sees only events that
-    /// concern it, and these may have ended long ago.
+    /// The present moment, if it is later than all events so far: [`Meter::fates`] are those of then. A meter sees only
+    /// events that concern it, and these may have ended long ago.
     fn advance(&mut self, now: Timestamp);
 
     /// Which exchanges the meter can know of. An event of another may be kept from it: that changes nothing but its
@@ -37,8 +37,8 @@ pub trait Meter {
 
 /// Admission by the hash of the id, so that a response knows whether its request was admitted.
 ///
-/// The upper half of the id, permuted by a factor of the meter's own, is compared with a threshold: ids whose upper halves
-/// are equal pass together. Probabilities are met to within 2⁻³³.
+/// The upper half of the id, permuted by a factor of the meter's own, is compared with a threshold: ids whose upper
+/// halves are equal pass together. Probabilities are met to within 2⁻³³.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gate {
     /// Odd: multiplication permutes the 32-bit words.
@@ -139,12 +139,12 @@ pub struct Exchanges {
 }
 
 impl Exchanges {
-    /// The longest expiry, and the longest time from the first to the last of equal requests: tables keep 48 bits of a time, and tell 39 hours
-    /// from either side.
+    /// The longest expiry, and the longest time from the first to the last of equal requests: tables keep 48 bits of a
+    /// time, and tell 39 hours from either side.
     pub const LONGEST_WAIT: Nanos = Nanos::from_secs(36 * 3_600);
 
-    /// Whether the expiry is less than the time since the last equal request, in either direction: what seems to come from far ahead is an old entry
-    /// whose time has wrapped.
+    /// Whether the expiry is less than the time since the last equal request, in either direction: what seems to come
+    /// from far ahead is an old entry whose time has wrapped.
     #[inline]
     pub(crate) fn is_expired(&self, since_last: Nanos) -> bool {
         since_last.get().unsigned_abs() > self.expiry.get().unsigned_abs()

@@ -47,15 +47,15 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Mean delay in nanoseconds. Normal, with the estimated standard deviation and Student's factor; a sample of everything
-    /// has no width.
+    /// Mean delay in nanoseconds. Normal, with the estimated standard deviation and Student's factor; a sample of
+    /// everything has no width.
     pub fn mean(&self, level: Level) -> Estimate<f64> {
         let unseen = 1.0 - self.packets as f64 / self.population.max(self.packets) as f64;
         around(self.mean_ns, student(level.normal(), self.freedom as f64) * self.standard_error() * unseen.sqrt())
     }
 
-    /// Mean delay with the paper's interval: ± *σ* √(2 ln(2/δ)/*S*) [kompella12 eq. 1]. No bound, since delays have none, but
-    /// wide enough in practice: it holds the truth in 99.5% where it promises 98%.
+    /// Mean delay with the paper's interval: ± *σ* √(2 ln(2/δ)/*S*) [kompella12 eq. 1]. No bound, since delays have
+    /// none, but wide enough in practice: it holds the truth in 99.5% where it promises 98%.
     pub fn mean_by_hoeffding(&self, level: Level) -> Estimate<f64> {
         around(self.mean_ns, level.hoeffding() * self.standard_error())
     }
@@ -100,8 +100,8 @@ impl Moments {
     }
 }
 
-/// The variance from squared deviations of which each has it as its expectation, and half the relative standard error of
-/// that: the standard error of the logarithm of its root.
+/// The variance from squared deviations of which each has it as its expectation, and half the relative standard error
+/// of that: the standard error of the logarithm of its root.
 pub(crate) fn variance(squares: impl Iterator<Item = f64>, n: f64) -> (f64, f64) {
     let (sum, fourth) = squares.fold((0.0, 0.0), |(sum, fourth), square| (sum + square, fourth + square * square));
     let mean = sum / n;

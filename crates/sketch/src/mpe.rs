@@ -2,23 +2,23 @@
 //!
 //! **Answers**: mean delay of a flow in nanoseconds.
 //!
-//! **Model**: packets near in time have similar delays, whatever their flow. Both points sample the same packets by their
-//! hash, as coordinated NetFlow does. Where queues or paths differ between flows, what others say is wrong.
+//! **Model**: packets near in time have similar delays, whatever their flow. Both points sample the same packets by
+//! their hash, as coordinated NetFlow does. Where queues or paths differ between flows, what others say is wrong.
 //!
-//! **State**: an open-addressing table of 40-byte records (key, id and time of the first and of the last sampled packet) with one byte each
-//! beside them, at most ¾ full; flows enter by the hash of their id.
+//! **State**: an open-addressing table of 40-byte records (key, id and time of the first and of the last sampled
+//! packet) with one byte each beside them, at most ¾ full; flows enter by the hash of their id.
 //!
 //! **Cost**: one hash per packet, one look at the table for those sampled.
 //!
-//! **Estimate**: the mean of all samples between a flow's first and last one, its own included; of its only one if they are the
-//! same packet; none if no sampled packet of it was seen as first or last at both points.
+//! **Estimate**: the mean of all samples between a flow's first and last one, its own included; of its only one if they
+//! are the same packet; none if no sampled packet of it was seen as first or last at both points.
 //!
 //! **Merge**: the earlier first and the later last packet of each flow.
 //!
 //! **Differs from the paper**: bounded memory; sanjuas11 has none.
 //!
-//! **Source**: M. Lee, N. Duffield, R. R. Kompella, *Two samples are enough*, INFOCOM 2010, as described in sanjuas11 §5.1
-//! (`docs/papers/sanjuas11-lds.md`).
+//! **Source**: M. Lee, N. Duffield, R. R. Kompella, *Two samples are enough*, INFOCOM 2010, as described in sanjuas11
+//! §5.1 (`docs/papers/sanjuas11-lds.md`).
 
 use crate::flow_sample::{FlowSample, Kept};
 use crate::flow_table::TooFewBytes;
@@ -178,8 +178,8 @@ mod tests {
         receiver.since(&sender)
     }
 
-    /// Of 10,000 packets a tenth is kept: the means of ten flows are those of some hundred neighbours, ± 40 ns, and .2 to .7 µs are six of these away (2·10⁻⁹).
-    /// The flows' own means, 0 to .9 µs, must fail.
+    /// Of 10,000 packets a tenth is kept: the means of ten flows are those of some hundred neighbours, ± 40 ns, and .2
+    /// to .7 µs are six of these away (2·10⁻⁹). The flows' own means, 0 to .9 µs, must fail.
     #[test]
     fn equal_delays_are_exact_and_different_ones_mix() {
         let equal = delays(0.1, |_| 500, |_| false);

@@ -2,15 +2,15 @@
 //!
 //! **Answers**: mean and standard deviation of the one-way delay in nanoseconds, and the loss of the probes.
 //!
-//! **Model**: probes are sent at times of a Poisson process and wait and get lost as the traffic does around them. They add to the load,
-//! and what treats them differently is not seen.
+//! **Model**: probes are sent at times of a Poisson process and wait and get lost as the traffic does around them. They
+//! add to the load, and what treats them differently is not seen.
 //!
 //! **State**: one delay of 8 bytes per probe that arrived. On the way a probe takes a packet of at least 64 bytes.
 //!
 //! **Cost**: a packet per probe, none per packet of the traffic.
 //!
-//! **Estimate**: mean and standard deviation of the probes' delays, unbiased where probes meet what packets meet (a Poisson
-//! process sees averages over time, not over packets).
+//! **Estimate**: mean and standard deviation of the probes' delays, unbiased where probes meet what packets meet (a
+//! Poisson process sees averages over time, not over packets).
 //!
 //! **Merge**: the delays are put together.
 //!

@@ -13,8 +13,8 @@ pub(crate) struct Tokens {
 /// Multiples in which a long time is kept.
 const COARSE_LOG2: u32 = 10;
 
-/// A number in so many bits: as it is where it fits in all but the upper one, which else says that the others are a multiple of 1,024. It
-/// rounds down, and saturates.
+/// A number in so many bits: as it is where it fits in all but the upper one, which else says that the others are a
+/// multiple of 1,024. It rounds down, and saturates.
 pub(crate) fn pack(number: u64, bits: u32) -> u64 {
     let most = (1 << (bits - 1)) - 1;
     if number <= most { number } else { (most + 1) | (number >> COARSE_LOG2).min(most) }

@@ -2,12 +2,13 @@
 //!
 //! **Answers**: mean delay of a flow in nanoseconds, and its packets; seen from the receiver alone.
 //!
-//! **Model**: packets near in time have similar delays, whatever their flow, and probes wait as they do. The sender adds
-//! probes that carry its time. Where queues or paths differ between flows, the interpolation is wrong, and more probes do
-//! not help.
+//! **Model**: packets near in time have similar delays, whatever their flow, and probes wait as they do. The sender
+//! adds probes that carry its time. Where queues or paths differ between flows, the interpolation is wrong, and more
+//! probes do not help.
 //!
-//! **State**: an open-addressing table of 24-byte entries (key, sum of delays, packets) with one byte each beside them, at most ¾ full;
-//! flows enter by the hash of their id. The packets since the last probe, 16 bytes each. And probes on the way.
+//! **State**: an open-addressing table of 24-byte entries (key, sum of delays, packets) with one byte each beside them,
+//! at most ¾ full; flows enter by the hash of their id. The packets since the last probe, 16 bytes each. And probes on
+//! the way.
 //!
 //! **Cost**: a packet put aside, and one look at the table when the next probe comes.
 //!
@@ -15,10 +16,11 @@
 //!
 //! **Merge**: entry by entry, of intervals that both ended with a probe.
 //!
-//! **Differs from the paper**: bounded memory; packets are put aside until the next probe instead of being summed up per flow.
+//! **Differs from the paper**: bounded memory; packets are put aside until the next probe instead of being summed up
+//! per flow.
 //!
-//! **Source**: M. Lee, N. Duffield, R. R. Kompella, *Not all microseconds are equal*, SIGCOMM 2010, as described in sanjuas11
-//! §5.1 (`docs/papers/sanjuas11-lds.md`).
+//! **Source**: M. Lee, N. Duffield, R. R. Kompella, *Not all microseconds are equal*, SIGCOMM 2010, as described in
+//! sanjuas11 §5.1 (`docs/papers/sanjuas11-lds.md`).
 
 use crate::flow_sample::{FlowSample, Kept};
 use crate::flow_table::TooFewBytes;
@@ -71,8 +73,8 @@ impl Rli {
         }
     }
 
-    /// Adds a probe, and with it the packets between the last one and this. One that does not come after the last one is left
-    /// out.
+    /// Adds a probe, and with it the packets between the last one and this. One that does not come after the last one
+    /// is left out.
     pub fn probe(&mut self, sent: Timestamp, received: Timestamp) {
         let delay = (received - sent).get();
         let Some((before, first)) = self.probe else {
@@ -106,7 +108,8 @@ impl Rli {
         });
     }
 
-    /// Mean delay of a flow in nanoseconds; `None` if no packet of it lay between two probes, or it is not in the table.
+    /// Mean delay of a flow in nanoseconds; `None` if no packet of it lay between two probes, or it is not in the
+    /// table.
     pub fn mean_ns(&self, flow: FlowId) -> Option<f64> {
         let flow = self.flows.get(flow)?;
         Some(flow.delay_ns as f64 / flow.packets as f64)

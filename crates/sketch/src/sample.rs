@@ -13,16 +13,16 @@ pub struct Sample {
     pub since_last: Nanos,
     /// One over the chance that this exchange was sampled; at least 1.
     pub weight: f64,
-    /// Where it is not known which of several requests was answered: one over the chance that this was seen, and not only its
-    /// last request. At least `weight`, and equal to it where requests that are repeated stay.
+    /// Where it is not known which of several requests was answered: one over the chance that this was seen, and not
+    /// only its last request. At least `weight`, and equal to it where requests that are repeated stay.
     pub repeat_weight: f64,
     /// Requests inserted between the request and the response; zero for methods that do not count them.
     pub inserted_since: u64,
     /// How many insertions it survived, coarsely, for the product limit of its series; zero if the weight is all
     /// that is to be said.
     pub band: u8,
-    /// The same for the delay since the first request, where it is not known which was answered. Horizons leave it at zero: bins by band and
-    /// delay would be many, and their bands say little more than the weight does.
+    /// The same for the delay since the first request, where it is not known which was answered. Horizons leave it at
+    /// zero: bins by band and delay would be many, and their bands say little more than the weight does.
     pub repeat_band: u8,
     /// The series of the request, as the caller numbered it.
     pub tag: u16,
@@ -133,8 +133,8 @@ impl Fates {
         }
     }
 
-    /// Requests that were open at an earlier count: those that were pending then, and those that counted as expired until time went
-    /// back and they were answered.
+    /// Requests that were open at an earlier count: those that were pending then, and those that counted as expired
+    /// until time went back and they were answered.
     pub fn carried_over(&self, then: &Self) -> u64 {
         then.pending + then.expired.saturating_sub(self.expired)
     }

@@ -4,26 +4,26 @@
 //!
 //! **Answers**: the delays of the exchanges that survived, weight 1 each.
 //!
-//! **Model**: an array of *M* slots in 1 to 6 stages, each with a hash of its own. A request takes the first stage whose
-//! slot is free or overdue. If there is none, either it overwrites the oldest of its slots ([`Overwrite::Always`]), or it is
-//! lost ([`Overwrite::WhenOlder`]). A response looks in all stages and frees the slot that it finds. Correct only where
-//! nothing is lost, or where what is lost does not depend on the delay.
+//! **Model**: an array of *M* slots in 1 to 6 stages, each with a hash of its own. A request takes the first stage
+//! whose slot is free or overdue. If there is none, either it overwrites the oldest of its slots
+//! ([`Overwrite::Always`]), or it is lost ([`Overwrite::WhenOlder`]). A response looks in all stages and frees the slot
+//! that it finds. Correct only where nothing is lost, or where what is lost does not depend on the delay.
 //!
-//! **State**: *M* slots of 20 bytes: fingerprint (up to 32 bits), time 48, time from the first to the last equal request 32,
-//! tag 16, tokens 2 × 8, state 8, padding 8. The counts of each series come on top.
+//! **State**: *M* slots of 20 bytes: fingerprint (up to 32 bits), time 48, time from the first to the last equal
+//! request 32, tag 16, tokens 2 × 8, state 8, padding 8. The counts of each series come on top.
 //!
 //! **Cost**: one multiplication and one slot per stage and event.
 //!
-//! **Estimate**: none. An exchange of delay *d* survives *x* later requests with probability (1 − 1/*M*)^*x* if one stage is
-//! always overwritten, so with *λ* requests per second a share 1 − e^(−*λd*/*M*) of the exchanges of delay *d* is lost: the
-//! slower, the more, whatever the number of runs. Keeping entries until they are overdue loses the exchanges slower than
-//! that when the array is full, and lets orphans block it: fast and slow exchanges are then lost alike before they enter. A
-//! false match has probability stages · 2^−bits per response that has no entry of its own.
+//! **Estimate**: none. An exchange of delay *d* survives *x* later requests with probability (1 − 1/*M*)^*x* if one
+//! stage is always overwritten, so with *λ* requests per second a share 1 − e^(−*λd*/*M*) of the exchanges of delay *d*
+//! is lost: the slower, the more, whatever the number of runs. Keeping entries until they are overdue loses the
+//! exchanges slower than that when the array is full, and lets orphans block it: fast and slow exchanges are then lost
+//! alike before they enter. A false match has probability stages · 2^−bits per response that has no entry of its own.
 //!
 //! **Merge**: the samples of arrays over disjoint traffic are simply put together.
 //!
-//! **Differs from the paper**: an entry has what a correct delay needs when requests repeat (both bounds, tokens); where all
-//! stages are taken, the oldest entry is overwritten, which a switch could not choose.
+//! **Differs from the paper**: an entry has what a correct delay needs when requests repeat (both bounds, tokens);
+//! where all stages are taken, the oldest entry is overwritten, which a switch could not choose.
 //!
 //! **Source**: zheng22 §2.1, §2.2, §5.3, which describe the array of its reference 6 (`docs/papers/zheng22-fridge.md`).
 
@@ -325,9 +325,9 @@ mod tests {
         assert_eq!(simple.fates()[0].evicted, 1);
     }
 
-    /// More stages lose fewer requests, at equal slots: half an array's slots taken leave one stage 39% collisions
-    /// (1 − (1 − e^(−½))/½ = 21% lost), four stages nearly none. A share deviates by .6% at most: six of these are allowed (2·10⁻⁹). Two
-    /// stages are the twin that fails where one passes.
+    /// More stages lose fewer requests, at equal slots: half an array's slots taken leave one stage 39% collisions (1 −
+    /// (1 − e^(−½))/½ = 21% lost), four stages nearly none. A share deviates by .6% at most: six of these are allowed
+    /// (2·10⁻⁹). Two stages are the twin that fails where one passes.
     #[test]
     fn stages_use_the_array_better() {
         let lost = |stages| {

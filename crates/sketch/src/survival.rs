@@ -1,34 +1,37 @@
 //! The product limit: what became of exchanges that were let go before their response came.
 //!
-//! An exchange that was sampled at first may be let go later, by a rule that knows nothing of its delay: in a fridge after a
-//! geometrically distributed number of insertions, in a horizon table at the age that its id's hash names. A response whose exchange is
-//! still there gives a delay; one whose exchange is gone tells that the delay is longer than the time until it went: it is
-//! censored. Kaplan and Meier's product limit (1958) estimates the distribution from both.
+//! An exchange that was sampled at first may be let go later, by a rule that knows nothing of its delay: in a fridge
+//! after a geometrically distributed number of insertions, in a horizon table at the age that its id's hash names. A
+//! response whose exchange is still there gives a delay; one whose exchange is gone tells that the delay is longer than
+//! the time until it went: it is censored. Kaplan and Meier's product limit (1958) estimates the distribution from
+//! both.
 //!
-//! The scale, insertions or age, is cut into bands. A response runs the risk to be found in every band up to the one in which it
-//! is found or let go. It stands there for as many exchanges as one over the chance to get so far, so that the numbers add up even where
-//! that chance changes while the meter runs; where it does not, this is the product limit and nothing else.
+//! The scale, insertions or age, is cut into bands. A response runs the risk to be found in every band up to the one in
+//! which it is found or let go. It stands there for as many exchanges as one over the chance to get so far, so that the
+//! numbers add up even where that chance changes while the meter runs; where it does not, this is the product limit and
+//! nothing else.
 //!
-//! A response that answers nothing observed is censored too, and stays in the mass that never comes to an end. That mass is left out
-//! of the answer, but for what is likely to be slow.
+//! A response that answers nothing observed is censored too, and stays in the mass that never comes to an end. That
+//! mass is left out of the answer, but for what is likely to be slow.
 
 /// Bands `1..BANDS`. Number 0 is for samples that no product limit weighs.
 pub(crate) const BANDS: usize = 32;
 /// Bits of a band's number.
 pub(crate) const BAND_BITS: u32 = 5;
 
-/// The last band in which exchanges are followed that are lost gradually: what is found later is luck, and would weigh too much. It counts
-/// as censored.
+/// The last band in which exchanges are followed that are lost gradually: what is found later is luck, and would weigh
+/// too much. It counts as censored.
 pub(crate) const FOLLOWED: usize = 28;
-/// What is open when the last exchange was found counts as slow if it is at most this share of what ended since half of that age: tails
-/// go on falling. If it is more, most of it never ends, and [`SLOW_POWER`] of the ratio counts.
+/// What is open when the last exchange was found counts as slow if it is at most this share of what ended since half of
+/// that age: tails go on falling. If it is more, most of it never ends, and [`SLOW_POWER`] of the ratio counts.
 const SLOW: f64 = 0.5;
 const SLOW_POWER: i32 = 4;
 
 /// The responses of one series that were at risk, by band.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Risk {
-    /// Σ 1/*q* over the responses whose exchanges were still there when the band began; *q* is the chance to get so far.
+    /// Σ 1/*q* over the responses whose exchanges were still there when the band began; *q* is the chance to get so
+    /// far.
     pub(crate) at_risk: [f64; BANDS],
     /// How many exchanges each of them stands for on average: Σ 1/*q*² / Σ 1/*q*.
     pub(crate) each: [f64; BANDS],
@@ -94,8 +97,9 @@ impl Risk {
             let mut ended = 0.0;
             let at_risk = self.at_risk[band];
             if at_risk > 0.0 && weight > 0.0 {
-                // Those that will end say by how much too many or too few are left of them. Those that never end do so, too, but where
-                // they are one id many times, they say it loudly: they count as little as they are likely to end.
+                // Those that will end say by how much too many or too few are left of them. Those that never end do so,
+                // too, but where they are one id many times, they say it loudly: they count as little as they are
+                // likely to end.
                 let share = (to_end / at_risk).min(1.0);
                 let factor = 1.0 + share * (open / at_risk - 1.0);
                 ended = (weight * factor).min(open);
@@ -116,8 +120,8 @@ impl Risk {
     }
 }
 
-/// The band of so many eighths of *M* insertions where loss is gradual: 16 are ⅛ *M* wide and 12 are ¼. What lasts longer than 5 *M*, where one
-/// entry in 150 is left, is in the band behind them.
+/// The band of so many eighths of *M* insertions where loss is gradual: 16 are ⅛ *M* wide and 12 are ¼. What lasts
+/// longer than 5 *M*, where one entry in 150 is left, is in the band behind them.
 #[inline]
 pub(crate) fn band(eighths: u64) -> usize {
     let band = match eighths {
@@ -186,12 +190,11 @@ impl Survival {
         }
     }
 
-    /// Variance of an estimated Σ *z* over exchanges, from Σ *z* and Σ *z*² in each band; in band 0 the second is the variance
-    /// itself. With *w* = 1/*q* exchanges for
-    /// each that is at risk: Σ*z*² (*w* − 1) for the gate, and for what is let go
-    /// ∫ (Σ*z*² − (Σ*z*)²/*open*) d*w*, both sums over the exchanges that last longer: what is lost is replaced
-    /// by the mean of what is still open (Greenwood's formula for any *z*). What ends in a band that loses gradually is
-    /// replaced in it by its like alone, on average for half of the band.
+    /// Variance of an estimated Σ *z* over exchanges, from Σ *z* and Σ *z*² in each band; in band 0 the second is the
+    /// variance itself. With *w* = 1/*q* exchanges for each that is at risk: Σ*z*² (*w* − 1) for the gate, and for what
+    /// is let go ∫ (Σ*z*² − (Σ*z*)²/*open*) d*w*, both sums over the exchanges that last longer: what is lost is
+    /// replaced by the mean of what is still open (Greenwood's formula for any *z*). What ends in a band that loses
+    /// gradually is replaced in it by its like alone, on average for half of the band.
     pub(crate) fn variance(&self, bands: &[(f64, f64); BANDS]) -> f64 {
         let (mut sum, mut squares, mut variance) = (0.0, 0.0, 0.0);
         let unexplained = |sum: f64, squares: f64, open: f64| {
@@ -237,9 +240,9 @@ mod tests {
         assert!(Risk::none(Loss::Gradual).survival(&[0.0; BANDS]).is_none());
     }
 
-    /// The example of a textbook: of 10, 2 end in the first band, 4 are censored in the second, 3 end in the third, and one
-    /// is left: ⅕, then ¾ of what is left. What each stands for in a band cancels. What is left, 4, is less than half of the 12 that ended
-    /// before, so that it was slow, too.
+    /// The example of a textbook: of 10, 2 end in the first band, 4 are censored in the second, 3 end in the third, and
+    /// one is left: ⅕, then ¾ of what is left. What each stands for in a band cancels. What is left, 4, is less than
+    /// half of the 12 that ended before, so that it was slow, too.
     #[test]
     fn censored_ones_share_the_fate_of_those_that_last_longer() {
         let (mass, survival) = limit(&[(1, 2.0), (3, 3.0)], &[(2, 4.0), (BANDS - 1, 1.0)]);
@@ -247,7 +250,8 @@ mod tests {
         assert_eq!(survival.open[BANDS - 1], 0.0);
     }
 
-    /// Where 90 are left, almost none of the exchanges that they stand for counts as slow: that is far more than ended before. One that is left was.
+    /// Where 90 are left, almost none of the exchanges that they stand for counts as slow: that is far more than ended
+    /// before. One that is left was.
     #[test]
     fn what_is_left_never_ends_where_it_is_much() {
         let slow = |left: f64| {

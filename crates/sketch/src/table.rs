@@ -1,9 +1,9 @@
 //! An open-addressing hash table whose size is bounded and that is rebuilt in place.
 //!
-//! Linear probing over a flat array, with one byte per slot beside it: zero if the slot is empty, else seven bits of the
-//! key's hash. Eight bytes are looked at together, so most keys that are absent are told from these alone. Removal shifts
-//! back, so there are no tombstones. Growing and dropping many entries are one operation, [`Table::rebuild`], which needs
-//! no memory besides.
+//! Linear probing over a flat array, with one byte per slot beside it: zero if the slot is empty, else seven bits of
+//! the key's hash. Eight bytes are looked at together, so most keys that are absent are told from these alone. Removal
+//! shifts back, so there are no tombstones. Growing and dropping many entries are one operation, [`Table::rebuild`],
+//! which needs no memory besides.
 
 use dwell_types::hash;
 
@@ -230,8 +230,8 @@ impl<E: Entry> Table<E> {
     }
 }
 
-/// Of eight tags those that equal one, up to the first empty slot, and the empty ones: the highest bit of each byte. The
-/// lowest of these bits is right, one above it may be there by mistake.
+/// Of eight tags those that equal one, up to the first empty slot, and the empty ones: the highest bit of each byte.
+/// The lowest of these bits is right, one above it may be there by mistake.
 #[inline]
 fn matches(window: u64, tag: u8) -> (u64, u64) {
     const LOW: u64 = 0x0101_0101_0101_0101;

@@ -22,22 +22,22 @@ pub(crate) const TARGETS: [Target; 6] = [
 ];
 
 impl Target {
-    /// How much a standard deviation of 1 at *F* counts. Where the logarithms of delays are normal, however wide, errors over the density are alike
-    /// in octaves.
+    /// How much a standard deviation of 1 at *F* counts. Where the logarithms of delays are normal, however wide,
+    /// errors over the density are alike in octaves.
     pub(crate) fn scale(self) -> f64 {
         self.weight / self.density
     }
 }
 
-/// Quantiles where samples are weighed with one over their chance. Errors count relative to *F*(1 − *F*), so that tails count more: there single heavy
-/// samples do more harm than a variance tells.
+/// Quantiles where samples are weighed with one over their chance. Errors count relative to *F*(1 − *F*), so that tails
+/// count more: there single heavy samples do more harm than a variance tells.
 const TARGETS_OF_WEIGHTED: [f64; 3] = [0.5, 0.95, 0.99];
 
-/// Predicted error of samples that are weighed with one over their chance, up to a factor: of exchanges by ascending delay, each with its weight and
-/// its chance to be sampled.
+/// Predicted error of samples that are weighed with one over their chance, up to a factor: of exchanges by ascending
+/// delay, each with its weight and its chance to be sampled.
 ///
-/// The variance of the estimated distribution function at *F* is proportional to (1 − *F*)² *V*≤ + *F*² *V*>, where *V*≤ and *V*> sum
-/// 1/*q* − 1 over the exchanges below and above it.
+/// The variance of the estimated distribution function at *F* is proportional to (1 − *F*)² *V*≤ + *F*² *V*>, where
+/// *V*≤ and *V*> sum 1/*q* − 1 over the exchanges below and above it.
 pub(crate) fn error_of_weighted(exchanges: impl Iterator<Item = (f64, f64)> + Clone) -> f64 {
     let total: f64 = exchanges.clone().map(|(weight, _)| weight).sum();
     let mut below = [(0.0, 0.0); TARGETS_OF_WEIGHTED.len()];

@@ -36,7 +36,8 @@ pub(crate) fn feed(meter: &mut impl Meter, requests: u64, delay: u64) -> Vec<Sam
     samples
 }
 
-/// A request that was given up and then overwritten has expired, before as after; in a meter with an expiry of 100 s, of ids that share a slot there.
+/// A request that was given up and then overwritten has expired, before as after; in a meter with an expiry of 100 s,
+/// of ids that share a slot there.
 pub(crate) fn assert_expired_stays(mut meter: impl Meter, ids: impl IntoIterator<Item = u64>) {
     let second = 1_000_000_000;
     let expected = [(0, (0, 0, 1)), (50, (0, 1, 1)), (500, (1, 1, 1)), (1_000, (2, 1, 1))];
@@ -72,8 +73,8 @@ pub(crate) fn beside_exact(meter: &mut impl Meter, matching: Match) -> (Vec<Samp
     (found, expected)
 }
 
-/// However a stream is cut into batches, samples and counts are the same. Every request comes twice, and is answered before
-/// or after that, twice, or not at all; half of that happens within a batch.
+/// However a stream is cut into batches, samples and counts are the same. Every request comes twice, and is answered
+/// before or after that, twice, or not at all; half of that happens within a batch.
 pub(crate) fn assert_batches_agree<M: Meter>(make: impl Fn() -> M) {
     let mut stream = Vec::new();
     for i in 0..20_000u64 {

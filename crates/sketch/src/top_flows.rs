@@ -1,26 +1,31 @@
 //! The flows with the most bytes, each with its delays, in bounded memory.
 //!
-//! **Answers**: of each flow that has a place packets, bytes, and the distribution of its delays by match and leg; of all others together
-//! the same. Together that is everything that was given.
+//! **Answers**: of each flow that has a place packets, bytes, and the distribution of its delays by match and leg; of
+//! all others together the same. Together that is everything that was given.
 //!
-//! **Model**: the flow with the lowest rank makes room for a new one, as in the space-saving summary of heavy hitters: what it had goes to
-//! the others, and the new one begins at its rank. A rank rises with each byte of the flow, so all ranks together are all bytes, the lowest
-//! is at most 1/*n* of them, and every flow that has more than that has one of the *n* places.
+//! **Model**: the flow with the lowest rank makes room for a new one, as in the space-saving summary of heavy hitters:
+//! what it had goes to the others, and the new one begins at its rank. A rank rises with each byte of the flow, so all
+//! ranks together are all bytes, the lowest is at most 1/*n* of them, and every flow that has more than that has one of
+//! the *n* places.
 //!
-//! **State**: for each of *n* flows its name, counts and a store of delays ([`DelayStore`]) of 864 bytes to 8 KiB, or more with many matches;
-//! a slot and a third of 17 bytes in a table that finds it; 16 bytes in a heap of ranks. A store for the others.
+//! **State**: for each of *n* flows its name, counts and a store of delays ([`DelayStore`]) of 864 bytes to 8 KiB, or
+//! more with many matches; a slot and a third of 17 bytes in a table that finds it; 16 bytes in a heap of ranks. A
+//! store for the others.
 //!
-//! **Cost**: one look at the table per packet; for a new flow in a full table a merge of two stores. The heap holds ranks as they were when last
-//! looked at: at most one step in it per packet, altogether.
+//! **Cost**: one look at the table per packet; for a new flow in a full table a merge of two stores. The heap holds
+//! ranks as they were when last looked at: at most one step in it per packet, altogether.
 //!
-//! **Estimate**: packets, bytes and delays of a flow are those since it has its place. What it had before is among the others, and is at most
-//! the rank that it took over: [`FlowAnswer::uncounted_bytes`]. That bound is the over-count of the summary whose ranks these are.
+//! **Estimate**: packets, bytes and delays of a flow are those since it has its place. What it had before is among the
+//! others, and is at most the rank that it took over: [`FlowAnswer::uncounted_bytes`]. That bound is the over-count of
+//! the summary whose ranks these are.
 //!
 //! **Merge**: none.
 //!
-//! **Differs from the paper**: bytes instead of items; what a flow took over orders the flows, but is not reported as its own.
+//! **Differs from the paper**: bytes instead of items; what a flow took over orders the flows, but is not reported as
+//! its own.
 //!
-//! **Source**: Metwally, Agrawal, El Abbadi, "Efficient computation of frequent and top-k elements in data streams" (ICDT 2005), §3.
+//! **Source**: Metwally, Agrawal, El Abbadi, "Efficient computation of frequent and top-k elements in data streams"
+//! (ICDT 2005), §3.
 
 use crate::Sample;
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
@@ -64,7 +69,8 @@ impl Settings {
     fn room(&self) -> (usize, Option<usize>) {
         /// In as much memory as it takes.
         const MOST: usize = 1 << 16;
-        /// Places per flow that is asked for, so that these hardly change places; with more memory their delays are told apart better.
+        /// Places per flow that is asked for, so that these hardly change places; with more memory their delays are
+        /// told apart better.
         const SPARE: usize = 4;
         /// Delays are told apart to a few percent.
         const ENOUGH: usize = 8 << 10;
@@ -245,7 +251,8 @@ impl TopFlows {
         number
     }
 
-    /// Takes the flow with the lowest rank from the heap. Ranks only rise: an entry that has the present one is the lowest of all.
+    /// Takes the flow with the lowest rank from the heap. Ranks only rise: an entry that has the present one is the
+    /// lowest of all.
     fn lowest(&mut self) -> u32 {
         while let Some(Reverse((rank, number))) = self.ranks.pop() {
             let present = self.flows[number as usize].rank();

@@ -2,21 +2,22 @@
 //!
 //! **Answers**: mean and standard deviation of the one-way delay of the packets that arrived, in nanoseconds.
 //!
-//! **Model**: both points see packets under the same ids. Each keeps the packets with the smallest hashes, so both keep the same ones, but
-//! for those that only one of them saw. Assumes that hashes of different packets are independent; who knows the seed chooses who is measured.
+//! **Model**: both points see packets under the same ids. Each keeps the packets with the smallest hashes, so both keep
+//! the same ones, but for those that only one of them saw. Assumes that hashes of different packets are independent;
+//! who knows the seed chooses who is measured.
 //!
-//! **State**: *k* entries of 12 bytes: 48 bits of hash, and the time in nanoseconds modulo 2⁴⁸, so delays up to ±39 h; and a counter of all
-//! packets.
+//! **State**: *k* entries of 12 bytes: 48 bits of hash, and the time in nanoseconds modulo 2⁴⁸, so delays up to ±39 h;
+//! and a counter of all packets.
 //!
 //! **Cost**: one hash and one comparison per packet; a step in a heap for about *k* ln(*N*/*k*) of *N* packets.
 //!
-//! **Estimate**: from the packets that both points keep, up to the smaller of their largest hashes: a sample without bias, of
-//! about *k* (1 − loss) packets. Two packets with one hash are left out.
+//! **Estimate**: from the packets that both points keep, up to the smaller of their largest hashes: a sample without
+//! bias, of about *k* (1 − loss) packets. Two packets with one hash are left out.
 //!
 //! **Merge**: the smallest hashes of both; exactly the sample of both streams.
 //!
-//! **Differs from the paper**: the number of entries is fixed instead of the probability, as in bottom-*k* samples, so that
-//! the memory is always full and never more than that.
+//! **Differs from the paper**: the number of entries is fixed instead of the probability, as in bottom-*k* samples, so
+//! that the memory is always full and never more than that.
 //!
 //! **Source**: N. G. Duffield, M. Grossglauser, *Trajectory sampling for direct traffic observation*, 2001; the
 //! naive solution of kompella12 §III-A (`docs/papers/kompella12-lda-mplane.md`).
@@ -192,8 +193,9 @@ mod tests {
         (sender, receiver)
     }
 
-    /// The mean over all is 499.11 ns, the deviation 288.9 ns; 576 samples of a pair miss it by 6 standard errors, 72 ns, once in
-    /// 5·10⁸ choices of the seed. Their number and their deviation have standard errors of 7.6 and 5.4 ns. Whoever keeps the first packets must fail.
+    /// The mean over all is 499.11 ns, the deviation 288.9 ns; 576 samples of a pair miss it by 6 standard errors, 72
+    /// ns, once in 5·10⁸ choices of the seed. Their number and their deviation have standard errors of 7.6 and 5.4 ns.
+    /// Whoever keeps the first packets must fail.
     #[test]
     fn a_full_sample_is_unbiased() {
         let (sender, receiver) = pair(8 + 12 * 640, 0..100_000);

@@ -100,8 +100,8 @@ impl Waiting {
         Nanos::new(self.since_first(at).get() - unpack(packed, REPEAT_BITS) as i64)
     }
 
-    /// Whether more than `age` lies between the last equal request and `at`, in either direction: what seems to come from
-    /// far ahead is an old entry whose time has wrapped.
+    /// Whether more than `age` lies between the last equal request and `at`, in either direction: what seems to come
+    /// from far ahead is an old entry whose time has wrapped.
     #[inline]
     pub(crate) fn is_older(&self, at: Timestamp, age: Nanos) -> bool {
         self.since_last(at).get().unsigned_abs() > age.get().unsigned_abs()
@@ -178,7 +178,8 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// `slots` slots from the number `first` on, fingerprints of 1 to 32 bits. Places with different seeds are independent.
+    /// `slots` slots from the number `first` on, fingerprints of 1 to 32 bits. Places with different seeds are
+    /// independent.
     pub(crate) fn new(seed: u64, first: u32, slots: u32, fingerprint_bits: u32) -> Self {
         Self { factor: hash::start(seed) | 1, first, slots, fingerprint_shift: 32 - fingerprint_bits }
     }

@@ -1,4 +1,5 @@
-//! Snapshots of a queue against what they are defined as, against what truly departed, and against what was in a simulated queue.
+//! Snapshots of a queue against what they are defined as, against what truly departed, and against what was in a
+//! simulated queue.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use dwell_simulate::queue::{Background, Discipline, Passages, Settings};
@@ -49,7 +50,8 @@ fn weight(rule: Rule, window: i64, length: i64, arrived: i64, departed: i64) -> 
     f64::from(u8::from(counts))
 }
 
-/// Sizes of the last packet's flow and of the queue, by the definition of a rule; and whether a group of so many finished windows holds all of it.
+/// Sizes of the last packet's flow and of the queue, by the definition of a rule; and whether a group of so many
+/// finished windows holds all of it.
 fn by_definition(seen: &[Departure], params: &Params) -> (f64, f64, bool) {
     let length = params.windows[0].get();
     let (own, before) = seen.split_last().unwrap();
@@ -81,8 +83,8 @@ fn small(snapshots: u32, length: i64, rule: Rule) -> Params {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Exact snapshots are the definition of their rule, for windows of any length, where they hold what is asked for. Sums of floating-point
-    /// numbers may round otherwise.
+    /// Exact snapshots are the definition of their rule, for windows of any length, where they hold what is asked for.
+    /// Sums of floating-point numbers may round otherwise.
     #[test]
     fn exact_snapshots_are_what_a_rule_says(departures in any_departures(), length in 1..40i64, snapshots in 2..20u32) {
         for rule in ALL_RULES {
@@ -103,8 +105,9 @@ proptest! {
         }
     }
 
-    /// With windows of a nanosecond all rules but `Text`, which leaves out the newest, are exact; so is the twin. Groups of longer windows
-    /// change nothing where the shortest reach, and nothing at all where packets come and go when windows begin.
+    /// With windows of a nanosecond all rules but `Text`, which leaves out the newest, are exact; so is the twin.
+    /// Groups of longer windows change nothing where the shortest reach, and nothing at all where packets come and go
+    /// when windows begin.
     #[test]
     fn short_windows_are_the_truth(departures in any_departures(), tail in 80..100i64) {
         let mut exact = Exact::new(Nanos::new(tail), Unit::Bytes, Params::new(8, SPAN, 1, 1).culprit);
@@ -139,7 +142,8 @@ proptest! {
 }
 
 proptest! {
-    /// A sketch that goes on where its twin is answers as one that saw everything, however it is emptied and whatever the groups.
+    /// A sketch that goes on where its twin is answers as one that saw everything, however it is emptied and whatever
+    /// the groups.
     #[test]
     fn a_sketch_goes_on_after_its_twin(
         departures in any_departures(),
@@ -167,7 +171,8 @@ proptest! {
         prop_assert_eq!((sketch.counts().packets, sketch.counts().unknown), (all.counts().packets, all.counts().unknown));
     }
 
-    /// What the twin has forgotten by then makes answers incomplete: those that are complete are as if all had been seen.
+    /// What the twin has forgotten by then makes answers incomplete: those that are complete are as if all had been
+    /// seen.
     #[test]
     fn what_was_forgotten_is_not_taken_for_nothing(departures in any_departures(), part in 0usize..200, longest in 0i64..100) {
         let params = small(8, 20, Rule::Interpolated);
@@ -182,14 +187,16 @@ proptest! {
         for departure in after {
             let (found, expected) = (sketch.update(departure), all.update(departure));
             if let Some((found, expected)) = found.zip(expected).filter(|(found, _)| found.is_complete) {
-                // Of the window in which memory begins, the part that is not remembered is not there to be interpolated.
+                // Of the window in which memory begins, the part that is not remembered is not there to be
+                // interpolated.
                 prop_assert!(expected.is_complete && found.queue_size <= expected.queue_size, "{found:?} {expected:?}");
             }
         }
     }
 }
 
-/// Three groups find in windows of 1, 8 and 64 ns what departed in up to 448 ns: exactly, with one packet per nanosecond.
+/// Three groups find in windows of 1, 8 and 64 ns what departed in up to 448 ns: exactly, with one packet per
+/// nanosecond.
 #[test]
 fn groups_meet_where_windows_begin() {
     let windows = [1, 8, 64].map(Nanos::new).to_vec();
@@ -205,7 +212,8 @@ fn groups_meet_where_windows_begin() {
     }
 }
 
-/// A window of fewer packets than columns leaves cells dirty, and they are read as if they were of its time; epochs know better.
+/// A window of fewer packets than columns leaves cells dirty, and they are read as if they were of its time; epochs
+/// know better.
 #[test]
 fn cyclic_cleaning_leaves_dirt() {
     let params = |cleaning| Params { windows: vec![Nanos::new(100)], cleaning, ..Params::new(4, SPAN, 64, 1) };
@@ -340,7 +348,8 @@ fn paper_params(snapshots: u32, columns: u32, rule: Rule) -> Params {
     Params { rule, ..Params::new(snapshots, SPAN, columns, 1) }
 }
 
-// Of the following, seeds are fixed: they never fail by chance. What beside them deviates by so much is over 8 to 9 other choices of seeds.
+// Of the following, seeds are fixed: they never fail by chance. What beside them deviates by so much is over 8 to 9
+// other choices of seeds.
 
 /// The twin and the simulated queue, by two ways of counting.
 #[test]
@@ -357,9 +366,10 @@ fn the_twin_is_the_queue() {
     }
 }
 
-/// The paper's setting, 4 × 8 counters in less than 2 KB: eight snapshots find the culprits by every rule that counts the newest one; four miss some by the
-/// paper's, since it reads nothing for packets that came and went within one. Precisions are .96 ± .006 and more, recalls 1.000, .87 ± .02 with four,
-/// and .73 ± .04 without the newest: six of these deviations (2·10⁻⁹) and more. The last two are the twins that fail.
+/// The paper's setting, 4 × 8 counters in less than 2 KB: eight snapshots find the culprits by every rule that counts
+/// the newest one; four miss some by the paper's, since it reads nothing for packets that came and went within one.
+/// Precisions are .96 ± .006 and more, recalls 1.000, .87 ± .02 with four, and .73 ± .04 without the newest: six of
+/// these deviations (2·10⁻⁹) and more. The last two are the twins that fail.
 #[test]
 fn eight_snapshots_find_the_culprits_of_the_paper() {
     let is_complete = |score: Score| score.recall >= 0.99;
@@ -375,8 +385,9 @@ fn eight_snapshots_find_the_culprits_of_the_paper() {
     assert!(text.recall < 0.95 && !is_complete(text), "{text:?}");
 }
 
-/// Precisions are .90 ± .01, .95 ± .007, .97 ± .005 and .993 ± .002: six of these deviations (2·10⁻⁹) in each range; their order, of the same packets,
-/// would be another in 10⁻⁴ of the choices of seeds. Few counters are the twin that fails where many pass.
+/// Precisions are .90 ± .01, .95 ± .007, .97 ± .005 and .993 ± .002: six of these deviations (2·10⁻⁹) in each range;
+/// their order, of the same packets, would be another in 10⁻⁴ of the choices of seeds. Few counters are the twin that
+/// fails where many pass.
 #[test]
 fn precision_rises_with_counters_to_a_plateau() {
     let [few, more, many, plenty] =
@@ -390,8 +401,8 @@ fn precision_rises_with_counters_to_a_plateau() {
     assert!(1.0 - better.precision < 0.8 * (1.0 - few), "{better:?}, plain {few}");
 }
 
-/// With counters that large flows seldom share: in the paper's eight columns two that do spoil it, in six of 14 cases with other seeds. Without them
-/// it is twenty and more. The paper's rule is the twin that fails.
+/// With counters that large flows seldom share: in the paper's eight columns two that do spoil it, in six of 14 cases
+/// with other seeds. Without them it is twenty and more. The paper's rule is the twin that fails.
 #[test]
 fn interpolation_divides_the_error_by_four() {
     for snapshots in [8, 16] {
@@ -406,7 +417,8 @@ fn interpolation_divides_the_error_by_four() {
     }
 }
 
-/// Precision and recall are above .996 in all choices of seeds; with one entry, the twin that fails, recall is .20 ± .05.
+/// Precision and recall are above .996 in all choices of seeds; with one entry, the twin that fails, recall is .20 ±
+/// .05.
 #[test]
 fn a_kilobyte_of_space_saving_is_nearly_right() {
     let params = Params::budget(1_000, SPAN, 1).unwrap();
@@ -431,8 +443,9 @@ fn a_budget_is_used_and_kept() {
     assert!(matches!(few, Err(ConquestError::Bytes { given: 500, needed }) if needed > 500), "{few:?}");
 }
 
-/// Of 64 senders none has a twentieth of the queue; what they send to has it all [conquest §7]. Packets of bursts are known by their length here. Precision
-/// and recall were 1.000 in all choices of seeds; flows are the twin that finds nothing.
+/// Of 64 senders none has a twentieth of the queue; what they send to has it all [conquest §7]. Packets of bursts are
+/// known by their length here. Precision and recall were 1.000 in all choices of seeds; flows are the twin that finds
+/// nothing.
 #[test]
 fn incast_shows_by_destination() {
     let settings = Settings::incast().with_packets(200_000);
@@ -445,9 +458,10 @@ fn incast_shows_by_destination() {
     assert!(by_destination.precision > 0.99 && by_destination.recall > 0.99, "{by_destination:?}");
 }
 
-/// With strict priority bursts wait for as long as small flows leave them no room, and with turns for each other: groups of windows reach back there, one group,
-/// the twin that fails, does not [conquest §8]. A few bursts decide on the errors: over 9 choices of seeds those of queues were up to .043, those of flows
-/// .007 to .10, and those of one group .05 to .37. The logarithm of a flow's deviates by .75: .3 is exceeded by chance once in 1,000.
+/// With strict priority bursts wait for as long as small flows leave them no room, and with turns for each other:
+/// groups of windows reach back there, one group, the twin that fails, does not [conquest §8]. A few bursts decide on
+/// the errors: over 9 choices of seeds those of queues were up to .043, those of flows .007 to .10, and those of one
+/// group .05 to .37. The logarithm of a flow's deviates by .75: .3 is exceeded by chance once in 1,000.
 #[test]
 fn groups_follow_delays_that_one_group_cannot() {
     let base = Settings::conquest_data_center();

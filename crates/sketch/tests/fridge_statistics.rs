@@ -56,8 +56,9 @@ fn weights_are_unbiased_for_every_delay() {
     assert_unbiased(&ratios(|sample| sample.weight));
 }
 
-/// The paper's formula (eq. 3.1) with the counter of its switch program (§6.1) loses the slow ones: with these delays the
-/// six bins keep .993 .980 .936 .815 .524 .157 of their exchanges, to a hundredth and 6 standard errors. The test above must fail on it.
+/// The paper's formula (eq. 3.1) with the counter of its switch program (§6.1) loses the slow ones: with these delays
+/// the six bins keep .993 .980 .936 .815 .524 .157 of their exchanges, to a hundredth and 6 standard errors. The test
+/// above must fail on it.
 #[test]
 fn mixing_formula_and_counter_is_biased() {
     let mixed = |s: &Sample| (1.0 - P / f64::from(SLOTS)).powf(-(s.inserted_since as f64)) / P;
@@ -76,9 +77,10 @@ fn survivors_alone_are_biased() {
     assert!(!is_unbiased(&ratios));
 }
 
-/// The 95% intervals hold the truth in 93 to 97 of 100 runs with at least 1,400 samples, for the number of exchanges, the
-/// mean and each quantile. Without Student's factor and half a step those of p99 hold it in 92.9%. That is what is promised: 800 other seeds would put
-/// one of the six shares outside by chance once in 10. Intervals half as wide, or twice, are the twins that fail.
+/// The 95% intervals hold the truth in 93 to 97 of 100 runs with at least 1,400 samples, for the number of exchanges,
+/// the mean and each quantile. Without Student's factor and half a step those of p99 hold it in 92.9%. That is what is
+/// promised: 800 other seeds would put one of the six shares outside by chance once in 10. Intervals half as wide, or
+/// twice, are the twins that fail.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     let settings = Settings {
@@ -93,10 +95,11 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     assert!(!is_right(&halved) && !is_right(&doubled), "{halved:.4?} {doubled:.4?}");
 }
 
-/// From where it begins, a fridge finds a probability about as good as the best fixed one: three quarters of the errors of
-/// the estimated p50 and p95 over runs are at most 4 times those of the best of seven fixed probabilities, the time of finding
-/// included: 1.5 s of traffic. Of 16 errors the third quartile is 1.4 times the best's, and its logarithm deviates by .3: other seeds exceed 4
-/// once in 5,000. Their mean square rests on one or two errors of octaves. One that admits everything is the twin that fails.
+/// From where it begins, a fridge finds a probability about as good as the best fixed one: three quarters of the errors
+/// of the estimated p50 and p95 over runs are at most 4 times those of the best of seven fixed probabilities, the time
+/// of finding included: 1.5 s of traffic. Of 16 errors the third quartile is 1.4 times the best's, and its logarithm
+/// deviates by .3: other seeds exceed 4 once in 5,000. Their mean square rests on one or two errors of octaves. One
+/// that admits everything is the twin that fails.
 #[test]
 fn the_entry_probability_is_found() {
     let settings = Settings::fridge_heavy_tailed().with_span(Nanos::new(1_500_000_000));
@@ -122,9 +125,9 @@ fn the_entry_probability_is_found() {
     assert!(found < 4.0 * best && wrong >= 4.0 * best, "found: {found}, all: {wrong}, best fixed: {best}");
 }
 
-/// Errors are told beforehand from what the traffic is like: over 30 runs, whose root mean square deviates by 13%, within a factor of 2.2. That is
-/// six of these deviations, 2·10⁻⁹. A run's number of samples deviates by 2.3%, eight of which are allowed. Whoever takes all that are
-/// offered for entered must fail.
+/// Errors are told beforehand from what the traffic is like: over 30 runs, whose root mean square deviates by 13%,
+/// within a factor of 2.2. That is six of these deviations, 2·10⁻⁹. A run's number of samples deviates by 2.3%, eight
+/// of which are allowed. Whoever takes all that are offered for entered must fail.
 #[test]
 fn errors_are_known_beforehand() {
     const RUNS: u64 = 30;

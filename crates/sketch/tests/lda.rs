@@ -1,5 +1,6 @@
-//! What the aggregator promises, against streams of which every delay is known. Seeds are fixed, so a run of the suite never fails by chance;
-//! the tolerances would fail for another choice of seeds with the probabilities that stand beside them.
+//! What the aggregator promises, against streams of which every delay is known. Seeds are fixed, so a run of the suite
+//! never fails by chance; the tolerances would fail for another choice of seeds with the probabilities that stand
+//! beside them.
 
 use dwell_simulate::crossing::{Loss, Passages, Settings, Truth};
 use dwell_sketch::codec::CodecError;
@@ -89,8 +90,8 @@ fn the_example_of_the_paper() {
     assert_eq!(answer.std_by_paper(), Some(0.0));
 }
 
-/// *p* *R* (1 − *p*/*m*)^*L*, with less than 2% to either side: over 30 seeds six standard errors are 1.6% (2·10⁻⁹). Who forgets
-/// that a loss spoils its cell expects too many.
+/// *p* *R* (1 − *p*/*m*)^*L*, with less than 2% to either side: over 30 seeds six standard errors are 1.6% (2·10⁻⁹).
+/// Who forgets that a loss spoils its cell expects too many.
 #[test]
 fn the_effective_sample_size_is_as_derived() {
     for (probability, loss) in [(1.0, 0.004), (0.25, 0.04)] {
@@ -111,8 +112,8 @@ fn the_effective_sample_size_is_as_derived() {
     }
 }
 
-/// Over 200 seeds. Where intervals are right, other seeds would leave these ranges with a chance of 7·10⁻⁹ each: fewer than 169 of 200 hold
-/// at 95%, 181 at 98%. Hoeffding's are so wide that all hold. Intervals half as wide must fail.
+/// Over 200 seeds. Where intervals are right, other seeds would leave these ranges with a chance of 7·10⁻⁹ each: fewer
+/// than 169 of 200 hold at 95%, 181 at 98%. Hoeffding's are so wide that all hold. Intervals half as wide must fail.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     const RUNS: u64 = 200;
@@ -140,9 +141,9 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     assert!(is_right(held[0]) && !is_right(held[1]), "{held:?} of {RUNS}");
 }
 
-/// The spread between rows misses the true deviation by less than the paper's differences of neighbours: with Pareto delays of shape 5 that is 57%.
-/// In the mean of 10 streams the first is 2.3 ± .4% (7 standard deviations below the bound), the second 50 ± 12% with a tail to the other side
-/// (6 in its logarithm): 10⁻⁹.
+/// The spread between rows misses the true deviation by less than the paper's differences of neighbours: with Pareto
+/// delays of shape 5 that is 57%. In the mean of 10 streams the first is 2.3 ± .4% (7 standard deviations below the
+/// bound), the second 50 ± 12% with a tail to the other side (6 in its logarithm): 10⁻⁹.
 #[test]
 fn the_spread_between_rows_is_the_better_deviation() {
     let delays = dwell_simulate::Distribution::Pareto { least: Nanos::new(160), shape: 5.0 };
@@ -174,8 +175,8 @@ fn narrow_cells_say_the_same() {
     }
 }
 
-/// Clocks that are apart shift the mean by exactly that, even where sums of dense cells wrap; by more than the sparsest bank can tell there is
-/// no answer instead of a wrong one.
+/// Clocks that are apart shift the mean by exactly that, even where sums of dense cells wrap; by more than the sparsest
+/// bank can tell there is no answer instead of a wrong one.
 #[test]
 fn offsets_shift_the_mean() {
     let banks = vec![Bank { rows: 20, probability: 0.9 }, Bank { rows: 200, probability: 0.02 }];
@@ -214,9 +215,10 @@ fn mean_by_counts(stream: &Settings, seed: u64) -> f64 {
     sum as f64 / f64::from(packets)
 }
 
-/// Packets that only one of two displaced intervals holds spoil their cells and nothing else. Counts alone take exchanged packets for the
-/// same: about nine of a hundred meet in a row, and each pair adds the 40 ms between the intervals' ends, as much as all true delays together.
-/// Errors deviate by .2%, usable cells by 4 from 842, and the twin's error by .7 from 10: seven standard deviations or more, 10⁻¹¹.
+/// Packets that only one of two displaced intervals holds spoil their cells and nothing else. Counts alone take
+/// exchanged packets for the same: about nine of a hundred meet in a row, and each pair adds the 40 ms between the
+/// intervals' ends, as much as all true delays together. Errors deviate by .2%, usable cells by 4 from 842, and the
+/// twin's error by .7 from 10: seven standard deviations or more, 10⁻¹¹.
 #[test]
 fn exchanged_packets_do_not_count_as_delay() {
     let stream = Settings { displaced: 100, ..settings(200_000, Loss::None) };
@@ -259,8 +261,8 @@ fn merging_is_seeing_both() {
     assert_eq!(other.since(&first), Err(PairError::Geometry));
 }
 
-/// Two banks by leading zeros, "2⁻³ and 2⁻⁷": one takes 2⁻³ − 2⁻⁷, the other 2⁻⁷ of the packets. Six standard deviations: 2·10⁻⁹.
-/// Banks that overlap must fail.
+/// Two banks by leading zeros, "2⁻³ and 2⁻⁷": one takes 2⁻³ − 2⁻⁷, the other 2⁻⁷ of the packets. Six standard
+/// deviations: 2·10⁻⁹. Banks that overlap must fail.
 #[test]
 fn banks_are_disjoint() {
     let banks = Params::by_leading_zeros(&[3, 7], 64);
@@ -296,7 +298,8 @@ fn budgets_are_used_up() {
     assert_eq!(Params::budget_for(9216, &nothing), Err(ParamsError::Expected));
 }
 
-/// Derived errors of the default budget in 9 KB against those of the best single bank of the paper's cells for each loss.
+/// Derived errors of the default budget in 9 KB against those of the best single bank of the paper's cells for each
+/// loss.
 #[test]
 fn the_default_serves_every_loss() {
     let worst = |banks: &[Bank]| {
@@ -316,8 +319,8 @@ fn the_default_serves_every_loss() {
     assert!((11.0..13.0).contains(&paper), "{paper}");
 }
 
-/// 400 streams of 30,000 packets: the root mean square of the error has a standard error of 3.5%, so it is off by 1.3 once in more than 10¹⁰ choices of
-/// the seeds.
+/// 400 streams of 30,000 packets: the root mean square of the error has a standard error of 3.5%, so it is off by 1.3
+/// once in more than 10¹⁰ choices of the seeds.
 #[test]
 fn the_predicted_error_comes_true() {
     const SEEDS: u64 = 400;

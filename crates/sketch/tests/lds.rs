@@ -112,9 +112,9 @@ fn one_class(columns: u32) -> Params {
     Params::new(4, columns, 1)
 }
 
-/// With a column for each flow and more, and nothing lost, the flow's own cell is found by every rule: whoever is alone in one of
-/// four cells is exact. 200 flows in 100,000 columns: one meets others in all four with probability 3·10⁻⁹. In 50 columns most do: the twin that
-/// fails.
+/// With a column for each flow and more, and nothing lost, the flow's own cell is found by every rule: whoever is alone
+/// in one of four cells is exact. 200 flows in 100,000 columns: one meets others in all four with probability 3·10⁻⁹.
+/// In 50 columns most do: the twin that fails.
 #[test]
 fn alone_in_its_cells_a_flow_is_exact() {
     let are_exact = |columns: u32| {
@@ -133,9 +133,9 @@ fn alone_in_its_cells_a_flow_is_exact() {
     assert_eq!((are_exact(100_000), are_exact(50)), ([true; 3], [false; 3]));
 }
 
-/// 20,000 flows in 2,400 columns, 8.3 per cell as in the paper. Medians of 60 flows and more deviate by 15 to 20% over seeds: .94%, .33%, .13% and
-/// .05%. The bounds are six of these deviations above (10⁻⁹); the order, of the same streams, would be another once in 10⁵ at most.
-/// The mean of all is the twin that fails.
+/// 20,000 flows in 2,400 columns, 8.3 per cell as in the paper. Medians of 60 flows and more deviate by 15 to 20% over
+/// seeds: .94%, .33%, .13% and .05%. The bounds are six of these deviations above (10⁻⁹); the order, of the same
+/// streams, would be another once in 10⁵ at most. The mean of all is the twin that fails.
 #[test]
 fn all_at_once_is_better_than_the_cell_with_the_fewest() {
     let streams = streams(&FlowSettings::two_modes(20_000), &one_class(2_400), 2);
@@ -155,9 +155,9 @@ fn all_at_once_is_better_than_the_cell_with_the_fewest() {
     assert!(of_average > fewest && of_average > 0.2, "{of_average}");
 }
 
-/// 20,000 intervals, of flows that share cells: over nine choices of seeds shares were .956 ± .014 in all, and at least .913. Six of these
-/// deviations are allowed (10⁻⁹), and at the upper end, where few large flows share errors, one in a thousand must miss. Intervals half as wide
-/// must fail.
+/// 20,000 intervals, of flows that share cells: over nine choices of seeds shares were .956 ± .014 in all, and at least
+/// .913. Six of these deviations are allowed (10⁻⁹), and at the upper end, where few large flows share errors, one in a
+/// thousand must miss. Intervals half as wide must fail.
 #[test]
 fn intervals_of_all_at_once_hold() {
     for (columns, loss, k) in [(2_400, 0.0, 1), (300, 0.0, 1), (12_000, 0.005, 5)] {
@@ -177,9 +177,9 @@ fn intervals_of_all_at_once_hold() {
     assert!(covered > 0.87, "{covered}");
 }
 
-/// Half of the flows are not listed: with numbers of packets, intervals widen and hold; the flows listed are known less well.
-/// Over nine choices of seeds 93.4 ± .3% hold, ten deviations above the bound. The error is 2.4 times as large, on the same stream: three to four
-/// deviations of its logarithm (10⁻³). Intervals half as wide must fail.
+/// Half of the flows are not listed: with numbers of packets, intervals widen and hold; the flows listed are known less
+/// well. Over nine choices of seeds 93.4 ± .3% hold, ten deviations above the bound. The error is 2.4 times as large,
+/// on the same stream: three to four deviations of its logarithm (10⁻³). Intervals half as wide must fail.
 #[test]
 fn flows_that_are_not_listed_disturb() {
     let mut streams = streams(&FlowSettings::two_modes(20_000), &one_class(2_400), 4);
@@ -194,9 +194,9 @@ fn flows_that_are_not_listed_disturb() {
     assert!(half > all && half < 0.02 && covered > 0.9 && halved <= 0.9, "{all} {half} {covered} {halved}");
 }
 
-/// 1% of the packets lost, and rows that sample 1, .5, .1 and .01 of them: the paper's rule believes the row that sampled a flow
-/// least by chance. Errors are .9 ± .2% and 1.6 ± .2%, and 2 ± 2% of the flows have none: the bounds are six deviations off (10⁻⁹), the order three
-/// (1 in 500). Rows that do not sample are the twin that fails.
+/// 1% of the packets lost, and rows that sample 1, .5, .1 and .01 of them: the paper's rule believes the row that
+/// sampled a flow least by chance. Errors are .9 ± .2% and 1.6 ± .2%, and 2 ± 2% of the flows have none: the bounds are
+/// six deviations off (10⁻⁹), the order three (1 in 500). Rows that do not sample are the twin that fails.
 #[test]
 fn rows_that_sample_survive_losses() {
     let rates = vec![1.0, 0.5, 0.1, 0.01];
@@ -212,8 +212,8 @@ fn rows_that_sample_survive_losses() {
     assert!(!are_few(streams.error(&streams.by_rule(Rule::UpperBound), |_, flow| flow.sent > 100).1));
 }
 
-/// Lost packets of all flows: decoded with numbers of packets, they sum up to what was lost to a hundredth; counted by the least row they are an upper bound.
-/// In nine choices of seeds the sum was exact. The upper bounds' sum must fail.
+/// Lost packets of all flows: decoded with numbers of packets, they sum up to what was lost to a hundredth; counted by
+/// the least row they are an upper bound. In nine choices of seeds the sum was exact. The upper bounds' sum must fail.
 #[test]
 fn lost_packets_are_told() {
     let streams = streams(&FlowSettings::two_modes(20_000).with_loss(0.01), &one_class(2_400), 6);
@@ -230,8 +230,9 @@ fn lost_packets_are_told() {
     assert!(is_near(decoded) && !is_near(upper), "{decoded} of {truth}, or {upper}");
 }
 
-/// The jitter of packets is exponential with mean and deviation 100 µs; 16 degrees of freedom and a tenth of others. The median of some 15
-/// flows deviates by 9.4% over seeds: six of these in its logarithm (2·10⁻⁹). Whoever takes the error of a mean of five cells for it must fail.
+/// The jitter of packets is exponential with mean and deviation 100 µs; 16 degrees of freedom and a tenth of others.
+/// The median of some 15 flows deviates by 9.4% over seeds: six of these in its logarithm (2·10⁻⁹). Whoever takes the
+/// error of a mean of five cells for it must fail.
 #[test]
 fn spread_comes_from_cells_of_one_flow() {
     let params = Params { cells_per_flow: 5, ..one_class(12_000) };
@@ -245,9 +246,9 @@ fn spread_comes_from_cells_of_one_flow() {
     assert!(is_right(median) && !is_right(median / 5f64.sqrt()), "{median} of {}", spreads.len());
 }
 
-/// Weights 1, 25 and 100: what counts more is disturbed less, and what counts least by little more than without weights.
-/// Medians are 17 ± .6%, 1.6 ± .15%, and of the few that count most .5 ± .3%, four deviations of its logarithm below half of what they are without
-/// weights, the twin that fails (10⁻⁵); but two below what counts less (1 in 50).
+/// Weights 1, 25 and 100: what counts more is disturbed less, and what counts least by little more than without
+/// weights. Medians are 17 ± .6%, 1.6 ± .15%, and of the few that count most .5 ± .3%, four deviations of its logarithm
+/// below half of what they are without weights, the twin that fails (10⁻⁵); but two below what counts less (1 in 50).
 #[test]
 fn classes_that_weigh_more_are_known_better() {
     let weighted = Params { weights: vec![1, 25, 100], ..one_class(2_400) };

@@ -44,8 +44,8 @@ fn uniform(seed: u64, n: u64) -> f64 {
     (hash::word(hash::start(seed), n) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// Packets about a millisecond apart, 3% lost, with delays of 5 to 105 ms by which they overtake one another. The first and
-/// the last arrive.
+/// Packets about a millisecond apart, 3% lost, with delays of 5 to 105 ms by which they overtake one another. The first
+/// and the last arrive.
 fn stream(packets: u64, seed: u64) -> Vec<Packet> {
     (0..packets)
         .map(|n| {
@@ -203,8 +203,8 @@ fn negative_delays() {
     assert!(total.distribution.quantile(0.01).unwrap().value < 0);
 }
 
-/// Of what was sent before the receiver listened, or after it stopped, nothing is said. What is lost in truth and at the edges is known to nine
-/// standard deviations of 8 packets; whoever counts all that was not seen as lost must fail.
+/// Of what was sent before the receiver listened, or after it stopped, nothing is said. What is lost in truth and at
+/// the edges is known to nine standard deviations of 8 packets; whoever counts all that was not seen as lost must fail.
 #[test]
 fn packets_that_nobody_could_see_are_not_lost() {
     let packets = stream(10_000, 5);
@@ -248,9 +248,9 @@ fn nothing_in_common() {
     assert_eq!((total.tally.mean(), total.tally.standard_deviation(), total.tally.loss_rate()), (None, None, None));
 }
 
-/// In small memory every estimate is unbiased over seeds, and its intervals hold the truth. Over 200 runs a mean that is more
-/// than 6 standard errors off has a chance of 2·10⁻⁹; of 200 intervals of 95%, fewer than 168 hold it with 2·10⁻⁹. Counting each sample for
-/// one, and intervals half as wide, must fail.
+/// In small memory every estimate is unbiased over seeds, and its intervals hold the truth. Over 200 runs a mean that
+/// is more than 6 standard errors off has a chance of 2·10⁻⁹; of 200 intervals of 95%, fewer than 168 hold it with
+/// 2·10⁻⁹. Counting each sample for one, and intervals half as wide, must fail.
 #[test]
 fn samples_stand_for_all_in_small_memory() {
     let packets = stream(30_000, 6);

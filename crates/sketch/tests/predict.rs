@@ -17,7 +17,8 @@ struct Flow {
 
 const FLOWS: u32 = 20_000;
 
-/// Median relative error of flows of 100 to 999 packets, as simulated; flows' mean delays vary by .5 of their mean, and packets by .06.
+/// Median relative error of flows of 100 to 999 packets, as simulated; flows' mean delays vary by .5 of their mean, and
+/// packets by .06.
 fn measured(params: &Params, loss: f64, is_joint: bool) -> f64 {
     let workload = FlowWorkload::new(&FlowSettings::two_modes(FLOWS).with_loss(loss), 2).unwrap();
     let sketch = || Lds::new(params.clone()).unwrap();
@@ -58,8 +59,10 @@ fn traffic(loss: f64) -> Traffic {
     Traffic { flows: FLOWS.into(), sizes, loss, between: 0.5, within: 0.06 }
 }
 
-/// Within a factor of 2, for both ways to ask, with one cell per flow and with five and losses. The logarithm of the median of these 410 flows has a standard error of .075 (1.5/√n), and
-/// predictions are within 1.35 of what is measured with many seeds: chance would have to be 5 standard errors off, with a probability below 10⁻⁶. The wrong twin expects a quarter of the columns.
+/// Within a factor of 2, for both ways to ask, with one cell per flow and with five and losses. The logarithm of the
+/// median of these 410 flows has a standard error of .075 (1.5/√n), and predictions are within 1.35 of what is measured
+/// with many seeds: chance would have to be 5 standard errors off, with a probability below 10⁻⁶. The wrong twin
+/// expects a quarter of the columns.
 #[test]
 fn errors_of_flows_are_foretold() {
     /// Half of the flows from 100 to 999 packets have fewer, by the index .7.
@@ -87,8 +90,9 @@ fn trial(packets: u64, seed: u64) -> Trial {
     Trial::new(passages.map(|passage| passage.departure), culprit, longest)
 }
 
-/// Counters that nobody shares have no error beyond that of their windows; few of them add to it, and long windows err more. Only the last could be
-/// otherwise by chance: the logarithm of 5, the usual ratio, is four of its standard deviations. Few counters are the twin of many.
+/// Counters that nobody shares have no error beyond that of their windows; few of them add to it, and long windows err
+/// more. Only the last could be otherwise by chance: the logarithm of 5, the usual ratio, is four of its standard
+/// deviations. Few counters are the twin of many.
 #[test]
 fn errors_of_a_queue_come_from_windows_and_counters() {
     let trial = trial(60_000, 1);

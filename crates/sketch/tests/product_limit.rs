@@ -1,5 +1,6 @@
-//! What the product limit promises on average, over many seeded runs. Seeds are fixed, so a run of the suite never fails by
-//! chance; the tolerances would fail for another choice of seeds with the probabilities that stand beside them.
+//! What the product limit promises on average, over many seeded runs. Seeds are fixed, so a run of the suite never
+//! fails by chance; the tolerances would fail for another choice of seeds with the probabilities that stand beside
+//! them.
 
 mod common;
 
@@ -48,7 +49,8 @@ fn found_entries_alone_are_biased() {
     assert!(!is_unbiased(&ratios), "{ratios:.3?}");
 }
 
-/// Fewer than 84% of 250 would hold it by chance in 10⁻¹⁰ of the choices of seeds where 95% are right, and in 10⁻⁵ where 92% are, as at p99.
+/// Fewer than 84% of 250 would hold it by chance in 10⁻¹⁰ of the choices of seeds where 95% are right, and in 10⁻⁵
+/// where 92% are, as at p99.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     for settings in [log_uniform(), log_uniform().with_orphan_share(0.5)] {
@@ -57,10 +59,10 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     }
 }
 
-/// Where every response has its request, half of the slots do: the largest error between p5 and p95 is smaller than a plain
-/// fridge's of as many slots, each with the best of four fixed probabilities. Eight runs are not enough to say so for every choice of seeds: their
-/// ratio is .84, and its logarithm deviates by .17 (over 6), so that half of the choices exceed .9 and one in seven exceeds 1. Seeds are fixed. The
-/// plain fridge itself is the twin that fails.
+/// Where every response has its request, half of the slots do: the largest error between p5 and p95 is smaller than a
+/// plain fridge's of as many slots, each with the best of four fixed probabilities. Eight runs are not enough to say so
+/// for every choice of seeds: their ratio is .84, and its logarithm deviates by .17 (over 6), so that half of the
+/// choices exceed .9 and one in seven exceeds 1. Seeds are fixed. The plain fridge itself is the twin that fails.
 #[test]
 fn the_product_limit_beats_the_plain_fridge() {
     let settings = Settings { orphans: 0.0, ..Settings::fridge_heavy_tailed() }.with_span(Nanos::new(3_000_000_000));
@@ -85,9 +87,9 @@ fn the_product_limit_beats_the_plain_fridge() {
     assert!(beats(limit) && !beats(plain), "{limit} against {plain}");
 }
 
-/// Of 40,000 slow exchanges of [`answered_twice`], 2,000 requests long where there are 1,000 slots, 5,400 are found: their share deviates by 1.4%, six
-/// times which is allowed (2·10⁻⁹). Second responses that count only where their entry is gone made it .29 of all. Those that are found alone, the
-/// twin that fails, are 1.6%.
+/// Of 40,000 slow exchanges of [`answered_twice`], 2,000 requests long where there are 1,000 slots, 5,400 are found:
+/// their share deviates by 1.4%, six times which is allowed (2·10⁻⁹). Second responses that count only where their
+/// entry is gone made it .29 of all. Those that are found alone, the twin that fails, are 1.6%.
 #[test]
 fn responses_that_come_twice_change_nothing() {
     let (slow, alone) = answered_twice(&mut fridge(1_000, Some(1.0), true, 1));

@@ -34,7 +34,8 @@ fn name(flow: FlowId) -> String {
     format!("{:016x}", flow.0)
 }
 
-/// A meter that has seen all packets, the episodes, and how far the sizes of flows were off on average for those that waited.
+/// A meter that has seen all packets, the episodes, and how far the sizes of flows were off on average for those that
+/// waited.
 fn run(settings: &Settings, passages: &[Passage]) -> (QueueMeter, Vec<Episode>, f64) {
     let mut meter = QueueMeter::new(settings).unwrap();
     let (mut episodes, mut error, mut waited) = (Vec::new(), 0, 0);
@@ -97,8 +98,8 @@ fn exact_episodes_are_the_truth() {
     assert_eq!(meter.timeline().iter().map(|stretch| stretch.deepest).max(), deepest);
 }
 
-/// Over 9 choices of seeds the mean error was 1.2 ± .6 KB, six deviations of its logarithm below the bound (10⁻⁹), and the deepest queue right to
-/// .03%. Snapshots of one counter are the twin that fails.
+/// Over 9 choices of seeds the mean error was 1.2 ± .6 KB, six deviations of its logarithm below the bound (10⁻⁹), and
+/// the deepest queue right to .03%. Snapshots of one counter are the twin that fails.
 #[test]
 fn a_full_memory_hands_over_to_snapshots_without_a_gap() {
     let passages = passages(150_000);
@@ -128,8 +129,8 @@ fn a_full_memory_hands_over_to_snapshots_without_a_gap() {
     assert!(!is_small(wrong), "{wrong}");
 }
 
-/// In no other of 9 choices of seeds was a culprit missed, and one packet at most was taken for one; the twin with one counter above has more than ten
-/// times their error.
+/// In no other of 9 choices of seeds was a culprit missed, and one packet at most was taken for one; the twin with one
+/// counter above has more than ten times their error.
 #[test]
 fn snapshots_are_compared_with_the_truth() {
     let passages = passages(100_000);

@@ -1,6 +1,6 @@
-//! The filters that know times, at equal bits, in the setting of porcino23 §4.1: Poisson arrivals of 1,000 requests per second,
-//! *t*_max = 10 s, 100 s of traffic. Delays are log-normal with the mean of its table 4.1. Seeds are fixed, so a run of the
-//! suite never fails by chance.
+//! The filters that know times, at equal bits, in the setting of porcino23 §4.1: Poisson arrivals of 1,000 requests per
+//! second, *t*_max = 10 s, 100 s of traffic. Delays are log-normal with the mean of its table 4.1. Seeds are fixed, so
+//! a run of the suite never fails by chance.
 
 mod common;
 
@@ -100,9 +100,10 @@ fn scores(bytes: usize, answered: f64) -> [Score; 7] {
 }
 
 /// In 16 KiB, with 87% of the requests never answered, a table of fingerprints has room for one exchange in ten (their
-/// delays are exact); the filters find all, and the ring's slots err less than what the counting filters give. Neighbours in this order differ by a
-/// half or more, and errors deviate by 3 to 8% from seed to seed: six standard deviations (10⁻⁹). `ddbf` lies between
-/// bloomtime and `ale-e`, one and a half of its own deviations above the ring. Uniform and exponential widths exchanged must fail.
+/// delays are exact); the filters find all, and the ring's slots err less than what the counting filters give.
+/// Neighbours in this order differ by a half or more, and errors deviate by 3 to 8% from seed to seed: six standard
+/// deviations (10⁻⁹). `ddbf` lies between bloomtime and `ale-e`, one and a half of its own deviations above the ring.
+/// Uniform and exponential widths exchanged must fail.
 #[test]
 fn with_many_unanswered_requests_the_ring_wins() {
     let [ring, bloomtime, ale_u, ale_e, ddbf, stages, table] = scores(1 << 14, 0.13);
@@ -115,9 +116,10 @@ fn with_many_unanswered_requests_the_ring_wins() {
     assert!(ddbf.bias < -0.99 * ddbf.absolute && ale_u.bias < -0.3 * ale_u.absolute);
 }
 
-/// In 32 KiB, with all requests answered, the table holds the open ones and nothing else: it finds 99% of the delays and knows
-/// them exactly, where the filters err. Wrong deletions lose ALE-U some of its entries. In none of 9 other choices of seeds it was otherwise;
-/// the shares are of 80,000 responses. The ring is the table's twin that fails, since it has no delay exactly.
+/// In 32 KiB, with all requests answered, the table holds the open ones and nothing else: it finds 99% of the delays
+/// and knows them exactly, where the filters err. Wrong deletions lose ALE-U some of its entries. In none of 9 other
+/// choices of seeds it was otherwise; the shares are of 80,000 responses. The ring is the table's twin that fails,
+/// since it has no delay exactly.
 #[test]
 fn where_all_are_answered_the_table_wins() {
     let [ring, bloomtime, ale_u, ale_e, ddbf, stages, table] = scores(1 << 15, 1.0);

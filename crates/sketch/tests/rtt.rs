@@ -42,8 +42,8 @@ fn exchanges(meter: &mut RttMeter, matches: &[Match], ids: IdForm) {
     }
 }
 
-/// No method takes more than it is given, once it is full, or says beforehand that it is not enough. Nor does it leave a quarter unused
-/// where there is more than enough to keep in it.
+/// No method takes more than it is given, once it is full, or says beforehand that it is not enough. Nor does it leave
+/// a quarter unused where there is more than enough to keep in it.
 #[test]
 fn memory_is_kept_to() {
     let all = [Match::TcpHandshake, Match::TcpAck, Match::Dns, Match::Ntp, Match::IcmpEcho];

@@ -1,5 +1,5 @@
-//! What the methods beside the fridge promise on average, over many seeded runs, and what they do not. Seeds are fixed, so a
-//! run of the suite never fails by chance; the tolerances would fail for another choice of seeds with the
+//! What the methods beside the fridge promise on average, over many seeded runs, and what they do not. Seeds are fixed,
+//! so a run of the suite never fails by chance; the tolerances would fail for another choice of seeds with the
 //! probabilities that stand beside them.
 
 mod common;
@@ -114,8 +114,8 @@ fn hash_sample(lifetime: Lifetime, seed: u64) -> HashSample {
     HashSample::new(BYTES, false, lifetime, exchanges(seed)).expect("parameters are in range")
 }
 
-/// While the gate closes, every bin of delays is met: with the longest delay as lifetime, and with none. The twins of `is_unbiased` are the arrays
-/// above and the fridges below.
+/// While the gate closes, every bin of delays is met: with the longest delay as lifetime, and with none. The twins of
+/// `is_unbiased` are the arrays above and the fridges below.
 #[test]
 fn hash_samples_are_unbiased() {
     for lifetime in [Lifetime::Given(LONGEST), Lifetime::Given(Nanos::from_secs(10))] {
@@ -129,8 +129,8 @@ fn hash_samples_are_unbiased() {
     }
 }
 
-/// A lifetime that is learnt while the gate closes is not too short: the 99.9th percentile of these delays, rounded up, is
-/// the longest.
+/// A lifetime that is learnt while the gate closes is not too short: the 99.9th percentile of these delays, rounded up,
+/// is the longest.
 #[test]
 fn hash_samples_with_a_learnt_lifetime_are_unbiased() {
     let ratios = ratios(100, |seed, stream| {
@@ -161,8 +161,8 @@ fn mis(ladder: Ladder, seed: u64) -> Mis {
     Mis::new(ladder, 32, exchanges(seed)).expect("parameters are in range")
 }
 
-/// The balance heuristic meets every bin, whether a gate turns most requests away or everything is admitted. The lifetimes are
-/// 128, 1,280 and 10,240 offered requests, then 135 and 5,120; the longest delay spans 4,194.
+/// The balance heuristic meets every bin, whether a gate turns most requests away or everything is admitted. The
+/// lifetimes are 128, 1,280 and 10,240 offered requests, then 135 and 5,120; the longest delay spans 4,194.
 #[test]
 fn balanced_fridges_are_unbiased() {
     for ladder in [ladder(&[(1 << 5, 0.25), (1 << 7, 0.1), (1 << 8, 0.025)]), ladder(&[(1 << 7, 0.95), (1 << 8, 0.05)])]
@@ -188,8 +188,8 @@ fn weights_of_each_fridge_alone_count_twice() {
     );
 }
 
-/// Inverse-variance weighting, from the same samples, is biased: in narrow bins, whose counts are summed over each wide one,
-/// it is 1.6 to 1.9 times too high where samples are few. It is the twin that fails.
+/// Inverse-variance weighting, from the same samples, is biased: in narrow bins, whose counts are summed over each wide
+/// one, it is 1.6 to 1.9 times too high where samples are few. It is the twin that fails.
 #[test]
 fn inverse_variance_weights_are_biased() {
     let ladder = ladder(&[(1 << 5, 0.0625), (1 << 6, 0.0125)]);
@@ -209,9 +209,10 @@ fn inverse_variance_weights_are_biased() {
     assert!(of_few.iter().all(|&(mean, error)| is_off((mean, error)) && (1.4..2.3).contains(&mean)), "{literal:.4?}");
 }
 
-/// The lifetimes that are chosen from the delays are good by what was predicted: the error of the distribution function at
-/// its true p50, p95 and p99, relative to *F*(1 − *F*), is at most 1.3 times that of the best of five single lifetimes. The ratio is 1.03 ± .05 over
-/// seeds: five standard deviations, 3·10⁻⁷. The worst of the five is the twin that fails.
+/// The lifetimes that are chosen from the delays are good by what was predicted: the error of the distribution function
+/// at its true p50, p95 and p99, relative to *F*(1 − *F*), is at most 1.3 times that of the best of five single
+/// lifetimes. The ratio is 1.03 ± .05 over seeds: five standard deviations, 3·10⁻⁷. The worst of the five is the twin
+/// that fails.
 #[test]
 fn chosen_lifetimes_are_good() {
     const RUNS: u64 = 60;

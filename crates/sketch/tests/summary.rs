@@ -87,7 +87,8 @@ fn truth(packets: &[Packet], joined: &Joined) -> (u64, u64, f64) {
     (sent, received, sum / received as f64)
 }
 
-/// In order, every interval between two borders holds exactly the packets that were sent in it; lost borders only make intervals longer.
+/// In order, every interval between two borders holds exactly the packets that were sent in it; lost borders only make
+/// intervals longer.
 #[test]
 fn intervals_hold_the_same_packets_at_both_points() {
     for (loss, shift) in [(0.0, 0), (0.01, 0), (0.01, 20 * MILLI)] {
@@ -112,8 +113,9 @@ fn intervals_hold_the_same_packets_at_both_points() {
     }
 }
 
-/// Clocks may differ by a day, or by more intervals than wait for each other: borders say what belongs together, and when they passed says where
-/// sums of 24 bits, ±8 ms, are to be looked for. Without that they tell a delay that is wrong, or none (`since`).
+/// Clocks may differ by a day, or by more intervals than wait for each other: borders say what belongs together, and
+/// when they passed says where sums of 24 bits, ±8 ms, are to be looked for. Without that they tell a delay that is
+/// wrong, or none (`since`).
 #[test]
 fn clocks_may_differ_by_any_time() {
     let packets = stream(3, 0.01, 0.0);
@@ -141,9 +143,10 @@ fn clocks_may_differ_by_any_time() {
     }
 }
 
-/// Packets that overtake others across a cut are in the wrong interval at one point. The digests keep them out of the delays: without, 200 packets
-/// in the wrong interval of a second would shift its mean by 2%. Means deviate by .3% and 2.5% are allowed; of 18 intervals of 98% eight or more miss
-/// the truth with a chance of 10⁻⁹. Intervals a tenth as wide must fail.
+/// Packets that overtake others across a cut are in the wrong interval at one point. The digests keep them out of the
+/// delays: without, 200 packets in the wrong interval of a second would shift its mean by 2%. Means deviate by .3% and
+/// 2.5% are allowed; of 18 intervals of 98% eight or more miss the truth with a chance of 10⁻⁹. Intervals a tenth as
+/// wide must fail.
 #[test]
 fn reordering_across_a_cut_spoils_cells_and_no_means() {
     let packets = stream(4, 0.001, 30e6);
@@ -252,8 +255,8 @@ fn files_of_messages_survive_damage() {
     assert!(Messages::new(b"no such file").all(|message| message.is_err()));
 }
 
-/// 50 MB of heads of messages, each of which claims all that follows, or nearly all, or half of it up to another head: to sum up what each
-/// claims would take a day. Only one that ends where the file does hides the sound message there.
+/// 50 MB of heads of messages, each of which claims all that follows, or nearly all, or half of it up to another head:
+/// to sum up what each claims would take a day. Only one that ends where the file does hides the sound message there.
 #[test]
 fn messages_that_claim_each_other_are_read_in_linear_time() {
     const BYTES: usize = 50_000_000;
@@ -282,8 +285,8 @@ fn messages_that_claim_each_other_are_read_in_linear_time() {
     }
 }
 
-/// Flows over all usable intervals, each with a delay of its own; also where packets overtake others at the cuts. In six
-/// choices of seeds all means were exact. The mean of all flows is the twin that fails.
+/// Flows over all usable intervals, each with a delay of its own; also where packets overtake others at the cuts. In
+/// six choices of seeds all means were exact. The mean of all flows is the twin that fails.
 #[test]
 fn flows_of_all_intervals() {
     let mut packets = stream(9, 0.0, 0.0);

@@ -1,7 +1,7 @@
-//! Errors of the ring of Bloom filters in the thesis's setting [porcino23 ch. 4]: Poisson arrivals of 1,000 requests per
-//! second, all answered within *t*_max = 10 s, 100 s of traffic, of which the first turn of the ring is not judged. Seeds
-//! are fixed, so a run of the suite never fails by chance; the tolerances would fail for another choice of seeds with the
-//! probabilities that stand beside them.
+//! Errors of the ring of Bloom filters in the thesis's setting [porcino23 ch. 4]: Poisson arrivals of 1,000 requests
+//! per second, all answered within *t*_max = 10 s, 100 s of traffic, of which the first turn of the ring is not judged.
+//! Seeds are fixed, so a run of the suite never fails by chance; the tolerances would fail for another choice of seeds
+//! with the probabilities that stand beside them.
 
 mod common;
 
@@ -144,8 +144,9 @@ fn assert_near(found: f64, expected: f64, wrong: f64, tolerance: f64, what: &str
     assert!(!is_near(wrong), "{what}: {found} ms, and not {wrong} ± {tolerance}");
 }
 
-/// 270,000 responses whose errors are near uniform in `0..Δ/2`, so deviate by .6 of their mean: .11% standard error. ±.7% is
-/// 6 of them, exceeded in one of the four by chance once in 10⁸ choices of seeds. A filter too many is the mistake that must show.
+/// 270,000 responses whose errors are near uniform in `0..Δ/2`, so deviate by .6 of their mean: .11% standard error.
+/// ±.7% is 6 of them, exceeded in one of the four by chance once in 10⁸ choices of seeds. A filter too many is the
+/// mistake that must show.
 #[test]
 fn systematic_error_of_uniform_delays() {
     let streams = streams(&uniform(), 3);
@@ -161,8 +162,9 @@ fn systematic_error_of_uniform_delays() {
 }
 
 /// Delays within one slot width of *t*_max: half of them lie in the last bin. The thesis takes the middle of its slot,
-/// which half of the time is beyond *t*_max: Δ/4 over all of them. A bin that ends at *t*_max takes a third off the last
-/// bin's part: (1/8 + 1/12)Δ. 8,700 responses, .8% standard error: ±5% is six of them, 2·10⁻⁹. Neither has the error of the other.
+/// which half of the time is beyond *t*_max: Δ/4 over all of them. A bin that ends at *t*_max takes a third off the
+/// last bin's part: (1/8 + 1/12)Δ. 8,700 responses, .8% standard error: ±5% is six of them, 2·10⁻⁹. Neither has the
+/// error of the other.
 #[test]
 fn delays_near_the_longest_one() {
     let streams = streams(&uniform(), 3);
@@ -177,15 +179,15 @@ fn delays_near_the_longest_one() {
     }
 }
 
-/// The thesis's setting; its text says "almost 35" and "roughly 190 ms", the digits are from another reconstruction of it.
-/// Wrong choices are few and cost up to seconds, so they make the chance: 1% of 270,000 responses
-/// at *b* = 128 gives 2% standard error of the part that they add, 3.4% at *b* = 32 gives 1.3%; loads that differ from run
-/// to run add 1% of it. Of the whole that is 1 to 1.9%, and about as much again in the other reconstruction: ±5%, less than what is
-/// between the best and the worst of these policies, is exceeded by chance once in 10 choices of seeds; ±11% would be once in 10⁸. Seeds are
-/// fixed. Who forgets wrong choices, or for 4 filters the middle, expects too little.
+/// The thesis's setting; its text says "almost 35" and "roughly 190 ms", the digits are from another reconstruction of
+/// it. Wrong choices are few and cost up to seconds, so they make the chance: 1% of 270,000 responses at *b* = 128
+/// gives 2% standard error of the part that they add, 3.4% at *b* = 32 gives 1.3%; loads that differ from run to run
+/// add 1% of it. Of the whole that is 1 to 1.9%, and about as much again in the other reconstruction: ±5%, less than
+/// what is between the best and the worst of these policies, is exceeded by chance once in 10 choices of seeds; ±11%
+/// would be once in 10⁸. Seeds are fixed. Who forgets wrong choices, or for 4 filters the middle, expects too little.
 ///
-/// The thesis looks around .427 s, the mean of the delays that it draws; the function through the points of its table has
-/// a mean of .3286 s, which is the better center.
+/// The thesis looks around .427 s, the mean of the delays that it draws; the function through the points of its table
+/// has a mean of .3286 s, which is the better center.
 #[test]
 fn mean_errors_of_the_thesis() {
     let (drawn, prior) = (streams(&empirical(), 3), table());
@@ -211,10 +213,11 @@ fn mean_errors_of_the_thesis() {
     }
 }
 
-/// Most likely ≈ closest < median < mean ≪ random < farthest [porcino23 fig. 4.8]. The nearest pair, closest and median,
-/// differ by 126 of 180,000 responses. They choose from the same candidates, so that the median's share is 7.3 ± .8% larger over seeds: nine
-/// standard deviations; most likely and closest differ by 0 ± .7%, and the others by far more. A false alarm: below 10⁻¹⁰. The farthest is the
-/// twin of the random one, and that of the mean, which fail to be better.
+/// Most likely ≈ closest < median < mean ≪ random < farthest [porcino23 fig. 4.8]. The nearest pair, closest and
+/// median, differ by 126 of 180,000 responses. They choose from the same candidates, so that the median's share is 7.3
+/// ± .8% larger over seeds: nine standard deviations; most likely and closest differ by 0 ± .7%, and the others by far
+/// more. A false alarm: below 10⁻¹⁰. The farthest is the twin of the random one, and that of the mean, which fail to be
+/// better.
 #[test]
 fn shares_of_wrong_choices_are_ordered() {
     let (streams, prior) = (streams(&empirical(), 2), table());
@@ -231,10 +234,11 @@ fn shares_of_wrong_choices_are_ordered() {
     assert!(is_better(mean) && !is_better(farthest) && random < 0.7 * farthest, "{mean} {random} {farthest}");
 }
 
-/// On the same streams, the posterior median errs less than the best of the thesis's policies: by 12% and 30% where delays
-/// are uniform, by 1.5% where they are short and known, by 4% where they are learnt. What differs between policies on one
-/// stream has a standard error of at most 1% of the error: over 9 choices of seeds .897 ± .009, .698 ± .009, .983 ± .005 and .959 ± .005. So the
-/// limits, .92, .75, 1 and .98, are exceeded by chance once in 1,000; seeds are fixed. The worst of the policies is the twin that fails.
+/// On the same streams, the posterior median errs less than the best of the thesis's policies: by 12% and 30% where
+/// delays are uniform, by 1.5% where they are short and known, by 4% where they are learnt. What differs between
+/// policies on one stream has a standard error of at most 1% of the error: over 9 choices of seeds .897 ± .009, .698 ±
+/// .009, .983 ± .005 and .959 ± .005. So the limits, .92, .75, 1 and .98, are exceeded by chance once in 1,000; seeds
+/// are fixed. The worst of the policies is the twin that fails.
 #[test]
 fn bayes_beats_every_policy_of_the_thesis() {
     const THESIS: [Policy; 6] = [
@@ -263,8 +267,9 @@ fn bayes_beats_every_policy_of_the_thesis() {
     }
 }
 
-/// What is learnt from the matches serves better than the table with lines in between, since the drawn delays have steps:
-/// 18 ms instead of 33, each ± 2%: the limit of .7 is eight standard deviations off. The thesis's choice with the same table is the twin that fails.
+/// What is learnt from the matches serves better than the table with lines in between, since the drawn delays have
+/// steps: 18 ms instead of 33, each ± 2%: the limit of .7 is eight standard deviations off. The thesis's choice with
+/// the same table is the twin that fails.
 #[test]
 fn a_learnt_prior_finds_what_the_table_does_not_say() {
     let streams = streams(&empirical(), 2);
@@ -296,10 +301,11 @@ fn quantile_errors<M: Meter>(streams: &[Stream], make: impl Fn(u64) -> M) -> [f6
     squares.map(f64::sqrt)
 }
 
-/// At equal bytes (16 KiB), with 87% of the requests never answered, the ring's quantiles are better than those of a fridge,
-/// which has 2,400 samples instead of 12,900. Where all are answered, neither is much better, which is the twin that fails. Errors are of six runs
-/// each: the logarithm of their ratio (4 at p90, 6 at p99) deviates by .35, so that it is below 1.1 by chance in one of 8,000 choices of seeds. Of those
-/// below .4 the largest is .06, and deviates by a third.
+/// At equal bytes (16 KiB), with 87% of the requests never answered, the ring's quantiles are better than those of a
+/// fridge, which has 2,400 samples instead of 12,900. Where all are answered, neither is much better, which is the twin
+/// that fails. Errors are of six runs each: the logarithm of their ratio (4 at p90, 6 at p99) deviates by .35, so that
+/// it is below 1.1 by chance in one of 8,000 choices of seeds. Of those below .4 the largest is .06, and deviates by a
+/// third.
 #[test]
 fn a_fridge_of_the_same_size() {
     let delays = Distribution::LogNormal { mean: DRAWN_MEAN, p99: Nanos::from_secs(3) };

@@ -9,10 +9,11 @@
 //! assert_eq!(hash, 0x18ad_3b0f_b832_167a);
 //! ```
 //!
-//! Independent functions come from independent seeds, never from overlapping slices of one value. Who knows the seed can
-//! construct collisions: seeds are fixed for captures, where results must repeat, and must be secret when live.
+//! Independent functions come from independent seeds, never from overlapping slices of one value. Who knows the seed
+//! can construct collisions: seeds are fixed for captures, where results must repeat, and must be secret when live.
 
-/// The fractional part of the golden ratio, odd: its multiples are spread evenly, and multiplying by it spreads low bits over the high ones.
+/// The fractional part of the golden ratio, odd: its multiples are spread evenly, and multiplying by it spreads low
+/// bits over the high ones.
 pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Other odd constants with well-spread bits: the fractional part of the square root of two, and the two
 /// multipliers of a published 64-bit finaliser (Stafford's mix 13).
@@ -84,8 +85,8 @@ mod tests {
         finish(absorb(absorb(start(seed), a), b))
     }
 
-    /// The largest deviation from one half, over all pairs of an input bit and an output bit, of the share of 2,000 trials in which flipping
-    /// the one flips the other.
+    /// The largest deviation from one half, over all pairs of an input bit and an output bit, of the share of 2,000
+    /// trials in which flipping the one flips the other.
     fn largest_deviation(hash: impl Fn(u64, u64, u64) -> u64) -> f64 {
         let trials = 2_000u64;
         let mut largest = 0f64;
@@ -107,8 +108,8 @@ mod tests {
         largest
     }
 
-    /// Flipping any input bit flips every output bit with probability one half. A deviation of 6.5 standard deviations (.073) has a chance of
-    /// 10⁻⁶ over all 12,288 pairs. A last word that is added, not hashed, must fail.
+    /// Flipping any input bit flips every output bit with probability one half. A deviation of 6.5 standard deviations
+    /// (.073) has a chance of 10⁻⁶ over all 12,288 pairs. A last word that is added, not hashed, must fail.
     #[test]
     fn avalanche() {
         let is_even = |largest: f64| largest < 0.073;
@@ -118,7 +119,8 @@ mod tests {
     }
 
     /// Structured inputs (counters, aligned addresses) fill buckets evenly: χ² over 1,024 buckets has mean 1,023 and
-    /// standard deviation 45; 1,023 ± 270 is six of them, 2·10⁻⁹ for each of ten. The inputs themselves, multiplied but not mixed, must fail.
+    /// standard deviation 45; 1,023 ± 270 is six of them, 2·10⁻⁹ for each of ten. The inputs themselves, multiplied but
+    /// not mixed, must fail.
     #[test]
     fn buckets_are_even() {
         let n = 200_000u64;
@@ -142,8 +144,9 @@ mod tests {
         }
     }
 
-    /// Functions with different seeds agree on a 16-bit slice as often as chance says: 2²⁰/2¹⁶ = 16 expected for each of
-    /// 45 pairs; more than 50 or fewer than 1 happens by chance less than once in 10⁶ runs. A seed that is not hashed but added to what comes out must fail.
+    /// Functions with different seeds agree on a 16-bit slice as often as chance says: 2²⁰/2¹⁶ = 16 expected for each
+    /// of 45 pairs; more than 50 or fewer than 1 happens by chance less than once in 10⁶ runs. A seed that is not
+    /// hashed but added to what comes out must fail.
     #[test]
     fn seeds_are_independent() {
         let is_chance = |count: u32| (1..=50).contains(&count);

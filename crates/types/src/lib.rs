@@ -1,7 +1,7 @@
 //! The words that cross the boundaries of `dwell`.
 //!
-//! Everything here is plain data: no allocation, no clock, no I/O, no dependency, and no `std`, because a kernel program
-//! must be able to compute the same keys and hashes bit for bit. In the order in which a packet meets them:
+//! Everything here is plain data: no allocation, no clock, no I/O, no dependency, and no `std`, because a kernel
+//! program must be able to compute the same keys and hashes bit for bit. In the order in which a packet meets them:
 #![no_std]
 
 // A moment, and the time between two.

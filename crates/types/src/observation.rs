@@ -14,10 +14,10 @@ pub enum IdForm {
     /// A hash of everything that the rule names.
     #[default]
     Hashed,
-    /// For methods that follow sequence numbers. Upper half: a hash of the flow and of who asks. Lower half: the sequence
-    /// number after the segment, or the acknowledgement number. [`Sighting::token`] of a request is the sequence number of
-    /// the segment, and of a response 1 if its packet takes sequence space itself, else 0. A SYN asks for nothing here: it is
-    /// a request without length, which says where the numbers begin.
+    /// For methods that follow sequence numbers. Upper half: a hash of the flow and of who asks. Lower half: the
+    /// sequence number after the segment, or the acknowledgement number. [`Sighting::token`] of a request is the
+    /// sequence number of the segment, and of a response 1 if its packet takes sequence space itself, else 0. A SYN
+    /// asks for nothing here: it is a request without length, which says where the numbers begin.
     Plain,
 }
 
@@ -61,8 +61,8 @@ pub struct Sighting {
     /// When it was seen.
     pub at: Timestamp,
     /// Tells repeated requests apart: a response carrying the token of one of them answers that one. Zero where the
-    /// protocol has none. Filled for TCP handshakes from the timestamp option (RFC 7323): TSval of the SYN and TSecr of the
-    /// SYN-ACK, TSval of the SYN-ACK and TSecr of the ACK. Another thing with [`IdForm::Plain`].
+    /// protocol has none. Filled for TCP handshakes from the timestamp option (RFC 7323): TSval of the SYN and TSecr of
+    /// the SYN-ACK, TSval of the SYN-ACK and TSecr of the ACK. Another thing with [`IdForm::Plain`].
     pub token: u32,
     /// Which line of the report it counts for.
     pub series: Series,

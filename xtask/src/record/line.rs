@@ -3,8 +3,8 @@
 //!
 //! One thread, four packet sockets. A frame from the clients waits in stage near-out, crosses the point of observation
 //! (sent on `point-near`, received on `point-far`), waits in far-out, and goes to the servers; the other way likewise.
-//! Frames of one flow leave a stage in the order in which they came, unless the plan lets one be overtaken. A frame has come
-//! when the kernel says so, not when this thread gets to it.
+//! Frames of one flow leave a stage in the order in which they came, unless the plan lets one be overtaken. A frame has
+//! come when the kernel says so, not when this thread gets to it.
 
 use super::headers::{self, Headers};
 use super::plan::{Judge, Plan, Rule, Stage, Verdict};
@@ -52,7 +52,8 @@ pub(crate) struct Journey {
 /// A frame was handed to the kernel after the first clock reading and before the second; nanoseconds since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
-    /// When it was to be sent: when it was received, plus what was drawn, or when the frame before it in its flow was due.
+    /// When it was to be sent: when it was received, plus what was drawn, or when the frame before it in its flow was
+    /// due.
     pub(crate) due_ns: i64,
     pub(crate) after_ns: i64,
     pub(crate) before_ns: i64,

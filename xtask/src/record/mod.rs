@@ -1,9 +1,11 @@
-//! `cargo xtask record [NAME…]`: makes the repository's own captures from real Linux stacks, with the truth beside them.
+//! `cargo xtask record [NAME…]`: makes the repository's own captures from real Linux stacks, with the truth beside
+//! them.
 //!
-//! A frame's way through these files: [`host`] (network namespaces) → [`traffic`] (real servers and clients) → [`mod@line`]
-//! (the delay line, which follows [`plan`] and [`queue`] and knows frames by [`headers`]) with [`capture`] (tcpdump) in its
-//! middle. Then [`truth`] pairs what the line logged, [`log`] writes it, [`verify`] holds it against the capture and tshark,
-//! and [`readme`] says what came out; of captures at two points, [`one_way`] does all of that. [`token_bucket`] stands alone. Needs root, and the Debian packages listed in `testdata/README.md`.
+//! A frame's way through these files: [`host`] (network namespaces) → [`traffic`] (real servers and clients) →
+//! [`mod@line`] (the delay line, which follows [`plan`] and [`queue`] and knows frames by [`headers`]) with [`capture`]
+//! (tcpdump) in its middle. Then [`truth`] pairs what the line logged, [`log`] writes it, [`verify`] holds it against
+//! the capture and tshark, and [`readme`] says what came out; of captures at two points, [`one_way`] does all of that.
+//! [`token_bucket`] stands alone. Needs root, and the Debian packages listed in `testdata/README.md`.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;

@@ -1,8 +1,9 @@
 //! A recording at two points: which packet took how long from one to the other, and which never arrived.
 //!
-//! The points are the middle, and the server's interface. Towards the server, the line sent a packet across the first and
-//! later to the second, and read the clock before and after both. Back, it sent it across the middle likewise, but it did not
-//! see the packet leave the server: what it has is the kernel's time of receipt at the other end of the veth pair.
+//! The points are the middle, and the server's interface. Towards the server, the line sent a packet across the first
+//! and later to the second, and read the clock before and after both. Back, it sent it across the middle likewise, but
+//! it did not see the packet leave the server: what it has is the kernel's time of receipt at the other end of the veth
+//! pair.
 
 use super::capture::{self, Captured, Point};
 use super::headers::{self, Headers, Message};
@@ -49,15 +50,17 @@ pub(crate) fn record(recording: &Recording, folder: &Path, scratch: &Path) -> Re
 struct Server {
     /// Number of each journey's frame, from 1.
     frames: HashMap<usize, usize>,
-    /// How far the capture's time is from the middle of the line's two clock readings: median, 99th percentile, maximum.
+    /// How far the capture's time is from the middle of the line's two clock readings: median, 99th percentile,
+    /// maximum.
     sent_ns: [i64; 3],
     /// From the capture's time to the line's: the same.
     received_ns: [i64; 3],
 }
 
 impl Server {
-    /// Finds the frames by their first bytes, equal ones in their order: which of two frames that pass in opposite directions
-    /// at the same time is captured first is left to chance. Fails unless capture and log hold the same frames.
+    /// Finds the frames by their first bytes, equal ones in their order: which of two frames that pass in opposite
+    /// directions at the same time is captured first is left to chance. Fails unless capture and log hold the same
+    /// frames.
     fn find(captured: &[Captured], journeys: &[Journey]) -> Result<Self> {
         let mut logged: Vec<(i64, usize)> =
             journeys.iter().enumerate().filter_map(|(index, journey)| Some((at_server(journey)?, index))).collect();

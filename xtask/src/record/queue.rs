@@ -15,8 +15,8 @@ impl Queues {
         Self { bottleneck, busy_until_ns: [0; 2] }
     }
 
-    /// Lets a frame that came now queue, if it is not dropped or held by another rule anyway: its wait and the time that the
-    /// link takes to send it come on top of what was drawn.
+    /// Lets a frame that came now queue, if it is not dropped or held by another rule anyway: its wait and the time
+    /// that the link takes to send it come on top of what was drawn.
     pub(crate) fn pass(&mut self, stage: Stage, at_ns: i64, bytes: usize, verdict: Verdict) -> Verdict {
         let way = match stage {
             Stage::FarOut => 0,

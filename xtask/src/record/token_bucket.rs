@@ -1,4 +1,5 @@
-//! A real queue: a token bucket of Linux between two veth pairs, captured on both sides, while one sender bursts now and then.
+//! A real queue: a token bucket of Linux between two veth pairs, captured on both sides, while one sender bursts now
+//! and then.
 //!
 //! ```text
 //! dwell-from  lan ── ingress  dwell-bucket  egress ── lan  dwell-to
@@ -6,7 +7,8 @@
 //!                                           └ tcpdump
 //! ```
 //!
-//! On its way out a frame is shown to tcpdump when it has left the bucket. How much waits in it is asked of the kernel all the time.
+//! On its way out a frame is shown to tcpdump when it has left the bucket. How much waits in it is asked of the kernel
+//! all the time.
 
 use super::capture::{self, Form, Point, Tcpdump};
 use super::host::{self, BUCKET, run};

@@ -28,7 +28,8 @@ pub(crate) fn spread(values: Vec<i64>) -> [i64; 3] {
     quantiles(values).unwrap_or_default()
 }
 
-/// Median, 99th percentile, maximum, if there are values. The quantile *q* of *n* is the ⌈*qn*⌉-th smallest, as in the reports of `dwell`.
+/// Median, 99th percentile, maximum, if there are values. The quantile *q* of *n* is the ⌈*qn*⌉-th smallest, as in the
+/// reports of `dwell`.
 pub(crate) fn quantiles(mut values: Vec<i64>) -> Option<[i64; 3]> {
     values.sort_unstable();
     (!values.is_empty()).then(|| [50, 99, 100].map(|percent| values[(values.len() * percent).div_ceil(100) - 1]))
@@ -54,8 +55,8 @@ pub(crate) fn clocks(captured: &[Captured], journeys: &[Journey]) -> Result<Cloc
 }
 
 /// How the truth about ambiguous handshakes compares with what the packets say: of the SYN-ACKs that carry a timestamp
-/// echo and answer an exchange of several SYNs, how many there are and how many echo the TSval of the SYN that the truth
-/// takes for answered.
+/// echo and answer an exchange of several SYNs, how many there are and how many echo the TSval of the SYN that the
+/// truth takes for answered.
 pub(crate) fn echoes(journeys: &[Journey], truth: &Truth) -> (usize, usize) {
     let crossings = crossings(journeys);
     let timestamps = |frame: usize| match crossings.get(frame - 1)?.1.headers()?.message {

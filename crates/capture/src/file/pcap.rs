@@ -6,9 +6,9 @@ use std::io::Read;
 /// Length of the file header in bytes.
 pub(super) const FILE_HEADER: usize = 24;
 
-/// The largest captured length that is sound in a file that states a smaller snap length, in bytes: the snap length that
-/// current tools use when they are not told another. Some writers store whole packets of 64 KiB and more (segmentation
-/// offload) under a smaller snap length.
+/// The largest captured length that is sound in a file that states a smaller snap length, in bytes: the snap length
+/// that current tools use when they are not told another. Some writers store whole packets of 64 KiB and more
+/// (segmentation offload) under a smaller snap length.
 const SOUND_LENGTH: u32 = 262_144;
 
 /// A pcap file: what its header says of the records.

@@ -62,8 +62,8 @@ impl<R: Read> CaptureFile<R> {
 
     /// The next record, if it is held and nothing about it is unusual: what nearly every call comes to.
     ///
-    /// This and [`CaptureFile::next`] are two functions so that records travel in registers here: a result that may also
-    /// hold an error is passed through memory, which doubles the time per frame.
+    /// This and [`CaptureFile::next`] are two functions so that records travel in registers here: a result that may
+    /// also hold an error is passed through memory, which doubles the time per frame.
     #[inline(always)]
     pub(super) fn next_held(&mut self) -> Option<Record> {
         let record = match &self.format {

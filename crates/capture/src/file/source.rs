@@ -43,7 +43,8 @@ impl Read for Source {
 pub struct Stop(Arc<OwnedFd>);
 
 impl Stop {
-    /// Asks to stop as soon as there is something to read from this, and from then on: the end of a pipe, or of a socket.
+    /// Asks to stop as soon as there is something to read from this, and from then on: the end of a pipe, or of a
+    /// socket.
     pub fn when_readable(asked: impl Into<OwnedFd>) -> Self {
         Self(Arc::new(asked.into()))
     }

@@ -22,10 +22,12 @@ use std::process::ExitCode;
 // Results for people.
 mod table;
 
-/// Which method between two points, in how much memory: every method on your own captures, against every packet of them.
+/// Which method between two points, in how much memory: every method on your own captures, against every packet of
+/// them.
 ///
-/// The captures are read as dwell owd reads them. Each interval (1 s) goes through a pair of sketches for each method, memory and seed; the truth
-/// is what --method exact says of it. Seeds differ in the methods' hashes, not in the packets.
+/// The captures are read as dwell owd reads them. Each interval (1 s) goes through a pair of sketches for each method,
+/// memory and seed; the truth is what --method exact says of it. Seeds differ in the methods' hashes, not in the
+/// packets.
 #[derive(Args)]
 #[command(
     mut_arg("interval", |interval| interval.help(

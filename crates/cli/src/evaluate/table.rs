@@ -5,8 +5,8 @@ use dwell_evaluate::record::Results;
 use dwell_evaluate::{Scale, label};
 use std::io::{self, Write};
 
-// Experiments whose errors are relative; those whose errors are of many flows; those on queues, on what is done about them, on rings of Bloom
-// filters, and on networks.
+// Experiments whose errors are relative; those whose errors are of many flows; those on queues, on what is done about
+// them, on rings of Bloom filters, and on networks.
 mod control;
 mod flows;
 mod network;

@@ -7,10 +7,11 @@ use dwell_network::plan::Strategy;
 use dwell_report::plot::Image;
 use std::path::PathBuf;
 
-/// A whole network: which routers to instrument next, who measures what then, and which segment is to blame for a slow path.
+/// A whole network: which routers to instrument next, who measures what then, and which segment is to blame for a slow
+/// path.
 ///
-/// Every path is cut where a router measures inside itself; the segments between are probed. Maps: Rocketfuel weights.intra and cch,
-/// GraphML as the Internet Topology Zoo writes it, and a TOML format of our own.
+/// Every path is cut where a router measures inside itself; the segments between are probed. Maps: Rocketfuel
+/// weights.intra and cch, GraphML as the Internet Topology Zoo writes it, and a TOML format of our own.
 #[derive(Args)]
 #[command(
     disable_help_subcommand = true,
@@ -43,7 +44,8 @@ pub(super) struct MapArguments {
     /// One shortest path for each pair of routers instead of all equally short ones.
     #[arg(long)]
     pub(super) single_path: bool,
-    /// Links that the map has in one direction only go back as well, with the same weight: some maps are drawn with arrows that mean nothing.
+    /// Links that the map has in one direction only go back as well, with the same weight: some maps are drawn with
+    /// arrows that mean nothing.
     #[arg(long)]
     pub(super) both_ways: bool,
     /// Routes as they are when the link between two routers has failed, in both directions; may be given often.
@@ -127,8 +129,8 @@ pub(super) struct LocalizeArguments {
     pub(super) map: MapArguments,
     #[command(flatten)]
     pub(super) instrumented: InstrumentedArguments,
-    /// What was measured: CSV with the segments named as dwell net paths --format csv does, or what dwell owd --interval says of one segment, named by its
-    /// routers or only its ends, joined by commas. May be given often.
+    /// What was measured: CSV with the segments named as dwell net paths --format csv does, or what dwell owd
+    /// --interval says of one segment, named by its routers or only its ends, joined by commas. May be given often.
     #[arg(long, value_name = "[SEGMENT=]FILE", required = true)]
     pub(super) measurements: Vec<String>,
     /// Judge the paths between two routers, joined by a comma, instead of all.

@@ -19,8 +19,8 @@ pub(crate) struct PointArguments {
     /// Logs instead of captures: CSV with the columns at_ns, packet and, if wanted, flow and bytes.
     #[arg(long, conflicts_with_all = ["key", "nat", "payload_bytes", "from"])]
     pub(super) crossings: bool,
-    /// Only packets of these sources go from the sender to the receiver: addresses or prefixes such as 10.0.0.0/8. If not given, both
-    /// directions are recognised and measured, as far as their addresses are among the first packets.
+    /// Only packets of these sources go from the sender to the receiver: addresses or prefixes such as 10.0.0.0/8. If
+    /// not given, both directions are recognised and measured, as far as their addresses are among the first packets.
     #[arg(long, value_name = "PREFIX", value_delimiter = ',', help_heading = "What is measured")]
     pub(super) from: Vec<Prefix>,
     /// A packet that has not arrived after this time is lost.
@@ -35,8 +35,9 @@ pub(crate) struct PointArguments {
     /// Bytes of a payload by which packets are told apart, where the capture has so many.
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = crate::units::whole::<usize>, help_heading = "What is measured")]
     pub(super) payload_bytes: usize,
-    /// What one packet counts for in a sketch of flows (1 to 65536; 1 if no line says it): CSV with the columns flow and weight, where
-    /// flow is an address or prefix of the sender or receiver, in a log the flow. The same file at both points.
+    /// What one packet counts for in a sketch of flows (1 to 65536; 1 if no line says it): CSV with the columns flow
+    /// and weight, where flow is an address or prefix of the sender or receiver, in a log the flow. The same file at
+    /// both points.
     #[arg(long, value_name = "FILE", help_heading = "How")]
     pub(crate) weights: Option<PathBuf>,
     /// Seed of all hashes: the same seed gives the same answer.
@@ -92,8 +93,8 @@ pub(super) enum Step {
 
 /// How long one way takes and how much is lost: the same traffic, captured at two points with clocks that agree.
 ///
-/// Packets are recognised by what nothing on the way changes. With no flags the answer is exact as long as the packets under way
-/// fit 64 MiB, and an unbiased estimate with 95% intervals after that. The report says which it was.
+/// Packets are recognised by what nothing on the way changes. With no flags the answer is exact as long as the packets
+/// under way fit 64 MiB, and an unbiased estimate with 95% intervals after that. The report says which it was.
 #[derive(Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -120,8 +121,9 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(super) swap: bool,
 
-    /// Measure the packets of all other sources than --from, too, as those that go from the receiver to the sender. Both directions bound the
-    /// offset of the clocks. Without --from both directions are recognised and measured as they are.
+    /// Measure the packets of all other sources than --from, too, as those that go from the receiver to the sender.
+    /// Both directions bound the offset of the clocks. Without --from both directions are recognised and measured as
+    /// they are.
     #[arg(long, help_heading = "What is measured")]
     pub(super) reverse: bool,
     /// How far the receiver's clock is ahead of the sender's; negative if it is behind.
@@ -140,14 +142,16 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KEY", help_heading = "What is measured")]
     pub(super) group: Option<Grouping>,
 
-    /// How packets are compared. auto: every packet while it fits, then a sample of them. exact: every packet, in as much
-    /// memory as that takes. lda: a small sketch of each interval at either point, as they could be sent from one to the other.
+    /// How packets are compared. auto: every packet while it fits, then a sample of them. exact: every packet, in as
+    /// much memory as that takes. lda: a small sketch of each interval at either point, as they could be sent from one
+    /// to the other.
     #[arg(long, value_enum, default_value_t = Method::Auto, help_heading = "How")]
     pub(super) method: Method,
     /// Bytes of a sketch of --method lda; 9000 unless given, or a quarter of the memory if that is less.
     #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, help_heading = "How")]
     pub(super) sketch_bytes: Option<usize>,
-    /// Bytes of a sketch of flows of --method lda with --flows; 256 KiB unless given, or a quarter of the memory if that is less.
+    /// Bytes of a sketch of flows of --method lda with --flows; 256 KiB unless given, or a quarter of the memory if
+    /// that is less.
     #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, help_heading = "How")]
     pub(super) flow_bytes: Option<usize>,
     /// What all data structures together may hold; not the buffers for reading. Not for --method exact.
@@ -157,7 +161,8 @@ pub(crate) struct Arguments {
     pub(super) output: OutputArguments,
 }
 
-/// Sketch what passes one point, a few kilobytes for each interval, to be joined with another point's sketches elsewhere.
+/// Sketch what passes one point, a few kilobytes for each interval, to be joined with another point's sketches
+/// elsewhere.
 #[derive(Args)]
 #[command(
     mut_arg("from", |from| from.help(
@@ -183,7 +188,8 @@ pub(super) struct SketchArguments {
     /// Bytes of a sketch of flows.
     #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value_t = FLOW_BYTES, help_heading = "How")]
     pub(super) flow_bytes: usize,
-    /// How much later packets pass here than at the point whose intervals are meant, roughly: fewer intervals must be joined.
+    /// How much later packets pass here than at the point whose intervals are meant, roughly: fewer intervals must be
+    /// joined.
     #[arg(long, value_name = "TIME", value_parser = crate::units::offset, default_value = "0", help_heading = "How")]
     pub(super) shift: Nanos,
     /// Where the sketches go.

@@ -25,8 +25,8 @@ use std::process::ExitCode;
 /// Flows that a sender names.
 const MOST_FLOWS: usize = 4_096;
 
-/// The banks for so many bytes, whatever the traffic is. For flows, if they have bytes of their own, some cells in each row, since an
-/// interval may have a loss or a packet that is out of order.
+/// The banks for so many bytes, whatever the traffic is. For flows, if they have bytes of their own, some cells in each
+/// row, since an interval may have a loss or a packet that is out of order.
 fn params(
     bytes: usize,
     flow_bytes: Option<usize>,

@@ -10,7 +10,8 @@ use dwell_types::{FlowId, FlowKey, Prefix};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// The classes of flows: CSV with the columns `flow,weight`, one line for each address or prefix of a capture, or flow of a log.
+/// The classes of flows: CSV with the columns `flow,weight`, one line for each address or prefix of a capture, or flow
+/// of a log.
 pub(super) struct Weights {
     /// Class 0 is what no line names.
     weights: Vec<u32>,

@@ -16,9 +16,9 @@ use std::path::PathBuf;
 
 /// Who built a queue: captures on both sides of it, by one clock.
 ///
-/// The last capture is where packets leave the queue, all others are where they come to it. Stretches in which packets wait for
-/// long are told with the flows that caused them. With no flags the answer is exact as long as what departs fits 64 MiB, and
-/// estimated by snapshots after that. The report says which it was.
+/// The last capture is where packets leave the queue, all others are where they come to it. Stretches in which packets
+/// wait for long are told with the flows that caused them. With no flags the answer is exact as long as what departs
+/// fits 64 MiB, and estimated by snapshots after that. The report says which it was.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -27,11 +27,12 @@ Examples:
   dwell queue in.pcap out.pcap --group dst --format json who is sent too much at once
   dwell queue --sojourns log.csv --per-packet packets.csv     a log with the columns arrived_ns, departed_ns, flow and bytes")]
 pub(crate) struct Arguments {
-    /// The captures where packets arrive, then the one where they depart: pcap or pcapng, plain or in gzip, xz or zstd; - is
+    /// The captures where packets arrive, then the one where they depart: pcap or pcapng, plain, gzip, xz or zstd; - is
     /// standard input.
     #[arg(value_name = "CAPTURE", required_unless_present = "sojourns", conflicts_with = "sojourns")]
     pub(super) captures: Vec<PathBuf>,
-    /// A log instead of captures: CSV with the columns arrived_ns (empty if not known), departed_ns, flow and bytes, in the order of departure.
+    /// A log instead of captures: CSV with the columns arrived_ns (empty if not known), departed_ns, flow and bytes, in
+    /// the order of departure.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "key", "nat", "payload_bytes", "group", "ways"])]
     pub(super) sojourns: Option<PathBuf>,
 
@@ -47,8 +48,9 @@ pub(crate) struct Arguments {
     /// No packet waits for longer: one that has not departed by then never will.
     #[arg(long, value_name = "TIME", value_parser = units::span, default_value = "1s", help_heading = "What is measured")]
     pub(super) longest: Nanos,
-    /// Only packets of these sources pass the queue: addresses or prefixes such as 10.0.0.0/8. If not given and the captures hold both
-    /// directions, the one from the first captures to the last is recognised, as far as its addresses are among the first packets.
+    /// Only packets of these sources pass the queue: addresses or prefixes such as 10.0.0.0/8. If not given and the
+    /// captures hold both directions, the one from the first captures to the last is recognised, as far as its
+    /// addresses are among the first packets.
     #[arg(long, value_name = "PREFIX", value_delimiter = ',', help_heading = "What is measured")]
     pub(super) from: Vec<Prefix>,
     /// What packets of one flow share, instead of addresses, ports and protocol: dst, src/24, port, vlan, dscp, …
@@ -70,8 +72,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = units::whole::<usize>, help_heading = "What is measured")]
     pub(super) payload_bytes: usize,
 
-    /// How it is known what was in the queue. auto: every departure is remembered while that fits, then snapshots of flows go on.
-    /// exact: every departure, in as much memory as that takes. conquest: snapshots from the beginning.
+    /// How it is known what was in the queue. auto: every departure is remembered while that fits, then snapshots of
+    /// flows go on. exact: every departure, in as much memory as that takes. conquest: snapshots from the beginning.
     #[arg(long, value_enum, default_value_t = Method::Auto, help_heading = "How")]
     pub(super) method: Method,
     /// What all data structures together may hold; not the buffers for reading. Not for --method exact.
@@ -96,7 +98,8 @@ pub(crate) struct Arguments {
     /// What a snapshot is: Count-Min, with conservative update, or the largest flows.
     #[arg(long, value_enum, help_heading = "How")]
     pub(super) counter: Option<CounterChoice>,
-    /// Which snapshots a packet reads: as the paper's analysis has it, as its text, as its hardware, or in proportion to time.
+    /// Which snapshots a packet reads: as the paper's analysis has it, as its text, as its hardware, or in proportion
+    /// to time.
     #[arg(long, value_enum, default_value_t = RuleChoice::Interpolated, help_heading = "How")]
     pub(super) rule: RuleChoice,
     /// How a snapshot is emptied: at once, or index by index with each packet as the paper does.
@@ -121,8 +124,8 @@ pub(crate) struct Arguments {
     /// What was in the queue with each packet, as CSV: departed_ns, flow, delay_ns, bytes_in_queue, share and culprit.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) per_packet: Option<PathBuf>,
-    /// A last column for --per-packet, rate_change: by how many bytes per second (packets with --unit packets) more of its flow departed in the last
-    /// finished window than in the one before it; --window says how long these are.
+    /// A last column for --per-packet, rate_change: by how many bytes per second (packets with --unit packets) more of
+    /// its flow departed in the last finished window than in the one before it; --window says how long these are.
     #[arg(long, requires = "per_packet", help_heading = "Output")]
     pub(super) rate_change: bool,
     /// Draw the queue over time: a file ending in .svg or .png.

@@ -14,8 +14,8 @@ use std::path::PathBuf;
 
 /// How long responses take: delay distributions from requests and responses seen at one point.
 ///
-/// With no flags the answer is exact as long as everything fits 64 MiB, and an unbiased estimate with 95% intervals after
-/// that. The report says which it was.
+/// With no flags the answer is exact as long as everything fits 64 MiB, and an unbiased estimate with 95% intervals
+/// after that. The report says which it was.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -37,8 +37,8 @@ pub(crate) struct Arguments {
     #[arg(short = 'c', value_name = "COUNT", value_parser = crate::units::count)]
     pub(super) count: Option<u64>,
 
-    /// What is a request and what its response: tcp-handshake, tcp-ack, tcp-ts, tcp-flow, dns, ntp, icmp-echo, quic-spin.
-    /// If not given, tcp-handshake, tcp-ack and dns; of these what the method can measure.
+    /// What is a request and what its response: tcp-handshake, tcp-ack, tcp-ts, tcp-flow, dns, ntp, icmp-echo,
+    /// quic-spin. If not given, tcp-handshake, tcp-ack and dns; of these what the method can measure.
     #[arg(long = "match", value_name = "LIST", value_delimiter = ',', value_parser = matching,
         help_heading = "What is measured")]
     matches: Vec<Match>,
@@ -69,11 +69,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = crate::units::wait, help_heading = "What is measured")]
     pub(super) expiry: Option<Nanos>,
 
-    /// How delays are found. auto: every exchange while it fits, then a sample that keeps slow ones as long as memory allows. exact: every exchange, in as much memory as that
-    /// takes. km: a sample, what was overwritten counted by the product limit. fridge: a sample as in the paper. hash-sample: all
-    /// exchanges of some ids. simple: whatever was not overwritten, which loses the slow ones. stages: whatever finds one of four
-    /// places free. mis: several fridges. timebloom: the slot of time of each request, in Bloom filters. bloomtime, ale-u, ale-e,
-    /// ddbf: other filters, to compare with. dart: TCP segments whose acknowledgement cannot be mistaken.
+    /// How delays are found. auto: every exchange while it fits, then a sample that keeps slow ones as long as memory
+    /// allows. exact: every exchange, in as much memory as that takes. km: a sample, what was overwritten counted by
+    /// the product limit. fridge: a sample as in the paper. hash-sample: all exchanges of some ids. simple: whatever
+    /// was not overwritten, which loses the slow ones. stages: whatever finds one of four places free. mis: several
+    /// fridges. timebloom: the slot of time of each request, in Bloom filters. bloomtime, ale-u, ale-e, ddbf: other
+    /// filters, to compare with. dart: TCP segments whose acknowledgement cannot be mistaken.
     #[arg(long, value_name = "METHOD", value_parser = method(), default_value = Method::Auto.name(), help_heading = "How")]
     pub(super) method: Method,
     /// What all data structures together may hold; not the buffers for reading. Not for --method exact.
@@ -85,15 +86,15 @@ pub(crate) struct Arguments {
     /// Share of the requests that enter each fridge, instead of one found while running.
     #[arg(long, value_name = "P", value_parser = probability, help_heading = "How")]
     pub(super) entry_probability: Option<f64>,
-    /// Bits that an array or a fridge keeps of an id; more let fewer responses meet a false entry. 32 in an array; 16 in a
-    /// fridge, or as many as the number of a slot has if that is more.
+    /// Bits that an array or a fridge keeps of an id; more let fewer responses meet a false entry. 32 in an array; 16
+    /// in a fridge, or as many as the number of a slot has if that is more.
     #[arg(long, value_name = "BITS", value_parser = crate::units::between::<u32>(1..=32), help_heading = "How")]
     pub(super) fingerprint_bits: Option<u32>,
     /// Stages of the array of --method simple and stages, each with a hash of its own; one and four unless given.
     #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(1..=6), help_heading = "How")]
     pub(super) stages: Option<u32>,
-    /// No delay is longer: what --method stages, timebloom, bloomtime, ale-u, ale-e and ddbf must know. A sixteenth of the
-    /// expiry unless given.
+    /// No delay is longer: what --method stages, timebloom, bloomtime, ale-u, ale-e and ddbf must know. A sixteenth of
+    /// the expiry unless given.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "How")]
     pub(super) longest: Option<Nanos>,
     /// Requests per second and match, if known, for --method timebloom, bloomtime and ale-u to choose their filters by.

@@ -21,8 +21,8 @@ pub(super) struct QueueArguments {
     /// Packets that pass a queue, instead of a link.
     #[arg(long, value_enum, help_heading = "A queue")]
     queue: Option<Traffic>,
-    /// What arrives. With --queue log CSV: at_ns, flow, bytes, in the order of time; only --truth can be written then. With --queue capture pcap or
-    /// pcapng, plain or compressed, frame by frame.
+    /// What arrives. With --queue log CSV: at_ns, flow, bytes, in the order of time; only --truth can be written then.
+    /// With --queue capture pcap or pcapng, plain or compressed, frame by frame.
     #[arg(long, value_name = "FILE", help_heading = "A queue", required_if_eq_any([("queue", "log"), ("queue", "capture")]))]
     arrivals: Option<PathBuf>,
     /// How many times faster --arrivals come.

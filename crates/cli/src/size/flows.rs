@@ -12,9 +12,11 @@ use dwell_simulate::crossing::flows::TwoPareto;
 use dwell_sketch::lds::{Forecast, Lds, Params, Traffic};
 use std::io::{self, Write};
 
-/// How large the sketch of flows of dwell owd --flows --method lda must be for an error of a flow's mean delay, or which error it has.
+/// How large the sketch of flows of dwell owd --flows --method lda must be for an error of a flow's mean delay, or
+/// which error it has.
 ///
-/// The error is that of an interval, as a share of the mean: half of the flows of so many packets err by less. Without --known it is that of the cells with the fewest packets.
+/// The error is that of an interval, as a share of the mean: half of the flows of so many packets err by less. Without
+/// --known it is that of the cells with the fewest packets.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -23,7 +25,8 @@ Examples:
 pub(super) struct Arguments {
     #[command(flatten)]
     pub(super) asked: Asked,
-    /// Packets of the flow whose error is meant by --error. Its losses decide what rows sample; with --memory those of a flow of 10,000 unless given.
+    /// Packets of the flow whose error is meant by --error. Its losses decide what rows sample; with --memory those of
+    /// a flow of 10,000 unless given.
     #[arg(long, value_name = "N", value_parser = units::count)]
     flow_packets: Option<u64>,
     /// Packets of an interval.
@@ -32,7 +35,8 @@ pub(super) struct Arguments {
     /// Flows of an interval.
     #[arg(long, value_name = "N", value_parser = units::count)]
     flows: u64,
-    /// Pareto index of the numbers of packets of flows above three times the least: the lower, the more of all packets are in large flows.
+    /// Pareto index of the numbers of packets of flows above three times the least: the lower, the more of all packets
+    /// are in large flows.
     #[arg(long, value_name = "INDEX", value_parser = units::above_zero("an index above 0"), default_value = "0.7")]
     tail: f64,
     /// Share of the packets that is lost; 0 for none.
@@ -99,7 +103,8 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     })
 }
 
-/// Numbers of packets of flows, in rising order: shaped as in the paper's trace, all larger or smaller by one factor, so that their mean is as given.
+/// Numbers of packets of flows, in rising order: shaped as in the paper's trace, all larger or smaller by one factor,
+/// so that their mean is as given.
 fn sizes(mean: f64, tail: f64) -> Vec<f64> {
     let shape = TwoPareto { body: 1.2, tail, knee: 3.0, largest: 225_000.0 };
     // Finer and finer towards the largest flows, which have most of the packets.

@@ -15,7 +15,8 @@ use std::ops::RangeInclusive;
 
 /// How large an aggregator of dwell owd --method lda must be for an error of the mean delay, or which error it has.
 ///
-/// The error is the standard error of the mean of an interval, as a share of the mean: two of three intervals err by less.
+/// The error is the standard error of the mean of an interval, as a share of the mean: two of three intervals err by
+/// less.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

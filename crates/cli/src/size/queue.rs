@@ -13,9 +13,11 @@ use dwell_sketch::conquest::{Conquest, Counter, Culprit, Expected, Params, Trial
 use dwell_types::{Nanos, Timestamp};
 use std::io::{self, Write};
 
-/// How much memory the snapshots of dwell queue --method conquest need for an error of a flow's size in the queue, or which error they have.
+/// How much memory the snapshots of dwell queue --method conquest need for an error of a flow's size in the queue, or
+/// which error they have.
 ///
-/// Found on simulated bursts that keep packets waiting from the threshold to the longest delay. The error is the mean over packets that waited for the threshold, as a share of the queue.
+/// Found on simulated bursts that keep packets waiting from the threshold to the longest delay. The error is the mean
+/// over packets that waited for the threshold, as a share of the queue.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -47,7 +49,8 @@ pub(super) struct Arguments {
     senders: u32,
 }
 
-/// Packets that are simulated; and how many of them fill the longest queue: a slower line does where there would be more.
+/// Packets that are simulated; and how many of them fill the longest queue: a slower line does where there would be
+/// more.
 const PACKETS: u64 = 100_000;
 const MOST_QUEUED: f64 = 6_000.0;
 const PACKET_BYTES: u32 = 1_500;
@@ -98,7 +101,8 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     })
 }
 
-/// Bursts at line rate that fill the queue for times from the threshold to the longest delay, Pareto with the index 1.1, over small flows.
+/// Bursts at line rate that fill the queue for times from the threshold to the longest delay, Pareto with the index
+/// 1.1, over small flows.
 fn settings(arguments: &Arguments, threshold: Nanos) -> Result<Settings, Failure> {
     let &Arguments { longest, senders, flows, background, .. } = arguments;
     let seconds = |time: Nanos| time.get() as f64 / 1e9;

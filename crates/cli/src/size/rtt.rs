@@ -15,9 +15,11 @@ use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
 use dwell_types::{Match, Nanos};
 use std::io::{self, Write};
 
-/// How much memory dwell rtt needs to know every exchange, or to sample so many that p50, p95 and p99 err by no more than this.
+/// How much memory dwell rtt needs to know every exchange, or to sample so many that p50, p95 and p99 err by no more
+/// than this.
 ///
-/// Delays are taken to be log-normal. The error is the standard error, as a share of the quantile: two of three runs err by less.
+/// Delays are taken to be log-normal. The error is the standard error, as a share of the quantile: two of three runs
+/// err by less.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -28,8 +28,9 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
 }
 
-/// Slow answers are those that are overwritten first: the array, the twin of the others that fails, loses them, the others weigh what is left. The array's
-/// error is a bias of an octave, whatever the seeds; those of the others are medians over seeds, which are fixed.
+/// Slow answers are those that are overwritten first: the array, the twin of the others that fails, loses them, the
+/// others weigh what is left. The array's error is a bias of an octave, whatever the seeds; those of the others are
+/// medians over seeds, which are fixed.
 #[test]
 fn slow_exchanges_are_lost_by_the_simple_array_alone() {
     let folder = tempfile::tempdir().unwrap();

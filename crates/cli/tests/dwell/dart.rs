@@ -40,7 +40,8 @@ struct Direction {
 /// Moment, delay since the first and since the last segment with this end, and the direction.
 type Pairs = Vec<(i64, i64, i64, u32)>;
 
-/// Every segment with the first acknowledgement of its end; and the directions in which nothing was lost, late or repeated.
+/// Every segment with the first acknowledgement of its end; and the directions in which nothing was lost, late or
+/// repeated.
 fn pairs(events: &[Event]) -> (Pairs, HashSet<u32>) {
     let mut directions: HashMap<u32, Direction> = HashMap::new();
     let mut pairs = Vec::new();

@@ -116,8 +116,8 @@ fn logs_give_the_truth() {
     }
 }
 
-/// Of 40 intervals of 95%, fewer than 27 hold the truth with a chance of 4·10⁻⁹; those a quarter as wide must fail. A mean has
-/// a standard error of .55%, seven of which are allowed.
+/// Of 40 intervals of 95%, fewer than 27 hold the truth with a chance of 4·10⁻⁹; those a quarter as wide must fail. A
+/// mean has a standard error of .55%, seven of which are allowed.
 #[test]
 fn small_memory_gives_estimates_with_intervals_that_hold() {
     let packets = packets();
@@ -142,9 +142,9 @@ fn small_memory_gives_estimates_with_intervals_that_hold() {
     assert!(are_enough(held[0]) && !are_enough(held[1]), "{held:?} of 40 intervals hold the truth");
 }
 
-/// Sketches, together and apart, say what all packets say: delays that deviate by .56 of their mean, of 4,000 packets and more, within 5% (five standard
-/// errors and more, 6·10⁻⁷), and losses within .4 points, since all but those at the borders are counted. A shift of the cuts that counts as delay
-/// must fail.
+/// Sketches, together and apart, say what all packets say: delays that deviate by .56 of their mean, of 4,000 packets
+/// and more, within 5% (five standard errors and more, 6·10⁻⁷), and losses within .4 points, since all but those at the
+/// borders are counted. A shift of the cuts that counts as delay must fail.
 #[test]
 fn sketches_join() {
     let packets = packets();
@@ -182,8 +182,8 @@ fn sketches_join() {
     }
 }
 
-/// Clocks that are 700 s apart, more than a sum of 40 bits tells, are found and named: all delays are longer or shorter by that, and
-/// a warning says what to do.
+/// Clocks that are 700 s apart, more than a sum of 40 bits tells, are found and named: all delays are longer or shorter
+/// by that, and a warning says what to do.
 #[test]
 fn sketches_find_clocks_that_disagree() {
     let packets = packets();
@@ -207,8 +207,8 @@ fn sketches_find_clocks_that_disagree() {
     }
 }
 
-/// Without losses the sketch of flows tells every flow's mean delay: eight flows in many cells, within what packets at the borders of an interval make. The
-/// mean of all is the twin that fails.
+/// Without losses the sketch of flows tells every flow's mean delay: eight flows in many cells, within what packets at
+/// the borders of an interval make. The mean of all is the twin that fails.
 #[test]
 fn sketches_tell_flows() {
     let packets: Vec<Packet> = packets()
@@ -232,8 +232,8 @@ fn sketches_tell_flows() {
     assert!(others >= 6, "{others}");
 }
 
-/// 200 flows of 50 packets each in sketches of 30 columns: where packets of `f7` count 1,000 times, the error of its mean is about half of what it is
-/// without, the twin that fails.
+/// 200 flows of 50 packets each in sketches of 30 columns: where packets of `f7` count 1,000 times, the error of its
+/// mean is about half of what it is without, the twin that fails.
 #[test]
 fn weights_tell_flows_among_many() {
     let packets: Vec<Packet> = packets()
@@ -357,7 +357,8 @@ fn a_sketch_of_both_directions_is_refused() {
     assert!(ends(&report["total"]["delay_ns"]["mean"]).1 < 25e6);
 }
 
-/// Why sketches say nothing: what could not be joined is no receiver that does not listen, and a capture may be too short.
+/// Why sketches say nothing: what could not be joined is no receiver that does not listen, and a capture may be too
+/// short.
 #[test]
 fn sketches_say_what_they_could_not_join() {
     let folder = logs(&packets());

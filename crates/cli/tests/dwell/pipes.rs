@@ -74,7 +74,8 @@ fn a_capture_comes_through_standard_input() {
     assert_eq!(lines(&piped)[0]["samples"], 470);
 }
 
-/// Standard output by its other name, redirected into a file: the file is written, and nothing put in the device's place.
+/// Standard output by its other name, redirected into a file: the file is written, and nothing put in the device's
+/// place.
 #[test]
 fn the_device_of_standard_output_is_standard_output() {
     let folder = tempfile::tempdir().unwrap();

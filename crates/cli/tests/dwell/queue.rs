@@ -267,8 +267,8 @@ fn table(name: &str) -> Vec<Vec<i64>> {
     rows.records().map(|row| row.unwrap().iter().map(|field| field.parse().unwrap()).collect()).collect()
 }
 
-/// A token bucket of Linux, 8 Mbit/s: every burst makes an episode and is named first in it, nobody else makes one, and what waits by the captures is what
-/// the kernel says.
+/// A token bucket of Linux, 8 Mbit/s: every burst makes an episode and is named first in it, nobody else makes one, and
+/// what waits by the captures is what the kernel says.
 #[test]
 fn a_token_bucket_names_who_burst() {
     let folder = tempfile::tempdir().unwrap();

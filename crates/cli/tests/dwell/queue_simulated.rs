@@ -1,4 +1,5 @@
-//! Queues that `dwell simulate` makes, as captures on both sides and as a log: what is told of them, and what is said where a capture cannot be.
+//! Queues that `dwell simulate` makes, as captures on both sides and as a log: what is told of them, and what is said
+//! where a capture cannot be.
 
 use crate::run::{Run, dwell_in, names, testdata};
 use serde_json::Value;
@@ -119,7 +120,8 @@ fn clocks_can_be_wrong() {
     assert!(nonsense.code == 2 && nonsense.err.contains("expected parts per million above -1e6"), "{}", nonsense.err);
 }
 
-/// A recorded capture comes to a queue frame by frame. Where nothing waits for long it leaves as it came; through a slow line, captures and log tell the same.
+/// A recorded capture comes to a queue frame by frame. Where nothing waits for long it leaves as it came; through a
+/// slow line, captures and log tell the same.
 #[test]
 fn a_capture_is_fed() {
     let folder = tempfile::tempdir().unwrap();
@@ -205,7 +207,8 @@ fn captures_that_cannot_be_fed_are_told() {
     }
 }
 
-/// Writes a capture anew, with other times for its frames, given in nanoseconds since the first; without those that get none.
+/// Writes a capture anew, with other times for its frames, given in nanoseconds since the first; without those that get
+/// none.
 fn retime(folder: &Path, from: &str, to: &str, time: impl Fn(i64) -> Option<i64>) {
     let bytes = fs::read(folder.join(from)).unwrap();
     let (head, mut rest) = bytes.split_at(24);
@@ -227,7 +230,8 @@ fn retime(folder: &Path, from: &str, to: &str, time: impl Fn(i64) -> Option<i64>
     fs::write(folder.join(to), kept).unwrap();
 }
 
-/// What is said of captures by clocks that disagree, in the wrong order, or with a gap: the report still counts every packet, and invents no queue.
+/// What is said of captures by clocks that disagree, in the wrong order, or with a gap: the report still counts every
+/// packet, and invents no queue.
 #[test]
 fn clocks_and_gaps_are_told() {
     let folder = simulated(&["--queue", "bursts", "--packets", "40000"]);

@@ -58,8 +58,9 @@ const SMALL: [&[&str]; 6] = [
 ];
 
 /// The promise of memory, the balance of every count, and estimates that are near the truth. The seeds are fixed: this
-/// cannot fail by chance, only a change of hashes or estimates can make it fail. Of 95% intervals some miss: of 56 fewer than four in five hold
-/// by chance in 2·10⁻⁵ of the choices of seeds, if all are independent. Those a quarter as wide must fail.
+/// cannot fail by chance, only a change of hashes or estimates can make it fail. Of 95% intervals some miss: of 56
+/// fewer than four in five hold by chance in 2·10⁻⁵ of the choices of seeds, if all are independent. Those a quarter as
+/// wide must fail.
 #[test]
 fn estimates_in_small_memory_are_near_the_truth() {
     let capture = Simulated::new("3000");
@@ -94,9 +95,9 @@ fn estimates_in_small_memory_are_near_the_truth() {
     assert!(are_enough(hits) && !are_enough(quarter_hits), "{hits} of {all}, a quarter as wide {quarter_hits}");
 }
 
-/// All rules of the default in as little as 16 KiB: quantiles order, and intervals hold what the exact method knows. All of 400
-/// intervals of 95% do, and nine in ten must: of as few samples they are wide, and a chance of less is not known. Seeds are fixed. The twin that fails:
-/// intervals a quarter as wide.
+/// All rules of the default in as little as 16 KiB: quantiles order, and intervals hold what the exact method knows.
+/// All of 400 intervals of 95% do, and nine in ten must: of as few samples they are wide, and a chance of less is not
+/// known. Seeds are fixed. The twin that fails: intervals a quarter as wide.
 #[test]
 fn sixteen_kib_are_enough_for_an_answer() {
     let report = |how: &[&str]| {

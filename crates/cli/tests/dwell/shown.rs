@@ -106,8 +106,8 @@ fn printed(folder: &Path, command: &str) -> Vec<String> {
     printed.lines().map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// Runs each command of a block that begins with `$ dwell`. Lines are what is shown, but for blanks at their ends and for what `…` stands for.
-/// Pictures are those of the same name in `docs/images`.
+/// Runs each command of a block that begins with `$ dwell`. Lines are what is shown, but for blanks at their ends and
+/// for what `…` stands for. Pictures are those of the same name in `docs/images`.
 #[test]
 fn texts_show_what_is_printed() {
     /// A command that takes longer is named.

@@ -153,7 +153,8 @@ fn a_signal_ends_both_points() {
     }
 }
 
-/// Samples go to a pipe that nobody reads: the first signal cannot end that, the second does, and leaves nothing behind.
+/// Samples go to a pipe that nobody reads: the first signal cannot end that, the second does, and leaves nothing
+/// behind.
 #[test]
 fn a_second_signal_ends_at_once() {
     let folder = tempfile::tempdir().unwrap();

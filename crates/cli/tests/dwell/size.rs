@@ -180,8 +180,9 @@ method = "budget"
 memory_bytes = [2048]
 "#;
 
-/// What is foretold of a queue is what an experiment with other bursts measures, to a factor of 2, which is what is promised. How often two runs of
-/// heavy-tailed bursts are further off is not known; their seeds are fixed, so nothing is left to chance. The wrong twin has windows four times as long.
+/// What is foretold of a queue is what an experiment with other bursts measures, to a factor of 2, which is what is
+/// promised. How often two runs of heavy-tailed bursts are further off is not known; their seeds are fixed, so nothing
+/// is left to chance. The wrong twin has windows four times as long.
 #[test]
 fn the_error_in_a_queue_is_foretold() {
     let folder = tempfile::tempdir().unwrap();

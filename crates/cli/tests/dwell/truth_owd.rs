@@ -6,8 +6,8 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// How far the captures' timestamps and the line's clock readings can be apart, beyond the error that the line knows of; few are
-/// (`testdata/one-way/README.md`), and no statistic here rests on those alone.
+/// How far the captures' timestamps and the line's clock readings can be apart, beyond the error that the line knows
+/// of; few are (`testdata/one-way/README.md`), and no statistic here rests on those alone.
 const CLOCKS_NS: i64 = 50_000;
 const SECOND: i64 = 1_000_000_000;
 
@@ -71,8 +71,8 @@ fn mean(values: &[i64]) -> f64 {
     values.iter().sum::<i64>() as f64 / values.len() as f64
 }
 
-/// Holds a line of a report against its packets: counts exactly, delays within what both clocks can be off. Ambiguous packets have
-/// no delay of their own and may be any of those that arrived.
+/// Holds a line of a report against its packets: counts exactly, delays within what both clocks can be off. Ambiguous
+/// packets have no delay of their own and may be any of those that arrived.
 fn compare(line: &Value, packets: &[&Packet]) -> Result<(), String> {
     let count = |name: &str| line[name].as_u64().unwrap() as usize;
     let arrived: Vec<(i64, i64)> = packets.iter().filter_map(|p| Some((p.delay?, p.error + CLOCKS_NS))).collect();
@@ -140,7 +140,8 @@ fn both_directions_are_recognised_and_true() {
     assert!((-200_000..0).contains(&offset[0]) && (0..200_000).contains(&offset[1]), "{offset:?}");
 }
 
-/// What is compared can fail: a packet too few, one that arrived after all, delays off by a millisecond, the other direction.
+/// What is compared can fail: a packet too few, one that arrived after all, delays off by a millisecond, the other
+/// direction.
 #[test]
 fn what_is_not_true_is_noticed() {
     let packets = packets();
@@ -217,8 +218,8 @@ fn both_directions_fit_the_memory() {
     }
 }
 
-/// Intervals of 95% hold the truth for fewer than 11 of 20 seeds with a chance of 10⁻⁸; a quarter as wide, they must fail. Losses are exact, but for
-/// what passed in an interval that is unusable.
+/// Intervals of 95% hold the truth for fewer than 11 of 20 seeds with a chance of 10⁻⁸; a quarter as wide, they must
+/// fail. Losses are exact, but for what passed in an interval that is unusable.
 #[test]
 fn sketches_hold_the_truth() {
     let packets = packets();

@@ -222,7 +222,8 @@ fn the_memory_that_would_do_does() {
     }
 }
 
-/// A capture that ends in the middle of a record is what an interrupted tcpdump leaves: a warning, and the numbers before.
+/// A capture that ends in the middle of a record is what an interrupted tcpdump leaves: a warning, and the numbers
+/// before.
 #[test]
 fn a_cut_capture_is_used_up_to_the_cut() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
 //! Every method on one stream at equal memory, with the exact method as the truth.
 //!
-//! Each pairing rule is measured as if it were alone: its meters have all of a stated memory. The stream passes once; every
-//! observation goes to the exact meter of its rule and to one meter per method, memory and seed. Seeds differ in the
-//! meters' hashes alone, so what varies over them is what the method adds to the same exchanges.
+//! Each pairing rule is measured as if it were alone: its meters have all of a stated memory. The stream passes once;
+//! every observation goes to the exact meter of its rule and to one meter per method, memory and seed. Seeds differ in
+//! the meters' hashes alone, so what varies over them is what the method adds to the same exchanges.
 
 use crate::case::{Case, Measurement, Scale};
 use crate::delay::{QUANTILES, SHOWN, compare_quantiles};

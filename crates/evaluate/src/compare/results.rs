@@ -183,8 +183,8 @@ pub(super) fn recommend(legs: &[LegResult]) -> Option<Recommended> {
 }
 
 impl MatchResult {
-    /// By memory and method as in the results, the median of the largest error on the worst leg, in octaves; `None` where
-    /// there is none on some leg.
+    /// By memory and method as in the results, the median of the largest error on the worst leg, in octaves; `None`
+    /// where there is none on some leg.
     pub fn worst_errors(&self) -> Vec<(&'static str, usize, Option<f64>)> {
         let lines = self.legs.first().map_or(&[][..], |leg| &leg.results);
         let error = |number| judge(&self.legs, number).map(|(_, judged)| judged.max_error_octaves);
@@ -217,7 +217,8 @@ fn judge(legs: &[LegResult], number: usize) -> Option<(u64, Recommended)> {
 }
 
 impl Results {
-    /// Writes them as CSV: one row per leg, method, memory and quantity; one without quantity where a method did not fit.
+    /// Writes them as CSV: one row per leg, method, memory and quantity; one without quantity where a method did not
+    /// fit.
     pub fn write_csv(&self, to: &mut impl Write) -> io::Result<()> {
         let mut writer = csv::Writer::from_writer(to);
         writer.write_record([

@@ -9,7 +9,8 @@ use dwell_types::{PacketId, Timestamp};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// One entry of `[[crossing.methods]]`: every number of a list is a configuration, but for the losses of one aggregator.
+/// One entry of `[[crossing.methods]]`: every number of a list is a configuration, but for the losses of one
+/// aggregator.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MethodEntry {
@@ -39,7 +40,8 @@ enum MethodName {
 pub(crate) enum Configuration {
     /// An aggregator with the banks that its memory affords.
     Budget(u32),
-    /// An aggregator with cells of 72 bits and so many rows per bank, each bank tuned to a loss, or one to what there is.
+    /// An aggregator with cells of 72 bits and so many rows per bank, each bank tuned to a loss, or one to what there
+    /// is.
     Tuned { rows: u32, losses: Vec<f64>, alpha: f64 },
     /// A trajectory sample of so many bytes.
     Trajectory(u32),

@@ -1,5 +1,5 @@
-//! How long does one way take, and how much is lost, between two points? Sketches of [`dwell_sketch::lda`] and what they are
-//! compared with, against streams of [`dwell_simulate::crossing`].
+//! How long does one way take, and how much is lost, between two points? Sketches of [`dwell_sketch::lda`] and what
+//! they are compared with, against streams of [`dwell_simulate::crossing`].
 
 // The streams of a definition.
 mod workload;
@@ -41,8 +41,8 @@ method = "trajectory"
 memory_bytes = [1_000_000]
 "#;
 
-    /// A sample of everything is off by what the clock is: 300 µs; −2 ms; and a tenth of the 2 ms at which packets arrive on average. The truth
-    /// is that of the packets.
+    /// A sample of everything is off by what the clock is: 300 µs; −2 ms; and a tenth of the 2 ms at which packets
+    /// arrive on average. The truth is that of the packets.
     #[test]
     fn delays_are_off_by_what_the_clock_is() {
         let summaries = measured(CLOCKS, 1);

@@ -23,7 +23,8 @@ pub(crate) struct WorkloadEntry {
     burst_packets: Option<f64>,
     /// The receiver's interval begins and ends so many packets later.
     displaced: Option<u32>,
-    /// What the receiver's clock is ahead of the sender's when the interval begins, in nanoseconds; and what it gains, in parts per million.
+    /// What the receiver's clock is ahead of the sender's when the interval begins, in nanoseconds; and what it gains,
+    /// in parts per million.
     #[serde(default)]
     clock_offset_ns: f64,
     #[serde(default)]

@@ -19,7 +19,8 @@ impl Measured for Configuration {
 
     const SHOWN: Shown = SHOWN;
 
-    /// One stream through all meters at once, so that it is made only once. Each meter's answer is the same as if it were alone.
+    /// One stream through all meters at once, so that it is made only once. Each meter's answer is the same as if it
+    /// were alone.
     fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
         let mut workload = ExchangeWorkload::new(&stream.settings, seed).map_err(|error| error.to_string())?;
         let groups = if stream.measured.is_some() { MEASURED + 1 } else { 1 };
@@ -115,8 +116,8 @@ impl Truth {
         measurements
     }
 
-    /// The number of exchanges, in all and per octave. A method that sampled none of an octave estimates zero there, and
-    /// that is part of its mean.
+    /// The number of exchanges, in all and per octave. A method that sampled none of an octave estimates zero there,
+    /// and that is part of its mean.
     fn counts(&self, found: Option<&Distribution>) -> Vec<Measurement> {
         let count = |quantity: String, truth: f64, estimate: (f64, Option<(f64, f64)>)| Measurement {
             quantity,

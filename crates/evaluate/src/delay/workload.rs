@@ -6,8 +6,8 @@ use dwell_types::Nanos;
 use serde::Deserialize;
 use std::ops::Range;
 
-/// One entry of `[[delay.workloads]]`. A preset gives what the other keys do not; without one, `rate`, `answered`, `delays`
-/// and a length must stand there.
+/// One entry of `[[delay.workloads]]`. A preset gives what the other keys do not; without one, `rate`, `answered`,
+/// `delays` and a length must stand there.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WorkloadEntry {

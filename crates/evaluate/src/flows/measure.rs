@@ -37,7 +37,8 @@ struct Flow {
 impl Measured for Configuration {
     type Stream = Stream;
 
-    /// One stream through all pairs at once, so that it is made only once; methods that ask the same sketches share them.
+    /// One stream through all pairs at once, so that it is made only once; methods that ask the same sketches share
+    /// them.
     fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
         let mut workload = FlowWorkload::new(&stream.settings, seed).map_err(|error| error.to_string())?;
         let hashes = methods_seed(seed);

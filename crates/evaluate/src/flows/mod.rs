@@ -1,5 +1,5 @@
-//! How long does each flow's way take, between two points? The sketch of [`dwell_sketch::lds`] and what it is compared with,
-//! against streams of [`dwell_simulate::crossing::flows`].
+//! How long does each flow's way take, between two points? The sketch of [`dwell_sketch::lds`] and what it is compared
+//! with, against streams of [`dwell_simulate::crossing::flows`].
 
 // The streams of a definition.
 mod workload;

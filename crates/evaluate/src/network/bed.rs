@@ -129,8 +129,8 @@ mod tests {
         Settings { links, interval: Nanos::new(1_000_000_000), ..backbone }
     }
 
-    /// `testdata/net/ladder-slow.csv` is what aggregators say of 24 seconds, of which in the last four the link from b3 to b4 is slower by four times the
-    /// spread of its seconds. `DWELL_UPDATE_SNAPSHOTS=1` writes it.
+    /// `testdata/net/ladder-slow.csv` is what aggregators say of 24 seconds, of which in the last four the link from b3
+    /// to b4 is slower by four times the spread of its seconds. `DWELL_UPDATE_SNAPSHOTS=1` writes it.
     #[test]
     fn the_committed_measurements_can_be_made_again() {
         let testdata = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/net");

@@ -1,5 +1,5 @@
-//! Which links of a network are at fault? [`dwell_network::localize`], and least squares from the delays of whole paths, against queues of
-//! [`dwell_simulate::network`].
+//! Which links of a network are at fault? [`dwell_network::localize`], and least squares from the delays of whole
+//! paths, against queues of [`dwell_simulate::network`].
 
 // The networks of a definition.
 mod workload;
@@ -47,8 +47,9 @@ method = "tomography-corners"
 intervals = [8]
 "#;
 
-    /// In 400 other seeds of each workload, segments named every fault after eight intervals and raised a false alarm in at most 6; corners named at most a third.
-    /// So 16 seeds leave a fifth unnamed with a chance below 6·10⁻⁶, and see 7 false alarms with 2·10⁻⁹. Corners are the twin that fails.
+    /// In 400 other seeds of each workload, segments named every fault after eight intervals and raised a false alarm
+    /// in at most 6; corners named at most a third. So 16 seeds leave a fifth unnamed with a chance below 6·10⁻⁶, and
+    /// see 7 false alarms with 2·10⁻⁹. Corners are the twin that fails.
     #[test]
     fn what_is_at_fault_is_named() {
         let summaries = measured(SMALL, 16);

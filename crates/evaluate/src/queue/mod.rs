@@ -1,4 +1,5 @@
-//! Who built a queue? Snapshots of [`dwell_sketch::conquest`], by every rule and counter, against queues of [`dwell_simulate::queue`].
+//! Who built a queue? Snapshots of [`dwell_sketch::conquest`], by every rule and counter, against queues of
+//! [`dwell_simulate::queue`].
 
 // The queues of a definition.
 mod workload;
@@ -45,8 +46,9 @@ memory_bytes = [2000]
 method = "exact"
 "#;
 
-    /// Two bursts of a line each over a background of many small flows: two culprits, which 24 entries find, and of which four counters cannot tell the rest,
-    /// the twin that fails. Two runs of some bursts: with what chance others would fail is not known; seeds are fixed.
+    /// Two bursts of a line each over a background of many small flows: two culprits, which 24 entries find, and of
+    /// which four counters cannot tell the rest, the twin that fails. Two runs of some bursts: with what chance others
+    /// would fail is not known; seeds are fixed.
     #[test]
     fn culprits_are_found_by_those_who_can() {
         let summaries = measured(SMALL, 2);

@@ -1,5 +1,5 @@
-//! `cases.csv`: one row per run and quantity. `rows` says how many rows the run has, so that a run that was cut off by an
-//! interruption is recognised.
+//! `cases.csv`: one row per run and quantity. `rows` says how many rows the run has, so that a run that was cut off by
+//! an interruption is recognised.
 
 use super::{RecordError, write as write_file};
 use crate::case::{Case, Measurement, Scale};

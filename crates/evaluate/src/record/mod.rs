@@ -9,8 +9,8 @@
 //! | `figure.svg` | what `[figure]` of the definition asks for ([`crate::Figure`]) | yes |
 //! | `facts.json` | commit, program, machine, time: [`Facts`] | no |
 //!
-//! Runs are appended to `cases.csv` as they finish. A record that was begun is continued by the same program with the same
-//! definition only: a mixture of two would be a record of neither.
+//! Runs are appended to `cases.csv` as they finish. A record that was begun is continued by the same program with the
+//! same definition only: a mixture of two would be a record of neither.
 
 use crate::case::Case;
 use crate::definition::{Definition, Size};

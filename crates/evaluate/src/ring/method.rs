@@ -113,7 +113,8 @@ impl Configured for Configuration {
 }
 
 impl Configuration {
-    /// A ring for this stream. Where delays are uniform, the middle of a slot stands for it, else the mean of what is expected there.
+    /// A ring for this stream. Where delays are uniform, the middle of a slot stands for it, else the mean of what is
+    /// expected there.
     pub(super) fn ring(&self, stream: &Stream, seed: u64) -> Result<TimeBloom, String> {
         let prior = if self.learnt { Prior::Learnt } else { stream.prior.clone() };
         let reference = if prior == Prior::Uniform { Reference::SlotMiddle } else { Reference::ConditionalMean };

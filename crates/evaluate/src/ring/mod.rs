@@ -1,5 +1,5 @@
-//! How far off is each delay that a ring of Bloom filters gives? [`dwell_sketch::timebloom`] by its filters, bits and policies,
-//! against streams of [`dwell_simulate::exchange`].
+//! How far off is each delay that a ring of Bloom filters gives? [`dwell_sketch::timebloom`] by its filters, bits and
+//! policies, against streams of [`dwell_simulate::exchange`].
 
 // The streams of a definition.
 mod workload;

@@ -16,8 +16,8 @@ pub(crate) struct WorkloadEntry {
     rate: f64,
     /// How delays are drawn; rings are told nothing of it but the longest.
     delays: Option<DelaysEntry>,
-    /// Or points of a distribution function, delay and share of 1,000 up to it: only these delays are drawn, and rings are told lines
-    /// between the points, as in the thesis.
+    /// Or points of a distribution function, delay and share of 1,000 up to it: only these delays are drawn, and rings
+    /// are told lines between the points, as in the thesis.
     table_ms: Option<Vec<(f64, u32)>>,
     /// No delay is longer.
     longest_ms: f64,

@@ -17,11 +17,13 @@ pub struct Settings {
 pub struct Localization {
     /// By segment, whether it is on a path that was judged.
     asked: Vec<bool>,
-    /// By segment: its delay at the last interval; `None` if it is not known well enough, or on no path that was judged.
+    /// By segment: its delay at the last interval; `None` if it is not known well enough, or on no path that was
+    /// judged.
     pub delays: Vec<Option<Verdict>>,
     /// By segment: its losses at the last interval.
     pub losses: Vec<Option<LossVerdict>>,
-    /// By segment: how likely its delay has changed, if that of exactly one segment did besides the others in alarm; zero where it is not known.
+    /// By segment: how likely its delay has changed, if that of exactly one segment did besides the others in alarm;
+    /// zero where it is not known.
     pub probabilities: Vec<f64>,
     /// Whether chances of segments and losses up to this are alarms.
     pub segment_alarm: f64,
@@ -31,8 +33,8 @@ pub struct Localization {
     pub changes: Vec<Change>,
     /// Numbers and verdicts of the paths that were judged, in the order of `paths`.
     pub paths: Vec<(usize, Option<Verdict>)>,
-    /// Correlation of neighbouring intervals of a baseline, the mean over all segments, with its standard error. Not zero where the stated rate
-    /// cannot hold. `None` without baselines.
+    /// Correlation of neighbouring intervals of a baseline, the mean over all segments, with its standard error. Not
+    /// zero where the stated rate cannot hold. `None` without baselines.
     pub correlation: Option<(f64, f64)>,
 }
 
@@ -65,7 +67,8 @@ pub struct Change {
 /// A path at the end of the readings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathState {
-    /// Mean delay in ns and its squared standard error, over the intervals of the path's window, or the last interval if it has none.
+    /// Mean delay in ns and its squared standard error, over the intervals of the path's window, or the last interval
+    /// if it has none.
     pub delay: Option<(f64, f64)>,
     /// Standard deviation of the delay in ns, if delays on different segments are independent.
     pub std_ns: Option<f64>,

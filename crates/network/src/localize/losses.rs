@@ -39,7 +39,8 @@ impl Tally {
     }
 }
 
-/// Packets that are lost together: by how much the lost packets of the intervals vary more than single ones would; at least 1.
+/// Packets that are lost together: by how much the lost packets of the intervals vary more than single ones would; at
+/// least 1.
 fn burst(readings: &[Option<Reading>]) -> f64 {
     let share = Tally::of(readings).share();
     let mut squares = 0.0;
@@ -54,8 +55,8 @@ fn burst(readings: &[Option<Reading>]) -> f64 {
     if intervals > 1.0 { (squares / (intervals - 1.0)).max(1.0) } else { 1.0 }
 }
 
-/// The root of the share that was lost, which varies alike for all shares: √((*lost* + ⅜)/(*n* + ¾)) with variance 1/(4*n*)
-/// (Anscombe 1948).
+/// The root of the share that was lost, which varies alike for all shares: √((*lost* + ⅜)/(*n* + ¾)) with variance
+/// 1/(4*n*) (Anscombe 1948).
 fn root(reading: &Reading) -> Option<Value> {
     let packets = reading.received as f64 + reading.lost as f64;
     (packets > 0.0)
@@ -63,11 +64,13 @@ fn root(reading: &Reading) -> Option<Value> {
 }
 
 impl LossVerdict {
-    /// What the readings of a segment say at interval `last`, of which those before `from` are the baseline; `None` if too few have packets.
+    /// What the readings of a segment say at interval `last`, of which those before `from` are the baseline; `None` if
+    /// too few have packets.
     ///
-    /// Two tests must agree. Bursts of losses as long as the baseline has them on average: given how many there are in all, those of the window are binomial with the
-    /// window's share of the packets. And Student's test of the root of the lost share, which need not know how long bursts are but takes their effect for
-    /// normal. Bursts that the baseline had no example of are taken for a change.
+    /// Two tests must agree. Bursts of losses as long as the baseline has them on average: given how many there are in
+    /// all, those of the window are binomial with the window's share of the packets. And Student's test of the root of
+    /// the lost share, which need not know how long bursts are but takes their effect for normal. Bursts that the
+    /// baseline had no example of are taken for a change.
     pub fn new(readings: &[Option<Reading>], from: usize, last: usize) -> Option<Self> {
         let roots: Vec<Option<Value>> = readings.iter().map(|reading| reading.as_ref().and_then(root)).collect();
         let baseline = Baseline::of(&roots[..from])?;
@@ -128,8 +131,9 @@ mod tests {
         assert!(tails::binomial(40.0, 170.0, 1.0 / 12.0) < 1e-8);
     }
 
-    /// Of 40,000 segments that lose 2 or 50 packets of 1,000 in the long run, one by one or six at a time, a share within six standard errors of the
-    /// stated one, or below, is called lossy (a false alarm: 10⁻⁹). Single packets alone would call many more that lose six at a time.
+    /// Of 40,000 segments that lose 2 or 50 packets of 1,000 in the long run, one by one or six at a time, a share
+    /// within six standard errors of the stated one, or below, is called lossy (a false alarm: 10⁻⁹). Single packets
+    /// alone would call many more that lose six at a time.
     #[test]
     fn chances_hold() {
         let mut random = Pcg64Mcg::seed_from_u64(11);

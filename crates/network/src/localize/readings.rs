@@ -64,8 +64,8 @@ pub struct Readings {
 }
 
 impl Readings {
-    /// Readings of so many segments, each with the number of its segment, in any order. Those that start in the same multiple of `step_ns` (at
-    /// least 1) are of one interval.
+    /// Readings of so many segments, each with the number of its segment, in any order. Those that start in the same
+    /// multiple of `step_ns` (at least 1) are of one interval.
     pub fn new(segments: usize, read: &[(u32, Reading)], step_ns: i64) -> Result<Self, Twice> {
         let start_of = |reading: &Reading| reading.start_ns.div_euclid(step_ns).saturating_mul(step_ns);
         let mut starts: Vec<i64> = read.iter().map(|(_, reading)| start_of(reading)).collect();

@@ -41,7 +41,8 @@ pub struct Shift {
     pub value: f64,
     /// By how much that is above the mean of the baseline.
     pub excess: f64,
-    /// The excess in units of its own standard error: Student's *t* with one degree of freedom less than the baseline has intervals.
+    /// The excess in units of its own standard error: Student's *t* with one degree of freedom less than the baseline
+    /// has intervals.
     pub score: f64,
     /// The standard error of the excess in units of the baseline's spread.
     width: f64,
@@ -56,8 +57,8 @@ pub struct Verdict {
     pub shift: Shift,
     /// The chance of as high a score in any window without a change.
     pub p_value: f64,
-    /// ln of how much more likely the values are if this series has changed, by an amount and since an interval of which nothing else
-    /// is known, than if it has not; up to a constant that is the same for all series.
+    /// ln of how much more likely the values are if this series has changed, by an amount and since an interval of
+    /// which nothing else is known, than if it has not; up to a constant that is the same for all series.
     pub ln_odds: f64,
 }
 
@@ -82,7 +83,8 @@ impl Baseline {
 
     /// The shift of some values, of which the first is in interval `first`; `None` if there are none.
     ///
-    /// Its variance is *s*² (1/*w* + 1/*B*) for *w* of them and a baseline of *B*, more if they rest on fewer packets than the baseline.
+    /// Its variance is *s*² (1/*w* + 1/*B*) for *w* of them and a baseline of *B*, more if they rest on fewer packets
+    /// than the baseline.
     pub fn shift(&self, values: &[Option<Value>], first: usize) -> Option<Shift> {
         let intervals = values.iter().flatten().count();
         if intervals == 0 {
@@ -97,7 +99,8 @@ impl Baseline {
         Some(Shift { first, intervals, value, excess, score: excess / error, width: error / self.spread })
     }
 
-    /// The windows that end with interval `last` and begin behind the baseline, whose intervals are those before `from`.
+    /// The windows that end with interval `last` and begin behind the baseline, whose intervals are those before
+    /// `from`.
     pub fn shifts(&self, values: &[Option<Value>], from: usize, last: usize) -> impl Iterator<Item = Shift> {
         let windows = WINDOWS.into_iter().filter(move |&length| from + length <= last + 1);
         windows.filter_map(move |length| {
@@ -108,7 +111,8 @@ impl Baseline {
 }
 
 impl Verdict {
-    /// What a series of intervals says at interval `last`, of which those before `from` are the baseline; `None` if too few have values.
+    /// What a series of intervals says at interval `last`, of which those before `from` are the baseline; `None` if too
+    /// few have values.
     pub fn new(values: &[Option<Value>], from: usize, last: usize) -> Option<Self> {
         let baseline = Baseline::of(&values[..from])?;
         let freedom = baseline.freedom();
@@ -124,8 +128,8 @@ impl Verdict {
     }
 }
 
-/// ln of what a shift of unknown size makes of the chance of a score: with all sizes above zero alike, in units of the spread,
-/// *F*(*t*)/*f*(*t*) times the width of *t* in these units.
+/// ln of what a shift of unknown size makes of the chance of a score: with all sizes above zero alike, in units of the
+/// spread, *F*(*t*)/*f*(*t*) times the width of *t* in these units.
 fn ln_odds(shift: &Shift, freedom: f64) -> f64 {
     tails::student(-shift.score, freedom).ln() - tails::ln_student_density(shift.score, freedom) + shift.width.ln()
 }
@@ -195,8 +199,9 @@ mod tests {
         assert!(verdict.p_value < 1e-8 && verdict.ln_odds.is_finite(), "{verdict:?}");
     }
 
-    /// The chance that is stated holds with baselines as short as they may be: of 40,000 unchanged series, a share within six standard errors of
-    /// it (2·10⁻⁹) or below is called changed. One that takes the estimated spread for the true one calls twice as many.
+    /// The chance that is stated holds with baselines as short as they may be: of 40,000 unchanged series, a share
+    /// within six standard errors of it (2·10⁻⁹) or below is called changed. One that takes the estimated spread for
+    /// the true one calls twice as many.
     #[test]
     fn chances_hold_for_short_baselines() {
         let mut random = Pcg64Mcg::seed_from_u64(7);

@@ -1,12 +1,13 @@
-//! How unlikely a value is: tails of Student's and of the binomial distribution, both from the incomplete beta function.
+//! How unlikely a value is: tails of Student's and of the binomial distribution, both from the incomplete beta
+//! function.
 
 use libm::{exp, lgamma, log, log1p};
 
 /// Terms of the continued fraction; it needs about √max(*a*, *b*) of them.
 const MOST_TERMS: u32 = 1 << 16;
 
-/// P(*T* > `score`) for Student's *T* with so many degrees of freedom: ½ *I*ₓ(*ν*/2, ½) at *x* = *ν*/(*ν* + *t*²) above zero
-/// (Abramowitz and Stegun 1964, 26.7.1).
+/// P(*T* > `score`) for Student's *T* with so many degrees of freedom: ½ *I*ₓ(*ν*/2, ½) at *x* = *ν*/(*ν* + *t*²) above
+/// zero (Abramowitz and Stegun 1964, 26.7.1).
 pub(super) fn student(score: f64, freedom: f64) -> f64 {
     let beyond = 0.5 * beta(freedom / 2.0, 0.5, freedom / (freedom + score * score));
     if score > 0.0 { beyond } else { 1.0 - beyond }
@@ -21,13 +22,14 @@ pub(super) fn ln_student_density(score: f64, freedom: f64) -> f64 {
         - (half + 0.5) * log1p(score * score / freedom)
 }
 
-/// P(*X* ≥ *k*) of *n* trials that each succeed with `probability`: *I*ₚ(*k*, *n* − *k* + 1) (Abramowitz and Stegun 1964, 26.5.24). Between whole
-/// numbers this is a smooth way from one to the next.
+/// P(*X* ≥ *k*) of *n* trials that each succeed with `probability`: *I*ₚ(*k*, *n* − *k* + 1) (Abramowitz and Stegun
+/// 1964, 26.5.24). Between whole numbers this is a smooth way from one to the next.
 pub(super) fn binomial(k: f64, n: f64, probability: f64) -> f64 {
     if k <= 0.0 { 1.0 } else { beta(k, n - k + 1.0, probability) }
 }
 
-/// The regularised incomplete beta function *I*ₓ(*a*, *b*), by its continued fraction on the side where that converges fast.
+/// The regularised incomplete beta function *I*ₓ(*a*, *b*), by its continued fraction on the side where that converges
+/// fast.
 fn beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;

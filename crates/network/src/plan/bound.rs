@@ -1,9 +1,10 @@
 //! What no plan can go below: a linear program over shares of routers, by its dual.
 //!
-//! Say that router *r* is instrumented to a share *x*ᵣ, within the limits, and that a segment *p* of *h* hops stays for at least *h* (1 − Σ *x*ᵣ over the routers on it).
-//! Whole routers are a case of that. With a price *u*ₚ from 0 to *h* for each segment, at least Σ *u*ₚ − max Σ *x*ᵣ *U*ᵣ stays, where *U*ᵣ adds up the prices of
-//! the segments through *r*; and the maximum takes the routers with the highest *U*ᵣ per cost. Any prices give a bound; good ones are found by
-//! steps along the subgradient, 1 − Σ *x*ᵣ, as long as the distance to a plan that is known says (Polyak 1969).
+//! Say that router *r* is instrumented to a share *x*ᵣ, within the limits, and that a segment *p* of *h* hops stays for
+//! at least *h* (1 − Σ *x*ᵣ over the routers on it). Whole routers are a case of that. With a price *u*ₚ from 0 to *h*
+//! for each segment, at least Σ *u*ₚ − max Σ *x*ᵣ *U*ᵣ stays, where *U*ᵣ adds up the prices of the segments through
+//! *r*; and the maximum takes the routers with the highest *U*ᵣ per cost. Any prices give a bound; good ones are found
+//! by steps along the subgradient, 1 − Σ *x*ᵣ, as long as the distance to a plan that is known says (Polyak 1969).
 
 use super::Limits;
 use crate::segments::{Segments, between};
@@ -13,7 +14,8 @@ const STEPS: u32 = 300;
 /// Steps without a better bound after which steps are halved.
 const PATIENCE: u32 = 8;
 
-/// The fewest probe hops that any routers within these limits leave of these segments; `known` is what some plan leaves.
+/// The fewest probe hops that any routers within these limits leave of these segments; `known` is what some plan
+/// leaves.
 ///
 /// With a budget, the number of routers is not limited.
 pub fn least_hops(segments: &Segments, limits: &Limits, known: u64) -> u64 {

@@ -1,7 +1,8 @@
 //! Which routers to instrument, one after the other, so that few hops are probed and faults are located finely.
 //!
-//! What a set of routers saves is the weight of the paths through any of them ([`Segments`]), so a router saves no more the more are instrumented before it: maximum
-//! coverage, where [`Strategy::Saving`] reaches at least 1 − 1/e of what the best set of equal size saves (Nemhauser, Wolsey and Fisher 1978).
+//! What a set of routers saves is the weight of the paths through any of them ([`Segments`]), so a router saves no more
+//! the more are instrumented before it: maximum coverage, where [`Strategy::Saving`] reaches at least 1 − 1/e of what
+//! the best set of equal size saves (Nemhauser, Wolsey and Fisher 1978).
 
 use crate::Topology;
 use crate::segments::{Granularity, Segments};
@@ -19,7 +20,8 @@ pub enum Strategy {
     Greedy,
     /// The one that saves most probe hops, which is what is wanted; of several, the first in the map.
     Saving,
-    /// What [`Strategy::Saving`] ends with, as long as one router of it exchanged for another saves more; in the order of what they save.
+    /// What [`Strategy::Saving`] ends with, as long as one router of it exchanged for another saves more; in the order
+    /// of what they save.
     Swap,
     /// Any.
     Random,
@@ -86,7 +88,8 @@ impl Limits {
     }
 }
 
-/// Plans upgrades; `segments` holds those of the plan's end afterwards. With costs, what is gained is weighed against them.
+/// Plans upgrades; `segments` holds those of the plan's end afterwards. With costs, what is gained is weighed against
+/// them.
 pub fn plan(topology: &Topology, segments: &mut Segments, strategy: Strategy, limits: &Limits) -> Plan {
     let before = State::of(segments);
     let free: Vec<u32> = (0..topology.routers() as u32).filter(|&router| !segments.is_instrumented(router)).collect();
@@ -190,7 +193,8 @@ mod tests {
             assert_eq!(plan.steps.len(), 7);
             if strategy != Strategy::Random {
                 assert_eq!(topology.name(plan.steps[0].router), "hub");
-                // Of 42 paths the 12 within arms and to the hub are left, and 6 are new: none, since all ways to the hub are paths.
+                // Of 42 paths the 12 within arms and to the hub are left, and 6 are new: none, since all ways to the
+                // hub are paths.
                 assert_eq!(plan.steps[0].state.segments, 18);
             }
             let last = plan.steps.last().unwrap().state;
@@ -201,8 +205,8 @@ mod tests {
         }
     }
 
-    /// Every set of routers of some small maps: none leaves fewer hops than is said, saving comes as near as it must, exchanging never makes it worse, and what
-    /// a router saves does not grow with those before it.
+    /// Every set of routers of some small maps: none leaves fewer hops than is said, saving comes as near as it must,
+    /// exchanging never makes it worse, and what a router saves does not grow with those before it.
     #[test]
     fn no_set_beats_the_bound() {
         let mut random = Pcg64Mcg::seed_from_u64(5);
@@ -279,7 +283,8 @@ mod tests {
         assert!((2..20).any(|seed| random(seed) != random(1)));
     }
 
-    /// The whole curve of a map with 315 routers and 207,138 paths; figures of kompella12 Fig. 9, ±3% where equal counts leave a choice.
+    /// The whole curve of a map with 315 routers and 207,138 paths; figures of kompella12 Fig. 9, ±3% where equal
+    /// counts leave a choice.
     #[test]
     fn sprint() {
         let Some(folder) = std::env::var_os("DWELL_DATA") else {

@@ -1,6 +1,7 @@
 //! Rocketfuel `.cch`: `uid @location [+] [bb] (neighbours) [&external] -> <uid> … [{-external} …] =name rn`.
 //!
-//! Lines that begin with a minus are addresses outside the network and are passed over. Links have no weights and go both ways if both ends say so.
+//! Lines that begin with a minus are addresses outside the network and are passed over. Links have no weights and go
+//! both ways if both ends say so.
 
 use super::{Builder, Link, TopologyError, Weight, at};
 

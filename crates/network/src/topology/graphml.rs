@@ -1,5 +1,6 @@
-//! GraphML as the Internet Topology Zoo writes it: nodes with `label`, `Latitude` and `Longitude`; edges, which go both ways unless the graph says `directed`,
-//! with `LinkSpeedRaw` in bits per second, and `weight` and `delay` (milliseconds) where somebody added them.
+//! GraphML as the Internet Topology Zoo writes it: nodes with `label`, `Latitude` and `Longitude`; edges, which go both
+//! ways unless the graph says `directed`, with `LinkSpeedRaw` in bits per second, and `weight` and `delay`
+//! (milliseconds) where somebody added them.
 
 use super::{Builder, Link, TopologyError, Weight, at};
 use quick_xml::Reader;

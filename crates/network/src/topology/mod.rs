@@ -126,7 +126,8 @@ pub enum Format {
     Rocketfuel,
     /// Rocketfuel `.cch`: routers with their neighbours; every weight is 1.
     Cch,
-    /// GraphML as the Internet Topology Zoo writes it; links go both ways, and every weight is 1 unless the file has one.
+    /// GraphML as the Internet Topology Zoo writes it; links go both ways, and every weight is 1 unless the file has
+    /// one.
     GraphMl,
     /// Our own, in TOML (`docs/formats/topology.md`).
     Native,

@@ -12,8 +12,8 @@
 //! requests. Keep-alive probes of one byte repeat the id of data that was acknowledged long ago, so that their delay is
 //! measured; those without a byte take no sequence space.
 //!
-//! Plain ids name the same flow, side and numbers without hashing the numbers, for methods that follow them; a SYN then only says where
-//! they begin.
+//! Plain ids name the same flow, side and numbers without hashing the numbers, for methods that follow them; a SYN then
+//! only says where they begin.
 //!
 //! Broken by: middleboxes that shift the sequence numbers of one direction only before or after the point; captures
 //! with segmentation offload, where one frame stands for many segments (the end of the last of them is measured); wrong

@@ -7,8 +7,8 @@
 //! - the *sum*: SYN → the client's ACK. Hashed: the flow, the client's side, the sequence number after the SYN. No
 //!   tokens: the ACK does not name the SYN.
 //!
-//! All three have the same upper half of the id, from what the SYN has: a sketch that keeps some exchanges only keeps all
-//! three of a handshake or none, and one look tells it that a segment is not the third of any that it keeps.
+//! All three have the same upper half of the id, from what the SYN has: a sketch that keeps some exchanges only keeps
+//! all three of a handshake or none, and one look tells it that a segment is not the third of any that it keeps.
 //!
 //! A retransmitted SYN or SYN-ACK has the id of the first. The token tells which of them was answered: hosts let TSval
 //! advance between retransmissions (every millisecond with Linux). A TSval of 0 is taken for none.

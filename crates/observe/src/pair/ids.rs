@@ -4,8 +4,8 @@ use dwell_types::{Address, ExchangeId, FlowKey, Leg, Match, hash};
 /// per kind of exchange and direction.
 ///
 /// `id = hash::word(flow ^ start[exchange][who asked], word)`. `hash::word` is a bijection of the word, so two
-/// exchanges of one kind in one flow share an id only if they share the word. The three exchanges of a handshake are one
-/// kind (see [`Handshake`]).
+/// exchanges of one kind in one flow share an id only if they share the word. The three exchanges of a handshake are
+/// one kind (see [`Handshake`]).
 #[derive(Debug)]
 pub(super) struct Ids {
     seeds: [u64; 3],
@@ -128,7 +128,8 @@ impl Ids {
         }
     }
 
-    /// The ids of the handshake that `side` of the flow began with a SYN before `client`, its sequence number after that.
+    /// The ids of the handshake that `side` of the flow began with a SYN before `client`, its sequence number after
+    /// that.
     #[inline(always)]
     pub(super) fn handshake(&self, flow: u64, side: usize, client: u32) -> Handshake {
         Handshake(self.id(flow, Exchange::Beyond, side, client.into()).0)
@@ -140,7 +141,8 @@ impl Ids {
         ExchangeId(hash::word(flow ^ self.starts[exchange as usize][side & 1], word))
     }
 
-    /// The id of the exchange that `side` of the flow began, with this lower half as it is (see [`dwell_types::IdForm`]).
+    /// The id of the exchange that `side` of the flow began, with this lower half as it is (see
+    /// [`dwell_types::IdForm`]).
     #[inline]
     pub(super) fn plain(&self, flow: u64, exchange: Exchange, side: usize, lower: u32) -> ExchangeId {
         ExchangeId(self.id(flow, exchange, side, 0).0 >> 32 << 32 | u64::from(lower))

@@ -38,7 +38,8 @@ impl Legs {
         Some(Self { there, back })
     }
 
-    /// Names the leg of a request with the packet's `own` key, or with the reversed one; the sum of a handshake stays the sum.
+    /// Names the leg of a request with the packet's `own` key, or with the reversed one; the sum of a handshake stays
+    /// the sum.
     pub(super) fn name(&self, seen: &mut Observation, own: bool) {
         let (Observation::Request(sighting) | Observation::Response(sighting)) = seen;
         if sighting.series.leg != Leg::Sum {

@@ -415,7 +415,8 @@ mod tests {
         assert_eq!(groups(client, server, Tcp::SYN), [1, 1, 1]);
         // Two responses to the client's requests, then two requests of the server.
         assert_eq!(groups(server, client, Tcp::SYN | Tcp::ACK), [1, 1, 2, 2]);
-        // Answers of before (the server asked), sum (the client did) and to the server's SYN, by others of the same groups.
+        // Answers of before (the server asked), sum (the client did) and to the server's SYN, by others of the same
+        // groups.
         assert_eq!(groups(client + 6, server + 7, Tcp::ACK), [2, 1, 2]);
         let names: Vec<_> = (0..3).map(|number| pairing.groups().unwrap().name(number)).collect();
         assert_eq!(names, ["other", "src=10.1.2.0/24", "src=192.0.2.0/24"]);

@@ -4,7 +4,7 @@ pub enum Key {
     /// The innermost: the hosts that talk through the tunnel.
     #[default]
     Inner,
-    /// The outermost: the tunnel's own ends. GRE and IP in IP have no transport of their own there, so that their packets
-    /// are rejected as [`Reject::Transport`](super::Reject::Transport).
+    /// The outermost: the tunnel's own ends. GRE and IP in IP have no transport of their own there, so that their
+    /// packets are rejected as [`Reject::Transport`](super::Reject::Transport).
     Outer,
 }

@@ -2,22 +2,22 @@
 //!
 //! No allocation, no copy of payload, and every frame becomes either a [`Packet`] or exactly one [`Reject`].
 //!
-//! **Layers.** Ethernet II, 802.3 with LLC or SNAP, Linux cooked v1 and v2, raw IP, BSD loopback, PPP, Cisco HDLC inside
-//! PPP link types, PPPoE sessions; below IP any mix of VLAN tags, MPLS labels (IP, or an Ethernet pseudowire with a
-//! control word) and PPPoE; between IP headers GRE version 0 (also with Ethernet, MPLS or ERSPAN inside) and version 1
-//! (PPTP), IP in IP in all four combinations, MPLS in IP, VXLAN, Geneve and GTP-U. At most [`LAYERS`] headers are
-//! followed, in a loop.
+//! **Layers.** Ethernet II, 802.3 with LLC or SNAP, Linux cooked v1 and v2, raw IP, BSD loopback, PPP, Cisco HDLC
+//! inside PPP link types, PPPoE sessions; below IP any mix of VLAN tags, MPLS labels (IP, or an Ethernet pseudowire
+//! with a control word) and PPPoE; between IP headers GRE version 0 (also with Ethernet, MPLS or ERSPAN inside) and
+//! version 1 (PPTP), IP in IP in all four combinations, MPLS in IP, VXLAN, Geneve and GTP-U. At most [`LAYERS`] headers
+//! are followed, in a loop.
 //!
 //! **Tunnels.** [`Key`] says which IP header gives a packet its flow. With [`Key::Inner`] that is the innermost one. A
-//! UDP datagram to the port of a tunnel is followed only if an IP header stands where the tunnel says; otherwise (ARP in
-//! VXLAN, a GTP echo, another protocol on that port) the innermost IP header is the outer one, and the packet is plain
-//! UDP. If the capture is cut before that can be told, the frame is rejected as truncated: the flow of a packet must not
-//! depend on the snap length. Tunnels directly above IP (GRE, IP in IP) have no ports to fall back to and are rejected by
-//! the reason found inside.
+//! UDP datagram to the port of a tunnel is followed only if an IP header stands where the tunnel says; otherwise (ARP
+//! in VXLAN, a GTP echo, another protocol on that port) the innermost IP header is the outer one, and the packet is
+//! plain UDP. If the capture is cut before that can be told, the frame is rejected as truncated: the flow of a packet
+//! must not depend on the snap length. Tunnels directly above IP (GRE, IP in IP) have no ports to fall back to and are
+//! rejected by the reason found inside.
 //!
-//! **Lengths.** The IP length decides what is payload: link padding is not, and what the snap length cut off still counts
-//! in [`Tcp::payload_length`](crate::packet::Tcp::payload_length). An IP length of zero (segmentation offload, BIG TCP,
-//! jumbograms) means all that was left of the frame on the wire. Slices hold captured bytes only.
+//! **Lengths.** The IP length decides what is payload: link padding is not, and what the snap length cut off still
+//! counts in [`Tcp::payload_length`](crate::packet::Tcp::payload_length). An IP length of zero (segmentation offload,
+//! BIG TCP, jumbograms) means all that was left of the frame on the wire. Slices hold captured bytes only.
 //!
 //! **Minimum.** IP headers and UDP headers must be captured completely, of TCP the first 14 bytes (ports, sequence and
 //! acknowledgement numbers, header length, flags), of ICMP the first 4. A timestamp option that is not captured
@@ -74,9 +74,9 @@ pub fn parse<'a>(link: LinkType, bytes: &'a [u8], wire_length: u32, key: Key) ->
     wanted(link, bytes, wire_length, key, Wanted::Transport)
 }
 
-/// As [`parse`], but packets that have no transport header of their own are packets, too: fragments and other protocols over
-/// IP (as [`Transport::Other`](crate::packet::Transport::Other), without ports), and messages of the Precision Time Protocol
-/// directly over Ethernet (as UDP from the identity of the port that sent them).
+/// As [`parse`], but packets that have no transport header of their own are packets, too: fragments and other protocols
+/// over IP (as [`Transport::Other`](crate::packet::Transport::Other), without ports), and messages of the Precision
+/// Time Protocol directly over Ethernet (as UDP from the identity of the port that sent them).
 #[inline]
 pub fn any<'a>(link: LinkType, bytes: &'a [u8], wire_length: u32, key: Key) -> Result<Packet<'a>, Reject> {
     wanted(link, bytes, wire_length, key, Wanted::Any)
@@ -97,8 +97,8 @@ fn wanted<'a>(
     }
 }
 
-/// The way to what [`parse`] gives for a frame of the layout that nearly all have. Who uses the packet at once, where it
-/// is found, spares a copy of it.
+/// The way to what [`parse`] gives for a frame of the layout that nearly all have. Who uses the packet at once, where
+/// it is found, spares a copy of it.
 #[inline(always)]
 pub(crate) fn common(link: LinkType, bytes: &[u8]) -> Option<Link<'_>> {
     if link == LinkType::ETHERNET { Link::ethernet(bytes) } else { None }

@@ -2,8 +2,8 @@ use core::fmt;
 
 /// Why a frame yields no packet. The names appear in reports under `frames.rejected`.
 ///
-/// *Truncated* means cut at the snap length: the frame on the wire had the bytes. A header that is longer than the packet
-/// itself is an error of the packet, not of the capture, and counts under `link-header`, `ip-header` or
+/// *Truncated* means cut at the snap length: the frame on the wire had the bytes. A header that is longer than the
+/// packet itself is an error of the packet, not of the capture, and counts under `link-header`, `ip-header` or
 /// `transport-header`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -14,8 +14,8 @@ pub enum Reject {
     LinkType,
     /// The capture is cut inside a header below IP or between two IP headers.
     TruncatedLink,
-    /// A header below IP or between two IP headers is longer than what carries it, or has a version or an option that is
-    /// not defined.
+    /// A header below IP or between two IP headers is longer than what carries it, or has a version or an option that
+    /// is not defined.
     LinkHeader,
     /// What the link or the tunnel carries is not IP: ARP, LLDP, spanning tree, PPP control, a PPTP acknowledgement.
     NotIp,

@@ -69,8 +69,8 @@ impl<'a> Rest<'a> {
         *self = Self { bytes: self.bytes.get(..length).unwrap_or(self.bytes), wire: self.wire.min(length) };
     }
 
-    /// Leaves exactly the next `length` bytes by the word of an IP header, of which more may have been cut off, or sent in
-    /// other fragments, than the wire length tells.
+    /// Leaves exactly the next `length` bytes by the word of an IP header, of which more may have been cut off, or sent
+    /// in other fragments, than the wire length tells.
     #[inline(always)]
     pub(super) fn set_length(&mut self, length: usize) {
         *self = Self { bytes: self.bytes.get(..length).unwrap_or(self.bytes), wire: length };

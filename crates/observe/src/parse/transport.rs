@@ -31,8 +31,8 @@ pub(super) fn tcp(rest: Rest<'_>) -> Result<([u16; 2], Tcp<'_>), Reject> {
 
 /// TSval and TSecr of a segment with `length` bytes of header.
 ///
-/// Nearly every segment after the handshake has two fillers and this option first, and nothing before it; a SYN mostly has
-/// its segment size and "SACK permitted" before it, in this order.
+/// Nearly every segment after the handshake has two fillers and this option first, and nothing before it; a SYN mostly
+/// has its segment size and "SACK permitted" before it, in this order.
 #[inline(always)]
 fn timestamps(segment: &[u8], length: usize) -> Option<(u32, u32)> {
     const COMMON: u32 = u32::from_be_bytes([NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10]);
@@ -73,8 +73,8 @@ fn search(segment: &[u8], length: usize) -> Option<u64> {
 
 /// Source and destination port; leaves the payload.
 ///
-/// The datagram ends where its own length says; zero (jumbograms, RFC 2675 §4) and more than IP carries (first fragments)
-/// mean the end of the IP packet.
+/// The datagram ends where its own length says; zero (jumbograms, RFC 2675 §4) and more than IP carries (first
+/// fragments) mean the end of the IP packet.
 #[inline(always)]
 pub(super) fn udp(rest: &mut Rest<'_>) -> Result<[u16; 2], Reject> {
     let header = rest.take::<8>(Layer::Transport)?;

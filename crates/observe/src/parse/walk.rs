@@ -9,8 +9,8 @@ use crate::packet::port;
 use crate::packet::{Packet, Transport};
 use dwell_types::{Address, FlowKey, LinkType, protocol};
 
-/// How many headers in a row are followed behind that of the link type, each VLAN tag and MPLS label counting as one, IPv6
-/// extension headers and the transport header not.
+/// How many headers in a row are followed behind that of the link type, each VLAN tag and MPLS label counting as one,
+/// IPv6 extension headers and the transport header not.
 pub const LAYERS: usize = 32;
 
 /// What a frame must hold to be a packet.
@@ -121,8 +121,9 @@ fn walk<'a>(
     Err(Reject::Layers)
 }
 
-/// A message of the Precision Time Protocol directly over Ethernet (IEEE 1588 annex F). It has no addresses: the flow is the
-/// identity of the port that sent it, the clock's 64 bits as the lower half of an IPv6 address; the rest is as over UDP.
+/// A message of the Precision Time Protocol directly over Ethernet (IEEE 1588 annex F). It has no addresses: the flow
+/// is the identity of the port that sent it, the clock's 64 bits as the lower half of an IPv6 address; the rest is as
+/// over UDP.
 fn precision_time<'a>(rest: &Rest<'a>, vlan: Option<u16>) -> Result<Packet<'a>, Reject> {
     let header = rest.peek::<34>(Layer::Transport)?;
     let mut clock = [0; 16];

@@ -1,4 +1,5 @@
-//! What `dwell net` answers: the schemas `dwell.net-plan/1`, `dwell.net-paths/1` and `dwell.net-localize/1` of `docs/formats/`.
+//! What `dwell net` answers: the schemas `dwell.net-plan/1`, `dwell.net-paths/1` and `dwell.net-localize/1` of
+//! `docs/formats/`.
 
 use serde::Serialize;
 
@@ -51,7 +52,8 @@ pub struct PlanReport {
     pub segments: usize,
     /// From no instrumented router on.
     pub curve: Vec<Point>,
-    /// As many routers as the curve ends with, or others for the same budget, leave no fewer probe hops; `null` unless asked for.
+    /// As many routers as the curve ends with, or others for the same budget, leave no fewer probe hops; `null` unless
+    /// asked for.
     pub least_probe_hops: Option<u64>,
 }
 

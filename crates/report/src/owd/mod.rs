@@ -35,7 +35,8 @@ pub struct OwdReport {
     pub memory: Memory,
     /// How the answer was found.
     pub method: Method,
-    /// How far the receiver's clock is ahead of the sender's, as far as delays of both directions bound it; `null` without them.
+    /// How far the receiver's clock is ahead of the sender's, as far as delays of both directions bound it; `null`
+    /// without them.
     pub clock_offset_ns: Option<ClockOffset>,
     /// All packets from the sender to the receiver.
     pub total: Line,
@@ -172,8 +173,9 @@ pub struct Flow {
     pub line: Line,
 }
 
-/// How many of those sent were received, lost, and uncovered. Where packets were sampled, the shares that the estimates have of their sum, so that the parts add up to
-/// what was counted; else the counts, and whoever has no fate is uncovered: nobody can say.
+/// How many of those sent were received, lost, and uncovered. Where packets were sampled, the shares that the estimates
+/// have of their sum, so that the parts add up to what was counted; else the counts, and whoever has no fate is
+/// uncovered: nobody can say.
 fn parts(sent: u64, fates: [Estimate<f64>; 3], is_sampled: bool) -> [u64; 3] {
     let fates = fates.map(|fate| fate.value);
     let all: f64 = fates.iter().sum();

@@ -32,8 +32,8 @@ impl Letters {
         self.places(text).last().map_or(0.0, |(x, letter)| f64::from(x + font.h_advance(font.glyph_id(letter))))
     }
 
-    /// Calls `pixel` with the place and the coverage in `0..=1` of every pixel that the text touches, to the right of its
-    /// beginning and down from its middle.
+    /// Calls `pixel` with the place and the coverage in `0..=1` of every pixel that the text touches, to the right of
+    /// its beginning and down from its middle.
     pub(super) fn draw(&self, text: &str, mut pixel: impl FnMut(i32, i32, f64)) {
         let line = (self.size * BELOW_MIDDLE) as f32;
         for (x, letter) in self.places(text) {

@@ -1,8 +1,8 @@
 //! Pictures for reports and slides: distribution functions, and quantiles over time.
 //!
-//! A drawing is a list of shapes in points ([`WIDTH`] × [`HEIGHT`]), then rendered as SVG or PNG. Curves differ by colour
-//! (the palette of Okabe and Ito, which colour-blind people can tell apart), by dashes and by markers, so a black and
-//! white print still reads.
+//! A drawing is a list of shapes in points ([`WIDTH`] × [`HEIGHT`]), then rendered as SVG or PNG. Curves differ by
+//! colour (the palette of Okabe and Ito, which colour-blind people can tell apart), by dashes and by markers, so a
+//! black and white print still reads.
 
 // What is drawn.
 mod cdf;
@@ -120,7 +120,8 @@ pub fn write_map(map: &MapPicture, image: Image, to: &mut impl Write) -> io::Res
     render::write(&map::picture(map), image, to)
 }
 
-/// Draws a queue over time with the part of its largest flow, and episodes; below, delays, or sizes of flows as estimated and as they were.
+/// Draws a queue over time with the part of its largest flow, and episodes; below, delays, or sizes of flows as
+/// estimated and as they were.
 pub fn write_queue(report: &QueueReport, image: Image, to: &mut impl Write) -> io::Result<()> {
     render::write(&queue::picture(report), image, to)
 }

@@ -40,8 +40,8 @@ impl LogScale {
         self.start + share.clamp(0.0, 1.0) * (self.end - self.start)
     }
 
-    /// Ticks at 1 to 9 in every decade; labels as many as are easily read, and no two of them nearer than `apart`: where there is little room,
-    /// the decades keep theirs, then 2 and 5 times these.
+    /// Ticks at 1 to 9 in every decade; labels as many as are easily read, and no two of them nearer than `apart`:
+    /// where there is little room, the decades keep theirs, then 2 and 5 times these.
     pub(super) fn ticks(&self, apart: f64) -> Vec<Tick> {
         let decades = self.to - self.from;
         let labelled: &[f64] = match decades {
@@ -112,7 +112,8 @@ impl LinearScale {
         values.map(|value| Tick { place: self.place(value), label: Some(label(value)) }).collect()
     }
 
-    /// A tick at every round delay in nanoseconds: all in one unit, with the digits that tell neighbours apart and no others.
+    /// A tick at every round delay in nanoseconds: all in one unit, with the digits that tell neighbours apart and no
+    /// others.
     pub(super) fn delay_ticks(&self) -> Vec<Tick> {
         let (unit, name) = match self.from.abs().max(self.to.abs()) {
             most if most < 1e3 => (1.0, "ns"),

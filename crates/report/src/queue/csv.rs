@@ -44,7 +44,8 @@ pub fn write(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
     writer.flush()
 }
 
-/// An episode, or one of its culprits: then bytes and culprits' packets are the flow's, and what is not its own is empty.
+/// An episode, or one of its culprits: then bytes and culprits' packets are the flow's, and what is not its own is
+/// empty.
 fn record(report: &QueueReport, episode: &Episode, culprit: Option<&Culprit>) -> Vec<String> {
     let mut cells = vec![
         if culprit.is_some() { "culprit" } else { "episode" }.to_owned(),

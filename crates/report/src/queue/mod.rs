@@ -17,7 +17,8 @@ pub const SCHEMA: &str = "dwell.queue/1";
 pub struct QueueReport {
     /// Always [`SCHEMA`].
     pub schema: &'static str,
-    /// The taps where packets arrive and the one where they depart, or the log of sojourns, as given on the command line.
+    /// The taps where packets arrive and the one where they depart, or the log of sojourns, as given on the command
+    /// line.
     pub sources: Vec<String>,
     /// What the reader must know.
     pub warnings: Vec<String>,

@@ -1,4 +1,5 @@
-//! CSV (RFC 4180 with line feeds): one row per result line and interval, then those of flows, flat, empty where JSON has `null`.
+//! CSV (RFC 4180 with line feeds): one row per result line and interval, then those of flows, flat, empty where JSON
+//! has `null`.
 
 use super::{Delays, Flow, FlowResult, ResultLine, RttReport};
 use crate::csv::io_error;

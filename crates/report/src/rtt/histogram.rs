@@ -45,7 +45,8 @@ pub(crate) fn write(line: &ResultLine, to: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The labels of ticks: all, or those of every second or third decade where all would touch, so that what is left is even.
+/// The labels of ticks: all, or those of every second or third decade where all would touch, so that what is left is
+/// even.
 fn labels(ticks: &[(usize, f64)]) -> String {
     /// Of so many decades at most one is labelled. Every third is a unit of time, and has room on any axis.
     const ONE_IN: [i32; 3] = [1, 2, 3];

@@ -1,9 +1,9 @@
 //! Packets of many flows that pass a sender and a receiver.
 //!
-//! Numbers of packets per flow have two Pareto indices, one for the body and one for the tail, as in flow records of large
-//! networks [sanjuas11 §3.1, §5]. Every flow begins somewhere in the stream and sends at a rate of its own. Delays either
-//! belong to the flow, so that packets near in time have nothing in common (two queues, several paths), or to the moment,
-//! so that they have everything in common (one queue).
+//! Numbers of packets per flow have two Pareto indices, one for the body and one for the tail, as in flow records of
+//! large networks [sanjuas11 §3.1, §5]. Every flow begins somewhere in the stream and sends at a rate of its own.
+//! Delays either belong to the flow, so that packets near in time have nothing in common (two queues, several paths),
+//! or to the moment, so that they have everything in common (one queue).
 //!
 //! ```
 //! use dwell_simulate::crossing::flows::{FlowSettings, FlowWorkload};
@@ -40,7 +40,8 @@ pub struct FlowSettings {
     pub references: f64,
 }
 
-/// Packets per flow: P(*n* ≥ *x*) = *x*^−body up to the knee, then falls with (*x*/knee)^−tail, cut off above the largest.
+/// Packets per flow: P(*n* ≥ *x*) = *x*^−body up to the knee, then falls with (*x*/knee)^−tail, cut off above the
+/// largest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TwoPareto {
     /// Pareto index up to the knee.
@@ -64,7 +65,8 @@ pub enum FlowDelays {
         /// What a packet adds to it.
         jitter: Distribution,
     },
-    /// Each moment has a level, the same for all flows; each packet adds a jitter to the level of the moment when it is sent.
+    /// Each moment has a level, the same for all flows; each packet adds a jitter to the level of the moment when it is
+    /// sent.
     OfMoments {
         /// Level of a moment; drawn anew after every `coherence`, in between on a straight line.
         level: Distribution,
@@ -127,8 +129,8 @@ fn two_levels() -> Distribution {
 
 impl FlowSettings {
     /// Flows as many packets each as in the paper's trace: 146,000 of them have 7.8 M packets, and 4% have more than 50
-    /// [sanjuas11 §3.1, §5]. 500 flows begin per second. The levels of flows have two modes, at 1 and 2.5 ms, and packets
-    /// vary by .1 ms around them; the paper gives no figures.
+    /// [sanjuas11 §3.1, §5]. 500 flows begin per second. The levels of flows have two modes, at 1 and 2.5 ms, and
+    /// packets vary by .1 ms around them; the paper gives no figures.
     pub fn two_modes(flows: u32) -> Self {
         Self {
             flows,
@@ -377,8 +379,8 @@ mod tests {
         FlowWorkload::new(settings, 7).unwrap().collect()
     }
 
-    /// 10⁵ flows: a share near .04 has a standard error of .0006, a share near .44 one of .0016; six of them, 2·10⁻⁹ each. One index for all
-    /// sizes must fail.
+    /// 10⁵ flows: a share near .04 has a standard error of .0006, a share near .44 one of .0016; six of them, 2·10⁻⁹
+    /// each. One index for all sizes must fail.
     #[test]
     fn sizes_have_two_indices() {
         let workload = FlowWorkload::new(&FlowSettings::two_modes(100_000), 3).unwrap();

@@ -15,13 +15,14 @@ pub struct Settings {
     pub flows: Flows,
     /// What all packets of a flow wait: drawn once for each flow.
     pub flow_delays: Distribution,
-    /// What a packet waits beside that: drawn for each packet. Packets overtake each other where delays vary by more than
-    /// the gap between them.
+    /// What a packet waits beside that: drawn for each packet. Packets overtake each other where delays vary by more
+    /// than the gap between them.
     pub delays: Distribution,
     /// Which packets are lost.
     pub loss: Loss,
-    /// The receiver's interval begins and ends so many packets after the sender's, as if the marks between intervals had
-    /// been overtaken: the first ones sent are not counted at the receiver, and as many that the sender did not count are.
+    /// The receiver's interval begins and ends so many packets after the sender's, as if the marks between intervals
+    /// had been overtaken: the first ones sent are not counted at the receiver, and as many that the sender did not
+    /// count are.
     pub displaced: u32,
 }
 
@@ -109,10 +110,11 @@ impl Loss {
 }
 
 impl Settings {
-    /// The paper's main stream [kompella12 §IV-A]: 5 M packets in a second, Weibull delays of shape .6 with mean 200 ns, no loss.
+    /// The paper's main stream [kompella12 §IV-A]: 5 M packets in a second, Weibull delays of shape .6 with mean 200
+    /// ns, no loss.
     ///
-    /// The paper lets a packet begin only after the previous one has arrived; here they are evenly spaced and may overtake
-    /// each other, which sums of times do not notice.
+    /// The paper lets a packet begin only after the previous one has arrived; here they are evenly spaced and may
+    /// overtake each other, which sums of times do not notice.
     pub fn lda_weibull() -> Self {
         // 200 ns / Γ(1 + 1/.6), with Γ(8/3) = 1.504575.
         Self::lda(Distribution::Weibull { scale: Nanos::new(133), shape: 0.6 })

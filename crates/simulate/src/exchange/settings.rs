@@ -20,7 +20,8 @@ pub struct Settings {
     /// Responses that answer nothing observed, per request, on average. Each comes within the mean gap after some
     /// request. See [`Settings::with_orphan_share`].
     pub orphans: f64,
-    /// They come in runs of so many, all within the mean gap after one request, as scans and reflections do; 1: independently.
+    /// They come in runs of so many, all within the mean gap after one request, as scans and reflections do; 1:
+    /// independently.
     pub orphan_run: u32,
     /// When the stream ends.
     pub end: End,
@@ -35,7 +36,8 @@ pub enum Arrivals {
     Poisson,
 }
 
-/// Load that comes and goes: calm, then a burst, and again. Delays and load are correlated where `delay_factor` is not one.
+/// Load that comes and goes: calm, then a burst, and again. Delays and load are correlated where `delay_factor` is not
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bursts {
     /// Length of each calm time, also the first.
@@ -98,7 +100,8 @@ impl core::error::Error for SettingsError {}
 const MILLISECOND: i64 = 1_000_000;
 
 impl Settings {
-    /// So many requests per second at times of a Poisson process from time 0 on, all of them answered, and nothing else.
+    /// So many requests per second at times of a Poisson process from time 0 on, all of them answered, and nothing
+    /// else.
     pub fn poisson(rate: f64, delays: Distribution, end: End) -> Self {
         Self {
             start: Timestamp::from_nanos(0),
@@ -128,12 +131,12 @@ impl Settings {
         }
     }
 
-    /// A stream with the published figures of the fridge paper's real trace [zheng22 §5]: 10 M packets in 11.4 s, 61% of
-    /// them requests, 13% of these answered, mean delay 57.8 ms, 99th percentile 512 ms ("close to 2⁹ ms").
+    /// A stream with the published figures of the fridge paper's real trace [zheng22 §5]: 10 M packets in 11.4 s, 61%
+    /// of them requests, 13% of these answered, mean delay 57.8 ms, 99th percentile 512 ms ("close to 2⁹ ms").
     ///
-    /// 61% × 13% = 7.9% of the packets are answers; the other 31.1% are responses that answer nothing observed, 79.7% of
-    /// all responses. Poisson arrivals and the log-normal form are ours. Half a percent of the
-    /// answers fall after the end, rather the slow ones: those inside have mean 56.5 ms and 99th percentile 494 ms.
+    /// 61% × 13% = 7.9% of the packets are answers; the other 31.1% are responses that answer nothing observed, 79.7%
+    /// of all responses. Poisson arrivals and the log-normal form are ours. Half a percent of the answers fall after
+    /// the end, rather the slow ones: those inside have mean 56.5 ms and 99th percentile 494 ms.
     pub fn fridge_heavy_tailed() -> Self {
         let delays = Distribution::LogNormal { mean: Nanos::new(57_800_000), p99: Nanos::new(512 * MILLISECOND) };
         Self {

@@ -78,7 +78,8 @@ impl Network {
 
     /// A packet that crosses these links in the last interval: what it takes, or `None` if it is lost.
     ///
-    /// On each link it does as one of the measured packets, drawn anew: so queues on different links are independent within an interval.
+    /// On each link it does as one of the measured packets, drawn anew: so queues on different links are independent
+    /// within an interval.
     pub fn probe(&mut self, links: &[u32]) -> Option<Nanos> {
         links.iter().try_fold(Nanos::ZERO, |sum, &link| {
             let passages = &self.links[link as usize].passages;

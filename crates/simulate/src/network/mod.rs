@@ -1,8 +1,9 @@
 //! A network of links with queues, of which it is known which links are at fault.
 //!
-//! Every link is a first-in-first-out queue with cross traffic. In each interval its load is drawn anew around its own mean; packets arrive at
-//! Poisson times, are short or long, and one in so many of them is measured. A fault adds a delay to a link, or loses packets on it, from an interval on. Probes cross several links and meet
-//! on each the queue of that interval.
+//! Every link is a first-in-first-out queue with cross traffic. In each interval its load is drawn anew around its own
+//! mean; packets arrive at Poisson times, are short or long, and one in so many of them is measured. A fault adds a
+//! delay to a link, or loses packets on it, from an interval on. Probes cross several links and meet on each the queue
+//! of that interval.
 //!
 //! ```
 //! use dwell_simulate::network::{Fault, Harm, Network, Settings};

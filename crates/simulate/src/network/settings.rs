@@ -19,7 +19,8 @@ pub struct LinkSettings {
     pub rate: f64,
     /// Part of the rate that is used on average.
     pub load: f64,
-    /// Standard deviation of the load from interval to interval, as a part of the mean load. Loads stay between a hundredth and 19 twentieths.
+    /// Standard deviation of the load from interval to interval, as a part of the mean load. Loads stay between a
+    /// hundredth and 19 twentieths.
     pub spread: f64,
     /// How long a packet travels.
     pub propagation: Nanos,
@@ -98,11 +99,11 @@ fn check<T: PartialOrd + Copy>(
 }
 
 impl Settings {
-    /// So many links of 1 Gb/s whose loads are spread evenly from a tenth to six tenths and vary by a twentieth, which travel for 50 µs to 5 ms, seen for 50 ms at a time; every
-    /// fourth packet is measured, and one in 10,000 is lost.
+    /// So many links of 1 Gb/s whose loads are spread evenly from a tenth to six tenths and vary by a twentieth, which
+    /// travel for 50 µs to 5 ms, seen for 50 ms at a time; every fourth packet is measured, and one in 10,000 is lost.
     ///
-    /// Backbones are kept below such loads. Intervals are far shorter than in practice, so that there are fewer packets to simulate: queues vary more
-    /// from one to the next than in a second.
+    /// Backbones are kept below such loads. Intervals are far shorter than in practice, so that there are fewer packets
+    /// to simulate: queues vary more from one to the next than in a second.
     pub fn backbone(links: u32) -> Self {
         let link = |number: u32| {
             // Golden ratio: neighbours differ.

@@ -1,7 +1,7 @@
 //! One TCP connection, as seen from the point.
 //!
-//! A segment that passes the point towards an end arrives there at once in this model, and what the end sends because of
-//! it is put on the agenda for the moment when that passes the point: one round-trip time from the point to that end
+//! A segment that passes the point towards an end arrives there at once in this model, and what the end sends because
+//! of it is put on the agenda for the moment when that passes the point: one round-trip time from the point to that end
 //! later. So every response knows when its cause passed, and the truth needs no pairing.
 
 use super::address::{is_v6, key};

@@ -7,8 +7,8 @@
 //! passed.
 //!
 //! Simplified: connections are half-duplex (a turn begins when the other side's was received completely); retransmitted
-//! segments are not lost again; there is one hole at a time, no selective acknowledgement, no spurious retransmission but
-//! of SYNs; segments of one direction are never reordered; payload is zeros, but for DNS.
+//! segments are not lost again; there is one hole at a time, no selective acknowledgement, no spurious retransmission
+//! but of SYNs; segments of one direction are never reordered; payload is zeros, but for DNS.
 //!
 //! ```
 //! use dwell_simulate::packet::{PacketWorkload, Settings};

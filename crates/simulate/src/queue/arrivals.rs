@@ -176,7 +176,8 @@ impl Arrivals {
         Some(Arrival { number: 0, at: flow.at, flow: id, bytes: bytes as u32, is_burst: true })
     }
 
-    /// A sender hears, at a moment, that its flow builds a queue: if it is one of a burst it halves its rate, at most once in a round trip, until its flow ends.
+    /// A sender hears, at a moment, that its flow builds a queue: if it is one of a burst it halves its rate, at most
+    /// once in a round trip, until its flow ends.
     pub fn slow_down(&mut self, flow: FlowId, at: f64, round_trip: f64) {
         let is_of = |Reverse(large): &Reverse<LargeFlow>| FlowId(hash::word(self.ids, large.number)) == flow;
         if !self.bursting.iter().any(is_of) {

@@ -18,8 +18,8 @@ pub struct Passage {
     pub is_burst: bool,
 }
 
-/// A queue: a line of a given rate, and a buffer before it. Whoever drives it brings packets in the order of time and takes those that have left, so that what
-/// becomes of the next one may depend on them.
+/// A queue: a line of a given rate, and a buffer before it. Whoever drives it brings packets in the order of time and
+/// takes those that have left, so that what becomes of the next one may depend on them.
 ///
 /// A packet is in the queue until it has departed, the nanosecond of its departure included.
 #[derive(Clone, Debug)]
@@ -64,7 +64,8 @@ impl Queue {
         Some(passage)
     }
 
-    /// A packet comes, not before the one that came last, and all that departed before it was taken: whether there is room for it.
+    /// A packet comes, not before the one that came last, and all that departed before it was taken: whether there is
+    /// room for it.
     pub fn offer(&mut self, arrival: &Arrival) -> bool {
         let bytes = u64::from(arrival.bytes);
         if self.queue_bytes + bytes > self.buffer_bytes {
@@ -84,7 +85,8 @@ impl Queue {
         self.queue_bytes
     }
 
-    /// Drops the packet at a place among those that wait, from 0 to below 1, if it is of this flow: its bytes. Of queues that are first in, first out.
+    /// Drops the packet at a place among those that wait, from 0 to below 1, if it is of this flow: its bytes. Of
+    /// queues that are first in, first out.
     pub fn drop_of(&mut self, place: f64, flow: FlowId) -> Option<u32> {
         let Waiting::Fifo(entries) = &mut self.waiting else { return None };
         let at = (place * entries.len() as f64) as usize;

@@ -16,7 +16,8 @@ impl Frames {
         Self(Builder::new(snap_length))
     }
 
-    /// Who talks in a flow: 37 bits of its id tell flows apart, so that two of 10⁴ are taken for one with a chance of 1 in 2,700.
+    /// Who talks in a flow: 37 bits of its id tell flows apart, so that two of 10⁴ are taken for one with a chance of 1
+    /// in 2,700.
     pub fn key(flow: FlowId) -> FlowKey {
         let bits = (flow.0 >> 27) as u32;
         FlowKey {

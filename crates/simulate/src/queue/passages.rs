@@ -2,8 +2,8 @@ use super::{Arrival, Arrivals, Passage, Queue, Settings, SettingsError};
 
 /// The packets that pass a queue, in the order of departure, as [`Settings`] describe them.
 ///
-/// The truth is kept as a queue is: packets are added when they arrive and taken out after they have departed. A packet that departs at
-/// the nanosecond at which another one arrives is in the queue with it.
+/// The truth is kept as a queue is: packets are added when they arrive and taken out after they have departed. A packet
+/// that departs at the nanosecond at which another one arrives is in the queue with it.
 #[derive(Clone, Debug)]
 pub struct Passages<A: Iterator<Item = Arrival> = Arrivals> {
     arrivals: A,

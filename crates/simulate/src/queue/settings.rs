@@ -29,7 +29,8 @@ pub struct Background {
     pub rate: f64,
     /// Flows that send at any time; when one has ended another begins in its place.
     pub flows: u32,
-    /// How unequal they are, *s* in `0..1`: the *k*-th place sends about *k*⁻ˢ as much as the first, and its flows are as much larger. Equal with zero.
+    /// How unequal they are, *s* in `0..1`: the *k*-th place sends about *k*⁻ˢ as much as the first, and its flows are
+    /// as much larger. Equal with zero.
     pub skew: f64,
     /// Packets of a flow, at least this many; Pareto, with the index beside it. Of unequal flows on average.
     pub flow_packets: (u32, f64),
@@ -63,7 +64,8 @@ pub enum SettingsError {
     Flows(u32),
     /// Flows are unequal by 0 to below 1.
     Skew(f64),
-    /// Flows have at least one packet, or bursts one byte, and a tail index above zero; the largest burst is not below the least.
+    /// Flows have at least one packet, or bursts one byte, and a tail index above zero; the largest burst is not below
+    /// the least.
     Sizes,
     /// Packets have from 1 to 2¹⁶ − 1 bytes.
     PacketBytes(u32),
@@ -93,11 +95,13 @@ impl fmt::Display for SettingsError {
 impl core::error::Error for SettingsError {}
 
 impl Settings {
-    /// Like the trace of a data centre that the paper speeds up by 50 [conquest §6.1]: a line of 10 Gb/s without bound on its buffer, a mean load of about
-    /// an eighth, bursts that come faster than the line and keep packets waiting for up to about 6 ms.
+    /// Like the trace of a data centre that the paper speeds up by 50 [conquest §6.1]: a line of 10 Gb/s without bound
+    /// on its buffer, a mean load of about an eighth, bursts that come faster than the line and keep packets waiting
+    /// for up to about 6 ms.
     ///
-    /// The trace itself is not to be had here. Bursts are Pareto; among six settings this one was chosen since its load, its longest delay and the results of
-    /// the sketch are nearest to the paper's (`docs/papers/conquest.md`): agreement with the paper on it is fitted, not found.
+    /// The trace itself is not to be had here. Bursts are Pareto; among six settings this one was chosen since its
+    /// load, its longest delay and the results of the sketch are nearest to the paper's (`docs/papers/conquest.md`):
+    /// agreement with the paper on it is fitted, not found.
     pub fn conquest_data_center() -> Self {
         Self {
             start: Timestamp::from_nanos(0),

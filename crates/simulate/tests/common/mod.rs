@@ -2,8 +2,8 @@
 
 #![allow(dead_code, reason = "each test file needs some of it")]
 
-/// Within six standard errors of what is expected: a right generator is outside with 2·10⁻⁹ of the seeds. Every test that asks this asks
-/// it of a wrong expectation, too, which must not be met.
+/// Within six standard errors of what is expected: a right generator is outside with 2·10⁻⁹ of the seeds. Every test
+/// that asks this asks it of a wrong expectation, too, which must not be met.
 pub(crate) fn is_near(found: f64, expected: f64, standard_error: f64) -> bool {
     (found - expected).abs() <= 6.0 * standard_error
 }

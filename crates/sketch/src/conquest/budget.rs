@@ -3,15 +3,17 @@ use dwell_types::Nanos;
 
 /// From here on 16 snapshots have entries enough for an incast: 80.
 const SOME_BYTES: usize = 16 << 10;
-/// From here on Count-Min has columns enough, and takes a twentieth of the instructions: space-saving looks at all entries.
+/// From here on Count-Min has columns enough, and takes a twentieth of the instructions: space-saving looks at all
+/// entries.
 const MANY_BYTES: usize = 32 << 10;
 const ROWS: u32 = 4;
 /// Fewer entries miss culprits where several share the queue.
 const LEAST_ENTRIES: usize = 4;
 
 impl Params {
-    /// The best sketch in so many bytes for a queue in which no packet waits longer than `longest`: 8 snapshots of space-saving, from 16 KiB on 16 of them, and from 32 KiB
-    /// on 16 of Count-Min with conservative update (`docs/papers/conquest.md`, memory).
+    /// The best sketch in so many bytes for a queue in which no packet waits longer than `longest`: 8 snapshots of
+    /// space-saving, from 16 KiB on 16 of them, and from 32 KiB on 16 of Count-Min with conservative update
+    /// (`docs/papers/conquest.md`, memory).
     pub fn budget(bytes: usize, longest: Nanos, seed: u64) -> Result<Self, ConquestError> {
         let has_many = bytes >= MANY_BYTES;
         let snapshots: u32 = if bytes >= SOME_BYTES { 16 } else { 8 };
@@ -34,9 +36,10 @@ impl Params {
         Ok(Self { windows: vec![Nanos::new(window.max(1))], counter, ..base })
     }
 
-    /// Snapshots for delays from the culprits' *τ* to `longest`, in so many bytes: of each of several lengths of windows, the first a quarter of *τ*, each other one
-    /// 4 times as long as the one before (more where that takes too many lengths). 16 of Count-Min with conservative update of each; where these would have few columns,
-    /// 16 and then 8 of space-saving, and at last as [`Params::budget`].
+    /// Snapshots for delays from the culprits' *τ* to `longest`, in so many bytes: of each of several lengths of
+    /// windows, the first a quarter of *τ*, each other one 4 times as long as the one before (more where that takes too
+    /// many lengths). 16 of Count-Min with conservative update of each; where these would have few columns, 16 and then
+    /// 8 of space-saving, and at last as [`Params::budget`].
     pub fn for_queue(bytes: usize, culprit: Culprit, longest: Nanos, seed: u64) -> Result<Self, ConquestError> {
         /// With fewer columns small flows look like culprits, with fewer entries culprits are missed.
         const LEAST: [(u32, Counter, usize); 3] = [

@@ -64,7 +64,8 @@ impl Hashes {
     }
 }
 
-/// The counters of all snapshots of a group; those of one index lie side by side, so that a query over many snapshots touches few lines of memory.
+/// The counters of all snapshots of a group; those of one index lie side by side, so that a query over many snapshots
+/// touches few lines of memory.
 #[derive(Clone, Debug)]
 pub(super) enum Counters {
     CountMin {
@@ -247,8 +248,8 @@ impl Counters {
 /// Sums below fit the lanes of [`read_four`].
 const FEW: u64 = 1 << 31;
 
-/// The sizes of a flow by four rows, none above [`FEW`]. Snapshots are read in whole blocks, also those that nobody asked for: that is cheaper than to stop
-/// in between.
+/// The sizes of a flow by four rows, none above [`FEW`]. Snapshots are read in whole blocks, also those that nobody
+/// asked for: that is cheaper than to stop in between.
 #[inline]
 fn read_four(counts: &[u32], rows: [u32; 4], snapshots: usize, turn: Turn) -> Read {
     let [a, b, c, d] = rows.map(|row| &counts[row as usize..][..snapshots]);

@@ -5,10 +5,12 @@ use crate::table::{Number, Place, Table};
 use dwell_types::{Departure, FlowId, Nanos};
 use std::collections::VecDeque;
 
-/// What truly departed between the arrival and the departure of each packet: the twin of [`super::Conquest`] whose memory has no bound but time.
+/// What truly departed between the arrival and the departure of each packet: the twin of [`super::Conquest`] whose
+/// memory has no bound but time.
 ///
-/// Remembers every departure for as long as the longest delay, in a queue of all and in one of each flow, with running sums: the sum since a moment is a
-/// difference that bisection finds. 40 bytes per departure, up to 1.5 times that while the queues have room to grow; 70 to 120 per flow, which has room for four departures.
+/// Remembers every departure for as long as the longest delay, in a queue of all and in one of each flow, with running
+/// sums: the sum since a moment is a difference that bisection finds. 40 bytes per departure, up to 1.5 times that
+/// while the queues have room to grow; 70 to 120 per flow, which has room for four departures.
 #[derive(Clone, Debug)]
 pub struct Exact {
     unit: Unit,
@@ -201,7 +203,8 @@ impl Exact {
         Some(self.culprit.judge(departure.departed - arrived, flow as f64, queue as f64, is_complete))
     }
 
-    /// As [`super::Conquest::rate_change`], by windows of this length. `None` also where two of them are longer than what is remembered.
+    /// As [`super::Conquest::rate_change`], by windows of this length. `None` also where two of them are longer than
+    /// what is remembered.
     pub fn rate_change(&self, flow: FlowId, window: Nanos) -> Option<f64> {
         let window = Window::new(window);
         let newest = window.number(self.clock.latest());

@@ -6,11 +6,12 @@ use std::fmt;
 /// What a sketch of a queue is built with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
-    /// Snapshots of a group, *h*: from 2 to [`Params::MOST_SNAPSHOTS`], and at least 3 where they are cleaned cyclically. One is written; the
-    /// others are read, but for the one that is cleaned.
+    /// Snapshots of a group, *h*: from 2 to [`Params::MOST_SNAPSHOTS`], and at least 3 where they are cleaned
+    /// cyclically. One is written; the others are read, but for the one that is cleaned.
     pub snapshots: u32,
-    /// How long each snapshot of a group is written, *T*; one entry per group, from the shortest, 1 to [`Params::MOST_GROUPS`] of them. Each is a
-    /// multiple of the one before, and the snapshots of the one before reach back that far. Powers of two in nanoseconds need no division.
+    /// How long each snapshot of a group is written, *T*; one entry per group, from the shortest, 1 to
+    /// [`Params::MOST_GROUPS`] of them. Each is a multiple of the one before, and the snapshots of the one before reach
+    /// back that far. Powers of two in nanoseconds need no division.
     pub windows: Vec<Nanos>,
     /// What a snapshot is.
     pub counter: Counter,
@@ -35,7 +36,8 @@ pub enum Counter {
         rows: u32,
         /// Counters of a row.
         columns: u32,
-        /// Raises only the counters that are below the new estimate (conservative update): never too low either, and less too high.
+        /// Raises only the counters that are below the new estimate (conservative update): never too low either, and
+        /// less too high.
         is_conservative: bool,
     },
     /// The flows that space-saving keeps, and none of the others. 12 bytes per entry.
@@ -59,8 +61,8 @@ pub enum Unit {
 pub enum Cleaning {
     /// Every snapshot has an epoch, the number of its window; one of another epoch than is asked for reads as empty.
     Epochs,
-    /// Every packet empties one index of the oldest snapshot, which nobody reads [conquest §3.3]. A window of fewer packets than indices leaves the rest
-    /// of it dirty, and that is counted.
+    /// Every packet empties one index of the oldest snapshot, which nobody reads [conquest §3.3]. A window of fewer
+    /// packets than indices leaves the rest of it dirty, and that is counted.
     Cyclic,
 }
 
@@ -82,7 +84,8 @@ pub enum ConquestError {
     Groups(usize),
     /// A window lasts from 1 ns to [`Params::LONGEST_WINDOW`].
     Window(Nanos),
-    /// A window is no multiple of the one before, or its beginning lies too far back for the snapshots of the one before.
+    /// A window is no multiple of the one before, or its beginning lies too far back for the snapshots of the one
+    /// before.
     Hierarchy(Nanos, Nanos),
     /// Too few or too many rows.
     Rows(u32),

@@ -44,8 +44,9 @@ impl Params {
     /// Bytes of the largest sketch that [`Params::for_queue_error`] looks at.
     pub const MOST_BYTES: usize = 16 << 20;
 
-    /// The smallest [`Params::for_queue`] whose [`Expected::error`] in a trial is at most `error`, to a sixteenth of its bytes, and what is expected of it. Doubled until it is small enough: more
-    /// bytes are not always better where the kind of counter changes.
+    /// The smallest [`Params::for_queue`] whose [`Expected::error`] in a trial is at most `error`, to a sixteenth of
+    /// its bytes, and what is expected of it. Doubled until it is small enough: more bytes are not always better where
+    /// the kind of counter changes.
     pub fn for_queue_error(error: f64, trial: &Trial) -> Result<(Self, Expected), ConquestError> {
         let of = |bytes: usize| {
             let params = Self::for_queue(bytes, trial.culprit, trial.longest, 0)?;

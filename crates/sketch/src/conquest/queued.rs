@@ -12,8 +12,8 @@ pub struct Queued {
     pub share: Option<f64>,
     /// The packet waited long enough, and its flow took more than its share.
     pub is_culprit: bool,
-    /// All of the time from arrival to departure was seen and is still remembered. If not, the sizes lack what is missing, and the share is
-    /// that of the rest.
+    /// All of the time from arrival to departure was seen and is still remembered. If not, the sizes lack what is
+    /// missing, and the share is that of the rest.
     pub is_complete: bool,
 }
 
@@ -22,7 +22,8 @@ pub struct Queued {
 pub struct Counts {
     /// Packets that departed.
     pub packets: u64,
-    /// Packets whose arrival is not known, or lies behind their departure: counted as part of the queue, but without an answer.
+    /// Packets whose arrival is not known, or lies behind their departure: counted as part of the queue, but without an
+    /// answer.
     pub unknown: u64,
     /// Answers that are not complete.
     pub incomplete: u64,

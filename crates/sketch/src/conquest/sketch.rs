@@ -104,7 +104,8 @@ impl Conquest {
         Ok(sketch)
     }
 
-    /// Adds a packet that departs, the next in the order of departure, and says what was in the queue with it; `None` if it is not known when it arrived.
+    /// Adds a packet that departs, the next in the order of departure, and says what was in the queue with it; `None`
+    /// if it is not known when it arrived.
     #[inline]
     pub fn update(&mut self, departure: &Departure) -> Option<Queued> {
         let departed = self.clock.advance(departure.departed, &mut self.counts);
@@ -138,7 +139,8 @@ impl Conquest {
         self.read_on(place, arrived, newest, own)
     }
 
-    /// The same from the shortest windows that reach back there: each group is read back to where a window of the next one begins.
+    /// The same from the shortest windows that reach back there: each group is read back to where a window of the next
+    /// one begins.
     #[cold]
     fn read_on(&self, place: &Place, arrived: i64, mut newest: Newest, own: u32) -> (Sizes, bool) {
         let mut sizes = Sizes::default();
@@ -164,8 +166,8 @@ impl Conquest {
         (sizes, false)
     }
 
-    /// The change of a flow's rate between the two newest finished windows of the shortest kind, in bytes or packets per second
-    /// [conquest §3.2]. `None` until two windows are finished, or with snapshots for one only.
+    /// The change of a flow's rate between the two newest finished windows of the shortest kind, in bytes or packets
+    /// per second [conquest §3.2]. `None` until two windows are finished, or with snapshots for one only.
     pub fn rate_change(&self, flow: FlowId) -> Option<f64> {
         let group = &self.groups[0];
         let older = group.number().saturating_sub(2);

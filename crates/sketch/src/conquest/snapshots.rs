@@ -137,8 +137,9 @@ impl Snapshots {
         cycle.is_clean[oldest] |= cycle.emptied >= indices;
     }
 
-    /// The sizes in some windows, of which all can be read, and in a packet that departs and is not counted yet. It counts in full with the window being
-    /// written, since it departs at the end of the time that is asked for; and what it is about to write is not waited for.
+    /// The sizes in some windows, of which all can be read, and in a packet that departs and is not counted yet. It
+    /// counts in full with the window being written, since it departs at the end of the time that is asked for; and
+    /// what it is about to write is not waited for.
     #[inline(always)]
     pub(super) fn read(&self, place: &Place, reading: &Reading, own: u32) -> Sizes {
         if reading.first > reading.last {

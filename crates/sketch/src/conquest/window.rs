@@ -2,7 +2,8 @@
 
 use dwell_types::Nanos;
 
-/// Which windows count as the time from arrival *a* to departure *d*. Window *w* is `wT..(w+1)T` by the time of departure; ⌊*d*/*T*⌋ is being written.
+/// Which windows count as the time from arrival *a* to departure *d*. Window *w* is `wT..(w+1)T` by the time of
+/// departure; ⌊*d*/*T*⌋ is being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// From ⌈*a*/*T*⌉ to ⌊*d*/*T*⌋ [conquest §3.2].
@@ -89,8 +90,8 @@ pub(super) struct Reading {
 }
 
 impl Rule {
-    /// What is read of the windows up to the newest, for a packet that arrived before its end. Windows are counted back from there: spans
-    /// of time since then are short, and short divisions are fast.
+    /// What is read of the windows up to the newest, for a packet that arrived before its end. Windows are counted back
+    /// from there: spans of time since then are short, and short divisions are fast.
     #[inline(always)]
     pub(super) fn reading(self, window: Window, arrived: i64, newest: Newest) -> Reading {
         let whole = |first, last| Reading { first, last, first_share: 1.0 };
@@ -132,7 +133,8 @@ mod tests {
         }
     }
 
-    /// The yellow packet of Fig. 4: arrives at 2, departs at 8, windows of 3. Windows 1 and 2 are read by the rule of §3.2.
+    /// The yellow packet of Fig. 4: arrives at 2, departs at 8, windows of 3. Windows 1 and 2 are read by the rule of
+    /// §3.2.
     #[test]
     fn the_example_of_the_paper() {
         let read = |rule: Rule, arrived, departed| {

@@ -152,7 +152,8 @@ mod tests {
         }
     }
 
-    /// Of 2,048 records 4 are lost; were 10 the mean, 40 would be by chance in 10⁻¹² of the choices of seeds. One stage is the twin that fails.
+    /// Of 2,048 records 4 are lost; were 10 the mean, 40 would be by chance in 10⁻¹² of the choices of seeds. One stage
+    /// is the twin that fails.
     #[test]
     fn every_record_is_found_in_a_half_full_table() {
         let mut packets = Packets::new(1 << 12, 4, 1);

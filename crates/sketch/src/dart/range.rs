@@ -17,8 +17,8 @@ impl Range {
         Self { left: start, right: end }
     }
 
-    /// Takes the segment from `start` to before `end`. Says whether it is new: one that sends again what was sent before
-    /// leaves nothing to be measured of all that is under way.
+    /// Takes the segment from `start` to before `end`. Says whether it is new: one that sends again what was sent
+    /// before leaves nothing to be measured of all that is under way.
     #[inline]
     pub(super) fn send(&mut self, start: u32, end: u32) -> bool {
         let behind = self.right.wrapping_sub(start);
@@ -36,8 +36,9 @@ impl Range {
         !is_again
     }
 
-    /// Takes an acknowledgement number. Says whether a segment that ends there is answered by it. The last number again, in a
-    /// `bare` acknowledgement, is a sign of loss or of reordering: nothing under way can be measured any more.
+    /// Takes an acknowledgement number. Says whether a segment that ends there is answered by it. The last number
+    /// again, in a `bare` acknowledgement, is a sign of loss or of reordering: nothing under way can be measured any
+    /// more.
     #[inline]
     pub(super) fn acknowledge(&mut self, number: u32, is_bare: bool) -> bool {
         let answers = self.holds(number);

@@ -3,8 +3,8 @@ use dwell_types::{Nanos, Timestamp, hash};
 
 /// The range tracker: one range per direction of a flow, as many as fit.
 ///
-/// A flow has a place in any slot of its bucket. It takes the one whose flow was silent for longest, of those whose range is empty or
-/// overdue; where there is none, it is refused until there is.
+/// A flow has a place in any slot of its bucket. It takes the one whose flow was silent for longest, of those whose
+/// range is empty or overdue; where there is none, it is refused until there is.
 #[derive(Clone, Debug)]
 pub(super) struct Ranges {
     slots: Vec<Slot>,

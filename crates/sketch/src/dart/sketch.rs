@@ -23,8 +23,8 @@ impl Params {
     /// So many bytes measure something.
     pub const LEAST_BYTES: usize = 1536;
 
-    /// Half of so many bytes for either tracker, which lost least over all where it was measured (`docs/papers/sengupta22-dart.md`); `None`
-    /// if they are too few.
+    /// Half of so many bytes for either tracker, which lost least over all where it was measured
+    /// (`docs/papers/sengupta22-dart.md`); `None` if they are too few.
     pub fn budget(bytes: usize) -> Option<Self> {
         const STAGES: u32 = 4;
         let slots = bytes.saturating_sub(STAGES as usize * size_of::<u64>());
@@ -124,8 +124,8 @@ impl Dart {
         }
     }
 
-    /// Whether the segment is one that waits already, though its range is new: the flow had lost its place meanwhile. Then
-    /// neither can be measured.
+    /// Whether the segment is one that waits already, though its range is new: the flow had lost its place meanwhile.
+    /// Then neither can be measured.
     fn was_sent(&mut self, request: &Event) -> bool {
         let (signature, end) = halves(request.id);
         let Some(record) = self.packets.take(signature, end) else { return false };
@@ -315,9 +315,10 @@ mod tests {
         }
     }
 
-    /// Rounds let segments in flows of equal rates live longer: at ¾ of the slots in use nearly all are kept, and without
-    /// rounds many are not. Every segment is acknowledged after 700 others; 1,024 slots in 4 stages. Without rounds, the
-    /// twin that fails, .85 are kept, with them .999; shares of 1,000 flows have standard errors of .011 and .001, and the limits are eight of these off.
+    /// Rounds let segments in flows of equal rates live longer: at ¾ of the slots in use nearly all are kept, and
+    /// without rounds many are not. Every segment is acknowledged after 700 others; 1,024 slots in 4 stages. Without
+    /// rounds, the twin that fails, .85 are kept, with them .999; shares of 1,000 flows have standard errors of .011
+    /// and .001, and the limits are eight of these off.
     #[test]
     fn rounds_keep_what_can_be_measured() {
         let kept = |rounds| {

@@ -4,8 +4,8 @@
 pub(super) const PARTS: usize = 3;
 /// Resolution at which every nanosecond up to 2³⁶ has a class of its own.
 ///
-/// A resolution of *k* ≥ 0 keeps *k* bits of the mantissa: classes of relative width 2^−*k*. Below zero, 2^−*k* neighbouring
-/// octaves make a class.
+/// A resolution of *k* ≥ 0 keeps *k* bits of the mantissa: classes of relative width 2^−*k*. Below zero, 2^−*k*
+/// neighbouring octaves make a class.
 pub(super) const FINEST: i8 = 35;
 /// Resolution at which there are at most two classes on either side of zero.
 pub(super) const COARSEST: i8 = -6;

@@ -5,7 +5,8 @@ use dwell_types::hash;
 /// The samples of one bin, as a store keeps them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cell {
-    /// The series' number, [`CODE_BITS`] bits of code, the part, and the band: the bins of a series are in the order of their delays.
+    /// The series' number, [`CODE_BITS`] bits of code, the part, and the band: the bins of a series are in the order of
+    /// their delays.
     pub(super) key: u64,
     pub(super) weight: f32,
     /// Σ (weight² − weight): the part of the total's variance that falls into this bin.
@@ -94,7 +95,8 @@ impl Dither {
 mod tests {
     use super::*;
 
-    /// A million samples are added one by one to a sum whose last bit is worth 64 of them. Without the dither, the twin that fails, none would arrive.
+    /// A million samples are added one by one to a sum whose last bit is worth 64 of them. Without the dither, the twin
+    /// that fails, none would arrive.
     #[test]
     fn small_addends_are_not_lost() {
         let added = |mut next: Box<dyn FnMut(&mut Cell)>| {

@@ -1,8 +1,9 @@
 //! Where in a class of delays a quantile lies.
 //!
-//! What is known is the distribution function at the ends of classes. Between them it is taken for a monotone cubic over the logarithm of the
-//! delay, whose slope at an end is the harmonic mean of the densities on both sides: smooth where these are alike, flat beside a gap
-//! (Fritsch and Butland 1984). With classes of an octave that is a third nearer to the truth than a straight line, on captures.
+//! What is known is the distribution function at the ends of classes. Between them it is taken for a monotone cubic
+//! over the logarithm of the delay, whose slope at an end is the harmonic mean of the densities on both sides: smooth
+//! where these are alike, flat beside a gap (Fritsch and Butland 1984). With classes of an octave that is a third
+//! nearer to the truth than a straight line, on captures.
 
 /// A class of delays, both ends included, with what it weighs.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +95,8 @@ mod tests {
         Class { low, high, weight: share(high as f64) - share(low as f64) }
     }
 
-    /// From classes of an octave, quantiles are right to .03 octaves, of a distribution that has one mode. A straight line, the twin that fails, misses by .06 and more.
+    /// From classes of an octave, quantiles are right to .03 octaves, of a distribution that has one mode. A straight
+    /// line, the twin that fails, misses by .06 and more.
     #[test]
     fn octaves_tell_quantiles() {
         let (mut worst, mut straight) = (0.0f64, 0.0f64);

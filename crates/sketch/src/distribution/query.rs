@@ -216,10 +216,11 @@ impl Curve {
         self.first(|weight| weight >= wanted)
     }
 
-    /// Half of the 95% interval of the estimated distribution function after the bin at `rank`: a multiple of its standard error,
-    /// √((1 − *F*)² *V*≤ + *F*² *V*>) / Σ*w*, and half a step, since samples come whole (a continuity correction). A few heavy samples do
-    /// not tell their variance *V* well: the multiple is Student's for 8 (Σ*v*)² / Σ*v*² degrees of freedom, where *v* is what
-    /// each contributes to it. Satterthwaite's number (1946) is a quarter of that; with it 97 and 98% of the intervals of p99 hold the truth.
+    /// Half of the 95% interval of the estimated distribution function after the bin at `rank`: a multiple of its
+    /// standard error, √((1 − *F*)² *V*≤ + *F*² *V*>) / Σ*w*, and half a step, since samples come whole (a continuity
+    /// correction). A few heavy samples do not tell their variance *V* well: the multiple is Student's for 8 (Σ*v*)² /
+    /// Σ*v*² degrees of freedom, where *v* is what each contributes to it. Satterthwaite's number (1946) is a quarter
+    /// of that; with it 97 and 98% of the intervals of p99 hold the truth.
     fn error(&self, rank: usize) -> f64 {
         let weight = self.total.weight;
         let below = self.sums_of(rank + 1);
@@ -236,8 +237,9 @@ impl Curve {
         (student95(freedom) * variance.max(0.0).sqrt() + 0.5 * self.beyond(rank)) / weight
     }
 
-    /// How many exchanges each sample stands for besides itself among those behind the bin at `rank`: the largest Σ*w*² / Σ*w* − 1 of all
-    /// tails that begin there or before. Where the slowest samples weigh least, heavier ones could have been among them.
+    /// How many exchanges each sample stands for besides itself among those behind the bin at `rank`: the largest Σ*w*²
+    /// / Σ*w* − 1 of all tails that begin there or before. Where the slowest samples weigh least, heavier ones could
+    /// have been among them.
     fn beyond(&self, rank: usize) -> f64 {
         let block = (rank + 1) / STRIDE;
         let Some(&before) = self.beyond.get(block) else { return 0.0 };
@@ -254,7 +256,8 @@ impl Curve {
         }
     }
 
-    /// The most of `most` and of the tails that begin with a bin of a range or right behind it; and the sums up to its end.
+    /// The most of `most` and of the tails that begin with a bin of a range or right behind it; and the sums up to its
+    /// end.
     fn heaviest_tail(&self, most: f64, below: Sums, bins: Range<usize>) -> (f64, Sums) {
         let tail = |below| {
             let Sums { weight, excess, .. } = self.total.less(below);
@@ -285,7 +288,8 @@ impl Curve {
     }
 
     /// The share of exchanges beyond the bin at `rank` that may have been missed altogether: if what was sampled there
-    /// had been three samples, none would have been seen in one run of twenty ("rule of three"). Zero where nothing is sampled.
+    /// had been three samples, none would have been seen in one run of twenty ("rule of three"). Zero where nothing is
+    /// sampled.
     fn unseen(&self, rank: usize) -> f64 {
         3.0 * self.beyond(rank) / self.total.weight
     }
@@ -345,8 +349,8 @@ impl Distribution {
         }
     }
 
-    /// The same where no delay above `longest` could have been measured: where too few samples say how long the slowest exchanges
-    /// took, intervals reach up to that.
+    /// The same where no delay above `longest` could have been measured: where too few samples say how long the slowest
+    /// exchanges took, intervals reach up to that.
     pub fn with_longest(mut self, longest: Nanos) -> Self {
         for curve in [Some(&mut self.value), self.low.as_mut(), self.high.as_mut()].into_iter().flatten() {
             curve.possible = Some(longest.get());
@@ -451,8 +455,8 @@ impl Distribution {
         cdf
     }
 
-    /// Number of exchanges between rising edges: `edges[i] ≤ delay < edges[i + 1]`, each with its interval. A bin that an
-    /// edge cuts counts where its middle lies.
+    /// Number of exchanges between rising edges: `edges[i] ≤ delay < edges[i + 1]`, each with its interval. A bin that
+    /// an edge cuts counts where its middle lies.
     pub fn histogram(&self, edges: &[i64]) -> Vec<Estimate<f64>> {
         let curve = &self.value;
         let before: Vec<usize> = edges

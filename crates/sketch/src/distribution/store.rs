@@ -41,10 +41,12 @@ const CLEAR: usize = 0;
 pub(super) const SINCE_LAST: usize = 1;
 pub(super) const SINCE_FIRST: usize = 2;
 
-/// Where octaves of delay go together, bands do, which are octaves, too: into the first of them, where all of them were at risk.
+/// Where octaves of delay go together, bands do, which are octaves, too: into the first of them, where all of them were
+/// at risk.
 #[inline]
 fn band_at(band: u8, resolution: i8) -> u8 {
-    /// Classes and bands begin together where the bands are octaves of ages up to 128 s. Elsewhere a class has two bands.
+    /// Classes and bands begin together where the bands are octaves of ages up to 128 s. Elsewhere a class has two
+    /// bands.
     const FIRST: u8 = 6;
     let octaves = (-resolution).max(0);
     if band == 0 { 0 } else { ((band + FIRST) >> octaves << octaves).saturating_sub(FIRST).max(1) }
@@ -97,8 +99,8 @@ impl DelayStore {
         Self::of(Vec::new(), usize::MAX, vec![Series::EMPTY; series])
     }
 
-    /// A store of at most `bytes` for `series` distributions; `None` if that is too little for 32 bins each, or if these are
-    /// too many series.
+    /// A store of at most `bytes` for `series` distributions; `None` if that is too little for 32 bins each, or if
+    /// these are too many series.
     pub fn bounded(series: usize, bytes: usize) -> Option<Self> {
         let most = bytes.checked_sub(series * size_of::<Series>())? / size_of::<Cell>();
         (bytes >= Self::least_bytes(series) && series <= Self::MOST_SERIES)
@@ -118,8 +120,8 @@ impl DelayStore {
         store
     }
 
-    /// Of the cells that fit, an eighth are recent, another eighth is left free for them, and the rest are bins that stay; of a few
-    /// cells a 32nd, since there every bin counts and moving them all costs little.
+    /// Of the cells that fit, an eighth are recent, another eighth is left free for them, and the rest are bins that
+    /// stay; of a few cells a 32nd, since there every bin counts and moving them all costs little.
     fn most_recent(&self) -> usize {
         self.most / if self.most < FEW { 32 } else { 8 }
     }
@@ -258,7 +260,8 @@ impl DelayStore {
             let largest = (0..self.series.len())
                 .filter(|&series| self.series[series].bits > COARSEST)
                 .max_by_key(|&series| self.bins_of(series).len());
-            // At the coarsest there are 4 classes in each of 3 parts, twice if the first has two bands, and room for 24: this does not happen.
+            // At the coarsest there are 4 classes in each of 3 parts, twice if the first has two bands, and room for
+            // 24: this does not happen.
             let Some(series) = largest else { return };
             let bits = self.series[series].bits;
             // Each step visits all bins. Far below what anybody can tell apart, bits go together.
@@ -438,7 +441,8 @@ mod tests {
             prop_assert!(store.distribution(0, Ambiguous::Bounds).quantile(0.5).is_none());
         }
 
-        /// Two stores fed halves and merged hold what one store fed both holds, up to the rounding of weights and of their sums.
+        /// Two stores fed halves and merged hold what one store fed both holds, up to the rounding of weights and of
+        /// their sums.
         #[test]
         fn merging_equals_one_store_fed_both(
             delays in prop::collection::vec((0i64..5_000_000_000, 1.0f64..20.0), 1..1_500),
@@ -482,7 +486,8 @@ mod tests {
             }
         }
 
-        /// Bands are merged where classes are: in the least memory, five series of samples in all bands keep the bound, and quantiles order.
+        /// Bands are merged where classes are: in the least memory, five series of samples in all bands keep the bound,
+        /// and quantiles order.
         #[test]
         fn bands_leave_room(delays in prop::collection::vec((0u32..30, 1i64..1000, 0u8..4), 200..1_500)) {
             let bytes = DelayStore::least_bytes(5);

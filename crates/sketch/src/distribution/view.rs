@@ -23,8 +23,8 @@ pub(super) struct Bin {
     part: u8,
 }
 
-/// The bins of one series in rising order, all its parts together. They stay where they are, in the array of a store, and are put together
-/// when they are looked at: there may be millions.
+/// The bins of one series in rising order, all its parts together. They stay where they are, in the array of a store,
+/// and are put together when they are looked at: there may be millions.
 #[derive(Clone, Debug)]
 pub(super) struct Bins {
     cells: Arc<Vec<Cell>>,
@@ -105,13 +105,15 @@ impl Bin {
         0.5 * (self.low as f64 + self.high as f64)
     }
 
-    /// What [`crate::survival::Survival::variance`] adds up: the weight, and of bins that no product limit weighs their variance itself.
+    /// What [`crate::survival::Survival::variance`] adds up: the weight, and of bins that no product limit weighs their
+    /// variance itself.
     pub(super) fn measure(&self) -> f64 {
         if self.band == 0 { self.excess } else { self.weight }
     }
 }
 
-/// What the weights and excesses of each part of the store are multiplied with in a curve; parts with zero are not in it.
+/// What the weights and excesses of each part of the store are multiplied with in a curve; parts with zero are not in
+/// it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shares(pub(super) [f64; PARTS]);
 

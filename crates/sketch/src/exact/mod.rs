@@ -5,14 +5,15 @@
 //! **Model**: ids differ between exchanges that are open at the same time. A request older than the expiry is given up,
 //! so a delay above the expiry is not measured; it is counted as `expired`.
 //!
-//! **State**: a table of 16-byte entries (id 54 bits, time 48, series 16, token 8, state 2), two for a request that was repeated, with one
-//! byte each, 8 bits more of the id, by which most absent ids are recognised, at most 13 of 16 slots full. It grows by doubling; before
-//! it grows, what has expired is dropped.
+//! **State**: a table of 16-byte entries (id 54 bits, time 48, series 16, token 8, state 2), two for a request that was
+//! repeated, with one byte each, 8 bits more of the id, by which most absent ids are recognised, at most 13 of 16 slots
+//! full. It grows by doubling; before it grows, what has expired is dropped.
 //!
-//! **Cost**: one look at two times eight of these bytes per request or response, and at one entry if it is found or put in.
+//! **Cost**: one look at two times eight of these bytes per request or response, and at one entry if it is found or put
+//! in.
 //!
-//! **Estimate**: none needed. A request that repeats an open id is counted as ambiguous; its exchange gives a sample with
-//! both bounds, unless the response's token names the request that it answers.
+//! **Estimate**: none needed. A request that repeats an open id is counted as ambiguous; its exchange gives a sample
+//! with both bounds, unless the response's token names the request that it answers.
 
 use crate::batch::BATCH;
 use crate::open::{Ahead, Open, Place, Whole};
@@ -228,7 +229,8 @@ mod tests {
         assert!(fates.is_conserved());
     }
 
-    /// Requests with one id every hour, for longer than slots tell times: the last 36 hours are one exchange's, however long it goes on.
+    /// Requests with one id every hour, for longer than slots tell times: the last 36 hours are one exchange's, however
+    /// long it goes on.
     #[test]
     fn repeats_for_days_are_more_than_one_exchange() {
         let hour = 3_600_000_000_000;

@@ -14,28 +14,29 @@ use dwell_types::{ExchangeId, hash};
 /// lies *Y* insertions back, geometrically distributed and independent of the *X* insertions since its request. The
 /// entry is found if *X* < *Y*.
 ///
-/// *X* is cut into bands, short ones at first, in units of *M* insertions. In a band the entries are weighed by their chance to
-/// survive, as the fridge does, so that it does not matter where in the band they end; from band to band
-/// the product limit counts.
+/// *X* is cut into bands, short ones at first, in units of *M* insertions. In a band the entries are weighed by their
+/// chance to survive, as the fridge does, so that it does not matter where in the band they end; from band to band the
+/// product limit counts.
 ///
-/// All of them must have run the same risk: to be overwritten after a number of insertions that is geometrically distributed,
-/// whatever the time. Two kinds would not, and are made to:
-/// - A response that meets a slot which is still free, whose entry was given up, or whose own request was answered already, could not
-///   have been overwritten for a number of insertions that is known at least. How many more that would have lasted is drawn.
+/// All of them must have run the same risk: to be overwritten after a number of insertions that is geometrically
+/// distributed, whatever the time. Two kinds would not, and are made to:
+/// - A response that meets a slot which is still free, whose entry was given up, or whose own request was answered
+///   already, could not have been overwritten for a number of insertions that is known at least. How many more that
+///   would have lasted is drawn.
 /// - When the gate opens wider, requests from before are not there. The responses to what passes only the wider gate
 ///   are left out until entries from before would be overwritten anyway.
 ///
-/// While *p* is being searched it is much larger than later. What such a time leaves open (exchanges that last longer than is followed) would be
-/// given to the last that were found, which are fast ones then. So nothing is counted until the search says that it knows slow ones: the samples of
-/// that time are weighed as in a fridge without product limit.
+/// While *p* is being searched it is much larger than later. What such a time leaves open (exchanges that last longer
+/// than is followed) would be given to the last that were found, which are fast ones then. So nothing is counted until
+/// the search says that it knows slow ones: the samples of that time are weighed as in a fridge without product limit.
 #[derive(Clone, Debug)]
 pub(super) struct Censoring {
     counts: Vec<Counts>,
     slots: u32,
     /// Whether responses are counted.
     has_begun: bool,
-    /// The narrower gates that still hold for responses, with their probabilities and the insertions until when; each is
-    /// wider than the one before and holds for longer.
+    /// The narrower gates that still hold for responses, with their probabilities and the insertions until when; each
+    /// is wider than the one before and holds for longer.
     narrow: Vec<(Gate, f64, u64)>,
 }
 
@@ -76,7 +77,8 @@ impl Counts {
     }
 }
 
-/// The band of `insertions` survived among `slots` slots. Small fridges, whose delays have little room, take several bands as one.
+/// The band of `insertions` survived among `slots` slots. Small fridges, whose delays have little room, take several
+/// bands as one.
 #[inline]
 fn band(insertions: u64, slots: u32) -> u8 {
     let band = survival::band(insertions.saturating_mul(8) / u64::from(slots)) - 1;
@@ -132,7 +134,8 @@ impl Censoring {
         self.counts.capacity() * size_of::<Counts>() + self.narrow.capacity() * size_of::<(Gate, f64, u64)>()
     }
 
-    /// Of every series its bands and the squares; then the number of narrower gates, and each with its probability and its end.
+    /// Of every series its bands and the squares; then the number of narrower gates, and each with its probability and
+    /// its end.
     pub(super) fn write(&self, to: &mut Writer) {
         for counts in &self.counts {
             counts.last.iter().for_each(|&exchanges| to.f64(exchanges));

@@ -12,7 +12,8 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// So many requests per second, and answered ones in all, with delays of which each is equally likely; `None` without any.
+    /// So many requests per second, and answered ones in all, with delays of which each is equally likely; `None`
+    /// without any.
     pub fn new(rate: f64, exchanges: f64, delays: &[Nanos]) -> Option<Self> {
         let mut delays: Vec<f64> = delays.iter().map(|delay| delay.get().max(1) as f64).collect();
         delays.sort_by(f64::total_cmp);
@@ -20,7 +21,8 @@ impl Traffic {
         is_sound.then_some(Self { rate: rate / 1e9, exchanges, delays })
     }
 
-    /// The chance that an exchange of a delay is sampled: it enters, and no request that enters meanwhile takes its slot.
+    /// The chance that an exchange of a delay is sampled: it enters, and no request that enters meanwhile takes its
+    /// slot.
     fn chance(&self, slots: u32, probability: f64, delay: f64) -> f64 {
         probability * (-probability * self.rate * delay / f64::from(slots)).exp()
     }
@@ -31,9 +33,10 @@ impl Traffic {
         self.exchanges * sum / self.delays.len() as f64
     }
 
-    /// The standard error of a quantile, in octaves: that of the distribution function there, √((1 − *F*)² *V*≤ + *F*² *V*>) / *n* with the
-    /// variances Σ(1/*q* − 1) of the exchanges below and above (zheng22, as corrected in `docs/papers/zheng22-fridge.md`), over its
-    /// slope. Too small where fewer than some twenty samples are expected beyond the quantile.
+    /// The standard error of a quantile, in octaves: that of the distribution function there, √((1 − *F*)² *V*≤ + *F*²
+    /// *V*>) / *n* with the variances Σ(1/*q* − 1) of the exchanges below and above (zheng22, as corrected in
+    /// `docs/papers/zheng22-fridge.md`), over its slope. Too small where fewer than some twenty samples are expected
+    /// beyond the quantile.
     pub fn quantile_error(&self, slots: u32, probability: f64, quantile: f64) -> f64 {
         let each = self.exchanges / self.delays.len() as f64;
         let rank = ((quantile * self.delays.len() as f64) as usize).min(self.delays.len() - 1);
@@ -56,7 +59,8 @@ impl Traffic {
         (octaves(quantile + reach) - octaves(quantile - reach)) / (2.0 * reach)
     }
 
-    /// The entry probability with the least error of several quantiles, by the largest, to half an octave; and that error.
+    /// The entry probability with the least error of several quantiles, by the largest, to half an octave; and that
+    /// error.
     pub fn best_probability(&self, slots: u32, quantiles: &[f64]) -> (f64, f64) {
         /// Halves of octaves; sparser ones sample nothing.
         const STEPS: i32 = 60;

@@ -1,13 +1,15 @@
-//! What entries need not remember because all of them saw it: how many requests were inserted when, and with which probability.
+//! What entries need not remember because all of them saw it: how many requests were inserted when, and with which
+//! probability.
 
 use crate::codec::{CodecError, MOST_COUNTED, Reader, Writer};
 use dwell_types::{Nanos, Timestamp};
 
 /// Times of every so manieth insertion, and of the latest changes of *p*.
 ///
-/// The number of insertions since an entry is counted from the checkpoints around its time, and between
-/// them as if they had come at equal intervals. With *M*/8 insertions from one checkpoint to the next that is wrong by √(*M*/32) insertions
-/// where requests come at random (1.6% of a weight at 128 slots, .3% at 4,096), and by *M*/8 at most, in either direction, whatever bursts there are.
+/// The number of insertions since an entry is counted from the checkpoints around its time, and between them as if they
+/// had come at equal intervals. With *M*/8 insertions from one checkpoint to the next that is wrong by √(*M*/32)
+/// insertions where requests come at random (1.6% of a weight at 128 slots, .3% at 4,096), and by *M*/8 at most, in
+/// either direction, whatever bursts there are.
 #[derive(Clone, Debug)]
 pub(super) struct History {
     /// Of the insertions whose number is a multiple of 2^`step_bits`; a ring.
@@ -45,8 +47,8 @@ impl History {
         }
     }
 
-    /// Number of checkpoints, and insertions between two of them as a power of two: together 8 *M* insertions or more, of which one entry
-    /// in 3,000 survives as many.
+    /// Number of checkpoints, and insertions between two of them as a power of two: together 8 *M* insertions or more,
+    /// of which one entry in 3,000 survives as many.
     fn shape(slots: u32) -> (usize, u32) {
         let (checkpoints, of_slots) = if slots < 1 << 11 { (32, 4) } else { (64, 8) };
         (checkpoints, (slots / of_slots).max(1).next_power_of_two().ilog2())
@@ -91,7 +93,8 @@ impl History {
         checkpoint as usize & (self.checkpoints.len() - 1)
     }
 
-    /// Requests inserted after one that was inserted at `at`. What is older than the first checkpoint counts from there.
+    /// Requests inserted after one that was inserted at `at`. What is older than the first checkpoint counts from
+    /// there.
     #[inline]
     pub(super) fn since(&self, at: Timestamp) -> f64 {
         let at = at.as_nanos();
@@ -120,7 +123,8 @@ impl History {
         later as f64 - step + (left * step - 1.0).max(0.0)
     }
 
-    /// Checkpoints, insertions, times of the last one and of the last checkpoint; then the number of changes, and each with its step.
+    /// Checkpoints, insertions, times of the last one and of the last checkpoint; then the number of changes, and each
+    /// with its step.
     pub(super) fn write(&self, to: &mut Writer) {
         self.checkpoints.iter().for_each(|&time| to.i64(time));
         to.u64(self.inserted);
@@ -201,8 +205,9 @@ mod tests {
         assert!(history.since(at(0)) >= f64::from(7 << 12));
     }
 
-    /// At random times within seven standard deviations of what lies between two checkpoints, which 10,000 exceed by chance once in
-    /// 4·10⁷ choices of seeds; in bursts, clocks set back included, within a step. Whoever is off by a checkpoint must fail.
+    /// At random times within seven standard deviations of what lies between two checkpoints, which 10,000 exceed by
+    /// chance once in 4·10⁷ choices of seeds; in bursts, clocks set back included, within a step. Whoever is off by a
+    /// checkpoint must fail.
     #[test]
     fn irregular_insertions_are_counted_nearly() {
         let mut history = History::new(1 << 12, false);

@@ -10,7 +10,8 @@ use std::fmt;
 pub struct Params {
     /// *M*, at least 2.
     pub slots: u32,
-    /// Bits of the id's hash that an entry keeps, `1..=32`; `None` for 16, or as many as the number of a slot has if that is more.
+    /// Bits of the id's hash that an entry keeps, `1..=32`; `None` for 16, or as many as the number of a slot has if
+    /// that is more.
     pub fingerprint_bits: Option<u32>,
     /// Whether requests carry tokens that tell equal ones apart: a byte of each entry.
     pub has_tokens: bool,

@@ -16,8 +16,8 @@ struct Pace {
 impl Pace {
     /// One heavy sample says too much for a long time.
     const PLAIN: Self = Self { memory: 0.75, worth_it: 0.95 };
-    /// A *p* that follows what came last biases the tail of a product limit: few slow exchanges by chance make it denser, and then slow ones are
-    /// not seen.
+    /// A *p* that follows what came last biases the tail of a product limit: few slow exchanges by chance make it
+    /// denser, and then slow ones are not seen.
     const LIMITED: Self = Self { memory: 0.98, worth_it: 0.8 };
 }
 
@@ -38,9 +38,9 @@ impl EntryProbability {
     /// Every request enters.
     pub const ONE: Self = Self { base: 1.0, step: 0 };
 
-    /// Where to begin with `slots` slots when `offered` requests were seen so far: so sparse that entries stay for 16 times
-    /// as many. Delays that are longer than entries stay are not seen, so beginning too dense hides its own error, and
-    /// beginning too sparse only costs samples.
+    /// Where to begin with `slots` slots when `offered` requests were seen so far: so sparse that entries stay for 16
+    /// times as many. Delays that are longer than entries stay are not seen, so beginning too dense hides its own
+    /// error, and beginning too sparse only costs samples.
     pub(crate) fn cautious(slots: u32, offered: f64) -> Self {
         let wanted = f64::from(slots) / (16.0 * offered.max(1.0));
         let step = (-8.0 * wanted.min(1.0).log2()).ceil().min(LAST_STEP.into());
@@ -101,11 +101,10 @@ impl EntryProbability {
 
 /// What is known of rate and delays, from which the best entry probability is predicted.
 ///
-/// With *λ* requests offered per second, an exchange of delay *d* is sampled with probability
-/// *q*(*d*) = *p* e^(−*pλd*/*M*). The variance of the estimated distribution function at quantile *F* is proportional to
-/// (1 − *F*)² *V*≤ + *F*² *V*>, where *V*≤ and *V*> sum 1/*q* − 1 over the exchanges below and above it
-/// (`docs/papers/zheng22-fridge.md`). *p* minimises the sum of its square roots at some
-/// quantiles.
+/// With *λ* requests offered per second, an exchange of delay *d* is sampled with probability *q*(*d*) = *p*
+/// e^(−*pλd*/*M*). The variance of the estimated distribution function at quantile *F* is proportional to (1 − *F*)²
+/// *V*≤ + *F*² *V*>, where *V*≤ and *V*> sum 1/*q* − 1 over the exchanges below and above it
+/// (`docs/papers/zheng22-fridge.md`). *p* minimises the sum of its square roots at some quantiles.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// Weight of exchanges by delay: two bins per octave from 1 ns to 2⁴⁸ ns.
@@ -224,11 +223,11 @@ impl Profile {
         low * if bin.is_multiple_of(2) { 1.5f64.sqrt() } else { (4.0f64 / 3.0).sqrt() }
     }
 
-    /// Ends the window and chooses the entry probability for `slots` slots: the one with the least predicted variance; or,
-    /// while there are too few samples to predict from, a sparser one, since nothing survived under the present.
+    /// Ends the window and chooses the entry probability for `slots` slots: the one with the least predicted variance;
+    /// or, while there are too few samples to predict from, a sparser one, since nothing survived under the present.
     ///
-    /// No probability is chosen that keeps entries longer than the expiry. Samples came with the probability `counted`, which is less than the
-    /// present one where responses wait after a change.
+    /// No probability is chosen that keeps entries longer than the expiry. Samples came with the probability `counted`,
+    /// which is less than the present one where responses wait after a change.
     pub(crate) fn choose(
         &mut self,
         slots: u32,
@@ -274,8 +273,8 @@ impl Profile {
         chosen
     }
 
-    /// The greatest probability that does not hide slow delays: until twice the 99th percentile has passed, entries are to
-    /// live for at least half of all that time, for there may be slower ones.
+    /// The greatest probability that does not hide slow delays: until twice the 99th percentile has passed, entries are
+    /// to live for at least half of all that time, for there may be slower ones.
     fn densest(&self, slots: u32) -> f64 {
         match self.slow() {
             Some(slow) if self.passed() < 2.0 * slow => 2.0 * f64::from(slots) / (self.rate * self.passed()),
@@ -333,8 +332,8 @@ impl Profile {
         }
     }
 
-    /// Predicted error with a product limit and so many responses that answer nothing (see `Survival::variance`). Delays are requests per slot
-    /// that are offered meanwhile, ascending, with their weights.
+    /// Predicted error with a product limit and so many responses that answer nothing (see `Survival::variance`).
+    /// Delays are requests per slot that are offered meanwhile, ascending, with their weights.
     fn predicted_limit(delays: &[(f64, f64)], orphans: f64, p: f64) -> f64 {
         let total: f64 = delays.iter().map(|(_, weight)| weight).sum();
         // What lasts longer is not followed, and missing in the answer.

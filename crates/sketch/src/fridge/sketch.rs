@@ -39,7 +39,8 @@ pub struct Fridge {
     pub(super) latest: Timestamp,
 }
 
-/// Everything enters until this share of the slots is taken, since nearly all of it survives; then the search for *p* begins.
+/// Everything enters until this share of the slots is taken, since nearly all of it survives; then the search for *p*
+/// begins.
 const FILLED: u32 = 4;
 /// The search's first choice comes after this many more requests offered, or admitted if that is sooner.
 const FIRST_OFFERED: f64 = 1024.0;
@@ -243,7 +244,8 @@ impl Fridge {
         if is_again {
             censoring.censor_beyond(response, insertions, exchanges);
         } else if is_found {
-            // The sample stands for responses, which passed the gate now, and not for requests, which passed it earlier.
+            // The sample stands for responses, which passed the gate now, and not for requests, which passed it
+            // earlier.
             let band = censoring.find(response.tag, insertions, exchanges);
             self.sample(at, entry, &times, response, (p, band), samples);
         } else {
@@ -525,8 +527,8 @@ mod tests {
         assert!(fridge.fates().iter().all(Fates::is_conserved));
     }
 
-    /// A request each millisecond, all answered: where a quarter of the slots is taken when delays of 5 ms are long known, nothing becomes sparse; where delays of a
-    /// second are not, the search begins far below.
+    /// A request each millisecond, all answered: where a quarter of the slots is taken when delays of 5 ms are long
+    /// known, nothing becomes sparse; where delays of a second are not, the search begins far below.
     #[test]
     fn everything_goes_on_to_enter_where_little_waits() {
         for (delay, is_known) in [(5, true), (1_000, false)] {
@@ -544,8 +546,8 @@ mod tests {
         }
     }
 
-    /// Delays of a second, a request each millisecond: what is found in the first three seconds has no band and counts nowhere else; what is found after six
-    /// has one. With a *p* that is fixed everything has.
+    /// Delays of a second, a request each millisecond: what is found in the first three seconds has no band and counts
+    /// nowhere else; what is found after six has one. With a *p* that is fixed everything has.
     #[test]
     fn a_product_limit_begins_when_slow_delays_are_known() {
         for p in [None, Some(0.5)] {

@@ -73,12 +73,12 @@ impl Entry {
 
 /// Entries in whole bytes, one beside the other.
 ///
-/// Times are ticks of 2^*k* nanoseconds modulo 2^*T* as long as an entry is young, and coarser by 2^*o* when it is old, which
-/// is after 2^(*T*−2) ticks; after as many coarse ones, which is the expiry or more, it is given up. So short delays are known
-/// finely and long ones to a small share of their length.
+/// Times are ticks of 2^*k* nanoseconds modulo 2^*T* as long as an entry is young, and coarser by 2^*o* when it is old,
+/// which is after 2^(*T*−2) ticks; after as many coarse ones, which is the expiry or more, it is given up. So short
+/// delays are known finely and long ones to a small share of their length.
 ///
-/// An entry must be made old before its time wraps, and given up before that wraps again. Blocks of slots keep the time to which
-/// this is done; whoever touches a slot does it for the block first if 2^(*T*−2) ticks have passed. That costs
+/// An entry must be made old before its time wraps, and given up before that wraps again. Blocks of slots keep the time
+/// to which this is done; whoever touches a slot does it for the block first if 2^(*T*−2) ticks have passed. That costs
 /// nothing where nothing happens, however long that lasts, and at most the time of a block's slots for any event.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
@@ -119,8 +119,8 @@ const LEAST_TIME_BITS: u32 = 19;
 const LEAST_FINGERPRINT_BITS: u32 = 16;
 
 impl Layout {
-    /// For so many slots; fingerprints as long as given, or as the number of a slot, so that among as many responses as there are
-    /// slots one meets a false fingerprint.
+    /// For so many slots; fingerprints as long as given, or as the number of a slot, so that among as many responses as
+    /// there are slots one meets a false fingerprint.
     pub(super) fn new(
         slots: u32,
         fingerprint_bits: Option<u32>,
@@ -197,7 +197,8 @@ impl Layout {
         (((now as u64).wrapping_sub(entry.0 >> self.time_shift) << unused) as i64) >> unused
     }
 
-    /// Whether an entry so many of its ticks old can be read until these many more have passed, and from as many before.
+    /// Whether an entry so many of its ticks old can be read until these many more have passed, and from as many
+    /// before.
     #[inline]
     fn is_near(self, ticks: i64) -> bool {
         ticks.unsigned_abs() <= 1 << (self.time_bits - 2)

@@ -4,12 +4,12 @@ use crate::targets::{TARGETS, Target};
 
 /// What is known of delays, from which the thresholds are chosen.
 ///
-/// The variance of the estimated distribution function at quantile *F* is Σ (1/*q* − 1/*q*′) *V* over the bands, *q*′ being the
-/// chance in the band before. *V* is Σ*z*² − (Σ*z*)²/*open* over the exchanges that last to the band, with *z* = \[delay below the quantile\] − *F*
-/// (see `Survival::variance`). So each band costs *A*/*q*, where *A* is what *V* falls by in it. The table holds Σ *c q* requests,
-/// where *c* is the number of requests that wait at the ages of the band. For a given room, the least weighted sum of the quantiles' errors has
-/// *q* ∝ √(*A*/*c*), bands in which this would rise with age taken together. A quantile's error is the standard deviation at *F* over
-/// the density there.
+/// The variance of the estimated distribution function at quantile *F* is Σ (1/*q* − 1/*q*′) *V* over the bands, *q*′
+/// being the chance in the band before. *V* is Σ*z*² − (Σ*z*)²/*open* over the exchanges that last to the band, with
+/// *z* = \[delay below the quantile\] − *F* (see `Survival::variance`). So each band costs *A*/*q*, where *A* is what
+/// *V* falls by in it. The table holds Σ *c q* requests, where *c* is the number of requests that wait at the ages of
+/// the band. For a given room, the least weighted sum of the quantiles' errors has *q* ∝ √(*A*/*c*), bands in which
+/// this would rise with age taken together. A quantile's error is the standard deviation at *F* over the density there.
 #[derive(Clone, Debug, Default)]
 pub struct Chooser {
     /// Exchanges by band of delay: never so many samples that 24 bits miss another one.
@@ -22,8 +22,8 @@ pub struct Chooser {
 
 /// What older delays count at each choice.
 const MEMORY: f64 = 0.9;
-/// Where no delay was sampled there may be as many as would have been missed, but not more than this share of all: tails come back, as where
-/// acknowledgements are delayed for 40 ms.
+/// Where no delay was sampled there may be as many as would have been missed, but not more than this share of all:
+/// tails come back, as where acknowledgements are delayed for 40 ms.
 const UNSEEN: f64 = 4e-4;
 /// A tail does not break off: where few were sampled there may be this share of those in the octave before, unless
 /// [`most`] of them would have shown.
@@ -34,14 +34,14 @@ const SPREAD: f64 = 0.02;
 const ENOUGH: u32 = 1024;
 /// After so many samples older ones count less, whether there is a choice or not.
 const MANY: u32 = 1 << 20;
-/// Thresholds change their shape if the predicted error becomes less than this share of the present one: every change costs what
-/// responses tell until it has settled.
+/// Thresholds change their shape if the predicted error becomes less than this share of the present one: every change
+/// costs what responses tell until it has settled.
 const WORTH_IT: f64 = 0.9;
-/// Bands in which fewer requests wait than this share of the room count as if as many did: not everything need enter for what is
-/// short and rare.
+/// Bands in which fewer requests wait than this share of the room count as if as many did: not everything need enter
+/// for what is short and rare.
 const LEAST_WAITING: f64 = 1.0 / 64.0;
-/// A request that enters takes several times as long as one that is turned away: fewer enter as long as the predicted error grows by
-/// no more than this share.
+/// A request that enters takes several times as long as one that is turned away: fewer enter as long as the predicted
+/// error grows by no more than this share.
 const THRIFT: f64 = 0.03;
 /// Shares of those that enter are tried in steps of this ratio, and so many steps at most.
 const STEP: f64 = 0.75;
@@ -75,9 +75,10 @@ impl Chooser {
         }
     }
 
-    /// The chances with about the least predicted error if `waiting` requests wait by band and there is room for so many, with as few requests that
-    /// enter as that allows; or the present ones, made smaller by one factor if they need more room, where those are about as good. Nothing
-    /// is known of bands after `known`: they have its chance, until they come to pass.
+    /// The chances with about the least predicted error if `waiting` requests wait by band and there is room for so
+    /// many, with as few requests that enter as that allows; or the present ones, made smaller by one factor if they
+    /// need more room, where those are about as good. Nothing is known of bands after `known`: they have its chance,
+    /// until they come to pass.
     pub(super) fn choose(&self, curve: &Curve, waiting: &[f64; BANDS], known: usize, room: f64) -> [f64; BANDS] {
         let present: [f64; BANDS] = std::array::from_fn(|band| curve.kept_probability(band.max(1)));
         let held: f64 = (1..BANDS).map(|band| waiting[band] * present[band]).sum();
@@ -135,8 +136,8 @@ impl Chooser {
     }
 }
 
-/// So many exchanges there may be at most where some were sampled that stand for `seen`, each with this chance: two standard deviations more, and three
-/// samples where there was none.
+/// So many exchanges there may be at most where some were sampled that stand for `seen`, each with this chance: two
+/// standard deviations more, and three samples where there was none.
 fn most(seen: f64, chance: f64) -> f64 {
     let samples = seen * chance;
     (samples + 2.0 * samples.sqrt() + 3.0) / chance
@@ -160,13 +161,14 @@ fn error(costs: &[[f64; BANDS]; TARGETS.len()], chances: &[f64; BANDS]) -> f64 {
     costs.iter().zip(TARGETS).map(|(bands, target)| target.scale() * variance(bands, chances).sqrt()).sum()
 }
 
-/// The chances, at most `most` and not rising, that fit Σ waiting · chance into the room with the least Σ cost / chance; none is below what
-/// [`SPREAD`] of the room allows for all. From band `known` on there is one chance.
+/// The chances, at most `most` and not rising, that fit Σ waiting · chance into the room with the least Σ cost /
+/// chance; none is below what [`SPREAD`] of the room allows for all. From band `known` on there is one chance.
 fn cheapest(cost: &[f64; BANDS], waiting: &[f64; BANDS], known: usize, room: f64, most: f64) -> [f64; BANDS] {
     if waiting[1..].iter().sum::<f64>() <= room {
         return [1.0; BANDS];
     }
-    // Neighbours that must have one chance in common, as (cost, waiting, bands); first the square of each chance up to a factor falls.
+    // Neighbours that must have one chance in common, as (cost, waiting, bands); first the square of each chance up to
+    // a factor falls.
     let mut blocks: Vec<(f64, f64, usize)> = Vec::with_capacity(BANDS);
     let known = known.clamp(1, BANDS - 1);
     for band in 1..=known {
@@ -234,8 +236,8 @@ mod tests {
         }
     }
 
-    /// Most delays are short. Where nobody waits in vain, few requests wait long, and slow exchanges are kept; among orphans, they are
-    /// sampled less than fast ones.
+    /// Most delays are short. Where nobody waits in vain, few requests wait long, and slow exchanges are kept; among
+    /// orphans, they are sampled less than fast ones.
     #[test]
     fn orphans_shorten_horizons() {
         let curve = open();

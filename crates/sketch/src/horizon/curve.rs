@@ -97,8 +97,8 @@ impl Curve {
         self.gate.with_threshold(self.kept[band]).probability()
     }
 
-    /// Sets the chances by band, which do not rise with age. Thresholds fall at once; where they rise, the new ones count for responses
-    /// when all requests that are so old have come after the moment that [`Curve::begin`] names.
+    /// Sets the chances by band, which do not rise with age. Thresholds fall at once; where they rise, the new ones
+    /// count for responses when all requests that are so old have come after the moment that [`Curve::begin`] names.
     pub(super) fn set(&mut self, chances: &[f64; BANDS]) {
         for (band, &chance) in chances.iter().enumerate().skip(1) {
             let last = self.gate.with_probability(chance).threshold();

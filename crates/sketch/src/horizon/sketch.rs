@@ -35,7 +35,8 @@ pub struct Horizon {
     room: usize,
     chooser: Chooser,
     by_tag: Vec<AtRisk>,
-    /// Of all responses before the thresholds last changed, how many exchanges each stood for on average: Σ 1/*q*² / Σ 1/*q*.
+    /// Of all responses before the thresholds last changed, how many exchanges each stood for on average: Σ 1/*q*² / Σ
+    /// 1/*q*.
     each: [f32; BANDS],
     /// Responses since then.
     unfolded: u32,
@@ -72,17 +73,18 @@ impl AtRisk {
     }
 }
 
-/// Thresholds are chosen for this share of the room, and must fall if more than that is still taken when all have gone whose time
-/// has come.
+/// Thresholds are chosen for this share of the room, and must fall if more than that is still taken when all have gone
+/// whose time has come.
 const AIMED: f64 = 0.93;
 const MOST_KEPT: f64 = 0.98;
-/// From one choice to the next this share of the room is put in, or as many requests as make so many seen, or as many seen as there
-/// is room for: nobody need look more often at a table that is nearly open.
+/// From one choice to the next this share of the room is put in, or as many requests as make so many seen, or as many
+/// seen as there is room for: nobody need look more often at a table that is nearly open.
 const WINDOW: usize = 8;
 const LEAST_WINDOW: f64 = 1024.0;
 
 impl Horizon {
-    /// An empty table of at most `bytes`; the counts of the series come on top. Tokens of requests are kept if they have any.
+    /// An empty table of at most `bytes`; the counts of the series come on top. Tokens of requests are kept if they
+    /// have any.
     pub fn new(bytes: usize, has_tokens: bool, exchanges: Exchanges) -> Result<Self, HorizonError> {
         if bytes < Self::LEAST_BYTES {
             return Err(HorizonError { given: bytes, needed: Self::LEAST_BYTES });
@@ -214,8 +216,8 @@ impl Horizon {
     /// Chooses the thresholds anew from what waits by age.
     fn choose(&mut self, ages: &[u32; BANDS], now: Timestamp) {
         self.fold();
-        // Of those that wait, sampled or not. Nobody knows how many will wait at ages that have not come to pass yet: when they do,
-        // thresholds fall again.
+        // Of those that wait, sampled or not. Nobody knows how many will wait at ages that have not come to pass yet:
+        // when they do, thresholds fall again.
         let each = |band: usize| f64::from(ages[band]) / self.curve.kept_probability(band.max(1));
         let waiting = std::array::from_fn(each);
         let known = self.curve.band(now - self.began.unwrap_or(now));
@@ -316,8 +318,8 @@ impl Horizon {
         Some(sample)
     }
 
-    /// The sample of a repeated request: it was seen as such if its id let the first request stay until the last. An id that
-    /// does so by chance only, since nobody looked meanwhile, gives what the others give.
+    /// The sample of a repeated request: it was seen as such if its id let the first request stay until the last. An id
+    /// that does so by chance only, since nobody looked meanwhile, gives what the others give.
     fn repeated(&self, sample: Sample, last: usize) -> Sample {
         let gap = Nanos::new(sample.since_first.get() - sample.since_last.get());
         let gap = self.curve.band(gap).max(usize::from(sample.band));
@@ -461,8 +463,9 @@ mod tests {
         }
     }
 
-    /// Half of the requests wait for ever. They are let go soon, and what is answered within 30 µs is seen all the same: of 100,000, a share of .85
-    /// has a standard error of .0011. One chance for all, that of the slowest, must fail.
+    /// Half of the requests wait for ever. They are let go soon, and what is answered within 30 µs is seen all the
+    /// same: of 100,000, a share of .85 has a standard error of .0011. One chance for all, that of the slowest, must
+    /// fail.
     #[test]
     fn orphans_do_not_crowd_out_the_answered() {
         let mut horizon = horizon(400 * SLOT, Match::Dns);
@@ -473,8 +476,8 @@ mod tests {
         assert!(fastest > 0.8 && slowest < 0.01, "{fastest} {slowest}");
     }
 
-    /// One exchange in five is asked again after 400 µs and answered 10 µs later, among orphans that fill the table: the first
-    /// requests are mostly gone by then. Those that are seen stand for the others.
+    /// One exchange in five is asked again after 400 µs and answered 10 µs later, among orphans that fill the table:
+    /// the first requests are mostly gone by then. Those that are seen stand for the others.
     #[test]
     fn repeats_that_are_seen_stand_for_those_that_are_not() {
         let mut horizon = horizon(200 * SLOT, Match::Dns);
@@ -500,8 +503,8 @@ mod tests {
             let counts = distribution.histogram(&[0, 100_000, 1_000_000]);
             counts[1].value / (counts[0].value + counts[1].value)
         };
-        // 80,000 of 400,000; a count of some hundreds is known to 5% or so, six times which is allowed (2·10⁻⁹). Those that are seen as
-        // repeats, standing for themselves alone, must fail.
+        // 80,000 of 400,000; a count of some hundreds is known to 5% or so, six times which is allowed (2·10⁻⁹). Those
+        // that are seen as repeats, standing for themselves alone, must fail.
         let is_fifth = |share: f64| (share - 0.2).abs() < 0.06;
         let alone = seen as f64 / exchanges as f64;
         assert!(is_fifth(slow(Ambiguous::First)) && !is_fifth(alone), "{} {alone}", slow(Ambiguous::First));

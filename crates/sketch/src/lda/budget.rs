@@ -18,14 +18,16 @@ pub struct Expected {
 }
 
 impl Default for Expected {
-    /// Two sides of a router, as in the paper: 5 M packets, 0.01% to 10% loss, a mean of up to 100 µs, deviations of up to 10 µs.
+    /// Two sides of a router, as in the paper: 5 M packets, 0.01% to 10% loss, a mean of up to 100 µs, deviations of up
+    /// to 10 µs.
     fn default() -> Self {
         Self { packets: 5_000_000, loss: 1e-4..=0.1, mean: Nanos::new(100_000), deviation: Nanos::new(10_000) }
     }
 }
 
 impl Expected {
-    /// Traffic of which no more is known than how long a packet may take: up to a million packets, of which .01% to 10% are lost.
+    /// Traffic of which no more is known than how long a packet may take: up to a million packets, of which .01% to 10%
+    /// are lost.
     pub fn within(longest: Nanos) -> Self {
         Self { packets: 1_000_000, mean: longest, deviation: Nanos::new(longest.get() / 4), ..Self::default() }
     }
@@ -40,11 +42,12 @@ impl Params {
         Self::budget_for(bytes, &Expected::default())
     }
 
-    /// The best sketch in so many bytes, seed 0: the smallest cells that tell these delays, and the rows and probabilities that
-    /// minimise, over the range of losses, the largest standard error relative to that of the best single bank for each.
+    /// The best sketch in so many bytes, seed 0: the smallest cells that tell these delays, and the rows and
+    /// probabilities that minimise, over the range of losses, the largest standard error relative to that of the best
+    /// single bank for each.
     ///
-    /// Equal arguments give equal parameters on every platform. Fewer packets than expected are lost in smaller numbers, which the same
-    /// banks serve if they are within the range.
+    /// Equal arguments give equal parameters on every platform. Fewer packets than expected are lost in smaller
+    /// numbers, which the same banks serve if they are within the range.
     pub fn budget_for(bytes: usize, expected: &Expected) -> Result<Self, ParamsError> {
         let losses = (expected.packets as f64 * expected.loss.start(), expected.packets as f64 * expected.loss.end());
         if !(*expected.loss.start() > 0.0 && losses.0 <= losses.1 && *expected.loss.end() <= 1.0 && losses.1 >= 1.0) {
@@ -67,8 +70,8 @@ impl Params {
 }
 
 impl Expected {
-    /// Whether what the cells leave open can be told: counts to within 8 standard deviations, sums of delays to within 6, and
-    /// to within 4 of what the next sparser bank predicts.
+    /// Whether what the cells leave open can be told: counts to within 8 standard deviations, sums of delays to within
+    /// 6, and to within 4 of what the next sparser bank predicts.
     fn fits(&self, cell: CellSize, banks: &[Bank]) -> bool {
         let packets = self.packets as f64;
         let (mean, deviation) = (self.mean.get().unsigned_abs() as f64, self.deviation.get().unsigned_abs() as f64);
@@ -99,7 +102,8 @@ struct Ladder {
 const POINTS: usize = 33;
 
 impl Ladder {
-    /// Begins with equal rows, each bank tuned to one of losses in equal ratios, and improves one number at a time by ever smaller steps.
+    /// Begins with equal rows, each bank tuned to one of losses in equal ratios, and improves one number at a time by
+    /// ever smaller steps.
     ///
     /// Additions, multiplications, divisions and roots only, so that every platform finds the same.
     fn climb(cells: f64, losses: (f64, f64)) -> Self {

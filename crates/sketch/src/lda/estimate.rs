@@ -15,11 +15,11 @@ pub struct OneWay {
     pub cells: u64,
     /// Cells that both points filled with the same packets, at least one.
     pub usable_cells: u64,
-    /// Banks with usable cells that were not used: their counts do not add up, as with many equal ids, or their sums have too
-    /// few bits for these delays.
+    /// Banks with usable cells that were not used: their counts do not add up, as with many equal ids, or their sums
+    /// have too few bits for these delays.
     pub unused_banks: u64,
-    /// Mean and standard deviation of the delays; `packets` is the effective sample size. `None` with fewer than three usable
-    /// cells.
+    /// Mean and standard deviation of the delays; `packets` is the effective sample size. `None` with fewer than three
+    /// usable cells.
     pub delays: Option<Moments>,
     /// Σ (difference of neighbouring rows)² and packets, over pairs of usable rows.
     neighbours: (f64, u64),
@@ -37,8 +37,9 @@ impl OneWay {
         Some(lost as f64 / self.sent as f64)
     }
 
-    /// The paper's standard deviation of the delays in nanoseconds, from differences of neighbouring rows as sums with random
-    /// signs: √(*F* − *μ*²) [kompella12 eqs. 3, 5]. Zero where *F* is less than *μ*²; `None` without a pair of usable rows.
+    /// The paper's standard deviation of the delays in nanoseconds, from differences of neighbouring rows as sums with
+    /// random signs: √(*F* − *μ*²) [kompella12 eqs. 3, 5]. Zero where *F* is less than *μ*²; `None` without a pair of
+    /// usable rows.
     ///
     /// Where delays deviate little from their mean its error is large: 57% for Pareto delays of shape 5.
     pub fn std_by_paper(&self) -> Option<f64> {
@@ -56,13 +57,14 @@ struct Row {
 }
 
 impl Lda {
-    /// What this sketch, the receiver's, says together with the sender's, by clocks that agree about as well as packets are fast.
+    /// What this sketch, the receiver's, says together with the sender's, by clocks that agree about as well as packets
+    /// are fast.
     pub fn since(&self, sender: &Self) -> Result<OneWay, PairError> {
         self.since_about(sender, Nanos::ZERO)
     }
 
-    /// The same where packets pass the receiver, by its clock, `later` than the sender by its own, roughly: sums of few bits tell delays from
-    /// there on.
+    /// The same where packets pass the receiver, by its clock, `later` than the sender by its own, roughly: sums of few
+    /// bits tell delays from there on.
     pub fn since_about(&self, sender: &Self, later: Nanos) -> Result<OneWay, PairError> {
         self.pairs_with(sender)?;
         let mut answer = OneWay {

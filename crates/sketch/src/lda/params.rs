@@ -72,14 +72,14 @@ impl Params {
     /// Most banks.
     pub const MOST_BANKS: usize = 16;
 
-    /// One bank of *m* rows that is tuned to `losses` lost packets among those that fall into it: *p* = α *m*/(*L* + 1), at most 1
-    /// [kompella12 §III-D]. α = 1 gives the largest effective sample; the paper takes ½.
+    /// One bank of *m* rows that is tuned to `losses` lost packets among those that fall into it: *p* = α *m*/(*L* +
+    /// 1), at most 1 [kompella12 §III-D]. α = 1 gives the largest effective sample; the paper takes ½.
     pub fn tuned(rows: u32, losses: f64, alpha: f64) -> Bank {
         Bank { rows, probability: (alpha * f64::from(rows) / (losses + 1.0)).min(1.0) }
     }
 
-    /// Banks by the leading zeros of a hash: bank *k* takes what has at least `zeros[k]` of them and is not taken by a bank that
-    /// asks for more. So 3 and 7 zeros give 2⁻³ − 2⁻⁷ and 2⁻⁷ [kompella12 §III-B.4].
+    /// Banks by the leading zeros of a hash: bank *k* takes what has at least `zeros[k]` of them and is not taken by a
+    /// bank that asks for more. So 3 and 7 zeros give 2⁻³ − 2⁻⁷ and 2⁻⁷ [kompella12 §III-B.4].
     pub fn by_leading_zeros(zeros: &[u32], rows: u32) -> Vec<Bank> {
         let chance = |zeros: u32| 0.5f64.powi(zeros.min(64) as i32);
         let next = |&zero: &u32| zeros.iter().filter(|&&other| other > zero).min().map_or(0.0, |&other| chance(other));

@@ -14,8 +14,8 @@ impl Params {
         received * share.sum::<f64>()
     }
 
-    /// The standard error of the mean to be expected, as a share of the mean, of `packets` of which this share is lost: *c* √((1 −
-    /// *S*/*R*)/*S*) for delays whose coefficient of variation *c* is `variation`.
+    /// The standard error of the mean to be expected, as a share of the mean, of `packets` of which this share is lost:
+    /// *c* √((1 − *S*/*R*)/*S*) for delays whose coefficient of variation *c* is `variation`.
     pub fn expected_error(&self, packets: u64, loss: f64, variation: f64) -> f64 {
         let lost = packets as f64 * loss;
         let received = packets as f64 - lost;
@@ -23,8 +23,8 @@ impl Params {
         variation * ((1.0 - sample / received).max(0.0) / sample).sqrt()
     }
 
-    /// The smallest budget whose [`Params::expected_error`] is at most `error` at every loss of the range: at the largest, where the
-    /// sample is the smallest.
+    /// The smallest budget whose [`Params::expected_error`] is at most `error` at every loss of the range: at the
+    /// largest, where the sample is the smallest.
     pub fn for_error(error: f64, expected: &Expected, variation: f64) -> Result<Self, ParamsError> {
         let is_enough =
             |params: &Self| params.expected_error(expected.packets, *expected.loss.end(), variation) <= error;

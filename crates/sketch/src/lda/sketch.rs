@@ -33,7 +33,8 @@ impl std::error::Error for PairError {}
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lda {
     pub(super) params: Params,
-    /// A member of the hash family. The upper half of a packet's hash chooses the bank and the row; the lower half is the digest.
+    /// A member of the hash family. The upper half of a packet's hash chooses the bank and the row; the lower half is
+    /// the digest.
     hash: u64,
     /// Hashes up to this are sampled.
     last: u64,
@@ -82,8 +83,8 @@ impl Lda {
         }
     }
 
-    /// Takes many packets with their times, faster than one by one: nobody can foretell which packet is sampled, and here no branch
-    /// asks for it.
+    /// Takes many packets with their times, faster than one by one: nobody can foretell which packet is sampled, and
+    /// here no branch asks for it.
     pub fn update_all(&mut self, packets: impl IntoIterator<Item = (PacketId, Timestamp)>) {
         let mut packets = packets.into_iter();
         let mut densest = [Taken::default(); BLOCK];

@@ -8,9 +8,10 @@ const CELLS_PER_FLOW: u32 = 5;
 impl Params {
     /// The largest sketch in so many bytes for flows that lose up to so many packets each; one class, no sums of bytes.
     ///
-    /// Without losses one cell per flow and row. With losses five, and rates that fall from 1 in the first row in equal steps to
-    /// one lost packet per cell in the last. Cells that are spread over are not more: with five of them each has five times
-    /// as many flows, and the error of a flow without losses is that of a sketch with a fifth of the bytes.
+    /// Without losses one cell per flow and row. With losses five, and rates that fall from 1 in the first row in equal
+    /// steps to one lost packet per cell in the last. Cells that are spread over are not more: with five of them each
+    /// has five times as many flows, and the error of a flow without losses is that of a sketch with a fifth of the
+    /// bytes.
     pub fn budget(bytes: usize, lost_per_flow: f64, seed: u64) -> Result<Self, LdsError> {
         let has_losses = lost_per_flow > 0.0;
         let cells_per_flow = if has_losses { CELLS_PER_FLOW } else { 1 };

@@ -66,13 +66,13 @@ const REWEIGHTINGS: usize = 2;
 const LARGEST: usize = 64;
 
 impl Comparison<'_> {
-    /// All listed flows at once, from all cells at once: what every cell leaves for a flow when all others are taken away as
-    /// well as they are known. In the order of the list; a flow must not stand there twice.
+    /// All listed flows at once, from all cells at once: what every cell leaves for a flow when all others are taken
+    /// away as well as they are known. In the order of the list; a flow must not stand there twice.
     ///
-    /// The mean delays of flows are taken as draws from one distribution whose mean and variance are learnt. Intervals are
-    /// those of the solution: wide where others could not be told apart. With numbers of packets given, packets of flows
-    /// that are not listed are known by their number, and widen the intervals; without, they are taken for packets of
-    /// listed flows, and intervals are too narrow.
+    /// The mean delays of flows are taken as draws from one distribution whose mean and variance are learnt. Intervals
+    /// are those of the solution: wide where others could not be told apart. With numbers of packets given, packets of
+    /// flows that are not listed are known by their number, and widen the intervals; without, they are taken for
+    /// packets of listed flows, and intervals are too narrow.
     pub fn joint(&self, listed: &[Listed]) -> Vec<FlowEstimate> {
         let layout = Layout::new(self.sender, listed);
         let sent = self.counts(listed, |cell| self.sent(cell), true);
@@ -111,8 +111,8 @@ impl Comparison<'_> {
 
     /// A number of packets for each flow; variance 0 where it is given, or must be zero.
     ///
-    /// Flows are few that have many packets. The prior is zero, with a variance that is the square of what the flow may have beyond
-    /// what nine tenths of the flows may have; then of what it was found to have, and so on.
+    /// Flows are few that have many packets. The prior is zero, with a variance that is the square of what the flow may
+    /// have beyond what nine tenths of the flows may have; then of what it was found to have, and so on.
     fn decode(&self, layout: &Layout, counts: &Counts) -> Vec<Normal> {
         let mut left = counts.seen.clone();
         let mut coefficients = layout.shares.clone();
@@ -162,8 +162,8 @@ impl Comparison<'_> {
 
     /// Mean delay of each flow in nanoseconds; `None` if no cell is usable.
     ///
-    /// A cell's delays are Σ *a* *d* over its flows, with *a* their packets there and *d* the differences of their mean delays
-    /// from that of all flows, in units of the standard deviation of *d*.
+    /// A cell's delays are Σ *a* *d* over its flows, with *a* their packets there and *d* the differences of their mean
+    /// delays from that of all flows, in units of the standard deviation of *d*.
     fn delays(&self, listed: &[Listed], layout: &Layout, packets: &[Normal]) -> Option<Vec<Normal>> {
         let usable: Vec<Option<(f64, f64)>> = (0..self.sender.cells.len())
             .map(|cell| self.usable(cell).map(|u| (u.delay_ns as f64, f64::from(u.packets))))

@@ -1,10 +1,10 @@
 //! Sparse linear equations with more unknowns than equations, by messages between flows and cells.
 //!
-//! The minimum-norm least-squares solution is the most likely one under normal priors. Each cell tells each of its flows what
-//! the others leave for it, each flow tells each of its cells what the others say of it, all with their variances (Gaussian
-//! belief propagation), until nothing moves. Conjugate gradients find the same solution, but a flow of 10⁵ packets makes
-//! the equations of its cells nearly equal: after 2,000 steps they are further from it than this is after 40 rounds, and
-//! they do not say how certain each flow is.
+//! The minimum-norm least-squares solution is the most likely one under normal priors. Each cell tells each of its
+//! flows what the others leave for it, each flow tells each of its cells what the others say of it, all with their
+//! variances (Gaussian belief propagation), until nothing moves. Conjugate gradients find the same solution, but a flow
+//! of 10⁵ packets makes the equations of its cells nearly equal: after 2,000 steps they are further from it than this
+//! is after 40 rounds, and they do not say how certain each flow is.
 
 use std::ops::Range;
 
@@ -17,7 +17,8 @@ pub(super) struct System {
     pub(super) cells: Vec<u32>,
     /// *A* along `cells`; zero where the equation says nothing.
     pub(super) coefficients: Vec<f64>,
-    /// By how much *A* *x* may be off for the other flows of the cell, because *A* is not known: variances along `cells`.
+    /// By how much *A* *x* may be off for the other flows of the cell, because *A* is not known: variances along
+    /// `cells`.
     pub(super) doubts: Vec<f64>,
     /// Variance of each equation.
     pub(super) noise: Vec<f64>,
@@ -57,9 +58,9 @@ const ROUNDING: f64 = 1e-10;
 pub(super) const LEAST_VARIANCE: f64 = 1e-18;
 
 impl System {
-    /// What is known of each flow in the end, from its prior and from *b*. Flows take turns, so that each hears what those
-    /// before it have just learnt: all at once, four cells per flow would swing ever further. Should a flow still move in
-    /// the last round, its variance says so.
+    /// What is known of each flow in the end, from its prior and from *b*. Flows take turns, so that each hears what
+    /// those before it have just learnt: all at once, four cells per flow would swing ever further. Should a flow still
+    /// move in the last round, its variance says so.
     pub(super) fn solve(&self, b: &[f64], priors: &[Normal]) -> Vec<Normal> {
         let mut beliefs = priors.to_vec();
         let mut talk = Talk::new(self, priors);
@@ -71,7 +72,8 @@ impl System {
         beliefs
     }
 
-    /// The variance that the flows and the noise of each cell leave after so many rounds, to a flow that comes as another one. Variances do not depend on *b*.
+    /// The variance that the flows and the noise of each cell leave after so many rounds, to a flow that comes as
+    /// another one. Variances do not depend on *b*.
     pub(super) fn variances(&self, rounds: usize) -> Vec<f64> {
         let prior = Normal { mean: 0.0, variance: 1.0 };
         let priors = vec![prior; self.cells.len() / self.degree];
@@ -83,7 +85,8 @@ impl System {
         self.sums(&talk.sent).into_iter().map(|sum| sum.variance).collect()
     }
 
-    /// Every flow hears its cells and tells them, one after the other. Returns the most that one moved: its square, as a share of the variance.
+    /// Every flow hears its cells and tells them, one after the other. Returns the most that one moved: its square, as
+    /// a share of the variance.
     fn round(&self, b: &[f64], priors: &[Normal], talk: &mut Talk, beliefs: &mut [Normal]) -> f64 {
         let mut sums = self.sums(&talk.sent);
         let mut most_moved: f64 = 0.0;

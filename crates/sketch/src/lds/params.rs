@@ -5,14 +5,14 @@ use std::fmt;
 pub struct Params {
     /// Cells in each row, *C*; at least `cells_per_flow`.
     pub columns: u32,
-    /// Cells of a row that the packets of a flow are spread over, *k*. More of them survive losses; columns must grow with
-    /// them, or flows disturb each other *k* times as often.
+    /// Cells of a row that the packets of a flow are spread over, *k*. More of them survive losses; columns must grow
+    /// with them, or flows disturb each other *k* times as often.
     pub cells_per_flow: u32,
     /// Share of the packets that each row samples, in `0..=1` without zero; one entry per row, *R* of them, 1 to
     /// [`Params::MOST_ROWS`].
     pub rates: Vec<f64>,
-    /// How many packets one packet of a class counts for; one entry per class, 1 to [`Params::MOST_CLASSES`] of them, each
-    /// from 1 to [`Params::MOST_WEIGHT`].
+    /// How many packets one packet of a class counts for; one entry per class, 1 to [`Params::MOST_CLASSES`] of them,
+    /// each from 1 to [`Params::MOST_WEIGHT`].
     pub weights: Vec<u32>,
     /// Whether each cell sums up bytes, too: 8 bytes more.
     pub has_bytes: bool,

@@ -1,7 +1,8 @@
 //! The error of a flow's mean delay, from what the traffic is like.
 //!
-//! A model of the cells of some of the flows, with as many flows per cell as all of them have: the error of a flow depends on what else is in its cells, not on how many cells
-//! there are besides. Flows of any size are then asked for as if they came to it.
+//! A model of the cells of some of the flows, with as many flows per cell as all of them have: the error of a flow
+//! depends on what else is in its cells, not on how many cells there are besides. Flows of any size are then asked for
+//! as if they came to it.
 
 use super::compare::upper;
 use super::messages::{LEAST_VARIANCE, System};
@@ -61,14 +62,16 @@ const TRIALS: usize = 512;
 const DEVIATES: [f64; 5] = [0.1257, 0.3853, 0.6745, 1.0364, 1.6449];
 
 impl<'a> Forecast<'a> {
-    /// Of sketches of both points. With `is_joint` by [`super::Comparison::joint`] with numbers of packets, else by the cells with the fewest packets.
+    /// Of sketches of both points. With `is_joint` by [`super::Comparison::joint`] with numbers of packets, else by the
+    /// cells with the fewest packets.
     pub fn new(params: &'a Params, traffic: &'a Traffic, is_joint: bool) -> Self {
         let mut model = Self { params, traffic, columns: 0, cells: Vec::new(), is_joint };
         model.fill();
         model
     }
 
-    /// The median of the relative errors of the mean delays of flows of so many packets; `None` if most of them have no estimate.
+    /// The median of the relative errors of the mean delays of flows of so many packets; `None` if most of them have no
+    /// estimate.
     pub fn error(&self, packets: f64) -> Option<f64> {
         let mut draws = Draws::new(2);
         let ask = |_| if self.is_joint { self.joint(packets, &mut draws) } else { self.fewest(packets, &mut draws) };
@@ -138,7 +141,8 @@ impl<'a> Forecast<'a> {
         (0..self.params.cells_per_flow as usize).map(move |next| row * columns + (first + next) % columns)
     }
 
-    /// What chance does to the sum of delays in a cell with a flow of so many packets there besides: who has how many of the packets, and how long those of the others take.
+    /// What chance does to the sum of delays in a cell with a flow of so many packets there besides: who has how many
+    /// of the packets, and how long those of the others take.
     fn noise(&self, cell: usize, own: f64) -> f64 {
         let others = &self.cells[cell];
         let seen = others.packets + own;
@@ -150,8 +154,9 @@ impl<'a> Forecast<'a> {
         chance * (mixed + others.packets * (self.traffic.within / self.traffic.between).powi(2))
     }
 
-    /// The variance of what all cells say of a flow of so many packets, with the prior, each by its precision. Its own packets' delays differ from cell to cell, but sum up to what
-    /// is asked for where all cells of a row count the same. `None` if no cell says anything.
+    /// The variance of what all cells say of a flow of so many packets, with the prior, each by its precision. Its own
+    /// packets' delays differ from cell to cell, but sum up to what is asked for where all cells of a row count the
+    /// same. `None` if no cell says anything.
     fn joint(&self, packets: f64, draws: &mut Draws) -> Option<f64> {
         let jitter = (self.traffic.within / self.traffic.between).powi(2);
         let (mut all, mut disturbed, mut sampled) = (1.0, 1.0, 0.0);
@@ -182,7 +187,8 @@ impl<'a> Forecast<'a> {
         self.traffic.within.powi(2) * (1.0 / some.max(1.0) - 1.0 / all).max(0.0)
     }
 
-    /// The variance of what the cells with the fewest packets say, as [`super::Rule::UpperBound`] chooses them; `None` if all of the flow's cells have lost a packet.
+    /// The variance of what the cells with the fewest packets say, as [`super::Rule::UpperBound`] chooses them; `None`
+    /// if all of the flow's cells have lost a packet.
     fn fewest(&self, packets: f64, draws: &mut Draws) -> Option<f64> {
         let mut found = Vec::new();
         for row in 0..self.params.rows() {
@@ -213,7 +219,8 @@ impl Params {
     /// Bytes of the largest sketch that [`Params::for_flow_error`] looks at.
     pub const MOST_BYTES: usize = 1 << 30;
 
-    /// The smallest [`Params::budget`] in which the median error of flows of so many packets is at most `error` ([`Forecast::error`]).
+    /// The smallest [`Params::budget`] in which the median error of flows of so many packets is at most `error`
+    /// ([`Forecast::error`]).
     pub fn for_flow_error(error: f64, packets: f64, traffic: &Traffic, is_joint: bool) -> Result<Self, LdsError> {
         let budget = |bytes: usize| Self::budget(bytes, packets * traffic.loss, 0);
         let is_enough =
@@ -245,7 +252,8 @@ impl Draws {
         (hash::word(self.start, self.drawn) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// How many of so many packets a share takes: one by one where they are few, a normal deviate around the mean where they are many.
+    /// How many of so many packets a share takes: one by one where they are few, a normal deviate around the mean where
+    /// they are many.
     fn thinned(&mut self, packets: f64, share: f64) -> f64 {
         const FEW: f64 = 32.0;
         if share >= 1.0 {

@@ -4,8 +4,8 @@ use crate::cell::Difference;
 use crate::estimate::Z95;
 use dwell_types::FlowId;
 
-/// Which of a flow's usable cells say its delay. All rules look for cells with few packets: that is where others disturb
-/// least.
+/// Which of a flow's usable cells say its delay. All rules look for cells with few packets: that is where others
+/// disturb least.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
     /// The cell with the fewest packets, counts inverted by their row's rate, and all that have at most this share more
@@ -14,8 +14,8 @@ pub enum Rule {
         /// *α*: .1 in the paper.
         tolerance: f64,
     },
-    /// The same by upper bounds of the inverted counts: a row that samples little does not win by chance. The tolerance is
-    /// .1, or none where a flow has one cell per row.
+    /// The same by upper bounds of the inverted counts: a row that samples little does not win by chance. The tolerance
+    /// is .1, or none where a flow has one cell per row.
     UpperBound,
 }
 
@@ -69,8 +69,8 @@ fn mean(cells: &[(usize, Difference)]) -> Option<Figure> {
     (packets > 0.0).then(|| Figure { value: delay / packets, interval: None })
 }
 
-/// The spread of packets from that between the means of a row's cells: Σ *n* (*d̄* − *d̄*ᵣ)² over the cells less one per
-/// row. Others in the cells raise it. Twelve degrees of freedom tell it to a fifth.
+/// The spread of packets from that between the means of a row's cells: Σ *n* (*d̄* − *d̄*ᵣ)² over the cells less one
+/// per row. Others in the cells raise it. Twelve degrees of freedom tell it to a fifth.
 pub(super) fn spread(cells: &[(usize, Difference)], weight: f64) -> Option<Figure> {
     let (mut squares, mut freedom) = (0.0, 0.0);
     for row in cells.chunk_by(|a, b| a.0 == b.0) {

@@ -18,7 +18,8 @@ pub struct Lds {
 /// How one row chooses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Row {
-    /// Of the hash of flows that two rows share: *h* is its upper half for rows 0, 2, …, its lower half for rows 1, 3, ….
+    /// Of the hash of flows that two rows share: *h* is its upper half for rows 0, 2, …, its lower half for rows 1, 3,
+    /// ….
     flows: u64,
     /// Of the hash *h′* of packets.
     packets: u64,
@@ -276,7 +277,8 @@ mod tests {
         }
     }
 
-    /// Of 100,000 packets the second row has a quarter: ± 6 standard errors of 137 (2·10⁻⁹). Rows that take all are the twins that fail.
+    /// Of 100,000 packets the second row has a quarter: ± 6 standard errors of 137 (2·10⁻⁹). Rows that take all are the
+    /// twins that fail.
     #[test]
     fn rows_sample_at_their_rates() {
         let mut sketch = Lds::new(params()).unwrap();

@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 
 /// Counts of exchanges by bins of delay, combined from several fridges by inverse-variance weighting.
 ///
-/// Rung *k*'s samples of a bin, each weighed as if rung *k* were alone, give a count *f̂*ₖ = Σ*w* with estimated variance
-/// *V̂*ₖ = Σ*w*² (eq. 4.7); the bin's count is Σ*f̂*ₖ/*V̂*ₖ over Σ1/*V̂*ₖ [zheng22 §4.2]. A rung without a sample in a bin has no
-/// *V̂*ₖ and is left out.
+/// Rung *k*'s samples of a bin, each weighed as if rung *k* were alone, give a count *f̂*ₖ = Σ*w* with estimated
+/// variance *V̂*ₖ = Σ*w*² (eq. 4.7); the bin's count is Σ*f̂*ₖ/*V̂*ₖ over Σ1/*V̂*ₖ [zheng22 §4.2]. A rung without a
+/// sample in a bin has no *V̂*ₖ and is left out.
 ///
-/// The paper calls this unbiased as a convex combination of unbiased estimates. It is not: *V̂*ₖ comes from the same samples
-/// as *f̂*ₖ, and rungs without a sample, whose estimate is zero, are left out. Where samples are few, in the tail and in
-/// narrow bins, counts are up to as many times too high as there are rungs. Memory grows with the number of bins.
+/// The paper calls this unbiased as a convex combination of unbiased estimates. It is not: *V̂*ₖ comes from the same
+/// samples as *f̂*ₖ, and rungs without a sample, whose estimate is zero, are left out. Where samples are few, in the
+/// tail and in narrow bins, counts are up to as many times too high as there are rungs. Memory grows with the number of
+/// bins.
 #[derive(Clone, Debug)]
 pub struct InverseVariance {
     bins_per_octave: f64,

@@ -8,8 +8,8 @@ use std::fmt;
 pub struct Rung {
     /// *M*ₖ, at least 2.
     pub slots: u32,
-    /// *r*ₖ: the probability that a request enters this fridge, above 0; at most 1 over all rungs. The entries' lifetime is
-    /// *M*ₖ/*r*ₖ offered requests.
+    /// *r*ₖ: the probability that a request enters this fridge, above 0; at most 1 over all rungs. The entries'
+    /// lifetime is *M*ₖ/*r*ₖ offered requests.
     pub probability: f64,
 }
 
@@ -75,8 +75,8 @@ impl Ladder {
         Ok(Self { rungs, probability, decays })
     }
 
-    /// A ladder for delays of which nothing is known: four fridges of equal size, each of four times the lifetime of the one
-    /// before. The first admits half of the requests, so that the lifetimes are ½ to 32 times the slots.
+    /// A ladder for delays of which nothing is known: four fridges of equal size, each of four times the lifetime of
+    /// the one before. The first admits half of the requests, so that the lifetimes are ½ to 32 times the slots.
     pub fn spread(slots: u32) -> Result<Self, LadderError> {
         let rung = |k: i32| Rung { slots: slots / 4, probability: 0.5 * 4f64.powi(-k) };
         Self::new((0..4).map(rung).collect())
@@ -97,8 +97,8 @@ impl Ladder {
         self.rungs[k].probability * (-self.decays[k] * admitted_since as f64).exp()
     }
 
-    /// One over the probability that an exchange is sampled at all, if so many admitted requests come between: the balance
-    /// heuristic.
+    /// One over the probability that an exchange is sampled at all, if so many admitted requests come between: the
+    /// balance heuristic.
     pub fn weight(&self, admitted_since: u64) -> f64 {
         1.0 / (0..self.rungs.len()).map(|k| self.survival(k, admitted_since)).sum::<f64>()
     }
@@ -111,9 +111,9 @@ impl Ladder {
     /// The ladder of `slots` slots with the least predicted variance, of one to three lifetimes.
     ///
     /// `delays` are pairs of requests offered between a request and its response, and how many exchanges are like that.
-    /// What is made small is the predicted error of some quantiles, as for one fridge ([`crate::fridge::Profile`]). Another lifetime is
-    /// taken only if it gains 2%. The search is over octaves of lifetimes and sixteenths of slots. `None` if there are
-    /// fewer than 32 slots or no delays.
+    /// What is made small is the predicted error of some quantiles, as for one fridge ([`crate::fridge::Profile`]).
+    /// Another lifetime is taken only if it gains 2%. The search is over octaves of lifetimes and sixteenths of slots.
+    /// `None` if there are fewer than 32 slots or no delays.
     pub fn least_variance(slots: u32, delays: &[(f64, f64)]) -> Option<Self> {
         /// What another lifetime must gain.
         const GAIN: f64 = 0.98;
@@ -266,8 +266,9 @@ mod tests {
         assert!(tried.is_sorted() && tried.iter().all(|c| c.is_sorted_by(|a, b| a < b)), "{tried:?}");
     }
 
-    /// One lifetime near the longest delay is enough where delays are log-uniform, as every target needs the tail. Where 97%
-    /// are a thousand times as fast as the rest, a sixteenth of the slots with a short lifetime sees those better: predicted 1.17 times less error.
+    /// One lifetime near the longest delay is enough where delays are log-uniform, as every target needs the tail.
+    /// Where 97% are a thousand times as fast as the rest, a sixteenth of the slots with a short lifetime sees those
+    /// better: predicted 1.17 times less error.
     #[test]
     fn lifetimes_follow_the_delays() {
         let log_uniform = |low: f64, decades: f64, weight: f64| {

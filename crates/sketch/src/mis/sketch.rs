@@ -259,8 +259,8 @@ mod tests {
         assert_eq!(mis.state_bytes(), 150 * 24 + 2 * size_of::<Part>() + 2 * size_of::<Fates>());
     }
 
-    /// In fridges that are large enough and admit everything, every sample is that of the exact table, but for its weight,
-    /// which is 1 within the chance that nothing was lost.
+    /// In fridges that are large enough and admit everything, every sample is that of the exact table, but for its
+    /// weight, which is 1 within the chance that nothing was lost.
     #[test]
     fn with_room_it_is_exact() {
         for matching in [Match::Dns, Match::TcpHandshake, Match::TcpTs] {
@@ -272,7 +272,8 @@ mod tests {
         }
     }
 
-    /// Each fridge takes its share of what is admitted: 10⁵ ids, 6 standard deviations (2·10⁻⁹ each) are at most 950. Shares by slots must fail.
+    /// Each fridge takes its share of what is admitted: 10⁵ ids, 6 standard deviations (2·10⁻⁹ each) are at most 950.
+    /// Shares by slots must fail.
     #[test]
     fn shares_are_met() {
         let rungs = [(64, 0.3), (1_000, 0.15), (128, 0.05)];

@@ -129,7 +129,8 @@ impl<S: Slots> Buckets<S> {
         None
     }
 
-    /// A slot for an entry of the key of a place, which the caller fills; `None` if its buckets and those around are full.
+    /// A slot for an entry of the key of a place, which the caller fills; `None` if its buckets and those around are
+    /// full.
     #[inline]
     pub(super) fn put(&mut self, place: &Place) -> Option<usize> {
         let at = match self.likely_slot_with(place, 0) {
@@ -220,7 +221,8 @@ impl<S: Slots> Buckets<S> {
         }
     }
 
-    /// Doubles the table; false if the bound forbids it. Each bucket becomes two, so that all entries find room there in one walk.
+    /// Doubles the table; false if the bound forbids it. Each bucket becomes two, so that all entries find room there
+    /// in one walk.
     pub(super) fn grow(&mut self) -> bool {
         let buckets = self.tags.len();
         if buckets >= self.most_buckets {
@@ -244,9 +246,9 @@ impl<S: Slots> Buckets<S> {
         true
     }
 
-    /// Of a batch, at most [`BATCH`] events, those that may find an entry or leave one: all requests, and the responses that
-    /// may answer what is in the table or an earlier request of the batch, as far as tags tell. Says of every event
-    /// whether it is one of these. Reads their slots, so that the cache misses of a batch overlap.
+    /// Of a batch, at most [`BATCH`] events, those that may find an entry or leave one: all requests, and the responses
+    /// that may answer what is in the table or an earlier request of the batch, as far as tags tell. Says of every
+    /// event whether it is one of these. Reads their slots, so that the cache misses of a batch overlap.
     #[inline]
     pub(super) fn look_ahead(
         &self,
@@ -254,7 +256,8 @@ impl<S: Slots> Buckets<S> {
         key: impl Fn(&S, ExchangeId) -> Key,
         mut say: impl FnMut(&Event, bool),
     ) -> Ahead {
-        // No loop has branches that could not be foretold, and each only loads what the next one needs: the processor looks far ahead.
+        // No loop has branches that could not be foretold, and each only loads what the next one needs: the processor
+        // looks far ahead.
         let (mut places, mut tags) = ([Place::default(); BATCH], [[0; 2]; BATCH]);
         for ((place, tags), event) in places.iter_mut().zip(&mut tags).zip(batch) {
             *place = self.unseen(key(&self.slots, event.id));
@@ -283,7 +286,8 @@ impl<S: Slots> Buckets<S> {
     }
 }
 
-/// Where the entry of a key is, or would go. Holds until another entry with that key is put in; those of one batch know of each other.
+/// Where the entry of a key is, or would go. Holds until another entry with that key is put in; those of one batch know
+/// of each other.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Place {
     word: u64,
@@ -291,8 +295,8 @@ pub(crate) struct Place {
     /// Of so many buckets.
     buckets: u32,
     tag: u8,
-    /// The number of a slot, plus that of slots if it is in the second bucket: where the tag was, or else an empty one of the emptier bucket.
-    /// [`UNKNOWN`] before tags are looked at.
+    /// The number of a slot, plus that of slots if it is in the second bucket: where the tag was, or else an empty one
+    /// of the emptier bucket. [`UNKNOWN`] before tags are looked at.
     likely: u8,
     /// No entry has the key: its tag was in neither bucket.
     is_vacant: bool,
@@ -329,8 +333,8 @@ fn has_tag(tags: [u64; 2], tag: u8) -> bool {
     (a | b) & HIGH != 0
 }
 
-/// The first slot with a tag among those of two buckets, or else an empty one of the emptier bucket; if there is none, any of
-/// that. No branch, since none could be foretold.
+/// The first slot with a tag among those of two buckets, or else an empty one of the emptier bucket; if there is none,
+/// any of that. No branch, since none could be foretold.
 #[inline]
 fn likely(tags: [u64; 2], tag: u8) -> u8 {
     let [same_a, same_b] = tags.map(|tags| equal(tags, tag));

@@ -1,14 +1,14 @@
 //! The open requests, in few bytes each.
 //!
-//! **Model**: buckets of eight slots. A request is in one of two buckets that its id's hash names: the emptier one when it came. Where both
-//! are full, others move to their other buckets. One byte per slot beside it is zero if the slot is empty, else bits of the hash, so that
-//! two words tell most absent ids. Removal clears a byte, dropping many entries is one walk that moves nothing, and growth
-//! is one walk in the order of the slots.
+//! **Model**: buckets of eight slots. A request is in one of two buckets that its id's hash names: the emptier one when
+//! it came. Where both are full, others move to their other buckets. One byte per slot beside it is zero if the slot is
+//! empty, else bits of the hash, so that two words tell most absent ids. Removal clears a byte, dropping many entries
+//! is one walk that moves nothing, and growth is one walk in the order of the slots.
 //!
 //! A request that was repeated takes a second slot, for the time and the token of the last one.
 //!
-//! **State**: slots of 16 bytes with all of an id ([`slots::Whole`]), or of 11 to 16 bytes ([`slots::Packed`]), and one byte
-//! each; at most 15 of 16 slots are occupied.
+//! **State**: slots of 16 bytes with all of an id ([`slots::Whole`]), or of 11 to 16 bytes ([`slots::Packed`]), and one
+//! byte each; at most 15 of 16 slots are occupied.
 //!
 //! **Source**: Dietzfelbinger and Weidling 2007 (buckets of two choices); tags as in Fan et al. 2014 (`MemC3`).
 
@@ -75,8 +75,8 @@ impl Wait {
         matches!(self.state, State::Open | State::Repeated)
     }
 
-    /// Whether more than `age` lies between the last equal request and the moment, in either direction: what seems to come from
-    /// far ahead is an old entry whose time has wrapped.
+    /// Whether more than `age` lies between the last equal request and the moment, in either direction: what seems to
+    /// come from far ahead is an old entry whose time has wrapped.
     #[inline]
     pub(crate) fn is_older(&self, age: Nanos) -> bool {
         self.since_last.get().unsigned_abs() > age.get().unsigned_abs()
@@ -89,7 +89,8 @@ impl Wait {
         if is_other { Meets::Other } else { Meets::equal(self.is_open(), exchanges.repeat) }
     }
 
-    /// The sample of a response at that moment, and whether its token resolved which of several requests it answers. Weight 1.
+    /// The sample of a response at that moment, and whether its token resolved which of several requests it answers.
+    /// Weight 1.
     #[inline]
     pub(crate) fn sample(&self, response: &Event) -> (Sample, bool) {
         let &Self { since_first, since_last, tag, .. } = self;
@@ -171,7 +172,8 @@ impl<S: Slots> Open<S> {
         at.is_some()
     }
 
-    /// Puts in a request whose id is not there, at the place of its id. False if no slot can be had, which happens in tables that are almost full.
+    /// Puts in a request whose id is not there, at the place of its id. False if no slot can be had, which happens in
+    /// tables that are almost full.
     #[inline]
     #[must_use]
     pub(crate) fn put(&mut self, place: &Place, request: &Event) -> bool {
@@ -225,7 +227,8 @@ impl<S: Slots> Open<S> {
         }
     }
 
-    /// Removes what is not to be kept. The last of equal requests is looked at like the first, with the same age, but is not open.
+    /// Removes what is not to be kept. The last of equal requests is looked at like the first, with the same age, but
+    /// is not open.
     pub(crate) fn retain(&mut self, now: Timestamp, mut keep: impl FnMut(&S, usize, &Wait) -> bool) {
         self.buckets.retain(|buckets, at| keep(buckets.slots(), at, &look(buckets, at, now)));
     }
@@ -237,7 +240,8 @@ impl<S: Slots> Open<S> {
         }
     }
 
-    /// The events of a batch, at most [`crate::batch::BATCH`], that must be taken, and their places; see [`Buckets::look_ahead`].
+    /// The events of a batch, at most [`crate::batch::BATCH`], that must be taken, and their places; see
+    /// [`Buckets::look_ahead`].
     #[inline]
     pub(crate) fn look_ahead(&self, batch: &[Event], say: impl FnMut(&Event, bool)) -> Ahead {
         self.buckets.look_ahead(batch, S::key, say)
@@ -349,7 +353,8 @@ mod tests {
         }
     }
 
-    /// Tables of every size hold what they promise and no more bytes than they were given, through several times as many comers.
+    /// Tables of every size hold what they promise and no more bytes than they were given, through several times as
+    /// many comers.
     #[test]
     fn full_tables_turn_nobody_away() {
         for kib in [2, 16, 100, 1_000] {
@@ -373,8 +378,9 @@ mod tests {
         }
     }
 
-    /// With as few bits of the id as a large table has, of 4 million absent ids 2⁻²⁸ each are found: more than 3 of them by chance in 2·10⁻⁹ of the choices of
-    /// seeds. Tags alone, the twin that fails, find 251,000, a number that deviates by 490, a hundred of which are allowed.
+    /// With as few bits of the id as a large table has, of 4 million absent ids 2⁻²⁸ each are found: more than 3 of
+    /// them by chance in 2·10⁻⁹ of the choices of seeds. Tags alone, the twin that fails, find 251,000, a number that
+    /// deviates by 490, a hundred of which are allowed.
     #[test]
     fn absent_ids_are_not_found() {
         let (mut open, _) = packed(1 << 20);
@@ -387,7 +393,8 @@ mod tests {
         assert!(!are_few(kept) && kept < 300_000, "{kept}: 16 tags at most, and 1 of 255 fits each");
     }
 
-    /// A slot of 12 bytes, tag included, in small tables; 13 in 32 MiB, which is what acknowledgements have of 64; ids of a handshake, whose upper halves are equal, are told apart.
+    /// A slot of 12 bytes, tag included, in small tables; 13 in 32 MiB, which is what acknowledgements have of 64; ids
+    /// of a handshake, whose upper halves are equal, are told apart.
     #[test]
     fn slots_are_small() {
         let slot_bytes = |bytes, series, has_tokens| Packed::new(bytes, series, has_tokens, Gate::OPEN).slot_bytes();

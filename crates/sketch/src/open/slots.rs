@@ -113,8 +113,8 @@ fn near(bits: u64, now: Timestamp) -> Timestamp {
 /// 3 to 8 bytes    part of the id's hash (K bits), series (S), token (0 or 8)
 /// ```
 ///
-/// An absent id is taken for one of *n* in the table with probability *n* 2^−(18 + *K*) at most, 8 bits of which are the tag's and 10 the
-/// rank's. *K* is so large that this is 2⁻²⁸, or 40 where that is more.
+/// An absent id is taken for one of *n* in the table with probability *n* 2^−(18 + *K*) at most, 8 bits of which are
+/// the tag's and 10 the rank's. *K* is so large that this is 2⁻²⁸, or 40 where that is more.
 #[derive(Clone, Debug)]
 pub(crate) struct Packed {
     bytes: Vec<u8>,

@@ -23,8 +23,8 @@ pub struct IntervalAnswer {
     pub distribution: Distribution,
 }
 
-/// Sums for each interval. An interval begins at a whole multiple of its length since the epoch; those without packets are left
-/// out.
+/// Sums for each interval. An interval begins at a whole multiple of its length since the epoch; those without packets
+/// are left out.
 #[derive(Clone, Debug)]
 pub(super) struct Intervals {
     length: Nanos,

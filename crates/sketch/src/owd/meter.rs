@@ -109,7 +109,8 @@ impl Shares {
         }
     }
 
-    /// Half of what is left goes to the packets under way, the other half to the delays: of intervals a quarter of that.
+    /// Half of what is left goes to the packets under way, the other half to the delays: of intervals a quarter of
+    /// that.
     fn new(settings: &Settings, memory: usize) -> Result<Self, SettingsError> {
         let least = Self::least(settings);
         let fixed = OwdMeter::OWN_BYTES + settings.flows * Flows::FLOW_BYTES;
@@ -155,8 +156,8 @@ impl OwdMeter {
         })
     }
 
-    /// Takes the next crossing at either point, in the order of time. Says whether it is the first of a flow with a new number: they
-    /// are counted from one, in this order.
+    /// Takes the next crossing at either point, in the order of time. Says whether it is the first of a flow with a new
+    /// number: they are counted from one, in this order.
     pub fn update(&mut self, point: Point, crossing: &Crossing) -> bool {
         self.update_each(point, crossing, |_| {})
     }
@@ -251,7 +252,8 @@ impl OwdMeter {
         }
     }
 
-    /// The flows with the most bytes, at most `most`, the largest first; then all that have no number, if there are any.
+    /// The flows with the most bytes, at most `most`, the largest first; then all that have no number, if there are
+    /// any.
     pub fn flows(&self, most: usize) -> Vec<FlowAnswer> {
         let Some(flows) = &self.flows else { return Vec::new() };
         let mut numbers: Vec<usize> = (1..flows.all().len()).collect();

@@ -1,26 +1,26 @@
 //! Two points, packet by packet: how long one way takes, and how much is lost, from every packet that both points saw.
 //!
-//! **Answers**: of all traffic, of each interval and of each flow: packets sent, received and lost; mean, standard deviation and
-//! quantiles of the delay; the mean difference between neighbours (jitter) and the runs of lost packets.
+//! **Answers**: of all traffic, of each interval and of each flow: packets sent, received and lost; mean, standard
+//! deviation and quantiles of the delay; the mean difference between neighbours (jitter) and the runs of lost packets.
 //!
-//! **Model**: a packet has the same id at both points and no other packet has it at the same time; it arrives within a longest
-//! delay or not at all. Clocks agree: an offset *e* of the receiver's adds *e* to every delay, and negative delays are
-//! reported as what they are. Crossings of both points come in the order of their times.
+//! **Model**: a packet has the same id at both points and no other packet has it at the same time; it arrives within a
+//! longest delay or not at all. Clocks agree: an offset *e* of the receiver's adds *e* to every delay, and negative
+//! delays are reported as what they are. Crossings of both points come in the order of their times.
 //!
 //! **State**: a queue of the packets that were sent, in this order, 40 bytes each, and a table of those not seen yet at
 //! the other point, 25 bytes per slot, up to ¾ full. A packet leaves the queue when its fate and those of all before it
 //! are known, so that intervals, neighbours and runs are of packets as they were sent.
 //!
-//! **Sampling**: when the memory is full, packets whose id hashes above half of what was admitted so far are dropped, at both points
-//! alike, and every packet that stays stands for twice as many: trajectory sampling (Duffield and Grossglauser, 2001) whose rate finds itself. The numbers of
-//! packets sent are those of all; what was received and lost, and the delays, are estimates with intervals (Horvitz–Thompson: weight
-//! 1/*p*, variance Σ (1/*p*² − 1/*p*)).
+//! **Sampling**: when the memory is full, packets whose id hashes above half of what was admitted so far are dropped,
+//! at both points alike, and every packet that stays stands for twice as many: trajectory sampling (Duffield and
+//! Grossglauser, 2001) whose rate finds itself. The numbers of packets sent are those of all; what was received and
+//! lost, and the delays, are estimates with intervals (Horvitz–Thompson: weight 1/*p*, variance Σ (1/*p*² − 1/*p*)).
 //!
-//! **Ambiguous**: packets of equal ids that are under way at the same time count as received or lost by their number, but give
-//! no delay.
+//! **Ambiguous**: packets of equal ids that are under way at the same time count as received or lost by their number,
+//! but give no delay.
 //!
-//! **Uncovered**: before the first and behind the last packet that arrived, a packet that did not arrive may have passed the
-//! receiver before its capture began or after it ended. Such packets are counted apart and are not lost.
+//! **Uncovered**: before the first and behind the last packet that arrived, a packet that did not arrive may have
+//! passed the receiver before its capture began or after it ended. Such packets are counted apart and are not lost.
 //!
 //! **Cost**: one hash table operation per packet and point.
 //!

@@ -170,9 +170,9 @@ impl Tally {
         Some(Estimate { value, low: (value - error).max(0.0), high: value + error })
     }
 
-    /// The mean absolute difference between the delays of neighbours in the order of sending, in nanoseconds (RFC 3393, with
-    /// all packets selected; lost ones are skipped). `None` with fewer than two, and where only some packets are known, which are
-    /// no neighbours.
+    /// The mean absolute difference between the delays of neighbours in the order of sending, in nanoseconds (RFC 3393,
+    /// with all packets selected; lost ones are skipped). `None` with fewer than two, and where only some packets are
+    /// known, which are no neighbours.
     pub fn jitter(&self) -> Option<f64> {
         (self.steps > 0 && self.is_exact()).then(|| self.step_sum as f64 / self.steps as f64)
     }

@@ -91,7 +91,8 @@ impl Episodes {
         Self { params, latest: Timestamp::from_nanos(i64::MIN), open: None, flows, ended: Vec::new() }
     }
 
-    /// The next packet departs, with what was in the queue with it; a name is asked for where a flow is new to an episode.
+    /// The next packet departs, with what was in the queue with it; a name is asked for where a flow is new to an
+    /// episode.
     pub(super) fn update(&mut self, departure: &Departure, queued: Option<&Queued>, name: impl FnOnce() -> String) {
         let at = departure.departed.max(self.latest);
         self.latest = at;

@@ -3,7 +3,8 @@
 use crate::table::{Entry, Place, Table};
 use dwell_types::FlowId;
 
-/// Flows with what departed of them, as many as there is room for. What departs after the last long delay is kept apart, since it may turn out not to belong to the episode.
+/// Flows with what departed of them, as many as there is room for. What departs after the last long delay is kept
+/// apart, since it may turn out not to belong to the episode.
 #[derive(Clone, Debug)]
 pub(super) struct Flows {
     table: Table<Flow>,
@@ -132,7 +133,8 @@ impl Flows {
         }
     }
 
-    /// Where a flow is counted; if it is new and there is no room, in the place of the smallest, with the count of that.
+    /// Where a flow is counted; if it is new and there is no room, in the place of the smallest, with the count of
+    /// that.
     fn find(&mut self, flow: FlowId, name: impl FnOnce() -> String) -> usize {
         if let Place::Found(at) = self.table.find(flow.0) {
             return at;

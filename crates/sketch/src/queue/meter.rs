@@ -139,7 +139,8 @@ impl QueueMeter {
         Ok(meter)
     }
 
-    /// The next packet departs: what was in the queue with it, if it is known when it arrived. The name of its flow is asked for where that is new to an episode.
+    /// The next packet departs: what was in the queue with it, if it is known when it arrived. The name of its flow is
+    /// asked for where that is new to an episode.
     pub fn update(&mut self, departure: &Departure, name: impl FnOnce() -> String) -> Option<Queued> {
         self.make_room(departure);
         let queued = match &mut self.departures {
@@ -214,8 +215,8 @@ impl QueueMeter {
         self.deepest
     }
 
-    /// The change of a flow's rate between the two newest finished windows of the shortest kind, in bytes or packets per second. `None`
-    /// until two windows are finished.
+    /// The change of a flow's rate between the two newest finished windows of the shortest kind, in bytes or packets
+    /// per second. `None` until two windows are finished.
     pub fn rate_change(&self, flow: FlowId) -> Option<f64> {
         match &self.departures {
             Departures::Exact(exact) => exact.rate_change(flow, *self.params.windows.first()?),

@@ -32,7 +32,8 @@ enum Use {
     Waiting,
 }
 
-/// What became of the packets at both sides: `arrived = matched + backwards + evicted + expired + repeated + waiting`, `departed = matched + unknown`.
+/// What became of the packets at both sides: `arrived = matched + backwards + evicted + expired + repeated + waiting`,
+/// `departed = matched + unknown`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TapCounts {
     /// Packets that were seen to arrive.
@@ -83,8 +84,8 @@ impl Taps {
     /// The usual number of places that a packet may take.
     pub const WAYS: usize = 8;
 
-    /// Room for as many packets as fit `bytes`, at least one set; each may take `ways` places, at least one (one: the paper's table). Packets that wait for longer than
-    /// `longest` are given up.
+    /// Room for as many packets as fit `bytes`, at least one set; each may take `ways` places, at least one (one: the
+    /// paper's table). Packets that wait for longer than `longest` are given up.
     pub fn new(bytes: usize, ways: usize, longest: Nanos) -> Self {
         let ways = ways.max(1);
         let sets = (bytes / Self::SLOT_BYTES / ways).clamp(1, u32::MAX as usize);
@@ -193,7 +194,8 @@ impl Taps {
         slots.iter().position(|slot| slot.is_of(packet)).map(|way| first + way)
     }
 
-    /// The slot that another packet of the set may take, and what it is used for: the oldest of those that are needed least.
+    /// The slot that another packet of the set may take, and what it is used for: the oldest of those that are needed
+    /// least.
     fn place(&self, packet: PacketId) -> (Use, usize) {
         let first = self.set(packet);
         let choice = |at: usize| (self.used(self.slots[at]), self.slots[at].at);
@@ -257,8 +259,8 @@ mod tests {
         counts.matched as f64 / PACKETS as f64
     }
 
-    /// A share of 400,000 has a standard error of .0005 to .0007, and a hundredth is allowed, ten of these and more. Twins that fail: single
-    /// places where sets are asked for, and as many in flight as twice.
+    /// A share of 400,000 has a standard error of .0005 to .0007, and a hundredth is allowed, ten of these and more.
+    /// Twins that fail: single places where sets are asked for, and as many in flight as twice.
     #[test]
     fn sets_hold_what_is_in_flight_and_single_places_do_not() {
         let sets = [8_192, 16_384].map(|in_flight| reach(Taps::WAYS, in_flight));
@@ -306,7 +308,8 @@ mod tests {
     }
 
     proptest! {
-        /// With room for all, every packet is matched as a map would do it; with little room, everything is still counted once.
+        /// With room for all, every packet is matched as a map would do it; with little room, everything is still
+        /// counted once.
         #[test]
         fn matches_as_a_map(steps in prop::collection::vec((0u64..40, any::<bool>(), 0i64..40), 1..400)) {
             let mut large = Taps::new(1 << 16, 64, Nanos::new(200));

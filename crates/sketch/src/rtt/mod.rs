@@ -1,4 +1,5 @@
-//! The question "how long do responses take", whole: one meter per pairing rule, one store of delays, one memory budget.
+//! The question "how long do responses take", whole: one meter per pairing rule, one store of delays, one memory
+//! budget.
 
 // What is measured, and how.
 mod method;
@@ -134,8 +135,8 @@ impl RttMeter {
         })
     }
 
-    /// The least memory that is enough, from so much on: what a method needs besides its tables shows only once they are there. Large ones are
-    /// not built only for that.
+    /// The least memory that is enough, from so much on: what a method needs besides its tables shows only once they
+    /// are there. Large ones are not built only for that.
     fn least_memory(settings: &Settings, matches: &[Match], series: usize, from: usize) -> usize {
         const LARGE: usize = 64 << 20;
         if from > LARGE {
@@ -214,8 +215,8 @@ impl RttMeter {
         })
     }
 
-    /// Queues an event. Its parts come one by one: put together before the call, they would be read from memory before all
-    /// of them have arrived there.
+    /// Queues an event. Its parts come one by one: put together before the call, they would be read from memory before
+    /// all of them have arrived there.
     #[inline(never)]
     fn admit(&mut self, id: ExchangeId, at: Timestamp, token: u32, tag: u16, is_request: bool, matching: Match) {
         let number = usize::from(self.rule_of[matching as usize]);
@@ -252,7 +253,8 @@ impl RttMeter {
         }
     }
 
-    /// The present moment: what is older than its expiry then is no longer pending, though its rule may have seen nothing since.
+    /// The present moment: what is older than its expiry then is no longer pending, though its rule may have seen
+    /// nothing since.
     pub fn advance(&mut self, now: Timestamp) {
         self.flush();
         for rule in &mut self.rules {

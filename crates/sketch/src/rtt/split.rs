@@ -9,8 +9,9 @@ use dwell_types::Match;
 /// Events of one rule that are taken together where no cache misses are to overlap.
 const SMALL_BATCH: usize = 8;
 
-/// How the memory is divided: a quarter for the store of delays, or more where that is little, for each rule the least that it measures with, and the rest
-/// among the rules, four parts to each rule that sees every segment and one to each other. With a fixed number of slots the store has what these leave.
+/// How the memory is divided: a quarter for the store of delays, or more where that is little, for each rule the least
+/// that it measures with, and the rest among the rules, four parts to each rule that sees every segment and one to each
+/// other. With a fixed number of slots the store has what these leave.
 pub(super) struct Split {
     pub(super) store: Option<usize>,
     least_store: usize,
@@ -63,7 +64,8 @@ impl Split {
             return Err(SettingsError::Memory { given: settings.memory, needed });
         }
         let left = settings.memory - overhead;
-        // The error that bins make falls as the store grows, that of sampling as the root of the tables does: s² = EVEN t, and s + t = left.
+        // The error that bins make falls as the store grows, that of sampling as the root of the tables does: s² = EVEN
+        // t, and s + t = left.
         let even = (EVEN * series) as f64;
         let balanced = 0.5 * even * ((1.0 + 4.0 * left as f64 / even).sqrt() - 1.0);
         let store = tables.map_or_else(
@@ -75,7 +77,8 @@ impl Split {
         Ok(split)
     }
 
-    /// The same with so many bytes less for the tables; if these have no more than they must, for the store. `None` if neither can do without.
+    /// The same with so many bytes less for the tables; if these have no more than they must, for the store. `None` if
+    /// neither can do without.
     pub(super) fn less(self, bytes: usize) -> Option<Self> {
         if let Some(rest) = self.rest.checked_sub(bytes) {
             return Some(Self { rest, ..self });

@@ -34,8 +34,8 @@ struct Cut {
 const WINDOW: i64 = 4;
 
 impl Cutter {
-    /// Intervals of this length, which begin at whole multiples of it since the epoch; `shift` is how much later this point sees packets
-    /// than the one whose intervals are meant.
+    /// Intervals of this length, which begin at whole multiples of it since the epoch; `shift` is how much later this
+    /// point sees packets than the one whose intervals are meant.
     pub fn new(params: Params, interval: Nanos, shift: Nanos) -> Result<Self, ParamsError> {
         let rank = hash::start(hash::word(hash::start(params.lda.seed), 0x0c07));
         let open = Sketch::new(params)?;
@@ -61,7 +61,8 @@ impl Cutter {
         self.update_class(crossing, 0);
     }
 
-    /// Takes the next packet, in the order of time, of a class of flows as in [`Lds::update_class`](crate::lds::Lds::update_class).
+    /// Takes the next packet, in the order of time, of a class of flows as in
+    /// [`Lds::update_class`](crate::lds::Lds::update_class).
     pub fn update_class(&mut self, crossing: &Crossing, class: u8) {
         let &Crossing { packet, at, .. } = crossing;
         if self.last.is_none() {

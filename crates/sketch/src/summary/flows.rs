@@ -46,7 +46,8 @@ impl FlowList {
         Self { most, ..Self::default() }
     }
 
-    /// Counts a packet; the name is asked for only where the flow is new, and the first packet's class is that of the flow.
+    /// Counts a packet; the name is asked for only where the flow is new, and the first packet's class is that of the
+    /// flow.
     pub fn update(&mut self, crossing: &Crossing, class: u8, name: impl FnOnce() -> String) {
         let flow = crossing.flow;
         let number = match self.numbers.get(&flow.0) {
@@ -128,15 +129,16 @@ struct Sums {
 }
 
 impl FlowMeans {
-    /// Adds what the sketches of both points say of an interval. Flows are those of the list, in its order, which may have grown. Every packet
-    /// counts the same, in whichever interval it was. Sketches of different kinds say nothing.
+    /// Adds what the sketches of both points say of an interval. Flows are those of the list, in its order, which may
+    /// have grown. Every packet counts the same, in whichever interval it was. Sketches of different kinds say nothing.
     pub fn add(&mut self, (sent, received): &(Lds, Lds), list: &FlowList) {
         let Ok(comparison) = Comparison::new(sent, received) else { return };
         let listed = |record: &FlowRecord| Listed { flow: record.flow, class: record.class, packets: None };
         let listed: Vec<Listed> = list.records().iter().map(listed).collect();
         self.flows.resize(listed.len().max(self.flows.len()), Sums::default());
         for ((sums, estimate), flow) in self.flows.iter_mut().zip(comparison.joint(&listed)).zip(&listed) {
-            // Numbers of packets by the row that is disturbed least: decoding them fails where a flow has several cells.
+            // Numbers of packets by the row that is disturbed least: decoding them fails where a flow has several
+            // cells.
             let least = comparison.estimate(flow.flow, flow.class, Rule::UpperBound);
             let Some(packets) = least.packets.map(|packets| packets.value).filter(|&packets| packets >= 0.5) else {
                 continue;
@@ -167,7 +169,8 @@ impl FlowMeans {
         self.flows.get(number).map_or(0.0, |sums| sums.packets)
     }
 
-    /// Packets of a flow that were lost in usable intervals, at most: others in its cells can only raise it. `None` if it has none there.
+    /// Packets of a flow that were lost in usable intervals, at most: others in its cells can only raise it. `None` if
+    /// it has none there.
     pub fn lost(&self, number: usize) -> Option<Estimate<f64>> {
         let sums = self.flows.get(number).filter(|sums| sums.sent > 0.0)?;
         let high = sums.lost.min(sums.sent);

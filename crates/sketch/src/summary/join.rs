@@ -66,7 +66,8 @@ struct Queue {
 const MOST_WAITING: usize = 64;
 
 impl Join {
-    /// Joins all summaries of two points, each in the order of their numbers, whatever their clocks say. Nothing more will come.
+    /// Joins all summaries of two points, each in the order of their numbers, whatever their clocks say. Nothing more
+    /// will come.
     pub fn all(sent: Vec<Summary>, received: Vec<Summary>) -> Self {
         let places: HashMap<u64, usize> = received.iter().map(|summary| summary.to).zip(1..).collect();
         let (mut join, mut taken) = (Self::default(), 0);

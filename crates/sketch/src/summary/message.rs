@@ -102,11 +102,11 @@ impl Message {
     }
 }
 
-/// Reads the messages of a file, whatever it holds: what is damaged gives an error, and reading goes on behind it if a mark or the end of
-/// the file stands there, else at the next mark.
+/// Reads the messages of a file, whatever it holds: what is damaged gives an error, and reading goes on behind it if a
+/// mark or the end of the file stands there, else at the next mark.
 ///
-/// No byte is tried as part of more than two messages, however they claim to contain each other: one that no mark follows is tried only
-/// outside of damaged ones of its kind.
+/// No byte is tried as part of more than two messages, however they claim to contain each other: one that no mark
+/// follows is tried only outside of damaged ones of its kind.
 #[derive(Clone, Debug)]
 pub struct Messages<'a> {
     rest: &'a [u8],

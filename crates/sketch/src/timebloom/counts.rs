@@ -2,8 +2,8 @@ use crate::Fates;
 
 /// What a meter without entries knows of the fates of its requests, per series.
 ///
-/// A request is dated by its turn, a stretch of time no shorter than any delay, and so is a match, by the delay that was
-/// found. Of each turn, no more requests than it had are matched, however many responses found one.
+/// A request is dated by its turn, a stretch of time no shorter than any delay, and so is a match, by the delay that
+/// was found. Of each turn, no more requests than it had are matched, however many responses found one.
 #[derive(Clone, Debug)]
 pub(crate) struct Counts {
     /// The turn that `series` calls the present one.

@@ -1,27 +1,27 @@
 //! What a ring can be expected to do, in closed form.
 
-/// Mean absolute error, over the slot width Δ, when the true slot is always found, delays are uniform up to *t*_max and the
-/// middle of the slot stands for the request ([`super::Reference::SlotMiddle`]): (*b* − 7/6) / 4(*b* − 1).
+/// Mean absolute error, over the slot width Δ, when the true slot is always found, delays are uniform up to *t*_max and
+/// the middle of the slot stands for the request ([`super::Reference::SlotMiddle`]): (*b* − 7/6) / 4(*b* − 1).
 ///
-/// The thesis says 1/4 [porcino23 §4.2.3]; the youngest bin, with 1/3 of a whole one's part, and the oldest, with 1/2, make
-/// the difference.
+/// The thesis says 1/4 [porcino23 §4.2.3]; the youngest bin, with 1/3 of a whole one's part, and the oldest, with 1/2,
+/// make the difference.
 pub fn slot_middle_error(filters: u32) -> f64 {
     let b = f64::from(filters);
     (b - 7.0 / 6.0) / (4.0 * (b - 1.0))
 }
 
-/// The same with [`super::Reference::ConditionalMean`]: (*b* − 4/3) / 4(*b* − 1). Both bins at the ends have 1/3 of a whole
-/// one's part.
+/// The same with [`super::Reference::ConditionalMean`]: (*b* − 4/3) / 4(*b* − 1). Both bins at the ends have 1/3 of a
+/// whole one's part.
 pub fn conditional_mean_error(filters: u32) -> f64 {
     let b = f64::from(filters);
     (b - 4.0 / 3.0) / (4.0 * (b - 1.0))
 }
 
-/// Chance that a frozen filter of `bits` bits (*n*) and `hashes` functions (*k*) matches an id that is not in it, when the
-/// number of ids in it is Poisson with mean `load`: Σⱼ P(j) E[(set bits/*n*)^*k* | *j* ids].
+/// Chance that a frozen filter of `bits` bits (*n*) and `hashes` functions (*k*) matches an id that is not in it, when
+/// the number of ids in it is Poisson with mean `load`: Σⱼ P(j) E[(set bits/*n*)^*k* | *j* ids].
 ///
-/// The thesis's .6185^(*n*/*load*) (eq. 4.5) takes every filter at its mean load and *k* unrounded: too low, by a factor of
-/// 2,000 at *n* = 1,024, *k* = 36 and 19.6 ids. `load` must be above zero and at most 10⁹.
+/// The thesis's .6185^(*n*/*load*) (eq. 4.5) takes every filter at its mean load and *k* unrounded: too low, by a
+/// factor of 2,000 at *n* = 1,024, *k* = 36 and 19.6 ids. `load` must be above zero and at most 10⁹.
 pub fn false_positive_probability(bits: u32, hashes: u32, load: f64) -> f64 {
     let spread = 12.0 * load.sqrt() + 40.0;
     let (first, last) = ((load - spread).max(0.0).floor(), (load + spread).ceil());

@@ -11,15 +11,15 @@ pub(crate) const LEAST_PLACES: u32 = 64;
 /// Bytes of the least ring.
 pub(crate) const LEAST_BYTES: usize = beside_bytes(LEAST_FILTERS) + (LEAST_FILTERS * LEAST_PLACES / 8) as usize;
 
-/// *k* for a filter of *n* places that takes the ids of a stretch of time, at a rate per second. Where the rate is not known,
-/// 8: at the load for which that is best, false matches are .4%; from three quarters to twice that load they are at most 1.6
-/// times as many as with the best number, and at half of it 5·10⁻⁵.
+/// *k* for a filter of *n* places that takes the ids of a stretch of time, at a rate per second. Where the rate is not
+/// known, 8: at the load for which that is best, false matches are .4%; from three quarters to twice that load they are
+/// at most 1.6 times as many as with the best number, and at half of it 5·10⁻⁵.
 pub(crate) fn hashes(places: u32, window: Nanos, rate: Option<f64>) -> u32 {
     rate.map_or(UNKNOWN_RATE, |rate| best_hashes(places, rate * window.get() as f64 / 1e9))
 }
 
-/// Bits, filters and the rate of requests per second to build a ring of so many bytes by, for delays up to `longest`; `None`
-/// if they are too few. Without a rate, that for which [`UNKNOWN_RATE`] functions are best.
+/// Bits, filters and the rate of requests per second to build a ring of so many bytes by, for delays up to `longest`;
+/// `None` if they are too few. Without a rate, that for which [`UNKNOWN_RATE`] functions are best.
 pub(crate) fn fit(bytes: usize, longest: Nanos, rate: Option<f64>) -> Option<(u64, u32, f64)> {
     let rows = |filters: u32| {
         let bits = bytes.checked_sub(beside_bytes(filters)).map_or(0, |bytes| bytes as u64 * 8);
@@ -32,9 +32,9 @@ pub(crate) fn fit(bytes: usize, longest: Nanos, rate: Option<f64>) -> Option<(u6
         .then(|| (u64::from(rows(filters)) * u64::from(filters), filters, rate.unwrap_or(design)))
 }
 
-/// Into how many filters to divide a window: a power of two, the more the finer, as long as a response meets less than half a
-/// false match. `places`: of each filter, if there are so many. Where the rate is not known, up to 256 filters of at
-/// least 64 places.
+/// Into how many filters to divide a window: a power of two, the more the finer, as long as a response meets less than
+/// half a false match. `places`: of each filter, if there are so many. Where the rate is not known, up to 256 filters
+/// of at least 64 places.
 pub(crate) fn fit_filters(places: impl Fn(u32) -> u32, longest: Nanos, rate: Option<f64>) -> u32 {
     const MOST: u32 = 1 << 10;
     const MOST_UNKNOWN: u32 = 256;

@@ -2,10 +2,10 @@ use super::Cdf;
 use super::policy::Query;
 use dwell_types::Nanos;
 
-/// A distribution of delays learnt from the matches themselves, by stochastic expectation maximisation: each response is
-/// spread over the cells that its matching filters allow, in proportion to what is believed so far; from time to time
-/// the cells' weights become the new belief. Slots begin at other phases for each response, so the cells may be finer
-/// than slots.
+/// A distribution of delays learnt from the matches themselves, by stochastic expectation maximisation: each response
+/// is spread over the cells that its matching filters allow, in proportion to what is believed so far; from time to
+/// time the cells' weights become the new belief. Slots begin at other phases for each response, so the cells may be
+/// finer than slots.
 #[derive(Clone, Debug)]
 pub(super) struct Learnt {
     /// Upper ends of the cells in nanoseconds: [`CELLS_PER_OCTAVE`] per octave, the last at the longest delay.

@@ -115,8 +115,8 @@ mod tests {
         query.choose(policy, Reference::ConditionalMean)
     }
 
-    /// The thesis's example, figure 3.7: eight filters, a response six tenths into its slot, a uniform distribution whose
-    /// median lies in bin 3.
+    /// The thesis's example, figure 3.7: eight filters, a response six tenths into its slot, a uniform distribution
+    /// whose median lies in bin 3.
     #[test]
     fn each_policy_has_its_order() {
         let uniform = Cdf::uniform(Nanos::new(70));

@@ -3,8 +3,8 @@ use super::Cdf;
 /// Which moment of its slot stands for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reference {
-    /// The middle of the slot, or of its part before the response if that lies in the same slot [porcino23 eq. 3.6, 3.8].
-    /// In the last slot this can give more than the longest delay.
+    /// The middle of the slot, or of its part before the response if that lies in the same slot [porcino23 eq. 3.6,
+    /// 3.8]. In the last slot this can give more than the longest delay.
     SlotMiddle,
     /// The expected delay, given its bin: what is left of the slot between zero and the longest delay
     /// [porcino23 eq. 3.9, corrected]. Under [`super::Prior::Uniform`] that is the middle of the bin.
@@ -30,8 +30,8 @@ pub(super) struct Bin {
 }
 
 impl Bins {
-    /// The delays of requests in the slot of an age. The youngest bin, up to *t*₁, includes zero. The oldest one ends at
-    /// the longest delay; it may be empty.
+    /// The delays of requests in the slot of an age. The youngest bin, up to *t*₁, includes zero. The oldest one ends
+    /// at the longest delay; it may be empty.
     #[inline]
     pub(super) fn bin(&self, age: u32) -> Bin {
         let high = (self.elapsed + i64::from(age) * self.width).min(self.longest);

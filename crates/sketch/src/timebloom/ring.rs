@@ -1,8 +1,8 @@
 use dwell_types::{ExchangeId, Timestamp, hash};
 
-/// A ring of *b* Bloom filters, one per slot of time, bit-sliced: the filters share their hash functions, and row *i* of
-/// the memory holds bit *i* of every filter, side by side. A query reads *k* rows and combines them by "and": what is
-/// left is the set of filters that match.
+/// A ring of *b* Bloom filters, one per slot of time, bit-sliced: the filters share their hash functions, and row *i*
+/// of the memory holds bit *i* of every filter, side by side. A query reads *k* rows and combines them by "and": what
+/// is left is the set of filters that match.
 #[derive(Clone, Debug)]
 pub(super) struct Ring {
     /// `shape.rows` rows of `shape.stride` bits; the last word may be used in part.
@@ -73,8 +73,9 @@ pub(super) fn best_hashes(places: u32, load: f64) -> u32 {
     optimum.round().clamp(1.0, f64::from(MOST_HASHES)) as u32
 }
 
-/// The *k* places, of `places`, of an id with this seeded hash: the upper halves of its products with powers of a factor. With double
-/// hashing, places of one id depend on each other, and half as many foreign ids more match (2,048 places, *k* = 18).
+/// The *k* places, of `places`, of an id with this seeded hash: the upper halves of its products with powers of a
+/// factor. With double hashing, places of one id depend on each other, and half as many foreign ids more match (2,048
+/// places, *k* = 18).
 #[inline]
 pub(crate) fn places(hash: u64, places: u32, hashes: u32) -> impl Iterator<Item = usize> + use<> {
     let mut place = hash;
@@ -240,8 +241,8 @@ impl Ring {
         ages.rotate_left(older);
     }
 
-    /// The chance that the filter of an age matches an id that is not in it, by its present load: the share of bits that
-    /// are set to the power *k* [porcino23 eq. 4.1].
+    /// The chance that the filter of an age matches an id that is not in it, by its present load: the share of bits
+    /// that are set to the power *k* [porcino23 eq. 4.1].
     #[inline]
     pub(super) fn false_positive(&self, age: u32) -> f64 {
         self.occupancy(age).powi(self.hashes as i32)
@@ -377,7 +378,8 @@ mod tests {
         assert!(find(&mut ring, 5).contains(&0), "time did not go back from the end of all time");
     }
 
-    /// Few ids in a filter or many, few slots at a time or all: nothing is left of what was reset, and all of the others.
+    /// Few ids in a filter or many, few slots at a time or all: nothing is left of what was reset, and all of the
+    /// others.
     #[test]
     fn resetting_leaves_no_bit_behind() {
         for filters in [3, 32, 64, 200] {
@@ -410,7 +412,8 @@ mod tests {
         }
     }
 
-    /// Each of 20,000 moments is some slots or turns after the one before: passes over all of 8 MiB would take a minute.
+    /// Each of 20,000 moments is some slots or turns after the one before: passes over all of 8 MiB would take a
+    /// minute.
     #[test]
     fn filters_that_are_empty_need_no_reset() {
         let mut ring = ring(1 << 26, 256);
@@ -434,8 +437,8 @@ mod tests {
         assert_eq!((shape.hashes(1e9), shape.hashes(1e-9)), (1, MOST_HASHES));
     }
 
-    /// Fills a ring with 1,000 requests per second for 100 s, *t*_max 10 s; after each slot but the first turn's, takes what
-    /// `look` says of it.
+    /// Fills a ring with 1,000 requests per second for 100 s, *t*_max 10 s; after each slot but the first turn's, takes
+    /// what `look` says of it.
     fn mean_over_slots(bits: u64, filters: u32, seeds: u64, look: impl Fn(&mut Ring, u64) -> f64) -> f64 {
         let width = 10_000_000_000 / i64::from(filters - 1);
         let end = End::After(Nanos::from_secs(100));
@@ -456,10 +459,11 @@ mod tests {
         sum / slots as f64
     }
 
-    /// 127 frozen filters, 10 foreign ids after each of 4,600 slots: 13,600 false matches, whose number has a standard error
-    /// of 1.0% since loads differ (relative deviation of a filter's chance .75; 4,600 filters) and .9% by chance: ±8.2% is
-    /// six of both, exceeded by chance in 2·10⁻⁹ of the choices of seeds. With 200 ids and twice the bits 1,200, 3% by chance and 3% by loads: ±26% is six.
-    /// The textbook's formula, of a load that is the same in all filters, must fail.
+    /// 127 frozen filters, 10 foreign ids after each of 4,600 slots: 13,600 false matches, whose number has a standard
+    /// error of 1.0% since loads differ (relative deviation of a filter's chance .75; 4,600 filters) and .9% by chance:
+    /// ±8.2% is six of both, exceeded by chance in 2·10⁻⁹ of the choices of seeds. With 200 ids and twice the bits
+    /// 1,200, 3% by chance and 3% by loads: ±26% is six. The textbook's formula, of a load that is the same in all
+    /// filters, must fail.
     #[test]
     fn foreign_ids_match_as_often_as_the_mixture_says() {
         for (bits, hashes, ids, tolerance) in [(1 << 17, 9, 10, 0.082), (1 << 18, 18, 200, 0.26)] {
@@ -476,9 +480,9 @@ mod tests {
         }
     }
 
-    /// The same by the share of set bits, also where no foreign id would ever match. The chance of a filter deviates by .25
-    /// of its mean with 2 functions (1,120 filters), .75 with 9 (4,600), and 6 with 36 (184,000): standard errors of .7%,
-    /// 1.1% and 1.4%; the tolerance is six of them. Whoever counts a bit per request must fail.
+    /// The same by the share of set bits, also where no foreign id would ever match. The chance of a filter deviates by
+    /// .25 of its mean with 2 functions (1,120 filters), .75 with 9 (4,600), and 6 with 36 (184,000): standard errors
+    /// of .7%, 1.1% and 1.4%; the tolerance is six of them. Whoever counts a bit per request must fail.
     #[test]
     fn set_bits_are_as_the_mixture_says() {
         for (bits, filters, hashes, seeds) in [(1 << 15, 32, 2, 4), (1 << 17, 128, 9, 4), (1 << 19, 512, 36, 40)] {

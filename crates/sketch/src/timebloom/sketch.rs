@@ -11,13 +11,13 @@ use std::fmt;
 /// What a ring of filters is built with. The longest delay *t*_max is [`Exchanges::expiry`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
-    /// *N*: bits of all filters together. Each filter has ⌊*N*/*b*⌋, with *b* rounded up to a power of two below 64, and to a
-    /// multiple of 64 above.
+    /// *N*: bits of all filters together. Each filter has ⌊*N*/*b*⌋, with *b* rounded up to a power of two below 64,
+    /// and to a multiple of 64 above.
     pub bits: u64,
     /// *b*, `2..=4096`.
     pub filters: u32,
-    /// λ: expected requests per second, by which the number of hash functions is chosen. Half or twice the true one does
-    /// little harm.
+    /// λ: expected requests per second, by which the number of hash functions is chosen. Half or twice the true one
+    /// does little harm.
     pub rate: f64,
     /// Which of several matching filters is believed.
     pub policy: Policy,
@@ -31,8 +31,8 @@ impl Params {
     /// What [`Params::budget`] needs at least.
     pub const LEAST_BYTES: usize = super::LEAST_BYTES + Learnt::BYTES;
 
-    /// The ring for delays up to `longest` that fits so many bytes, its series' counts not included; `None` if they are too
-    /// few. `rate`: requests per second, if that is known. The delays are learnt.
+    /// The ring for delays up to `longest` that fits so many bytes, its series' counts not included; `None` if they are
+    /// too few. `rate`: requests per second, if that is known. The delays are learnt.
     pub fn budget(bytes: usize, longest: Nanos, rate: Option<f64>) -> Option<Self> {
         let (bits, filters, rate) = fit(bytes.checked_sub(Learnt::BYTES)?, longest, rate)?;
         let (policy, reference, prior) = (Policy::Bayes, Reference::ConditionalMean, Prior::Learnt);
@@ -158,7 +158,8 @@ impl TimeBloom {
         self.ring.occupancy(1)
     }
 
-    /// The share of bits that are set in the filter that was or will be filled in a slot, the slots being counted from time 0.
+    /// The share of bits that are set in the filter that was or will be filled in a slot, the slots being counted from
+    /// time 0.
     pub fn occupancy_of_slot(&self, slot: i64) -> f64 {
         self.ring.occupancy_of_slot(slot)
     }

@@ -88,9 +88,10 @@ pub(crate) fn ratios<M: Meter>(make: impl Fn(u64) -> M, settings: &Settings) -> 
     sums.iter().map(|&(sum, squares)| (sum / n, ((squares / n - (sum / n).powi(2)) / n).sqrt())).collect()
 }
 
-/// Every mean within 6 standard errors of 1, and these small enough to tell: six means exceed that by chance once in 8·10⁷
-/// choices of seeds. Its wrong twins are samples that stand for themselves alone (`fridge_statistics.rs`, `product_limit.rs`),
-/// and weights of another formula or of one fridge of several (`fridge_statistics.rs`, `sampling_statistics.rs`).
+/// Every mean within 6 standard errors of 1, and these small enough to tell: six means exceed that by chance once in
+/// 8·10⁷ choices of seeds. Its wrong twins are samples that stand for themselves alone (`fridge_statistics.rs`,
+/// `product_limit.rs`), and weights of another formula or of one fridge of several (`fridge_statistics.rs`,
+/// `sampling_statistics.rs`).
 pub(crate) fn is_unbiased(ratios: &[(f64, f64)]) -> bool {
     assert!(ratios.iter().all(|(_, error)| *error < 0.04), "too few runs to tell: {ratios:.4?}");
     ratios.iter().all(|(mean, error)| (mean - 1.0).abs() < 6.0 * error)
@@ -138,9 +139,9 @@ pub(crate) fn coverage<M: Meter>(make: impl Fn(u64) -> M, settings: &Settings, r
     Coverage { shares, halved, doubled, samples }
 }
 
-/// The 95% intervals hold the truth in a share of `least` or more of 250 runs, for each of six quantities, and in .993 at most on
-/// average over these. Over .993 by chance, when .95 are right: once in 10⁸ choices of seeds or less, if three of six are independent.
-/// Intervals half as wide are found out by the first, and twice as wide by the second.
+/// The 95% intervals hold the truth in a share of `least` or more of 250 runs, for each of six quantities, and in .993
+/// at most on average over these. Over .993 by chance, when .95 are right: once in 10⁸ choices of seeds or less, if
+/// three of six are independent. Intervals half as wide are found out by the first, and twice as wide by the second.
 pub(crate) fn assert_covered<M: Meter>(make: impl Fn(u64) -> M, settings: &Settings, least: f64) {
     let is_right = |shares: &[f64; 6]| {
         shares.iter().all(|&share| share >= least) && shares.iter().sum::<f64>() / shares.len() as f64 <= 0.993
@@ -162,8 +163,8 @@ pub(crate) fn any_event() -> impl Strategy<Value = Event> {
     })
 }
 
-/// The share of slow exchanges that a meter tells with its product limit, and that of its samples alone, where 400,000 are answered twice, 300 requests
-/// apart: one in ten after 2,000 requests, the others after 100.
+/// The share of slow exchanges that a meter tells with its product limit, and that of its samples alone, where 400,000
+/// are answered twice, 300 requests apart: one in ten after 2,000 requests, the others after 100.
 pub(crate) fn answered_twice(meter: &mut impl Meter) -> (f64, f64) {
     let mut events = Vec::new();
     for i in 0..400_000 {

@@ -6,8 +6,8 @@ use zstd::zstd_safe::get_frame_content_size;
 /// The largest window that is accepted, as a power of two: 128 MiB, what the zstd tool accepts unasked.
 const WINDOW_LOG: u32 = 27;
 
-/// Zstd frames. The decoder drops what it decompressed in a call that ends in an error, so it is never given so much at once that
-/// sound bytes and damage can meet in one.
+/// Zstd frames. The decoder drops what it decompressed in a call that ends in an error, so it is never given so much at
+/// once that sound bytes and damage can meet in one.
 pub(super) struct Zstd {
     decoder: Decoder<'static>,
     /// Bytes that the decoder asks for next.
@@ -48,13 +48,14 @@ impl Zstd {
         if input.is_empty() && self.between_frames {
             return Step::idle(file_ended);
         }
-        // Asked for is a block and the header behind it, which may be damaged: the block comes first. With the last byte of
-        // the last block the frame may turn out to be damaged: it comes alone.
+        // Asked for is a block and the header behind it, which may be damaged: the block comes first. With the last
+        // byte of the last block the frame may turn out to be damaged: it comes alone.
         let block = self.next.saturating_sub(Self::BLOCK_HEADER).max(1);
         self.run(&input[..input.len().min(block).min(self.room())], output)
     }
 
-    /// How many bytes the frame can take before they are more than it says that it holds: those of a raw block come out as they are.
+    /// How many bytes the frame can take before they are more than it says that it holds: those of a raw block come out
+    /// as they are.
     fn room(&self) -> usize {
         // A skippable frame is said to hold nothing.
         let is_skipped = self.head.first() != Some(&0x28);

@@ -2,8 +2,8 @@ use dwell_types::Timestamp;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// How an interface counts time: turns its ticks into nanoseconds since the epoch, exactly, rounding down where a tick is
-/// finer, and staying at the ends of [`Timestamp`]'s range.
+/// How an interface counts time: turns its ticks into nanoseconds since the epoch, exactly, rounding down where a tick
+/// is finer, and staying at the ends of [`Timestamp`]'s range.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     /// Whole nanoseconds per tick; zero if a tick is no whole number of them.

@@ -1,8 +1,9 @@
 //! Every method for two points on the same packets at equal memory, with every packet compared as the truth.
 //!
-//! Packets come in the order in which they were sent, each with its fate, as [`dwell_sketch::owd::OwdMeter`] tells it. They are cut into intervals by the
-//! time of sending, and every interval goes through one pair of sketches per method, memory and seed. So no method suffers from
-//! packets at the edge of an interval; and those without a delay of their own, or not covered by both captures, are left out for all.
+//! Packets come in the order in which they were sent, each with its fate, as [`dwell_sketch::owd::OwdMeter`] tells it.
+//! They are cut into intervals by the time of sending, and every interval goes through one pair of sketches per method,
+//! memory and seed. So no method suffers from packets at the edge of an interval; and those without a delay of their
+//! own, or not covered by both captures, are left out for all.
 
 use crate::crossing::{self, ALPHA, Pair};
 use crate::metrics;
@@ -27,7 +28,8 @@ const BLOCK: usize = 4096;
 /// Packets of which no method tells a mean and a deviation.
 const TOO_FEW: u64 = 3;
 
-/// Bytes of a probe on its way, as in the paper, where 144 of them take the 72 kbit of an aggregator [kompella12 §IV-C].
+/// Bytes of a probe on its way, as in the paper, where 144 of them take the 72 kbit of an aggregator [kompella12
+/// §IV-C].
 const PROBE_BYTES: f64 = 64.0;
 
 /// The losses that the paper's two banks are tuned to [kompella12 §IV-B].

@@ -193,8 +193,8 @@ pub struct Recommended {
 }
 
 impl Recommended {
-    /// Of equally small memories the smaller error counts, of equal errors the smaller root mean square, then the order of the methods. Where
-    /// nothing is good, what answers too rarely comes last.
+    /// Of equally small memories the smaller error counts, of equal errors the smaller root mean square, then the order
+    /// of the methods. Where nothing is good, what answers too rarely comes last.
     pub fn of(lines: &[Line]) -> Option<Self> {
         let judged: Vec<Judged> = lines.iter().filter_map(Judged::new).collect();
         let good = judged.iter().filter(|judged| judged.verdict.is_good);

@@ -157,7 +157,8 @@ impl Culprits {
     }
 }
 
-/// Random early detection by a moving mean of the queue's length, as it is usually set; with a draw from the queue it is `CHOKe`.
+/// Random early detection by a moving mean of the queue's length, as it is usually set; with a draw from the queue it
+/// is `CHOKe`.
 pub(super) struct EarlyDrop {
     low: f64,
     mean: f64,

@@ -1,5 +1,6 @@
-//! What is to be done about who built a queue? Actions before the queue that follow what [`dwell_sketch::conquest`] says behind it, and active queue management that
-//! knows the queue alone, in the closed loop of [`dwell_simulate::queue`].
+//! What is to be done about who built a queue? Actions before the queue that follow what [`dwell_sketch::conquest`]
+//! says behind it, and active queue management that knows the queue alone, in the closed loop of
+//! [`dwell_simulate::queue`].
 
 // The queues of a definition.
 mod workload;
@@ -52,9 +53,10 @@ method = "choke"
 low_bytes = [250_000]
 "#;
 
-    /// Two senders at line rate fill the buffer as long as they send. All actions keep it smaller; those on culprits alone take next to nothing from small flows,
-    /// a mark takes nothing from anybody, and management that does not know flows, the twin that fails, takes most. Two runs of some bursts: with what
-    /// chance others would fail is not known; seeds are fixed.
+    /// Two senders at line rate fill the buffer as long as they send. All actions keep it smaller; those on culprits
+    /// alone take next to nothing from small flows, a mark takes nothing from anybody, and management that does not
+    /// know flows, the twin that fails, takes most. Two runs of some bursts: with what chance others would fail is not
+    /// known; seeds are fixed.
     #[test]
     fn actions_on_culprits_spare_the_others() {
         let summaries = measured(SMALL, 2);
