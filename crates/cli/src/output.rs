@@ -5,7 +5,7 @@ use crate::Failure;
 use anyhow::{Context, Result};
 use dwell_report::plot::Image;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -45,15 +45,26 @@ pub(crate) struct Plain<'a, W>(pub(crate) &'a mut W);
 
 impl<W: Write> Write for Plain<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match bytes.iter().position(|byte| byte.is_ascii_control() && *byte != b'\n') {
+        match bytes.iter().enumerate().position(|(place, _)| control(&bytes[place..]) > 0) {
             None => self.0.write(bytes),
-            Some(0) => self.0.write(b"?"),
+            Some(0) => self.0.write(b"?").map(|written| written * control(bytes)),
             Some(before) => self.0.write(&bytes[..before]),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
+    }
+}
+
+/// Bytes of the control character that a text begins with, but for the end of a line: of one byte, or of two in UTF-8 (C1), by which some terminals
+/// begin their commands too.
+fn control(text: &[u8]) -> usize {
+    match text {
+        [b'\n', ..] => 0,
+        [byte, ..] if byte.is_ascii_control() => 1,
+        [0xc2, 0x80..=0x9f, ..] => 2,
+        _ => 0,
     }
 }
 
@@ -118,6 +129,8 @@ fn is_stdout(path: &Path) -> bool {
 pub(crate) enum Output {
     /// Standard output.
     Stdout(BufWriter<io::Stdout>),
+    /// Standard output that somebody looks at: no name of what was read may be a command to the terminal.
+    Terminal(BufWriter<io::Stdout>),
     /// A device or pipe, written as it is.
     Direct(BufWriter<File>, PathBuf),
     /// A file under construction.
@@ -190,7 +203,8 @@ impl Output {
     }
 
     pub(crate) fn stdout() -> Self {
-        Self::Stdout(BufWriter::new(io::stdout()))
+        let to = BufWriter::new(io::stdout());
+        if io::stdout().is_terminal() { Self::Terminal(to) } else { Self::Stdout(to) }
     }
 
     /// Opens the file at once, so that one that cannot be written is known before the work begins.
@@ -219,14 +233,14 @@ impl Output {
         self.flush()?;
         match self {
             Self::Whole { partial, path, .. } => partial.rename(&path).with_context(|| path.display().to_string()),
-            Self::Stdout(_) | Self::Direct(..) => Ok(()),
+            Self::Stdout(_) | Self::Terminal(_) | Self::Direct(..) => Ok(()),
         }
     }
 
     /// The error with the name of what could not be written.
     fn named(&self, error: &io::Error) -> io::Error {
         let name = match self {
-            Self::Stdout(_) => "standard output".into(),
+            Self::Stdout(_) | Self::Terminal(_) => "standard output".into(),
             Self::Direct(_, path) | Self::Whole { path, .. } => path.to_string_lossy(),
         };
         io::Error::new(error.kind(), format!("{name}: {error}"))
@@ -237,6 +251,7 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = match self {
             Self::Stdout(to) => to.write(bytes),
+            Self::Terminal(to) => Plain(to).write(bytes),
             Self::Direct(to, _) | Self::Whole { to, .. } => to.write(bytes),
         };
         written.map_err(|error| self.named(&error))
@@ -244,9 +259,21 @@ impl Write for Output {
 
     fn flush(&mut self) -> io::Result<()> {
         let flushed = match self {
-            Self::Stdout(to) => to.flush(),
+            Self::Stdout(to) | Self::Terminal(to) => to.flush(),
             Self::Direct(to, _) | Self::Whole { to, .. } => to.flush(),
         };
         flushed.map_err(|error| self.named(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_for_people_holds_no_commands() {
+        let mut text = Vec::new();
+        Plain(&mut text).write_all("a\u{1b}[31m\tb\n\u{9b}2J é\u{7f}\u{a0}".as_bytes()).unwrap();
+        assert_eq!(String::from_utf8(text).unwrap(), "a?[31m?b\n?2J é?\u{a0}");
     }
 }

@@ -1,5 +1,7 @@
 //! Columns of text: the first one left-aligned, the others right-aligned.
 
+use crate::text;
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// Blanks between two columns.
@@ -20,11 +22,11 @@ enum Row {
 
 impl Grid {
     pub(crate) fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(Row::Cells(cells));
+        self.rows.push(Row::Cells(cells.into_iter().map(plain).collect()));
     }
 
     pub(crate) fn heading(&mut self, text: String) {
-        self.rows.push(Row::Heading(text));
+        self.rows.push(Row::Heading(plain(text)));
     }
 
     /// The width of the widest row of cells.
@@ -73,5 +75,28 @@ impl Grid {
             }
         }
         Ok(())
+    }
+}
+
+/// A name that breaks no line.
+fn plain(text: String) -> String {
+    match text::plain(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(plain) => plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stays_in_its_line() {
+        let mut grid = Grid::default();
+        grid.heading("a\nb".into());
+        grid.row(vec!["c\r\u{1b}[2J".into(), "\u{9b}d".into()]);
+        let mut text = Vec::new();
+        grid.write(&mut text).unwrap();
+        assert_eq!(String::from_utf8(text).unwrap(), "a?b\nc??[2J  ?d\n");
     }
 }

@@ -2,6 +2,14 @@
 
 use dwell_sketch::estimate::Estimate;
 use dwell_types::Nanos;
+use std::borrow::Cow;
+
+/// A name of what was read in one line, as any terminal and any XML document may have it: control characters and what is no
+/// character are replaced by question marks.
+pub(crate) fn plain(name: &str) -> Cow<'_, str> {
+    let is_strange = |c: char| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}');
+    if name.contains(is_strange) { name.replace(is_strange, "?").into() } else { name.into() }
+}
 
 /// `48,221`.
 pub(crate) fn count(number: u64) -> String {
@@ -187,6 +195,12 @@ pub(crate) fn round_time(nanos: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_hold_no_control_characters() {
+        assert_eq!(plain("<a> & \"é\""), "<a> & \"é\"");
+        assert_eq!(plain("\0\u{1b}[31m\r\n\t\u{7f}\u{9b}1m\u{fffe}\u{ffff}"), "??[31m?????1m??");
+    }
 
     #[test]
     fn counts_and_shares() {

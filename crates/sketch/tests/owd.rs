@@ -39,6 +39,27 @@ fn measure(settings: &Settings, packets: &[Packet]) -> OwdMeter {
     meter
 }
 
+/// A packet whose time is absurd, sent or only received, at the end of all time or the beginning, hides the fate of no other.
+#[test]
+fn an_absurd_time_hides_no_other_fate() {
+    let packets = stream(500, 4);
+    let arrived = packets.iter().filter(|p| p.delay.is_some()).count() as f64;
+    for point in [Point::Sender, Point::Receiver] {
+        for at in [i64::MAX, i64::MAX - SECOND, i64::MIN, 0] {
+            let mut meter = OwdMeter::new(&EXACT).unwrap();
+            meter.update(point, &crossing(77, at));
+            for (point, crossing) in crossings(&packets) {
+                meter.update(point, &crossing);
+            }
+            meter.end();
+            let total = meter.total();
+            assert_eq!(total.tally.received().value, arrived, "{point:?} at {at}");
+            let fates = [total.tally.received(), total.tally.lost(), total.tally.uncovered()];
+            assert_eq!(fates.iter().map(|fate| fate.value).sum::<f64>(), total.sent as f64);
+        }
+    }
+}
+
 /// A number in `0..1`, the same for the same seed and number.
 fn uniform(seed: u64, n: u64) -> f64 {
     (hash::word(hash::start(seed), n) >> 11) as f64 / (1u64 << 53) as f64

@@ -3,6 +3,7 @@
 use super::letters::{self, Letters};
 use super::picture::{Align, Colour, Marker, Picture, Place, Polygon, Shape, WHITE, Weight};
 use super::{HEIGHT, Image, WIDTH};
+use crate::text;
 use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontStyle, FontTransform, IntoFont, RGBColor, ShapeStyle, TextStyle};
@@ -107,9 +108,11 @@ fn draw<B: DrawingBackend>(
             }
             Shape::Mark { at, marker, colour } => mark(to, *at, *marker, *colour)?,
             &Shape::Text { at, text: ref letters, size, colour, align, weight } => {
+                let letters = &text::plain(letters);
                 text(to, &Text { at, text: letters, size, colour, align, weight, upright: false })?;
             }
             &Shape::Upright { at, text: ref letters, size, colour } => {
+                let letters = &text::plain(letters);
                 let (align, weight) = (Align::Centre, Weight::Regular);
                 text(to, &Text { at, text: letters, size, colour, align, weight, upright: true })?;
             }
@@ -275,6 +278,23 @@ fn dashed(places: &[Place], dashes: &[f64]) -> Vec<Vec<Place>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// XML 1.0 has no control characters, not even escaped.
+    #[test]
+    fn any_name_gives_sound_xml() {
+        let mut picture = Picture::default();
+        let name = "<&>\"'\0\u{1b}[31m\u{7f}\u{fffe}\r\n";
+        picture.text((9.0, 9.0), name, 12.0, (0, 0, 0), Align::Left);
+        picture.upright((9.0, 9.0), name, 12.0, (0, 0, 0));
+        let text = svg(&picture).unwrap();
+        assert!(!text.contains(|c: char| c.is_control() && c != '\n' || c == '\u{fffe}'));
+        let texts: Vec<&str> = text.lines().filter(|line| line.contains("[31m")).map(str::trim).collect();
+        assert_eq!(texts.len(), 2, "{text}");
+        assert!(
+            texts.iter().all(|text| text.starts_with("&lt;&amp;&gt;") && text.ends_with("??[31m????")),
+            "{texts:?}"
+        );
+    }
 
     #[test]
     fn dashes_cover_their_share_of_the_path() {

@@ -20,7 +20,7 @@ pub(crate) fn write(line: &ResultLine, to: &mut impl Write) -> io::Result<()> {
     if highest <= 0.0 {
         return Ok(());
     }
-    writeln!(to, "{}, {} exchanges by delay", line.name(), text::count(exchanges(line)))?;
+    writeln!(to, "{}, {} exchanges by delay", text::plain(&line.name()), text::count(exchanges(line)))?;
     let steps = (LINES * 8) as f64;
     let heights: Vec<usize> =
         shares.iter().map(|&s| if s > 0.0 { ((s / highest * steps).round() as usize).max(1) } else { 0 }).collect();

@@ -79,7 +79,9 @@ struct Group<'a> {
 impl fmt::Display for Group<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}+", self.matching, self.leg)?;
-        self.name.chars().try_for_each(|c| write!(f, "{}", if c.is_whitespace() || c == '+' { '_' } else { c }))
+        self.name
+            .chars()
+            .try_for_each(|c| write!(f, "{}", if c.is_whitespace() || c.is_control() || c == '+' { '_' } else { c }))
     }
 }
 
@@ -151,6 +153,12 @@ mod tests {
             1700000001.000000000 0.022000000 0.012345678 10.0.0.1:443+2001:db8::1:51000\n\
             1700000002.500000000 -0.000000005 -0.000000005 tcp-ack:both+host___port\n";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_group_is_one_word_without_control_characters() {
+        let text = lines(&[Sample { group: "a\0b\u{1b}[31m\r\n\u{9b}c", ..sample(0, 1, None) }]);
+        assert_eq!(text, "0.000000000 0.000000001 0.000000001 tcp-ack:both+a_b_[31m___c\n");
     }
 
     #[test]

@@ -233,11 +233,12 @@ impl Matching {
         (number - self.front) as usize
     }
 
-    /// Takes the first packet in the order of sending, if its fate is known at `now`.
-    pub(super) fn pop(&mut self, now: Timestamp) -> Option<Passed> {
+    /// Takes the first packet in the order of sending, if its fate is known at `now`; `None` when nothing more will be seen, and every
+    /// fate is known, also of a packet at the end of all time.
+    pub(super) fn pop(&mut self, now: Option<Timestamp>) -> Option<Passed> {
         loop {
             let &Queued { sent, state } = self.queue.front()?;
-            let is_over = now - sent.at > self.longest;
+            let is_over = now.is_none_or(|now| now - sent.at > self.longest);
             let fate = match state {
                 State::Received(delay) => Some(Fate::Received(delay)),
                 State::Gone => None,

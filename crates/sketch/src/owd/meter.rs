@@ -187,7 +187,7 @@ impl OwdMeter {
                 self.matching.received(packet, at);
             }
         }
-        self.settle(at, each);
+        self.settle(Some(at), each);
         is_new
     }
 
@@ -204,14 +204,14 @@ impl OwdMeter {
     /// The same, and shows `each` packet whose fate is known now.
     pub fn end_each(&mut self, each: impl FnMut(&Passed)) {
         self.matching.end();
-        self.settle(Timestamp::from_nanos(i64::MAX), each);
+        self.settle(None, each);
         if let Some(intervals) = &mut self.intervals {
             intervals.end();
         }
     }
 
-    /// Adds up the packets whose fate is known at `now`.
-    fn settle(&mut self, now: Timestamp, mut each: impl FnMut(&Passed)) {
+    /// Adds up the packets whose fate is known at `now`, or all.
+    fn settle(&mut self, now: Option<Timestamp>, mut each: impl FnMut(&Passed)) {
         while let Some(passed) = self.matching.pop(now) {
             each(&passed);
             self.add(&passed);
