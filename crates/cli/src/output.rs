@@ -57,8 +57,8 @@ impl<W: Write> Write for Plain<'_, W> {
     }
 }
 
-/// Bytes of the control character that a text begins with, but for the end of a line: of one byte, or of two in UTF-8 (C1), by which some terminals
-/// begin their commands too.
+/// Bytes of the control character that a text begins with, but for the end of a line: of one byte, or of two in UTF-8
+/// (C1), by which some terminals begin their commands too.
 fn control(text: &[u8]) -> usize {
     match text {
         [b'\n', ..] => 0,

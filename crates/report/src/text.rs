@@ -4,8 +4,8 @@ use dwell_sketch::estimate::Estimate;
 use dwell_types::Nanos;
 use std::borrow::Cow;
 
-/// A name of what was read in one line, as any terminal and any XML document may have it: control characters and what is no
-/// character are replaced by question marks.
+/// A name of what was read in one line, as any terminal and any XML document may have it: control characters and what
+/// is no character are replaced by question marks.
 pub(crate) fn plain(name: &str) -> Cow<'_, str> {
     let is_strange = |c: char| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}');
     if name.contains(is_strange) { name.replace(is_strange, "?").into() } else { name.into() }

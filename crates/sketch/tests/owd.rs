@@ -39,7 +39,8 @@ fn measure(settings: &Settings, packets: &[Packet]) -> OwdMeter {
     meter
 }
 
-/// A packet whose time is absurd, sent or only received, at the end of all time or the beginning, hides the fate of no other.
+/// A packet whose time is absurd, sent or only received, at the end of all time or the beginning, hides the fate of no
+/// other.
 #[test]
 fn an_absurd_time_hides_no_other_fate() {
     let packets = stream(500, 4);

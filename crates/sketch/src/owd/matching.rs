@@ -233,8 +233,8 @@ impl Matching {
         (number - self.front) as usize
     }
 
-    /// Takes the first packet in the order of sending, if its fate is known at `now`; `None` when nothing more will be seen, and every
-    /// fate is known, also of a packet at the end of all time.
+    /// Takes the first packet in the order of sending, if its fate is known at `now`; `None` when nothing more will be
+    /// seen, and every fate is known, also of a packet at the end of all time.
     pub(super) fn pop(&mut self, now: Option<Timestamp>) -> Option<Passed> {
         loop {
             let &Queued { sent, state } = self.queue.front()?;
