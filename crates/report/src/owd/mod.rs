@@ -222,6 +222,8 @@ impl Line {
     }
 
     /// From counters at both points. Where more packets arrived than were sent, none is known to be lost.
+    /// A packet that one point counts in the interval before is lost there and too many here: of both together nothing is lost, so
+    /// a total is taken from sums of the counters, not from the intervals' losses.
     fn counted(sent: u64, received: u64) -> Self {
         let lost = sent.saturating_sub(received);
         let rate = (sent > 0).then(|| Estimate::exact(lost as f64 / sent as f64));
@@ -322,6 +324,14 @@ impl Flow {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// One of 100 packets is lost; another one is counted before a cut by the sender, behind it by the receiver.
+    #[test]
+    fn a_total_is_of_sums_not_of_losses() {
+        let intervals = [Line::counted(50, 48), Line::counted(50, 51)];
+        assert_eq!(intervals.map(|line| line.lost), [2, 0]);
+        assert_eq!(Line::counted(100, 99).lost, 1);
+    }
 
     #[test]
     fn parts_add_up_and_invent_no_arrivals() {
