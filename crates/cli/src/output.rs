@@ -45,7 +45,7 @@ pub(crate) struct Plain<'a, W>(pub(crate) &'a mut W);
 
 impl<W: Write> Write for Plain<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match bytes.iter().enumerate().position(|(place, _)| control(&bytes[place..]) > 0) {
+        match (0..bytes.len()).find(|&place| control(&bytes[place..]) > 0) {
             None => self.0.write(bytes),
             Some(0) => self.0.write(b"?").map(|written| written * control(bytes)),
             Some(before) => self.0.write(&bytes[..before]),
@@ -128,9 +128,11 @@ fn is_stdout(path: &Path) -> bool {
 /// Standard output, or a file that appears when it is complete.
 pub(crate) enum Output {
     /// Standard output.
-    Stdout(BufWriter<io::Stdout>),
-    /// Standard output that somebody looks at: no name of what was read may be a command to the terminal.
-    Terminal(BufWriter<io::Stdout>),
+    Stdout {
+        to: BufWriter<io::Stdout>,
+        /// Whether somebody looks at it: no name of what was read may be a command to the terminal.
+        is_terminal: bool,
+    },
     /// A device or pipe, written as it is.
     Direct(BufWriter<File>, PathBuf),
     /// A file under construction.
@@ -203,8 +205,7 @@ impl Output {
     }
 
     pub(crate) fn stdout() -> Self {
-        let to = BufWriter::new(io::stdout());
-        if io::stdout().is_terminal() { Self::Terminal(to) } else { Self::Stdout(to) }
+        Self::Stdout { to: BufWriter::new(io::stdout()), is_terminal: io::stdout().is_terminal() }
     }
 
     /// Opens the file at once, so that one that cannot be written is known before the work begins.
@@ -233,14 +234,14 @@ impl Output {
         self.flush()?;
         match self {
             Self::Whole { partial, path, .. } => partial.rename(&path).with_context(|| path.display().to_string()),
-            Self::Stdout(_) | Self::Terminal(_) | Self::Direct(..) => Ok(()),
+            Self::Stdout { .. } | Self::Direct(..) => Ok(()),
         }
     }
 
     /// The error with the name of what could not be written.
     fn named(&self, error: &io::Error) -> io::Error {
         let name = match self {
-            Self::Stdout(_) | Self::Terminal(_) => "standard output".into(),
+            Self::Stdout { .. } => "standard output".into(),
             Self::Direct(_, path) | Self::Whole { path, .. } => path.to_string_lossy(),
         };
         io::Error::new(error.kind(), format!("{name}: {error}"))
@@ -250,8 +251,8 @@ impl Output {
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = match self {
-            Self::Stdout(to) => to.write(bytes),
-            Self::Terminal(to) => Plain(to).write(bytes),
+            Self::Stdout { to, is_terminal: true } => Plain(to).write(bytes),
+            Self::Stdout { to, .. } => to.write(bytes),
             Self::Direct(to, _) | Self::Whole { to, .. } => to.write(bytes),
         };
         written.map_err(|error| self.named(&error))
@@ -259,7 +260,7 @@ impl Write for Output {
 
     fn flush(&mut self) -> io::Result<()> {
         let flushed = match self {
-            Self::Stdout(to) | Self::Terminal(to) => to.flush(),
+            Self::Stdout { to, .. } => to.flush(),
             Self::Direct(to, _) | Self::Whole { to, .. } => to.flush(),
         };
         flushed.map_err(|error| self.named(&error))

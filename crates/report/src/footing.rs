@@ -116,7 +116,7 @@ fn significant(real: f64) -> String {
     if real == 0.0 || real.abs() >= 1e-6 {
         let decimals = if real == 0.0 { 0 } else { (2 - real.abs().log10().floor() as i32).clamp(0, 8) };
         let text = format!("{real:.*}", decimals as usize);
-        let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+        let text = text::without_zeros(&text);
         text.into()
     } else {
         format!("{real:.2e}")

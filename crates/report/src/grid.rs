@@ -1,7 +1,6 @@
 //! Columns of text: the first one left-aligned, the others right-aligned.
 
 use crate::text;
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// Blanks between two columns.
@@ -22,11 +21,11 @@ enum Row {
 
 impl Grid {
     pub(crate) fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(Row::Cells(cells.into_iter().map(plain).collect()));
+        self.rows.push(Row::Cells(cells.iter().map(|cell| text::plain(cell).into_owned()).collect()));
     }
 
     pub(crate) fn heading(&mut self, text: String) {
-        self.rows.push(Row::Heading(plain(text)));
+        self.rows.push(Row::Heading(text::plain(&text).into_owned()));
     }
 
     /// The width of the widest row of cells.
@@ -75,14 +74,6 @@ impl Grid {
             }
         }
         Ok(())
-    }
-}
-
-/// A name that breaks no line.
-fn plain(text: String) -> String {
-    match text::plain(&text) {
-        Cow::Borrowed(_) => text,
-        Cow::Owned(plain) => plain,
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn short(number: f64) -> String {
     }
     let digits = (2 - number.abs().max(1e-9).log10().floor() as i32).clamp(0, 9) as usize;
     let text = format!("{number:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    without_zeros(&text).to_owned()
 }
 
 /// `512 KiB`, `1.5 MiB`.
@@ -185,11 +185,14 @@ pub(crate) fn wrap(words: &[String], separator: &str, width: usize) -> Vec<Strin
 pub(crate) fn round_time(nanos: f64) -> String {
     let text = Nanos::new(nanos.round() as i64).to_string();
     match text.split_once(' ') {
-        Some((number, unit)) if number.contains('.') => {
-            format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
-        }
-        _ => text,
+        Some((number, unit)) => format!("{} {unit}", without_zeros(number)),
+        None => text,
     }
+}
+
+/// A number without the zeros that end its fraction.
+pub(crate) fn without_zeros(number: &str) -> &str {
+    if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }
 
 #[cfg(test)]

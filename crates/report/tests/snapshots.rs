@@ -5,8 +5,7 @@
 mod common;
 
 use dwell_report::json;
-use dwell_report::rtt::RttReport;
-use dwell_report::rtt::{csv, openmetrics, table};
+use dwell_report::rtt::{RttReport, csv, openmetrics, table};
 use std::path::PathBuf;
 use std::{fs, io};
 

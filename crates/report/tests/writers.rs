@@ -3,8 +3,7 @@
 
 mod common;
 
-use dwell_report::rtt::RttReport;
-use dwell_report::rtt::{csv, openmetrics, ppviz, samples, table};
+use dwell_report::rtt::{RttReport, csv, openmetrics, ppviz, samples, table};
 use dwell_report::{json, plot};
 use dwell_types::{Leg, Match, Nanos, Timestamp};
 use std::io::{self, ErrorKind, Write};

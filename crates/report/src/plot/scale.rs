@@ -1,7 +1,6 @@
 //! Values to places, and round values for the ticks.
 
-use crate::text;
-use crate::text::round_time;
+use crate::text::{self, round_time, without_zeros};
 
 /// A logarithmic scale of delays. What lies outside is drawn at the edge.
 #[derive(Clone, Copy, Debug)]
@@ -124,7 +123,7 @@ impl LinearScale {
         let digits = (-(self.step / unit).log10() - 1e-9).ceil().clamp(0.0, 9.0) as usize;
         self.ticks(|ns| {
             let number = format!("{:.digits$}", ns / unit);
-            let number = if digits > 0 { number.trim_end_matches('0').trim_end_matches('.') } else { &number };
+            let number = without_zeros(&number);
             if number.trim_start_matches('-') == "0" { "0".into() } else { format!("{number} {name}") }
         })
     }

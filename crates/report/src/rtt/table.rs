@@ -1,7 +1,6 @@
 //! The table for people: delays first, then what they rest on. At most 100 columns unless a name is longer.
 
-use super::histogram;
-use super::{self as rtt, Flow, ResultLine, RttReport};
+use super::{self as rtt, Flow, ResultLine, RttReport, histogram};
 use crate::facts::{Frames, Memory};
 use crate::footing::{self, WIDTH};
 use crate::grid::Grid;

@@ -44,7 +44,7 @@ impl Counts {
         *(if is_expired { &mut self.expired } else { &mut self.evicted }) += 1;
     }
 
-    /// What became of the requests that are not in a slot any more.
+    /// What is known without looking at the slots: everything but how many still wait, and how many of these too long.
     pub(super) fn fates(&self) -> Fates {
         Fates {
             seen: self.requests - self.ignored,
