@@ -6,7 +6,6 @@ use crate::output;
 use crate::signals::Signals;
 use dwell_capture::{CaptureError, CaptureFiles, FrameSource};
 use dwell_observe::Observer;
-use dwell_observe::packet::Packet;
 use dwell_observe::parse;
 use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
 use dwell_sketch::top_flows::{self, TopFlows};
@@ -20,6 +19,9 @@ use std::process::ExitCode;
 mod arguments;
 use arguments::Format;
 pub(crate) use arguments::{Arguments, EXPIRY, FLOW_EXPIRY, KeyChoice, matching, picture, usual_matches};
+// Which packet a sample is of.
+mod followed;
+use followed::{Followed, FlowPacket};
 // What is answered, and where it goes.
 mod reports;
 pub(crate) use reports::frames_since;
@@ -47,9 +49,10 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     });
     let groups = if arguments.group.is_some() { arguments.max_groups + 1 } else { 1 };
     let settings = settings(arguments, arguments.matches(), groups);
-    let (mut flows, taken) = flows(arguments, &settings).unzip();
+    let (flows, taken) = flows(arguments, &settings).unzip();
     let mut meter = meter(arguments, settings, observer.state_bytes(), taken.unwrap_or_default())?;
     let mut outputs = Outputs::open(arguments)?;
+    let mut followed = (outputs.want_samples() || flows.is_some()).then(|| Followed::new(flows));
     let mut reports = Reports::new(arguments, paths.iter().map(|p| p.display().to_string()).collect());
     let progress = progress(source.bytes_total());
     let mut frames = 0;
@@ -62,24 +65,18 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
         };
         if let Some(at) = frame.at {
             if reports.is_interval_over(at) {
-                reports.end_interval(&mut meter, &Observed::Packets(&observer, flows.as_ref()), &mut outputs)?;
-                flows.iter_mut().for_each(TopFlows::reset);
+                give(&mut followed, &mut meter, &mut outputs, &observer)?;
+                reports.end_interval(&mut meter, &observed(&observer, &followed), &mut outputs)?;
+                followed.iter_mut().filter_map(|followed| followed.flows.as_mut()).for_each(TopFlows::reset);
             }
             reports.see(at);
         }
+        if let Some(followed) = &mut followed {
+            followed.follow(flow_packet(&frame, arguments), &mut meter);
+        }
         observer.observe(&frame, &mut meter);
-        if outputs.want_samples() || flows.is_some() {
-            let packet = packet(&frame, arguments);
-            let mut flow = flows.as_mut().zip(packet).map(|(flows, packet)| flows.packet(packet.flow, packet.length));
-            meter.flush();
-            for (series, sample) in meter.take_samples() {
-                if let Some(flow) = &mut flow {
-                    flow.sample(series, &sample);
-                }
-                if outputs.want_samples() {
-                    outputs.sample(series, &sample, &observer.group_name(series.group), packet.map(|p| p.flow))?;
-                }
-            }
+        if followed.as_ref().is_some_and(Followed::is_full) {
+            give(&mut followed, &mut meter, &mut outputs, &observer)?;
         }
         frames += 1;
         if frames & 0xffff == 0 {
@@ -91,22 +88,39 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     };
 
     progress.finish_and_clear();
+    give(&mut followed, &mut meter, &mut outputs, &observer)?;
     for warning in source.warnings() {
         reports.warn(warning.to_string());
     }
     reports.warn_of_disorder();
     let Some(error) = damage else {
         let code = reports.see_end(source.is_stopped(), signals);
-        reports.finish(&mut meter, &Observed::Packets(&observer, flows.as_ref()), outputs)?;
+        reports.finish(&mut meter, &observed(&observer, &followed), outputs)?;
         return Ok(code);
     };
     if frames > 0 {
         // What was read before the damage is sound; the error is the last word.
         reports.warn(format!("{error}; what follows there was not read"));
-        reports.finish(&mut meter, &Observed::Packets(&observer, flows.as_ref()), outputs)?;
+        reports.finish(&mut meter, &observed(&observer, &followed), outputs)?;
         return Ok(ExitCode::from(1));
     }
     Err(Failure::Run(CaptureError::into(error)))
+}
+
+/// What reports say of packets besides delays.
+fn observed<'a>(observer: &'a Observer, followed: &'a Option<Followed>) -> Observed<'a> {
+    Observed::Packets(observer, followed.as_ref().and_then(|followed| followed.flows.as_ref()))
+}
+
+/// Hands out the samples of the packets that are followed, if any are.
+fn give(
+    followed: &mut Option<Followed>,
+    meter: &mut RttMeter,
+    outputs: &mut Outputs,
+    observer: &Observer,
+) -> Result<(), Failure> {
+    let Some(followed) = followed else { return Ok(()) };
+    Ok(followed.give(meter, outputs, |group| observer.group_name(group))?)
 }
 
 fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Result<ExitCode, Failure> {
@@ -115,21 +129,24 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     let settings = settings(arguments, vec![Match::Events], groups);
     let mut meter = meter(arguments, settings, events.state_bytes(), 0)?;
     let mut outputs = Outputs::open(arguments)?;
+    let mut followed = Followed::new(None);
     let mut reports = Reports::new(arguments, vec![path.display().to_string()]);
 
     while let Some(seen) = events.next()? {
         if reports.is_interval_over(events.at()) {
+            followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;
             reports.end_interval(&mut meter, &Observed::Events(&events), &mut outputs)?;
         }
         reports.see(events.at());
-        meter.take(seen);
         if outputs.want_samples() {
-            meter.flush();
-            for (series, sample) in meter.take_samples() {
-                outputs.sample(series, &sample, &events.group_name(series.group), None)?;
-            }
+            followed.follow(None, &mut meter);
+        }
+        meter.take(seen);
+        if followed.is_full() {
+            followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;
         }
     }
+    followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;
 
     if events.backwards() > 0 {
         reports.warn(format!(
@@ -191,10 +208,11 @@ fn meter(arguments: &Arguments, settings: Settings, observer: usize, flows: usiz
     })
 }
 
-/// The headers of a frame that was observed, for output that names its flow.
-fn packet<'a>(frame: &Frame<'a>, arguments: &Arguments) -> Option<Packet<'a>> {
+/// The flow of a frame that will be observed.
+fn flow_packet(frame: &Frame<'_>, arguments: &Arguments) -> Option<FlowPacket> {
     frame.at?;
-    parse::parse(frame.link, frame.bytes, frame.wire_length, arguments.key.into()).ok()
+    let packet = parse::parse(frame.link, frame.bytes, frame.wire_length, arguments.key.into()).ok()?;
+    Some((packet.flow, packet.length))
 }
 
 /// A bar on standard error, if that is a terminal and it is known how much there is to read.

@@ -33,6 +33,7 @@ fn stream() -> Vec<Event> {
         at: Timestamp::from_nanos(at as i64 * 1_000),
         token: 0,
         tag: 0,
+        mark: 0,
         is_request,
     };
     let mut stream = Vec::new();
@@ -53,7 +54,7 @@ fn paper(settings: Settings) -> Vec<Event> {
             Observation::Request(sighting) => (sighting, true),
             Observation::Response(sighting) => (sighting, false),
         };
-        Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, is_request }
+        Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, mark: 0, is_request }
     };
     workload.map(event).collect()
 }

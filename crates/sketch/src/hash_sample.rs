@@ -30,7 +30,7 @@
 //!
 //! **Source**: the comparison that zheng22 lacks (`docs/papers/zheng22-fridge.md`).
 
-use crate::batch::{BATCH, CACHED_BYTES};
+use crate::batch::BATCH;
 use crate::open::{Ahead, Open, Packed, Place};
 use crate::repeats::Meets;
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
@@ -297,13 +297,13 @@ impl Meter for HashSample {
             if self.began.is_none() {
                 self.began = batch.first().map(|event| event.at);
             }
-            if self.open.bytes() <= CACHED_BYTES {
-                for event in batch {
-                    self.take(event, |open| open.place(event.id), samples);
-                }
-            } else {
+            if self.open.is_far_for(batch.len()) {
                 for (event, place) in self.look_ahead(batch).of(batch) {
                     self.take(event, |_| *place, samples);
+                }
+            } else {
+                for event in batch {
+                    self.take(event, |open| open.place(event.id), samples);
                 }
             }
         }

@@ -121,6 +121,8 @@ pub struct Event {
     pub token: u32,
     /// The caller's number for the series, `0..Exchanges::tags`. A sample carries that of the request.
     pub tag: u16,
+    /// Anything that the caller wants to know a sample by: it carries that of the response.
+    pub mark: u8,
     /// Request or response.
     pub is_request: bool,
 }

@@ -26,6 +26,8 @@ pub struct Sample {
     pub repeat_band: u8,
     /// The series of the request, as the caller numbered it.
     pub tag: u16,
+    /// The caller's mark of the response.
+    pub mark: u8,
 }
 
 impl Sample {
@@ -35,7 +37,7 @@ impl Sample {
         Self { weight, repeat_weight: weight, ..self }
     }
 
-    /// One delay that stands for itself, of series zero.
+    /// One delay that stands for itself, of series zero and without a mark.
     #[inline]
     pub(crate) fn of(at: Timestamp, delay: Nanos) -> Self {
         Self {
@@ -48,13 +50,20 @@ impl Sample {
             band: 0,
             repeat_band: 0,
             tag: 0,
+            mark: 0,
         }
+    }
+
+    /// The delay of a response to a request of this series: it stands for itself.
+    #[inline]
+    pub(crate) fn answer(response: &Event, tag: u16, delay: Nanos) -> Self {
+        Self { tag, mark: response.mark, ..Self::of(response.at, delay) }
     }
 
     /// The sample of a method that remembers no entries: one exchange, of the response's series.
     #[inline]
     pub(crate) fn alone(response: &Event, delay: Nanos) -> Self {
-        Self { tag: response.tag, ..Self::of(response.at, delay) }
+        Self::answer(response, response.tag, delay)
     }
 
     /// Whether it is not known which of several requests was answered.

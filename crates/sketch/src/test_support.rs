@@ -9,7 +9,7 @@ pub(crate) fn exchanges(matching: Match, expiry: Nanos) -> Exchanges {
 }
 
 pub(crate) fn request(id: u64, at_ns: i64) -> Event {
-    Event { id: ExchangeId(id), at: Timestamp::from_nanos(at_ns), token: 0, tag: 0, is_request: true }
+    Event { id: ExchangeId(id), at: Timestamp::from_nanos(at_ns), token: 0, tag: 0, mark: 0, is_request: true }
 }
 
 pub(crate) fn response(id: u64, at_ns: i64) -> Event {

@@ -132,15 +132,8 @@ impl Waiting {
     #[inline]
     pub(crate) fn sample(&self, response: &Event) -> (Sample, bool) {
         let mut sample = Sample {
-            at: response.at,
-            since_first: self.since_first(response.at),
             since_last: self.since_last(response.at),
-            weight: 1.0,
-            repeat_weight: 1.0,
-            inserted_since: 0,
-            band: 0,
-            repeat_band: 0,
-            tag: self.tag,
+            ..Sample::answer(response, self.tag, self.since_first(response.at))
         };
         let is_resolved = self.state == State::Repeated && sample.resolve(self.tokens.answered(response.token));
         (sample, is_resolved)

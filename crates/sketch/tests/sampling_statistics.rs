@@ -31,7 +31,7 @@ fn stream(seed: u64) -> Vec<Event> {
             Observation::Request(sighting) => (sighting, true),
             Observation::Response(sighting) => (sighting, false),
         };
-        Some(Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, is_request })
+        Some(Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, mark: 0, is_request })
     };
     std::iter::from_fn(next).collect()
 }

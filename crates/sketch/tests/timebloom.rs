@@ -77,7 +77,7 @@ fn stream(delays: &Distribution, answered: f64, seed: u64) -> Stream {
             Observation::Request(sighting) => (sighting, true),
             Observation::Response(sighting) => (sighting, false),
         };
-        events.push(Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, is_request });
+        events.push(Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, mark: 0, is_request });
         if !is_request {
             truth.push(workload.delay().expect("there are no orphans").get());
         }
@@ -375,6 +375,7 @@ fn requests_answered_twice_are_matched_twice_and_counted_once() {
         at: Timestamp::from_parts(second, 0),
         token: 0,
         tag: 0,
+        mark: 0,
         is_request,
     };
     let mut samples = Vec::new();

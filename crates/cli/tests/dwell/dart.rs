@@ -19,7 +19,7 @@ fn events(capture: &str) -> Vec<Event> {
         observer.observe(&frame, &mut |seen| {
             let (Observation::Request(s) | Observation::Response(s)) = seen;
             let is_request = matches!(seen, Observation::Request(_));
-            events.push(Event { id: s.id, at: s.at, token: s.token, tag: 0, is_request });
+            events.push(Event { id: s.id, at: s.at, token: s.token, tag: 0, mark: 0, is_request });
         });
     }
     events

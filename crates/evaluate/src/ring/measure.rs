@@ -92,7 +92,7 @@ impl Course {
 }
 
 fn event(sighting: &Sighting, is_request: bool) -> Event {
-    Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, is_request }
+    Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, mark: 0, is_request }
 }
 
 impl Judged {

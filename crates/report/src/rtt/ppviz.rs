@@ -4,33 +4,41 @@
 //! around both take the second word as the delay and the last one as the flow, `source:port+destination:port`.
 
 use super::samples::Sample;
-use dwell_types::{FlowKey, Leg, Match, Nanos, hash};
+use dwell_types::{Address, FlowKey, Nanos, hash};
 use std::collections::HashMap;
-use std::fmt;
+use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::net::IpAddr;
 
 /// Writes samples as lines.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     to: W,
     smallest: Smallest,
+    /// The line at hand: `to` takes it in one piece.
+    line: String,
 }
 
 impl<W: Write> Writer<W> {
     /// Writes to `to`, which should be buffered.
     pub fn new(to: W) -> Self {
-        Self { to, smallest: Smallest::default() }
+        Self { to, smallest: Smallest::default(), line: String::new() }
     }
 
     /// Writes the line of one sample. The weight has no place in this format.
     pub fn write(&mut self, sample: &Sample<'_>) -> io::Result<()> {
         let smallest = self.smallest.update(key(sample), sample.delay);
-        let at = Seconds(sample.at.as_nanos());
-        write!(self.to, "{at} {} {} ", Seconds(sample.delay.get()), Seconds(smallest.get()))?;
-        match sample.flow {
-            Some(flow) => writeln!(self.to, "{}", Pair(flow)),
-            None => writeln!(self.to, "{}", Group { matching: sample.matching, leg: sample.leg, name: sample.group }),
+        self.line.clear();
+        for time in [sample.at.as_nanos(), sample.delay.get(), smallest.get()] {
+            seconds(&mut self.line, time);
+            self.line.push(' ');
         }
+        match sample.flow {
+            Some(flow) => pair(&mut self.line, &flow),
+            None => group(&mut self.line, sample),
+        }
+        self.line.push('\n');
+        self.to.write_all(self.line.as_bytes())
     }
 
     /// Writes out what is still buffered and gives the writer back.
@@ -50,39 +58,48 @@ fn key(sample: &Sample<'_>) -> u64 {
 }
 
 /// Nanoseconds as seconds with nine decimals.
-struct Seconds(i64);
-
-impl fmt::Display for Seconds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (sign, nanos) = (if self.0 < 0 { "-" } else { "" }, self.0.unsigned_abs());
-        write!(f, "{sign}{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000)
+fn seconds(line: &mut String, nanos: i64) {
+    const SECOND: u64 = 1_000_000_000;
+    if nanos < 0 {
+        line.push('-');
     }
+    let nanos = nanos.unsigned_abs();
+    let mut digits = itoa::Buffer::new();
+    line.push_str(digits.format(nanos / SECOND));
+    line.push('.');
+    // One digit more than nine, so that zeros are written.
+    line.push_str(&digits.format(nanos % SECOND + SECOND)[1..]);
 }
 
 /// `10.0.0.1:443+10.0.0.2:51000`: IPv6 addresses without brackets, as both programs print them.
-struct Pair(FlowKey);
+fn pair(line: &mut String, flow: &FlowKey) {
+    endpoint(line, flow.source, flow.source_port);
+    line.push('+');
+    endpoint(line, flow.destination, flow.destination_port);
+}
 
-impl fmt::Display for Pair {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let FlowKey { source, source_port, destination, destination_port, .. } = self.0;
-        write!(f, "{source}:{source_port}+{destination}:{destination_port}")
+fn endpoint(line: &mut String, address: Address, port: u16) {
+    let mut digits = itoa::Buffer::new();
+    match IpAddr::from(address) {
+        IpAddr::V4(address) => {
+            for (number, byte) in address.octets().into_iter().enumerate() {
+                if number > 0 {
+                    line.push('.');
+                }
+                line.push_str(digits.format(byte));
+            }
+        }
+        IpAddr::V6(address) => _ = write!(line, "{address}"),
     }
+    line.push(':');
+    line.push_str(digits.format(port));
 }
 
 /// `tcp-ack:both+10.0.0.0/24`: one word, one plus sign.
-struct Group<'a> {
-    matching: Match,
-    leg: Leg,
-    name: &'a str,
-}
-
-impl fmt::Display for Group<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}+", self.matching, self.leg)?;
-        self.name
-            .chars()
-            .try_for_each(|c| write!(f, "{}", if c.is_whitespace() || c.is_control() || c == '+' { '_' } else { c }))
-    }
+fn group(line: &mut String, sample: &Sample<'_>) {
+    line.extend([sample.matching.name(), ":", sample.leg.name(), "+"]);
+    let is_apart = |letter: char| letter.is_whitespace() || letter.is_control() || letter == '+';
+    line.extend(sample.group.chars().map(|letter| if is_apart(letter) { '_' } else { letter }));
 }
 
 /// The smallest delay of each flow in bounded memory: when half of the room is full, the half not used since is
@@ -97,9 +114,12 @@ impl Smallest {
     const HALF: usize = 1 << 15;
 
     fn update(&mut self, key: u64, delay: Nanos) -> Nanos {
-        let known = self.recent.get(&key).or_else(|| self.older.get(&key));
-        let smallest = known.map_or(delay, |&k| k.min(delay));
-        if self.recent.len() >= Self::HALF && !self.recent.contains_key(&key) {
+        if let Some(smallest) = self.recent.get_mut(&key) {
+            *smallest = delay.min(*smallest);
+            return *smallest;
+        }
+        let smallest = self.older.get(&key).map_or(delay, |&known| known.min(delay));
+        if self.recent.len() >= Self::HALF {
             std::mem::swap(&mut self.recent, &mut self.older);
             self.recent.clear();
         }
@@ -111,7 +131,7 @@ impl Smallest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dwell_types::{Address, Timestamp, protocol};
+    use dwell_types::{Leg, Match, Timestamp, protocol};
 
     fn sample(at: i64, delay: i64, flow: Option<FlowKey>) -> Sample<'static> {
         Sample {

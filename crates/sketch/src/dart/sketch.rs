@@ -174,7 +174,7 @@ impl Dart {
             return None;
         }
         fates.matched += 1;
-        Some(Sample { tag: record.tag(), ..Sample::of(response.at, record.age(response.at)) })
+        Some(Sample::answer(response, record.tag(), record.age(response.at)))
     }
 }
 
@@ -222,7 +222,7 @@ mod tests {
 
     fn event(flow: u32, number: u32, token: u32, at_ns: i64, is_request: bool) -> Event {
         let id = ExchangeId(u64::from(flow) << 32 | u64::from(number));
-        Event { id, at: Timestamp::from_nanos(at_ns), token, tag: 0, is_request }
+        Event { id, at: Timestamp::from_nanos(at_ns), token, tag: 0, mark: 0, is_request }
     }
 
     /// Feeds one event; gives the delay that it told.

@@ -121,15 +121,10 @@ mod tests {
         let mut store = DelayStore::bounded(2, 6_000).unwrap();
         for &(delay, kind) in delays {
             let sample = Sample {
-                at: Timestamp::from_nanos(0),
-                since_first: Nanos::new(delay),
                 since_last: Nanos::new(if kind > 200 { delay / 2 } else { delay }),
-                weight: 1.0 + f64::from(kind),
-                repeat_weight: 1.0 + f64::from(kind),
-                inserted_since: 0,
                 band: kind % 7,
                 repeat_band: kind % 7,
-                tag: 0,
+                ..Sample::of(Timestamp::from_nanos(0), Nanos::new(delay)).weighted(1.0 + f64::from(kind))
             };
             store.update(usize::from(kind % 2), &sample);
         }

@@ -293,10 +293,10 @@ impl DelayStore {
     /// If the numbers of series differ.
     pub fn merge(&mut self, other: &Self) {
         assert_eq!(self.series.len(), other.series.len(), "stores of different series");
-        self.settle();
         for series in 0..self.series.len() {
             let theirs = other.series[series];
             if theirs.bits < self.series[series].bits {
+                self.settle();
                 self.coarsen(series, theirs.bits);
             }
             for (ours, theirs) in self.series[series].parts.iter_mut().zip(theirs.parts) {
@@ -305,7 +305,7 @@ impl DelayStore {
                 ours.max = ours.max.max(theirs.max);
             }
         }
-        for cell in other.settled().bins.iter() {
+        for cell in other.bins.iter().chain(&other.recent) {
             let (low, _) = bins::range(cell.code(), other.series[cell.series()].bits);
             self.push(Cell { key: self.key(cell.series(), cell.part(), cell.band(), low), ..*cell });
         }
@@ -394,17 +394,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn sample(delay: i64, weight: f64) -> Sample {
-        Sample {
-            at: Timestamp::from_nanos(0),
-            since_first: Nanos::new(delay),
-            since_last: Nanos::new(delay),
-            weight,
-            repeat_weight: weight,
-            inserted_since: 0,
-            band: 0,
-            repeat_band: 0,
-            tag: 0,
-        }
+        Sample::of(Timestamp::from_nanos(0), Nanos::new(delay)).weighted(weight)
     }
 
     fn nearest_rank(delays: &[i64], q: f64) -> i64 {

@@ -44,6 +44,15 @@ impl Exact {
     }
 
     #[inline]
+    fn take(&mut self, event: &Event, place: &Place, samples: &mut Vec<Sample>) {
+        if event.is_request {
+            self.request(event, place);
+        } else {
+            samples.extend(self.response(event, place));
+        }
+    }
+
+    #[inline]
     fn request(&mut self, request: &Event, place: &Place) {
         self.latest = self.latest.max(request.at);
         if self.open.is_full() {
@@ -142,11 +151,13 @@ impl Exact {
 impl Meter for Exact {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
         for batch in events.chunks(BATCH) {
-            for (event, place) in self.look_ahead(batch).of(batch) {
-                if event.is_request {
-                    self.request(event, place);
-                } else {
-                    samples.extend(self.response(event, place));
+            if self.open.is_far_for(batch.len()) {
+                for (event, place) in self.look_ahead(batch).of(batch) {
+                    self.take(event, place, samples);
+                }
+            } else {
+                for event in batch {
+                    self.take(event, &self.open.place(event.id), samples);
                 }
             }
         }

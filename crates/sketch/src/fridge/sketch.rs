@@ -379,6 +379,7 @@ impl Fridge {
             band,
             repeat_band: band,
             tag,
+            mark: response.mark,
         };
         if let Some(repeated) = self.repeated.as_ref().filter(|_| entry.is_repeated()) {
             let tokens = repeated.tokens(at, self.table.token(entry));

@@ -1,6 +1,6 @@
 use super::chooser::Chooser;
 use super::curve::Curve;
-use crate::batch::{BATCH, CACHED_BYTES};
+use crate::batch::BATCH;
 use crate::open::{Ahead, Open, Packed, Place};
 use crate::repeats::Meets;
 use crate::survival::{BANDS, Loss, Risk};
@@ -372,13 +372,13 @@ impl Meter for Horizon {
             if is_due {
                 self.curve.rise(self.latest);
             }
-            if self.open.bytes() <= CACHED_BYTES {
-                for event in batch {
-                    self.take(event, |open| open.place(event.id), samples);
-                }
-            } else {
+            if self.open.is_far_for(batch.len()) {
                 for (event, place) in self.look_ahead(batch).of(batch) {
                     self.take(event, |_| *place, samples);
+                }
+            } else {
+                for event in batch {
+                    self.take(event, |open| open.place(event.id), samples);
                 }
             }
         }

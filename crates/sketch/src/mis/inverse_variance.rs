@@ -63,19 +63,7 @@ mod tests {
         let ladder = Ladder::new(vec![rung(0.5), rung(0.25)]).unwrap();
         let mut combined = InverseVariance::new(1);
         let mut draw = |rung, delay| {
-            let since_first = Nanos::new(delay);
-            let (at, since_last) = (Timestamp::from_nanos(0), since_first);
-            let sample = Sample {
-                at,
-                since_first,
-                since_last,
-                weight: 1.0,
-                repeat_weight: 1.0,
-                inserted_since: 0,
-                band: 0,
-                repeat_band: 0,
-                tag: 0,
-            };
+            let sample = Sample::of(Timestamp::from_nanos(0), Nanos::new(delay));
             combined.update(&ladder, &Drawn { sample, rung });
         };
         for (rung, delay) in [(0, 4), (0, 5), (1, 7), (1, 8)] {

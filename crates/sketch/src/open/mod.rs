@@ -17,6 +17,7 @@ mod slots;
 
 pub(crate) use slots::{Packed, Slots, Whole};
 
+use crate::batch::CACHED_BYTES;
 use crate::repeats::{Meets, Tokens, byte};
 use crate::{Event, Exchanges, Fates, Gate, Sample};
 use buckets::Buckets;
@@ -94,7 +95,7 @@ impl Wait {
     #[inline]
     pub(crate) fn sample(&self, response: &Event) -> (Sample, bool) {
         let &Self { since_first, since_last, tag, .. } = self;
-        let mut sample = Sample { since_last, tag, ..Sample::of(response.at, since_first) };
+        let mut sample = Sample { since_last, ..Sample::answer(response, tag, since_first) };
         let is_resolved = self.state == State::Repeated && sample.resolve(self.tokens.answered(response.token));
         // Where time went back between the requests, the last one is the longer ago.
         let (shorter, longer) = (sample.since_last.min(sample.since_first), sample.since_last.max(sample.since_first));
@@ -238,6 +239,15 @@ impl<S: Slots> Open<S> {
         for wait in self.buckets.occupied().map(|at| self.look(at, latest)).filter(Wait::is_open) {
             fates[usize::from(wait.tag)].wait(is_expired(&wait));
         }
+    }
+
+    /// Whether looking ahead is worth its while for so many events: a table that is not near has cache misses, which
+    /// overlap if they are many.
+    #[inline]
+    pub(crate) fn is_far_for(&self, events: usize) -> bool {
+        /// Fewer are taken sooner than all their places are laid out.
+        const FEW: usize = 8;
+        events >= FEW && self.bytes() > CACHED_BYTES
     }
 
     /// The events of a batch, at most [`crate::batch::BATCH`], that must be taken, and their places; see

@@ -34,6 +34,8 @@ pub struct RttMeter {
     /// Samples of the batch at hand.
     samples: Vec<Sample>,
     kept: Option<Vec<(Series, Sample)>>,
+    /// Of the observations that come now.
+    mark: u8,
 }
 
 const ABSENT: u8 = u8::MAX;
@@ -212,6 +214,7 @@ impl RttMeter {
             most_bytes: 0,
             samples: Vec::with_capacity(split.batch),
             kept: settings.keeps_samples.then(Vec::new),
+            mark: 0,
         })
     }
 
@@ -221,7 +224,7 @@ impl RttMeter {
     fn admit(&mut self, id: ExchangeId, at: Timestamp, token: u32, tag: u16, is_request: bool, matching: Match) {
         let number = usize::from(self.rule_of[matching as usize]);
         let Some(rule) = self.rules.get_mut(number) else { return };
-        rule.queue.push(Event { id, at, token, tag, is_request });
+        rule.queue.push(Event { id, at, token, tag, mark: self.mark, is_request });
         if rule.queue.len() == rule.batch {
             self.take_batch(number);
         }
@@ -267,6 +270,11 @@ impl RttMeter {
         for number in 0..self.rules.len() {
             self.take_batch(number);
         }
+    }
+
+    /// What follows bears this mark, and so do the samples of the responses in it.
+    pub fn mark(&mut self, mark: u8) {
+        self.mark = mark;
     }
 
     /// The samples since the last call, in batches of the rules' events: not sorted by time across rules. Empty unless

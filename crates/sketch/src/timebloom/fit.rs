@@ -74,6 +74,7 @@ mod tests {
                 at: Timestamp::from_nanos(i as i64 * 1_000_000),
                 token: 0,
                 tag: 0,
+                mark: 0,
                 is_request: i % 2 == 0,
             })
             .collect();

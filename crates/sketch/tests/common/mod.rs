@@ -24,7 +24,7 @@ pub(crate) fn run(meter: &mut impl Meter, settings: &Settings, seed: u64) -> (Ve
                 Observation::Request(sighting) => (sighting, true),
                 Observation::Response(sighting) => (sighting, false),
             };
-            events.push(Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, is_request });
+            events.push(Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, mark: 0, is_request });
             if !is_request {
                 truth.extend(workload.delay().map(Nanos::get));
             }
@@ -159,6 +159,7 @@ pub(crate) fn any_event() -> impl Strategy<Value = Event> {
         at: Timestamp::from_nanos(at),
         token: 0,
         tag: 0,
+        mark: 0,
         is_request,
     })
 }
@@ -172,7 +173,7 @@ pub(crate) fn answered_twice(meter: &mut impl Meter) -> (f64, f64) {
         let delay = if i % 10 == 0 { 2_000 } else { 100 };
         for (after, is_request) in [(0, true), (delay, false), (delay + 300, false)] {
             let at = Timestamp::from_nanos((1_000 * (i + after)) as i64 + i64::from(!is_request));
-            events.push(Event { id, at, token: 0, tag: 0, is_request });
+            events.push(Event { id, at, token: 0, tag: 0, mark: 0, is_request });
         }
     }
     events.sort_by_key(|event| event.at);

@@ -1,0 +1,63 @@
+use super::reports::Outputs;
+use dwell_sketch::Sample;
+use dwell_sketch::rtt::RttMeter;
+use dwell_sketch::top_flows::TopFlows;
+use dwell_types::{FlowKey, Series};
+
+/// Packets, or lines of a log, whose samples are wanted one by one: for output, and for the delays of their flows. A
+/// few at a time, since a meter takes events in batches.
+pub(super) struct Followed {
+    /// The largest ones, if these are asked for.
+    pub(super) flows: Option<TopFlows>,
+    packets: Vec<Option<FlowPacket>>,
+    /// Of these packets, which are their marks.
+    samples: Vec<(Series, Sample)>,
+}
+
+/// The flow of a packet as sent, and its bytes from the IP header on.
+pub(super) type FlowPacket = (FlowKey, u32);
+
+impl Followed {
+    /// As many as a meter takes events at once.
+    const MOST: usize = 64;
+
+    pub(super) fn new(flows: Option<TopFlows>) -> Self {
+        Self { flows, packets: Vec::with_capacity(Self::MOST), samples: Vec::new() }
+    }
+
+    /// Follows what is to be given to the meter next; `None` if it has no flow.
+    pub(super) fn follow(&mut self, packet: Option<FlowPacket>, meter: &mut RttMeter) {
+        meter.mark(self.packets.len() as u8);
+        self.packets.push(packet);
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.packets.len() == Self::MOST
+    }
+
+    /// Hands out the samples of all that was followed, in its order and that of the rules.
+    pub(super) fn give(
+        &mut self,
+        meter: &mut RttMeter,
+        outputs: &mut Outputs,
+        group_name: impl Fn(u16) -> String,
+    ) -> anyhow::Result<()> {
+        meter.flush();
+        self.samples.extend(meter.take_samples());
+        self.samples.sort_by_key(|(series, sample)| (sample.mark, series.matching));
+        let mut samples = self.samples.drain(..).peekable();
+        for (mark, packet) in self.packets.drain(..).enumerate() {
+            let flows = self.flows.as_mut().zip(packet);
+            let mut flow = flows.map(|(flows, (flow, bytes))| flows.packet(flow, bytes));
+            while let Some((series, sample)) = samples.next_if(|(_, sample)| usize::from(sample.mark) == mark) {
+                if let Some(flow) = &mut flow {
+                    flow.sample(series, &sample);
+                }
+                if outputs.want_samples() {
+                    outputs.sample(series, &sample, &group_name(series.group), packet.map(|(flow, _)| flow))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
