@@ -21,7 +21,7 @@ use arguments::Format;
 pub(crate) use arguments::{Arguments, EXPIRY, FLOW_EXPIRY, KeyChoice, matching, picture, usual_matches};
 // Which packet a sample is of.
 mod followed;
-use followed::{Followed, FlowPacket};
+use followed::{FlowPacket, Followed};
 // What is answered, and where it goes.
 mod reports;
 pub(crate) use reports::frames_since;
@@ -75,8 +75,13 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
             followed.follow(flow_packet(&frame, arguments), &mut meter);
         }
         observer.observe(&frame, &mut meter);
-        if followed.as_ref().is_some_and(Followed::is_full) {
+        // Nobody is to wait for samples while this waits for packets.
+        let is_used_up = followed.is_some() && source.is_used_up();
+        if is_used_up || followed.as_ref().is_some_and(Followed::is_full) {
             give(&mut followed, &mut meter, &mut outputs, &observer)?;
+        }
+        if is_used_up {
+            outputs.flush_samples()?;
         }
         frames += 1;
         if frames & 0xffff == 0 {

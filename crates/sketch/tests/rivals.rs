@@ -52,7 +52,8 @@ fn score(name: &str, meter: &mut dyn Meter, answered: f64) -> Score {
             Observation::Response(sighting) => (sighting, false),
         };
         samples.clear();
-        meter.update(&[Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, mark: 0, is_request }], &mut samples);
+        meter
+            .update(&[Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, mark: 0, is_request }], &mut samples);
         // The first turn is not judged: filters are still filling.
         if sighting.at.as_nanos() < 2 * LONGEST.get() {
             continue;

@@ -59,6 +59,11 @@ impl CaptureFiles {
         self.frames_before + self.current.as_ref().map_or(0, CaptureFile::frames)
     }
 
+    /// Whether all that was read has been yielded: whoever reads a pipe may have to wait now.
+    pub fn is_used_up(&self) -> bool {
+        self.current.as_ref().is_none_or(CaptureFile::is_used_up)
+    }
+
     /// Which files were cut, so far.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings

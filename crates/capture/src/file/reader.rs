@@ -55,6 +55,11 @@ impl<R: Read> CaptureFile<R> {
         self.window.bytes_read()
     }
 
+    /// Whether all that was read has been yielded: whoever reads a pipe may have to wait now.
+    pub fn is_used_up(&self) -> bool {
+        self.window.held().is_empty()
+    }
+
     /// Where the file was cut, if the end has been reached and it was.
     pub fn warning(&self) -> Option<&Warning> {
         self.warning.as_ref()

@@ -120,6 +120,17 @@ impl Outputs {
         }
         Ok(())
     }
+
+    /// Writes out all samples so far.
+    pub(super) fn flush_samples(&mut self) -> Result<()> {
+        if let Some(samples) = &mut self.samples {
+            samples.flush()?;
+        }
+        if let Some(ppviz) = &mut self.ppviz {
+            ppviz.flush()?;
+        }
+        Ok(())
+    }
 }
 
 const NOTHING: (Timestamp, Timestamp) = (Timestamp::from_nanos(i64::MAX), Timestamp::from_nanos(i64::MIN));

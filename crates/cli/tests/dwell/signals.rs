@@ -1,12 +1,14 @@
-//! Ctrl-C and SIGTERM: to a process that waits at a pipe which stays open, and to one that is busy.
+//! Ctrl-C and SIGTERM: to a process that waits at a pipe which stays open, and to one that is busy. What the former has
+//! written by then.
 
-use crate::run::{Run, assert_conserved, command, dwell, dwell_in, names};
+use crate::run::{Run, assert_conserved, command, dwell, dwell_in, names, testdata};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -71,6 +73,32 @@ fn until(what: &str, is_so: impl FnMut() -> bool) {
         assert!(start.elapsed() < Duration::from_secs(60), "in a minute not: {what}");
         thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Samples are there as soon as their packets are, and not only when a block of them is full.
+#[test]
+fn samples_do_not_wait_for_more_packets() {
+    let capture = fs::read(testdata("mixed/mixed.pcap.zst")).unwrap();
+    let mut child = command(&["rtt", "-", "--format", "ppviz"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let (send, lines) = mpsc::channel();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
+    input.write_all(&capture).unwrap();
+    let first = lines.recv_timeout(Duration::from_secs(60)).unwrap();
+    assert_eq!(first.split(' ').count(), 4, "{first}");
+    // Every one of them: what the whole capture gives is there before its end.
+    let whole = dwell(&["rtt", &testdata("mixed/mixed.pcap.zst"), "--format", "ppviz"]).ok().out;
+    let expected = whole.iter().filter(|&&byte| byte == b'\n').count();
+    let more = (1..expected).map_while(|_| lines.recv_timeout(Duration::from_secs(60)).ok()).count();
+    assert_eq!(1 + more, expected);
+    drop(input);
+    assert!(child.wait().unwrap().success());
 }
 
 fn report(folder: &Path) -> Value {

@@ -41,6 +41,11 @@ impl<W: Write> Writer<W> {
         self.to.write_all(self.line.as_bytes())
     }
 
+    /// Writes out what is buffered.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+
     /// Writes out what is still buffered and gives the writer back.
     pub fn finish(mut self) -> io::Result<W> {
         self.to.flush()?;

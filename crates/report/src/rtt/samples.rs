@@ -56,6 +56,11 @@ impl<W: Write> Writer<W> {
         self.to.serialize(row).map_err(io_error)
     }
 
+    /// Writes out what is buffered.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+
     /// Writes out what is still buffered and gives the writer back; what is not finished may be lost without an error.
     pub fn finish(self) -> io::Result<W> {
         self.to.into_inner().map_err(csv::IntoInnerError::into_error)
