@@ -118,6 +118,7 @@ fn observed<'a>(observer: &'a Observer, followed: &'a Option<Followed>) -> Obser
 }
 
 /// Hands out the samples of the packets that are followed, if any are.
+#[inline(never)]
 fn give(
     followed: &mut Option<Followed>,
     meter: &mut RttMeter,
@@ -213,7 +214,8 @@ fn meter(arguments: &Arguments, settings: Settings, observer: usize, flows: usiz
     })
 }
 
-/// The flow of a frame that will be observed.
+/// The flow of a frame that will be observed. Not inlined: what most runs do has its registers for itself.
+#[inline(never)]
 fn flow_packet(frame: &Frame<'_>, arguments: &Arguments) -> Option<FlowPacket> {
     frame.at?;
     let packet = parse::parse(frame.link, frame.bytes, frame.wire_length, arguments.key.into()).ok()?;
