@@ -12,7 +12,7 @@ use dwell_report::json;
 use dwell_report::plot::{self, Image};
 use dwell_report::rtt::{Flow, ResultLine, RttReport, SCHEMA, csv, openmetrics, ppviz, samples, table};
 use dwell_sketch::distribution::Ambiguous;
-use dwell_sketch::rtt::{Array, Filters, Method, RttMeter};
+use dwell_sketch::rtt::{Array, Filters, Method, RttMeter, RuleState, Structure};
 use dwell_sketch::top_flows::TopFlows;
 use dwell_sketch::{Sample, dart};
 use dwell_types::{FlowKey, Match, Nanos, Series, Timestamp};
@@ -336,48 +336,15 @@ impl Reports {
         let answers = meter.estimate(self.ambiguous);
         let mut parameters = self.parameters.clone();
         let mut is_exact = true;
-        let (mut rules, mut arrays, mut filters) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let mut trackers = BTreeMap::new();
+        // By kind, then by rule.
+        let mut structures: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
         for rule in meter.rules() {
             is_exact &= rule.sampled_since.is_none();
-            let mut facts = BTreeMap::new();
-            if let Some((slots, p, fingerprint_bits)) = rule.fridge {
-                facts.insert("fingerprint_bits", Parameter::Integer(u64::from(fingerprint_bits)));
-                facts.insert("slots", Parameter::Integer(u64::from(slots)));
-                facts.insert("entry_probability", Parameter::Real(p));
-            }
-            if let Some((fastest, slowest)) = rule.horizon {
-                facts.insert("entry_probability", Parameter::Real(fastest));
-                facts.insert("expiry_probability", Parameter::Real(slowest));
-            }
-            if let Some(since) = rule.sampled_since.filter(|_| self.method == Method::Auto) {
-                facts.insert("sampled_since_ns", Parameter::Integer(since.as_nanos().unsigned_abs()));
-            }
-            if !facts.is_empty() {
-                rules.insert(rule.matching.name(), Parameter::Map(facts));
-            }
-            if let Some(array) = rule.array {
-                arrays.insert(rule.matching.name(), Parameter::Map(describe_array(array)));
-            }
-            if let Some(of_rule) = rule.trackers {
-                trackers.insert(rule.matching.name(), Parameter::Map(describe_trackers(of_rule)));
-            }
-            if let Some(of_rule) = rule.filters {
-                filters.insert(rule.matching.name(), Parameter::Map(describe_filters(of_rule)));
+            if let Some((kind, facts)) = describe(&rule) {
+                structures.entry(kind).or_default().insert(rule.matching.name(), Parameter::Map(facts));
             }
         }
-        if !arrays.is_empty() {
-            parameters.insert("arrays", Parameter::Map(arrays));
-        }
-        if !filters.is_empty() {
-            parameters.insert("filters", Parameter::Map(filters));
-        }
-        if !trackers.is_empty() {
-            parameters.insert("trackers", Parameter::Map(trackers));
-        }
-        if !rules.is_empty() {
-            parameters.insert("rules", Parameter::Map(rules));
-        }
+        parameters.extend(structures.into_iter().map(|(kind, rules)| (kind, Parameter::Map(rules))));
         let resolution = answers.iter().map(|a| a.resolution).fold(0.0, f64::max);
         parameters.insert("relative_resolution", Parameter::Real(resolution));
         RttReport {
@@ -412,34 +379,51 @@ pub(crate) fn frames_since(now: &Frames, before: &Frames) -> facts::Frames {
     }
 }
 
-/// The parameters of a rule's array.
-fn describe_array(array: Array) -> BTreeMap<&'static str, Parameter> {
-    let mut facts = BTreeMap::from([
-        ("slots", Parameter::Integer(array.slots.into())),
-        ("stages", Parameter::Integer(array.stages.into())),
-    ]);
-    if let Some(longest) = array.longest {
-        facts.insert("longest_ns", Parameter::Integer(longest.get().unsigned_abs()));
-    }
-    facts
-}
-
-/// The parameters of a rule's trackers.
-fn describe_trackers(trackers: dart::Params) -> BTreeMap<&'static str, Parameter> {
-    BTreeMap::from([
-        ("ranges", Parameter::Integer(trackers.ranges.into())),
-        ("packets", Parameter::Integer(trackers.packets.into())),
-        ("stages", Parameter::Integer(trackers.stages.into())),
-        ("rounds", Parameter::Integer(trackers.rounds.into())),
-    ])
-}
-
-/// The parameters of a rule's filters.
-fn describe_filters(filters: Filters) -> BTreeMap<&'static str, Parameter> {
-    BTreeMap::from([
-        ("filters", Parameter::Integer(filters.filters.into())),
-        ("bits", Parameter::Integer(filters.bits)),
-        ("hashes", Parameter::Integer(filters.hashes.into())),
-        ("longest_ns", Parameter::Integer(filters.longest.get().unsigned_abs())),
-    ])
+/// What kind of structure a rule's requests are held in, and its parameters; `None` if there are none.
+fn describe(rule: &RuleState) -> Option<(&'static str, BTreeMap<&'static str, Parameter>)> {
+    let integer = Parameter::Integer;
+    let nanos = |time: Nanos| Parameter::Integer(time.get().unsigned_abs());
+    Some(match rule.structure {
+        Structure::Table => return None,
+        Structure::Horizons { chances, .. } => {
+            let (since, (fastest, slowest)) = rule.sampled_since.zip(chances)?;
+            let facts = [
+                ("entry_probability", Parameter::Real(fastest)),
+                ("expiry_probability", Parameter::Real(slowest)),
+                ("sampled_since_ns", integer(since.as_nanos().unsigned_abs())),
+            ];
+            ("rules", BTreeMap::from(facts))
+        }
+        Structure::Fridge { slots, entry_probability, fingerprint_bits } => {
+            let facts = [
+                ("fingerprint_bits", integer(fingerprint_bits.into())),
+                ("slots", integer(slots.into())),
+                ("entry_probability", Parameter::Real(entry_probability)),
+            ];
+            ("rules", BTreeMap::from(facts))
+        }
+        Structure::Array(Array { slots, stages, longest }) => {
+            let mut facts = BTreeMap::from([("slots", integer(slots.into())), ("stages", integer(stages.into()))]);
+            facts.extend(longest.map(|longest| ("longest_ns", nanos(longest))));
+            ("arrays", facts)
+        }
+        Structure::Filters(Filters { filters, bits, hashes, longest }) => {
+            let facts = [
+                ("filters", integer(filters.into())),
+                ("bits", integer(bits)),
+                ("hashes", integer(hashes.into())),
+                ("longest_ns", nanos(longest)),
+            ];
+            ("filters", BTreeMap::from(facts))
+        }
+        Structure::Trackers(dart::Params { ranges, packets, stages, rounds }) => {
+            let facts = [
+                ("ranges", integer(ranges.into())),
+                ("packets", integer(packets.into())),
+                ("stages", integer(stages.into())),
+                ("rounds", integer(rounds.into())),
+            ];
+            ("trackers", BTreeMap::from(facts))
+        }
+    })
 }

@@ -11,7 +11,7 @@ use dwell_report::size::{self, Exact, Parameters, Size, SizeError, SizeReport};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings as Exchanges, Workload};
 use dwell_sketch::fridge::Traffic;
-use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
+use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError, Structure};
 use dwell_types::{Match, Nanos};
 use std::io::{self, Write};
 
@@ -101,14 +101,24 @@ fn meter(method: Method, memory: usize, expiry: Nanos) -> Result<RttMeter, Setti
 
 /// Requests that the default holds in so many bytes.
 fn room(memory: usize, expiry: Nanos) -> usize {
-    let meter = meter(Method::Auto, memory, expiry).ok();
-    meter.and_then(|meter| meter.rules().find_map(|rule| rule.room)).unwrap_or(0)
+    match structure(Method::Auto, memory, expiry) {
+        Some(Structure::Horizons { room, .. }) => room,
+        _ => 0,
+    }
 }
 
 /// Slots of a fridge in so many bytes.
 fn slots(memory: usize, expiry: Nanos) -> Option<u32> {
-    let meter = meter(Method::Fridge, memory, expiry).ok()?;
-    meter.rules().find_map(|rule| rule.fridge).map(|(slots, ..)| slots)
+    match structure(Method::Fridge, memory, expiry)? {
+        Structure::Fridge { slots, .. } => Some(slots),
+        _ => None,
+    }
+}
+
+/// What a meter of so many bytes holds requests in; `None` if they are too few.
+fn structure(method: Method, memory: usize, expiry: Nanos) -> Option<Structure> {
+    let meter = meter(method, memory, expiry).ok()?;
+    meter.rules().next().map(|rule| rule.structure)
 }
 
 /// What holds every request that is open.

@@ -12,7 +12,7 @@ use crate::horizon::Horizon;
 use crate::mis::{Ladder, Mis};
 use crate::simple::{self, Overwrite, Simple};
 use crate::timebloom::{self, TimeBloom, TimeBloomError};
-use dwell_types::{Match, Nanos};
+use dwell_types::{Match, Nanos, Timestamp};
 
 /// A meter of any method: each takes the memory that it needs.
 #[derive(Clone, Debug)]
@@ -49,6 +49,35 @@ pub(super) use each_meter;
 
 /// A sampled request waits for so many times the 99.9th percentile of delays.
 const LIFETIME: f64 = 2.0;
+
+/// What a rule's requests are held in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Structure {
+    /// A table of all open requests, or of those with sampled ids.
+    Table,
+    /// A table of the requests that their horizons let stay.
+    Horizons {
+        /// Requests that it holds at most.
+        room: usize,
+        /// The chances with which the fastest and the slowest exchanges are sampled now, if not all are.
+        chances: Option<(f64, f64)>,
+    },
+    /// One fridge or several.
+    Fridge {
+        /// Slots of all.
+        slots: u32,
+        /// With which a request enters now.
+        entry_probability: f64,
+        /// Of an entry.
+        fingerprint_bits: u32,
+    },
+    /// A simple array.
+    Array(Array),
+    /// Bloom filters.
+    Filters(Filters),
+    /// A range tracker and a packet tracker.
+    Trackers(dart::Params),
+}
 
 /// The simple array of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,36 +148,60 @@ impl AnyMeter {
         })
     }
 
-    pub(super) fn array(&self) -> Option<Array> {
-        let Self::Simple(simple) = self else { return None };
-        let longest = match simple.overwrite() {
-            Overwrite::Always => None,
-            Overwrite::WhenOlder(age) => Some(age),
-        };
-        Some(Array { slots: simple.slots(), stages: simple.stages(), longest })
+    /// Since when its answers are estimates; `None` while every exchange is known.
+    pub(super) fn sampled_since(&self) -> Option<Timestamp> {
+        match self {
+            Self::Auto(horizon) => horizon.sampled_since(),
+            Self::Exact(_) => None,
+            Self::HashSample(sample) if sample.probability() == 1.0 => None,
+            _ => Some(Timestamp::from_nanos(i64::MIN)),
+        }
     }
 
-    pub(super) fn filters(&self) -> Option<Filters> {
+    pub(super) fn structure(&self) -> Structure {
         match self {
-            Self::TimeBloom(ring) => Some(Filters {
+            Self::Exact(_) | Self::HashSample(_) => Structure::Table,
+            Self::Auto(horizon) => Structure::Horizons {
+                room: horizon.room(),
+                chances: horizon.sampled_since().map(|_| horizon.probabilities()),
+            },
+            Self::Fridge(fridge) => Structure::Fridge {
+                slots: fridge.slots(),
+                entry_probability: fridge.entry_probability().value(),
+                fingerprint_bits: fridge.fingerprint_bits(),
+            },
+            Self::Mis(mis) => Structure::Fridge {
+                slots: mis.slots(),
+                entry_probability: mis.ladder().probability(),
+                fingerprint_bits: mis.fingerprint_bits(),
+            },
+            Self::Simple(simple) => Structure::Array(Array {
+                slots: simple.slots(),
+                stages: simple.stages(),
+                longest: match simple.overwrite() {
+                    Overwrite::Always => None,
+                    Overwrite::WhenOlder(age) => Some(age),
+                },
+            }),
+            Self::TimeBloom(ring) => Structure::Filters(Filters {
                 filters: ring.filters(),
                 bits: ring.filter_bits().into(),
                 hashes: ring.hashes(),
                 longest: ring.longest(),
             }),
-            Self::Ale(ale) => Some(Filters {
+            Self::Ale(ale) => Structure::Filters(Filters {
                 filters: ale.params().buckets + 1,
                 bits: 4 * u64::from(ale.params().counters),
                 hashes: ale.params().hashes,
                 longest: ale.longest(),
             }),
-            Self::Ddbf(ddbf) => Some(Filters {
+            Self::Ddbf(ddbf) => Structure::Filters(Filters {
                 filters: 1,
                 bits: 36 * u64::from(ddbf.params().cells),
                 hashes: ddbf.params().hashes,
                 longest: ddbf.longest(),
             }),
-            _ => None,
+            Self::Dart(dart) => Structure::Trackers(dart.params()),
         }
     }
 }

@@ -14,11 +14,10 @@ use split::Split;
 // One meter for each rule.
 mod any;
 use any::{AnyMeter, each_meter};
-pub use any::{Array, Filters};
+pub use any::{Array, Filters, Structure};
 
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
-use crate::fridge::Fridge;
-use crate::{Event, Fates, Gate, Meter, Risk, Sample, dart};
+use crate::{Event, Fates, Gate, Meter, Risk, Sample};
 use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Series, Sink, Timestamp};
 
 /// Takes observations, answers with distributions of delays per match, leg and group.
@@ -95,18 +94,8 @@ pub struct RuleState {
     pub matching: Match,
     /// Since when answers are estimates; `None` while every exchange is known.
     pub sampled_since: Option<Timestamp>,
-    /// Slots, present entry probability and fingerprint bits, where there is a fridge.
-    pub fridge: Option<(u32, f64, u32)>,
-    /// Requests that a table holds at most, where ids have horizons.
-    pub room: Option<usize>,
-    /// The chances with which the fastest and the slowest exchanges are sampled now, where ids have horizons.
-    pub horizon: Option<(f64, f64)>,
-    /// A simple array, where there is one.
-    pub array: Option<Array>,
-    /// Bloom filters, where there are some.
-    pub filters: Option<Filters>,
-    /// A range tracker and a packet tracker, where there are some.
-    pub trackers: Option<dart::Params>,
+    /// What its requests are held in.
+    pub structure: Structure,
 }
 
 impl RttMeter {
@@ -327,31 +316,10 @@ impl RttMeter {
 
     /// How each rule is being measured.
     pub fn rules(&self) -> impl Iterator<Item = RuleState> {
-        self.rules.iter().map(|rule| {
-            let describe = |f: &Fridge| (f.slots(), f.entry_probability().value(), f.fingerprint_bits());
-            let always = Some(Timestamp::from_nanos(i64::MIN));
-            let (sampled_since, fridge) = match &rule.meter {
-                AnyMeter::Auto(horizon) => (horizon.sampled_since(), None),
-                AnyMeter::Exact(_) => (None, None),
-                AnyMeter::HashSample(sample) if sample.probability() == 1.0 => (None, None),
-                AnyMeter::Fridge(fridge) => (always, Some(describe(fridge))),
-                AnyMeter::Mis(mis) => (always, Some((mis.slots(), mis.ladder().probability(), mis.fingerprint_bits()))),
-                _ => (always, None),
-            };
-            let horizon = match &rule.meter {
-                AnyMeter::Auto(horizon) if sampled_since.is_some() => Some(horizon.probabilities()),
-                _ => None,
-            };
-            let room = match &rule.meter {
-                AnyMeter::Auto(horizon) => Some(horizon.room()),
-                _ => None,
-            };
-            let trackers = match &rule.meter {
-                AnyMeter::Dart(dart) => Some(dart.params()),
-                _ => None,
-            };
-            let (array, filters) = (rule.meter.array(), rule.meter.filters());
-            RuleState { matching: rule.matching, sampled_since, fridge, room, horizon, array, filters, trackers }
+        self.rules.iter().map(|Rule { matching, meter, .. }| RuleState {
+            matching: *matching,
+            sampled_since: meter.sampled_since(),
+            structure: meter.structure(),
         })
     }
 
