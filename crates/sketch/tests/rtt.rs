@@ -18,6 +18,11 @@ fn sighting(matching: Match, leg: Leg, number: u64, at: i64) -> Sighting {
     }
 }
 
+/// A mark by which the time of an observation is known.
+fn mark(at: Timestamp) -> u8 {
+    hash::finish(at.as_nanos() as u64) as u8
+}
+
 /// A request each 10 µs by turns of the rules, answered after 1 µs to 1 s.
 fn exchanges(meter: &mut RttMeter, matches: &[Match], ids: IdForm) {
     const NUMBER: u64 = 20_000;
@@ -38,7 +43,22 @@ fn exchanges(meter: &mut RttMeter, matches: &[Match], ids: IdForm) {
         if ids == IdForm::Plain {
             seen.id = ExchangeId(number << 20);
         }
+        meter.mark(mark(seen.at));
         meter.take(if is_request { Observation::Request(seen) } else { Observation::Response(seen) });
+    }
+}
+
+/// Whatever a method keeps of a request, its samples bear the marks of their responses.
+#[test]
+fn samples_bear_the_marks_of_their_responses() {
+    for method in Method::ALL {
+        let settings = settings(method, &[Match::TcpHandshake, Match::TcpAck, Match::Dns], 64 << 10);
+        let mut meter = RttMeter::new(&Settings { keeps_samples: true, ..settings.clone() }).unwrap();
+        exchanges(&mut meter, &settings.matches, method.ids());
+        meter.flush();
+        let samples: Vec<_> = meter.take_samples().collect();
+        assert!(samples.len() > 100, "{}: {} samples", method.name(), samples.len());
+        assert!(samples.iter().all(|(_, sample)| sample.mark == mark(sample.at)), "{}", method.name());
     }
 }
 
