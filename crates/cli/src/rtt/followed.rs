@@ -5,7 +5,8 @@ use dwell_sketch::top_flows::TopFlows;
 use dwell_types::{FlowKey, Series};
 
 /// Packets, or lines of a log, whose samples are wanted one by one: for output, and for the delays of their flows. A
-/// few at a time, since a meter takes events in batches.
+/// few at a time, since a meter takes events in batches. What waits here for that, some 10 KiB, counts as little as what
+/// waits to be written.
 pub(super) struct Followed {
     /// The largest ones, if these are asked for.
     pub(super) flows: Option<TopFlows>,
