@@ -38,10 +38,13 @@ impl Learnt {
 
     /// Learns from one response; gives a new belief from time to time.
     pub(super) fn update(&mut self, query: &Query<'_>) -> Option<Cdf> {
-        let total: f64 = query.ages.iter().map(|&age| query.odds(age)).sum();
-        if total > 0.0 {
-            for &age in query.ages {
-                self.spread(query, age, query.odds(age) / total);
+        if let &[age] = query.ages {
+            // Whatever its odds are.
+            self.spread(query, age, 1.0);
+        } else {
+            let total: f64 = query.ages.iter().map(|&age| query.odds(age)).sum();
+            if total > 0.0 {
+                query.ages.iter().for_each(|&age| self.spread(query, age, query.odds(age) / total));
             }
         }
         self.until_step -= 1;
@@ -51,19 +54,20 @@ impl Learnt {
     /// Spreads a weight over the part of each cell that lies in the bin of an age.
     fn spread(&mut self, query: &Query<'_>, age: u32, weight: f64) {
         let bin = query.bins.bin(age);
-        let mut below = query.cdf.at(bin.low).share;
-        let scale = weight / bin.probability(query.cdf);
+        let (mut below, up_to) = (query.cdf.at(bin.low).share, query.cdf.at(bin.high).share);
+        let scale = weight / (up_to - below);
         if !scale.is_finite() {
             return;
         }
         let first = self.ends.partition_point(|&end| end <= bin.low);
-        for (end, cell) in self.ends[first..].iter().zip(&mut self.weights[first..]) {
-            let share = query.cdf.at(end.min(bin.high)).share;
-            *cell += scale * (share - below);
-            below = share;
-            if *end >= bin.high {
+        for (&end, cell) in self.ends[first..].iter().zip(&mut self.weights[first..]) {
+            if end >= bin.high {
+                *cell += scale * (up_to - below);
                 return;
             }
+            let share = query.cdf.at(end).share;
+            *cell += scale * (share - below);
+            below = share;
         }
     }
 

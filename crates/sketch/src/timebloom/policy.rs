@@ -92,6 +92,11 @@ impl Query<'_> {
 
     /// The delay that the response exceeds with probability one half, given which filters match.
     fn posterior_median(&self) -> Choice {
+        let half = |age| Choice { age, delay: self.bins.bin(age).quantile(0.5, self.cdf) };
+        // Whatever the odds of a single one are.
+        if let &[age] = self.ages {
+            return half(age);
+        }
         let mut rest = self.ages.iter().map(|&age| self.odds(age)).sum::<f64>() / 2.0;
         for &age in self.ages {
             let odds = self.odds(age);
@@ -100,8 +105,7 @@ impl Query<'_> {
             }
             rest -= odds;
         }
-        let age = self.ages[0];
-        Choice { age, delay: self.bins.bin(age).quantile(0.5, self.cdf) }
+        half(self.ages[0])
     }
 }
 

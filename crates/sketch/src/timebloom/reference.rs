@@ -83,8 +83,8 @@ impl Bin {
 
     /// The delay that a share of the bin's probability does not exceed, or the middle where the bin has none.
     pub(super) fn quantile(self, share: f64, cdf: &Cdf) -> f64 {
-        let below = cdf.at(self.low).share;
-        let probability = self.probability(cdf);
+        let (below, up_to) = (cdf.at(self.low).share, cdf.at(self.high).share);
+        let probability = up_to - below;
         if probability > 0.0 {
             cdf.quantile(below + share * probability).clamp(self.low.max(0.0), self.high)
         } else {
