@@ -1,3 +1,4 @@
+use super::bins::PARTS;
 use super::class::Class;
 use super::view::{Bin, Bins, Shares};
 use crate::estimate::{Estimate, Z95, student95};
@@ -20,13 +21,32 @@ struct Sums {
 impl Sums {
     fn of(bin: &Bin) -> Self {
         let &Bin { weight, excess, .. } = bin;
-        let fourth = if excess > 0.0 { (excess / weight).powi(2) * (excess + weight) } else { 0.0 };
-        Self { weight, excess, fourth }
+        Self { weight, excess, fourth: if excess > 0.0 { Self::fourth(weight, excess) } else { 0.0 } }
     }
 
+    // Not inlined: where samples stand for themselves, millions of divisions would have no use.
+    #[inline(never)]
+    fn fourth(weight: f64, excess: f64) -> f64 {
+        (excess / weight).powi(2) * (excess + weight)
+    }
+
+    #[inline]
     fn add(self, bin: &Bin) -> Self {
-        let bin = Self::of(bin);
-        Self { weight: self.weight + bin.weight, excess: self.excess + bin.excess, fourth: self.fourth + bin.fourth }
+        self.plus(Self::of(bin))
+    }
+
+    #[inline]
+    fn plus(self, other: Self) -> Self {
+        Self {
+            weight: self.weight + other.weight,
+            excess: self.excess + other.excess,
+            fourth: self.fourth + other.fourth,
+        }
+    }
+
+    /// Where each bin weighs so many times as much.
+    fn times(self, share: f64) -> Self {
+        Self { weight: share * self.weight, excess: share * self.excess, fourth: share * self.fourth }
     }
 
     fn less(self, other: Self) -> Self {
@@ -35,6 +55,38 @@ impl Sums {
             excess: self.excess - other.excess,
             fourth: self.fourth - other.fourth,
         }
+    }
+}
+
+/// What the bins of one part of the store add up to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    sums: Sums,
+    /// Σ weight × middle of the bin, and × half its width.
+    delay: f64,
+    width: f64,
+}
+
+impl Totals {
+    #[inline]
+    fn add(&mut self, bin: &Bin) {
+        self.sums = self.sums.add(bin);
+        self.delay += bin.weight * bin.middle();
+        self.width += bin.weight * 0.5 * (bin.high as f64 - bin.low as f64);
+    }
+
+    /// Those of some bins by part. Nearly all are unambiguous, which are the first part.
+    #[inline]
+    fn by_part(bins: impl Iterator<Item = Bin>) -> [Self; PARTS] {
+        let (mut first, mut parts) = (Self::default(), [Self::default(); PARTS]);
+        for bin in bins {
+            match bin.part() {
+                0 => first.add(&bin),
+                part => parts[part].add(&bin),
+            }
+        }
+        parts[0] = first;
+        parts
     }
 }
 
@@ -142,21 +194,20 @@ impl Curve {
             limit: survival.map(|survival| Limit::new(survival.clone(), bins, shares)),
         });
         for block in bins.blocks(STRIDE) {
-            curves.iter_mut().for_each(|curve| curve.sums.push(curve.total));
-            for bin in bins.iter(block) {
-                curves.iter_mut().for_each(|curve| curve.add(&bin));
-            }
+            let parts = Totals::by_part(bins.iter(block));
+            curves.iter_mut().for_each(|curve| curve.add(&parts));
         }
         curves.iter_mut().filter(|curve| curve.total.excess > 0.0).for_each(Self::look_beyond);
         curves
     }
 
-    #[inline]
-    fn add(&mut self, bin: &Bin) {
-        if let Some(bin) = self.shares.weigh(bin) {
-            self.total = self.total.add(&bin);
-            self.delay += bin.weight * bin.middle();
-            self.width += bin.weight * 0.5 * (bin.high as f64 - bin.low as f64);
+    /// Adds the next block of bins.
+    fn add(&mut self, parts: &[Totals; PARTS]) {
+        self.sums.push(self.total);
+        for (&Totals { sums, delay, width }, share) in parts.iter().zip(self.shares.0) {
+            self.total = self.total.plus(sums.times(share));
+            self.delay += share * delay;
+            self.width += share * width;
         }
     }
 

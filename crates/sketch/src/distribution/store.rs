@@ -29,6 +29,8 @@ pub struct DelayStore {
     pub(super) bins: Arc<Vec<Cell>>,
     /// What came since the bins were last sorted, in any order.
     recent: Vec<Cell>,
+    /// Of that, the keys of what stands for itself, in a store without bound: half of a cell, and sooner sorted.
+    ones: Vec<u64>,
     /// So many recent cells are sorted in together.
     batch: usize,
     /// Cells that fit the memory, recent ones included; `usize::MAX` without bound.
@@ -81,6 +83,8 @@ const INDISTINGUISHABLE: i8 = 20;
 const FEW: usize = 1 << 10;
 /// In a store of fewer cells than this a sample's bin is searched for at once.
 const QUICKLY_SEARCHED: usize = 1 << 12;
+/// As many keys are sorted together at least where there is no bound.
+const MANY: usize = 1 << 20;
 /// Cells of the first batch.
 const FIRST_BATCH: usize = 1 << 8;
 
@@ -115,7 +119,8 @@ impl DelayStore {
     /// A store of these bins, which are sorted.
     pub(super) fn of(bins: Vec<Cell>, most: usize, series: Vec<Series>) -> Self {
         let (bins, series) = (Arc::new(bins), series.into_boxed_slice());
-        let mut store = Self { bins, recent: Vec::new(), batch: 0, most, series, dither: Dither::default() };
+        let mut store =
+            Self { bins, recent: Vec::new(), ones: Vec::new(), batch: 0, most, series, dither: Dither::default() };
         store.begin_batch();
         store
     }
@@ -138,7 +143,9 @@ impl DelayStore {
 
     /// Bytes that the store holds.
     pub fn state_bytes(&self) -> usize {
-        (self.bins.capacity() + self.recent.capacity()) * size_of::<Cell>() + self.series.len() * size_of::<Series>()
+        (self.bins.capacity() + self.recent.capacity()) * size_of::<Cell>()
+            + self.ones.capacity() * size_of::<u64>()
+            + self.series.len() * size_of::<Series>()
     }
 
     /// The finest relative width of the bins that hold a series' samples: 2^−*k*.
@@ -170,7 +177,11 @@ impl DelayStore {
         state.samples += 1;
         state.min = state.min.min(delay);
         state.max = state.max.max(delay);
-        let cell = Cell::new(self.key(series, part, band, delay), weight);
+        let key = self.key(series, part, band, delay);
+        if weight == 1.0 && self.most == usize::MAX {
+            return self.push_one(key);
+        }
+        let cell = Cell::new(key, weight);
         if !self.add_to_bin(series, cell) {
             self.push(cell);
         }
@@ -195,6 +206,14 @@ impl DelayStore {
         }
     }
 
+    #[inline]
+    fn push_one(&mut self, key: u64) {
+        self.ones.push(key);
+        if self.ones.len() >= self.bins.len().max(MANY) {
+            self.settle();
+        }
+    }
+
     /// Sorts the recent cells in and keeps the bound.
     pub(crate) fn settle(&mut self) {
         self.sort_in();
@@ -213,28 +232,17 @@ impl DelayStore {
     #[inline(never)]
     fn sort_in(&mut self) {
         self.recent.sort_unstable_by_key(|cell| cell.key);
-        // From the largest key down, so that no bin is overwritten before it has moved.
+        self.ones.sort_unstable();
         let bins = Arc::make_mut(&mut self.bins);
-        let mut left = bins.len();
-        bins.reserve_exact(self.recent.len());
-        bins.resize(left + self.recent.len(), Cell::default());
-        for to in (0..bins.len()).rev() {
-            let Some(&next) = self.recent.last() else { break };
-            if left > 0 && bins[left - 1].key > next.key {
-                left -= 1;
-                bins[to] = bins[left];
-            } else {
-                bins[to] = next;
-                self.recent.pop();
-            }
-        }
+        merge(bins, self.recent.drain(..));
+        merge(bins, self.ones.drain(..).map(|key| Cell::new(key, 1.0)));
         combine(bins, &mut self.dither);
     }
 
     /// This store with all cells sorted in.
     pub(super) fn settled(&self) -> Cow<'_, Self> {
         let mut settled = Cow::Borrowed(self);
-        if !self.recent.is_empty() {
+        if !self.recent.is_empty() || !self.ones.is_empty() {
             settled.to_mut().sort_in();
         }
         settled
@@ -305,9 +313,10 @@ impl DelayStore {
                 ours.max = ours.max.max(theirs.max);
             }
         }
-        for cell in other.bins.iter().chain(&other.recent) {
+        let ones = other.ones.iter().map(|&key| Cell::new(key, 1.0));
+        for cell in other.bins.iter().chain(&other.recent).copied().chain(ones) {
             let (low, _) = bins::range(cell.code(), other.series[cell.series()].bits);
-            self.push(Cell { key: self.key(cell.series(), cell.part(), cell.band(), low), ..*cell });
+            self.push(Cell { key: self.key(cell.series(), cell.part(), cell.band(), low), ..cell });
         }
     }
 
@@ -315,6 +324,7 @@ impl DelayStore {
     pub fn reset(&mut self) {
         Arc::make_mut(&mut self.bins).clear();
         self.recent.clear();
+        self.ones.clear();
         self.series.fill(Series::EMPTY);
     }
 
@@ -367,12 +377,30 @@ impl DelayStore {
 
 /// The share of the clear samples of a series that were not repeated unseen.
 fn truly_clear(cells: &[Cell], factors: &[f64; BANDS]) -> f64 {
-    let mut weights = [0.0; PARTS];
+    let (mut clear, mut others) = (0.0, [0.0; PARTS]);
     for cell in cells {
-        weights[cell.part()] += cell.weight() * factors[usize::from(cell.band())];
+        let weight = cell.weight() * factors[usize::from(cell.band())];
+        *(if cell.part() == CLEAR { &mut clear } else { &mut others[cell.part()] }) += weight;
     }
-    let [clear, last, first] = weights;
+    let [_, last, first] = others;
     if clear > 0.0 { (1.0 - (first - last) / clear).clamp(0.0, 1.0) } else { 1.0 }
+}
+
+/// Puts sorted cells among sorted bins: from the largest key down, so that no bin is overwritten before it has moved.
+fn merge(bins: &mut Vec<Cell>, cells: impl DoubleEndedIterator<Item = Cell> + ExactSizeIterator) {
+    let mut left = bins.len();
+    bins.reserve_exact(cells.len());
+    bins.resize(left + cells.len(), Cell::default());
+    let mut to = bins.len();
+    for cell in cells.rev() {
+        to -= 1;
+        while left > 0 && bins[left - 1].key > cell.key {
+            left -= 1;
+            bins[to] = bins[left];
+            to -= 1;
+        }
+        bins[to] = cell;
+    }
 }
 
 /// Adds up neighbours of equal keys.

@@ -101,6 +101,11 @@ impl Bins {
 }
 
 impl Bin {
+    /// The number of its part.
+    pub(super) fn part(&self) -> usize {
+        usize::from(self.part) % PARTS
+    }
+
     pub(super) fn middle(&self) -> f64 {
         0.5 * (self.low as f64 + self.high as f64)
     }

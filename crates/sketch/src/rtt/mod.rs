@@ -11,13 +11,16 @@ pub use settings::{Settings, SettingsError};
 // Who has how much of the memory.
 mod split;
 use split::Split;
+// What is taken.
+mod door;
+use door::Door;
 // One meter for each rule.
 mod any;
 use any::{AnyMeter, each_meter};
 pub use any::{Array, Filters, Structure};
 
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
-use crate::{Event, Fates, Gate, Meter, Risk, Sample};
+use crate::{Event, Fates, Meter, Risk, Sample};
 use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Series, Sink, Timestamp};
 
 /// Takes observations, answers with distributions of delays per match, leg and group.
@@ -38,23 +41,6 @@ pub struct RttMeter {
 }
 
 const ABSENT: u8 = u8::MAX;
-
-/// What every observation of a rule meets first.
-#[derive(Clone, Debug)]
-struct Door {
-    gate: Gate,
-    /// The tag of the first group of each leg that this rule has.
-    first_tag: [u16; Leg::ALL.len()],
-    /// Responses and requests by tag that the gate kept from the meter.
-    turned_away: Vec<[u64; 2]>,
-}
-
-impl Door {
-    /// Of a rule that is not served.
-    fn none() -> Self {
-        Self { gate: Gate::OPEN, first_tag: [0; Leg::ALL.len()], turned_away: Vec::new() }
-    }
-}
 
 /// One pairing rule with its meter and its series, `first_series..first_series + legs × groups`.
 #[derive(Clone, Debug)]
@@ -178,6 +164,9 @@ impl RttMeter {
             let door = &mut doors[matching as usize];
             door.gate = each_meter!(&meter, meter => meter.gate());
             door.turned_away = vec![[0; 2]; tags];
+            if settings.method == Method::Exact {
+                door.know_futile(matching, exchanges.expiry);
+            }
             for (i, &leg) in legs.iter().enumerate() {
                 door.first_tag[leg as usize] = i as u16 * groups;
             }
@@ -333,7 +322,7 @@ impl RttMeter {
                     + size_of::<Rule>()
                     + rule.reported.len() * size_of::<Fates>()
                     + rule.queue.capacity() * size_of::<Event>()
-                    + self.doors[rule.matching as usize].turned_away.capacity() * size_of::<[u64; 2]>()
+                    + self.doors[rule.matching as usize].bytes()
             })
             .sum();
         rules + self.store.state_bytes() + self.samples.capacity() * size_of::<Sample>() + Self::OWN_BYTES
@@ -363,7 +352,7 @@ impl Sink for RttMeter {
         let series = sighting.series;
         let door = &mut self.doors[series.matching as usize];
         let tag = door.first_tag[series.leg as usize] + series.group.min(self.groups - 1);
-        if door.gate.admits_if(wanted, sighting.id) {
+        if door.admits(wanted, &sighting, is_request) {
             self.admit(sighting.id, sighting.at, sighting.token, tag, is_request, series.matching);
         } else {
             door.turned_away[usize::from(tag)][usize::from(is_request)] += u64::from(wanted);
