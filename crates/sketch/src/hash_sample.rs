@@ -31,7 +31,7 @@
 //! **Source**: the comparison that zheng22 lacks (`docs/papers/zheng22-fridge.md`).
 
 use crate::batch::BATCH;
-use crate::open::{Ahead, Open, Packed, Place};
+use crate::open::{Ahead, Open, Place};
 use crate::repeats::Meets;
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
 use dwell_types::{Nanos, Timestamp, hash};
@@ -90,7 +90,7 @@ pub struct HashSample {
     step: u32,
     /// One over *p*.
     weight: f64,
-    open: Open<Packed>,
+    open: Open,
     /// Entries that may remain when room is made.
     most_kept: usize,
     delays: Octaves,
@@ -116,7 +116,7 @@ impl HashSample {
         lifetime: Lifetime,
         exchanges: Exchanges,
     ) -> Result<Self, HashSampleError> {
-        let needed = Open::<Packed>::LEAST_BYTES;
+        let needed = Open::LEAST_BYTES;
         if bytes < needed {
             return Err(HashSampleError::Bytes { given: bytes, needed });
         }
@@ -155,7 +155,7 @@ impl HashSample {
     }
 
     #[inline]
-    fn request(&mut self, request: &Event, place: impl FnOnce(&Open<Packed>) -> Place) {
+    fn request(&mut self, request: &Event, place: impl FnOnce(&Open) -> Place) {
         if !self.gate.admits(request.id) {
             return self.turn_away(request);
         }
@@ -244,7 +244,7 @@ impl HashSample {
     }
 
     #[inline]
-    fn response(&mut self, response: &Event, place: impl FnOnce(&Open<Packed>) -> Place) -> Option<Sample> {
+    fn response(&mut self, response: &Event, place: impl FnOnce(&Open) -> Place) -> Option<Sample> {
         let sample = if self.gate.admits(response.id) { self.answer(response, &place(&self.open)) } else { None };
         self.fates[usize::from(response.tag)].respond(sample.is_some());
         sample
@@ -282,7 +282,7 @@ impl HashSample {
 
     /// Takes an event; looks for its place if it is not turned away.
     #[inline]
-    fn take(&mut self, event: &Event, place: impl FnOnce(&Open<Packed>) -> Place, samples: &mut Vec<Sample>) {
+    fn take(&mut self, event: &Event, place: impl FnOnce(&Open) -> Place, samples: &mut Vec<Sample>) {
         if event.is_request {
             self.request(event, place);
         } else {

@@ -56,6 +56,7 @@ pub mod queue;
 pub mod codec;
 // Pieces that the methods share.
 mod batch;
+mod bytes;
 mod counters;
 mod flow_sample;
 mod open;

@@ -20,6 +20,21 @@ pub trait Meter {
         Gate::OPEN
     }
 
+    /// Whether the meter holds every request that came within the expiry. As long as it does, a response that can answer
+    /// none of them may be kept from it, if [`Meter::pass_by`] tells of it before a batch that [`Meter::is_filling`] is
+    /// true of, and before [`Meter::forget_risk`].
+    fn remembers_all(&self) -> bool {
+        false
+    }
+
+    /// Whether the next batch may end that.
+    fn is_filling(&self) -> bool {
+        false
+    }
+
+    /// So many responses of a series answered nothing, and were kept from the meter.
+    fn pass_by(&mut self, _tag: usize, _responses: u64) {}
+
     /// What a product limit needs to weigh the samples of a series, if the method has one.
     fn risk(&self, _tag: usize) -> Option<Risk> {
         None

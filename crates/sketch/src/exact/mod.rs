@@ -5,27 +5,32 @@
 //! **Model**: ids differ between exchanges that are open at the same time. A request older than the expiry is given up,
 //! so a delay above the expiry is not measured; it is counted as `expired`.
 //!
-//! **State**: a table of 16-byte entries (id 54 bits, time 48, series 16, token 8, state 2), two for a request that was
-//! repeated, with one byte each, 8 bits more of the id, by which most absent ids are recognised, at most 13 of 16 slots
-//! full. It grows by doubling; before it grows, what has expired is dropped.
+//! **State**: 24 bytes for each open request, two times for one that was repeated, and 8 to 16 in an index, where a byte
+//! of the id turns most absent ids away.
 //!
-//! **Cost**: one look at two times eight of these bytes per request or response, and at one entry if it is found or put
-//! in.
+//! **Cost**: one look at eight bytes and at a place in the index per request or response, and at one entry if it is found
+//! or put in.
 //!
 //! **Estimate**: none needed. A request that repeats an open id is counted as ambiguous; its exchange gives a sample
 //! with both bounds, unless the response's token names the request that it answers.
 
 use crate::batch::BATCH;
-use crate::open::{Ahead, Open, Place, Whole};
 use crate::repeats::Meets;
 use crate::{Event, Exchanges, Fates, Meter, Sample};
 use dwell_types::{Nanos, Timestamp};
+
+// Which entry has an id.
+mod index;
+use index::Key;
+// What is known of each request.
+mod table;
+use table::{Found, Table};
 
 /// A table of all open requests.
 #[derive(Clone, Debug)]
 pub struct Exact {
     exchanges: Exchanges,
-    open: Open<Vec<Whole>>,
+    open: Table,
     fates: Vec<Fates>,
     latest: Timestamp,
     swept: Timestamp,
@@ -36,63 +41,10 @@ impl Exact {
     pub fn new(exchanges: Exchanges) -> Self {
         Self {
             exchanges,
-            open: Open::unbounded(),
+            open: Table::new(),
             fates: vec![Fates::default(); usize::from(exchanges.tags)],
             latest: Timestamp::from_nanos(i64::MIN),
             swept: Timestamp::from_nanos(i64::MIN),
-        }
-    }
-
-    #[inline]
-    fn take(&mut self, event: &Event, place: &Place, samples: &mut Vec<Sample>) {
-        if event.is_request {
-            self.request(event, place);
-        } else {
-            samples.extend(self.response(event, place));
-        }
-    }
-
-    #[inline]
-    fn request(&mut self, request: &Event, place: &Place) {
-        self.latest = self.latest.max(request.at);
-        if self.open.is_full() {
-            self.make_room(request.at);
-        }
-        match self.open.find(place) {
-            Some(at) => self.meet(at, request),
-            None => {
-                while !self.open.put(place, request) && self.open.grow() {}
-                self.fates[usize::from(request.tag)].seen += 1;
-            }
-        }
-    }
-
-    /// A request with the id of one that is in the table.
-    fn meet(&mut self, at: usize, request: &Event) {
-        let met = self.open.look(at, request.at);
-        let fates = &mut self.fates[usize::from(met.tag)];
-        match met.meets(&self.exchanges) {
-            Meets::Ignorable => (),
-            Meets::Open => {
-                fates.seen += 1;
-                fates.ambiguous += 1;
-                self.repeat(at, request);
-            }
-            Meets::Other => {
-                fates.expired += u64::from(met.is_open());
-                self.open.replace(at, &met, request);
-                self.fates[usize::from(request.tag)].seen += 1;
-            }
-        }
-    }
-
-    fn repeat(&mut self, at: usize, request: &Event) {
-        let mut at = Some(at);
-        while let Some(slot) = at
-            && !self.open.repeat(slot, request)
-            && self.open.grow()
-        {
-            at = self.open.find(&self.open.place(request.id));
         }
     }
 
@@ -102,16 +54,14 @@ impl Exact {
         if now - self.swept > Nanos::new(self.exchanges.expiry.get() / 4) {
             self.sweep(now);
         }
-        if !self.open.is_half_empty() {
-            self.open.grow();
-        }
+        self.open.grow();
     }
 
     fn sweep(&mut self, now: Timestamp) {
         self.swept = now;
         let expiry = self.exchanges.expiry;
         let fates = &mut self.fates;
-        self.open.retain(now, |_, _, wait| {
+        self.open.retain(now, |wait| {
             let is_expired = wait.is_older(expiry);
             if is_expired && wait.is_open() {
                 fates[usize::from(wait.tag)].expired += 1;
@@ -120,26 +70,44 @@ impl Exact {
         });
     }
 
-    /// The events of a batch, at most [`BATCH`], that must be taken; counts the responses that answer nothing.
-    fn look_ahead(&mut self, batch: &[Event]) -> Ahead {
-        let Self { open, fates, latest, .. } = self;
-        open.look_ahead(batch, |event, is_kept| {
-            *latest = (*latest).max(event.at);
-            let fates = &mut fates[usize::from(event.tag)];
-            fates.responses += u64::from(!is_kept);
-            fates.unmatched += u64::from(!is_kept);
-        })
+    #[inline]
+    fn request(&mut self, request: &Event, key: Key) {
+        match self.open.find(request.id, key) {
+            Some(found) => self.meet(found, request),
+            None => {
+                self.open.put(key, request);
+                self.fates[usize::from(request.tag)].seen += 1;
+            }
+        }
+    }
+
+    /// A request with the id of one that is in the table.
+    fn meet(&mut self, found: Found, request: &Event) {
+        let met = self.open.look(found, request.at);
+        let fates = &mut self.fates[usize::from(met.tag)];
+        match met.meets(&self.exchanges) {
+            Meets::Ignorable => (),
+            Meets::Open => {
+                fates.seen += 1;
+                fates.ambiguous += 1;
+                self.open.repeat(found, request);
+            }
+            Meets::Other => {
+                fates.expired += u64::from(met.is_open());
+                self.open.replace(found, request);
+                self.fates[usize::from(request.tag)].seen += 1;
+            }
+        }
     }
 
     /// Takes a response; gives a delay if its request is known.
     #[inline]
-    fn response(&mut self, response: &Event, place: &Place) -> Option<Sample> {
-        self.latest = self.latest.max(response.at);
-        let found = self.open.find(place).map(|at| (at, self.open.look(at, response.at)));
+    fn response(&mut self, response: &Event, key: Key) -> Option<Sample> {
+        let found = self.open.find(response.id, key).map(|found| (found, self.open.look(found, response.at)));
         let known = found.filter(|(_, wait)| wait.is_open() && !wait.is_older(self.exchanges.expiry));
         self.fates[usize::from(response.tag)].respond(known.is_some());
-        let (at, wait) = known?;
-        self.open.close(at, &wait, response.at, self.exchanges.repeat);
+        let (found, wait) = known?;
+        self.open.close(found, self.exchanges.repeat);
         let (sample, is_resolved) = wait.sample(response);
         let fates = &mut self.fates[usize::from(wait.tag)];
         fates.matched += 1;
@@ -151,16 +119,23 @@ impl Exact {
 impl Meter for Exact {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
         for batch in events.chunks(BATCH) {
-            if self.open.is_far_for(batch.len()) {
-                for (event, place) in self.look_ahead(batch).of(batch) {
-                    self.take(event, place, samples);
-                }
-            } else {
-                for event in batch {
-                    self.take(event, &self.open.place(event.id), samples);
+            if self.open.is_full() {
+                self.make_room(batch[0].at);
+            }
+            let keys = self.open.look_ahead(batch);
+            for (event, key) in batch.iter().zip(keys) {
+                self.latest = self.latest.max(event.at);
+                if event.is_request {
+                    self.request(event, key);
+                } else {
+                    samples.extend(self.response(event, key));
                 }
             }
         }
+    }
+
+    fn remembers_all(&self) -> bool {
+        true
     }
 
     fn advance(&mut self, now: Timestamp) {

@@ -1,7 +1,7 @@
 use super::chooser::Chooser;
 use super::curve::Curve;
 use crate::batch::BATCH;
-use crate::open::{Ahead, Open, Packed, Place};
+use crate::open::{Ahead, Open, Place};
 use crate::repeats::Meets;
 use crate::survival::{BANDS, Loss, Risk};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
@@ -30,7 +30,7 @@ impl std::error::Error for HorizonError {}
 pub struct Horizon {
     exchanges: Exchanges,
     curve: Curve,
-    open: Open<Packed>,
+    open: Open,
     /// Entries that the bound allows.
     room: usize,
     chooser: Chooser,
@@ -110,7 +110,7 @@ impl Horizon {
     }
 
     /// A smaller table measures nothing.
-    pub(crate) const LEAST_BYTES: usize = Open::<Packed>::LEAST_BYTES;
+    pub(crate) const LEAST_BYTES: usize = Open::LEAST_BYTES;
 
     /// The bytes of a series beside its counts.
     pub(crate) const SERIES_BYTES: usize = size_of::<AtRisk>();
@@ -131,7 +131,7 @@ impl Horizon {
     }
 
     #[inline]
-    fn request(&mut self, request: &Event, place: impl FnOnce(&Open<Packed>) -> Place) {
+    fn request(&mut self, request: &Event, place: impl FnOnce(&Open) -> Place) {
         self.latest = self.latest.max(request.at);
         if self.curve.entry().admits(request.id) {
             self.admit(request, &place(&self.open));
@@ -276,7 +276,7 @@ impl Horizon {
     }
 
     #[inline]
-    fn response(&mut self, response: &Event, place: impl FnOnce(&Open<Packed>) -> Place) -> Option<Sample> {
+    fn response(&mut self, response: &Event, place: impl FnOnce(&Open) -> Place) -> Option<Sample> {
         self.latest = self.latest.max(response.at);
         let sample = self.curve.counts(response.id).then(|| place(&self.open)).and_then(|place| {
             let last = self.curve.last_band(response.id);
@@ -352,7 +352,7 @@ impl Horizon {
 
     /// Takes an event; looks for its place if it is not turned away.
     #[inline]
-    fn take(&mut self, event: &Event, place: impl FnOnce(&Open<Packed>) -> Place, samples: &mut Vec<Sample>) {
+    fn take(&mut self, event: &Event, place: impl FnOnce(&Open) -> Place, samples: &mut Vec<Sample>) {
         if event.is_request {
             self.request(event, place);
         } else {
@@ -394,6 +394,28 @@ impl Meter for Horizon {
 
     fn gate(&self) -> Gate {
         self.curve.entry()
+    }
+
+    fn remembers_all(&self) -> bool {
+        self.sampled_since.is_none()
+    }
+
+    fn is_filling(&self) -> bool {
+        self.open.is_filling()
+    }
+
+    fn pass_by(&mut self, tag: usize, responses: u64) {
+        let mut left = responses;
+        while left > 0 {
+            if self.unfolded == u32::MAX {
+                self.fold();
+            }
+            let some = u32::try_from(left).unwrap_or(u32::MAX).min(u32::MAX - self.unfolded);
+            // All bands are open while everything is remembered.
+            self.by_tag[tag].last[BANDS - 1] += some;
+            self.unfolded += some;
+            left -= u64::from(some);
+        }
     }
 
     fn risk(&self, tag: usize) -> Option<Risk> {
@@ -446,6 +468,38 @@ mod tests {
             assert_exact(&mut horizon, matching);
             assert_eq!((horizon.sampled_since(), horizon.risk(0)), (None, None));
         }
+    }
+
+    /// Responses that answered nothing and were kept from one horizon, which was told their number before it might be
+    /// full: thresholds, samples and what weighs them are those of another that took them all. Told too late, they are
+    /// not.
+    #[test]
+    fn what_was_passed_by_counts() {
+        let run = |passes_by: bool, tells_in_time: bool| {
+            let mut horizon = horizon(2_000 * SLOT, Match::TcpAck);
+            let (mut samples, mut passed) = (Vec::new(), 0);
+            for i in 0..40_000u64 {
+                let (at, answered) = (i as i64 * 1_000, hash::finish(i.saturating_sub(30) / 3 * 3));
+                let mut batch = vec![response(answered, at)];
+                if passes_by && horizon.remembers_all() {
+                    passed += 2;
+                } else {
+                    batch.extend([response(answered, at), response(!answered, at)]);
+                }
+                // The one that may close the gate comes last: the others were kept away by the open one.
+                batch.push(request(hash::finish(i), at));
+                if tells_in_time && horizon.is_filling() || !horizon.remembers_all() {
+                    horizon.pass_by(0, std::mem::take(&mut passed));
+                }
+                horizon.update(&batch, &mut samples);
+            }
+            assert!(horizon.sampled_since().is_some());
+            let risk = horizon.risk(0).unwrap();
+            (samples, horizon.probabilities(), risk.at_risk, risk.each)
+        };
+        let all = run(false, true);
+        assert!(run(true, true) == all);
+        assert!(run(true, false) != all);
     }
 
     #[test]

@@ -1,15 +1,16 @@
 use super::slots::{Key, Slots};
 use crate::Event;
 use crate::batch::{BATCH, Numbers};
-use dwell_types::{ExchangeId, hash};
+use crate::bytes::{HIGH, LOW, equal, first};
+use dwell_types::hash;
 use std::hint::select_unpredictable;
 
 /// Slots in buckets of [`WAYS`]: a key is in one of two buckets.
 #[derive(Clone, Debug)]
-pub(crate) struct Buckets<S> {
+pub(crate) struct Buckets {
     /// One per bucket: a byte for each slot, zero if it is empty, else the tag of its key.
     tags: Vec<u64>,
-    slots: S,
+    slots: Slots,
     occupied: usize,
     most_buckets: usize,
 }
@@ -24,7 +25,7 @@ const FIRST_BUCKETS: usize = 1 << 7;
 /// So many entries are moved at most to make room for one. More could come back to where they began.
 const MOST_MOVES: u32 = 2;
 
-impl<S: Slots> Buckets<S> {
+impl Buckets {
     /// Slots of a table with room for at most so many, and the entries that they may hold. A table grows by doubling.
     pub(super) fn fitting(slots: usize) -> (usize, usize) {
         let buckets = (slots / WAYS).clamp(1, u32::MAX as usize);
@@ -34,26 +35,26 @@ impl<S: Slots> Buckets<S> {
     }
 
     /// A table that grows to at most so many slots.
-    pub(super) fn new(mut slots: S, most_slots: usize) -> Self {
+    pub(super) fn new(mut slots: Slots, most_slots: usize) -> Self {
         let most_buckets = Self::fitting(most_slots).0 / WAYS;
         let buckets = most_buckets >> (most_buckets / FIRST_BUCKETS).max(1).ilog2();
         slots.resize(buckets * WAYS);
         Self { tags: vec![0; buckets], slots, occupied: 0, most_buckets }
     }
 
-    pub(super) fn slots(&self) -> &S {
+    pub(super) fn slots(&self) -> &Slots {
         &self.slots
     }
 
-    pub(super) fn slots_mut(&mut self) -> &mut S {
+    pub(super) fn slots_mut(&mut self) -> &mut Slots {
         &mut self.slots
     }
 
-    /// Whether another entry would exceed the load factor.
+    /// Whether another entry would exceed the load factor when there are so many more.
     #[inline]
-    pub(super) fn is_full(&self) -> bool {
+    pub(super) fn is_full_with(&self, more: usize) -> bool {
         let (share, of) = if self.tags.len() < self.most_buckets { FULLER } else { FULLEST };
-        self.occupied * of >= self.tags.len() * WAYS * share
+        (self.occupied + more) * of >= self.tags.len() * WAYS * share
     }
 
     pub(super) fn is_half_empty(&self) -> bool {
@@ -99,7 +100,7 @@ impl<S: Slots> Buckets<S> {
 
     /// The slot of the key of a place, if the entry there is of the right kind.
     #[inline]
-    pub(super) fn find(&self, place: &Place, is_right: impl Fn(&S, usize) -> bool) -> Option<usize> {
+    pub(super) fn find(&self, place: &Place, is_right: impl Fn(&Slots, usize) -> bool) -> Option<usize> {
         if place.is_vacant {
             return None;
         }
@@ -109,13 +110,13 @@ impl<S: Slots> Buckets<S> {
     }
 
     /// The same for a key.
-    pub(super) fn find_key(&self, key: Key, is_right: impl Fn(&S, usize) -> bool) -> Option<usize> {
+    pub(super) fn find_key(&self, key: Key, is_right: impl Fn(&Slots, usize) -> bool) -> Option<usize> {
         self.search(key, homes(key.word, self.tags.len()), is_right)
     }
 
     // Not inlined: where slots were looked at ahead of time it is rarely needed, and code around it suffers.
     #[inline(never)]
-    fn search(&self, key: Key, homes: [u32; 2], is_right: impl Fn(&S, usize) -> bool) -> Option<usize> {
+    fn search(&self, key: Key, homes: [u32; 2], is_right: impl Fn(&Slots, usize) -> bool) -> Option<usize> {
         for (bucket, tags) in homes.into_iter().zip(self.tags_of(homes)) {
             let mut same = equal(tags, key.tag);
             while same != 0 {
@@ -250,17 +251,12 @@ impl<S: Slots> Buckets<S> {
     /// that may answer what is in the table or an earlier request of the batch, as far as tags tell. Says of every
     /// event whether it is one of these. Reads their slots, so that the cache misses of a batch overlap.
     #[inline]
-    pub(super) fn look_ahead(
-        &self,
-        batch: &[Event],
-        key: impl Fn(&S, ExchangeId) -> Key,
-        mut say: impl FnMut(&Event, bool),
-    ) -> Ahead {
+    pub(super) fn look_ahead(&self, batch: &[Event], mut say: impl FnMut(&Event, bool)) -> Ahead {
         // No loop has branches that could not be foretold, and each only loads what the next one needs: the processor
         // looks far ahead.
         let (mut places, mut tags) = ([Place::default(); BATCH], [[0; 2]; BATCH]);
         for ((place, tags), event) in places.iter_mut().zip(&mut tags).zip(batch) {
-            *place = self.unseen(key(&self.slots, event.id));
+            *place = self.unseen(self.slots.key(event.id));
             *tags = self.tags_of(place.homes);
         }
         let mut kept = Numbers::default();
@@ -377,23 +373,6 @@ fn emptier(tags: [u64; 2]) -> (bool, u64) {
     let [empty_a, empty_b] = tags.map(|tags| equal(tags, 0));
     let second = count(empty_b) > count(empty_a);
     (second, select_unpredictable(second, empty_b, empty_a))
-}
-
-const LOW: u64 = 0x0101_0101_0101_0101;
-/// The highest bit of each byte.
-const HIGH: u64 = LOW << 7;
-
-/// Marks the bytes that equal one: the highest bit of each.
-#[inline]
-fn equal(bytes: u64, byte: u8) -> u64 {
-    let different = bytes ^ (u64::from(byte) * LOW);
-    !(((different & !HIGH) + !HIGH) | different) & HIGH
-}
-
-/// The number of the lowest byte that is marked.
-#[inline]
-fn first(marked: u64) -> usize {
-    (marked.trailing_zeros() / 8) as usize
 }
 
 /// How many bytes are marked.

@@ -7,28 +7,29 @@
 //!
 //! A request that was repeated takes a second slot, for the time and the token of the last one.
 //!
-//! **State**: slots of 16 bytes with all of an id ([`slots::Whole`]), or of 11 to 16 bytes ([`slots::Packed`]), and one
-//! byte each; at most 15 of 16 slots are occupied.
+//! **State**: slots of 11 to 16 bytes ([`Slots`]) and one byte each; at most 15 of 16 are occupied.
 //!
 //! **Source**: Dietzfelbinger and Weidling 2007 (buckets of two choices); tags as in Fan et al. 2014 (`MemC3`).
 
 mod buckets;
 mod slots;
+mod wait;
 
-pub(crate) use slots::{Packed, Slots, Whole};
+pub(crate) use slots::Slots;
+pub(crate) use wait::Wait;
 
-use crate::batch::CACHED_BYTES;
-use crate::repeats::{Meets, Tokens, byte};
-use crate::{Event, Exchanges, Fates, Gate, Sample};
+use crate::batch::{BATCH, CACHED_BYTES};
+use crate::repeats::byte;
+use crate::{Event, Fates, Gate};
 use buckets::Buckets;
 pub(crate) use buckets::{Ahead, Place};
-use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp};
+use dwell_types::{ExchangeId, Repeat, Timestamp};
 use slots::{Key, Record};
 
 /// A table of requests.
 #[derive(Clone, Debug)]
-pub(crate) struct Open<S> {
-    buckets: Buckets<S>,
+pub(crate) struct Open {
+    buckets: Buckets,
 }
 
 /// What a slot holds.
@@ -58,73 +59,26 @@ impl State {
     }
 }
 
-/// A request in the table at some moment.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Wait {
-    /// Time since the first of equal requests.
-    since_first: Nanos,
-    /// Time since the last.
-    pub(crate) since_last: Nanos,
-    tokens: Tokens,
-    pub(crate) tag: u16,
-    state: State,
-}
-
-impl Wait {
-    #[inline]
-    pub(crate) fn is_open(&self) -> bool {
-        matches!(self.state, State::Open | State::Repeated)
-    }
-
-    /// Whether more than `age` lies between the last equal request and the moment, in either direction: what seems to
-    /// come from far ahead is an old entry whose time has wrapped.
-    #[inline]
-    pub(crate) fn is_older(&self, age: Nanos) -> bool {
-        self.since_last.get().unsigned_abs() > age.get().unsigned_abs()
-    }
-
-    /// What an equal request of that moment is to this one.
-    #[inline]
-    pub(crate) fn meets(&self, exchanges: &Exchanges) -> Meets {
-        let is_other = self.is_older(exchanges.expiry) || self.since_first > Exchanges::LONGEST_WAIT;
-        if is_other { Meets::Other } else { Meets::equal(self.is_open(), exchanges.repeat) }
-    }
-
-    /// The sample of a response at that moment, and whether its token resolved which of several requests it answers.
-    /// Weight 1.
-    #[inline]
-    pub(crate) fn sample(&self, response: &Event) -> (Sample, bool) {
-        let &Self { since_first, since_last, tag, .. } = self;
-        let mut sample = Sample { since_last, ..Sample::answer(response, tag, since_first) };
-        let is_resolved = self.state == State::Repeated && sample.resolve(self.tokens.answered(response.token));
-        // Where time went back between the requests, the last one is the longer ago.
-        let (shorter, longer) = (sample.since_last.min(sample.since_first), sample.since_last.max(sample.since_first));
-        (Sample { since_last: shorter, since_first: longer, ..sample }, is_resolved)
-    }
-}
-
-impl Open<Vec<Whole>> {
-    /// A table that grows as needed.
-    pub(crate) fn unbounded() -> Self {
-        Self { buckets: Buckets::new(Vec::new(), usize::MAX) }
-    }
-}
-
-impl Open<Packed> {
+impl Open {
     /// The least bytes for a table that measures something.
-    pub(crate) const LEAST_BYTES: usize = 32 * Packed::MOST_SLOT_BYTES + Packed::END_BYTES;
+    pub(crate) const LEAST_BYTES: usize = 32 * Slots::MOST_SLOT_BYTES + Slots::END_BYTES;
 
     /// A table that grows to at most so many bytes, and the entries that it may hold.
     pub(crate) fn bounded(bytes: usize, series: u16, has_tokens: bool, gate: Gate) -> (Self, usize) {
-        let slots = Packed::new(bytes, series, has_tokens, gate);
-        let most_slots = bytes.saturating_sub(Packed::END_BYTES) / slots.slot_bytes();
-        (Self { buckets: Buckets::new(slots, most_slots) }, Buckets::<Packed>::fitting(most_slots).1)
+        let slots = Slots::new(bytes, series, has_tokens, gate);
+        let most_slots = bytes.saturating_sub(Slots::END_BYTES) / slots.slot_bytes();
+        (Self { buckets: Buckets::new(slots, most_slots) }, Buckets::fitting(most_slots).1)
     }
 }
 
-impl<S: Slots> Open<S> {
+impl Open {
     pub(crate) fn is_full(&self) -> bool {
-        self.buckets.is_full()
+        self.buckets.is_full_with(0)
+    }
+
+    /// Whether it may be full before a batch has ended.
+    pub(crate) fn is_filling(&self) -> bool {
+        self.buckets.is_full_with(BATCH)
     }
 
     pub(crate) fn is_half_empty(&self) -> bool {
@@ -209,7 +163,7 @@ impl<S: Slots> Open<S> {
 
     #[inline]
     fn remove_last(&mut self, at: usize, wait: &Wait) {
-        if wait.state == State::Repeated
+        if wait.is_repeated()
             && let Some(last) = find_last(&self.buckets, self.buckets.key(at))
         {
             self.buckets.remove(last);
@@ -230,7 +184,7 @@ impl<S: Slots> Open<S> {
 
     /// Removes what is not to be kept. The last of equal requests is looked at like the first, with the same age, but
     /// is not open.
-    pub(crate) fn retain(&mut self, now: Timestamp, mut keep: impl FnMut(&S, usize, &Wait) -> bool) {
+    pub(crate) fn retain(&mut self, now: Timestamp, mut keep: impl FnMut(&Slots, usize, &Wait) -> bool) {
         self.buckets.retain(|buckets, at| keep(buckets.slots(), at, &look(buckets, at, now)));
     }
 
@@ -254,7 +208,7 @@ impl<S: Slots> Open<S> {
     /// [`Buckets::look_ahead`].
     #[inline]
     pub(crate) fn look_ahead(&self, batch: &[Event], say: impl FnMut(&Event, bool)) -> Ahead {
-        self.buckets.look_ahead(batch, S::key, say)
+        self.buckets.look_ahead(batch, say)
     }
 }
 
@@ -266,24 +220,23 @@ fn record(request: &Event, state: State) -> Record {
 
 /// The slot of the last request with this key, if it was repeated.
 #[cold]
-fn find_last<S: Slots>(buckets: &Buckets<S>, key: Key) -> Option<usize> {
+fn find_last(buckets: &Buckets, key: Key) -> Option<usize> {
     buckets.find_key(key, |slots, at| slots.get(at, Timestamp::from_nanos(0)).state == State::Last)
 }
 
 /// What is in a slot.
 #[inline]
-fn look<S: Slots>(buckets: &Buckets<S>, at: usize, now: Timestamp) -> Wait {
+fn look(buckets: &Buckets, at: usize, now: Timestamp) -> Wait {
     let Record { at: first, tag, token, state } = buckets.slots().get(at, now);
-    let since_first = now - first;
-    let mut wait =
-        Wait { since_first, since_last: since_first, tokens: Tokens { first: token, last: token }, tag, state };
+    let mut wait = Wait::new(now - first, tag, token, matches!(state, State::Open | State::Repeated));
     if state == State::Repeated
         && let Some(last) = find_last(buckets, buckets.key(at))
     {
         let last = buckets.slots().get(last, now);
         // Within ±39 h of the last request are both the first one and now, which may be farther from each other.
-        wait.since_first = now - buckets.slots().get(at, last.at).at;
-        (wait.since_last, wait.tokens.last) = (now - last.at, last.token);
+        let first = buckets.slots().get(at, last.at).at;
+        wait = Wait::new(now - first, tag, token, true);
+        wait.repeat(now - last.at, last.token);
     }
     wait
 }
@@ -291,27 +244,26 @@ fn look<S: Slots>(buckets: &Buckets<S>, at: usize, now: Timestamp) -> Wait {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::BATCH;
     use crate::test_support::{request, response};
     use dwell_types::hash;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    fn packed(bytes: usize) -> (Open<Packed>, usize) {
+    fn packed(bytes: usize) -> (Open, usize) {
         Open::bounded(bytes, 5, true, Gate::new(1, 1.0))
     }
 
-    fn find<S: Slots>(open: &Open<S>, id: ExchangeId) -> Option<usize> {
+    fn find(open: &Open, id: ExchangeId) -> Option<usize> {
         open.find(&open.place(id))
     }
 
     /// Puts a request in, in a table that is to grow.
-    fn put<S: Slots>(open: &mut Open<S>, request: &Event) {
+    fn put(open: &mut Open, request: &Event) {
         while (open.is_full() && open.grow()) || !open.put(&open.place(request.id), request) && open.grow() {}
     }
 
     /// Any sequence of requests, repeats, answers and walks leaves what a map would hold: id to first and last time.
-    fn behaves_as_a_map<S: Slots>(open: &mut Open<S>, steps: &[(u64, u8)]) {
+    fn behaves_as_a_map(open: &mut Open, steps: &[(u64, u8)]) {
         let mut map = BTreeMap::new();
         for (now, &(number, action)) in (0..).zip(steps) {
             let (id, at) = (hash::finish(number), Timestamp::from_nanos(now));
@@ -358,7 +310,6 @@ mod tests {
     proptest! {
         #[test]
         fn tables_behave_as_maps(steps in prop::collection::vec((0u64..3_000, 0u8..6), 1..6_000)) {
-            behaves_as_a_map(&mut Open::unbounded(), &steps);
             behaves_as_a_map(&mut packed(1 << 20).0, &steps);
         }
     }
@@ -407,11 +358,10 @@ mod tests {
     /// of a handshake, whose upper halves are equal, are told apart.
     #[test]
     fn slots_are_small() {
-        let slot_bytes = |bytes, series, has_tokens| Packed::new(bytes, series, has_tokens, Gate::OPEN).slot_bytes();
+        let slot_bytes = |bytes, series, has_tokens| Slots::new(bytes, series, has_tokens, Gate::OPEN).slot_bytes();
         assert_eq!((slot_bytes(1 << 14, 1, false), slot_bytes(1 << 20, 1, false)), (12, 13));
         assert_eq!((slot_bytes(32 << 20, 1, false), slot_bytes(8 << 20, 3, true)), (13, 14));
-        assert_eq!(slot_bytes(64 << 20, u16::MAX, true), Packed::MOST_SLOT_BYTES);
-        assert_eq!(size_of::<Whole>(), 16);
+        assert_eq!(slot_bytes(64 << 20, u16::MAX, true), Slots::MOST_SLOT_BYTES);
         let (mut open, _) = packed(1 << 20);
         for i in 0..60_000 {
             let id = hash::finish(i / 3) & !(u64::MAX >> 32) | hash::finish(i) & (u64::MAX >> 32);
@@ -421,7 +371,7 @@ mod tests {
     }
 
     /// How old a request is after so long.
-    fn age<S: Slots>(open: &mut Open<S>, first: i64, delay: i64) -> Option<i64> {
+    fn age(open: &mut Open, first: i64, delay: i64) -> Option<i64> {
         put(open, &request(1, first));
         let slot = find(open, ExchangeId(1))?;
         Some(open.look(slot, Timestamp::from_nanos(first + delay)).since_last.get())
@@ -432,7 +382,6 @@ mod tests {
     fn times_wrap_and_may_go_backwards() {
         for (first, delay) in [((1 << 48) - 10, 1 << 30), (-5, 100), (1_700_000_000_000_000_000, -6_219_000), (0, 0)] {
             assert_eq!(age(&mut packed(1 << 14).0, first, delay), Some(delay));
-            assert_eq!(age(&mut Open::unbounded(), first, delay), Some(delay));
         }
     }
 

@@ -19,78 +19,6 @@ pub(crate) struct Record {
     pub(super) state: State,
 }
 
-/// An array of requests.
-pub(crate) trait Slots {
-    /// What an id is found by.
-    fn key(&self, id: ExchangeId) -> Key;
-    /// The word of the id in a slot.
-    fn word(&self, at: usize) -> u64;
-    /// The request in a slot; `now` is within ±39 h of it.
-    fn get(&self, at: usize, now: Timestamp) -> Record;
-    /// Puts a request into a slot.
-    fn set(&mut self, at: usize, word: u64, record: &Record);
-    fn copy(&mut self, from: usize, to: usize);
-    fn resize(&mut self, slots: usize);
-    fn bytes(&self) -> usize;
-}
-
-/// 62 bits of the id, 8 of which are the tag's, and 48 of the time, in 16 bytes: no slot is in two cache lines.
-///
-/// ```text
-/// u64    id without the tag's bits and the highest two (54 bits), token (8), state (2)
-/// u64    nanoseconds modulo 2⁴⁸ (48 bits), series (16)
-/// ```
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(align(16))]
-pub(crate) struct Whole([u64; 2]);
-
-const ID_BITS: u32 = 54;
-
-impl Slots for Vec<Whole> {
-    #[inline]
-    fn key(&self, id: ExchangeId) -> Key {
-        let word = id.0 & ((1 << TAG_SHIFT) - 1) | id.0 >> (TAG_SHIFT + u8::BITS) << TAG_SHIFT;
-        Key { word: word & ((1 << ID_BITS) - 1), tag: tag(id.0) }
-    }
-
-    #[inline]
-    fn word(&self, at: usize) -> u64 {
-        self[at].0[0] & ((1 << ID_BITS) - 1)
-    }
-
-    #[inline]
-    fn get(&self, at: usize, now: Timestamp) -> Record {
-        let Whole([first, rest]) = self[at];
-        Record {
-            at: near(rest, now),
-            tag: (rest >> TIME_BITS) as u16,
-            token: (first >> ID_BITS) as u8,
-            state: State::of((first >> (ID_BITS + u8::BITS)) as u8),
-        }
-    }
-
-    #[inline]
-    fn set(&mut self, at: usize, word: u64, record: &Record) {
-        let &Record { at: time, tag, token, state } = record;
-        let first = word | u64::from(token) << ID_BITS | (state as u64) << (ID_BITS + u8::BITS);
-        self[at] = Whole([first, lowest(time) | u64::from(tag) << TIME_BITS]);
-    }
-
-    #[inline]
-    fn copy(&mut self, from: usize, to: usize) {
-        self[to] = self[from];
-    }
-
-    fn resize(&mut self, slots: usize) {
-        self.reserve_exact(slots - self.len());
-        Vec::resize(self, slots, Whole::default());
-    }
-
-    fn bytes(&self) -> usize {
-        self.capacity() * size_of::<Whole>()
-    }
-}
-
 const TIME_BITS: u32 = 48;
 
 /// The bits of a time that a slot holds.
@@ -116,7 +44,7 @@ fn near(bits: u64, now: Timestamp) -> Timestamp {
 /// An absent id is taken for one of *n* in the table with probability *n* 2^−(18 + *K*) at most, 8 bits of which are
 /// the tag's and 10 the rank's. *K* is so large that this is 2⁻²⁸, or 40 where that is more.
 #[derive(Clone, Debug)]
-pub(crate) struct Packed {
+pub(crate) struct Slots {
     bytes: Vec<u8>,
     stride: usize,
     key_bits: u32,
@@ -135,7 +63,7 @@ const MOST_KEY_BITS: u32 = 40;
 const LEAST_KEY_BITS: u32 = 10;
 const WORD: usize = size_of::<u64>();
 
-impl Packed {
+impl Slots {
     /// Room for requests of so many series in a table of at most so many bytes.
     pub(super) fn new(most_bytes: usize, series: u16, has_tokens: bool, gate: Gate) -> Self {
         let entries = most_bytes / Self::LEAST_SLOT_BYTES;
@@ -175,6 +103,65 @@ impl Packed {
         let exponent = (class >> MANTISSA_BITS).saturating_sub(1);
         (class - (exponent << MANTISSA_BITS)) << exponent
     }
+
+    /// What an id is found by.
+    #[inline]
+    pub(super) fn key(&self, id: ExchangeId) -> Key {
+        let hash = id.0.wrapping_mul(0xd6e8_feb8_6659_fd93);
+        let class = u64::from(class(self.gate.rank(id)));
+        Key { word: hash >> (u64::BITS - self.key_bits) | class << MOST_KEY_BITS, tag: tag(hash) }
+    }
+
+    /// The word of the id in a slot.
+    #[inline]
+    pub(super) fn word(&self, at: usize) -> u64 {
+        let start = at * self.stride;
+        let class = self.load(start) >> TIME_BITS & ((1 << RANK_BITS) - 1);
+        self.load(start + WORD) & ((1 << self.key_bits) - 1) | class << MOST_KEY_BITS
+    }
+
+    /// The request in a slot; `now` is within ±39 h of it.
+    #[inline]
+    pub(super) fn get(&self, at: usize, now: Timestamp) -> Record {
+        let (first, rest) = (self.load(at * self.stride), self.load(at * self.stride + WORD));
+        let rest = rest >> self.key_bits;
+        Record {
+            at: near(first, now),
+            tag: (rest & ((1 << self.series_bits) - 1)) as u16,
+            token: (rest >> self.series_bits) as u8 & self.token_mask,
+            state: State::of((first >> STATE_SHIFT) as u8),
+        }
+    }
+
+    /// Puts a request into a slot.
+    #[inline]
+    pub(super) fn set(&mut self, at: usize, word: u64, record: &Record) {
+        let start = at * self.stride;
+        let (time, class) = (lowest(record.at), word >> MOST_KEY_BITS);
+        self.store(start, time | class << TIME_BITS | (record.state as u64) << STATE_SHIFT);
+        let token = record.token & self.token_mask;
+        let other = u64::from(record.tag) | u64::from(token) << self.series_bits;
+        let rest = word & ((1 << self.key_bits) - 1) | other << self.key_bits;
+        // What lies behind is another slot's.
+        let own = u64::MAX >> (8 * (2 * WORD - self.stride));
+        let behind = self.load(start + WORD) & !own;
+        self.store(start + WORD, rest & own | behind);
+    }
+
+    #[inline]
+    pub(super) fn copy(&mut self, from: usize, to: usize) {
+        self.bytes.copy_within(from * self.stride..(from + 1) * self.stride, to * self.stride);
+    }
+
+    pub(super) fn resize(&mut self, slots: usize) {
+        let bytes = slots * self.stride + Self::END_BYTES;
+        self.bytes.reserve_exact(bytes - self.bytes.len());
+        self.bytes.resize(bytes, 0);
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
 }
 
 /// A rank as a floating-point number that orders as ranks do.
@@ -190,61 +177,4 @@ const TAG_SHIFT: u32 = 16;
 #[inline]
 fn tag(hash: u64) -> u8 {
     ((hash >> TAG_SHIFT) as u8).max(1)
-}
-
-impl Slots for Packed {
-    #[inline]
-    fn key(&self, id: ExchangeId) -> Key {
-        let hash = id.0.wrapping_mul(0xd6e8_feb8_6659_fd93);
-        let class = u64::from(class(self.gate.rank(id)));
-        Key { word: hash >> (u64::BITS - self.key_bits) | class << MOST_KEY_BITS, tag: tag(hash) }
-    }
-
-    #[inline]
-    fn word(&self, at: usize) -> u64 {
-        let start = at * self.stride;
-        let class = self.load(start) >> TIME_BITS & ((1 << RANK_BITS) - 1);
-        self.load(start + WORD) & ((1 << self.key_bits) - 1) | class << MOST_KEY_BITS
-    }
-
-    #[inline]
-    fn get(&self, at: usize, now: Timestamp) -> Record {
-        let (first, rest) = (self.load(at * self.stride), self.load(at * self.stride + WORD));
-        let rest = rest >> self.key_bits;
-        Record {
-            at: near(first, now),
-            tag: (rest & ((1 << self.series_bits) - 1)) as u16,
-            token: (rest >> self.series_bits) as u8 & self.token_mask,
-            state: State::of((first >> STATE_SHIFT) as u8),
-        }
-    }
-
-    #[inline]
-    fn set(&mut self, at: usize, word: u64, record: &Record) {
-        let start = at * self.stride;
-        let (time, class) = (lowest(record.at), word >> MOST_KEY_BITS);
-        self.store(start, time | class << TIME_BITS | (record.state as u64) << STATE_SHIFT);
-        let token = record.token & self.token_mask;
-        let other = u64::from(record.tag) | u64::from(token) << self.series_bits;
-        let rest = word & ((1 << self.key_bits) - 1) | other << self.key_bits;
-        // What lies behind is another slot's.
-        let own = u64::MAX >> (8 * (2 * WORD - self.stride));
-        let behind = self.load(start + WORD) & !own;
-        self.store(start + WORD, rest & own | behind);
-    }
-
-    #[inline]
-    fn copy(&mut self, from: usize, to: usize) {
-        self.bytes.copy_within(from * self.stride..(from + 1) * self.stride, to * self.stride);
-    }
-
-    fn resize(&mut self, slots: usize) {
-        let bytes = slots * self.stride + Self::END_BYTES;
-        self.bytes.reserve_exact(bytes - self.bytes.len());
-        self.bytes.resize(bytes, 0);
-    }
-
-    fn bytes(&self) -> usize {
-        self.bytes.capacity()
-    }
 }

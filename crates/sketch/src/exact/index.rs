@@ -1,0 +1,229 @@
+use crate::bytes::first;
+use dwell_types::{ExchangeId, hash};
+
+/// Where entries are, by their ids: buckets of eight numbers, which have bits of the id beside that of the entry.
+///
+/// An entry is in the bucket that its id names, or in one of those behind it where that has been full.
+#[derive(Clone, Debug)]
+pub(super) struct Index {
+    buckets: Vec<Bucket>,
+    /// Numbers that are not [`EMPTY`].
+    used: usize,
+    /// Of a hash, for the bits that name the bucket.
+    shift: u32,
+    /// The bits of the entry, which is counted from one.
+    entry_bits: u32,
+}
+
+/// Half a cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+struct Bucket([u32; WAYS]);
+
+/// What an id is found by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Key(u64);
+
+/// A place in the index.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    bucket: usize,
+    way: usize,
+}
+
+const WAYS: usize = 8;
+const FIRST_BUCKETS: usize = 1 << 6;
+/// At most so many of eight are used: then one bucket in fifteen has been full.
+const FULLEST: usize = 5;
+/// Nothing was here, nor in any bucket behind for the sake of this one.
+const EMPTY: u32 = 0;
+
+impl Key {
+    #[inline]
+    pub(super) fn of(id: ExchangeId) -> Self {
+        Self(id.0.wrapping_mul(hash::GOLDEN))
+    }
+}
+
+impl Bucket {
+    const EMPTY: Self = Self([EMPTY; WAYS]);
+
+    /// Marks the bytes of those numbers that are like this one in these bits. All at once: the compiler makes vectors
+    /// of it.
+    #[inline]
+    fn equal(&self, number: u32, bits: u32) -> u64 {
+        u64::from_le_bytes(self.0.map(|other| if (other ^ number) & bits == 0 { 0x80 } else { 0 }))
+    }
+}
+
+impl Index {
+    /// An empty one.
+    pub(super) fn new() -> Self {
+        Self::of(FIRST_BUCKETS)
+    }
+
+    fn of(buckets: usize) -> Self {
+        let log2 = buckets.ilog2();
+        let entry_bits = (log2 + WAYS.ilog2() + 1).min(u32::BITS);
+        Self { buckets: vec![Bucket::EMPTY; buckets], used: 0, shift: u64::BITS - log2, entry_bits }
+    }
+
+    /// Clears away what has gone, and makes twice the room if it `is_crowded`. Bucket and bits of the id say where a
+    /// number goes, so that only those in a bucket behind a full one need their entry's key.
+    pub(super) fn renew(&mut self, is_crowded: bool, key: impl Fn(u32) -> Key) {
+        let mut renewed = Self::of(self.buckets.len() << u32::from(is_crowded));
+        let mask = self.entry_mask();
+        let is_full = |numbers: &Bucket| numbers.equal(EMPTY, u32::MAX) == 0;
+        let mut is_behind_full = self.buckets.last().is_some_and(is_full);
+        for (home, numbers) in (0..).zip(&self.buckets) {
+            for number in numbers.0.into_iter().filter(|number| number & mask != 0) {
+                let entry = (number & mask) - 1;
+                let own = home << self.shift | u64::from(number & !mask) << u32::BITS >> (u64::BITS - self.shift);
+                renewed.put(if is_behind_full { key(entry) } else { Key(own) }, entry);
+            }
+            is_behind_full = is_full(numbers);
+        }
+        *self = renewed;
+    }
+
+    /// So many ids are found soon.
+    #[inline]
+    pub(super) fn room(&self) -> usize {
+        self.buckets.len() * FULLEST
+    }
+
+    /// Ids that there may be besides, before what has gone is cleared away.
+    #[inline]
+    pub(super) fn left(&self) -> usize {
+        self.room().saturating_sub(self.used)
+    }
+
+    /// Entries have numbers below this one.
+    #[inline]
+    pub(super) fn end(&self) -> usize {
+        self.entry_mask() as usize
+    }
+
+    #[inline]
+    fn entry_mask(&self) -> u32 {
+        u32::MAX >> (u32::BITS - self.entry_bits)
+    }
+
+    #[inline]
+    fn home(&self, key: Key) -> usize {
+        (key.0 >> self.shift) as usize
+    }
+
+    /// The bits of the id that a number has beside the entry: the next ones after those that name the bucket.
+    #[inline]
+    fn tag(&self, key: Key) -> u32 {
+        (key.0 << (u64::BITS - self.shift) >> u32::BITS) as u32 & !self.entry_mask()
+    }
+
+    #[inline]
+    fn next(&self, bucket: usize) -> usize {
+        (bucket + 1) & (self.buckets.len() - 1)
+    }
+
+    /// Reads what a search for the key will read; the result says nothing.
+    #[inline]
+    pub(super) fn touch(&self, key: Key) -> u32 {
+        self.buckets[self.home(key)].0[0]
+    }
+
+    /// The first entry with this key that is the right one.
+    #[inline]
+    pub(super) fn find(&self, key: Key, is_right: impl Fn(u32) -> bool) -> Option<(Slot, u32)> {
+        let (mask, tag) = (self.entry_mask(), self.tag(key));
+        let mut bucket = self.home(key);
+        loop {
+            let numbers = &self.buckets[bucket];
+            let mut same = numbers.equal(tag, !mask);
+            while same != 0 {
+                let way = first(same);
+                let number = numbers.0[way] & mask;
+                if number != 0 && is_right(number - 1) {
+                    return Some((Slot { bucket, way }, number - 1));
+                }
+                same &= same - 1;
+            }
+            if numbers.equal(EMPTY, u32::MAX) != 0 {
+                return None;
+            }
+            bucket = self.next(bucket);
+        }
+    }
+
+    /// Adds an entry whose key is not there.
+    #[inline]
+    pub(super) fn put(&mut self, key: Key, entry: u32) {
+        let mask = self.entry_mask();
+        let mut bucket = self.home(key);
+        let way = loop {
+            let numbers = &self.buckets[bucket];
+            let empty = numbers.equal(EMPTY, u32::MAX);
+            if empty != 0 {
+                self.used += 1;
+                break first(empty);
+            }
+            let gone = numbers.equal(EMPTY, mask);
+            if gone != 0 {
+                break first(gone);
+            }
+            bucket = self.next(bucket);
+        };
+        self.buckets[bucket].0[way] = self.tag(key) | (entry + 1);
+    }
+
+    #[inline]
+    pub(super) fn remove(&mut self, Slot { bucket, way }: Slot) {
+        let numbers = &mut self.buckets[bucket];
+        let has_room = numbers.equal(EMPTY, u32::MAX) != 0;
+        // Of a full bucket, which others may have passed by, no entry, but not empty.
+        numbers.0[way] = if has_room { EMPTY } else { 1 << (u32::BITS - 1) };
+        self.used -= usize::from(has_room);
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.buckets.capacity() * size_of::<Bucket>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        /// Few hashes for many entrys, so that buckets overflow: all that was put in is found, and nothing else.
+        #[test]
+        fn behaves_as_a_map(steps in prop::collection::vec((0u64..40, any::<bool>()), 1..2_000)) {
+            let (mut index, mut map) = (Index::new(), BTreeMap::new());
+            let key = |number: u64| Key((number % 4) << 58 | (number % 3) << 50);
+            for (step, (number, is_put)) in steps.into_iter().enumerate() {
+                if step % 100 == 99 {
+                    index.renew(step % 300 == 299, |entry| key(entry.into()));
+                }
+                let is_right = |entry| entry == number as u32;
+                match (index.find(key(number), is_right), is_put) {
+                    (None, true) => {
+                        index.put(key(number), number as u32);
+                        map.insert(number, ());
+                    }
+                    (Some((slot, entry)), false) => {
+                        prop_assert_eq!(u64::from(entry), number);
+                        index.remove(slot);
+                        map.remove(&number);
+                    }
+                    _ => (),
+                }
+                prop_assert_eq!(index.find(key(number), is_right).is_some(), map.contains_key(&number));
+            }
+            for number in 0..40 {
+                let found = index.find(key(number), |entry| entry == number as u32);
+                prop_assert_eq!(found.is_some(), map.contains_key(&number));
+            }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+use super::index::{Index, Key, Slot};
+use crate::batch::BATCH;
+use crate::open::Wait;
+use crate::repeats::byte;
+use crate::{Event, Fates};
+use dwell_types::{ExchangeId, Repeat, Timestamp};
+
+/// All open requests.
+///
+/// An entry that goes leaves its room to the next that comes: while requests are answered, the same few entries are
+/// used again and again, and stay near the processor.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    entries: Vec<Entry>,
+    /// Entries without a request.
+    free: Vec<u32>,
+    index: Index,
+    /// Entries that the index names.
+    indexed: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    id: ExchangeId,
+    at: Timestamp,
+    /// The entry of the last of equal requests; [`NONE`] if there was one only.
+    last: u32,
+    tag: u16,
+    /// One byte of the request's token.
+    token: u8,
+    kind: Kind,
+}
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Waits for its response.
+    Open,
+    /// Kept to recognise equal requests (see [`Repeat::Ignored`]).
+    Answered,
+    /// The last of equal requests, or nothing: the index does not name it.
+    Hidden,
+}
+
+/// A request that was found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    slot: Slot,
+    at: u32,
+}
+
+impl Table {
+    pub(super) fn new() -> Self {
+        Self { entries: Vec::new(), free: Vec::new(), index: Index::new(), indexed: 0 }
+    }
+
+    /// Whether a batch may need more room than there is.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.index.left() < BATCH || self.entries.len() + BATCH > self.index.end()
+    }
+
+    /// Makes room for a batch.
+    pub(super) fn grow(&mut self) {
+        let Self { entries, index, indexed, .. } = self;
+        let is_crowded = 2 * *indexed > index.room() || entries.len() + BATCH > index.end();
+        index.renew(is_crowded, |at| Key::of(entries[at as usize].id));
+    }
+
+    /// The keys of a batch, at most [`BATCH`] events; reads what they name, so that cache misses overlap.
+    #[inline]
+    pub(super) fn look_ahead(&self, batch: &[Event]) -> [Key; BATCH] {
+        let mut keys = [Key::default(); BATCH];
+        let mut touched = 0;
+        for (key, event) in keys.iter_mut().zip(batch) {
+            *key = Key::of(event.id);
+            touched ^= self.index.touch(*key);
+        }
+        std::hint::black_box(touched);
+        keys
+    }
+
+    /// The first request with an id.
+    #[inline]
+    pub(super) fn find(&self, id: ExchangeId, key: Key) -> Option<Found> {
+        let (slot, at) = self.index.find(key, |at| self.entries[at as usize].id == id)?;
+        Some(Found { slot, at })
+    }
+
+    /// Takes a request whose id is not there.
+    #[inline]
+    pub(super) fn put(&mut self, key: Key, request: &Event) {
+        let at = self.add(request, Kind::Open);
+        self.index.put(key, at);
+        self.indexed += 1;
+    }
+
+    #[inline]
+    fn add(&mut self, request: &Event, kind: Kind) -> u32 {
+        let entry =
+            Entry { id: request.id, at: request.at, last: NONE, tag: request.tag, token: byte(request.token), kind };
+        if let Some(at) = self.free.pop() {
+            self.entries[at as usize] = entry;
+            return at;
+        }
+        self.push(entry)
+    }
+
+    #[inline]
+    fn push(&mut self, entry: Entry) -> u32 {
+        let at = self.entries.len();
+        if at == self.entries.capacity() {
+            self.reserve();
+        }
+        self.entries.push(entry);
+        at as u32
+    }
+
+    /// Room for a quarter more.
+    #[cold]
+    fn reserve(&mut self) {
+        self.entries.reserve_exact(BATCH.max(self.entries.len() / 4));
+    }
+
+    /// How long a request has waited, and what it was.
+    #[inline]
+    pub(super) fn look(&self, found: Found, now: Timestamp) -> Wait {
+        self.wait(&self.entries[found.at as usize], now)
+    }
+
+    #[inline]
+    fn wait(&self, first: &Entry, now: Timestamp) -> Wait {
+        let mut wait = Wait::new(now - first.at, first.tag, first.token, first.kind == Kind::Open);
+        if let Some(last) = self.entries.get(first.last as usize) {
+            wait.repeat(now - last.at, last.token);
+        }
+        wait
+    }
+
+    /// Takes a request with the id of one that is there.
+    pub(super) fn repeat(&mut self, found: Found, request: &Event) {
+        let before = self.entries[found.at as usize].last;
+        if let Some(last) = self.entries.get_mut(before as usize) {
+            (last.at, last.token) = (request.at, byte(request.token));
+        } else {
+            self.entries[found.at as usize].last = self.add(request, Kind::Hidden);
+        }
+    }
+
+    /// Puts a request in the place of one with the same id.
+    pub(super) fn replace(&mut self, found: Found, request: &Event) {
+        self.forget_last(found.at);
+        let entry = &mut self.entries[found.at as usize];
+        (entry.at, entry.tag, entry.token, entry.kind) = (request.at, request.tag, byte(request.token), Kind::Open);
+    }
+
+    /// Ends a wait. The entry remains only where later equal requests are to be ignored.
+    #[inline]
+    pub(super) fn close(&mut self, found: Found, repeat: Repeat) {
+        self.forget_last(found.at);
+        match repeat {
+            Repeat::Ambiguous => {
+                self.index.remove(found.slot);
+                self.indexed -= 1;
+                self.free(found.at);
+            }
+            Repeat::Ignored => self.entries[found.at as usize].kind = Kind::Answered,
+        }
+    }
+
+    #[inline]
+    fn forget_last(&mut self, at: u32) {
+        let last = std::mem::replace(&mut self.entries[at as usize].last, NONE);
+        if last != NONE {
+            self.free(last);
+        }
+    }
+
+    #[inline]
+    fn free(&mut self, at: u32) {
+        self.entries[at as usize].kind = Kind::Hidden;
+        self.free.push(at);
+    }
+
+    /// Removes what is not to be kept.
+    pub(super) fn retain(&mut self, now: Timestamp, mut keep: impl FnMut(&Wait) -> bool) {
+        for at in 0..self.entries.len() as u32 {
+            let entry = &self.entries[at as usize];
+            if entry.kind != Kind::Hidden
+                && !keep(&self.wait(entry, now))
+                && let Some((slot, _)) = self.index.find(Key::of(entry.id), |other| other == at)
+            {
+                self.close(Found { slot, at }, Repeat::Ambiguous);
+            }
+        }
+    }
+
+    /// Counts what still waits: as expired or as pending.
+    pub(super) fn count_open(&self, fates: &mut [Fates], now: Timestamp, is_expired: impl Fn(&Wait) -> bool) {
+        for first in self.entries.iter().filter(|entry| entry.kind == Kind::Open) {
+            fates[usize::from(first.tag)].wait(is_expired(&self.wait(first, now)));
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>() + self.free.capacity() * size_of::<u32>() + self.index.bytes()
+    }
+}

@@ -1,0 +1,69 @@
+use crate::repeats::{Meets, Tokens};
+use crate::{Event, Exchanges, Sample};
+use dwell_types::Nanos;
+
+/// A request in a table at some moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    /// Time since the first of equal requests.
+    pub(super) since_first: Nanos,
+    /// Time since the last.
+    pub(crate) since_last: Nanos,
+    tokens: Tokens,
+    pub(crate) tag: u16,
+    is_open: bool,
+    is_repeated: bool,
+}
+
+impl Wait {
+    /// Of a request of this series and with this byte of a token, which came once and so long ago.
+    #[inline]
+    pub(crate) fn new(since: Nanos, tag: u16, token: u8, is_open: bool) -> Self {
+        let tokens = Tokens { first: token, last: token };
+        Self { since_first: since, since_last: since, tokens, tag, is_open, is_repeated: false }
+    }
+
+    /// It was repeated, last so long ago.
+    #[inline]
+    pub(crate) fn repeat(&mut self, since_last: Nanos, token: u8) {
+        (self.since_last, self.tokens.last, self.is_repeated) = (since_last, token, true);
+    }
+
+    /// Whether it still waits for its response.
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Whether it waits and was repeated.
+    #[inline]
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.is_repeated
+    }
+
+    /// Whether more than `age` lies between the last equal request and the moment, in either direction: what seems to
+    /// come from far ahead is an old entry whose time has wrapped, or one whose time was wild.
+    #[inline]
+    pub(crate) fn is_older(&self, age: Nanos) -> bool {
+        self.since_last.get().unsigned_abs() > age.get().unsigned_abs()
+    }
+
+    /// What an equal request of that moment is to this one.
+    #[inline]
+    pub(crate) fn meets(&self, exchanges: &Exchanges) -> Meets {
+        let is_other = self.is_older(exchanges.expiry) || self.since_first > Exchanges::LONGEST_WAIT;
+        if is_other { Meets::Other } else { Meets::equal(self.is_open, exchanges.repeat) }
+    }
+
+    /// The sample of a response at that moment, and whether its token resolved which of several requests it answers.
+    /// Weight 1.
+    #[inline]
+    pub(crate) fn sample(&self, response: &Event) -> (Sample, bool) {
+        let &Self { since_first, since_last, tag, .. } = self;
+        let mut sample = Sample { since_last, ..Sample::answer(response, tag, since_first) };
+        let is_resolved = self.is_repeated && sample.resolve(self.tokens.answered(response.token));
+        // Where time went back between the requests, the last one is the longer ago.
+        let (shorter, longer) = (sample.since_last.min(sample.since_first), sample.since_last.max(sample.since_first));
+        (Sample { since_last: shorter, since_first: longer, ..sample }, is_resolved)
+    }
+}
