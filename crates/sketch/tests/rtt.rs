@@ -1,7 +1,9 @@
 //! One point, whole: what all methods keep to, whatever they are.
 
 use dwell_sketch::distribution::Ambiguous;
+use dwell_sketch::exact::Exact;
 use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
+use dwell_sketch::{Event, Exchanges, Meter};
 use dwell_types::{ExchangeId, IdForm, Leg, Match, Nanos, Observation, Series, Sighting, Sink, Timestamp, hash};
 
 fn settings(method: Method, matches: &[Match], memory: usize) -> Settings {
@@ -111,5 +113,49 @@ fn time_goes_on_for_all_rules() {
         assert_eq!(fates(0), (1, 1, 0), "{}", method.name());
         assert_eq!(fates(2_000), (1, 1, 0), "{}", method.name());
         assert_eq!(fates(300_000_000_000), (1, 0, 1), "{}", method.name());
+    }
+}
+
+/// Responses that are turned away since they cannot answer anything: what is found is what a table finds that takes
+/// every event. Requests come once or twice, responses up to four times, before or after an expiry of 2 s, some of them
+/// to nothing; now and then time goes back.
+#[test]
+fn futile_responses_answer_nothing() {
+    let expiry = Nanos::from_secs(2);
+    for (method, memory) in [(Method::Exact, 0), (Method::Auto, 64 << 20)] {
+        for matching in [Match::TcpHandshake, Match::TcpAck, Match::TcpTs] {
+            let mut meter = RttMeter::new(&Settings::new(method, vec![matching], memory, expiry)).unwrap();
+            let mut table = Exact::new(Exchanges { tags: 3, repeat: matching.repeat(), expiry, seed: 1 });
+            let (mut samples, mut step) = (Vec::new(), 0u64);
+            let mut give = |number: u64, at: i64, is_request: bool| {
+                let leg = if matching == Match::TcpHandshake { Leg::Sum } else { Leg::Both };
+                let tag = if matching == Match::TcpHandshake { 2 } else { 0 };
+                let seen = sighting(matching, leg, number, at);
+                meter.take(if is_request { Observation::Request(seen) } else { Observation::Response(seen) });
+                let event = Event { id: seen.id, at: seen.at, token: 0, tag, mark: 0, is_request };
+                table.update(&[event], &mut samples);
+            };
+            for number in 0..60_000u64 {
+                let chance = hash::finish(!number);
+                // Only exact tables are swept at the same times.
+                let goes_back = method == Method::Exact && chance % 997 == 0;
+                let at = number as i64 * 100_000 - if goes_back { 3_000_000_000 } else { 0 };
+                give(number, at, true);
+                if chance % 5 == 0 {
+                    give(number, at + 1, true);
+                }
+                for _ in 0..chance % 4 {
+                    let back = [3, 700, 30_000][(hash::finish(step) % 3) as usize];
+                    give(number.saturating_sub(back) ^ (chance >> 60), at + 2, false);
+                    step += 1;
+                }
+            }
+            let answers = meter.estimate(Ambiguous::Bounds);
+            let [answer] = &answers[..] else { panic!("{} series", answers.len()) };
+            let expected = table.fates().into_iter().find(|fates| fates.seen > 0).unwrap();
+            assert_eq!(answer.fates, expected, "{method:?}, {matching}");
+            assert!(expected.unmatched > 10_000 && expected.matched > 10_000);
+            assert_eq!(answer.distribution.samples(), samples.len() as u64);
+        }
     }
 }

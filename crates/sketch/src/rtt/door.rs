@@ -29,6 +29,8 @@ pub(super) struct Door {
 struct Futile {
     asked: Asked,
     repeated: Repeated,
+    /// Responses that the meter was told of, by tag.
+    told: Vec<u64>,
 }
 
 impl Door {
@@ -37,13 +39,37 @@ impl Door {
         Self { gate: Gate::OPEN, first_tag: [0; Leg::ALL.len()], turned_away: Vec::new(), futile: None }
     }
 
-    /// From now on the meter remembers every request of this rule for so long.
-    pub(super) fn know_futile(&mut self, matching: Match, expiry: Nanos) {
-        self.futile = match matching {
-            Match::TcpHandshake => Some(Futile { asked: Asked::new(expiry), repeated: Repeated::none() }),
-            Match::TcpAck | Match::TcpTs => Some(Futile { asked: Asked::none(), repeated: Repeated::new() }),
-            _ => None,
+    /// Turns away what answers nothing, as long as the meter remembers every request for so long. Nothing is turned away
+    /// if that takes more than so many bytes.
+    pub(super) fn know_futile(&mut self, matching: Match, expiry: Nanos, bytes: usize) {
+        let (asked, repeated) = match matching {
+            Match::TcpHandshake => (Asked::within(bytes, expiry), Some(Repeated::none())),
+            Match::TcpAck | Match::TcpTs => (Some(Asked::none()), Repeated::within(bytes)),
+            _ => return,
         };
+        let told = vec![0; self.turned_away.len()];
+        self.futile = asked.zip(repeated).map(|(asked, repeated)| Futile { asked, repeated, told });
+    }
+
+    /// Whether responses are turned away that answer nothing.
+    pub(super) fn knows_futile(&self) -> bool {
+        self.futile.is_some()
+    }
+
+    /// From now on only the gate turns away.
+    pub(super) fn forget_futile(&mut self) {
+        self.futile = None;
+    }
+
+    /// Tells of the responses that answered nothing since the last call: tag and number.
+    pub(super) fn tell(&mut self, mut tell: impl FnMut(usize, u64)) {
+        let Some(futile) = &mut self.futile else { return };
+        for (tag, (told, &[responses, _])) in futile.told.iter_mut().zip(&self.turned_away).enumerate() {
+            if *told < responses {
+                tell(tag, responses - *told);
+                *told = responses;
+            }
+        }
     }
 
     /// Whether the meter is to take a sighting, if it is `wanted`.
@@ -58,15 +84,20 @@ impl Door {
         match (seen.series.matching, is_request) {
             (Match::TcpHandshake, true) => futile.asked.ask(seen.id, seen.at),
             (Match::TcpHandshake, false) => return futile.asked.is_asked(seen.id),
-            (_, true) => futile.repeated.ask(seen.id),
-            (_, false) => return !futile.repeated.is_repeated(seen.id),
+            (_, true) => futile.repeated.ask(seen.id, seen.at),
+            (_, false) => return !futile.repeated.is_repeated(seen.id, seen.at),
         }
         true
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.turned_away.capacity() * size_of::<[u64; 2]>()
-            + self.futile.as_ref().map_or(0, |futile| futile.asked.bytes() + futile.repeated.bytes())
+        self.turned_away.capacity() * size_of::<[u64; 2]>() + self.futile.as_ref().map_or(0, Futile::bytes)
+    }
+}
+
+impl Futile {
+    fn bytes(&self) -> usize {
+        self.asked.bytes() + self.repeated.bytes() + self.told.capacity() * size_of::<u64>()
     }
 }
 

@@ -164,8 +164,8 @@ impl RttMeter {
             let door = &mut doors[matching as usize];
             door.gate = each_meter!(&meter, meter => meter.gate());
             door.turned_away = vec![[0; 2]; tags];
-            if settings.method == Method::Exact {
-                door.know_futile(matching, exchanges.expiry);
+            if each_meter!(&meter, meter => meter.remembers_all()) {
+                door.know_futile(matching, exchanges.expiry, settings.door_bytes());
             }
             for (i, &leg) in legs.iter().enumerate() {
                 door.first_tag[leg as usize] = i as u16 * groups;
@@ -211,10 +211,17 @@ impl RttMeter {
     /// Takes the events that wait in a rule's queue.
     fn take_batch(&mut self, number: usize) {
         let rule = &mut self.rules[number];
+        let door = &mut self.doors[rule.matching as usize];
         self.samples.clear();
-        self.doors[rule.matching as usize].gate = each_meter!(&mut rule.meter, meter => {
+        each_meter!(&mut rule.meter, meter => {
+            if door.knows_futile() && meter.is_filling() {
+                door.tell(|tag, responses| meter.pass_by(tag, responses));
+            }
             meter.update(&rule.queue, &mut self.samples);
-            meter.gate()
+            door.gate = meter.gate();
+            if !meter.remembers_all() {
+                door.forget_futile();
+            }
         });
         rule.queue.clear();
         if !self.samples.is_empty() {
@@ -298,7 +305,10 @@ impl RttMeter {
         self.most_bytes = self.most_bytes.max(self.state_bytes());
         for rule in &mut self.rules {
             rule.reported = rule.fates(&self.doors).into_boxed_slice();
-            each_meter!(&mut rule.meter, meter => meter.forget_risk());
+            each_meter!(&mut rule.meter, meter => {
+                self.doors[rule.matching as usize].tell(|tag, responses| meter.pass_by(tag, responses));
+                meter.forget_risk();
+            });
         }
         self.store.reset();
     }

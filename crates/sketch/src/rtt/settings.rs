@@ -93,6 +93,13 @@ impl Settings {
         if matching == Match::TcpFlow { self.flow_expiry } else { self.expiry }
     }
 
+    /// What a rule may take to know of responses that they answer nothing.
+    pub(super) fn door_bytes(&self) -> usize {
+        /// A small part of the memory; where there is little, requests need it more.
+        const PART: usize = 1 << 7;
+        if self.method == Method::Exact { usize::MAX } else { self.memory / PART }
+    }
+
     /// The longest delay of a rule with this expiry.
     pub(super) fn longest_of(&self, expiry: Nanos) -> Nanos {
         /// Delays are shorter than the expiry by so much, unless it is known better.

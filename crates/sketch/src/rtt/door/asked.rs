@@ -4,7 +4,7 @@ use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 /// Upper halves of the ids that were asked for within the expiry: one bit for each, and for some others.
 ///
 /// **Model**: two generations of bits. When an eighth of the younger one's is set, either the older one has expired and
-/// goes, or there are twice as many bits from then on.
+/// goes, or there are twice as many bits from then on, as far as memory allows.
 ///
 /// **State**: 16 to 32 bits for each id that was asked for in the last two expiries.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub(super) struct Asked {
     ids: usize,
     began: Timestamp,
     expiry: Nanos,
+    /// Of words in a generation.
+    most: usize,
 }
 
 /// Words of a generation to begin with.
@@ -25,8 +27,11 @@ const FIRST_WORDS: usize = 1 << 10;
 const SPARSE: usize = 8;
 
 impl Asked {
-    pub(super) fn new(expiry: Nanos) -> Self {
-        Self::of(FIRST_WORDS, expiry)
+    /// In so many bytes, or as many as are needed if these are [`usize::MAX`]; `None` if they are too few.
+    pub(super) fn within(bytes: usize, expiry: Nanos) -> Option<Self> {
+        let most = bytes / (2 * size_of::<u64>());
+        let words = if bytes == usize::MAX { FIRST_WORDS } else { most };
+        (words >= FIRST_WORDS).then(|| Self { most, ..Self::of(1 << words.ilog2(), expiry) })
     }
 
     /// Knows nothing, and is not asked.
@@ -35,7 +40,8 @@ impl Asked {
     }
 
     fn of(words: usize, expiry: Nanos) -> Self {
-        Self { all: vec![0; words], young: vec![0; words], ids: 0, began: Timestamp::from_nanos(0), expiry }
+        let (all, young) = (vec![0; words], vec![0; words]);
+        Self { all, young, ids: 0, began: Timestamp::from_nanos(0), expiry, most: words }
     }
 
     #[inline(always)]
@@ -74,7 +80,7 @@ impl Asked {
             std::mem::swap(&mut self.all, &mut self.young);
             self.young.fill(0);
             self.ids = 0;
-        } else {
+        } else if 2 * self.all.len() <= self.most {
             // Who has one bit more in a place is in either of the two that were one.
             self.all.extend_from_within(..);
             self.young.extend_from_within(..);
@@ -96,7 +102,7 @@ mod tests {
     #[test]
     fn whoever_asked_is_known() {
         let expiry = 50_000;
-        let mut asked = Asked::new(Nanos::new(expiry));
+        let mut asked = Asked::within(usize::MAX, Nanos::new(expiry)).unwrap();
         let id = |i: i64| ExchangeId(hash::finish(i as u64) & !0xffff_ffff | 7);
         for i in 0..400_000 {
             asked.ask(id(i), Timestamp::from_nanos(i));
@@ -111,7 +117,7 @@ mod tests {
     /// Nobody is forgotten where one time is wild.
     #[test]
     fn a_wild_time_forgets_nobody() {
-        let mut asked = Asked::new(Nanos::from_secs(1));
+        let mut asked = Asked::within(usize::MAX, Nanos::from_secs(1)).unwrap();
         asked.ask(ExchangeId(5 << 32), Timestamp::from_nanos(7));
         asked.ask(ExchangeId(6 << 32), Timestamp::from_nanos(i64::MAX));
         assert!(asked.is_asked(ExchangeId(5 << 32 | 99)) && asked.is_asked(ExchangeId(6 << 32)));

@@ -1,19 +1,22 @@
-use dwell_types::ExchangeId;
+use dwell_types::{ExchangeId, Timestamp};
 
 /// Some of the ids that were answered last: a response with such an id answers nothing, since nobody has asked again.
+/// Where time goes back nothing is known: one response may be too early or too late for the request, and another not.
 ///
 /// **State**: as many ids as stay in a processor's nearest cache, each in the place that its lowest bits name, until
 /// another one comes there.
 #[derive(Clone, Debug)]
 pub(super) struct Repeated {
     answered: Box<[ExchangeId]>,
+    latest: Timestamp,
 }
 
 const PLACES: usize = 1 << 11;
 
 impl Repeated {
-    pub(super) fn new() -> Self {
-        Self::of(PLACES)
+    /// `None` if it takes more than so many bytes.
+    pub(super) fn within(bytes: usize) -> Option<Self> {
+        (PLACES * size_of::<ExchangeId>() <= bytes).then(|| Self::of(PLACES))
     }
 
     /// Knows nothing, and is not asked.
@@ -23,7 +26,8 @@ impl Repeated {
 
     fn of(places: usize) -> Self {
         // In each place an id that belongs in another.
-        Self { answered: (0..places as u64).map(|place| ExchangeId(place ^ 1)).collect() }
+        let answered = (0..places as u64).map(|place| ExchangeId(place ^ 1)).collect();
+        Self { answered, latest: Timestamp::from_nanos(i64::MIN) }
     }
 
     #[inline(always)]
@@ -34,15 +38,19 @@ impl Repeated {
 
     /// Takes a request.
     #[inline(always)]
-    pub(super) fn ask(&mut self, id: ExchangeId) {
+    pub(super) fn ask(&mut self, id: ExchangeId, at: Timestamp) {
+        self.latest = self.latest.max(at);
         let answered = self.place(id);
         answered.0 ^= u64::from(*answered == id);
     }
 
     /// Takes a response; true if one with this id has come before, and nobody has asked since.
     #[inline(always)]
-    pub(super) fn is_repeated(&mut self, id: ExchangeId) -> bool {
-        std::mem::replace(self.place(id), id) == id
+    pub(super) fn is_repeated(&mut self, id: ExchangeId, at: Timestamp) -> bool {
+        let is_early = at < self.latest;
+        self.latest = self.latest.max(at);
+        let before = std::mem::replace(self.place(id), ExchangeId(id.0 ^ u64::from(is_early)));
+        !is_early & (before == id)
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -56,23 +64,30 @@ mod tests {
 
     #[test]
     fn a_response_is_repeated_until_somebody_asks() {
-        let mut repeated = Repeated::new();
-        let ids = [0, 1, 2, PLACES as u64 - 1, u64::MAX].map(ExchangeId);
-        for id in ids {
-            assert!(!repeated.is_repeated(id), "{id:?}");
-            assert!(repeated.is_repeated(id) && repeated.is_repeated(id));
-            repeated.ask(ExchangeId(id.0 ^ 1 << 40));
-            assert!(repeated.is_repeated(id));
-            repeated.ask(id);
-            assert!(!repeated.is_repeated(id) && repeated.is_repeated(id));
+        let mut repeated = Repeated::of(PLACES);
+        let now = Timestamp::from_nanos(5);
+        for id in [0, 1, 2, PLACES as u64 - 1, u64::MAX].map(ExchangeId) {
+            assert!(!repeated.is_repeated(id, now), "{id:?}");
+            assert!(repeated.is_repeated(id, now) && repeated.is_repeated(id, now));
+            repeated.ask(ExchangeId(id.0 ^ 1 << 40), now);
+            assert!(repeated.is_repeated(id, now));
+            repeated.ask(id, now);
+            assert!(!repeated.is_repeated(id, now) && repeated.is_repeated(id, now));
         }
     }
 
-    /// Another id in the same place.
+    /// Another id in the same place; a time before that of an earlier response.
     #[test]
     fn what_is_not_known_is_not_repeated() {
-        let mut repeated = Repeated::new();
+        let mut repeated = Repeated::of(PLACES);
         let (id, other) = (ExchangeId(3), ExchangeId(3 + PLACES as u64));
-        assert!(!repeated.is_repeated(id) && !repeated.is_repeated(other) && !repeated.is_repeated(id));
+        let at = Timestamp::from_nanos;
+        assert!(!repeated.is_repeated(id, at(5)) && !repeated.is_repeated(other, at(5)));
+        assert!(!repeated.is_repeated(id, at(6)) && repeated.is_repeated(id, at(6)));
+        assert!(
+            !repeated.is_repeated(id, at(5)) && !repeated.is_repeated(id, at(6)) && repeated.is_repeated(id, at(6))
+        );
+        repeated.ask(other, at(9));
+        assert!(!repeated.is_repeated(id, at(8)));
     }
 }
