@@ -22,6 +22,15 @@ pub(super) struct Point {
     density: f64,
 }
 
+/// Where a delay is in a distribution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Place {
+    /// The number of points up to it.
+    pub(super) above: usize,
+    /// P(X ≤ delay).
+    pub(super) share: f64,
+}
+
 /// Why points are no distribution of delays.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CdfError {
@@ -117,7 +126,15 @@ impl Cdf {
 
     /// The least delay in nanoseconds that a share in `0..=1` does not exceed.
     pub fn quantile(&self, share: f64) -> f64 {
-        let above = self.points.partition_point(|point| point.share < share).min(self.points.len() - 1);
+        self.quantile_between(share, 0, self.points.len())
+    }
+
+    /// The same where the delay is not before so many points, and not behind the next point after so many.
+    #[inline]
+    pub(super) fn quantile_between(&self, share: f64, from: usize, to: usize) -> f64 {
+        let last = self.points.len() - 1;
+        let near = &self.points[from..(to + 1).min(last + 1)];
+        let above = (from + near.partition_point(|point| point.share < share)).min(last);
         let high = self.points[above];
         let low = self.points[above.saturating_sub(1)];
         if high.share <= low.share {
@@ -126,15 +143,49 @@ impl Cdf {
         low.delay + (high.delay - low.delay) * ((share - low.share) / (high.share - low.share)).clamp(0.0, 1.0)
     }
 
+    /// Where a delay is in the distribution.
+    #[inline]
+    pub(super) fn place(&self, delay: f64) -> Place {
+        let above = self.above(delay);
+        let share = above.checked_sub(1).map_or(0.0, |low| self.points[low].share_at(delay));
+        Place { above, share }
+    }
+
+    /// P(X ≤ the end of a cell) by the number of the cell, where the distribution is one of so many.
+    #[inline]
+    pub(super) fn cells(&self, cells: usize) -> Option<&[Point]> {
+        self.points.get(1..).filter(|points| points.len() == cells)
+    }
+
     /// The distribution up to a delay.
     #[inline]
     pub(super) fn at(&self, delay: f64) -> Point {
-        let above = self.points.partition_point(|point| point.delay <= delay);
+        let above = self.above(delay);
         if above == 0 {
             return Point { delay, ..Point::default() };
         }
         let low = self.points[above - 1];
-        low.to(delay, low.share + low.density * (delay - low.delay))
+        low.to(delay, low.share_at(delay))
+    }
+
+    /// The number of points up to a delay. Of points four to an octave, as learnt ones are, that is guessed from a float's
+    /// exponent and two bits more: next to it are all that a search would have to compare.
+    #[inline]
+    fn above(&self, delay: f64) -> usize {
+        const NEAR: usize = 4;
+        let up_to = |points: &[Point]| points.iter().filter(|point| point.delay <= delay).count();
+        let search = || self.points.partition_point(|point| point.delay <= delay);
+        if self.points.len() <= NEAR {
+            return up_to(&self.points);
+        }
+        let quarters = |delay: f64| (delay.to_bits() >> (f64::MANTISSA_DIGITS - 3)) as usize;
+        let first = self.points[1].delay;
+        let start = quarters(delay.max(first)) - quarters(first);
+        let Some((near, behind)) = self.points.get(start..).and_then(<[Point]>::split_first_chunk::<NEAR>) else {
+            return search();
+        };
+        let is_found = near[0].delay <= delay && behind.first().is_none_or(|point| delay < point.delay);
+        if is_found { start + up_to(near) } else { search() }
     }
 
     pub(super) fn state_bytes(&self) -> usize {
@@ -143,6 +194,12 @@ impl Cdf {
 }
 
 impl Point {
+    /// P(X ≤ a delay) before the next point.
+    #[inline]
+    fn share_at(&self, delay: f64) -> f64 {
+        self.share + self.density * (delay - self.delay)
+    }
+
     /// A later point, with the probability in between spread evenly.
     #[inline]
     fn to(self, delay: f64, share: f64) -> Self {
@@ -170,6 +227,20 @@ mod tests {
         assert_eq!(line.at(20.0).moment, 0.5 * 15.0);
         assert_eq!(Cdf::uniform(Nanos::new(8)).quantile(0.5), 4.0);
         assert_eq!(Cdf::from_cells(&[1.0, 3.0], &[1.0, 3.0]).at(2.0).share, 0.625);
+    }
+
+    /// Points four to an octave, where the guess holds, and others, where it does not.
+    #[test]
+    fn points_are_found_wherever_they_are() {
+        let ends: Vec<f64> = (0..57).map(|cell| 3e9 * 2f64.powf((f64::from(cell) - 56.0) / 4.0)).collect();
+        let learnt = Cdf::from_cells(&ends, &[1.0; 57]);
+        let steps = Cdf::steps(&points(&[(10, 0.25), (20, 0.5), (21, 0.75), (9_000, 1.0)])).unwrap();
+        for cdf in [learnt, steps, Cdf::uniform(Nanos::new(30))] {
+            let delays = (0..4_000).map(|i| 1e10 * 2f64.powf(-f64::from(i) / 90.0)).chain([-1.0, 0.0, 20.0]);
+            for delay in delays.chain(ends.iter().flat_map(|&end| [end.next_down(), end, end.next_up()])) {
+                assert_eq!(cdf.above(delay), cdf.points.iter().filter(|point| point.delay <= delay).count(), "{delay}");
+            }
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 use super::Cdf;
 use super::policy::Query;
+use super::reference::Part;
 use dwell_types::Nanos;
 
 /// A distribution of delays learnt from the matches themselves, by stochastic expectation maximisation: each response
@@ -38,35 +39,43 @@ impl Learnt {
 
     /// Learns from one response; gives a new belief from time to time.
     pub(super) fn update(&mut self, query: &Query<'_>) -> Option<Cdf> {
-        if let &[age] = query.ages {
+        if let Some(only) = &query.only {
             // Whatever its odds are.
-            self.spread(query, age, 1.0);
+            self.spread(only, query.cdf, 1.0);
         } else {
             let total: f64 = query.ages.iter().map(|&age| query.odds(age)).sum();
             if total > 0.0 {
-                query.ages.iter().for_each(|&age| self.spread(query, age, query.odds(age) / total));
+                for &age in query.ages {
+                    self.spread(&query.bins.bin(age).part(query.cdf), query.cdf, query.odds(age) / total);
+                }
             }
         }
         self.until_step -= 1;
         (self.until_step == 0).then(|| self.step())
     }
 
-    /// Spreads a weight over the part of each cell that lies in the bin of an age.
-    fn spread(&mut self, query: &Query<'_>, age: u32, weight: f64) {
-        let bin = query.bins.bin(age);
-        let (mut below, up_to) = (query.cdf.at(bin.low).share, query.cdf.at(bin.high).share);
-        let scale = weight / (up_to - below);
+    /// Spreads a weight over the part of each cell that lies in a bin.
+    fn spread(&mut self, part: &Part, cdf: &Cdf, weight: f64) {
+        let &Part { bin, low, high } = part;
+        let scale = weight / (high.share - low.share);
         if !scale.is_finite() {
             return;
         }
-        let first = self.ends.partition_point(|&end| end <= bin.low);
-        for (&end, cell) in self.ends[first..].iter().zip(&mut self.weights[first..]) {
+        // A belief that was learnt before has a point behind each cell, and one at zero.
+        let cells = cdf.cells(self.ends.len());
+        let first = match cells {
+            Some(_) => low.above.saturating_sub(1),
+            None => self.ends.partition_point(|&end| end <= bin.low),
+        };
+        let mut below = low.share;
+        for cell in first..self.ends.len() {
+            let end = self.ends[cell];
             if end >= bin.high {
-                *cell += scale * (up_to - below);
+                self.weights[cell] += scale * (high.share - below);
                 return;
             }
-            let share = query.cdf.at(end).share;
-            *cell += scale * (share - below);
+            let share = cells.map_or_else(|| cdf.place(end).share, |cells| cells[cell].share);
+            self.weights[cell] += scale * (share - below);
             below = share;
         }
     }

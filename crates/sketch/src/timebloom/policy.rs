@@ -1,4 +1,4 @@
-use super::reference::Bins;
+use super::reference::{Bins, Part};
 use super::{Cdf, Reference};
 use dwell_types::{Nanos, hash};
 
@@ -30,6 +30,8 @@ pub enum Policy {
 pub(super) struct Query<'a> {
     /// Ages of the matching filters, ascending, never empty.
     pub(super) ages: &'a [u32],
+    /// The bin of a single one, where a policy or a prior that is learnt asks for it.
+    pub(super) only: Option<Part>,
     pub(super) bins: Bins,
     pub(super) cdf: &'a Cdf,
     /// Chance that the filter of an age matches falsely.
@@ -50,6 +52,12 @@ pub(super) struct Choice {
 const TIE: f64 = 1e-9;
 /// A filter that matches falsely less often than this does not match falsely.
 const NEVER: f64 = 1e-100;
+
+/// The bin of the only one of these ages, if it is that.
+#[inline]
+pub(super) fn single(ages: &[u32], bins: &Bins, cdf: &Cdf) -> Option<Part> {
+    if let &[age] = ages { Some(bins.bin(age).part(cdf)) } else { None }
+}
 
 impl Query<'_> {
     /// Chooses a slot, and a delay in it.
@@ -92,20 +100,23 @@ impl Query<'_> {
 
     /// The delay that the response exceeds with probability one half, given which filters match.
     fn posterior_median(&self) -> Choice {
-        let half = |age| Choice { age, delay: self.bins.bin(age).quantile(0.5, self.cdf) };
-        // Whatever the odds of a single one are.
-        if let &[age] = self.ages {
-            return half(age);
+        // Whatever its odds are.
+        if let Some(only) = &self.only {
+            return Choice { age: self.ages[0], delay: only.quantile(0.5, self.cdf) };
         }
+        let choice = |age, share| {
+            let delay = self.bins.bin(age).part(self.cdf).quantile(share, self.cdf);
+            Choice { age, delay }
+        };
         let mut rest = self.ages.iter().map(|&age| self.odds(age)).sum::<f64>() / 2.0;
         for &age in self.ages {
             let odds = self.odds(age);
             if odds > 0.0 && odds >= rest {
-                return Choice { age, delay: self.bins.bin(age).quantile(rest / odds, self.cdf) };
+                return choice(age, rest / odds);
             }
             rest -= odds;
         }
-        half(self.ages[0])
+        choice(self.ages[0], 0.5)
     }
 }
 
@@ -115,7 +126,8 @@ mod tests {
 
     fn choose(policy: Policy, ages: &[u32], cdf: &Cdf, false_positive: &dyn Fn(u32) -> f64) -> Choice {
         let bins = Bins { elapsed: 6, width: 10, longest: 70 };
-        let query = Query { ages, bins, cdf, false_positive, random: 1 << 63 };
+        let only = single(ages, &bins, cdf);
+        let query = Query { ages, only, bins, cdf, false_positive, random: 1 << 63 };
         query.choose(policy, Reference::ConditionalMean)
     }
 

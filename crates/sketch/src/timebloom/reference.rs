@@ -1,4 +1,5 @@
 use super::Cdf;
+use super::cdf::Place;
 
 /// Which moment of its slot stands for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,14 +82,32 @@ impl Bin {
         }
     }
 
+    /// What a distribution says of the bin.
+    #[inline]
+    pub(super) fn part(self, cdf: &Cdf) -> Part {
+        Part { bin: self, low: cdf.place(self.low), high: cdf.place(self.high) }
+    }
+}
+
+/// A bin, and where its ends are in a distribution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Part {
+    pub(super) bin: Bin,
+    pub(super) low: Place,
+    pub(super) high: Place,
+}
+
+impl Part {
     /// The delay that a share of the bin's probability does not exceed, or the middle where the bin has none.
-    pub(super) fn quantile(self, share: f64, cdf: &Cdf) -> f64 {
-        let (below, up_to) = (cdf.at(self.low).share, cdf.at(self.high).share);
-        let probability = up_to - below;
+    #[inline]
+    pub(super) fn quantile(&self, share: f64, cdf: &Cdf) -> f64 {
+        let Self { bin, low, high } = self;
+        let probability = high.share - low.share;
         if probability > 0.0 {
-            cdf.quantile(below + share * probability).clamp(self.low.max(0.0), self.high)
+            let delay = cdf.quantile_between(low.share + share * probability, low.above, high.above);
+            delay.clamp(bin.low.max(0.0), bin.high)
         } else {
-            self.middle()
+            bin.middle()
         }
     }
 }
@@ -124,8 +143,8 @@ mod tests {
     fn a_bin_without_probability_is_represented_by_its_middle() {
         let short = Cdf::uniform(Nanos::new(10));
         let bin = BINS.bin(2);
-        assert_eq!((bin.mean(&short), bin.quantile(0.5, &short)), (19.0, 19.0));
+        assert_eq!((bin.mean(&short), bin.part(&short).quantile(0.5, &short)), (19.0, 19.0));
         let exact = Bins { elapsed: 0, ..BINS }.bin(0);
-        assert_eq!((exact.mean(&short), exact.quantile(0.5, &short)), (0.0, 0.0));
+        assert_eq!((exact.mean(&short), exact.part(&short).quantile(0.5, &short)), (0.0, 0.0));
     }
 }

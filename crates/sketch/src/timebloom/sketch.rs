@@ -1,6 +1,6 @@
 use super::counts::Counts;
 use super::learnt::Learnt;
-use super::policy::Query;
+use super::policy::{Query, single};
 use super::reference::Bins;
 use super::ring::{Ring, Shape};
 use super::{Cdf, Policy, Reference, fit};
@@ -193,9 +193,11 @@ impl TimeBloom {
             return None;
         }
         let elapsed = self.ring.elapsed(response.at);
+        let bins = Bins { elapsed, width: self.ring.width(), longest: self.longest.get() };
         let query = Query {
             ages: &self.ages,
-            bins: Bins { elapsed, width: self.ring.width(), longest: self.longest.get() },
+            only: if self.weighs_bins() { single(&self.ages, &bins, &self.cdf) } else { None },
+            bins,
             cdf: &self.cdf,
             false_positive: &|age| self.ring.false_positive(age),
             random: self.random_bits(response.id),
@@ -206,6 +208,12 @@ impl TimeBloom {
         }
         self.counts.matched(response.tag, choice.age <= self.ring.slots_into_turn());
         Some(Sample::alone(response, Nanos::new((choice.delay + 0.5) as i64)))
+    }
+
+    /// Whether it matters what the prior says of a single match.
+    #[inline]
+    fn weighs_bins(&self) -> bool {
+        self.policy == Policy::Bayes || self.learnt.is_some()
     }
 
     #[inline]
