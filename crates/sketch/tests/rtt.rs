@@ -138,10 +138,10 @@ fn futile_responses_answer_nothing() {
             for number in 0..60_000u64 {
                 let chance = hash::finish(!number);
                 // Only exact tables are swept at the same times.
-                let goes_back = method == Method::Exact && chance % 997 == 0;
+                let goes_back = method == Method::Exact && chance.is_multiple_of(997);
                 let at = number as i64 * 100_000 - if goes_back { 3_000_000_000 } else { 0 };
                 give(number, at, true);
-                if chance % 5 == 0 {
+                if chance.is_multiple_of(5) {
                     give(number, at + 1, true);
                 }
                 for _ in 0..chance % 4 {

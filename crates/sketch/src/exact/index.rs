@@ -1,7 +1,7 @@
 use crate::bytes::first;
 use dwell_types::{ExchangeId, hash};
 
-/// Where entries are, by their ids: buckets of eight numbers, which have bits of the id beside that of the entry.
+/// Where entries are, by their ids: buckets of eight numbers, each the entry's, with bits of the id before it.
 ///
 /// An entry is in the bucket that its id names, or in one of those behind it where that has been full.
 #[derive(Clone, Debug)]
@@ -37,6 +37,8 @@ const FIRST_BUCKETS: usize = 1 << 6;
 const FULLEST: usize = 5;
 /// Nothing was here, nor in any bucket behind for the sake of this one.
 const EMPTY: u32 = 0;
+/// The bit of a number that is not in the bucket that its key names.
+const DISPLACED: u32 = 1 << 31;
 
 impl Key {
     #[inline]
@@ -64,24 +66,22 @@ impl Index {
 
     fn of(buckets: usize) -> Self {
         let log2 = buckets.ilog2();
-        let entry_bits = (log2 + WAYS.ilog2() + 1).min(u32::BITS);
+        let entry_bits = (log2 + WAYS.ilog2() + 1).min(DISPLACED.trailing_zeros());
         Self { buckets: vec![Bucket::EMPTY; buckets], used: 0, shift: u64::BITS - log2, entry_bits }
     }
 
     /// Clears away what has gone, and makes twice the room if it `is_crowded`. Bucket and bits of the id say where a
-    /// number goes, so that only those in a bucket behind a full one need their entry's key.
+    /// number goes; only of those that are displaced the key is asked for.
     pub(super) fn renew(&mut self, is_crowded: bool, key: impl Fn(u32) -> Key) {
         let mut renewed = Self::of(self.buckets.len() << u32::from(is_crowded));
         let mask = self.entry_mask();
-        let is_full = |numbers: &Bucket| numbers.equal(EMPTY, u32::MAX) == 0;
-        let mut is_behind_full = self.buckets.last().is_some_and(is_full);
         for (home, numbers) in (0..).zip(&self.buckets) {
             for number in numbers.0.into_iter().filter(|number| number & mask != 0) {
                 let entry = (number & mask) - 1;
-                let own = home << self.shift | u64::from(number & !mask) << u32::BITS >> (u64::BITS - self.shift);
-                renewed.put(if is_behind_full { key(entry) } else { Key(own) }, entry);
+                let tag = u64::from((number & !mask) << 1) << u32::BITS;
+                let own = Key(home << self.shift | tag >> (u64::BITS - self.shift));
+                renewed.put(if number & DISPLACED == 0 { own } else { key(entry) }, entry);
             }
-            is_behind_full = is_full(numbers);
         }
         *self = renewed;
     }
@@ -117,7 +117,7 @@ impl Index {
     /// The bits of the id that a number has beside the entry: the next ones after those that name the bucket.
     #[inline]
     fn tag(&self, key: Key) -> u32 {
-        (key.0 << (u64::BITS - self.shift) >> u32::BITS) as u32 & !self.entry_mask()
+        (key.0 << (u64::BITS - self.shift) >> u32::BITS) as u32 >> 1 & !self.entry_mask()
     }
 
     #[inline]
@@ -134,7 +134,7 @@ impl Index {
     /// The first entry with this key that is the right one.
     #[inline]
     pub(super) fn find(&self, key: Key, is_right: impl Fn(u32) -> bool) -> Option<(Slot, u32)> {
-        let (mask, tag) = (self.entry_mask(), self.tag(key));
+        let (mask, mut tag) = (self.entry_mask(), self.tag(key));
         let mut bucket = self.home(key);
         loop {
             let numbers = &self.buckets[bucket];
@@ -151,6 +151,7 @@ impl Index {
                 return None;
             }
             bucket = self.next(bucket);
+            tag |= DISPLACED;
         }
     }
 
@@ -172,7 +173,8 @@ impl Index {
             }
             bucket = self.next(bucket);
         };
-        self.buckets[bucket].0[way] = self.tag(key) | (entry + 1);
+        let displaced = if bucket == self.home(key) { 0 } else { DISPLACED };
+        self.buckets[bucket].0[way] = displaced | self.tag(key) | (entry + 1);
     }
 
     #[inline]
@@ -180,7 +182,7 @@ impl Index {
         let numbers = &mut self.buckets[bucket];
         let has_room = numbers.equal(EMPTY, u32::MAX) != 0;
         // Of a full bucket, which others may have passed by, no entry, but not empty.
-        numbers.0[way] = if has_room { EMPTY } else { 1 << (u32::BITS - 1) };
+        numbers.0[way] = if has_room { EMPTY } else { DISPLACED };
         self.used -= usize::from(has_room);
     }
 
