@@ -25,7 +25,7 @@ impl DelayStore {
     /// The store as bytes; equal contents give equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut to = Writer::new(Kind::Delays);
-        to.u64(self.most as u64);
+        to.u64(self.most() as u64);
         to.u64(self.series.len() as u64);
         for series in &self.series {
             to.u8(series.bits as u8);

@@ -29,15 +29,21 @@ pub struct DelayStore {
     pub(super) bins: Arc<Vec<Cell>>,
     /// What came since the bins were last sorted, in any order.
     recent: Vec<Cell>,
-    /// Of that, the keys of what stands for itself, in a store without bound: half of a cell, and sooner sorted.
-    ones: Vec<u64>,
+    /// Of that, in a store without bound, the keys of what stands for itself: half of a cell, and sooner sorted.
+    ones: Option<Box<Ones>>,
     /// So many recent cells are sorted in together.
-    batch: usize,
-    /// Cells that fit the memory, recent ones included; `usize::MAX` without bound.
-    pub(super) most: usize,
+    batch: u32,
+    /// Cells that fit the memory, recent ones included; [`UNBOUNDED`] without bound.
+    most: u32,
     pub(super) series: Box<[Series]>,
     dither: Dither,
 }
+
+const UNBOUNDED: u32 = u32::MAX;
+
+/// Keys of samples that stand for themselves. In a box of their own: stores with a bound pay for every byte.
+#[derive(Clone, Debug, Default)]
+struct Ones(Vec<u64>);
 
 const CLEAR: usize = 0;
 pub(super) const SINCE_LAST: usize = 1;
@@ -116,24 +122,35 @@ impl DelayStore {
         series.max(1) * Self::SERIES_BYTES
     }
 
-    /// A store of these bins, which are sorted.
+    /// A store of these bins, which are sorted, and at most so many cells; `usize::MAX` for any number.
     pub(super) fn of(bins: Vec<Cell>, most: usize, series: Vec<Series>) -> Self {
         let (bins, series) = (Arc::new(bins), series.into_boxed_slice());
-        let mut store =
-            Self { bins, recent: Vec::new(), ones: Vec::new(), batch: 0, most, series, dither: Dither::default() };
+        let ones = (most == usize::MAX).then(Box::default);
+        let most = if most == usize::MAX { UNBOUNDED } else { most.min(UNBOUNDED as usize - 1) as u32 };
+        let mut store = Self { bins, recent: Vec::new(), ones, batch: 0, most, series, dither: Dither::default() };
         store.begin_batch();
         store
+    }
+
+    /// Cells that fit the memory, recent ones included; `usize::MAX` without bound.
+    pub(super) fn most(&self) -> usize {
+        if self.most == UNBOUNDED { usize::MAX } else { self.most as usize }
+    }
+
+    /// What came recently as keys.
+    fn ones(&self) -> impl Iterator<Item = Cell> {
+        self.ones.iter().flat_map(|ones| ones.0.iter()).map(|&key| Cell::new(key, 1.0))
     }
 
     /// Of the cells that fit, an eighth are recent, another eighth is left free for them, and the rest are bins that
     /// stay; of a few cells a 32nd, since there every bin counts and moving them all costs little.
     fn most_recent(&self) -> usize {
-        self.most / if self.most < FEW { 32 } else { 8 }
+        self.most() / if self.most() < FEW { 32 } else { 8 }
     }
 
     /// The most bins that leave room to sort in a batch.
     pub(super) fn most_bins(&self) -> usize {
-        self.most - 2 * self.most_recent()
+        self.most() - 2 * self.most_recent()
     }
 
     /// Number of distributions.
@@ -144,7 +161,7 @@ impl DelayStore {
     /// Bytes that the store holds.
     pub fn state_bytes(&self) -> usize {
         (self.bins.capacity() + self.recent.capacity()) * size_of::<Cell>()
-            + self.ones.capacity() * size_of::<u64>()
+            + self.ones.as_ref().map_or(0, |ones| size_of::<Ones>() + ones.0.capacity() * size_of::<u64>())
             + self.series.len() * size_of::<Series>()
     }
 
@@ -178,7 +195,7 @@ impl DelayStore {
         state.min = state.min.min(delay);
         state.max = state.max.max(delay);
         let key = self.key(series, part, band, delay);
-        if weight == 1.0 && self.most == usize::MAX {
+        if weight == 1.0 && self.ones.is_some() {
             return self.push_one(key);
         }
         let cell = Cell::new(key, weight);
@@ -190,7 +207,7 @@ impl DelayStore {
     /// Adds a cell of a series to its bin, where that is likely to be there and quickly found; says whether it was.
     #[inline]
     fn add_to_bin(&mut self, series: usize, cell: Cell) -> bool {
-        if self.most >= QUICKLY_SEARCHED || self.series[series].bits >= INDISTINGUISHABLE {
+        if self.most() >= QUICKLY_SEARCHED || self.series[series].bits >= INDISTINGUISHABLE {
             return false;
         }
         let Ok(at) = self.bins.binary_search_by_key(&cell.key, |bin| bin.key) else { return false };
@@ -201,15 +218,16 @@ impl DelayStore {
     #[inline]
     fn push(&mut self, cell: Cell) {
         self.recent.push(cell);
-        if self.recent.len() >= self.batch {
+        if self.recent.len() >= self.batch as usize {
             self.settle();
         }
     }
 
     #[inline]
     fn push_one(&mut self, key: u64) {
-        self.ones.push(key);
-        if self.ones.len() >= self.bins.len().max(MANY) {
+        let Some(ones) = &mut self.ones else { return };
+        ones.0.push(key);
+        if ones.0.len() >= self.bins.len().max(MANY) {
             self.settle();
         }
     }
@@ -223,26 +241,29 @@ impl DelayStore {
 
     /// Batches are as large as the bins are many, so that sorting them in visits each bin a few times altogether.
     fn begin_batch(&mut self) {
-        let free = self.most.saturating_sub(self.most_recent() + self.bins.len());
-        self.batch = self.bins.len().max(FIRST_BATCH).min(self.most_recent()).min(free).max(1);
-        self.recent.reserve_exact(self.batch);
+        let free = self.most().saturating_sub(self.most_recent() + self.bins.len());
+        let batch = self.bins.len().max(FIRST_BATCH).min(self.most_recent()).min(free).max(1);
+        self.batch = u32::try_from(batch).unwrap_or(u32::MAX);
+        self.recent.reserve_exact(self.batch as usize);
     }
 
     /// Sorts the recent cells into the bins.
     #[inline(never)]
     fn sort_in(&mut self) {
         self.recent.sort_unstable_by_key(|cell| cell.key);
-        self.ones.sort_unstable();
         let bins = Arc::make_mut(&mut self.bins);
         merge(bins, self.recent.drain(..));
-        merge(bins, self.ones.drain(..).map(|key| Cell::new(key, 1.0)));
+        if let Some(ones) = &mut self.ones {
+            ones.0.sort_unstable();
+            merge(bins, ones.0.drain(..).map(|key| Cell::new(key, 1.0)));
+        }
         combine(bins, &mut self.dither);
     }
 
     /// This store with all cells sorted in.
     pub(super) fn settled(&self) -> Cow<'_, Self> {
         let mut settled = Cow::Borrowed(self);
-        if !self.recent.is_empty() || !self.ones.is_empty() {
+        if !self.recent.is_empty() || self.ones().next().is_some() {
             settled.to_mut().sort_in();
         }
         settled
@@ -313,8 +334,7 @@ impl DelayStore {
                 ours.max = ours.max.max(theirs.max);
             }
         }
-        let ones = other.ones.iter().map(|&key| Cell::new(key, 1.0));
-        for cell in other.bins.iter().chain(&other.recent).copied().chain(ones) {
+        for cell in other.bins.iter().chain(&other.recent).copied().chain(other.ones()) {
             let (low, _) = bins::range(cell.code(), other.series[cell.series()].bits);
             self.push(Cell { key: self.key(cell.series(), cell.part(), cell.band(), low), ..cell });
         }
@@ -324,7 +344,9 @@ impl DelayStore {
     pub fn reset(&mut self) {
         Arc::make_mut(&mut self.bins).clear();
         self.recent.clear();
-        self.ones.clear();
+        if let Some(ones) = &mut self.ones {
+            ones.0.clear();
+        }
         self.series.fill(Series::EMPTY);
     }
 

@@ -17,8 +17,9 @@ pub(super) struct Door {
     /// The tag of the first group of each leg that this rule has.
     pub(super) first_tag: [u16; Leg::ALL.len()],
     /// Responses and requests by tag that were kept from the meter.
-    pub(super) turned_away: Vec<[u64; 2]>,
-    futile: Option<Futile>,
+    pub(super) turned_away: Box<[[u64; 2]]>,
+    /// In a box: most methods have none, and pay for every byte.
+    futile: Option<Box<Futile>>,
 }
 
 /// Knows of many responses that they answer nothing, where the meter remembers every request.
@@ -36,7 +37,7 @@ struct Futile {
 impl Door {
     /// Of a rule that is not served.
     pub(super) fn none() -> Self {
-        Self { gate: Gate::OPEN, first_tag: [0; Leg::ALL.len()], turned_away: Vec::new(), futile: None }
+        Self { gate: Gate::OPEN, first_tag: [0; Leg::ALL.len()], turned_away: Box::default(), futile: None }
     }
 
     /// Turns away what answers nothing, as long as the meter remembers every request for so long. Nothing is turned away
@@ -48,7 +49,8 @@ impl Door {
             _ => return,
         };
         let told = vec![0; self.turned_away.len()];
-        self.futile = asked.zip(repeated).map(|(asked, repeated)| Futile { asked, repeated, told });
+        let futile = asked.zip(repeated).map(|(asked, repeated)| Futile { asked, repeated, told });
+        self.futile = futile.map(Box::new);
     }
 
     /// Whether responses are turned away that answer nothing.
@@ -91,13 +93,13 @@ impl Door {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.turned_away.capacity() * size_of::<[u64; 2]>() + self.futile.as_ref().map_or(0, Futile::bytes)
+        size_of_val(&*self.turned_away) + self.futile.as_ref().map_or(0, |futile| futile.bytes())
     }
 }
 
 impl Futile {
     fn bytes(&self) -> usize {
-        self.asked.bytes() + self.repeated.bytes() + self.told.capacity() * size_of::<u64>()
+        size_of::<Self>() + self.asked.bytes() + self.repeated.bytes() + self.told.capacity() * size_of::<u64>()
     }
 }
 

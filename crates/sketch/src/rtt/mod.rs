@@ -163,7 +163,7 @@ impl RttMeter {
             let meter = AnyMeter::new(settings, matching, bytes, exchanges)?;
             let door = &mut doors[matching as usize];
             door.gate = each_meter!(&meter, meter => meter.gate());
-            door.turned_away = vec![[0; 2]; tags];
+            door.turned_away = vec![[0; 2]; tags].into();
             if each_meter!(&meter, meter => meter.remembers_all()) {
                 door.know_futile(matching, exchanges.expiry, settings.door_bytes());
             }
@@ -378,7 +378,7 @@ impl Rule {
 
     fn fates(&self, doors: &[Door; Match::ALL.len()]) -> Vec<Fates> {
         let mut fates = each_meter!(&self.meter, meter => meter.fates());
-        for (fates, [responses, requests]) in fates.iter_mut().zip(&doors[self.matching as usize].turned_away) {
+        for (fates, [responses, requests]) in fates.iter_mut().zip(doors[self.matching as usize].turned_away.iter()) {
             fates.seen += requests;
             fates.not_admitted += requests;
             fates.responses += responses;
