@@ -7,6 +7,15 @@ pub(crate) const BATCH: usize = u64::BITS as usize;
 /// Tables up to 800 KiB stay in a processor's own cache, so that nothing is gained by touching a batch's slots first.
 pub(crate) const CACHED_BYTES: usize = 800 << 10;
 
+/// Asks for a value that will be read soon; where processors are not to be asked, nothing happens.
+#[inline(always)]
+pub(crate) fn prefetch<T>(value: &T) {
+    #[cfg(target_arch = "x86_64")]
+    safe_arch::prefetch_t0(value);
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
+}
+
 /// The numbers of some events of a batch, in rising order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Numbers(u64);

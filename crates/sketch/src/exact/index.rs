@@ -1,3 +1,4 @@
+use crate::batch::prefetch;
 use crate::bytes::first;
 use dwell_types::{ExchangeId, hash};
 
@@ -125,10 +126,10 @@ impl Index {
         (bucket + 1) & (self.buckets.len() - 1)
     }
 
-    /// Reads what a search for the key will read; the result says nothing.
+    /// Asks for what a search for the key will read.
     #[inline]
-    pub(super) fn touch(&self, key: Key) -> u32 {
-        self.buckets[self.home(key)].0[0]
+    pub(super) fn prefetch(&self, key: Key) {
+        prefetch(&self.buckets[self.home(key)]);
     }
 
     /// The first entry with this key that is the right one.

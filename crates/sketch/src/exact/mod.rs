@@ -17,7 +17,7 @@
 use crate::batch::BATCH;
 use crate::repeats::Meets;
 use crate::{Event, Exchanges, Fates, Meter, Sample};
-use dwell_types::{Nanos, Timestamp};
+use dwell_types::{ExchangeId, Nanos, Timestamp};
 
 // Which entry has an id.
 mod index;
@@ -46,6 +46,12 @@ impl Exact {
             latest: Timestamp::from_nanos(i64::MIN),
             swept: Timestamp::from_nanos(i64::MIN),
         }
+    }
+
+    /// Asks for the memory that an event with this id will need.
+    #[inline]
+    pub(crate) fn prefetch(&self, id: ExchangeId) {
+        self.open.prefetch(id);
     }
 
     /// Drops what has expired, then grows if that freed little.
@@ -122,8 +128,9 @@ impl Meter for Exact {
             if self.open.is_full() {
                 self.make_room(batch[0].at);
             }
-            let keys = self.open.look_ahead(batch);
-            for (event, key) in batch.iter().zip(keys) {
+            batch.iter().for_each(|event| self.open.prefetch(event.id));
+            for event in batch {
+                let key = Key::of(event.id);
                 self.latest = self.latest.max(event.at);
                 if event.is_request {
                     self.request(event, key);

@@ -68,17 +68,10 @@ impl Table {
         index.renew(is_crowded, |at| Key::of(entries[at as usize].id));
     }
 
-    /// The keys of a batch, at most [`BATCH`] events; reads what they name, so that cache misses overlap.
+    /// Asks for what an event with this id will read.
     #[inline]
-    pub(super) fn look_ahead(&self, batch: &[Event]) -> [Key; BATCH] {
-        let mut keys = [Key::default(); BATCH];
-        let mut touched = 0;
-        for (key, event) in keys.iter_mut().zip(batch) {
-            *key = Key::of(event.id);
-            touched ^= self.index.touch(*key);
-        }
-        std::hint::black_box(touched);
-        keys
+    pub(super) fn prefetch(&self, id: ExchangeId) {
+        self.index.prefetch(Key::of(id));
     }
 
     /// The first request with an id.

@@ -202,6 +202,9 @@ impl RttMeter {
     fn admit(&mut self, id: ExchangeId, at: Timestamp, token: u32, tag: u16, is_request: bool, matching: Match) {
         let number = usize::from(self.rule_of[matching as usize]);
         let Some(rule) = self.rules.get_mut(number) else { return };
+        if let AnyMeter::Exact(exact) = &rule.meter {
+            exact.prefetch(id);
+        }
         rule.queue.push(Event { id, at, token, tag, mark: self.mark, is_request });
         if rule.queue.len() == rule.batch {
             self.take_batch(number);
