@@ -5,11 +5,10 @@
 //! **Model**: ids differ between exchanges that are open at the same time. A request older than the expiry is given up,
 //! so a delay above the expiry is not measured; it is counted as `expired`.
 //!
-//! **State**: 24 bytes for each open request, two times for one that was repeated, and 8 to 16 in an index, where a byte
-//! of the id turns most absent ids away.
+//! **State**: 24 bytes for each open request, twice that for one that was repeated, and 6 to 13 in an index, whose numbers
+//! have bits of the id besides, so that most absent ids are turned away there. Times do not wrap.
 //!
-//! **Cost**: one look at eight bytes and at a place in the index per request or response, and at one entry if it is found
-//! or put in.
+//! **Cost**: one look at 32 bytes of the index per request or response, and at one entry if it is found or put in.
 //!
 //! **Estimate**: none needed. A request that repeats an open id is counted as ambiguous; its exchange gives a sample
 //! with both bounds, unless the response's token names the request that it answers.
