@@ -11,7 +11,8 @@ const SMALL_BATCH: usize = 8;
 
 /// How the memory is divided: a quarter for the store of delays, or more where that is little, for each rule the least
 /// that it measures with, and the rest among the rules, four parts to each rule that sees every segment and one to each
-/// other. With a fixed number of slots the store has what these leave.
+/// other. With a fixed number of slots the store has what these leave. What doors may know ([`Settings::door_bytes`]) is
+/// taken from the rest once it is there.
 pub(super) struct Split {
     pub(super) store: Option<usize>,
     least_store: usize,
