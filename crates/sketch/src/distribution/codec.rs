@@ -14,7 +14,7 @@
 use super::bins::PARTS;
 use super::bins::{self, COARSEST, FINEST};
 use super::cell::Cell;
-use super::store::{DelayStore, Part, SINCE_FIRST, SINCE_LAST, Series};
+use super::store::{DelayStore, Part, SINCE_FIRST, SINCE_LAST, Series, UNBOUNDED};
 use crate::codec::{CodecError, Kind, Reader, Writer};
 
 const PART_BYTES: usize = 24;
@@ -48,7 +48,11 @@ impl DelayStore {
     /// The store that [`DelayStore::to_bytes`] wrote. Bytes that are none give an error, whatever they are.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CodecError> {
         let mut from = Reader::new(bytes, Kind::Delays)?;
-        let most = usize::try_from(from.u64()?).unwrap_or(usize::MAX);
+        let most = match from.u64()? {
+            u64::MAX => usize::MAX,
+            most if most < u64::from(UNBOUNDED) => most as usize,
+            _ => return Err(CodecError::Value("bound")),
+        };
         let number = from.count(SERIES_BYTES)?;
         let mut series = vec![Series::EMPTY; number];
         for Series { bits, parts } in &mut series {
@@ -181,6 +185,19 @@ mod tests {
         // The unambiguous part, which is empty, in place of the one since the first.
         body.copy_within(parts..parts + PART_BYTES, parts + 2 * PART_BYTES);
         assert_eq!(DelayStore::from_bytes(&seal(body)).unwrap_err(), CodecError::Value("ambiguous samples"));
+    }
+
+    /// Found by fuzzing: a bound that no store has would be another one when it is written again. No bound at all is one.
+    #[test]
+    fn bounds_are_written_as_they_are_read() {
+        let mut body = store(&[(700, 2)]).to_bytes();
+        body.truncate(body.len() - 8);
+        for (bound, is_read) in [(500, true), (0x48_0000_000a, false), (u64::from(u32::MAX), false), (u64::MAX, true)] {
+            body[6..14].copy_from_slice(&u64::to_le_bytes(bound));
+            let bytes = seal(body.clone());
+            assert_eq!(DelayStore::from_bytes(&bytes).is_ok_and(|store| store.to_bytes() == bytes), is_read, "{bound}");
+            assert_eq!(DelayStore::from_bytes(&bytes).is_ok(), is_read, "{bound}");
+        }
     }
 
     /// Found by fuzzing: a bin that does not touch the range from the smallest to the largest delay of its part.

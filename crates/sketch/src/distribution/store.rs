@@ -39,7 +39,8 @@ pub struct DelayStore {
     dither: Dither,
 }
 
-const UNBOUNDED: u32 = u32::MAX;
+/// As a number of cells.
+pub(super) const UNBOUNDED: u32 = u32::MAX;
 
 /// Keys of samples that stand for themselves. In a box of their own: stores with a bound pay for every byte.
 #[derive(Clone, Debug, Default)]
