@@ -196,8 +196,8 @@ impl DelayStore {
         state.min = state.min.min(delay);
         state.max = state.max.max(delay);
         let key = self.key(series, part, band, delay);
-        if weight == 1.0 && self.ones.is_some() {
-            return self.push_one(key);
+        if weight == 1.0 && self.push_one(key) {
+            return;
         }
         let cell = Cell::new(key, weight);
         if !self.add_to_bin(series, cell) {
@@ -224,13 +224,15 @@ impl DelayStore {
         }
     }
 
+    /// Keeps what stands for itself as a key, in a store without bound; says whether it is one.
     #[inline]
-    fn push_one(&mut self, key: u64) {
-        let Some(ones) = &mut self.ones else { return };
+    fn push_one(&mut self, key: u64) -> bool {
+        let Some(ones) = &mut self.ones else { return false };
         ones.0.push(key);
         if ones.0.len() >= self.bins.len().max(MANY) {
             self.settle();
         }
+        true
     }
 
     /// Sorts the recent cells in and keeps the bound.

@@ -22,7 +22,7 @@ pub(super) struct Index {
 struct Bucket([u32; WAYS]);
 
 /// What an id is found by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Key(u64);
 
 /// A place in the index.
@@ -199,7 +199,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// Few hashes for many entrys, so that buckets overflow: all that was put in is found, and nothing else.
+        /// Few keys for many entries, so that buckets overflow: all that was put in is found, and nothing else.
         #[test]
         fn behaves_as_a_map(steps in prop::collection::vec((0u64..40, any::<bool>()), 1..2_000)) {
             let (mut index, mut map) = (Index::new(), BTreeMap::new());

@@ -28,10 +28,18 @@ pub(super) struct Door {
 /// handshake end none.
 #[derive(Clone, Debug)]
 struct Futile {
-    asked: Asked,
-    repeated: Repeated,
+    known: Known,
     /// Responses that the meter was told of, by tag.
     told: Vec<u64>,
+}
+
+/// What tells that a response answers nothing.
+#[derive(Clone, Debug)]
+enum Known {
+    /// Nobody asked: of handshakes.
+    Asked(Asked),
+    /// It was given before: of acknowledgements.
+    Repeated(Repeated),
 }
 
 impl Door {
@@ -43,14 +51,13 @@ impl Door {
     /// Turns away what answers nothing, as long as the meter remembers every request for so long. Nothing is turned away
     /// if that takes more than so many bytes.
     pub(super) fn know_futile(&mut self, matching: Match, expiry: Nanos, bytes: usize) {
-        let (asked, repeated) = match matching {
-            Match::TcpHandshake => (Asked::within(bytes, expiry), Some(Repeated::none())),
-            Match::TcpAck | Match::TcpTs => (Some(Asked::none()), Repeated::within(bytes)),
-            _ => return,
+        let known = match matching {
+            Match::TcpHandshake => Asked::within(bytes, expiry).map(Known::Asked),
+            Match::TcpAck | Match::TcpTs => Repeated::within(bytes).map(Known::Repeated),
+            _ => None,
         };
         let told = vec![0; self.turned_away.len()];
-        let futile = asked.zip(repeated).map(|(asked, repeated)| Futile { asked, repeated, told });
-        self.futile = futile.map(Box::new);
+        self.futile = known.map(|known| Box::new(Futile { known, told }));
     }
 
     /// Whether responses are turned away that answer nothing.
@@ -83,11 +90,11 @@ impl Door {
             return false;
         }
         let Some(futile) = &mut self.futile else { return true };
-        match (seen.series.matching, is_request) {
-            (Match::TcpHandshake, true) => futile.asked.ask(seen.id, seen.at),
-            (Match::TcpHandshake, false) => return futile.asked.is_asked(seen.id),
-            (_, true) => futile.repeated.ask(seen.id, seen.at),
-            (_, false) => return !futile.repeated.is_repeated(seen.id, seen.at),
+        match (&mut futile.known, is_request) {
+            (Known::Asked(asked), true) => asked.ask(seen.id, seen.at),
+            (Known::Asked(asked), false) => return asked.is_asked(seen.id),
+            (Known::Repeated(repeated), true) => repeated.ask(seen.id, seen.at),
+            (Known::Repeated(repeated), false) => return !repeated.is_repeated(seen.id, seen.at),
         }
         true
     }
@@ -99,7 +106,11 @@ impl Door {
 
 impl Futile {
     fn bytes(&self) -> usize {
-        size_of::<Self>() + self.asked.bytes() + self.repeated.bytes() + self.told.capacity() * size_of::<u64>()
+        let known = match &self.known {
+            Known::Asked(asked) => asked.bytes(),
+            Known::Repeated(repeated) => repeated.bytes(),
+        };
+        size_of::<Self>() + known + self.told.capacity() * size_of::<u64>()
     }
 }
 

@@ -160,12 +160,9 @@ impl Cdf {
     /// The distribution up to a delay.
     #[inline]
     pub(super) fn at(&self, delay: f64) -> Point {
-        let above = self.above(delay);
-        if above == 0 {
-            return Point { delay, ..Point::default() };
-        }
-        let low = self.points[above - 1];
-        low.to(delay, low.share_at(delay))
+        let Place { above, share } = self.place(delay);
+        let low = above.checked_sub(1).map(|low| self.points[low]);
+        low.map_or(Point { delay, ..Point::default() }, |low| low.to(delay, share))
     }
 
     /// The number of points up to a delay. Of points four to an octave, as learnt ones are, that is guessed from a float's

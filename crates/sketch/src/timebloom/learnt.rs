@@ -57,7 +57,7 @@ impl Learnt {
     /// Spreads a weight over the part of each cell that lies in a bin.
     fn spread(&mut self, part: &Part, cdf: &Cdf, weight: f64) {
         let &Part { bin, low, high } = part;
-        let scale = weight / (high.share - low.share);
+        let scale = weight / part.probability();
         if !scale.is_finite() {
             return;
         }

@@ -66,7 +66,7 @@ impl Bin {
     /// P(bin).
     #[inline]
     pub(super) fn probability(self, cdf: &Cdf) -> f64 {
-        cdf.at(self.high).share - cdf.at(self.low).share
+        self.part(cdf).probability()
     }
 
     /// The expected delay in the bin, or its middle where the bin has no probability.
@@ -98,11 +98,16 @@ pub(super) struct Part {
 }
 
 impl Part {
+    /// P(bin).
+    #[inline]
+    pub(super) fn probability(&self) -> f64 {
+        self.high.share - self.low.share
+    }
+
     /// The delay that a share of the bin's probability does not exceed, or the middle where the bin has none.
     #[inline]
     pub(super) fn quantile(&self, share: f64, cdf: &Cdf) -> f64 {
-        let Self { bin, low, high } = self;
-        let probability = high.share - low.share;
+        let (Self { bin, low, high }, probability) = (self, self.probability());
         if probability > 0.0 {
             let delay = cdf.quantile_between(low.share + share * probability, low.above, high.above);
             delay.clamp(bin.low.max(0.0), bin.high)

@@ -1,10 +1,10 @@
 use super::upper;
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 
-/// Upper halves of the ids that were asked for within the expiry: one bit for each, and for some others.
+/// Upper halves of the ids that were asked for within the expiry: two bits of a word for each, and for some others.
 ///
-/// **Model**: two generations of bits. When an eighth of the younger one's is set, either the older one has expired and
-/// goes, or there are twice as many bits from then on, as far as memory allows.
+/// **Model**: two generations of bits. When there are fewer than eight for each id of the younger one, either the older
+/// one has expired and goes, or there are twice as many from then on, as far as memory allows.
 ///
 /// **State**: 16 to 32 bits for each id that was asked for in the last two expiries.
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ pub(super) struct Asked {
     all: Vec<u64>,
     /// The younger one.
     young: Vec<u64>,
-    /// Bits of the younger one that were set one by one.
+    /// Ids that the younger one did not seem to know.
     ids: usize,
     began: Timestamp,
     expiry: Nanos,
@@ -23,7 +23,7 @@ pub(super) struct Asked {
 
 /// Words of a generation to begin with.
 const FIRST_WORDS: usize = 1 << 10;
-/// At most one in so many bits is set.
+/// At least so many bits for an id.
 const SPARSE: usize = 8;
 
 impl Asked {
@@ -32,11 +32,6 @@ impl Asked {
         let most = bytes / (2 * size_of::<u64>());
         let words = if bytes == usize::MAX { FIRST_WORDS } else { most };
         (words >= FIRST_WORDS).then(|| Self { most, ..Self::of(1 << words.ilog2(), expiry) })
-    }
-
-    /// Knows nothing, and is not asked.
-    pub(super) fn none() -> Self {
-        Self::of(1, Nanos::new(0))
     }
 
     fn of(words: usize, expiry: Nanos) -> Self {
@@ -98,7 +93,7 @@ mod tests {
     use dwell_types::hash;
 
     /// Through doublings and generations whoever asked within the expiry is known, and of those who did not hardly
-    /// more than one in four is taken for one. (A generation of one bit in eight, doubled, stays one bit in eight.)
+    /// more than one in four is taken for one: what was doubled stays as dense as it was.
     #[test]
     fn whoever_asked_is_known() {
         let expiry = 50_000;

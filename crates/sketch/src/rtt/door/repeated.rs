@@ -19,11 +19,6 @@ impl Repeated {
         (PLACES * size_of::<ExchangeId>() <= bytes).then(|| Self::of(PLACES))
     }
 
-    /// Knows nothing, and is not asked.
-    pub(super) fn none() -> Self {
-        Self::of(2)
-    }
-
     fn of(places: usize) -> Self {
         // In each place an id that belongs in another.
         let answered = (0..places as u64).map(|place| ExchangeId(place ^ 1)).collect();
