@@ -1,5 +1,7 @@
 //! Log-linear classes of signed delays, as ordered 40-bit codes.
 
+use std::ops::Range;
+
 /// Each series has three parts: unambiguous samples; ambiguous ones since the last request; the same since the first.
 pub(super) const PARTS: usize = 3;
 /// Resolution at which every nanosecond up to 2³⁶ has a class of its own.
@@ -12,6 +14,8 @@ pub(super) const COARSEST: i8 = -6;
 /// Bits of a code.
 pub(super) const CODE_BITS: u32 = 40;
 const ZERO: u64 = 1 << (CODE_BITS - 1);
+/// Delays of which each has a class of its own at the finest resolution, and none is below zero.
+pub(super) const FINE: Range<i64> = 0..2 << FINEST;
 /// Magnitudes from this on, 78 hours, are in the last class of their sign.
 const LARGEST: u64 = 1 << 48;
 
@@ -24,6 +28,18 @@ pub(super) fn code(delay: i64, resolution: i8) -> u64 {
     let class = (u64::from(exponent) << bits) + (magnitude >> exponent);
     let class = class >> (-resolution).max(0);
     if delay < 0 { ZERO - class } else { ZERO + class }
+}
+
+/// The code at the finest resolution of a delay that is [`FINE`].
+#[inline]
+pub(super) const fn fine(delay: i64) -> u64 {
+    ZERO + delay as u64
+}
+
+/// Whether all codes from `first` to `last` are of delays that are [`FINE`].
+#[inline]
+pub(super) const fn are_fine(first: u64, last: u64) -> bool {
+    first >= fine(FINE.start) && last < fine(FINE.end)
 }
 
 /// The smallest and the largest delay of a class.
@@ -101,8 +117,9 @@ mod tests {
 
     #[test]
     fn the_finest_classes_are_single_nanoseconds() {
-        for delay in [-5, 0, 1, 999, 123_456_789, (1 << 36) - 1] {
+        for delay in [-5, 0, 1, 999, 123_456_789, FINE.end - 1] {
             assert_eq!(range(code(delay, FINEST), FINEST), (delay, delay));
+            assert!(!FINE.contains(&delay) || fine(delay) == code(delay, FINEST));
         }
     }
 }

@@ -1,6 +1,39 @@
 use super::bins::CODE_BITS;
 use crate::survival::{BAND_BITS, BANDS};
 use dwell_types::hash;
+use std::ops::Range;
+
+/// What is in the order of keys.
+pub(super) trait Keyed: Copy + Default {
+    fn key(&self) -> u64;
+}
+
+/// A sample that stands for itself.
+impl Keyed for u64 {
+    #[inline]
+    fn key(&self) -> u64 {
+        *self
+    }
+}
+
+impl Keyed for Cell {
+    #[inline]
+    fn key(&self) -> u64 {
+        self.key
+    }
+}
+
+/// Where a series is.
+pub(super) fn range_of(sorted: &[impl Keyed], series: usize) -> Range<usize> {
+    let start = sorted.partition_point(|bin| series_of(bin.key()) < series);
+    let length = sorted[start..].partition_point(|bin| series_of(bin.key()) == series);
+    start..start + length
+}
+
+#[inline]
+fn series_of(key: u64) -> usize {
+    (key >> BIN_BITS) as usize
+}
 
 /// The samples of one bin, as a store keeps them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,12 +63,24 @@ impl Cell {
         Self { key, weight: nearest(weight), excess: nearest(weight * weight - weight) }
     }
 
+    /// One sample that stands for itself.
+    #[inline]
+    pub(super) fn one(key: u64) -> Self {
+        Self { key, weight: 1.0, excess: 0.0 }
+    }
+
     /// Adds the samples of a cell with the same key.
     #[inline]
     pub(super) fn add(&mut self, other: &Self, dither: &mut Dither) {
         let cut_off = dither.next();
         self.weight = rounded(self.weight(), other.weight(), cut_off);
         self.excess = rounded(self.excess(), other.excess(), cut_off);
+    }
+
+    /// Whether the samples of a key are unambiguous and of no band.
+    #[inline]
+    pub(super) fn is_clear(key: &u64) -> bool {
+        key & ((1 << (PART_BITS + BAND_BITS)) - 1) == 0
     }
 
     #[inline]
@@ -50,7 +95,7 @@ impl Cell {
 
     #[inline]
     pub(super) fn series(&self) -> usize {
-        (self.key >> BIN_BITS) as usize
+        series_of(self.key)
     }
 
     #[inline]

@@ -35,9 +35,9 @@ impl DelayStore {
                 to.i64(part.max);
             }
         }
-        let settled = self.settled();
-        to.u64(settled.bins.len() as u64);
-        for cell in settled.bins.iter() {
+        let binned = self.binned();
+        to.u64(binned.bins.len() as u64);
+        for cell in binned.bins.iter() {
             to.u64(cell.key);
             to.f32(cell.weight);
             to.f32(cell.excess);

@@ -75,11 +75,21 @@ impl Totals {
         self.width += bin.weight * 0.5 * (bin.high as f64 - bin.low as f64);
     }
 
+    /// Those of samples that stand for themselves, in bins without width.
+    fn plain(samples: usize, delays: u64) -> Self {
+        let sums = Sums { weight: samples as f64, ..Sums::default() };
+        Self { sums, delay: delays as f64, width: 0.0 }
+    }
+
     /// Those of some bins by part. Nearly all are unambiguous, which are the first part.
     #[inline]
-    fn by_part(bins: impl Iterator<Item = Bin>) -> [Self; PARTS] {
+    fn by_part(bins: &Bins, ranks: Range<usize>) -> [Self; PARTS] {
         let (mut first, mut parts) = (Self::default(), [Self::default(); PARTS]);
-        for bin in bins {
+        if let Some((samples, delays)) = bins.plain(ranks.clone()) {
+            parts[0] = Self::plain(samples, delays);
+            return parts;
+        }
+        for bin in bins.iter(ranks) {
             match bin.part() {
                 0 => first.add(&bin),
                 part => parts[part].add(&bin),
@@ -194,7 +204,7 @@ impl Curve {
             limit: survival.map(|survival| Limit::new(survival.clone(), bins, shares)),
         });
         for block in bins.blocks(STRIDE) {
-            let parts = Totals::by_part(bins.iter(block));
+            let parts = Totals::by_part(bins, block);
             curves.iter_mut().for_each(|curve| curve.add(&parts));
         }
         curves.iter_mut().filter(|curve| curve.total.excess > 0.0).for_each(Self::look_beyond);
@@ -252,13 +262,14 @@ impl Curve {
             share > 0.0 && is_enough(weight)
         });
         let last = || self.bins.all().rposition(|bin| self.shares.of(&bin) > 0.0);
-        found.map(|bins| start + bins).or_else(last).unwrap_or(0)
+        found.map(|bins| self.bins.last_of_bin(start + bins)).or_else(last).unwrap_or(0)
     }
 
     /// The next bin that is in the curve; if there is none, the number of all bins.
     fn behind(&self, rank: usize) -> usize {
         let all = self.bins.len();
-        self.bins.iter(rank + 1..all).position(|bin| self.shares.of(&bin) > 0.0).map_or(all, |more| rank + 1 + more)
+        let found = self.bins.iter(rank + 1..all).position(|bin| self.shares.of(&bin) > 0.0);
+        found.map_or(all, |more| self.bins.last_of_bin(rank + 1 + more))
     }
 
     /// Index of the first bin at which the distribution function reaches `share`.

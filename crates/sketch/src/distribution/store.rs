@@ -1,11 +1,11 @@
 use super::bins::{self, COARSEST, FINEST, PARTS};
-use super::cell::{BIN_BITS, Cell, Dither};
+use super::cell::{BIN_BITS, Cell, Dither, Keyed, range_of};
+use super::ones::Ones;
 use super::query::Distribution;
-use super::view::{Bins, Shares, View};
+use super::view::{Bins, Shares, Sorted, View};
 use crate::Sample;
 use crate::survival::{BANDS, Risk};
 use std::borrow::Cow;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// How a sample counts whose request was repeated, when it is not known which one was answered.
@@ -29,7 +29,7 @@ pub struct DelayStore {
     pub(super) bins: Arc<Vec<Cell>>,
     /// What came since the bins were last sorted, in any order.
     recent: Vec<Cell>,
-    /// Of that, in a store without bound, the keys of what stands for itself: half of a cell, and sooner sorted.
+    /// In a store without bound: what stands for itself. In a box of its own: stores with a bound pay for every byte.
     ones: Option<Box<Ones>>,
     /// So many recent cells are sorted in together.
     batch: u32,
@@ -41,10 +41,6 @@ pub struct DelayStore {
 
 /// As a number of cells.
 pub(super) const UNBOUNDED: u32 = u32::MAX;
-
-/// Keys of samples that stand for themselves. In a box of their own: stores with a bound pay for every byte.
-#[derive(Clone, Debug, Default)]
-struct Ones(Vec<u64>);
 
 const CLEAR: usize = 0;
 pub(super) const SINCE_LAST: usize = 1;
@@ -90,8 +86,6 @@ const INDISTINGUISHABLE: i8 = 20;
 const FEW: usize = 1 << 10;
 /// In a store of fewer cells than this a sample's bin is searched for at once.
 const QUICKLY_SEARCHED: usize = 1 << 12;
-/// As many keys are sorted together at least where there is no bound.
-const MANY: usize = 1 << 20;
 /// Cells of the first batch.
 const FIRST_BATCH: usize = 1 << 8;
 
@@ -138,11 +132,6 @@ impl DelayStore {
         if self.most == UNBOUNDED { usize::MAX } else { self.most as usize }
     }
 
-    /// What came recently as keys.
-    fn ones(&self) -> impl Iterator<Item = Cell> {
-        self.ones.iter().flat_map(|ones| ones.0.iter()).map(|&key| Cell::new(key, 1.0))
-    }
-
     /// Of the cells that fit, an eighth are recent, another eighth is left free for them, and the rest are bins that
     /// stay; of a few cells a 32nd, since there every bin counts and moving them all costs little.
     fn most_recent(&self) -> usize {
@@ -162,7 +151,7 @@ impl DelayStore {
     /// Bytes that the store holds.
     pub fn state_bytes(&self) -> usize {
         (self.bins.capacity() + self.recent.capacity()) * size_of::<Cell>()
-            + self.ones.as_ref().map_or(0, |ones| size_of::<Ones>() + ones.0.capacity() * size_of::<u64>())
+            + self.ones.as_ref().map_or(0, |ones| ones.bytes())
             + self.series.len() * size_of::<Series>()
     }
 
@@ -186,6 +175,9 @@ impl DelayStore {
     #[inline]
     fn key(&self, series: usize, part: usize, band: u8, delay: i64) -> u64 {
         let bits = self.series[series].bits;
+        if bits == FINEST && bins::FINE.contains(&delay) {
+            return Cell::key(series, bins::fine(delay), part, band);
+        }
         Cell::key(series, bins::code(delay, bits), part, band_at(band, bits))
     }
 
@@ -228,8 +220,7 @@ impl DelayStore {
     #[inline]
     fn push_one(&mut self, key: u64) -> bool {
         let Some(ones) = &mut self.ones else { return false };
-        ones.0.push(key);
-        if ones.0.len() >= self.bins.len().max(MANY) {
+        if ones.push(key, self.bins.len()) {
             self.settle();
         }
         true
@@ -247,40 +238,63 @@ impl DelayStore {
         let free = self.most().saturating_sub(self.most_recent() + self.bins.len());
         let batch = self.bins.len().max(FIRST_BATCH).min(self.most_recent()).min(free).max(1);
         self.batch = u32::try_from(batch).unwrap_or(u32::MAX);
-        self.recent.reserve_exact(self.batch as usize);
+        if self.most != UNBOUNDED {
+            self.recent.reserve_exact(self.batch as usize);
+        }
     }
 
-    /// Sorts the recent cells into the bins.
+    /// Sorts what came recently into the bins. As long as all samples stand for themselves, and few are alike, their
+    /// keys are bins enough.
     #[inline(never)]
     fn sort_in(&mut self) {
         self.recent.sort_unstable_by_key(|cell| cell.key);
+        if let Some(ones) = &mut self.ones {
+            ones.sort_in();
+            if self.bins.is_empty() && self.recent.is_empty() && !ones.are_alike() {
+                return;
+            }
+        }
+        self.sort_all_in();
+    }
+
+    /// The same, and no key stays that is not a bin's.
+    fn sort_all_in(&mut self) {
         let bins = Arc::make_mut(&mut self.bins);
         merge(bins, self.recent.drain(..));
         if let Some(ones) = &mut self.ones {
-            ones.0.sort_unstable();
-            merge(bins, ones.0.drain(..).map(|key| Cell::new(key, 1.0)));
+            ones.sort_in();
+            merge(bins, ones.sorted().iter().map(|&key| Cell::one(key)));
+            ones.forget_sorted();
         }
         combine(bins, &mut self.dither);
     }
 
     /// This store with all cells sorted in.
-    pub(super) fn settled(&self) -> Cow<'_, Self> {
+    fn settled(&self) -> Cow<'_, Self> {
         let mut settled = Cow::Borrowed(self);
-        if !self.recent.is_empty() || self.ones().next().is_some() {
+        if !self.recent.is_empty() || self.ones.as_ref().is_some_and(|ones| !ones.is_sorted()) {
             settled.to_mut().sort_in();
         }
         settled
     }
 
-    /// Where the bins of a series are.
-    fn range_of(&self, series: usize) -> Range<usize> {
-        let start = self.bins.partition_point(|cell| cell.series() < series);
-        let length = self.bins[start..].partition_point(|cell| cell.series() == series);
-        start..start + length
+    /// This store with all samples in bins.
+    pub(super) fn binned(&self) -> Cow<'_, Self> {
+        let mut binned = Cow::Borrowed(self);
+        if !self.recent.is_empty() || self.ones.as_ref().is_some_and(|ones| !ones.is_empty()) {
+            let store = binned.to_mut();
+            store.sort_in();
+            store.sort_all_in();
+        }
+        binned
     }
 
-    fn bins_of(&self, series: usize) -> &[Cell] {
-        &self.bins[self.range_of(series)]
+    /// What is sorted.
+    fn sorted(&self) -> Sorted {
+        match &self.ones {
+            Some(ones) if self.bins.is_empty() => Sorted::Ones(Arc::clone(ones.sorted())),
+            _ => Sorted::Bins(Arc::clone(&self.bins)),
+        }
     }
 
     /// If there are too many bins, merges some until an eighth of the room is free.
@@ -291,7 +305,7 @@ impl DelayStore {
         while self.bins.len() > self.most_bins() / 8 * 7 {
             let largest = (0..self.series.len())
                 .filter(|&series| self.series[series].bits > COARSEST)
-                .max_by_key(|&series| self.bins_of(series).len());
+                .max_by_key(|&series| range_of(&self.bins, series).len());
             // At the coarsest there are 4 classes in each of 3 parts, twice if the first has two bands, and room for
             // 24: this does not happen.
             let Some(series) = largest else { return };
@@ -308,8 +322,8 @@ impl DelayStore {
 
     fn coarsen(&mut self, series: usize, to: i8) {
         let from = std::mem::replace(&mut self.series[series].bits, to);
-        let range = self.range_of(series);
         let bins = Arc::make_mut(&mut self.bins);
+        let range = range_of(bins, series);
         for cell in &mut bins[range.clone()] {
             let (low, _) = bins::range(cell.code(), from);
             cell.key = Cell::key(series, bins::code(low, to), cell.part(), band_at(cell.band(), to));
@@ -329,6 +343,7 @@ impl DelayStore {
             let theirs = other.series[series];
             if theirs.bits < self.series[series].bits {
                 self.settle();
+                self.sort_all_in();
                 self.coarsen(series, theirs.bits);
             }
             for (ours, theirs) in self.series[series].parts.iter_mut().zip(theirs.parts) {
@@ -337,7 +352,8 @@ impl DelayStore {
                 ours.max = ours.max.max(theirs.max);
             }
         }
-        for cell in other.bins.iter().chain(&other.recent).copied().chain(other.ones()) {
+        let ones = other.ones.iter().flat_map(|ones| ones.all()).map(Cell::one);
+        for cell in other.bins.iter().chain(&other.recent).copied().chain(ones) {
             let (low, _) = bins::range(cell.code(), other.series[cell.series()].bits);
             self.push(Cell { key: self.key(cell.series(), cell.part(), cell.band(), low), ..cell });
         }
@@ -348,7 +364,7 @@ impl DelayStore {
         Arc::make_mut(&mut self.bins).clear();
         self.recent.clear();
         if let Some(ones) = &mut self.ones {
-            ones.0.clear();
+            ones.clear();
         }
         self.series.fill(Series::EMPTY);
     }
@@ -366,11 +382,13 @@ impl DelayStore {
     /// The distribution of a series while all cells are sorted in.
     fn distribution_of(&self, series: usize, ambiguous: Ambiguous, risk: Option<&Risk>) -> Distribution {
         let Series { bits, parts } = &self.series[series];
-        let cells = self.bins_of(series);
+        let sorted = self.sorted();
+        let range = sorted.range_of(series);
+        let cells = || sorted.iter(range.clone());
         let survival = risk.and_then(|risk| {
             let mut by_band = [0.0; BANDS];
             // Ambiguous samples are in two parts: counted once.
-            for cell in cells.iter().filter(|cell| cell.part() != SINCE_FIRST) {
+            for cell in cells().filter(|cell| cell.part() != SINCE_FIRST) {
                 by_band[usize::from(cell.band())] += cell.weight();
             }
             risk.survival(&by_band)
@@ -379,7 +397,7 @@ impl DelayStore {
         let samples = parts[CLEAR].samples;
         let unresolved = parts[SINCE_LAST].samples;
         // Repeats that were not seen as such are among the clear samples: as many as the others stand for more.
-        let truly_clear = if unresolved == 0 { 1.0 } else { truly_clear(cells, &factors) };
+        let truly_clear = if unresolved == 0 { 1.0 } else { truly_clear(cells(), &factors) };
         let both = 0.5 * (1.0 + truly_clear);
         // What a sample counts by each of its delays; and at the shorter one or the longer one alone.
         let (shares, ends) = match ambiguous {
@@ -394,14 +412,14 @@ impl DelayStore {
         let min = used().map(|(part, _)| part.min).min().unwrap_or(i64::MIN);
         let max = used().map(|(part, _)| part.max).max().unwrap_or(i64::MAX);
         let view = View { bits: *bits, min, max, factors };
-        let bins = Bins::new(Arc::clone(&self.bins), self.range_of(series), view);
+        let bins = Bins::new(sorted, range, view);
         let used = if ambiguous == Ambiguous::Drop { samples } else { samples.saturating_add(unresolved) };
         Distribution::new(bins, Shares(shares), ends, used, unresolved, survival)
     }
 }
 
 /// The share of the clear samples of a series that were not repeated unseen.
-fn truly_clear(cells: &[Cell], factors: &[f64; BANDS]) -> f64 {
+fn truly_clear(cells: impl Iterator<Item = Cell>, factors: &[f64; BANDS]) -> f64 {
     let (mut clear, mut others) = (0.0, [0.0; PARTS]);
     for cell in cells {
         let weight = cell.weight() * factors[usize::from(cell.band())];
@@ -412,14 +430,14 @@ fn truly_clear(cells: &[Cell], factors: &[f64; BANDS]) -> f64 {
 }
 
 /// Puts sorted cells among sorted bins: from the largest key down, so that no bin is overwritten before it has moved.
-fn merge(bins: &mut Vec<Cell>, cells: impl DoubleEndedIterator<Item = Cell> + ExactSizeIterator) {
+pub(super) fn merge<T: Keyed>(bins: &mut Vec<T>, cells: impl DoubleEndedIterator<Item = T> + ExactSizeIterator) {
     let mut left = bins.len();
     bins.reserve_exact(cells.len());
-    bins.resize(left + cells.len(), Cell::default());
+    bins.resize(left + cells.len(), T::default());
     let mut to = bins.len();
     for cell in cells.rev() {
         to -= 1;
-        while left > 0 && bins[left - 1].key > cell.key {
+        while left > 0 && bins[left - 1].key() > cell.key() {
             left -= 1;
             bins[to] = bins[left];
             to -= 1;
@@ -482,6 +500,43 @@ mod tests {
                 prop_assert!(width <= store.resolution(1) * truth.abs() as f64 + 1.0);
             }
             prop_assert!(store.distribution(0, Ambiguous::Bounds).quantile(0.5).is_none());
+        }
+
+        /// A store without bound, which keeps keys as long as it can, tells what one tells that has bins from the start.
+        #[test]
+        fn keys_tell_what_bins_tell(
+            samples in prop::collection::vec((0i64..40, 0u8..8, 0usize..2), 1..300),
+            spread in prop::sample::select(vec![1i64, 1_000_003, 2_000_000_011]),
+            heavy in 0usize..400,
+            settled in 1usize..100,
+        ) {
+            let mut stores = [DelayStore::unbounded(2), DelayStore::bounded(2, 1 << 20).unwrap()];
+            for (i, &(delay, kind, series)) in samples.iter().enumerate() {
+                let since_first = Nanos::new((delay + if kind == 0 { 7 } else { 0 }) * spread);
+                let weight = if i == heavy { 3.0 } else { 1.0 };
+                for store in &mut stores {
+                    store.update(series, &Sample { since_first, ..sample(delay * spread, weight) });
+                    if i % settled == 0 {
+                        store.settle();
+                    }
+                }
+            }
+            let [keys, bins] = &stores;
+            for series in 0..2 {
+                for rule in [Ambiguous::Bounds, Ambiguous::First, Ambiguous::Last, Ambiguous::Drop] {
+                    let (keys, bins) = (keys.distribution(series, rule), bins.distribution(series, rule));
+                    for q in [0.01, 0.5, 0.9, 0.99, 1.0] {
+                        prop_assert_eq!(keys.quantile(q), bins.quantile(q));
+                    }
+                    prop_assert_eq!((keys.mean(), keys.extremes()), (bins.mean(), bins.extremes()));
+                    prop_assert_eq!((keys.cdf(10), keys.cdf(1_000)), (bins.cdf(10), bins.cdf(1_000)));
+                    let edges = [0, 5 * spread, 5 * spread + 1, 20 * spread, 90 * spread];
+                    prop_assert_eq!(keys.histogram(&edges), bins.histogram(&edges));
+                }
+            }
+            // Between the head, which has the bound, and the checksum.
+            let contents = |store: &DelayStore| store.to_bytes().split_off(40).split_last_chunk::<8>().unwrap().0.to_vec();
+            prop_assert_eq!(contents(keys), contents(bins));
         }
 
         /// Two stores fed halves and merged hold what one store fed both holds, up to the rounding of weights and of

@@ -1,8 +1,9 @@
 //! The bins of one series as its curves see them.
 
-use super::bins::{self, PARTS};
-use super::cell::Cell;
+use super::bins::{self, FINEST, PARTS};
+use super::cell::{Cell, range_of};
 use crate::survival::BANDS;
+use either::Either;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -23,11 +24,53 @@ pub(super) struct Bin {
     part: u8,
 }
 
+/// The sorted samples of a store, which it shares.
+#[derive(Clone, Debug)]
+pub(super) enum Sorted {
+    /// Each key stands for one sample: equal ones are a bin together.
+    Ones(Arc<Vec<u64>>),
+    /// Each key once.
+    Bins(Arc<Vec<Cell>>),
+}
+
+impl Sorted {
+    pub(super) fn range_of(&self, series: usize) -> Range<usize> {
+        match self {
+            Self::Ones(keys) => range_of(keys, series),
+            Self::Bins(cells) => range_of(cells, series),
+        }
+    }
+
+    pub(super) fn iter(&self, range: Range<usize>) -> impl DoubleEndedIterator<Item = Cell> + ExactSizeIterator {
+        match self {
+            Self::Ones(keys) => Either::Left(keys[range].iter().map(|&key| Cell::one(key))),
+            Self::Bins(cells) => Either::Right(cells[range].iter().copied()),
+        }
+    }
+
+    fn at(&self, rank: usize) -> Cell {
+        match self {
+            Self::Ones(keys) => Cell::one(keys[rank]),
+            Self::Bins(cells) => cells[rank],
+        }
+    }
+
+    /// The last rank of the bin that this one belongs to.
+    fn last_of_bin(&self, rank: usize) -> usize {
+        match self {
+            Self::Ones(keys) => rank + keys[rank..].partition_point(|&key| key == keys[rank]) - 1,
+            Self::Bins(_) => rank,
+        }
+    }
+}
+
 /// The bins of one series in rising order, all its parts together. They stay where they are, in the array of a store,
 /// and are put together when they are looked at: there may be millions.
+///
+/// Where samples stand for themselves, a bin may have several ranks: sums up to a bin are those up to its last rank.
 #[derive(Clone, Debug)]
 pub(super) struct Bins {
-    cells: Arc<Vec<Cell>>,
+    sorted: Sorted,
     series: Range<usize>,
     view: View,
 }
@@ -46,7 +89,7 @@ pub(super) struct View {
 
 impl View {
     #[inline]
-    fn bin(&self, cell: &Cell) -> Bin {
+    fn bin(&self, cell: Cell) -> Bin {
         let (low, high) = bins::range(cell.code(), self.bits);
         let band = cell.band();
         Bin {
@@ -61,13 +104,9 @@ impl View {
 }
 
 impl Bins {
-    /// The cells of a series, in rising order, seen as bins.
-    pub(super) fn new(cells: Arc<Vec<Cell>>, series: Range<usize>, view: View) -> Self {
-        Self { cells, series, view }
-    }
-
-    fn cells(&self) -> &[Cell] {
-        &self.cells[self.series.clone()]
+    /// The samples of a series, in rising order, seen as bins.
+    pub(super) fn new(sorted: Sorted, series: Range<usize>, view: View) -> Self {
+        Self { sorted, series, view }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -76,12 +115,31 @@ impl Bins {
 
     /// The bin of a rank, of which there must be one.
     pub(super) fn at(&self, rank: usize) -> Bin {
-        self.view.bin(&self.cells()[rank])
+        self.view.bin(self.sorted.at(self.series.start + rank))
+    }
+
+    /// The last rank of the bin that this one belongs to.
+    pub(super) fn last_of_bin(&self, rank: usize) -> usize {
+        self.sorted.last_of_bin(self.series.start + rank) - self.series.start
     }
 
     /// The bins of a range of ranks that is not longer than all.
     pub(super) fn iter(&self, ranks: Range<usize>) -> impl DoubleEndedIterator<Item = Bin> + ExactSizeIterator {
-        self.cells()[ranks].iter().map(|cell| self.view.bin(cell))
+        let Range { start, end } = ranks;
+        let ranks = self.series.start + start..self.series.start + end;
+        self.sorted.iter(ranks).map(|cell| self.view.bin(cell))
+    }
+
+    /// The number of samples of a range of ranks, and the sum of their delays, where that is quickly told: they stand for
+    /// themselves, are unambiguous, and each nanosecond has its own bin.
+    #[inline]
+    pub(super) fn plain(&self, ranks: Range<usize>) -> Option<(usize, u64)> {
+        let Sorted::Ones(keys) = &self.sorted else { return None };
+        let keys = &keys[self.series.start..][ranks];
+        let code = |&key: &u64| Cell::one(key).code();
+        let (first, last) = (keys.first().map(code)?, keys.last().map(code)?);
+        let is_plain = self.view.bits == FINEST && bins::are_fine(first, last) && keys.iter().all(Cell::is_clear);
+        is_plain.then(|| (keys.len(), keys.iter().map(|key| code(key) - bins::fine(0)).sum()))
     }
 
     pub(super) fn all(&self) -> impl DoubleEndedIterator<Item = Bin> + ExactSizeIterator {
@@ -96,7 +154,16 @@ impl Bins {
 
     /// The first rank at which a condition fails that holds up to some rank.
     pub(super) fn partition_point(&self, holds: impl Fn(&Bin) -> bool) -> usize {
-        self.cells().partition_point(|cell| holds(&self.view.bin(cell)))
+        let (mut first, mut last) = (0, self.len());
+        while first < last {
+            let middle = usize::midpoint(first, last);
+            if holds(&self.at(middle)) {
+                first = middle + 1;
+            } else {
+                last = middle;
+            }
+        }
+        first
     }
 }
 

@@ -1,6 +1,6 @@
 use crate::batch::prefetch;
-use crate::bytes::first;
 use dwell_types::{ExchangeId, hash};
+use wide::u32x8;
 
 /// Where entries are, by their ids: buckets of eight numbers, each the entry's, with bits of the id before it.
 ///
@@ -25,11 +25,13 @@ struct Bucket([u32; WAYS]);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Key(u64);
 
-/// A place in the index.
+/// A place in the index: of an entry, or where one with this key may be put.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     bucket: usize,
     way: usize,
+    /// What its number has besides the entry.
+    tag: u32,
 }
 
 const WAYS: usize = 8;
@@ -38,6 +40,8 @@ const FIRST_BUCKETS: usize = 1 << 6;
 const FULLEST: usize = 5;
 /// Nothing was here, nor in any bucket behind for the sake of this one.
 const EMPTY: u32 = 0;
+/// No entry.
+pub(super) const NONE: u32 = u32::MAX;
 /// The bit of a number that is not in the bucket that its key names.
 const DISPLACED: u32 = 1 << 31;
 
@@ -51,11 +55,17 @@ impl Key {
 impl Bucket {
     const EMPTY: Self = Self([EMPTY; WAYS]);
 
-    /// Marks the bytes of those numbers that are like this one in these bits. All at once: the compiler makes vectors
-    /// of it.
+    /// Which numbers are like this one in these bits: a bit for each.
     #[inline]
-    fn equal(&self, number: u32, bits: u32) -> u64 {
-        u64::from_le_bytes(self.0.map(|other| if (other ^ number) & bits == 0 { 0x80 } else { 0 }))
+    fn equal(&self, number: u32, bits: u32) -> u32 {
+        let different = (u32x8::from(self.0) ^ u32x8::splat(number)) & u32x8::splat(bits);
+        different.simd_eq(u32x8::ZERO).to_bitmask()
+    }
+
+    /// Which numbers are [`EMPTY`]: a bit for each.
+    #[inline]
+    fn empty(&self) -> u32 {
+        self.equal(EMPTY, u32::MAX)
     }
 }
 
@@ -81,7 +91,8 @@ impl Index {
                 let entry = (number & mask) - 1;
                 let tag = u64::from((number & !mask) << 1) << u32::BITS;
                 let own = Key(home << self.shift | tag >> (u64::BITS - self.shift));
-                renewed.put(if number & DISPLACED == 0 { own } else { key(entry) }, entry);
+                let (_, slot) = renewed.find(if number & DISPLACED == 0 { own } else { key(entry) }, |_| false);
+                renewed.put(slot, entry);
             }
         }
         *self = renewed;
@@ -132,56 +143,42 @@ impl Index {
         prefetch(&self.buckets[self.home(key)]);
     }
 
-    /// The first entry with this key that is the right one.
-    #[inline]
-    pub(super) fn find(&self, key: Key, is_right: impl Fn(u32) -> bool) -> Option<(Slot, u32)> {
+    /// The first entry with this key that is the right one, and where it is; or [`NONE`], and where it would be.
+    #[inline(always)]
+    pub(super) fn find(&self, key: Key, is_right: impl Fn(u32) -> bool) -> (u32, Slot) {
         let (mask, mut tag) = (self.entry_mask(), self.tag(key));
         let mut bucket = self.home(key);
         loop {
             let numbers = &self.buckets[bucket];
             let mut same = numbers.equal(tag, !mask);
             while same != 0 {
-                let way = first(same);
-                let number = numbers.0[way] & mask;
-                if number != 0 && is_right(number - 1) {
-                    return Some((Slot { bucket, way }, number - 1));
+                let way = same.trailing_zeros() as usize;
+                let entry = (numbers.0[way] & mask).wrapping_sub(1);
+                if entry != NONE && is_right(entry) {
+                    return (entry, Slot { bucket, way, tag });
                 }
                 same &= same - 1;
             }
-            if numbers.equal(EMPTY, u32::MAX) != 0 {
-                return None;
+            let empty = numbers.empty();
+            if empty != 0 {
+                return (NONE, Slot { bucket, way: empty.trailing_zeros() as usize, tag });
             }
             bucket = self.next(bucket);
             tag |= DISPLACED;
         }
     }
 
-    /// Adds an entry whose key is not there.
+    /// Puts an entry where one with its key was not found.
     #[inline]
-    pub(super) fn put(&mut self, key: Key, entry: u32) {
-        let mask = self.entry_mask();
-        let mut bucket = self.home(key);
-        let way = loop {
-            let numbers = &self.buckets[bucket];
-            let empty = numbers.equal(EMPTY, u32::MAX);
-            if empty != 0 {
-                self.used += 1;
-                break first(empty);
-            }
-            let gone = numbers.equal(EMPTY, mask);
-            if gone != 0 {
-                break first(gone);
-            }
-            bucket = self.next(bucket);
-        };
-        let displaced = if bucket == self.home(key) { 0 } else { DISPLACED };
-        self.buckets[bucket].0[way] = displaced | self.tag(key) | (entry + 1);
+    pub(super) fn put(&mut self, Slot { bucket, way, tag }: Slot, entry: u32) {
+        self.buckets[bucket].0[way] = tag | (entry + 1);
+        self.used += 1;
     }
 
     #[inline]
-    pub(super) fn remove(&mut self, Slot { bucket, way }: Slot) {
+    pub(super) fn remove(&mut self, Slot { bucket, way, .. }: Slot) {
         let numbers = &mut self.buckets[bucket];
-        let has_room = numbers.equal(EMPTY, u32::MAX) != 0;
+        let has_room = numbers.empty() != 0;
         // Of a full bucket, which others may have passed by, no entry, but not empty.
         numbers.0[way] = if has_room { EMPTY } else { DISPLACED };
         self.used -= usize::from(has_room);
@@ -210,22 +207,22 @@ mod tests {
                 }
                 let is_right = |entry| entry == number as u32;
                 match (index.find(key(number), is_right), is_put) {
-                    (None, true) => {
-                        index.put(key(number), number as u32);
+                    ((NONE, slot), true) => {
+                        index.put(slot, number as u32);
                         map.insert(number, ());
                     }
-                    (Some((slot, entry)), false) => {
+                    ((entry, slot), false) if entry != NONE => {
                         prop_assert_eq!(u64::from(entry), number);
                         index.remove(slot);
                         map.remove(&number);
                     }
                     _ => (),
                 }
-                prop_assert_eq!(index.find(key(number), is_right).is_some(), map.contains_key(&number));
+                prop_assert_eq!(index.find(key(number), is_right).0 != NONE, map.contains_key(&number));
             }
             for number in 0..40 {
-                let found = index.find(key(number), |entry| entry == number as u32);
-                prop_assert_eq!(found.is_some(), map.contains_key(&number));
+                let (found, _) = index.find(key(number), |entry| entry == number as u32);
+                prop_assert_eq!(found != NONE, map.contains_key(&number));
             }
         }
     }

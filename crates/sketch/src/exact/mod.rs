@@ -20,7 +20,6 @@ use dwell_types::{ExchangeId, Nanos, Timestamp};
 
 // Which entry has an id.
 mod index;
-use index::Key;
 // What is known of each request.
 mod table;
 use table::{Found, Table};
@@ -47,7 +46,8 @@ impl Exact {
         }
     }
 
-    /// Asks for the memory that an event with this id will need.
+    /// Asks for the memory that an event with this id will need, before it is given to [`Meter::update`], which asks only
+    /// for those behind the first batch.
     #[inline]
     pub(crate) fn prefetch(&self, id: ExchangeId) {
         self.open.prefetch(id);
@@ -76,17 +76,16 @@ impl Exact {
     }
 
     #[inline]
-    fn request(&mut self, request: &Event, key: Key) {
-        match self.open.find(request.id, key) {
-            Some(found) => self.meet(found, request),
-            None => {
-                self.open.put(key, request);
-                self.fates[usize::from(request.tag)].seen += 1;
-            }
+    fn request(&mut self, found: Found, request: &Event) {
+        if found.is_known() {
+            return self.meet(found, request);
         }
+        self.open.put(found, request);
+        self.fates[usize::from(request.tag)].seen += 1;
     }
 
     /// A request with the id of one that is in the table.
+    #[inline(never)]
     fn meet(&mut self, found: Found, request: &Event) {
         let met = self.open.look(found, request.at);
         let fates = &mut self.fates[usize::from(met.tag)];
@@ -107,11 +106,11 @@ impl Exact {
 
     /// Takes a response; gives a delay if its request is known.
     #[inline]
-    fn response(&mut self, response: &Event, key: Key) -> Option<Sample> {
-        let found = self.open.find(response.id, key).map(|found| (found, self.open.look(found, response.at)));
-        let known = found.filter(|(_, wait)| wait.is_open() && !wait.is_older(self.exchanges.expiry));
+    fn response(&mut self, found: Found, response: &Event) -> Option<Sample> {
+        let known = found.is_known().then(|| self.open.look(found, response.at));
+        let known = known.filter(|wait| wait.is_open() && !wait.is_older(self.exchanges.expiry));
         self.fates[usize::from(response.tag)].respond(known.is_some());
-        let (found, wait) = known?;
+        let wait = known?;
         self.open.close(found, self.exchanges.repeat);
         let (sample, is_resolved) = wait.sample(response);
         let fates = &mut self.fates[usize::from(wait.tag)];
@@ -123,18 +122,21 @@ impl Exact {
 
 impl Meter for Exact {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
-        for batch in events.chunks(BATCH) {
+        let mut batches = events.chunks(BATCH).peekable();
+        while let Some(batch) = batches.next() {
             if self.open.is_full() {
                 self.make_room(batch[0].at);
             }
-            batch.iter().for_each(|event| self.open.prefetch(event.id));
+            if let Some(next) = batches.peek() {
+                next.iter().for_each(|event| self.prefetch(event.id));
+            }
             for event in batch {
-                let key = Key::of(event.id);
                 self.latest = self.latest.max(event.at);
+                let found = self.open.find(event.id);
                 if event.is_request {
-                    self.request(event, key);
-                } else {
-                    samples.extend(self.response(event, key));
+                    self.request(found, event);
+                } else if let Some(sample) = self.response(found, event) {
+                    samples.push(sample);
                 }
             }
         }

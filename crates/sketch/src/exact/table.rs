@@ -1,4 +1,4 @@
-use super::index::{Index, Key, Slot};
+use super::index::{Index, Key, NONE, Slot};
 use crate::batch::BATCH;
 use crate::open::Wait;
 use crate::repeats::byte;
@@ -12,8 +12,8 @@ use dwell_types::{ExchangeId, Repeat, Timestamp};
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     entries: Vec<Entry>,
-    /// Entries without a request.
-    free: Vec<u32>,
+    /// The first of the entries without a request, each of which names the next; [`NONE`] if there is none.
+    free: u32,
     index: Index,
     /// Entries that the index names.
     indexed: usize,
@@ -23,15 +23,13 @@ pub(super) struct Table {
 struct Entry {
     id: ExchangeId,
     at: Timestamp,
-    /// The entry of the last of equal requests; [`NONE`] if there was one only.
+    /// The entry of the last of equal requests; [`NONE`] if there was one only. Of a free one, the next that is free.
     last: u32,
     tag: u16,
     /// One byte of the request's token.
     token: u8,
     kind: Kind,
 }
-
-const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -43,16 +41,25 @@ enum Kind {
     Hidden,
 }
 
-/// A request that was found.
+/// What was found by an id: its entry, or where one would be.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
-    slot: Slot,
+    /// [`NONE`] if there is none.
     at: u32,
+    slot: Slot,
+}
+
+impl Found {
+    /// Whether there is a request with this id.
+    #[inline]
+    pub(super) fn is_known(self) -> bool {
+        self.at != NONE
+    }
 }
 
 impl Table {
     pub(super) fn new() -> Self {
-        Self { entries: Vec::new(), free: Vec::new(), index: Index::new(), indexed: 0 }
+        Self { entries: Vec::new(), free: NONE, index: Index::new(), indexed: 0 }
     }
 
     /// Whether a batch may need more room than there is.
@@ -76,16 +83,16 @@ impl Table {
 
     /// The first request with an id.
     #[inline]
-    pub(super) fn find(&self, id: ExchangeId, key: Key) -> Option<Found> {
-        let (slot, at) = self.index.find(key, |at| self.entries[at as usize].id == id)?;
-        Some(Found { slot, at })
+    pub(super) fn find(&self, id: ExchangeId) -> Found {
+        let (at, slot) = self.index.find(Key::of(id), |at| self.entries[at as usize].id == id);
+        Found { at, slot }
     }
 
-    /// Takes a request whose id is not there.
+    /// Takes a request with an id that was not found.
     #[inline]
-    pub(super) fn put(&mut self, key: Key, request: &Event) {
+    pub(super) fn put(&mut self, found: Found, request: &Event) {
         let at = self.add(request, Kind::Open);
-        self.index.put(key, at);
+        self.index.put(found.slot, at);
         self.indexed += 1;
     }
 
@@ -93,11 +100,11 @@ impl Table {
     fn add(&mut self, request: &Event, kind: Kind) -> u32 {
         let entry =
             Entry { id: request.id, at: request.at, last: NONE, tag: request.tag, token: byte(request.token), kind };
-        if let Some(at) = self.free.pop() {
-            self.entries[at as usize] = entry;
-            return at;
-        }
-        self.push(entry)
+        let at = self.free;
+        let Some(free) = self.entries.get_mut(at as usize) else { return self.push(entry) };
+        self.free = free.last;
+        *free = entry;
+        at
     }
 
     #[inline]
@@ -149,7 +156,7 @@ impl Table {
     }
 
     /// Ends a wait. The entry remains only where later equal requests are to be ignored.
-    #[inline]
+    #[inline(always)]
     pub(super) fn close(&mut self, found: Found, repeat: Repeat) {
         self.forget_last(found.at);
         match repeat {
@@ -172,19 +179,18 @@ impl Table {
 
     #[inline]
     fn free(&mut self, at: u32) {
-        self.entries[at as usize].kind = Kind::Hidden;
-        self.free.push(at);
+        let entry = &mut self.entries[at as usize];
+        (entry.kind, entry.last) = (Kind::Hidden, self.free);
+        self.free = at;
     }
 
     /// Removes what is not to be kept.
     pub(super) fn retain(&mut self, now: Timestamp, mut keep: impl FnMut(&Wait) -> bool) {
         for at in 0..self.entries.len() as u32 {
             let entry = &self.entries[at as usize];
-            if entry.kind != Kind::Hidden
-                && !keep(&self.wait(entry, now))
-                && let Some((slot, _)) = self.index.find(Key::of(entry.id), |other| other == at)
-            {
-                self.close(Found { slot, at }, Repeat::Ambiguous);
+            if entry.kind != Kind::Hidden && !keep(&self.wait(entry, now)) {
+                let (at, slot) = self.index.find(Key::of(entry.id), |other| other == at);
+                self.close(Found { at, slot }, Repeat::Ambiguous);
             }
         }
     }
@@ -197,6 +203,6 @@ impl Table {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<Entry>() + self.free.capacity() * size_of::<u32>() + self.index.bytes()
+        self.entries.capacity() * size_of::<Entry>() + self.index.bytes()
     }
 }

@@ -60,8 +60,11 @@ impl Wait {
     #[inline]
     pub(crate) fn sample(&self, response: &Event) -> (Sample, bool) {
         let &Self { since_first, since_last, tag, .. } = self;
+        if !self.is_repeated {
+            return (Sample::answer(response, tag, since_first), false);
+        }
         let mut sample = Sample { since_last, ..Sample::answer(response, tag, since_first) };
-        let is_resolved = self.is_repeated && sample.resolve(self.tokens.answered(response.token));
+        let is_resolved = sample.resolve(self.tokens.answered(response.token));
         // Where time went back between the requests, the last one is the longer ago.
         let (shorter, longer) = (sample.since_last.min(sample.since_first), sample.since_last.max(sample.since_first));
         (Sample { since_last: shorter, since_first: longer, ..sample }, is_resolved)
