@@ -40,7 +40,8 @@ impl Kind {
     /// The layout that is written, and the only one that is read.
     const fn version(self) -> u8 {
         match self {
-            Self::Delays | Self::Fridge => 4,
+            Self::Fridge => 5,
+            Self::Delays => 4,
             Self::Lda | Self::Lds | Self::Flows => 2,
             Self::Summary => 1,
         }

@@ -26,7 +26,7 @@ pub mod simple;
 pub mod timebloom;
 // Delays that entries did not outlive.
 mod survival;
-pub use survival::Risk;
+pub use survival::{NewBands, Risk};
 // Weighted delays to quantiles with intervals.
 pub mod distribution;
 // The same for each of the largest flows.

@@ -1,4 +1,4 @@
-use crate::{Fates, Risk, Sample};
+use crate::{Fates, NewBands, Risk, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 
 /// Everything that takes requests and responses and gives weighted delays.
@@ -37,6 +37,12 @@ pub trait Meter {
 
     /// What a product limit needs to weigh the samples of a series, if the method has one.
     fn risk(&self, _tag: usize) -> Option<Risk> {
+        None
+    }
+
+    /// The bands where all samples belong that came before this call, if they are others since the last one. Asked after
+    /// every batch.
+    fn take_new_bands(&mut self) -> Option<NewBands> {
         None
     }
 

@@ -140,6 +140,34 @@ pub(crate) fn begin(band: usize) -> f64 {
     }
 }
 
+/// Where the samples of each band belong from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewBands([u8; BANDS]);
+
+impl NewBands {
+    /// Every band moves to that of half as many insertions, where so many bands are taken as one. What was not followed
+    /// is not followed then.
+    pub(crate) fn halved(together: usize) -> Self {
+        Self(std::array::from_fn(|old| match old {
+            1..=FOLLOWED => {
+                let half = band((4.0 * begin(old)) as u64) - 1;
+                (half - half % together) as u8 + 1
+            }
+            _ => old as u8,
+        }))
+    }
+
+    /// First these, then others.
+    pub(crate) fn then(self, others: Self) -> Self {
+        Self(self.0.map(|band| others.of(band)))
+    }
+
+    /// The new band of an old one.
+    pub(crate) fn of(&self, band: u8) -> u8 {
+        self.0[usize::from(band)]
+    }
+}
+
 /// The product limit of one series.
 #[derive(Clone, Debug)]
 pub(crate) struct Survival {
@@ -184,7 +212,7 @@ impl Survival {
             let each = risk.each[band];
             let next = risk.each.get(band + 1).copied();
             match risk.loss {
-                Loss::Gradual => self.within[band] = next.unwrap_or(each * 0.5f64.exp()) - each,
+                Loss::Gradual => self.within[band] = (next.unwrap_or(each * 0.5f64.exp()) - each).max(0.0),
                 Loss::AtBorders => self.at_begin[band] = (each - risk.each[band.max(2) - 1]).max(0.0),
             }
         }
@@ -279,6 +307,23 @@ mod tests {
             let expected = 5.0 - 0.5 * begin(band + 1);
             let open = survival.open_at_half(band, Loss::Gradual);
             assert!((open - expected).abs() < 1e-9, "{band}: {open} {expected}");
+        }
+    }
+
+    /// Half of a band's insertions are those of the band that it moves to, as long as they were followed; and no band
+    /// moves past another.
+    #[test]
+    fn bands_move_to_half_of_their_insertions() {
+        for together in [1, 2, 4] {
+            let halved = NewBands::halved(together);
+            for old in (1..=FOLLOWED).step_by(together) {
+                let new = usize::from(halved.of(old as u8));
+                let next = if new + together > FOLLOWED { f64::INFINITY } else { begin(new + together) };
+                assert!(begin(new) <= 0.5 * begin(old) && 0.5 * begin(old) < next, "{old} to {new}");
+            }
+            assert!(halved.0.is_sorted());
+            assert_eq!((halved.of(0), halved.of(FOLLOWED as u8 + 1)), (0, FOLLOWED as u8 + 1));
+            assert_eq!(halved.then(halved).of(17), halved.of(halved.of(17)));
         }
     }
 

@@ -3,9 +3,10 @@ use super::cell::{BIN_BITS, Cell, Dither, Keyed, range_of};
 use super::ones::Ones;
 use super::query::Distribution;
 use super::view::{Bins, Shares, Sorted, View};
-use crate::Sample;
 use crate::survival::{BANDS, Risk};
+use crate::{NewBands, Sample};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// How a sample counts whose request was repeated, when it is not known which one was answered.
@@ -331,6 +332,21 @@ impl DelayStore {
         // Of classes that go together, each had its own parts and bands.
         bins[range].sort_unstable_by_key(|cell| cell.key);
         combine(bins, &mut self.dither);
+    }
+
+    /// Moves all samples of some series to other bands.
+    pub(crate) fn rearrange(&mut self, series: Range<usize>, bands: &NewBands) {
+        self.settle();
+        for series in series {
+            let bits = self.series[series].bits;
+            let bins = Arc::make_mut(&mut self.bins);
+            let range = range_of(bins, series);
+            for cell in &mut bins[range] {
+                let band = band_at(bands.of(cell.band()), bits);
+                cell.key = Cell::key(series, cell.code(), cell.part(), band);
+            }
+        }
+        combine(Arc::make_mut(&mut self.bins), &mut self.dither);
     }
 
     /// Adds everything that another store of as many series has seen.

@@ -1,9 +1,10 @@
 //! What responses tell that do not find their entry.
 
+use super::EntryProbability;
 use crate::Event;
 use crate::codec::{CodecError, MOST_COUNTED, Reader, Writer};
 use crate::meter::Gate;
-use crate::survival::{self, BANDS, Loss, Risk, begin};
+use crate::survival::{self, BANDS, Loss, NewBands, Risk, begin};
 use dwell_types::{ExchangeId, hash};
 
 /// The responses met so far, found or not, for the product limit.
@@ -26,27 +27,67 @@ use dwell_types::{ExchangeId, hash};
 /// - When the gate opens wider, requests from before are not there. The responses to what passes only the wider gate
 ///   are left out until entries from before would be overwritten anyway.
 ///
-/// While *p* is being searched it is much larger than later. What such a time leaves open (exchanges that last longer
-/// than is followed) would be given to the last that were found, which are fast ones then. So nothing is counted until
-/// the search says that it knows slow ones: the samples of that time are weighed as in a fridge without product limit.
+/// While *p* is being searched it is much larger than later: what is slow is not followed then, only later. So bands are
+/// cut on a [`Scale`] on which an exchange lasts equally long whatever *p* is, and a larger *p* is followed up to an
+/// earlier band: of those behind it that time says nothing. Until the search knows how slow exchanges are, nothing is
+/// counted: the samples of that time are weighed as in a fridge without product limit.
 #[derive(Clone, Debug)]
 pub(super) struct Censoring {
     counts: Vec<Counts>,
     slots: u32,
     /// Whether responses are counted.
     has_begun: bool,
+    scale: Scale,
+    /// How often numbers on the scale have halved since bands were asked for.
+    halved: u8,
     /// The narrower gates that still hold for responses, with their probabilities and the insertions until when; each
     /// is wider than the one before and holds for longer.
     narrow: Vec<(Gate, f64, u64)>,
 }
 
-/// Responses of one series by the band in which their entry was found or known to be overwritten. Each counts as many
-/// exchanges as it stands for: 1/*p*.
+/// How insertions are counted: as if *p* were a power of two, at most the least that it was so far. The same number of
+/// requests offered is the same number of these insertions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Scale {
+    /// The power is 2^−`octave`,
+    octave: u8,
+    /// and the present *p* so many eighths of an octave more.
+    above: u8,
+}
+
+impl Scale {
+    /// Of a probability of 2^(−step/8) alone.
+    fn of(step: u8) -> Self {
+        let octave = step.div_ceil(8);
+        Self { octave, above: 8 * octave - step }
+    }
+
+    fn step(self) -> u8 {
+        8 * self.octave - self.above
+    }
+
+    /// How many insertions are counted as one.
+    fn stretch(self) -> f64 {
+        1.0 / EntryProbability::ONE.at_step(self.above)
+    }
+}
+
+/// What the responses of one series met. Each counts as many exchanges as it stands for.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
+    /// Of the present *p*, by the band in which their entry was found or known to be overwritten: Σ 1/*p*.
     last: [f64; BANDS],
     /// Σ 1/*p*².
     squares: f64,
+    /// Of earlier ones.
+    earlier: [AtRisk; BANDS],
+}
+
+/// Those that were at risk when a band began: Σ 1/*q*, and Σ 1/*q*².
+#[derive(Clone, Copy, Debug, Default)]
+struct AtRisk {
+    sum: f32,
+    squares: f32,
 }
 
 impl Counts {
@@ -56,25 +97,57 @@ impl Counts {
         self.squares += exchanges * exchanges;
     }
 
-    /// Entries survive *g M* insertions with probability e^−*g*.
-    fn risk(&self, together: usize) -> Risk {
-        let mut risk = Risk::none(Loss::Gradual);
+    /// Σ 1/*q* and Σ 1/*q*² of those that were at risk when each band began. Of the present *p*, entries survive *g M*
+    /// insertions with probability e^−*g*.
+    fn at_risk(&self, together: usize, stretch: f64) -> [(f64, f64); BANDS] {
         let all: f64 = self.last.iter().sum();
-        if all <= 0.0 {
-            return risk;
-        }
-        let each = self.squares / all;
+        let each = if all > 0.0 { self.squares / all } else { 0.0 };
         let mut left = all;
-        for band in 1..BANDS {
-            // Of bands that are taken as one only the first has entries.
-            let first = 1 + (band - 1).next_multiple_of(together);
-            let weight = begin(first.min(BANDS - 1)).exp();
-            risk.at_risk[band] = left * weight;
-            risk.each[band] = each * weight;
+        std::array::from_fn(|band| {
+            let AtRisk { sum, squares } = self.earlier[band];
+            // Nobody is left where more insertions are than are followed.
+            let insertions = (stretch * begin_together(band, together)).min(begin(BANDS - 1));
+            let weight = insertions.exp();
+            let at_risk = left * weight;
             left = (left - self.last[band]).max(0.0);
+            (at_risk + f64::from(sum), at_risk * each * weight + f64::from(squares))
+        })
+    }
+
+    /// *p* is going to change.
+    fn change(&mut self, together: usize, stretch: f64) {
+        let nearest = |sum: f64| sum.min(f64::from(f32::MAX)) as f32;
+        let at_risk = self.at_risk(together, stretch);
+        let earlier = at_risk.map(|(sum, squares)| AtRisk { sum: nearest(sum), squares: nearest(squares) });
+        *self = Self { earlier, ..Self::default() };
+    }
+
+    /// What lasted for so many insertions lasts for half as many on the scale from now on.
+    fn halve(&mut self) {
+        // What moves to a band was at risk when the first did.
+        for band in 1..BANDS {
+            let first = (band..=survival::FOLLOWED).find(|&old| begin(old) >= 2.0 * begin(band));
+            self.earlier[band] = first.map_or(AtRisk::default(), |old| self.earlier[old]);
+        }
+    }
+
+    fn risk(&self, together: usize, stretch: f64) -> Risk {
+        let mut risk = Risk::none(Loss::Gradual);
+        for (band, (sum, squares)) in self.at_risk(together, stretch).into_iter().enumerate().skip(1) {
+            let growth = stretch * (begin_together(band, together) - begin_together(band - 1, together));
+            // Where none are left the next one would stand for so many.
+            let next = risk.each[band - 1] * growth.min(1.0).exp();
+            risk.at_risk[band] = sum;
+            risk.each[band] = if sum > 0.0 { squares / sum } else { next };
         }
         risk
     }
+}
+
+/// Where a band begins: of bands that are taken as one only the first has entries, and others begin with the next.
+fn begin_together(band: usize, together: usize) -> f64 {
+    let first = 1 + band.saturating_sub(1).next_multiple_of(together);
+    begin(first.min(BANDS - 1))
 }
 
 /// The band of `insertions` survived among `slots` slots. Small fridges, whose delays have little room, take several
@@ -88,13 +161,11 @@ fn band(insertions: u64, slots: u32) -> u8 {
 /// How many bands a fridge takes as one.
 #[inline]
 const fn together(slots: u32) -> usize {
-    match slots {
-        0..1024 => 4,
-        1024..4096 => 2,
-        _ => 1,
-    }
+    if slots < 1024 { 2 } else { 1 }
 }
 
+/// Of the sparsest entry probability that is found.
+const LAST_OCTAVE: u8 = 24;
 /// A narrower gate holds for so many insertions per slot. One in e⁴ entries lives longer.
 const LAG: u64 = 4;
 /// If the gate opens more often than this while one holds, the first one goes on to hold.
@@ -108,7 +179,8 @@ impl Censoring {
     /// Of so many series; waits for [`Censoring::begin`] if *p* is searched.
     pub(super) fn new(tags: usize, slots: u32, searches: bool) -> Self {
         let narrow = Vec::with_capacity(MOST_NARROW);
-        Self { counts: vec![Counts::default(); tags], slots, has_begun: !searches, narrow }
+        let counts = vec![Counts::default(); tags];
+        Self { counts, slots, has_begun: !searches, scale: Scale::default(), halved: 0, narrow }
     }
 
     /// From now on responses are counted.
@@ -122,24 +194,52 @@ impl Censoring {
 
     /// What the responses of a series met.
     pub(super) fn risk(&self, tag: usize) -> Option<Risk> {
-        self.counts.get(tag).map(|counts| counts.risk(together(self.slots)))
+        self.counts.get(tag).map(|counts| counts.risk(together(self.slots), self.scale.stretch()))
     }
 
     /// Begins to count anew.
     pub(super) fn forget(&mut self) {
         self.counts.fill(Counts::default());
+        (self.scale, self.halved) = (Scale::of(self.scale.step()), 0);
+    }
+
+    /// *p* is going to be 2^(−step/8).
+    fn rescale(&mut self, step: u8) {
+        let (together, stretch) = (together(self.slots), self.scale.stretch());
+        if !self.has_begun {
+            self.scale = Scale::of(step);
+        }
+        if step == self.scale.step() {
+            return;
+        }
+        self.counts.iter_mut().for_each(|counts| counts.change(together, stretch));
+        while self.scale.octave < Scale::of(step).octave {
+            self.counts.iter_mut().for_each(Counts::halve);
+            self.scale.octave += 1;
+            self.halved += 1;
+        }
+        self.scale.above = 8 * self.scale.octave - step;
+    }
+
+    /// Where the samples so far belong, if the scale has changed since the last call.
+    pub(super) fn take_new_bands(&mut self) -> Option<NewBands> {
+        let halved = NewBands::halved(together(self.slots));
+        (0..std::mem::take(&mut self.halved)).map(|_| halved).reduce(NewBands::then)
     }
 
     pub(super) fn state_bytes(&self) -> usize {
         self.counts.capacity() * size_of::<Counts>() + self.narrow.capacity() * size_of::<(Gate, f64, u64)>()
     }
 
-    /// Of every series its bands and the squares; then the number of narrower gates, and each with its probability and
-    /// its end.
+    /// The octave of the scale, and how often numbers on it have halved; of every series its bands, the squares, and what was
+    /// at risk earlier; then the number of narrower gates, and each with its probability and its end.
     pub(super) fn write(&self, to: &mut Writer) {
+        to.u8(self.scale.octave);
+        to.u8(self.halved);
         for counts in &self.counts {
             counts.last.iter().for_each(|&exchanges| to.f64(exchanges));
             to.f64(counts.squares);
+            counts.earlier.iter().flat_map(|earlier| [earlier.sum, earlier.squares]).for_each(|sum| to.f32(sum));
         }
         to.u64(self.narrow.len() as u64);
         for &(_, p, until) in &self.narrow {
@@ -148,13 +248,22 @@ impl Censoring {
         }
     }
 
-    /// Reads what was written of one of the same shape; `gate` is the one that is open.
-    pub(super) fn read(mut self, gate: Gate, from: &mut Reader<'_>) -> Result<Self, CodecError> {
+    /// Reads what was written of one of the same shape; `gate` is the one that is open, and `p` its probability.
+    pub(super) fn read(mut self, gate: Gate, p: EntryProbability, from: &mut Reader<'_>) -> Result<Self, CodecError> {
+        (self.scale.octave, self.halved) = (from.u8()?, from.u8()?);
+        let is_of_found = |octave| (Scale::of(p.step()).octave..=LAST_OCTAVE).contains(&octave);
+        if !is_of_found(self.scale.octave) || self.halved > LAST_OCTAVE {
+            return Err(CodecError::Value("scale"));
+        }
+        self.scale.above = 8 * self.scale.octave - p.step();
         for counts in &mut self.counts {
             for exchanges in &mut counts.last {
                 *exchanges = from.amount("number of exchanges")?;
             }
             counts.squares = from.amount("number of exchanges")?;
+            for AtRisk { sum, squares } in &mut counts.earlier {
+                (*sum, *squares) = (from.small_amount("exchanges at risk")?, from.small_amount("exchanges at risk")?);
+            }
         }
         let narrow = from.count(16)?;
         for _ in 0..narrow {
@@ -168,8 +277,9 @@ impl Censoring {
         Ok(self)
     }
 
-    /// The gate, which was open with probability `p`, is going to change.
-    pub(super) fn change(&mut self, from: Gate, p: f64, to: Gate, inserted: u64) {
+    /// The gate, which was open with the probability `p`, is going to change.
+    pub(super) fn change(&mut self, (from, p): (Gate, f64), (to, next): (Gate, EntryProbability), inserted: u64) {
+        self.rescale(next.step());
         // What is not narrower than the new gate holds nothing back.
         self.narrow.retain(|(gate, _, _)| gate.is_narrower_than(to));
         if !from.is_narrower_than(to) {
@@ -200,22 +310,39 @@ impl Censoring {
         self.narrow.first().map(|&(_, p, _)| p)
     }
 
+    /// The band of so many insertions of the present *p*.
+    #[inline]
+    fn band(&self, insertions: f64) -> u8 {
+        band((insertions / self.scale.stretch()) as u64, self.slots)
+    }
+
+    /// The first band that is not followed, or only in part; the first one of all always is.
+    #[inline]
+    fn end(&self) -> u8 {
+        let end = self.band(begin(survival::FOLLOWED + 1) * f64::from(self.slots));
+        end.max(1 + together(self.slots) as u8)
+    }
+
     /// A response found its entry after so many insertions; the band that it is in, or 0 if it is not counted.
     #[inline]
     pub(super) fn find(&mut self, tag: u16, insertions: u64, exchanges: f64) -> u8 {
-        if !self.has_begun {
-            return 0;
+        self.censor(tag, insertions, exchanges);
+        let band = self.band(insertions as f64);
+        match self.has_begun {
+            true if band < self.end() => band,
+            true => survival::FOLLOWED as u8 + 1,
+            false => 0,
         }
-        let band = band(insertions, self.slots);
-        self.counts[usize::from(tag)].end(band, exchanges);
-        band
     }
 
     /// A response did not: its exchange was open for more insertions than these.
     #[inline]
     pub(super) fn censor(&mut self, tag: u16, insertions: u64, exchanges: f64) {
         if self.has_begun {
-            self.counts[usize::from(tag)].end(band(insertions, self.slots), exchanges);
+            // What is not followed is at risk in the last band that is.
+            let last = self.end() - together(self.slots) as u8;
+            let band = self.band(insertions as f64).min(last);
+            self.counts[usize::from(tag)].end(band, exchanges);
         }
     }
 
@@ -234,9 +361,14 @@ mod tests {
     use super::*;
     use crate::survival::FOLLOWED;
 
+    /// A probability of 2^−octave.
+    fn found_at(octave: u8) -> EntryProbability {
+        EntryProbability::cautious(1 << 20, f64::from(1 << 16) * 2f64.powi(octave.into()))
+    }
+
     #[test]
     fn bands_are_in_order_and_cover_everything() {
-        for (slots, together) in [(1u32 << 12, 1), (1 << 11, 2), (1 << 9, 4)] {
+        for (slots, together) in [(1u32 << 12, 1), (1 << 9, 2)] {
             let mut last = 0;
             for insertions in 0..20 * u64::from(slots) {
                 let here = band(insertions, slots);
@@ -254,6 +386,55 @@ mod tests {
         }
     }
 
+    /// While everything enters, exchanges that wait for 12 *M* requests are not followed, and few that wait for 4 *M* are
+    /// found. Later, when one in eight enters, both are: what the first half left open is shared out as the second half
+    /// tells. On the scale of insertions, the twin that fails, two in five of the slowest would be missed.
+    #[test]
+    fn a_larger_probability_is_followed_on_a_part_of_the_scale() {
+        const SLOTS: u64 = 4_096;
+        const EACH: u64 = 100_000;
+        /// Requests offered while an exchange lasts, per slot, and their share.
+        const CLASSES: [(f64, f64); 3] = [(0.5, 0.9), (4.0, 0.05), (12.0, 0.05)];
+        let told = |is_rescaled: bool| {
+            let gate = Gate::new(1, 1.0);
+            let mut censoring = Censoring::new(1, SLOTS as u32, true);
+            censoring.begin();
+            let mut found: Vec<(usize, u8, f64)> = Vec::new();
+            for (octave, p) in [(0u8, 1.0), (3, 0.125)] {
+                if is_rescaled {
+                    censoring.change((gate, 1.0), (gate, found_at(octave)), 0);
+                }
+                if let Some(bands) = censoring.take_new_bands() {
+                    found.iter_mut().for_each(|(_, band, _)| *band = bands.of(*band));
+                }
+                for (class, &(offered, share)) in CLASSES.iter().enumerate() {
+                    for i in 0..(EACH as f64 * share * p) as u64 {
+                        let uniform = (hash::finish(i << 8 | (class as u64) << 4 | u64::from(octave)) >> 11) as f64
+                            / (1u64 << 53) as f64;
+                        let (lasts, survives) = (offered * p, -(1.0 - uniform).ln());
+                        let insertions = (lasts.min(survives) * SLOTS as f64) as u64;
+                        if lasts < survives {
+                            found.push((class, censoring.find(0, insertions, 1.0 / p), lasts.exp() / p));
+                        } else {
+                            censoring.censor(0, insertions, 1.0 / p);
+                        }
+                    }
+                }
+            }
+            let mut weights = [0.0; BANDS];
+            found.iter().for_each(|&(_, band, weight)| weights[usize::from(band)] += weight);
+            let survival = censoring.risk(0).unwrap().survival(&weights).unwrap();
+            let of = |wanted| {
+                let found = found.iter().filter(|&&(class, _, _)| class == wanted);
+                found.map(|&(_, band, weight)| weight * survival.factors[usize::from(band)]).sum::<f64>()
+            };
+            [0, 1, 2].map(|class| of(class) / (2.0 * EACH as f64 * CLASSES[class].1))
+        };
+        let shares = told(true);
+        assert!(shares.iter().all(|share| (share - 1.0).abs() < 0.1), "{shares:?}");
+        assert!(told(false)[2] < 0.7, "{:?}", told(false));
+    }
+
     /// Half of the ids pass the wide gate, an eighth the narrow one.
     #[test]
     fn a_wider_gate_waits() {
@@ -269,10 +450,10 @@ mod tests {
         };
         let all = |sum: f64| assert!((sum / 4_000.0 - 1.0).abs() < 0.15, "{sum}");
         all(counted(&mut censoring, wide, 0.5, 10));
-        censoring.change(wide, 0.5, narrow, 20);
+        censoring.change((wide, 0.5), (narrow, found_at(3)), 20);
         assert!(censoring.narrow.is_empty());
         all(counted(&mut censoring, narrow, 0.125, 21));
-        censoring.change(narrow, 0.125, wide, 30);
+        censoring.change((narrow, 0.125), (wide, found_at(1)), 30);
         assert_eq!(censoring.probability(ExchangeId(0), 0.5, 31), Some(0.125));
         all(counted(&mut censoring, wide, 0.5, 429));
         assert_eq!(censoring.narrow.len(), 1);
@@ -289,7 +470,7 @@ mod tests {
         for i in 0..500u64 {
             let p = 0.5f64.powi((hash::finish(i) % 12) as i32);
             let to = base.with_probability(p);
-            censoring.change(from.0, from.1, to, 3 * i);
+            censoring.change(from, (to, found_at((hash::finish(i) % 12) as u8)), 3 * i);
             assert!(censoring.narrow.len() <= MOST_NARROW);
             assert!(censoring.narrow.iter().all(|(gate, _, _)| gate.is_narrower_than(to)));
             assert!(censoring.narrow.is_sorted_by(|a, b| a.0.is_narrower_than(b.0) && a.2 <= b.2));

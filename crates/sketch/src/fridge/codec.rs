@@ -104,8 +104,9 @@ impl Fridge {
         fridge.repeated = fridge.repeated.map(|repeated| Repeated::read(repeated, &mut from)).transpose()?;
         *fridge.profile = Profile::read(has(LIMIT), &mut from)?;
         fridge.restore(probability);
-        let gate = fridge.gate;
-        fridge.censoring = fridge.censoring.map(|censoring| Censoring::read(censoring, gate, &mut from)).transpose()?;
+        let (gate, p) = (fridge.gate, fridge.probability);
+        let censoring = fridge.censoring.map(|censoring| Censoring::read(censoring, gate, p, &mut from));
+        fridge.censoring = censoring.transpose()?;
         match &mut fridge.censoring {
             Some(censoring) if has(BEGUN) => censoring.begin(),
             Some(censoring) if !censoring.has_begun() => (),

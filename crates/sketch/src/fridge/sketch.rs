@@ -7,7 +7,7 @@ use super::slot::{Entry, Table};
 use super::{EntryProbability, Profile};
 use crate::batch::{BATCH, CACHED_BYTES, Numbers};
 use crate::repeats::byte;
-use crate::{Event, Exchanges, Fates, Gate, Meter, Risk, Sample};
+use crate::{Event, Exchanges, Fates, Gate, Meter, NewBands, Risk, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 
 /// An (*M*, *p*)-fridge.
@@ -114,7 +114,7 @@ impl Fridge {
     fn set(&mut self, probability: EntryProbability) {
         let gate = self.gate.with_probability(probability.value());
         if let Some(censoring) = &mut self.censoring {
-            censoring.change(self.gate, self.probability.value(), gate, self.history.inserted());
+            censoring.change((self.gate, self.present), (gate, probability), self.history.inserted());
         }
         self.history.change(self.latest, probability.step());
         (self.probability, self.present, self.gate) = (probability, probability.value(), gate);
@@ -437,6 +437,10 @@ impl Meter for Fridge {
 
     fn risk(&self, tag: usize) -> Option<Risk> {
         self.censoring.as_ref()?.risk(tag)
+    }
+
+    fn take_new_bands(&mut self) -> Option<NewBands> {
+        self.censoring.as_mut()?.take_new_bands()
     }
 
     fn forget_risk(&mut self) {

@@ -230,6 +230,11 @@ impl RttMeter {
         if !self.samples.is_empty() {
             self.keep(number);
         }
+        let rule = &mut self.rules[number];
+        if let Some(bands) = each_meter!(&mut rule.meter, meter => meter.take_new_bands()) {
+            let series = rule.legs.len() * usize::from(self.groups);
+            self.store.rearrange(rule.first_series..rule.first_series + series, &bands);
+        }
     }
 
     /// Puts the samples at hand, all of one rule, into the store.
