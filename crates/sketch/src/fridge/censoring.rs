@@ -29,14 +29,11 @@ use dwell_types::{ExchangeId, hash};
 ///
 /// While *p* is being searched it is much larger than later: what is slow is not followed then, only later. So bands are
 /// cut on a [`Scale`] on which an exchange lasts equally long whatever *p* is, and a larger *p* is followed up to an
-/// earlier band: of those behind it that time says nothing. Until the search knows how slow exchanges are, nothing is
-/// counted: the samples of that time are weighed as in a fridge without product limit.
+/// earlier band: of those behind it that time says nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Censoring {
     counts: Vec<Counts>,
     slots: u32,
-    /// Whether responses are counted.
-    has_begun: bool,
     scale: Scale,
     /// How often numbers on the scale have halved since bands were asked for.
     halved: u8,
@@ -176,20 +173,11 @@ impl Censoring {
     pub(super) const SERIES_BYTES: usize = size_of::<Counts>();
     pub(super) const OWN_BYTES: usize = MOST_NARROW * size_of::<(Gate, f64, u64)>();
 
-    /// Of so many series; waits for [`Censoring::begin`] if *p* is searched.
-    pub(super) fn new(tags: usize, slots: u32, searches: bool) -> Self {
+    /// Of so many series.
+    pub(super) fn new(tags: usize, slots: u32) -> Self {
         let narrow = Vec::with_capacity(MOST_NARROW);
         let counts = vec![Counts::default(); tags];
-        Self { counts, slots, has_begun: !searches, scale: Scale::default(), halved: 0, narrow }
-    }
-
-    /// From now on responses are counted.
-    pub(super) fn begin(&mut self) {
-        self.has_begun = true;
-    }
-
-    pub(super) fn has_begun(&self) -> bool {
-        self.has_begun
+        Self { counts, slots, scale: Scale::default(), halved: 0, narrow }
     }
 
     /// What the responses of a series met.
@@ -206,9 +194,6 @@ impl Censoring {
     /// *p* is going to be 2^(−step/8).
     fn rescale(&mut self, step: u8) {
         let (together, stretch) = (together(self.slots), self.scale.stretch());
-        if !self.has_begun {
-            self.scale = Scale::of(step);
-        }
         if step == self.scale.step() {
             return;
         }
@@ -323,27 +308,21 @@ impl Censoring {
         end.max(1 + together(self.slots) as u8)
     }
 
-    /// A response found its entry after so many insertions; the band that it is in, or 0 if it is not counted.
+    /// A response found its entry after so many insertions; the band that it is in.
     #[inline]
     pub(super) fn find(&mut self, tag: u16, insertions: u64, exchanges: f64) -> u8 {
         self.censor(tag, insertions, exchanges);
         let band = self.band(insertions as f64);
-        match self.has_begun {
-            true if band < self.end() => band,
-            true => survival::FOLLOWED as u8 + 1,
-            false => 0,
-        }
+        if band < self.end() { band } else { survival::FOLLOWED as u8 + 1 }
     }
 
     /// A response did not: its exchange was open for more insertions than these.
     #[inline]
     pub(super) fn censor(&mut self, tag: u16, insertions: u64, exchanges: f64) {
-        if self.has_begun {
-            // What is not followed is at risk in the last band that is.
-            let last = self.end() - together(self.slots) as u8;
-            let band = self.band(insertions as f64).min(last);
-            self.counts[usize::from(tag)].end(band, exchanges);
-        }
+        // What is not followed is at risk in the last band that is.
+        let last = self.end() - together(self.slots) as u8;
+        let band = self.band(insertions as f64).min(last);
+        self.counts[usize::from(tag)].end(band, exchanges);
     }
 
     /// A response met a slot that was not overwritten for `least` insertions, and nobody knows for how many more.
@@ -397,8 +376,7 @@ mod tests {
         const CLASSES: [(f64, f64); 3] = [(0.5, 0.9), (4.0, 0.05), (12.0, 0.05)];
         let told = |is_rescaled: bool| {
             let gate = Gate::new(1, 1.0);
-            let mut censoring = Censoring::new(1, SLOTS as u32, true);
-            censoring.begin();
+            let mut censoring = Censoring::new(1, SLOTS as u32);
             let mut found: Vec<(usize, u8, f64)> = Vec::new();
             for (octave, p) in [(0u8, 1.0), (3, 0.125)] {
                 if is_rescaled {
@@ -440,7 +418,7 @@ mod tests {
     fn a_wider_gate_waits() {
         let wide = Gate::new(1, 0.5);
         let narrow = wide.with_probability(0.125);
-        let mut censoring = Censoring::new(1, 100, false);
+        let mut censoring = Censoring::new(1, 100);
         let counted = |censoring: &mut Censoring, gate: Gate, p: f64, inserted: u64| -> f64 {
             (0..4_000u64)
                 .map(|i| ExchangeId(hash::finish(i)))
@@ -465,7 +443,7 @@ mod tests {
     #[test]
     fn narrow_gates_rise() {
         let base = Gate::new(3, 1.0);
-        let mut censoring = Censoring::new(1, 10, false);
+        let mut censoring = Censoring::new(1, 10);
         let mut from = (base, 1.0);
         for i in 0..500u64 {
             let p = 0.5f64.powi((hash::finish(i) % 12) as i32);

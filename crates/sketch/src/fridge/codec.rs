@@ -3,7 +3,7 @@
 //! ```text
 //! u64          slots
 //! u8           bits of a fingerprint
-//! u8           1 entries hold tokens, 2 p is found, 4 product limit, 8 repeats are ambiguous, 16 p is still 1 because there is room, 32 product limit has begun
+//! u8           1 entries hold tokens, 2 p is found, 4 product limit, 8 repeats are ambiguous, 16 p is still 1 because there is room
 //! f64 u8       base and step of p
 //! u64          series
 //! i64 u64      expiry, seed
@@ -29,7 +29,6 @@ const SEARCHES: u8 = 2;
 const LIMIT: u8 = 4;
 const AMBIGUOUS: u8 = 8;
 const FILLING: u8 = 16;
-const BEGUN: u8 = 32;
 
 impl Fridge {
     /// The fridge as bytes; equal contents give equal bytes.
@@ -41,7 +40,6 @@ impl Fridge {
             (self.censoring.is_some(), LIMIT),
             (self.exchanges.repeat == Repeat::Ambiguous, AMBIGUOUS),
             (self.is_filling, FILLING),
-            (self.censoring.as_ref().is_some_and(Censoring::has_begun), BEGUN),
         ];
         to.u64(self.slots().into());
         to.u8(self.fingerprint_bits() as u8);
@@ -72,7 +70,7 @@ impl Fridge {
         let slots = u32::try_from(from.u64()?).map_err(|_| CodecError::Value("number of slots"))?;
         let fingerprint_bits = from.u8()?;
         let flags = from.u8()?;
-        if flags >= 2 * BEGUN {
+        if flags >= 2 * FILLING {
             return Err(CodecError::Value("flags"));
         }
         let has = |flag| flags & flag != 0;
@@ -107,12 +105,6 @@ impl Fridge {
         let (gate, p) = (fridge.gate, fridge.probability);
         let censoring = fridge.censoring.map(|censoring| Censoring::read(censoring, gate, p, &mut from));
         fridge.censoring = censoring.transpose()?;
-        match &mut fridge.censoring {
-            Some(censoring) if has(BEGUN) => censoring.begin(),
-            Some(censoring) if !censoring.has_begun() => (),
-            None if !has(BEGUN) => (),
-            _ => return Err(CodecError::Value("flags")),
-        }
         let until = fridge.next_choice.checked_sub(fridge.history.inserted());
         if until.is_none_or(|until| until == 0 || until > fridge.window) || fridge.window > MOST_COUNTED {
             return Err(CodecError::Value("time of the next choice"));

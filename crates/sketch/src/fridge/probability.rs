@@ -299,12 +299,8 @@ impl Profile {
 
     /// Whether so much is known that the first choice may rest on it.
     pub(super) fn is_known(&self) -> bool {
-        self.samples >= ENOUGH && self.has_settled()
-    }
-
-    /// Whether slow delays are known: three times the 99th percentile has passed.
-    pub(super) fn has_settled(&self) -> bool {
-        self.slow().is_some_and(|slow| self.passed() >= 3.0 * slow)
+        // Three times the 99th percentile has passed: slow delays are known.
+        self.samples >= ENOUGH && self.slow().is_some_and(|slow| self.passed() >= 3.0 * slow)
     }
 
     fn least_variance(&self, slots: u32, present: EntryProbability) -> u8 {

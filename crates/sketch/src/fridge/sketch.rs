@@ -78,9 +78,7 @@ impl Fridge {
             gate: Gate::new(hash::word(exchanges.seed, 2), probability.value()),
             is_fixed: fixed.is_some(),
             profile: Box::new(Profile::new(params.product_limit)),
-            censoring: params
-                .product_limit
-                .then(|| Censoring::new(usize::from(exchanges.tags), params.slots, fixed.is_none())),
+            censoring: params.product_limit.then(|| Censoring::new(usize::from(exchanges.tags), params.slots)),
             is_filling: true,
             window,
             next_choice: window,
@@ -333,11 +331,6 @@ impl Fridge {
             let counted = self.censoring.as_ref().and_then(Censoring::narrowest).unwrap_or(self.present);
             let chosen = self.profile.choose(slots, self.probability, counted, self.exchanges.expiry);
             self.set(chosen);
-            if let Some(censoring) = &mut self.censoring
-                && self.profile.has_settled()
-            {
-                censoring.begin();
-            }
         }
         self.window = (self.window * 2).min(LAST_WINDOW.max(u64::from(self.slots())));
         self.next_choice = self.history.inserted() + self.window;
