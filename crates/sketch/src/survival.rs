@@ -145,13 +145,13 @@ pub(crate) fn begin(band: usize) -> f64 {
 pub struct NewBands([u8; BANDS]);
 
 impl NewBands {
-    /// Every band moves to that of half as many insertions, where so many bands are taken as one. What was not followed
-    /// is not followed then.
-    pub(crate) fn halved(together: usize) -> Self {
+    /// Every band moves to that of twice as many insertions, or of half as many, where so many bands are taken as one.
+    /// What is not followed then, or was not, stays so.
+    pub(crate) fn of_twice(as_many: bool, together: usize) -> Self {
         Self(std::array::from_fn(|old| match old {
             1..=FOLLOWED => {
-                let half = band((4.0 * begin(old)) as u64) - 1;
-                (half - half % together) as u8 + 1
+                let new = band((8.0 * begin(old) * if as_many { 2.0 } else { 0.5 }) as u64);
+                if new > FOLLOWED { new as u8 } else { (new - (new - 1) % together) as u8 }
             }
             _ => old as u8,
         }))
@@ -310,20 +310,20 @@ mod tests {
         }
     }
 
-    /// Half of a band's insertions are those of the band that it moves to, as long as they were followed; and no band
-    /// moves past another.
+    /// Half of a band's insertions, or twice as many, are those of the band that it moves to, as long as they are followed;
+    /// and no band moves past another.
     #[test]
-    fn bands_move_to_half_of_their_insertions() {
-        for together in [1, 2, 4] {
-            let halved = NewBands::halved(together);
+    fn bands_move_to_where_their_insertions_are() {
+        for (together, twice) in [(1, false), (1, true), (2, false), (2, true)] {
+            let bands = NewBands::of_twice(twice, together);
             for old in (1..=FOLLOWED).step_by(together) {
-                let new = usize::from(halved.of(old as u8));
+                let (new, insertions) = (usize::from(bands.of(old as u8)), begin(old) * if twice { 2.0 } else { 0.5 });
                 let next = if new + together > FOLLOWED { f64::INFINITY } else { begin(new + together) };
-                assert!(begin(new) <= 0.5 * begin(old) && 0.5 * begin(old) < next, "{old} to {new}");
+                assert!(begin(new) <= insertions && insertions < next, "{old} to {new}");
             }
-            assert!(halved.0.is_sorted());
-            assert_eq!((halved.of(0), halved.of(FOLLOWED as u8 + 1)), (0, FOLLOWED as u8 + 1));
-            assert_eq!(halved.then(halved).of(17), halved.of(halved.of(17)));
+            assert!(bands.0.is_sorted());
+            assert_eq!((bands.of(0), bands.of(FOLLOWED as u8 + 1)), (0, FOLLOWED as u8 + 1));
+            assert_eq!(bands.then(bands).of(17), bands.of(bands.of(17)));
         }
     }
 

@@ -27,40 +27,36 @@ use dwell_types::{ExchangeId, hash};
 /// - When the gate opens wider, requests from before are not there. The responses to what passes only the wider gate
 ///   are left out until entries from before would be overwritten anyway.
 ///
-/// While *p* is being searched it is much larger than later: what is slow is not followed then, only later. So bands are
-/// cut on a [`Scale`] on which an exchange lasts equally long whatever *p* is, and a larger *p* is followed up to an
-/// earlier band: of those behind it that time says nothing.
+/// While *p* is being searched it is much larger than later: what is slow is not followed then, only later. So what was
+/// counted moves when *p* changes, to the bands where exchanges that last as long would be found now ([`Scale`]). A larger
+/// *p* was followed up to an earlier band: of those behind it that time says nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Censoring {
     counts: Vec<Counts>,
     slots: u32,
     scale: Scale,
-    /// How often numbers on the scale have halved since bands were asked for.
-    halved: u8,
+    /// By how many octaves numbers on the scale have grown since bands were asked for.
+    grown: i8,
     /// The narrower gates that still hold for responses, with their probabilities and the insertions until when; each
     /// is wider than the one before and holds for longer.
     narrow: Vec<(Gate, f64, u64)>,
 }
 
-/// How insertions are counted: as if *p* were a power of two, at most the least that it was so far. The same number of
-/// requests offered is the same number of these insertions.
+/// How insertions are counted: as if *p* were a power of two, at most what it is. Exchanges that last for equally many
+/// requests offered are in the same band whenever that power is the same, and else an octave is a factor of two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Scale {
     /// The power is 2^−`octave`,
     octave: u8,
-    /// and the present *p* so many eighths of an octave more.
+    /// and *p* so many eighths of an octave more.
     above: u8,
 }
 
 impl Scale {
-    /// Of a probability of 2^(−step/8) alone.
+    /// Where *p* is 2^(−step/8).
     fn of(step: u8) -> Self {
         let octave = step.div_ceil(8);
         Self { octave, above: 8 * octave - step }
-    }
-
-    fn step(self) -> u8 {
-        8 * self.octave - self.above
     }
 
     /// How many insertions are counted as one.
@@ -102,9 +98,7 @@ impl Counts {
         let mut left = all;
         std::array::from_fn(|band| {
             let AtRisk { sum, squares } = self.earlier[band];
-            // Nobody is left where more insertions are than are followed.
-            let insertions = (stretch * begin_together(band, together)).min(begin(BANDS - 1));
-            let weight = insertions.exp();
+            let weight = (stretch * begin_together(band, together)).exp();
             let at_risk = left * weight;
             left = (left - self.last[band]).max(0.0);
             (at_risk + f64::from(sum), at_risk * each * weight + f64::from(squares))
@@ -119,13 +113,13 @@ impl Counts {
         *self = Self { earlier, ..Self::default() };
     }
 
-    /// What lasted for so many insertions lasts for half as many on the scale from now on.
-    fn halve(&mut self) {
+    /// What lasted for so many insertions lasts for twice as many from now on, or for half as many.
+    fn rescale(&mut self, twice: bool) {
+        let factor = if twice { 2.0 } else { 0.5 };
         // What moves to a band was at risk when the first did.
-        for band in 1..BANDS {
-            let first = (band..=survival::FOLLOWED).find(|&old| begin(old) >= 2.0 * begin(band));
-            self.earlier[band] = first.map_or(AtRisk::default(), |old| self.earlier[old]);
-        }
+        let first = |band: usize| (1..=survival::FOLLOWED).find(|&old| factor * begin(old) >= begin(band));
+        let at_risk = |band| first(band).map_or(AtRisk::default(), |old| self.earlier[old]);
+        self.earlier = std::array::from_fn(|band| if band == 0 { AtRisk::default() } else { at_risk(band) });
     }
 
     fn risk(&self, together: usize, stretch: f64) -> Risk {
@@ -133,7 +127,7 @@ impl Counts {
         for (band, (sum, squares)) in self.at_risk(together, stretch).into_iter().enumerate().skip(1) {
             let growth = stretch * (begin_together(band, together) - begin_together(band - 1, together));
             // Where none are left the next one would stand for so many.
-            let next = risk.each[band - 1] * growth.min(1.0).exp();
+            let next = risk.each[band - 1] * growth.exp();
             risk.at_risk[band] = sum;
             risk.each[band] = if sum > 0.0 { squares / sum } else { next };
         }
@@ -161,8 +155,8 @@ const fn together(slots: u32) -> usize {
     if slots < 1024 { 2 } else { 1 }
 }
 
-/// Of the sparsest entry probability that is found.
-const LAST_OCTAVE: u8 = 24;
+/// From 1 to the sparsest entry probability that is found.
+const MOST_OCTAVES: u8 = 24;
 /// A narrower gate holds for so many insertions per slot. One in e⁴ entries lives longer.
 const LAG: u64 = 4;
 /// If the gate opens more often than this while one holds, the first one goes on to hold.
@@ -177,7 +171,7 @@ impl Censoring {
     pub(super) fn new(tags: usize, slots: u32) -> Self {
         let narrow = Vec::with_capacity(MOST_NARROW);
         let counts = vec![Counts::default(); tags];
-        Self { counts, slots, scale: Scale::default(), halved: 0, narrow }
+        Self { counts, slots, scale: Scale::default(), grown: 0, narrow }
     }
 
     /// What the responses of a series met.
@@ -188,39 +182,39 @@ impl Censoring {
     /// Begins to count anew.
     pub(super) fn forget(&mut self) {
         self.counts.fill(Counts::default());
-        (self.scale, self.halved) = (Scale::of(self.scale.step()), 0);
+        self.grown = 0;
     }
 
     /// *p* is going to be 2^(−step/8).
     fn rescale(&mut self, step: u8) {
-        let (together, stretch) = (together(self.slots), self.scale.stretch());
-        if step == self.scale.step() {
+        let (together, before, now) = (together(self.slots), self.scale, Scale::of(step));
+        if before == now {
             return;
         }
-        self.counts.iter_mut().for_each(|counts| counts.change(together, stretch));
-        while self.scale.octave < Scale::of(step).octave {
-            self.counts.iter_mut().for_each(Counts::halve);
-            self.scale.octave += 1;
-            self.halved += 1;
+        let grown = before.octave as i8 - now.octave as i8;
+        for counts in &mut self.counts {
+            counts.change(together, before.stretch());
+            (0..grown.unsigned_abs()).for_each(|_| counts.rescale(grown > 0));
         }
-        self.scale.above = 8 * self.scale.octave - step;
+        self.grown += grown;
+        self.scale = now;
     }
 
     /// Where the samples so far belong, if the scale has changed since the last call.
     pub(super) fn take_new_bands(&mut self) -> Option<NewBands> {
-        let halved = NewBands::halved(together(self.slots));
-        (0..std::mem::take(&mut self.halved)).map(|_| halved).reduce(NewBands::then)
+        let grown = std::mem::take(&mut self.grown);
+        let once = NewBands::of_twice(grown > 0, together(self.slots));
+        (0..grown.unsigned_abs()).map(|_| once).reduce(NewBands::then)
     }
 
     pub(super) fn state_bytes(&self) -> usize {
         self.counts.capacity() * size_of::<Counts>() + self.narrow.capacity() * size_of::<(Gate, f64, u64)>()
     }
 
-    /// The octave of the scale, and how often numbers on it have halved; of every series its bands, the squares, and what was
-    /// at risk earlier; then the number of narrower gates, and each with its probability and its end.
+    /// By how many octaves numbers on the scale have grown; of every series its bands, the squares, and what was at risk
+    /// earlier; then the number of narrower gates, and each with its probability and its end.
     pub(super) fn write(&self, to: &mut Writer) {
-        to.u8(self.scale.octave);
-        to.u8(self.halved);
+        to.u8(self.grown as u8);
         for counts in &self.counts {
             counts.last.iter().for_each(|&exchanges| to.f64(exchanges));
             to.f64(counts.squares);
@@ -235,12 +229,10 @@ impl Censoring {
 
     /// Reads what was written of one of the same shape; `gate` is the one that is open, and `p` its probability.
     pub(super) fn read(mut self, gate: Gate, p: EntryProbability, from: &mut Reader<'_>) -> Result<Self, CodecError> {
-        (self.scale.octave, self.halved) = (from.u8()?, from.u8()?);
-        let is_of_found = |octave| (Scale::of(p.step()).octave..=LAST_OCTAVE).contains(&octave);
-        if !is_of_found(self.scale.octave) || self.halved > LAST_OCTAVE {
+        (self.scale, self.grown) = (Scale::of(p.step()), from.u8()? as i8);
+        if self.grown.unsigned_abs() > MOST_OCTAVES {
             return Err(CodecError::Value("scale"));
         }
-        self.scale.above = 8 * self.scale.octave - p.step();
         for counts in &mut self.counts {
             for exchanges in &mut counts.last {
                 *exchanges = from.amount("number of exchanges")?;
@@ -301,11 +293,10 @@ impl Censoring {
         band((insertions / self.scale.stretch()) as u64, self.slots)
     }
 
-    /// The first band that is not followed, or only in part; the first one of all always is.
+    /// The first band that is not followed, or only in part.
     #[inline]
     fn end(&self) -> u8 {
-        let end = self.band(begin(survival::FOLLOWED + 1) * f64::from(self.slots));
-        end.max(1 + together(self.slots) as u8)
+        self.band(begin(survival::FOLLOWED + 1) * f64::from(self.slots))
     }
 
     /// A response found its entry after so many insertions; the band that it is in.
