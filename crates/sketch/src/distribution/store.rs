@@ -706,6 +706,23 @@ mod tests {
         }
     }
 
+    /// Samples that are moved to other bands are where they would have been, and those of other series stay.
+    #[test]
+    fn samples_move_to_other_bands() {
+        let bands = NewBands::of_twice(false, 1);
+        let [mut moved, direct] = [true, false].map(|is_moved| {
+            let mut store = DelayStore::bounded(3, 1 << 16).unwrap();
+            for i in 0..1_000 {
+                let (series, band) = (i % 3, (i % 28) as u8 + 1);
+                let band = if is_moved || series != 1 { band } else { bands.of(band) };
+                store.update(series, &Sample { band, ..sample((i / 100) as i64, 2.0) });
+            }
+            store
+        });
+        moved.rearrange(1..2, &bands);
+        assert_eq!(moved.to_bytes(), direct.to_bytes());
+    }
+
     #[test]
     fn one_series_with_many_delays_leaves_the_others_exact() {
         let mut store = DelayStore::bounded(2, 6_000).unwrap();

@@ -544,10 +544,10 @@ mod tests {
         }
     }
 
-    /// Delays of a second, a request each millisecond: what is found in the first three seconds has no band and counts
-    /// nowhere else; what is found after six has one. With a *p* that is fixed everything has.
+    /// Delays of a second, a request each millisecond: whether *p* is fixed or searched, what is found has a band, and every
+    /// response is at risk at first.
     #[test]
-    fn a_product_limit_begins_when_slow_delays_are_known() {
+    fn a_product_limit_counts_from_the_start() {
         for p in [None, Some(0.5)] {
             let params = Params { product_limit: true, entry_probability: p, ..Params::new(256) };
             let mut fridge = Fridge::new(params, exchanges(Match::Dns, Nanos::from_secs(100))).unwrap();
@@ -557,21 +557,9 @@ mod tests {
                 let answered = hash::finish(i.wrapping_sub(1_000));
                 fridge.update(&[response(answered, at), request(hash::finish(i), at + 1)], &mut samples);
             }
-            let banded = |from: i64, to: i64| {
-                let of: Vec<bool> = samples
-                    .iter()
-                    .filter(|sample| (from..to).contains(&(sample.at.as_nanos() / 1_000_000_000)))
-                    .map(|sample| sample.band > 0)
-                    .collect();
-                assert!(of.len() > 5, "{from}: {}", of.len());
-                of
-            };
-            assert!(banded(0, 3).into_iter().all(|is_banded| is_banded == p.is_some()));
-            assert!(banded(6, 20).into_iter().all(|is_banded| is_banded));
-            // Every response is at risk at first, but for those of the time before.
+            assert!(samples.len() > 100 && samples.iter().all(|sample| sample.band > 0));
             let at_risk = fridge.risk(0).unwrap().at_risk[1];
-            let counted = samples.iter().find(|sample| sample.band > 0).unwrap().at.as_nanos() / 1_000_000;
-            assert!((at_risk / (20_000 - counted) as f64 - 1.0).abs() < 0.15, "{at_risk} since {counted} ms");
+            assert!((at_risk / 20_000.0 - 1.0).abs() < 0.15, "{at_risk}");
         }
     }
 
