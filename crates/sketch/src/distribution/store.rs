@@ -248,10 +248,9 @@ impl DelayStore {
     /// keys are bins enough.
     #[inline(never)]
     fn sort_in(&mut self) {
-        self.recent.sort_unstable_by_key(|cell| cell.key);
-        if let Some(ones) = &mut self.ones {
+        if let Some(ones) = self.ones.as_mut().filter(|_| self.bins.is_empty() && self.recent.is_empty()) {
             ones.sort_in();
-            if self.bins.is_empty() && self.recent.is_empty() && !ones.are_alike() {
+            if !ones.are_alike() {
                 return;
             }
         }
@@ -260,6 +259,7 @@ impl DelayStore {
 
     /// The same, and no key stays that is not a bin's.
     fn sort_all_in(&mut self) {
+        self.recent.sort_unstable_by_key(|cell| cell.key);
         let bins = Arc::make_mut(&mut self.bins);
         merge(bins, self.recent.drain(..));
         if let Some(ones) = &mut self.ones {
@@ -283,9 +283,7 @@ impl DelayStore {
     pub(super) fn binned(&self) -> Cow<'_, Self> {
         let mut binned = Cow::Borrowed(self);
         if !self.recent.is_empty() || self.ones.as_ref().is_some_and(|ones| !ones.is_empty()) {
-            let store = binned.to_mut();
-            store.sort_in();
-            store.sort_all_in();
+            binned.to_mut().sort_all_in();
         }
         binned
     }
@@ -337,16 +335,17 @@ impl DelayStore {
     /// Moves all samples of some series to other bands.
     pub(crate) fn rearrange(&mut self, series: Range<usize>, bands: &NewBands) {
         self.settle();
+        self.sort_all_in();
+        let bins = Arc::make_mut(&mut self.bins);
         for series in series {
             let bits = self.series[series].bits;
-            let bins = Arc::make_mut(&mut self.bins);
             let range = range_of(bins, series);
             for cell in &mut bins[range] {
                 let band = band_at(bands.of(cell.band()), bits);
                 cell.key = Cell::key(series, cell.code(), cell.part(), band);
             }
         }
-        combine(Arc::make_mut(&mut self.bins), &mut self.dither);
+        combine(bins, &mut self.dither);
     }
 
     /// Adds everything that another store of as many series has seen.
@@ -710,17 +709,19 @@ mod tests {
     #[test]
     fn samples_move_to_other_bands() {
         let bands = NewBands::of_twice(false, 1);
-        let [mut moved, direct] = [true, false].map(|is_moved| {
-            let mut store = DelayStore::bounded(3, 1 << 16).unwrap();
-            for i in 0..1_000 {
-                let (series, band) = (i % 3, (i % 28) as u8 + 1);
-                let band = if is_moved || series != 1 { band } else { bands.of(band) };
-                store.update(series, &Sample { band, ..sample((i / 100) as i64, 2.0) });
-            }
-            store
-        });
-        moved.rearrange(1..2, &bands);
-        assert_eq!(moved.to_bytes(), direct.to_bytes());
+        for (empty, weight) in [(DelayStore::bounded(3, 1 << 16).unwrap(), 2.0), (DelayStore::unbounded(3), 1.0)] {
+            let [mut moved, direct] = [true, false].map(|is_moved| {
+                let mut store = empty.clone();
+                for i in 0..1_000 {
+                    let (series, band) = (i % 3, (i % 28) as u8 + 1);
+                    let band = if is_moved || series != 1 { band } else { bands.of(band) };
+                    store.update(series, &Sample { band, ..sample(i as i64, weight) });
+                }
+                store
+            });
+            moved.rearrange(1..2, &bands);
+            assert_eq!(moved.to_bytes(), direct.to_bytes());
+        }
     }
 
     #[test]

@@ -302,18 +302,23 @@ impl Censoring {
     /// A response found its entry after so many insertions; the band that it is in.
     #[inline]
     pub(super) fn find(&mut self, tag: u16, insertions: u64, exchanges: f64) -> u8 {
-        self.censor(tag, insertions, exchanges);
-        let band = self.band(insertions as f64);
-        if band < self.end() { band } else { survival::FOLLOWED as u8 + 1 }
+        self.end_after(tag, insertions, exchanges).unwrap_or(survival::FOLLOWED as u8 + 1)
     }
 
     /// A response did not: its exchange was open for more insertions than these.
     #[inline]
     pub(super) fn censor(&mut self, tag: u16, insertions: u64, exchanges: f64) {
+        self.end_after(tag, insertions, exchanges);
+    }
+
+    /// Counts a response that was at risk for so many insertions; the band in which that ends, if it is followed.
+    #[inline]
+    fn end_after(&mut self, tag: u16, insertions: u64, exchanges: f64) -> Option<u8> {
+        let (band, end) = (self.band(insertions as f64), self.end());
         // What is not followed is at risk in the last band that is.
-        let last = self.end() - together(self.slots) as u8;
-        let band = self.band(insertions as f64).min(last);
-        self.counts[usize::from(tag)].end(band, exchanges);
+        let last = end - together(self.slots) as u8;
+        self.counts[usize::from(tag)].end(band.min(last), exchanges);
+        (band < end).then_some(band)
     }
 
     /// A response met a slot that was not overwritten for `least` insertions, and nobody knows for how many more.
