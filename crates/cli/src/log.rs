@@ -73,9 +73,9 @@ impl Log {
         Ok(number)
     }
 
-    /// The name of the last line's flow.
-    pub(crate) fn flow_name(&self) -> String {
-        self.flow.and_then(|column| self.lines.field(column)).unwrap_or("all").to_owned()
+    /// The name of the last line's flow, if there is one.
+    pub(crate) fn flow_name(&self) -> Option<&str> {
+        self.flow.and_then(|column| self.lines.field(column))
     }
 
     /// Whether it was asked to stop before the end.

@@ -6,8 +6,9 @@ use anyhow::Result;
 use dwell_capture::file::Stop;
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_observe::Frames;
-use dwell_observe::crossing::{Crossings, Passing, Settings};
+use dwell_observe::crossing::{Crossings, Flow, Passing, Settings};
 use dwell_types::{Address, Crossing, FlowKey, Nanos, Prefix, Timestamp};
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 /// How the packets of a point are told apart.
@@ -23,13 +24,20 @@ pub(crate) struct Reading {
 pub(crate) struct Point {
     side: Side,
     path: PathBuf,
-    next: Option<Seen>,
+    /// The next packet, and those behind it that tell whether its time can be.
+    ahead: VecDeque<Ahead>,
+    /// Whether all that will be read was.
+    has_ended: bool,
     /// Added to its times.
     shift: Nanos,
     /// First and last moment that it told.
     pub(crate) span: Option<(Timestamp, Timestamp)>,
     /// How often a packet was earlier than the one before it, and by how much at most.
     pub(crate) backwards: (u64, Nanos),
+    /// When the packet before the next passed.
+    before: Option<Timestamp>,
+    /// Packets whose times could not be.
+    wild: u64,
     /// Packets that go another way than what is measured.
     pub(crate) elsewhere: u64,
     /// Why it ended before its end.
@@ -89,8 +97,59 @@ pub(crate) struct Seen {
 
 #[allow(clippy::large_enum_variant, reason = "there are two")]
 enum Side {
-    Capture { source: CaptureFiles, crossings: Crossings, passing: Option<Passing>, ways: Ways },
+    Capture { source: CaptureFiles, crossings: Crossings, ways: Ways },
     Log(Log),
+}
+
+/// A packet that was read, and whose it is.
+struct Ahead {
+    seen: Seen,
+    whose: Whose,
+}
+
+enum Whose {
+    Flow(Flow),
+    /// The name in a log, if it has one.
+    Named(Option<Box<str>>),
+}
+
+impl Ahead {
+    /// A packet of a clock that is to be shifted by so much.
+    #[inline]
+    fn new(crossing: Crossing, shift: Nanos, is_reverse: bool, whose: Whose) -> Self {
+        Self { seen: Seen { crossing: Crossing { at: crossing.at + shift, ..crossing }, is_reverse }, whose }
+    }
+}
+
+/// So many packets behind the next one are read.
+const AHEAD: usize = 4;
+/// A time that is farther than this from those around it can be a wild one, in nanoseconds.
+const FAR: u64 = 1_000_000_000;
+
+/// The time of a packet whose own is wild: far from that of the packet before it and from that of one soon `behind` it,
+/// which are nearer to each other. At either end of a capture, where a pause looks alike, a time is wild only if the
+/// others are in order without it.
+///
+/// One such time would otherwise be the present until the other point has ended, and all packets under way be lost.
+fn instead(
+    at: Timestamp,
+    before: Option<Timestamp>,
+    behind: impl Iterator<Item = Timestamp> + Clone,
+) -> Option<Timestamp> {
+    let apart = |a: Timestamp, b: Timestamp| a.as_nanos().abs_diff(b.as_nanos());
+    let Some(before) = before else {
+        let is_wild = behind.clone().all(|other| at > other && apart(at, other) > FAR);
+        return behind.min().filter(|_| is_wild);
+    };
+    if apart(at, before) <= FAR {
+        return None;
+    }
+    let is_wild = |other| {
+        let far = apart(at, before).min(apart(at, other));
+        far > FAR && far / 2 > apart(before, other)
+    };
+    let is_last = behind.clone().next().is_none();
+    (behind.clone().any(is_wild) || is_last && at < before).then_some(before)
 }
 
 impl Point {
@@ -102,89 +161,108 @@ impl Point {
             Side::Capture {
                 source: CaptureFiles::open([path])?.until(stop),
                 crossings: Crossings::new(reading.names.clone()),
-                passing: None,
                 ways: ways.clone(),
             }
         };
         let mut point = Self {
             side,
             path: path.to_owned(),
-            next: None,
+            ahead: VecDeque::with_capacity(AHEAD + 1),
+            has_ended: false,
             shift,
             span: None,
             backwards: (0, Nanos::ZERO),
+            before: None,
+            wild: 0,
             elsewhere: 0,
             damage: None,
         };
-        point.advance()?;
+        point.look()?;
         Ok(point)
     }
 
     /// When the next packet passes; `None` at the end.
     pub(crate) fn at(&self) -> Option<Timestamp> {
-        self.next.map(|seen| seen.crossing.at)
+        self.peek().map(|seen| seen.crossing.at)
     }
 
     pub(crate) fn peek(&self) -> Option<Seen> {
-        self.next
+        self.ahead.front().map(|next| next.seen)
     }
 
     /// Addresses and ports of the next packet.
     pub(crate) fn key(&self) -> Option<FlowKey> {
-        match &self.side {
-            Side::Capture { passing, .. } => passing.as_ref().map(|passing| passing.key),
-            Side::Log(_) => None,
+        match &self.ahead.front()?.whose {
+            Whose::Flow(flow) => Some(flow.key),
+            Whose::Named(_) => None,
         }
     }
 
     /// The name of the next packet's flow.
     pub(crate) fn flow_name(&self) -> String {
-        match &self.side {
-            Side::Capture { passing, .. } => passing.as_ref().map(Passing::flow_name).unwrap_or_default(),
-            Side::Log(log) => log.flow_name(),
+        match self.ahead.front().map(|next| &next.whose) {
+            Some(Whose::Flow(flow)) => flow.name(),
+            Some(Whose::Named(name)) => name.as_deref().unwrap_or("all").to_owned(),
+            None => String::new(),
         }
     }
 
     /// Goes on to the packet after the next.
     pub(crate) fn advance(&mut self) -> Result<()> {
-        self.next = self.read()?;
-        if let Some(seen) = &mut self.next {
-            let at = seen.crossing.at + self.shift;
-            seen.crossing.at = at;
-            let (first, last) = self.span.unwrap_or((at, at));
-            if at < last {
-                self.backwards = (self.backwards.0 + 1, self.backwards.1.max(last - at));
-            }
-            self.span = Some((first.min(at), last.max(at)));
+        self.before = self.at();
+        self.ahead.pop_front();
+        self.look()
+    }
+
+    /// Reads what is behind the next packet, and looks at that.
+    fn look(&mut self) -> Result<()> {
+        while self.ahead.len() <= AHEAD && !self.has_ended {
+            self.has_ended = !self.read()?;
         }
+        let mut behind = self.ahead.iter().map(|ahead| ahead.seen.crossing.at);
+        let Some(mut at) = behind.next() else { return Ok(()) };
+        if let Some(instead) = instead(at, self.before, behind) {
+            at = instead;
+            self.wild += 1;
+            self.ahead[0].seen.crossing.at = at;
+        }
+        let (first, last) = self.span.unwrap_or((at, at));
+        if at < last {
+            self.backwards = (self.backwards.0 + 1, self.backwards.1.max(last - at));
+        }
+        self.span = Some((first.min(at), last.max(at)));
         Ok(())
     }
 
-    fn read(&mut self) -> Result<Option<Seen>> {
-        let (source, crossings, passing, ways) = match &mut self.side {
+    /// Reads one more packet, if there is one.
+    fn read(&mut self) -> Result<bool> {
+        let (source, crossings, ways) = match &mut self.side {
             Side::Log(log) => {
-                return Ok(log.next()?.map(|crossing| Seen { crossing, is_reverse: false }));
+                let Some(crossing) = log.next()? else { return Ok(false) };
+                let whose = Whose::Named(log.flow_name().map(Into::into));
+                self.ahead.push_back(Ahead::new(crossing, self.shift, false, whose));
+                return Ok(true);
             }
-            Side::Capture { source, crossings, passing, ways } => (source, crossings, passing, ways),
+            Side::Capture { source, crossings, ways } => (source, crossings, ways),
         };
         loop {
             let frame = match source.next_frame() {
                 Ok(Some(frame)) => frame,
-                Ok(None) => return Ok(None),
+                Ok(None) => return Ok(false),
                 // What was read before the damage is sound.
                 Err(error) if crossings.frames().total > 0 => {
                     self.damage = Some(format!("{error}; what follows there was not read"));
-                    return Ok(None);
+                    return Ok(false);
                 }
                 Err(error) => return Err(error.into()),
             };
-            *passing = crossings.observe(&frame);
-            let Some(seen) = passing else { continue };
-            let Some(is_reverse) = ways.is_reverse(&seen.key) else {
+            let Some(Passing { crossing, flow }) = crossings.observe(&frame) else { continue };
+            let Some(is_reverse) = ways.is_reverse(&flow.key) else {
                 self.elsewhere += 1;
                 continue;
             };
-            return Ok(Some(Seen { crossing: seen.crossing, is_reverse }));
+            self.ahead.push_back(Ahead::new(crossing, self.shift, is_reverse, Whose::Flow(flow)));
+            return Ok(true);
         }
     }
 
@@ -231,6 +309,10 @@ impl Point {
             warnings
                 .push(format!("{name}: {} earlier than one before, by up to {most}", output::are(packets, "packet")));
         }
+        if self.wild > 0 {
+            let packets = output::are(self.wild, "packet");
+            warnings.push(format!("{name}: {packets} far from those around, and taken for as late as the one before"));
+        }
         if self.cut() > 0 {
             warnings.push(format!(
                 "{name}: {} cut before the last byte that names a packet: with another snap length nothing would \
@@ -240,5 +322,58 @@ impl Point {
         }
         warnings.extend(self.damage.clone());
         warnings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Times in seconds as a point gives them, and how many it took for wild.
+    fn given(seconds: &[f64]) -> (Vec<f64>, usize) {
+        let all: Vec<_> = seconds.iter().map(|seconds| Timestamp::from_nanos((seconds * 1e9) as i64)).collect();
+        let (mut given, mut wild) = (Vec::new(), 0);
+        for (number, &at) in all.iter().enumerate() {
+            let behind = all[number + 1..].iter().take(AHEAD).copied();
+            let instead = instead(at, given.last().copied(), behind);
+            wild += usize::from(instead.is_some());
+            given.push(instead.unwrap_or(at));
+        }
+        (given.iter().map(|at| at.as_nanos() as f64 / 1e9).collect(), wild)
+    }
+
+    const YEAR: f64 = 3e7;
+
+    /// One or two times that cannot be, wherever that shows.
+    #[test]
+    fn wild_times_are_replaced() {
+        let wilds =
+            [&[YEAR][..], &[-YEAR], &[YEAR, 2.0 * YEAR], &[2.0 * YEAR, YEAR], &[-YEAR, YEAR], &[YEAR; 2], &[1.5]];
+        let sane: Vec<f64> = (0..20).map(|n| 0.01 * f64::from(n)).collect();
+        for wild in wilds {
+            // At either end what is in order may be a pause.
+            let first = usize::from(wild[0] < 0.0 || wild.len() > 1);
+            let last = sane.len() - if wild.iter().any(|&at| at > 0.0) { AHEAD } else { 0 };
+            for place in first..=last {
+                let mut seconds = sane.clone();
+                seconds.splice(place..place, wild.iter().copied());
+                let (given, count) = given(&seconds);
+                assert_eq!(count, wild.len(), "{wild:?} at {place}");
+                assert!(given.is_sorted() && given.iter().all(|at| (0.0..0.2).contains(at)), "{wild:?} at {place}");
+            }
+        }
+    }
+
+    /// Pauses, captures one behind the other, clocks that are set, and packets that are a little out of order.
+    #[test]
+    fn odd_times_stay() {
+        let pause = [0.0, 1.0, 2.0, 3_000.0, 3_001.0, 9_000.0, 20_000.0];
+        let set_back = [7_000.0, 7_002.0, 7_004.0, 3_600.0, 3_605.0, 3_610.0, 3_640.0, 3_650.0];
+        let set_on = [0.0, 0.5, YEAR, YEAR + 3.0, YEAR + 9.0, YEAR + 12.0];
+        let swapped = [0.0, 0.9, 0.1, 1.8, 1.0, 0.95, 2.0];
+        let slow = [0.0, 1e4, 2e4, 1.5e4, 3e4];
+        for seconds in [&pause[..], &set_back, &set_on, &swapped, &slow, &[0.0], &[0.0, 5.0], &[]] {
+            assert_eq!(given(seconds), (seconds.to_vec(), 0));
+        }
     }
 }

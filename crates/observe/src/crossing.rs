@@ -59,6 +59,13 @@ impl Default for Settings {
 pub struct Passing {
     /// What is compared with the other point.
     pub crossing: Crossing,
+    /// Whose it is.
+    pub flow: Flow,
+}
+
+/// The flow of a packet, as people call it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
     /// Addresses, ports and protocol as sent.
     pub key: FlowKey,
     name: Name,
@@ -71,9 +78,9 @@ enum Name {
     Group(Grouping, Group),
 }
 
-impl Passing {
-    /// The name of the packet's flow: `10.0.0.1:443 → 10.0.0.2:51000 tcp`, or that of its group.
-    pub fn flow_name(&self) -> String {
+impl Flow {
+    /// Its name: `10.0.0.1:443 → 10.0.0.2:51000 tcp`, or that of its group.
+    pub fn name(&self) -> String {
         match &self.name {
             Name::Key => self.key.to_string(),
             Name::Group(grouping, group) => grouping.name(group),
@@ -126,7 +133,7 @@ impl Crossings {
         let flow = FlowId(hash::finish(flow));
         let is_cut = (frame.bytes.len() as u64) < u64::from(frame.wire_length);
         let crossing = Crossing { packet: self.id(&packet, is_cut), flow, at, bytes: packet.length };
-        Some(Passing { crossing, key: packet.flow, name })
+        Some(Passing { crossing, flow: Flow { key: packet.flow, name } })
     }
 
     /// What became of the frames so far.

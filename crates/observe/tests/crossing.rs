@@ -74,7 +74,7 @@ fn layers_below_ip_do_not_count() {
     let mut plain = Crossings::new(Settings::default());
     let packet = udp(7, b"hello");
     let raw = plain.observe(&frame(LinkType::RAW, &packet)).unwrap();
-    assert_eq!((raw.flow_name().as_str(), raw.crossing.bytes), ("10.0.0.1:5000 → 10.0.0.2:6000 udp", 33));
+    assert_eq!((raw.flow.name().as_str(), raw.crossing.bytes), ("10.0.0.1:5000 → 10.0.0.2:6000 udp", 33));
     let ethernet = [&[2; 12][..], &[8, 0], &packet, &[0; 13]].concat();
     let tagged = [&[4; 12][..], &[0x81, 0, 0, 5, 8, 0], &packet].concat();
     let mut vxlan = udp(9, &[&[8, 0, 0, 0, 0, 0, 5, 0][..], &ethernet].concat());
@@ -131,7 +131,7 @@ fn fragments_and_other_protocols() {
     sctp[9] = 132;
     assert!(!is_same(&plain, &sctp, &udp(7, b"hello")));
     let seen = Crossings::new(plain).observe(&frame(LinkType::RAW, &sctp)).unwrap();
-    assert_eq!((seen.key.protocol, seen.key.source_port, seen.crossing.bytes), (132, 0, 33));
+    assert_eq!((seen.flow.key.protocol, seen.flow.key.source_port, seen.crossing.bytes), (132, 0, 33));
 }
 
 /// A Sync message over Ethernet, whose correction field and length change at every hop, and the same over UDP.
@@ -147,7 +147,7 @@ fn precision_time() {
     let mut crossings = Crossings::new(Settings::default());
     let mut id = |bytes: Vec<u8>| crossings.observe(&frame(LinkType::ETHERNET, &bytes)).unwrap();
     let first = id(ethernet(message(0, 1, 0)));
-    assert_eq!(first.flow_name(), "[::800:ff:fe00:111]:1 → [::]:319 udp");
+    assert_eq!(first.flow.name(), "[::800:ff:fe00:111]:1 → [::]:319 udp");
     assert_eq!(id(ethernet(message(9, 1, 18))).crossing.packet, first.crossing.packet);
     assert_ne!(id(ethernet(message(0, 2, 0))).crossing.packet, first.crossing.packet);
 }
@@ -158,7 +158,7 @@ fn flows_at_any_granularity() {
         let group = Some(group.parse().unwrap());
         let mut crossings = Crossings::new(Settings { group, ..Settings::default() });
         let seen = crossings.observe(&frame(LinkType::RAW, bytes)).unwrap();
-        (seen.crossing.flow, seen.flow_name())
+        (seen.crossing.flow, seen.flow.name())
     };
     assert_eq!(flow("src/24", &udp(7, b"hello")), flow("src/24", &tcp(7, 1)));
     assert_eq!(flow("src/24", &tcp(7, 1)).1, "src=10.0.0.0/24");

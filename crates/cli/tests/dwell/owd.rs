@@ -329,6 +329,36 @@ fn clocks_that_disagree_are_said() {
     assert!(total["delay_ns"]["mean"].is_null() && total["loss_rate"].is_null() && total["lost"] == 0);
 }
 
+/// A few packets with times of other years, at either point: all that was sent has its fate, and its delay but for
+/// the time between packets.
+#[test]
+fn wild_times_lose_nothing() {
+    let packets = packets();
+    let folder = logs(&packets);
+    let sane = json(folder.path(), &[]);
+    for name in ["a.csv", "b.csv"] {
+        let text = fs::read_to_string(folder.path().join(name)).unwrap();
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        for (line, at) in [(1, 7 * SECOND), (2_000, 900_000 * SECOND), (4_000, -900_000 * SECOND), (8_000, i64::MAX)] {
+            let (_, packet) = lines[line].split_once(',').unwrap();
+            lines[line] = format!("{at},{packet}");
+        }
+        fs::write(folder.path().join(name), lines.join("\n")).unwrap();
+        let run = dwell_in(folder.path(), &["owd", "--crossings", "a.csv", "b.csv", "--format", "json"]);
+        fs::write(folder.path().join(name), text).unwrap();
+        assert!(run.err.contains(&format!("{name}: 4 packets are far from those around")), "{}", run.err);
+        let wild = run.json();
+        for count in ["sent", "received", "lost", "uncovered"] {
+            assert_eq!(wild["total"][count], sane["total"][count], "{count}, {name}");
+        }
+        for delay in ["min", "p50", "p99", "max"] {
+            let of = |report: &Value| report["total"]["delay_ns"][delay]["value"].as_i64().unwrap();
+            assert!(of(&wild).abs_diff(of(&sane)) <= 2 * MILLI as u64, "{delay}, {name}: {} {}", of(&wild), of(&sane));
+        }
+        assert_eq!(wild["span_ns"]["end"], sane["span_ns"]["end"], "{name}");
+    }
+}
+
 /// Both directions in one sketch would be one delay: the run is refused, and a sender's side helps.
 #[test]
 fn a_sketch_of_both_directions_is_refused() {

@@ -304,7 +304,7 @@ impl Read for Replay {
                 None => (OTHER.0, frame.wire_length),
             };
             if let Some(passing) = passing {
-                self.names.entry(flow).or_insert_with(|| passing.flow_name());
+                self.names.entry(flow).or_insert_with(|| passing.flow.name());
             }
             self.late += u64::from(self.pace.since(at) < self.pace.last);
             let arrival = self.pace.arrival(at, flow, bytes);
