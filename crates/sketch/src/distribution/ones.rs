@@ -13,8 +13,8 @@ pub(super) struct Ones {
     recent: Vec<u64>,
 }
 
-/// As many keys are sorted together at least.
-const MANY: usize = 1 << 20;
+/// As many keys are sorted together at least, in 32 MiB.
+const MANY: usize = 1 << 22;
 
 impl Ones {
     /// Adds a key; says whether it is time to sort, where there are so many bins besides.
@@ -34,7 +34,11 @@ impl Ones {
 
     pub(super) fn sort_in(&mut self) {
         self.recent.sort_unstable();
-        merge(Arc::make_mut(&mut self.sorted), self.recent.drain(..));
+        if self.sorted.is_empty() {
+            self.sorted = Arc::new(std::mem::take(&mut self.recent));
+        } else {
+            merge(Arc::make_mut(&mut self.sorted), self.recent.drain(..));
+        }
     }
 
     /// Whether bins, each for all that are equal, would be smaller: of the sorted ones.
