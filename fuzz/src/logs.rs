@@ -45,12 +45,12 @@ fn events(bytes: &[u8]) -> Vec<(Timestamp, Observation, String)> {
 }
 
 /// The lines of a log of crossings before the first that is refused.
-fn crossings(bytes: &[u8]) -> Vec<(Crossing, String)> {
+fn crossings(bytes: &[u8]) -> Vec<(Crossing, Option<String>)> {
     with_file(bytes, |path, stop| {
         let Ok(mut log) = Log::open(&path, 1, stop) else { return Vec::new() };
         let mut seen = Vec::new();
         while let Ok(Some(crossing)) = log.next() {
-            seen.push((crossing, log.flow_name()));
+            seen.push((crossing, log.flow_name().map(str::to_owned)));
         }
         assert!(!log.is_stopped());
         seen
