@@ -40,7 +40,7 @@ impl Kind {
     /// The layout that is written, and the only one that is read.
     const fn version(self) -> u8 {
         match self {
-            Self::Fridge => 5,
+            Self::Fridge => 6,
             Self::Delays => 4,
             Self::Lda | Self::Lds | Self::Flows => 2,
             Self::Summary => 1,

@@ -1,6 +1,7 @@
 //! What responses tell that do not find their entry.
 
 use super::EntryProbability;
+use super::scale::Scale;
 use crate::Event;
 use crate::codec::{CodecError, MOST_COUNTED, Reader, Writer};
 use crate::meter::Gate;
@@ -29,7 +30,8 @@ use dwell_types::{ExchangeId, hash};
 ///
 /// While *p* is being searched it is much larger than later: what is slow is not followed then, only later. So what was
 /// counted moves when *p* changes, to the bands where exchanges that last as long would be found now ([`Scale`]). A larger
-/// *p* was followed up to an earlier band: of those behind it that time says nothing.
+/// *p* was followed up to an earlier band: of those behind it that time says nothing. An exchange that reaches across a
+/// change is in the band of others that last as long, too, and runs the risk of all its insertions.
 #[derive(Clone, Debug)]
 pub(super) struct Censoring {
     counts: Vec<Counts>,
@@ -42,29 +44,6 @@ pub(super) struct Censoring {
     narrow: Vec<(Gate, f64, u64)>,
 }
 
-/// How insertions are counted: as if *p* were a power of two, at most what it is. Exchanges that last for equally many
-/// requests offered are in the same band whenever that power is the same, and else an octave is a factor of two.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Scale {
-    /// The power is 2^−`octave`,
-    octave: u8,
-    /// and *p* so many eighths of an octave more.
-    above: u8,
-}
-
-impl Scale {
-    /// Where *p* is 2^(−step/8).
-    fn of(step: u8) -> Self {
-        let octave = step.div_ceil(8);
-        Self { octave, above: 8 * octave - step }
-    }
-
-    /// How many insertions are counted as one.
-    fn stretch(self) -> f64 {
-        1.0 / EntryProbability::ONE.at_step(self.above)
-    }
-}
-
 /// What the responses of one series met. Each counts as many exchanges as it stands for.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
@@ -72,7 +51,7 @@ struct Counts {
     last: [f64; BANDS],
     /// Σ 1/*p*².
     squares: f64,
-    /// Of earlier ones.
+    /// Of earlier ones, and of those that reach back to them.
     earlier: [AtRisk; BANDS],
 }
 
@@ -88,6 +67,16 @@ impl Counts {
     fn end(&mut self, band: u8, exchanges: f64) {
         self.last[usize::from(band)] += exchanges;
         self.squares += exchanges * exchanges;
+    }
+
+    /// The same for one that began while *p* was another; −ln of the chance to survive until a band begins is its
+    /// `risk`.
+    fn end_across(&mut self, band: u8, exchanges: f64, risk: impl Fn(usize) -> f64) {
+        for (band, earlier) in self.earlier.iter_mut().enumerate().take(usize::from(band) + 1).skip(1) {
+            let each = exchanges * risk(band).exp();
+            earlier.sum += each as f32;
+            earlier.squares += (each * each) as f32;
+        }
     }
 
     /// Σ 1/*q* and Σ 1/*q*² of those that were at risk when each band began. Of the present *p*, entries survive *g M*
@@ -165,13 +154,13 @@ const MOST_NARROW: usize = 16;
 impl Censoring {
     /// Bytes per series, and besides.
     pub(super) const SERIES_BYTES: usize = size_of::<Counts>();
-    pub(super) const OWN_BYTES: usize = MOST_NARROW * size_of::<(Gate, f64, u64)>();
+    pub(super) const OWN_BYTES: usize = MOST_NARROW * size_of::<(Gate, f64, u64)>() + Scale::BYTES;
 
     /// Of so many series.
     pub(super) fn new(tags: usize, slots: u32) -> Self {
         let narrow = Vec::with_capacity(MOST_NARROW);
         let counts = vec![Counts::default(); tags];
-        Self { counts, slots, scale: Scale::default(), grown: 0, narrow }
+        Self { counts, slots, scale: Scale::new(0), grown: 0, narrow }
     }
 
     /// What the responses of a series met.
@@ -185,19 +174,15 @@ impl Censoring {
         self.grown = 0;
     }
 
-    /// *p* is going to be 2^(−step/8).
-    fn rescale(&mut self, step: u8) {
-        let (together, before, now) = (together(self.slots), self.scale, Scale::of(step));
-        if before == now {
-            return;
-        }
-        let grown = before.octave as i8 - now.octave as i8;
+    /// *p* is going to be 2^(−step/8) after so many insertions.
+    fn rescale(&mut self, step: u8, inserted: u64) {
+        let (together, stretch) = (together(self.slots), self.scale.stretch());
+        let Some(grown) = self.scale.change(step, inserted) else { return };
         for counts in &mut self.counts {
-            counts.change(together, before.stretch());
+            counts.change(together, stretch);
             (0..grown.unsigned_abs()).for_each(|_| counts.rescale(grown > 0));
         }
         self.grown += grown;
-        self.scale = now;
     }
 
     /// Where the samples so far belong, if the scale has changed since the last call.
@@ -208,13 +193,17 @@ impl Censoring {
     }
 
     pub(super) fn state_bytes(&self) -> usize {
-        self.counts.capacity() * size_of::<Counts>() + self.narrow.capacity() * size_of::<(Gate, f64, u64)>()
+        self.counts.capacity() * size_of::<Counts>()
+            + self.scale.state_bytes()
+            + self.narrow.capacity() * size_of::<(Gate, f64, u64)>()
     }
 
-    /// By how many octaves numbers on the scale have grown; of every series its bands, the squares, and what was at risk
-    /// earlier; then the number of narrower gates, and each with its probability and its end.
+    /// By how many octaves numbers on the scale have grown, and what it was before; of every series its bands, the
+    /// squares, and what was at risk earlier; then the number of narrower gates, and each with its probability and its
+    /// end.
     pub(super) fn write(&self, to: &mut Writer) {
         to.u8(self.grown as u8);
+        self.scale.write(to);
         for counts in &self.counts {
             counts.last.iter().for_each(|&exchanges| to.f64(exchanges));
             to.f64(counts.squares);
@@ -229,7 +218,7 @@ impl Censoring {
 
     /// Reads what was written of one of the same shape; `gate` is the one that is open, and `p` its probability.
     pub(super) fn read(mut self, gate: Gate, p: EntryProbability, from: &mut Reader<'_>) -> Result<Self, CodecError> {
-        (self.scale, self.grown) = (Scale::of(p.step()), from.u8()? as i8);
+        (self.grown, self.scale) = (from.u8()? as i8, Scale::read(p.step(), from)?);
         if self.grown.unsigned_abs() > MOST_OCTAVES {
             return Err(CodecError::Value("scale"));
         }
@@ -256,7 +245,7 @@ impl Censoring {
 
     /// The gate, which was open with the probability `p`, is going to change.
     pub(super) fn change(&mut self, (from, p): (Gate, f64), (to, next): (Gate, EntryProbability), inserted: u64) {
-        self.rescale(next.step());
+        self.rescale(next.step(), inserted);
         // What is not narrower than the new gate holds nothing back.
         self.narrow.retain(|(gate, _, _)| gate.is_narrower_than(to));
         if !from.is_narrower_than(to) {
@@ -287,47 +276,64 @@ impl Censoring {
         self.narrow.first().map(|&(_, p, _)| p)
     }
 
-    /// The band of so many insertions of the present *p*.
+    /// A response found its entry after so many insertions, the last of which has the number `inserted`; the band that
+    /// it is in.
     #[inline]
-    fn band(&self, insertions: f64) -> u8 {
-        band((insertions / self.scale.stretch()) as u64, self.slots)
-    }
-
-    /// The first band that is not followed, or only in part.
-    #[inline]
-    fn end(&self) -> u8 {
-        self.band(begin(survival::FOLLOWED + 1) * f64::from(self.slots))
-    }
-
-    /// A response found its entry after so many insertions; the band that it is in.
-    #[inline]
-    pub(super) fn find(&mut self, tag: u16, insertions: u64, exchanges: f64) -> u8 {
-        self.end_after(tag, insertions, exchanges).unwrap_or(survival::FOLLOWED as u8 + 1)
+    pub(super) fn find(&mut self, tag: u16, insertions: u64, inserted: u64, exchanges: f64) -> u8 {
+        self.end_after(tag, insertions, inserted, exchanges).unwrap_or(survival::FOLLOWED as u8 + 1)
     }
 
     /// A response did not: its exchange was open for more insertions than these.
     #[inline]
-    pub(super) fn censor(&mut self, tag: u16, insertions: u64, exchanges: f64) {
-        self.end_after(tag, insertions, exchanges);
+    pub(super) fn censor(&mut self, tag: u16, insertions: u64, inserted: u64, exchanges: f64) {
+        self.end_after(tag, insertions, inserted, exchanges);
     }
 
     /// Counts a response that was at risk for so many insertions; the band in which that ends, if it is followed.
     #[inline]
-    fn end_after(&mut self, tag: u16, insertions: u64, exchanges: f64) -> Option<u8> {
-        let (band, end) = (self.band(insertions as f64), self.end());
+    fn end_after(&mut self, tag: u16, insertions: u64, inserted: u64, exchanges: f64) -> Option<u8> {
+        let followed = begin(survival::FOLLOWED + 1) * f64::from(self.slots);
+        if let Some(since) = self.scale.since_change(followed, inserted) {
+            return self.end_lately(tag, (insertions, since), inserted, exchanges);
+        }
+        let band = |insertions: f64| band((insertions / self.scale.stretch()) as u64, self.slots);
+        let (band, end) = (band(insertions as f64), band(followed));
         // What is not followed is at risk in the last band that is.
         let last = end - together(self.slots) as u8;
         self.counts[usize::from(tag)].end(band.min(last), exchanges);
         (band < end).then_some(band)
     }
 
+    /// The same where *p* changed so few insertions ago that exchanges which are followed reach across.
+    #[cold]
+    fn end_lately(&mut self, tag: u16, (insertions, since): (u64, u64), inserted: u64, exchanges: f64) -> Option<u8> {
+        let Self { counts, scale, slots, .. } = self;
+        let (together, each_slot) = (together(*slots), f64::from(*slots));
+        let followed = begin(survival::FOLLOWED + 1) * each_slot;
+        let band = |insertions: f64| band(scale.number(insertions, inserted) as u64, *slots);
+        let (band, end) = (band(insertions as f64), band(followed));
+        let last = end.saturating_sub(together as u8);
+        if last == 0 {
+            // So much was inserted that nothing is followed through a band.
+            return None;
+        }
+        let counts = &mut counts[usize::from(tag)];
+        if insertions <= since && band <= last {
+            counts.end(band, exchanges);
+        } else {
+            let insertions = |band| scale.insertions(begin_together(band, together) * each_slot, inserted);
+            counts.end_across(band.min(last), exchanges, |band| insertions(band) / each_slot);
+        }
+        (band < end).then_some(band)
+    }
+
     /// A response met a slot that was not overwritten for `least` insertions, and nobody knows for how many more.
-    pub(super) fn censor_beyond(&mut self, response: &Event, least: u64, exchanges: f64) {
+    pub(super) fn censor_beyond(&mut self, response: &Event, least: u64, inserted: u64, exchanges: f64) {
         // Exponentially distributed, from bits that nothing else looks at, and others for the same response again.
         let uniform =
             (hash::finish(response.id.0 ^ least ^ response.at.as_nanos() as u64) >> 11) as f64 / (1u64 << 53) as f64;
         let more = -(1.0 - uniform).ln() * f64::from(self.slots);
-        self.censor(response.tag, least.saturating_add(more as u64), exchanges);
+        self.censor(response.tag, least.saturating_add(more as u64), inserted, exchanges);
     }
 }
 
@@ -388,9 +394,9 @@ mod tests {
                         let (lasts, survives) = (offered * p, -(1.0 - uniform).ln());
                         let insertions = (lasts.min(survives) * SLOTS as f64) as u64;
                         if lasts < survives {
-                            found.push((class, censoring.find(0, insertions, 1.0 / p), lasts.exp() / p));
+                            found.push((class, censoring.find(0, insertions, u64::MAX, 1.0 / p), lasts.exp() / p));
                         } else {
-                            censoring.censor(0, insertions, 1.0 / p);
+                            censoring.censor(0, insertions, u64::MAX, 1.0 / p);
                         }
                     }
                 }

@@ -60,6 +60,7 @@ mod expected;
 mod probability;
 // What the product limit keeps.
 mod censoring;
+mod scale;
 pub use expected::Traffic;
 pub use params::{FridgeError, Params};
 pub use probability::{EntryProbability, Profile};

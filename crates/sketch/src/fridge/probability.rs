@@ -25,7 +25,7 @@ impl Pace {
 const LARGEST_EXPONENT: f64 = 12.0;
 
 /// The last step of an entry probability that is found: 2⁻²⁴, which a gate meets to within .2%.
-const LAST_STEP: u8 = 192;
+pub(super) const LAST_STEP: u8 = 192;
 
 /// An entry probability: `base · 2^(−step/8)`. The base is 1 unless the user fixed another.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -229,7 +229,7 @@ impl Fridge {
             // All that were ever inserted, or those that came while the entry was given up.
             let least = if entry.is_free() { inserted as f64 } else { self.since(response.at, self.exchanges.expiry) };
             if let Some(censoring) = &mut self.censoring {
-                censoring.censor_beyond(response, least as u64, exchanges);
+                censoring.censor_beyond(response, least as u64, inserted, exchanges);
             }
             return;
         }
@@ -240,14 +240,14 @@ impl Fridge {
         let Some(censoring) = &mut self.censoring else { return };
         let insertions = times.insertions as u64;
         if is_again {
-            censoring.censor_beyond(response, insertions, exchanges);
+            censoring.censor_beyond(response, insertions, inserted, exchanges);
         } else if is_found {
             // The sample stands for responses, which passed the gate now, and not for requests, which passed it
             // earlier.
-            let band = censoring.find(response.tag, insertions, exchanges);
+            let band = censoring.find(response.tag, insertions, inserted, exchanges);
             self.sample(at, entry, &times, response, (p, band), samples);
         } else {
-            censoring.censor(response.tag, insertions, exchanges);
+            censoring.censor(response.tag, insertions, inserted, exchanges);
         }
     }
 

@@ -1,0 +1,156 @@
+use super::EntryProbability;
+use super::probability::LAST_STEP;
+use crate::codec::{CodecError, MOST_COUNTED, Reader, Writer};
+
+/// How the product limit counts insertions: as if *p* were a power of two, at most what it is. Exchanges that last for
+/// equally many requests offered have the same number whenever that power is the same, and else an octave is a factor of
+/// two. Insertions from before *p* changed count as the *p* of their time has it.
+#[derive(Clone, Debug)]
+pub(super) struct Scale {
+    now: Unit,
+    /// Those that responses may still look back to; the latest last.
+    before: Vec<Period>,
+}
+
+/// What one *p* makes of insertions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Unit {
+    /// The power is 2^−`octave`,
+    octave: u8,
+    /// and *p* so many eighths of an octave more.
+    above: u8,
+}
+
+/// A time with another *p* than now.
+#[derive(Clone, Copy, Debug)]
+struct Period {
+    /// Insertions up to its end.
+    until: u64,
+    unit: Unit,
+}
+
+/// More changes of *p* than happen while entries live. If there are more, the earliest count as one.
+const MOST_PERIODS: usize = 16;
+
+impl Unit {
+    /// Where *p* is 2^(−step/8).
+    fn of(step: u8) -> Self {
+        let octave = step.div_ceil(8);
+        Self { octave, above: 8 * octave - step }
+    }
+
+    fn step(self) -> u8 {
+        8 * self.octave - self.above
+    }
+
+    /// How many insertions are counted as one.
+    fn stretch(self) -> f64 {
+        1.0 / EntryProbability::ONE.at_step(self.above)
+    }
+
+    /// What an insertion counts on the scale of another one.
+    fn on(self, other: Self) -> f64 {
+        (f64::from(self.octave) - f64::from(other.octave)).exp2() / self.stretch()
+    }
+}
+
+impl Scale {
+    /// Bytes besides its own.
+    pub(super) const BYTES: usize = MOST_PERIODS * size_of::<Period>();
+
+    /// Where *p* is 2^(−step/8), and was never anything else.
+    pub(super) fn new(step: u8) -> Self {
+        Self { now: Unit::of(step), before: Vec::with_capacity(MOST_PERIODS) }
+    }
+
+    /// How many insertions are counted as one now.
+    #[inline]
+    pub(super) fn stretch(&self) -> f64 {
+        self.now.stretch()
+    }
+
+    /// *p* is going to be 2^(−step/8) after so many insertions: by how many octaves numbers grow; `None` if it is that
+    /// already.
+    pub(super) fn change(&mut self, step: u8, inserted: u64) -> Option<i8> {
+        let (before, now) = (self.now, Unit::of(step));
+        if before == now {
+            return None;
+        }
+        if self.before.len() == MOST_PERIODS {
+            self.before.remove(0);
+        }
+        self.before.push(Period { until: inserted, unit: before });
+        self.now = now;
+        Some(before.octave as i8 - now.octave as i8)
+    }
+
+    /// Insertions since *p* changed, of so many; `None` if they are as many or more, and it will not matter any more.
+    #[inline]
+    pub(super) fn since_change(&mut self, insertions: f64, inserted: u64) -> Option<u64> {
+        let since = inserted.saturating_sub(self.before.last()?.until);
+        if since as f64 >= insertions {
+            self.before.clear();
+            return None;
+        }
+        Some(since)
+    }
+
+    /// The present time and those before, as seen after so many insertions: how many insertions back each reaches, and
+    /// what one of them counts.
+    fn back(&self, inserted: u64) -> impl Iterator<Item = (f64, f64)> {
+        let periods = || self.before.iter().rev();
+        let ends = periods().map(move |period| inserted.saturating_sub(period.until) as f64);
+        let units = [self.now].into_iter().chain(periods().map(|period| period.unit));
+        ends.chain([f64::INFINITY]).zip(units.map(|unit| unit.on(self.now)))
+    }
+
+    /// The number of the last so many insertions of all that were `inserted`.
+    pub(super) fn number(&self, insertions: f64, inserted: u64) -> f64 {
+        let (mut number, mut from) = (0.0, 0.0);
+        for (to, each) in self.back(inserted) {
+            number += (insertions.min(to) - from).max(0.0) * each;
+            from = to;
+        }
+        number
+    }
+
+    /// How many insertions have this number.
+    pub(super) fn insertions(&self, number: f64, inserted: u64) -> f64 {
+        let (mut before, mut from) = (0.0, 0.0);
+        for (to, each) in self.back(inserted) {
+            let up_to = before + (to - from) * each;
+            if number <= up_to {
+                return from + (number - before) / each;
+            }
+            (before, from) = (up_to, to);
+        }
+        from
+    }
+
+    pub(super) fn state_bytes(&self) -> usize {
+        self.before.capacity() * size_of::<Period>()
+    }
+
+    /// The number of earlier times, and of each how many insertions there were up to its end, and its step.
+    pub(super) fn write(&self, to: &mut Writer) {
+        to.u8(self.before.len() as u8);
+        for &Period { until, unit } in &self.before {
+            to.u64(until);
+            to.u8(unit.step());
+        }
+    }
+
+    /// Reads what was written of one whose step is this one.
+    pub(super) fn read(step: u8, from: &mut Reader<'_>) -> Result<Self, CodecError> {
+        let mut scale = Self::new(step);
+        for _ in 0..from.u8()? {
+            let period = Period { until: from.u64()?, unit: Unit::of(from.u8()?.min(LAST_STEP)) };
+            let is_later = scale.before.last().is_none_or(|last| last.until <= period.until);
+            if !is_later || period.until > MOST_COUNTED || scale.before.len() == MOST_PERIODS {
+                return Err(CodecError::Value("changes of the entry probability"));
+            }
+            scale.before.push(period);
+        }
+        Ok(scale)
+    }
+}
