@@ -136,6 +136,23 @@ impl Dither {
     }
 }
 
+/// Puts sorted cells among sorted bins: from the largest key down, so that no bin is overwritten before it has moved.
+pub(super) fn merge<T: Keyed>(bins: &mut Vec<T>, cells: impl DoubleEndedIterator<Item = T> + ExactSizeIterator) {
+    let mut left = bins.len();
+    bins.reserve_exact(cells.len());
+    bins.resize(left + cells.len(), T::default());
+    let mut to = bins.len();
+    for cell in cells.rev() {
+        to -= 1;
+        while left > 0 && bins[left - 1].key() > cell.key() {
+            left -= 1;
+            bins[to] = bins[left];
+            to -= 1;
+        }
+        bins[to] = cell;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

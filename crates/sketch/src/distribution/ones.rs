@@ -1,7 +1,6 @@
 //! Samples that stand for themselves, in a store without bound.
 
-use super::cell::Cell;
-use super::store::merge;
+use super::cell::{Cell, merge};
 use std::sync::Arc;
 
 /// Keys of samples that stand for themselves: half of a bin for each, and sooner sorted.

@@ -1,5 +1,5 @@
 use super::bins::{self, COARSEST, FINEST, PARTS};
-use super::cell::{BIN_BITS, Cell, Dither, Keyed, range_of};
+use super::cell::{BIN_BITS, Cell, Dither, merge, range_of};
 use super::ones::Ones;
 use super::query::Distribution;
 use super::view::{Bins, Shares, Sorted, View};
@@ -442,23 +442,6 @@ fn truly_clear(cells: impl Iterator<Item = Cell>, factors: &[f64; BANDS]) -> f64
     }
     let [_, last, first] = others;
     if clear > 0.0 { (1.0 - (first - last) / clear).clamp(0.0, 1.0) } else { 1.0 }
-}
-
-/// Puts sorted cells among sorted bins: from the largest key down, so that no bin is overwritten before it has moved.
-pub(super) fn merge<T: Keyed>(bins: &mut Vec<T>, cells: impl DoubleEndedIterator<Item = T> + ExactSizeIterator) {
-    let mut left = bins.len();
-    bins.reserve_exact(cells.len());
-    bins.resize(left + cells.len(), T::default());
-    let mut to = bins.len();
-    for cell in cells.rev() {
-        to -= 1;
-        while left > 0 && bins[left - 1].key() > cell.key() {
-            left -= 1;
-            bins[to] = bins[left];
-            to -= 1;
-        }
-        bins[to] = cell;
-    }
 }
 
 /// Adds up neighbours of equal keys.
