@@ -148,6 +148,8 @@ pub(super) struct Reports {
     /// Length of an interval in nanoseconds; a whole multiple of it since the epoch begins one.
     interval: Option<i64>,
     interval_end: Option<i64>,
+    /// So many in a row were far before the present interval.
+    before: u32,
     /// First and last moment of the present interval; the reverse of all time before anything was seen.
     span: (Timestamp, Timestamp),
     /// The latest moment of all.
@@ -197,6 +199,7 @@ impl Reports {
             top: arguments.top,
             interval: arguments.interval.map(Nanos::get),
             interval_end: None,
+            before: 0,
             span: NOTHING,
             latest: NOTHING.1,
             backwards: (0, Nanos::new(0)),
@@ -250,15 +253,27 @@ impl Reports {
         signals.code()
     }
 
-    /// Whether `at` is behind the present interval. What comes late counts where it comes; intervals without anything
+    /// Whether the present interval is over at `at`: that is behind it, or the last few were all far before it, as where
+    /// a clock is set back or a time could not be. What else comes late counts where it comes; intervals without anything
     /// are left out.
     #[inline]
     pub(super) fn is_interval_over(&mut self, at: Timestamp) -> bool {
+        /// Frames that come too late by more than this, in nanoseconds, are not late:
+        const FAR: i64 = 1_000_000_000;
+        /// so many in a row.
+        const MANY: u32 = 4;
         let Some(interval) = self.interval else { return false };
-        let end = at.as_nanos().div_euclid(interval).saturating_add(1).saturating_mul(interval);
-        let is_over = self.interval_end.is_some_and(|present| at.as_nanos() >= present);
-        if is_over || self.interval_end.is_none() {
+        let at = at.as_nanos();
+        let end = at.div_euclid(interval).saturating_add(1).saturating_mul(interval);
+        let Some(present) = self.interval_end else {
             self.interval_end = Some(end);
+            return false;
+        };
+        let is_far_before = at < present.saturating_sub(interval).saturating_sub(interval.max(FAR));
+        self.before = if is_far_before { self.before + 1 } else { 0 };
+        let is_over = at >= present || self.before == MANY;
+        if is_over {
+            (self.interval_end, self.before) = (Some(end), 0);
         }
         is_over
     }

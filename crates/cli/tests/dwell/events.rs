@@ -108,3 +108,26 @@ fn lines_out_of_order_are_told() {
     assert_eq!(run.err, format!("dwell: warning: {warning}\n"));
     assert_eq!((&report["results"][0]["samples"], &report["span_ns"]["start"]), (&2.into(), &100.into()));
 }
+
+/// Six seconds with a hundred exchanges each, and one request of another year among them, or a clock that is set back by
+/// an hour: what comes then is in intervals of its own time.
+#[test]
+fn intervals_go_on_behind_a_time_that_cannot_be() {
+    let lines_at = |offset: i64, n: i64| {
+        let at = offset + n * 10_000_000;
+        format!("{at},request,{n}\n{},response,{n}\n", at + 1_000_000)
+    };
+    let hour = 3_600_000_000_000;
+    for (wild, after) in [("100000000000000000,request,wild\n", 5 * hour), ("", 4 * hour)] {
+        let before: String = (0..350).map(|n| lines_at(5 * hour, n)).collect();
+        let behind: String = (350..600).map(|n| lines_at(after, n)).collect();
+        let folder = log(&format!("at_ns,kind,id\n{before}{wild}{behind}"));
+        let reports = rtt(&folder, &["--interval", "1s", "--format", "json"]).json();
+        let reports = reports.as_array().unwrap();
+        let samples =
+            |report: &serde_json::Value| lines(report).first().map_or(0, |line| line["samples"].as_u64().unwrap());
+        assert_eq!(reports.iter().map(samples).sum::<u64>(), 600);
+        let last: Vec<u64> = reports[reports.len() - 2..].iter().map(samples).collect();
+        assert_eq!(last, [100, 100], "of {} intervals", reports.len());
+    }
+}
