@@ -154,7 +154,7 @@ const MOST_NARROW: usize = 16;
 impl Censoring {
     /// Bytes per series, and besides.
     pub(super) const SERIES_BYTES: usize = size_of::<Counts>();
-    pub(super) const OWN_BYTES: usize = MOST_NARROW * size_of::<(Gate, f64, u64)>() + Scale::BYTES;
+    pub(super) const OWN_BYTES: usize = size_of::<Self>() + MOST_NARROW * size_of::<(Gate, f64, u64)>() + Scale::BYTES;
 
     /// Of so many series.
     pub(super) fn new(tags: usize, slots: u32) -> Self {
@@ -193,7 +193,8 @@ impl Censoring {
     }
 
     pub(super) fn state_bytes(&self) -> usize {
-        self.counts.capacity() * size_of::<Counts>()
+        size_of::<Self>()
+            + self.counts.capacity() * size_of::<Counts>()
             + self.scale.state_bytes()
             + self.narrow.capacity() * size_of::<(Gate, f64, u64)>()
     }

@@ -103,8 +103,8 @@ impl Fridge {
         *fridge.profile = Profile::read(has(LIMIT), &mut from)?;
         fridge.restore(probability);
         let (gate, p) = (fridge.gate, fridge.probability);
-        let censoring = fridge.censoring.map(|censoring| Censoring::read(censoring, gate, p, &mut from));
-        fridge.censoring = censoring.transpose()?;
+        let censoring = fridge.censoring.map(|censoring| Censoring::read(*censoring, gate, p, &mut from));
+        fridge.censoring = censoring.transpose()?.map(Box::new);
         let until = fridge.next_choice.checked_sub(fridge.history.inserted());
         if until.is_none_or(|until| until == 0 || until > fridge.window) || fridge.window > MOST_COUNTED {
             return Err(CodecError::Value("time of the next choice"));

@@ -31,7 +31,8 @@ pub struct Fridge {
     /// Whether *p* is still 1 because there is room.
     pub(super) is_filling: bool,
     pub(super) profile: Box<Profile>,
-    pub(super) censoring: Option<Censoring>,
+    /// In a box: fridges without a product limit pay for every byte.
+    pub(super) censoring: Option<Box<Censoring>>,
     /// Insertions from one choice of *p* to the next, and when the next one is due.
     pub(super) window: u64,
     pub(super) next_choice: u64,
@@ -78,7 +79,9 @@ impl Fridge {
             gate: Gate::new(hash::word(exchanges.seed, 2), probability.value()),
             is_fixed: fixed.is_some(),
             profile: Box::new(Profile::new(params.product_limit)),
-            censoring: params.product_limit.then(|| Censoring::new(usize::from(exchanges.tags), params.slots)),
+            censoring: params
+                .product_limit
+                .then(|| Box::new(Censoring::new(usize::from(exchanges.tags), params.slots))),
             is_filling: true,
             window,
             next_choice: window,
@@ -328,7 +331,7 @@ impl Fridge {
                 return self.search_from(EntryProbability::cautious(slots, inserted as f64));
             }
             self.is_filling = false;
-            let counted = self.censoring.as_ref().and_then(Censoring::narrowest).unwrap_or(self.present);
+            let counted = self.censoring.as_ref().and_then(|censoring| censoring.narrowest()).unwrap_or(self.present);
             let chosen = self.profile.choose(slots, self.probability, counted, self.exchanges.expiry);
             self.set(chosen);
         }
@@ -457,7 +460,7 @@ impl Meter for Fridge {
             + self.repeated.as_ref().map_or(0, Repeated::state_bytes)
             + size_of::<Profile>()
             + self.counts.capacity() * size_of::<Counts>()
-            + self.censoring.as_ref().map_or(0, Censoring::state_bytes)
+            + self.censoring.as_ref().map_or(0, |censoring| censoring.state_bytes())
     }
 }
 
