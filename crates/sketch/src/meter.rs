@@ -119,11 +119,6 @@ impl Gate {
         rank <= self.threshold
     }
 
-    /// Whether it lets less pass than another form of the same gate.
-    pub(crate) const fn is_narrower_than(self, other: Self) -> bool {
-        self.threshold < other.threshold
-    }
-
     /// Whether it passes and is `wanted`, in one comparison: what is not wanted is above every threshold.
     #[inline(always)]
     pub(crate) const fn admits_if(self, wanted: bool, id: ExchangeId) -> bool {

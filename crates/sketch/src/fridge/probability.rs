@@ -226,18 +226,11 @@ impl Profile {
     /// Ends the window and chooses the entry probability for `slots` slots: the one with the least predicted variance;
     /// or, while there are too few samples to predict from, a sparser one, since nothing survived under the present.
     ///
-    /// No probability is chosen that keeps entries longer than the expiry. Samples came with the probability `counted`,
-    /// which is less than the present one where responses wait after a change.
-    pub(crate) fn choose(
-        &mut self,
-        slots: u32,
-        present: EntryProbability,
-        counted: f64,
-        expiry: Nanos,
-    ) -> EntryProbability {
+    /// No probability is chosen that keeps entries longer than the expiry.
+    pub(crate) fn choose(&mut self, slots: u32, present: EntryProbability, expiry: Nanos) -> EntryProbability {
         let span = self.began.map_or(0, |began| (self.latest - began).get());
         let offered = std::mem::take(&mut self.offered);
-        self.admitted += offered * counted;
+        self.admitted += offered * present.value();
         self.began = Some(self.latest);
         if span <= 0 {
             // The first window, or a clock that went backwards: no rate can be told.
@@ -398,7 +391,7 @@ mod tests {
                 profile.sample(Nanos::new(delay as i64), 1.0);
                 profile.offer(Timestamp::from_nanos(i64::from(i) * 1_000), 1.0);
             }
-            let p = profile.choose(1 << 12, EntryProbability::ONE, 1.0, Nanos::from_secs(120)).value();
+            let p = profile.choose(1 << 12, EntryProbability::ONE, Nanos::from_secs(120)).value();
             let lifetime = 4096.0 / p;
             let offered = longest / 1e3;
             assert!((0.25..1.2).contains(&(lifetime / offered)), "T = 2^{log_t} ms: {}", lifetime / offered);

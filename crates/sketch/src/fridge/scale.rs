@@ -29,7 +29,7 @@ struct Period {
     unit: Unit,
 }
 
-/// More changes of *p* than happen while entries live. If there are more, the earliest count as one.
+/// More changes of *p* than happen while entries live. If there are more, the earliest count as one, with the least *p*.
 const MOST_PERIODS: usize = 16;
 
 impl Unit {
@@ -77,22 +77,26 @@ impl Scale {
             return None;
         }
         if self.before.len() == MOST_PERIODS {
-            self.before.remove(0);
+            let dropped = self.before.remove(0).unit;
+            let earliest = &mut self.before[0].unit;
+            if dropped.step() > earliest.step() {
+                *earliest = dropped;
+            }
         }
         self.before.push(Period { until: inserted, unit: before });
         self.now = now;
         Some(before.octave as i8 - now.octave as i8)
     }
 
-    /// Insertions since *p* changed, of so many; `None` if they are as many or more, and it will not matter any more.
+    /// Whether *p* changed within the last so many insertions; if not, what was before will not matter any more.
     #[inline]
-    pub(super) fn since_change(&mut self, insertions: f64, inserted: u64) -> Option<u64> {
-        let since = inserted.saturating_sub(self.before.last()?.until);
-        if since as f64 >= insertions {
+    pub(super) fn has_changed_within(&mut self, insertions: f64, inserted: u64) -> bool {
+        let Some(last) = self.before.last() else { return false };
+        let is_within = (inserted.saturating_sub(last.until) as f64) < insertions;
+        if !is_within {
             self.before.clear();
-            return None;
         }
-        Some(since)
+        is_within
     }
 
     /// The present time and those before, as seen after so many insertions: how many insertions back each reaches, and
@@ -102,6 +106,17 @@ impl Scale {
         let ends = periods().map(move |period| inserted.saturating_sub(period.until) as f64);
         let units = [self.now].into_iter().chain(periods().map(|period| period.unit));
         ends.chain([f64::INFINITY]).zip(units.map(|unit| unit.on(self.now)))
+    }
+
+    /// The numbers behind which *p* was less than at all times since, and its step there.
+    pub(super) fn sparser(&self, inserted: u64) -> impl Iterator<Item = (f64, u8)> {
+        let mut sparsest = self.now.step();
+        self.before.iter().rev().filter_map(move |&Period { until, unit }| {
+            let is_sparser = unit.step() > sparsest;
+            sparsest = sparsest.max(unit.step());
+            let back = inserted.saturating_sub(until) as f64;
+            is_sparser.then(|| (self.number(back, inserted), unit.step()))
+        })
     }
 
     /// The number of the last so many insertions of all that were `inserted`.

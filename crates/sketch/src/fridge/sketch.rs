@@ -67,6 +67,9 @@ impl Fridge {
         let keeps_repeats = exchanges.repeat == Repeat::Ambiguous;
         let probability = fixed.unwrap_or(EntryProbability::ONE);
         let window = u64::from((params.slots / FILLED).max(1));
+        let present = probability.value();
+        let gate = Gate::new(hash::word(exchanges.seed, 2), present);
+        let censoring = || Box::new(Censoring::new(usize::from(exchanges.tags), params.slots, gate, probability));
         Ok(Self {
             exchanges,
             table,
@@ -75,13 +78,11 @@ impl Fridge {
             slot_factor: hash::start(hash::word(exchanges.seed, 1)) | 1,
             decay: decay(params.slots),
             probability,
-            present: probability.value(),
-            gate: Gate::new(hash::word(exchanges.seed, 2), probability.value()),
+            present,
+            gate,
             is_fixed: fixed.is_some(),
             profile: Box::new(Profile::new(params.product_limit)),
-            censoring: params
-                .product_limit
-                .then(|| Box::new(Censoring::new(usize::from(exchanges.tags), params.slots))),
+            censoring: params.product_limit.then(censoring),
             is_filling: true,
             window,
             next_choice: window,
@@ -115,7 +116,7 @@ impl Fridge {
     fn set(&mut self, probability: EntryProbability) {
         let gate = self.gate.with_probability(probability.value());
         if let Some(censoring) = &mut self.censoring {
-            censoring.change((self.gate, self.present), (gate, probability), self.history.inserted());
+            censoring.change(gate, probability, self.history.inserted());
         }
         self.history.change(self.latest, probability.step());
         (self.probability, self.present, self.gate) = (probability, probability.value(), gate);
@@ -221,18 +222,15 @@ impl Fridge {
     /// The same with a product limit, for which responses count that do not find their entry.
     fn limited_response(&mut self, response: &Event, at: usize, is_own: bool, samples: &mut Vec<Sample>) {
         let entry = self.table.get(at);
-        let Some(censoring) = &mut self.censoring else { return };
         let inserted = self.history.inserted();
-        let Some(p) = censoring.probability(response.id, self.probability.value(), inserted) else { return };
-        let exchanges = 1.0 / p;
         if !self.is_fixed {
-            self.profile.respond(exchanges);
+            self.profile.respond(1.0 / self.present);
         }
         if !entry.is_known() {
             // All that were ever inserted, or those that came while the entry was given up.
             let least = if entry.is_free() { inserted as f64 } else { self.since(response.at, self.exchanges.expiry) };
             if let Some(censoring) = &mut self.censoring {
-                censoring.censor_beyond(response, least as u64, inserted, exchanges);
+                censoring.censor_beyond(response, least as u64, inserted);
             }
             return;
         }
@@ -243,14 +241,12 @@ impl Fridge {
         let Some(censoring) = &mut self.censoring else { return };
         let insertions = times.insertions as u64;
         if is_again {
-            censoring.censor_beyond(response, insertions, inserted, exchanges);
+            censoring.censor_beyond(response, insertions, inserted);
         } else if is_found {
-            // The sample stands for responses, which passed the gate now, and not for requests, which passed it
-            // earlier.
-            let band = censoring.find(response.tag, insertions, inserted, exchanges);
+            let (band, p) = censoring.find(response, insertions, inserted);
             self.sample(at, entry, &times, response, (p, band), samples);
         } else {
-            censoring.censor(response.tag, insertions, inserted, exchanges);
+            censoring.censor(response, insertions, inserted);
         }
     }
 
@@ -331,8 +327,7 @@ impl Fridge {
                 return self.search_from(EntryProbability::cautious(slots, inserted as f64));
             }
             self.is_filling = false;
-            let counted = self.censoring.as_ref().and_then(|censoring| censoring.narrowest()).unwrap_or(self.present);
-            let chosen = self.profile.choose(slots, self.probability, counted, self.exchanges.expiry);
+            let chosen = self.profile.choose(slots, self.probability, self.exchanges.expiry);
             self.set(chosen);
         }
         self.window = (self.window * 2).min(LAST_WINDOW.max(u64::from(self.slots())));
