@@ -40,8 +40,9 @@ pub trait Meter {
         None
     }
 
-    /// The bands where all samples belong that came before this call, if they are others since the last one. Asked after
-    /// every batch.
+    /// The bands where all samples belong that came before this call, if they are others since the last one. To be asked
+    /// after every 64 events, and given to [`crate::distribution::DelayStore::rearrange`], where [`Meter::risk`] weighs
+    /// the samples.
     fn take_new_bands(&mut self) -> Option<NewBands> {
         None
     }

@@ -163,7 +163,7 @@ impl NewBands {
     }
 
     /// The new band of an old one.
-    pub(crate) fn of(&self, band: u8) -> u8 {
+    pub fn of(&self, band: u8) -> u8 {
         self.0[usize::from(band)]
     }
 }

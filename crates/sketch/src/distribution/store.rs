@@ -332,8 +332,8 @@ impl DelayStore {
         combine(bins, &mut self.dither);
     }
 
-    /// Moves all samples of some series to other bands.
-    pub(crate) fn rearrange(&mut self, series: Range<usize>, bands: &NewBands) {
+    /// Moves all samples of some series to other bands, as their meter asks for ([`crate::Meter::take_new_bands`]).
+    pub fn rearrange(&mut self, series: Range<usize>, bands: &NewBands) {
         self.settle();
         self.sort_all_in();
         let bins = Arc::make_mut(&mut self.bins);

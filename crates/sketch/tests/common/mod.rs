@@ -32,6 +32,11 @@ pub(crate) fn run(meter: &mut impl Meter, settings: &Settings, seed: u64) -> (Ve
         if events.len() == 64 || seen.is_none() {
             meter.update(&events, &mut samples);
             events.clear();
+            if let Some(bands) = meter.take_new_bands() {
+                for sample in &mut samples {
+                    (sample.band, sample.repeat_band) = (bands.of(sample.band), bands.of(sample.repeat_band));
+                }
+            }
         }
         if seen.is_none() {
             return (samples, truth);
