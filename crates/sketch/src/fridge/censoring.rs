@@ -36,9 +36,12 @@ pub(super) struct Censoring {
     counts: Vec<Counts>,
     slots: u32,
     gate: Gate,
-    probability: EntryProbability,
-    /// Its value.
+    /// The probability with which it is open; how many insertions count as one now, and through how many exchanges are
+    /// followed; the last band that is followed to its end.
     present: f64,
+    stretch: f64,
+    followed: f64,
+    last: u8,
     scale: Scale,
     /// By how many octaves numbers on the scale have grown since bands were asked for.
     grown: i8,
@@ -143,6 +146,11 @@ const fn together(slots: u32) -> usize {
     if slots < 1024 { 2 } else { 1 }
 }
 
+/// The last band of which nothing reaches behind that number on the scale.
+fn last(number: f64, slots: u32) -> u8 {
+    band(number as u64, slots).saturating_sub(together(slots) as u8)
+}
+
 /// From 1 to the sparsest entry probability that is found.
 const MOST_OCTAVES: u8 = 24;
 impl Censoring {
@@ -153,12 +161,14 @@ impl Censoring {
     /// Of so many series, behind a gate that is open with this probability.
     pub(super) fn new(tags: usize, slots: u32, gate: Gate, probability: EntryProbability) -> Self {
         let (present, scale) = (probability.value(), Scale::new(probability.step()));
-        Self { counts: vec![Counts::default(); tags], slots, gate, probability, present, scale, grown: 0 }
+        let (stretch, followed) = (scale.stretch(), begin(survival::FOLLOWED + 1) * f64::from(slots));
+        let (counts, last) = (vec![Counts::default(); tags], last(followed / stretch, slots));
+        Self { counts, slots, gate, present, stretch, followed, last, scale, grown: 0 }
     }
 
     /// What the responses of a series met.
     pub(super) fn risk(&self, tag: usize) -> Option<Risk> {
-        self.counts.get(tag).map(|counts| counts.risk(together(self.slots), self.scale.stretch()))
+        self.counts.get(tag).map(|counts| counts.risk(together(self.slots), self.stretch))
     }
 
     /// Begins to count anew.
@@ -169,7 +179,7 @@ impl Censoring {
 
     /// *p* is going to be 2^(−step/8) after so many insertions.
     fn rescale(&mut self, step: u8, inserted: u64) {
-        let (together, stretch) = (together(self.slots), self.scale.stretch());
+        let (together, stretch) = (together(self.slots), self.stretch);
         let Some(grown) = self.scale.change(step, inserted) else { return };
         for counts in &mut self.counts {
             counts.change(together, stretch);
@@ -223,19 +233,8 @@ impl Censoring {
     /// The gate is going to change after so many insertions.
     pub(super) fn change(&mut self, gate: Gate, probability: EntryProbability, inserted: u64) {
         self.rescale(probability.step(), inserted);
-        (self.gate, self.probability, self.present) = (gate, probability, probability.value());
-    }
-
-    /// The band of so many insertions of the present *p*.
-    #[inline]
-    fn band(&self, insertions: f64) -> u8 {
-        band((insertions / self.scale.stretch()) as u64, self.slots)
-    }
-
-    /// The last band that is followed to its end now.
-    #[inline]
-    fn last(&self) -> u8 {
-        self.band(begin(survival::FOLLOWED + 1) * f64::from(self.slots)) - together(self.slots) as u8
+        (self.gate, self.present, self.stretch) = (gate, probability.value(), self.scale.stretch());
+        self.last = last(self.followed / self.stretch, self.slots);
     }
 
     /// A response found its entry after so many insertions, of all that were `inserted`: the band that it is in, and the
@@ -256,14 +255,13 @@ impl Censoring {
     /// probability that this one was.
     #[inline]
     fn end_after(&mut self, response: &Event, insertions: u64, inserted: u64) -> (Option<u8>, f64) {
-        let followed = begin(survival::FOLLOWED + 1) * f64::from(self.slots);
-        if self.scale.has_changed_within(followed, inserted) {
+        if self.scale.has_changed_within(self.followed, inserted) {
             return self.end_lately(response, insertions, inserted);
         }
-        let (band, last) = (self.band(insertions as f64), self.last());
+        let band = band((insertions as f64 / self.stretch) as u64, self.slots);
         // What is not followed is at risk in the last band that is.
-        self.counts[usize::from(response.tag)].end(band.min(last), 1.0 / self.present);
-        ((band <= last).then_some(band), self.present)
+        self.counts[usize::from(response.tag)].end(band.min(self.last), 1.0 / self.present);
+        ((band <= self.last).then_some(band), self.present)
     }
 
     /// The same where *p* changed so few insertions ago that exchanges which are followed reach across.
@@ -272,15 +270,14 @@ impl Censoring {
         let Self { counts, scale, slots, .. } = self;
         let (together, each_slot) = (together(*slots), f64::from(*slots));
         let band = |number: f64| band(number as u64, *slots);
-        // The last band of which nothing reaches behind that number.
-        let whole = |number: f64| usize::from(band(number)).saturating_sub(together);
+        let whole = |number: f64| usize::from(last(number, *slots));
         let mut chances = [self.present; BANDS];
         for (number, step) in scale.sparser(inserted) {
-            chances[whole(number) + 1..].fill(self.probability.at_step(step));
+            chances[whole(number) + 1..].fill(EntryProbability::ONE.at_step(step));
         }
-        let followed = whole(scale.number(begin(survival::FOLLOWED + 1) * each_slot, inserted));
+        let followed = whole(scale.number(self.followed, inserted));
         let is_offered = |band: &usize| self.gate.with_probability(chances[*band]).admits(response.id);
-        let last = (1..=followed).take_while(is_offered).last().unwrap_or(0) as u8;
+        let last = (1..=followed).rfind(is_offered).unwrap_or(0) as u8;
         let band = band(scale.number(insertions as f64, inserted));
         let exchanges = |band: usize| {
             let insertions = scale.insertions(begin_together(band, together) * each_slot, inserted);
