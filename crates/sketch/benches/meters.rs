@@ -191,6 +191,13 @@ fn main() {
         let name = format!("fridge {slots} slots, p {}", p.map_or("auto".into(), |p: f64| p.to_string()));
         measure(&name, &stream, || Fridge::new(params, exchanges).expect("parameters are in range"));
     }
+    for (slots, p) in [(1 << 11, None), (1 << 13, None), (1 << 13, Some(1.0 / 16.0)), (1 << 13, Some(1.0))] {
+        let params = Params { entry_probability: p, product_limit: true, ..Params::new(slots) };
+        let name = format!("km {slots} slots, p {}", p.map_or("auto".into(), |p: f64| p.to_string()));
+        if is_wanted(&name) {
+            time(&name, &stream, || Fridge::new(params, exchanges).expect("parameters are in range"));
+        }
+    }
     streams_of_the_paper(exchanges);
     rivals(&stream, exchanges);
     for (policy, prior) in
