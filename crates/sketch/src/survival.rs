@@ -163,6 +163,9 @@ impl NewBands {
     }
 
     /// The new band of an old one.
+    ///
+    /// # Panics
+    /// If there is no such band: those of samples are below 32.
     pub fn of(&self, band: u8) -> u8 {
         self.0[usize::from(band)]
     }

@@ -12,13 +12,10 @@ pub(super) struct Scale {
     before: Vec<Period>,
 }
 
-/// What one *p* makes of insertions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What one *p*, 2^(−step/8), makes of insertions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Unit {
-    /// The power is 2^−`octave`,
-    octave: u8,
-    /// and *p* so many eighths of an octave more.
-    above: u8,
+    step: u8,
 }
 
 /// A time with another *p* than now.
@@ -33,24 +30,19 @@ struct Period {
 const MOST_PERIODS: usize = 16;
 
 impl Unit {
-    /// Where *p* is 2^(−step/8).
-    fn of(step: u8) -> Self {
-        let octave = step.div_ceil(8);
-        Self { octave, above: 8 * octave - step }
-    }
-
-    fn step(self) -> u8 {
-        8 * self.octave - self.above
+    /// The power of two that *p* counts as is 2^−octave.
+    fn octave(self) -> u8 {
+        self.step.div_ceil(8)
     }
 
     /// How many insertions are counted as one.
     fn stretch(self) -> f64 {
-        1.0 / EntryProbability::ONE.at_step(self.above)
+        1.0 / EntryProbability::ONE.at_step(8 * self.octave() - self.step)
     }
 
     /// What an insertion counts on the scale of another one.
     fn on(self, other: Self) -> f64 {
-        (f64::from(self.octave) - f64::from(other.octave)).exp2() / self.stretch()
+        (f64::from(self.octave()) - f64::from(other.octave())).exp2() / self.stretch()
     }
 }
 
@@ -60,7 +52,7 @@ impl Scale {
 
     /// Where *p* is 2^(−step/8), and was never anything else.
     pub(super) fn new(step: u8) -> Self {
-        Self { now: Unit::of(step), before: Vec::with_capacity(MOST_PERIODS) }
+        Self { now: Unit { step }, before: Vec::with_capacity(MOST_PERIODS) }
     }
 
     /// How many insertions are counted as one now.
@@ -72,20 +64,20 @@ impl Scale {
     /// *p* is going to be 2^(−step/8) after so many insertions: by how many octaves numbers grow; `None` if it is that
     /// already.
     pub(super) fn change(&mut self, step: u8, inserted: u64) -> Option<i8> {
-        let (before, now) = (self.now, Unit::of(step));
+        let (before, now) = (self.now, Unit { step });
         if before == now {
             return None;
         }
         if self.before.len() == MOST_PERIODS {
             let dropped = self.before.remove(0).unit;
             let earliest = &mut self.before[0].unit;
-            if dropped.step() > earliest.step() {
+            if dropped.step > earliest.step {
                 *earliest = dropped;
             }
         }
         self.before.push(Period { until: inserted, unit: before });
         self.now = now;
-        Some(before.octave as i8 - now.octave as i8)
+        Some(before.octave() as i8 - now.octave() as i8)
     }
 
     /// Whether *p* changed within the last so many insertions; if not, what was before will not matter any more.
@@ -110,12 +102,12 @@ impl Scale {
 
     /// The numbers behind which *p* was less than at all times since, and its step there.
     pub(super) fn sparser(&self, inserted: u64) -> impl Iterator<Item = (f64, u8)> {
-        let mut sparsest = self.now.step();
+        let mut sparsest = self.now.step;
         self.before.iter().rev().filter_map(move |&Period { until, unit }| {
-            let is_sparser = unit.step() > sparsest;
-            sparsest = sparsest.max(unit.step());
+            let is_sparser = unit.step > sparsest;
+            sparsest = sparsest.max(unit.step);
             let back = inserted.saturating_sub(until) as f64;
-            is_sparser.then(|| (self.number(back, inserted), unit.step()))
+            is_sparser.then(|| (self.number(back, inserted), unit.step))
         })
     }
 
@@ -151,7 +143,7 @@ impl Scale {
         to.u8(self.before.len() as u8);
         for &Period { until, unit } in &self.before {
             to.u64(until);
-            to.u8(unit.step());
+            to.u8(unit.step);
         }
     }
 
@@ -159,9 +151,10 @@ impl Scale {
     pub(super) fn read(step: u8, from: &mut Reader<'_>) -> Result<Self, CodecError> {
         let mut scale = Self::new(step);
         for _ in 0..from.u8()? {
-            let period = Period { until: from.u64()?, unit: Unit::of(from.u8()?.min(LAST_STEP)) };
+            let period = Period { until: from.u64()?, unit: Unit { step: from.u8()? } };
             let is_later = scale.before.last().is_none_or(|last| last.until <= period.until);
-            if !is_later || period.until > MOST_COUNTED || scale.before.len() == MOST_PERIODS {
+            let is_full = scale.before.len() == MOST_PERIODS;
+            if !is_later || is_full || period.until > MOST_COUNTED || period.unit.step > LAST_STEP {
                 return Err(CodecError::Value("changes of the entry probability"));
             }
             scale.before.push(period);
