@@ -5,6 +5,10 @@
 //! checks what came out: a meter that is fast and wrong fails.
 
 use dwell_simulate::exchange::{ExchangeWorkload, Settings};
+use dwell_sketch::ale::{self, Ale, Widths};
+use dwell_sketch::bloomtime;
+use dwell_sketch::dart::{self, Dart};
+use dwell_sketch::ddbf::{self, Ddbf};
 use dwell_sketch::exact::Exact;
 use dwell_sketch::fridge::{Fridge, Params};
 use dwell_sketch::hash_sample::{HashSample, Lifetime};
@@ -179,6 +183,31 @@ fn ring(policy: Policy, prior: &Prior, exchanges: Exchanges) -> TimeBloom {
     TimeBloom::new(params, exchanges).expect("parameters are in range")
 }
 
+/// Filters of 64 KiB that are told the longest delay and the rate, and trackers. They lose exchanges, or invent some.
+fn filters(stream: &[Event], exchanges: Exchanges) {
+    const BYTES: usize = 1 << 16;
+    let (longest, rate) = (Nanos::new(45_000_000), Some(1e6));
+    let exchanges = Exchanges { expiry: longest, ..exchanges };
+    if is_wanted("bloomtime") {
+        let params = bloomtime::budget(BYTES, longest, rate).expect("64 KiB are enough");
+        time("bloomtime", stream, || TimeBloom::new(params.clone(), exchanges).expect("parameters are in range"));
+    }
+    for (name, widths) in [("ale-u", Widths::Uniform), ("ale-e", Widths::Exponential)] {
+        if is_wanted(name) {
+            let params = ale::Params::budget(BYTES, widths, longest, rate).expect("64 KiB are enough");
+            time(name, stream, || Ale::new(params, exchanges).expect("parameters are in range"));
+        }
+    }
+    if is_wanted("ddbf") {
+        let params = ddbf::Params::budget(BYTES).expect("64 KiB are enough");
+        time("ddbf", stream, || Ddbf::new(params, exchanges).expect("parameters are in range"));
+    }
+    if is_wanted("dart") {
+        let params = dart::Params::budget(BYTES).expect("64 KiB are enough");
+        time("dart", stream, || Dart::new(params, exchanges).expect("parameters are in range"));
+    }
+}
+
 fn main() {
     let stream = stream();
     println!("{} observations, {} bytes each", stream.len(), size_of::<Event>());
@@ -206,5 +235,6 @@ fn main() {
         let name = format!("timebloom {policy:?}, {prior:?}");
         measure(&name, &stream, || ring(policy, &prior, exchanges));
     }
+    filters(&stream, exchanges);
     measure("exact", &stream, || Exact::new(exchanges));
 }
