@@ -1,62 +1,62 @@
 //! Counters of 4 bits, as counting filters have them.
 
-/// An array of counters of 4 bits, sixteen to a word. A counter that has reached 15 stays there: what it stood for is
-/// no longer known, and one that is too low would lose entries.
+/// An array of counters of 4 bits, two to a byte. A counter that has reached 15 stays there: what it stood for is no
+/// longer known, and one that is too low would lose entries.
 #[derive(Clone, Debug)]
 pub(crate) struct Counters {
-    words: Vec<u64>,
+    pairs: Vec<u8>,
 }
 
 const BITS: usize = 4;
-const PER_WORD: usize = 64 / BITS;
-const MOST: u64 = (1 << BITS) - 1;
-/// Every second counter of a word.
-const EVEN: u64 = 0x0f0f_0f0f_0f0f_0f0f;
+const PER_BYTE: usize = 8 / BITS;
+const MOST: u8 = (1 << BITS) - 1;
 
 impl Counters {
-    /// So many counters, rounded up to whole words.
+    /// So many counters, rounded up to whole bytes.
     pub(crate) fn new(len: u32) -> Self {
-        Self { words: vec![0; (len as usize).div_ceil(PER_WORD)] }
+        Self { pairs: vec![0; (len as usize).div_ceil(PER_BYTE)] }
     }
 
     #[inline]
-    pub(crate) fn get(&self, at: usize) -> u64 {
-        self.words[at / PER_WORD] >> (at % PER_WORD * BITS) & MOST
+    pub(crate) fn get(&self, at: usize) -> u8 {
+        self.pairs[at / PER_BYTE] >> (at % PER_BYTE * BITS) & MOST
     }
 
     #[inline]
     pub(crate) fn increment(&mut self, at: usize) {
         let is_below = self.get(at) < MOST;
-        self.words[at / PER_WORD] += u64::from(is_below) << (at % PER_WORD * BITS);
+        self.pairs[at / PER_BYTE] += u8::from(is_below) << (at % PER_BYTE * BITS);
     }
 
     #[inline]
     pub(crate) fn decrement(&mut self, at: usize) {
         let is_known = (1..MOST).contains(&self.get(at));
-        self.words[at / PER_WORD] -= u64::from(is_known) << (at % PER_WORD * BITS);
+        self.pairs[at / PER_BYTE] -= u8::from(is_known) << (at % PER_BYTE * BITS);
     }
 
-    /// Adds the counters of another array of the same length.
-    pub(crate) fn add(&mut self, other: &Self) {
-        for (word, &other) in self.words.iter_mut().zip(&other.words) {
-            *word = add_even(*word, other) | add_even(*word >> BITS, other >> BITS) << BITS;
+    /// Adds the counters of another array of the same length, which are zero afterwards.
+    pub(crate) fn take_from(&mut self, other: &mut Self) {
+        for (pair, other) in self.pairs.iter_mut().zip(&mut other.pairs) {
+            *pair = add(*pair, *other);
+            *other = 0;
         }
     }
 
     pub(crate) fn clear(&mut self) {
-        self.words.fill(0);
+        self.pairs.fill(0);
     }
 
     pub(crate) fn state_bytes(&self) -> usize {
-        self.words.capacity() * size_of::<u64>()
+        self.pairs.capacity()
     }
 }
 
-/// Sums of the even counters, 15 where they are more.
-fn add_even(a: u64, b: u64) -> u64 {
-    let sums = (a & EVEN) + (b & EVEN);
-    let over = sums >> BITS & (EVEN / MOST);
-    (sums | (over * MOST)) & EVEN
+/// Sums of both counters, 15 where they are more.
+#[inline]
+fn add(a: u8, b: u8) -> u8 {
+    let low = ((a & MOST) + (b & MOST)).min(MOST);
+    let high = a.saturating_add(b & !MOST) & !MOST;
+    high | low
 }
 
 #[cfg(test)]
@@ -82,16 +82,15 @@ mod tests {
             }
             if i % 1_000 == 999 {
                 let [(counters, plain), (other, other_plain)] = &mut arrays;
-                counters.add(other);
+                counters.take_from(other);
                 plain.iter_mut().zip(&*other_plain).for_each(|(a, b)| *a = (*a + b).min(15));
-                other.clear();
                 other_plain.fill(0);
             }
             for (counters, plain) in &arrays {
-                assert!(plain.iter().enumerate().all(|(at, &n)| counters.get(at) == u64::from(n)), "after {i}");
+                assert!(plain.iter().enumerate().all(|(at, &n)| counters.get(at) == n), "after {i}");
             }
         }
         assert!(arrays[0].1.contains(&15) && arrays[0].1.iter().any(|&n| n < 15));
-        assert_eq!(Counters::new(LEN).state_bytes(), 24);
+        assert_eq!(Counters::new(LEN).state_bytes(), 19);
     }
 }

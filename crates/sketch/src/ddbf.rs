@@ -105,7 +105,7 @@ pub struct Ddbf {
     stored: Counters,
     /// Start of the seeded hash of ids.
     start: u64,
-    /// Cells of the last id.
+    /// Cells of the last response.
     places: Vec<usize>,
     counts: Counts,
     latest: Timestamp,
@@ -150,10 +150,8 @@ impl Ddbf {
 
     /// The cells of an id.
     #[inline]
-    fn find_places(&mut self, id: ExchangeId) {
-        let hash = hash::word(self.start, id.0);
-        self.places.clear();
-        self.places.extend(timebloom::places(hash, self.params.cells, self.params.hashes));
+    fn places(&self, id: ExchangeId) -> impl Iterator<Item = usize> + use<> {
+        timebloom::places(hash::word(self.start, id.0), self.params.cells, self.params.hashes)
     }
 
     /// The present moment, modulo 2³² units.
@@ -169,9 +167,8 @@ impl Ddbf {
 
     #[inline]
     fn request(&mut self, request: &Event) {
-        self.find_places(request.id);
         let now = self.now();
-        for &place in &self.places {
+        for place in self.places(request.id) {
             self.times[place] = now;
             self.stored.increment(place);
         }
@@ -180,7 +177,9 @@ impl Ddbf {
 
     #[inline]
     fn response(&mut self, response: &Event) -> Option<Sample> {
-        self.find_places(response.id);
+        let places = self.places(response.id);
+        self.places.clear();
+        self.places.extend(places);
         let Some(delay) = self.answer() else {
             self.counts.unmatched(response.tag);
             return None;
