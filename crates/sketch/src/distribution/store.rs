@@ -412,7 +412,11 @@ impl DelayStore {
         let samples = parts[CLEAR].samples;
         let unresolved = parts[SINCE_LAST].samples;
         // Repeats that were not seen as such are among the clear samples: as many as the others stand for more.
-        let truly_clear = if unresolved == 0 { 1.0 } else { truly_clear(cells(), &factors) };
+        let truly_clear = match &sorted {
+            _ if unresolved == 0 => 1.0,
+            Sorted::Ones(_) if survival.is_none() => truly_clear(parts.map(|part| part.samples as f64)),
+            Sorted::Ones(_) | Sorted::Bins(_) => truly_clear(weights_by_part(cells(), &factors)),
+        };
         let both = 0.5 * (1.0 + truly_clear);
         // What a sample counts by each of its delays; and at the shorter one or the longer one alone.
         let (shares, ends) = match ambiguous {
@@ -433,14 +437,20 @@ impl DelayStore {
     }
 }
 
-/// The share of the clear samples of a series that were not repeated unseen.
-fn truly_clear(cells: impl Iterator<Item = Cell>, factors: &[f64; BANDS]) -> f64 {
-    let (mut clear, mut others) = (0.0, [0.0; PARTS]);
+/// What the samples of each part weigh.
+fn weights_by_part(cells: impl Iterator<Item = Cell>, factors: &[f64; BANDS]) -> [f64; PARTS] {
+    let (mut clear, mut weights) = (0.0, [0.0; PARTS]);
     for cell in cells {
         let weight = cell.weight() * factors[usize::from(cell.band())];
-        *(if cell.part() == CLEAR { &mut clear } else { &mut others[cell.part()] }) += weight;
+        // Nearly all are clear.
+        *(if cell.part() == CLEAR { &mut clear } else { &mut weights[cell.part()] }) += weight;
     }
-    let [_, last, first] = others;
+    weights[CLEAR] = clear;
+    weights
+}
+
+/// The share of the clear samples of a series that were not repeated unseen.
+fn truly_clear([clear, last, first]: [f64; PARTS]) -> f64 {
     if clear > 0.0 { (1.0 - (first - last) / clear).clamp(0.0, 1.0) } else { 1.0 }
 }
 

@@ -58,8 +58,10 @@ impl Sorted {
     /// The last rank of the bin that this one belongs to.
     fn last_of_bin(&self, rank: usize) -> usize {
         match self {
-            Self::Ones(keys) => rank + keys[rank..].partition_point(|&key| key == keys[rank]) - 1,
-            Self::Bins(_) => rank,
+            Self::Ones(keys) if keys.get(rank + 1) == Some(&keys[rank]) => {
+                rank + keys[rank..].partition_point(|&key| key == keys[rank]) - 1
+            }
+            Self::Ones(_) | Self::Bins(_) => rank,
         }
     }
 }
