@@ -111,6 +111,9 @@ pub struct Ddbf {
     latest: Timestamp,
 }
 
+/// Units that are older than any delay.
+const OLD_LOG2: u32 = 30;
+
 impl Ddbf {
     /// An empty filter.
     pub fn new(params: Params, exchanges: Exchanges) -> Result<Self, DdbfError> {
@@ -154,10 +157,28 @@ impl Ddbf {
         timebloom::places(hash::word(self.start, id.0), self.params.cells, self.params.hashes)
     }
 
+    /// A moment in units.
+    #[inline]
+    fn units(&self, at: Timestamp) -> i64 {
+        at.as_nanos() >> self.unit_log2
+    }
+
     /// The present moment, modulo 2³² units.
     #[inline]
     fn now(&self) -> u32 {
-        (self.latest.as_nanos() >> self.unit_log2) as u32
+        self.units(self.latest) as u32
+    }
+
+    /// After 2³² units, 64 to 128 times the longest delay, an old cell would look young again: its age stays at a quarter
+    /// of that, whenever time passes a multiple of it.
+    #[cold]
+    fn keep_old(&mut self, before: Timestamp) {
+        let passed = self.units(self.latest).saturating_sub(self.units(before)).unsigned_abs();
+        let (then, now) = (self.units(before) as u32, self.now());
+        for time in &mut self.times {
+            let age = u64::from(then.wrapping_sub(*time)).saturating_add(passed);
+            *time = if age > 1 << OLD_LOG2 { now.wrapping_sub(1 << OLD_LOG2) } else { *time };
+        }
     }
 
     /// The stretch of time that counts of fates go by.
@@ -220,7 +241,11 @@ impl Meter for Ddbf {
 
     #[inline]
     fn advance(&mut self, now: Timestamp) {
-        self.latest = self.latest.max(now);
+        let before = self.latest;
+        self.latest = before.max(now);
+        if self.units(self.latest) >> OLD_LOG2 > self.units(before) >> OLD_LOG2 {
+            self.keep_old(before);
+        }
         self.counts.advance(self.turn(self.latest.as_nanos()));
     }
 

@@ -31,6 +31,7 @@
 //! **Source**: the comparison that zheng22 lacks (`docs/papers/zheng22-fridge.md`).
 
 use crate::batch::BATCH;
+use crate::lapse;
 use crate::open::{Ahead, Open, Place};
 use crate::repeats::Meets;
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
@@ -206,20 +207,20 @@ impl HashSample {
     fn make_room(&mut self, now: Timestamp) {
         let began = *self.began.get_or_insert(now);
         self.learn(now - began);
-        let mut kept = self.sweep();
+        let mut kept = self.sweep(self.latest);
         while kept > self.most_kept && self.step < LAST_STEP {
             self.step += 1;
             self.weight = 1.0 / probability(self.step);
             self.gate = self.gate.with_probability(probability(self.step));
-            kept = self.sweep();
+            kept = self.sweep(self.latest);
         }
     }
 
     /// Keeps what is neither too old nor kept out by the gate; says how much that is.
-    fn sweep(&mut self) -> usize {
-        let (latest, lifetime, gate, fates) = (self.latest, self.exchanges.expiry, self.gate, &mut self.fates);
+    fn sweep(&mut self, now: Timestamp) -> usize {
+        let (lifetime, gate, fates) = (self.exchanges.expiry, self.gate, &mut self.fates);
         let mut kept = 0;
-        self.open.retain(latest, |slots, at, wait| {
+        self.open.retain(now, |slots, at, wait| {
             let is_old = wait.is_older(lifetime);
             let is_kept_out = !is_old && !gate.admits_rank(slots.rank(at));
             if wait.is_open() {
@@ -293,23 +294,25 @@ impl HashSample {
 
 impl Meter for HashSample {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
-        for batch in events.chunks(BATCH) {
-            if self.began.is_none() {
-                self.began = batch.first().map(|event| event.at);
-            }
-            if self.open.is_far_for(batch.len()) {
-                for (event, place) in self.look_ahead(batch).of(batch) {
-                    self.take(event, |_| *place, samples);
-                }
-            } else {
-                for event in batch {
-                    self.take(event, |open| open.place(event.id), samples);
+        self.began = self.began.or(events.first().map(|event| event.at));
+        for (sweeps, events) in lapse::parts(events, self.latest) {
+            sweeps.into_iter().for_each(|now| _ = self.sweep(now));
+            for batch in events.chunks(BATCH) {
+                if self.open.is_far_for(batch.len()) {
+                    for (event, place) in self.look_ahead(batch).of(batch) {
+                        self.take(event, |_| *place, samples);
+                    }
+                } else {
+                    for event in batch {
+                        self.take(event, |open| open.place(event.id), samples);
+                    }
                 }
             }
         }
     }
 
     fn advance(&mut self, now: Timestamp) {
+        lapse::between(self.latest, now).for_each(|now| _ = self.sweep(now));
         self.latest = self.latest.max(now);
     }
 

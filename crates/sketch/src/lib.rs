@@ -59,6 +59,7 @@ mod batch;
 mod bytes;
 mod counters;
 mod flow_sample;
+mod lapse;
 mod open;
 mod repeats;
 mod smallest;

@@ -28,6 +28,7 @@
 //! **Source**: zheng22 §2.1, §2.2, §5.3, which describe the array of its reference 6 (`docs/papers/zheng22-fridge.md`).
 
 use crate::batch::BATCH;
+use crate::lapse;
 use crate::repeats::Meets;
 use crate::waiting::{Places, Waiting, count_open, count_overwritten};
 use crate::{Event, Exchanges, Fates, Meter, Sample};
@@ -225,6 +226,12 @@ impl Simple {
         Some(sample)
     }
 
+    /// Frees the slots of what has expired.
+    fn sweep(&mut self, now: Timestamp) {
+        let (expiry, fates) = (self.exchanges.expiry, &mut self.fates);
+        self.slots.iter_mut().for_each(|slot| slot.let_go_if_old(now, expiry, fates));
+    }
+
     /// Touches the events' slots, so that the cache misses of a batch overlap.
     fn touch(&self, events: &[Event]) {
         let mut touched = 0;
@@ -242,21 +249,25 @@ const CACHED_SLOTS: usize = 1 << 15;
 
 impl Meter for Simple {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
-        for batch in events.chunks(BATCH) {
-            if self.slots.len() > CACHED_SLOTS {
-                self.touch(batch);
-            }
-            for event in batch {
-                if event.is_request {
-                    self.request(event);
-                } else {
-                    samples.extend(self.response(event));
+        for (sweeps, events) in lapse::parts(events, self.latest) {
+            sweeps.into_iter().for_each(|now| self.sweep(now));
+            for batch in events.chunks(BATCH) {
+                if self.slots.len() > CACHED_SLOTS {
+                    self.touch(batch);
+                }
+                for event in batch {
+                    if event.is_request {
+                        self.request(event);
+                    } else {
+                        samples.extend(self.response(event));
+                    }
                 }
             }
         }
     }
 
     fn advance(&mut self, now: Timestamp) {
+        lapse::between(self.latest, now).for_each(|now| self.sweep(now));
         self.latest = self.latest.max(now);
     }
 

@@ -3,6 +3,7 @@
 //! What the array-based competitors of the fridge share: the entry, the rule that tells a repeat, the counts of what is
 //! left over.
 
+use crate::lapse::TIME_BITS;
 use crate::repeats::{Meets, Tokens, byte, pack, unpack};
 use crate::{Event, Exchanges, Fates, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
@@ -35,7 +36,6 @@ enum State {
     Answered,
 }
 
-const TIME_BITS: u32 = 48;
 const REPEAT_BITS: u32 = 40;
 
 impl Waiting {
@@ -111,6 +111,14 @@ impl Waiting {
     #[inline]
     pub(crate) fn age(&self, at: Timestamp) -> Nanos {
         self.since_last(at)
+    }
+
+    /// Frees the slot of a request that is older than the expiry, which counts it if it is still open.
+    pub(crate) fn let_go_if_old(&mut self, at: Timestamp, expiry: Nanos, fates: &mut [Fates]) {
+        if self.state != State::Free && self.is_older(at, expiry) {
+            count_overwritten(fates, self, at, expiry);
+            self.state = State::Free;
+        }
     }
 
     /// Takes an equal request.

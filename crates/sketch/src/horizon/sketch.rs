@@ -1,6 +1,7 @@
 use super::chooser::Chooser;
 use super::curve::Curve;
 use crate::batch::BATCH;
+use crate::lapse;
 use crate::open::{Ahead, Open, Place};
 use crate::repeats::Meets;
 use crate::survival::{BANDS, Loss, Risk};
@@ -329,6 +330,25 @@ impl Horizon {
         Sample { repeat_weight: self.curve.weight(gap), ..sample }
     }
 
+    fn take_batch(&mut self, batch: &[Event], samples: &mut Vec<Sample>) {
+        let is_due = self.curve.is_due(self.latest);
+        if is_due || self.unfolded > u32::MAX - BATCH as u32 {
+            self.fold();
+        }
+        if is_due {
+            self.curve.rise(self.latest);
+        }
+        if self.open.is_far_for(batch.len()) {
+            for (event, place) in self.look_ahead(batch).of(batch) {
+                self.take(event, |_| *place, samples);
+            }
+        } else {
+            for event in batch {
+                self.take(event, |open| open.place(event.id), samples);
+            }
+        }
+    }
+
     /// The events of a batch that must be taken; counts the responses that find nothing.
     fn look_ahead(&mut self, batch: &[Event]) -> Ahead {
         let Self { open, fates, latest, by_tag, unfolded, curve, .. } = self;
@@ -364,23 +384,9 @@ impl Horizon {
 impl Meter for Horizon {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
         self.began = self.began.or(events.first().map(|event| event.at));
-        for batch in events.chunks(BATCH) {
-            let is_due = self.curve.is_due(self.latest);
-            if is_due || self.unfolded > u32::MAX - BATCH as u32 {
-                self.fold();
-            }
-            if is_due {
-                self.curve.rise(self.latest);
-            }
-            if self.open.is_far_for(batch.len()) {
-                for (event, place) in self.look_ahead(batch).of(batch) {
-                    self.take(event, |_| *place, samples);
-                }
-            } else {
-                for event in batch {
-                    self.take(event, |open| open.place(event.id), samples);
-                }
-            }
+        for (sweeps, events) in lapse::parts(events, self.latest) {
+            sweeps.into_iter().for_each(|now| _ = self.sweep(now));
+            events.chunks(BATCH).for_each(|batch| self.take_batch(batch, samples));
         }
         // Until now the caller may have kept events away by the gate that it knew.
         if self.curve.has_risen() {
@@ -389,6 +395,7 @@ impl Meter for Horizon {
     }
 
     fn advance(&mut self, now: Timestamp) {
+        lapse::between(self.latest, now).for_each(|now| _ = self.sweep(now));
         self.latest = self.latest.max(now);
     }
 

@@ -1,5 +1,6 @@
 use super::Ladder;
 use crate::batch::BATCH;
+use crate::lapse;
 use crate::repeats::Meets;
 use crate::waiting::{Places, Waiting, count_open, count_overwritten};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
@@ -185,6 +186,12 @@ impl Mis {
         Some(Drawn { sample: sample.weighted(weight), rung })
     }
 
+    /// Frees the slots of what has expired.
+    fn sweep(&mut self, now: Timestamp) {
+        let (expiry, fates) = (self.exchanges.expiry, &mut self.fates);
+        self.slots.iter_mut().for_each(|slot| slot.waiting.let_go_if_old(now, expiry, fates));
+    }
+
     /// Touches the slots of the events that pass the gate, so that the cache misses of a batch overlap.
     fn touch(&self, events: &[Event]) {
         let touched = events
@@ -209,17 +216,21 @@ fn parts(ladder: &Ladder, fingerprint_bits: u32, seed: u64) -> Vec<Part> {
 
 impl Meter for Mis {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
-        for batch in events.chunks(BATCH) {
-            if self.slots.len() > CACHED_SLOTS {
-                self.touch(batch);
-            }
-            for event in batch {
-                samples.extend(self.draw(event).map(|drawn| drawn.sample));
+        for (sweeps, events) in lapse::parts(events, self.latest) {
+            sweeps.into_iter().for_each(|now| self.sweep(now));
+            for batch in events.chunks(BATCH) {
+                if self.slots.len() > CACHED_SLOTS {
+                    self.touch(batch);
+                }
+                for event in batch {
+                    samples.extend(self.draw(event).map(|drawn| drawn.sample));
+                }
             }
         }
     }
 
     fn advance(&mut self, now: Timestamp) {
+        lapse::between(self.latest, now).for_each(|now| self.sweep(now));
         self.latest = self.latest.max(now);
     }
 

@@ -1,5 +1,6 @@
 use super::State;
 use crate::Gate;
+use crate::lapse::TIME_BITS;
 use dwell_types::{ExchangeId, Timestamp};
 
 /// What an id is found by: the word that a slot holds of it, and the tag beside the slot.
@@ -18,8 +19,6 @@ pub(crate) struct Record {
     pub(super) token: u8,
     pub(super) state: State,
 }
-
-const TIME_BITS: u32 = 48;
 
 /// The bits of a time that a slot holds.
 #[inline]

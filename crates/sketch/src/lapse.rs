@@ -1,0 +1,150 @@
+//! Times of which a table holds 48 bits: they tell ages of up to 39 h, and what is older than 78 h looks young again.
+//! Nothing stays for so long in a table that is swept whenever these rules say.
+
+use crate::{Event, Exchanges};
+use dwell_types::{Nanos, Timestamp};
+
+/// Bits of a time in nanoseconds that a slot holds.
+pub(crate) const TIME_BITS: u32 = 48;
+
+/// A table is swept whenever time passes a multiple of this, 2.4 h. Twice that after a request has lasted as long as any
+/// may, it still looks old.
+const STEP: Nanos = Nanos::new(1 << 43);
+const _: () = assert!(2 * (Exchanges::LONGEST_WAIT.get() + STEP.get()) < 1 << TIME_BITS);
+
+/// Cuts events where time passes such a multiple, if nothing later than `latest` has been seen. Before each part come the
+/// moments at which the table is to be swept.
+pub(crate) fn parts(events: &[Event], latest: Timestamp) -> impl Iterator<Item = (Vec<Timestamp>, &[Event])> {
+    let (mut latest, mut rest, mut sweeps) = (latest, events, Vec::new());
+    std::iter::from_fn(move || {
+        let passed = end_of_step(latest).and_then(|end| passing(rest, end));
+        let (part, behind) = rest.split_at(passed.map_or(rest.len(), |(at, _)| at));
+        let before = std::mem::take(&mut sweeps);
+        if let Some((_, now)) = passed {
+            sweeps.extend(between(latest, now));
+            latest = now;
+        }
+        rest = behind;
+        (passed.is_some() || !part.is_empty()).then_some((before, part))
+    })
+}
+
+/// The first event at which time has reached a moment, and the time there. Two in a row must say so: a single one that
+/// is wild must not sweep away what waits. One that comes alone is believed.
+#[inline]
+fn passing(events: &[Event], end: Timestamp) -> Option<(usize, Timestamp)> {
+    if let &[Event { at, .. }] = events {
+        return (at >= end).then_some((0, at));
+    }
+    let nows = events.windows(2).map(|pair| pair[0].at.min(pair[1].at));
+    nows.enumerate().find(|&(_, now)| now >= end)
+}
+
+/// The next multiple of [`STEP`]; none at the end of all times.
+fn end_of_step(latest: Timestamp) -> Option<Timestamp> {
+    let step = latest.as_nanos().div_euclid(STEP.get());
+    (step + 1).checked_mul(STEP.get()).map(Timestamp::from_nanos)
+}
+
+/// Moments, at most [`STEP`] apart, at which to sweep as time passes from one to another; no more than it takes until
+/// all has gone. None if nothing was seen before.
+pub(crate) fn between(latest: Timestamp, now: Timestamp) -> impl Iterator<Item = Timestamp> {
+    const ENOUGH: i64 = Exchanges::LONGEST_WAIT.get() / STEP.get() + 2;
+    let is_passed = latest > Timestamp::from_nanos(i64::MIN) && end_of_step(latest).is_some_and(|end| now >= end);
+    let steps = (1..ENOUGH).map(move |step| latest + Nanos::new(step * STEP.get()));
+    steps.take_while(move |&at| at < now).chain([now]).filter(move |_| is_passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ddbf::{self, Ddbf};
+    use crate::exact::Exact;
+    use crate::fridge::{self, Fridge};
+    use crate::hash_sample::{HashSample, Lifetime};
+    use crate::horizon::Horizon;
+    use crate::mis::{Ladder, Mis, Rung};
+    use crate::simple::{self, Overwrite, Simple};
+    use crate::test_support::{exchanges, request, response};
+    use crate::{Meter, Sample};
+    use dwell_types::Match;
+
+    const HOUR: i64 = 3_600_000_000_000;
+
+    fn cut(times: &[i64], latest: i64) -> Vec<(usize, usize)> {
+        let events: Vec<Event> = times.iter().map(|&at| request(1, at)).collect();
+        let parts = parts(&events, Timestamp::from_nanos(latest));
+        parts.map(|(sweeps, part)| (sweeps.len(), part.len())).collect()
+    }
+
+    #[test]
+    fn parts_are_cut_where_time_passes() {
+        assert_eq!(cut(&[], 0), []);
+        assert_eq!(cut(&[1, 2, 3], 0), [(0, 3)]);
+        // 2.44 h, and 4.89 h.
+        assert_eq!(cut(&[1, 3 * HOUR, 3 * HOUR, 4 * HOUR, 5 * HOUR, 5 * HOUR], 0), [(0, 1), (2, 3), (1, 2)]);
+        assert_eq!(cut(&[3 * HOUR, 4 * HOUR], 2 * HOUR), [(0, 0), (1, 2)]);
+        assert_eq!(cut(&[3 * HOUR], 2 * HOUR), [(0, 0), (1, 1)], "alone it is believed");
+        assert_eq!(cut(&[1, i64::MAX, 2, 3, i64::MAX], 0), [(0, 5)], "wild ones are not");
+        assert_eq!(cut(&[1, -900 * HOUR, -900 * HOUR], 0), [(0, 3)]);
+        assert_eq!(cut(&[7, 8], i64::MIN), [(0, 0), (0, 2)], "nothing can be old");
+        assert_eq!(cut(&[1, 900 * HOUR, 900 * HOUR, i64::MAX, i64::MAX], 0), [(0, 1), (16, 2), (16, 2)]);
+    }
+
+    /// Requests that are answered after days, by traffic that pauses for as long, by traffic that goes on, and where a
+    /// single time is wild: what is older than the expiry is never taken for younger, and nothing younger is lost.
+    #[test]
+    fn what_is_old_never_looks_young() {
+        let wraps = 1i64 << TIME_BITS;
+        for hours in [1, 36] {
+            let expiry = hours * HOUR;
+            let all = exchanges(Match::Dns, Nanos::new(expiry));
+            let each: [fn(Exchanges) -> Box<dyn Meter>; 7] = [
+                |all| Box::new(Horizon::new(1 << 16, true, all).unwrap()),
+                |all| Box::new(HashSample::new(1 << 16, true, Lifetime::Given(all.expiry), all).unwrap()),
+                |all| Box::new(Simple::new(SIMPLE, all).unwrap()),
+                |all| Box::new(Mis::new(Ladder::new(vec![RUNG]).unwrap(), 32, all).unwrap()),
+                |all| Box::new(Fridge::new(fridge::Params { entry_probability: Some(1.0), ..FRIDGE }, all).unwrap()),
+                |all| Box::new(Exact::new(all)),
+                |all| Box::new(Ddbf::new(ddbf::Params { cells: 1 << 12, hashes: 4 }, all).unwrap()),
+            ];
+            for (number, make) in each.into_iter().enumerate() {
+                let young = [expiry / 2, expiry / 16 * 15];
+                let old = [expiry + expiry / 8, wraps - expiry, wraps - 1, wraps + 1, wraps + expiry / 2, 64 * expiry];
+                let old = old.into_iter().chain((2..40).map(|quarter| quarter * wraps / 4)).filter(|&gap| gap > expiry);
+                for (gap, is_young) in young.map(|gap| (gap, true)).into_iter().chain(old.map(|gap| (gap, false))) {
+                    let seen = answered(&mut *make(all), gap);
+                    assert_eq!(seen, [usize::from(is_young); 3], "meter {number}, {hours} h, {gap}");
+                }
+            }
+        }
+    }
+
+    const SIMPLE: simple::Params =
+        simple::Params { slots: 1 << 10, stages: 1, fingerprint_bits: 32, overwrite: Overwrite::Always };
+    const RUNG: Rung = Rung { slots: 1 << 10, probability: 1.0 };
+    const FRIDGE: fridge::Params = fridge::Params::new(1 << 10);
+
+    /// How many requests are answered after so long: behind a pause, alone and in a batch, and in traffic that goes on.
+    fn answered(meter: &mut dyn Meter, gap: i64) -> [usize; 3] {
+        let mut samples: Vec<Sample> = Vec::new();
+        let mut begin = -3 * HOUR;
+        let mut update = |events: &[Event]| {
+            samples.clear();
+            meter.update(events, &mut samples);
+            samples.len()
+        };
+        update(&[request(1, begin)]);
+        let alone = update(&[response(1, begin + gap)]);
+        begin += gap + 1;
+        let end = begin + gap;
+        let in_batch = update(&[request(2, begin), request(3, end), response(2, end)]);
+        begin = end + 1;
+        update(&[request(4, begin)]);
+        for (number, at) in (0..).zip((begin..begin + gap).step_by((HOUR / 2) as usize)) {
+            update(&[request(1_000 + number, at), response(1_000 + number, at)]);
+        }
+        let in_traffic = update(&[request(5, begin + gap), response(4, begin + gap)]);
+        [alone, in_batch, in_traffic]
+    }
+}
