@@ -1,8 +1,8 @@
 //! Requests and responses from a log instead of packets: CSV with the columns `at_ns,kind,id` and, if wanted, `group`.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use csv::StringRecord;
-use dwell_capture::file::{Source, Stop, is_stopped};
+use dwell_capture::file::{Decompressed, Stop, is_stopped};
 use dwell_observe::pair::event_id;
 use dwell_types::{Leg, Match, Observation, Series, Sighting, Timestamp};
 use std::collections::HashMap;
@@ -30,27 +30,28 @@ struct Columns {
 
 /// Lines of comma-separated values under a line of names.
 pub(crate) struct Lines {
-    reader: csv::Reader<Source>,
+    reader: csv::Reader<Decompressed>,
     record: StringRecord,
     path: PathBuf,
     is_stopped: bool,
 }
 
 impl Lines {
-    /// Opens a file; `-` is standard input.
+    /// Opens a file, compressed or not; `-` is standard input.
     pub(crate) fn open(path: &Path, stop: &Stop) -> Result<Self> {
         let name = path.display();
         if path.is_dir() {
             bail!("{name}: expected a CSV file, found a directory");
         }
-        let source = Source::open(path, Some(stop)).with_context(|| name.to_string())?;
+        let source = Decompressed::open(path, Some(stop)).with_context(|| name.to_string())?;
         let reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(source);
         Ok(Self { reader, record: StringRecord::new(), path: path.to_owned(), is_stopped: false })
     }
 
     /// The names of the columns.
     pub(crate) fn names(&mut self) -> Result<&StringRecord> {
-        self.reader.headers().with_context(|| self.path.display().to_string())
+        let Self { reader, path, .. } = self;
+        reader.headers().map_err(|error| trouble(path, error))
     }
 
     /// Goes on to the next line, if there is one; there is none after a stop, nor is a part of one.
@@ -60,7 +61,7 @@ impl Lines {
                 self.is_stopped = true;
                 Ok(false)
             }
-            next => next.with_context(|| self.path.display().to_string()),
+            next => next.map_err(|error| trouble(&self.path, error)),
         }
     }
 
@@ -83,6 +84,19 @@ impl Lines {
     pub(crate) fn is_stopped(&self) -> bool {
         self.is_stopped
     }
+}
+
+/// What is wrong with a log, and where.
+fn trouble(path: &Path, error: csv::Error) -> anyhow::Error {
+    let line = error.position().map_or(1, csv::Position::line);
+    let what = match error.kind() {
+        csv::ErrorKind::Utf8 { .. } => "expected text in UTF-8".to_owned(),
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            format!("expected as many fields as on the first line, {expected_len}, found {len}")
+        }
+        _ => return anyhow::Error::new(error).context(path.display().to_string()),
+    };
+    anyhow!("{}: line {line}: {what}", path.display())
 }
 
 impl Events {

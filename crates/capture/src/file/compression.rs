@@ -1,10 +1,12 @@
 mod zstd;
 
 use self::zstd::Zstd;
+use super::Source;
 use flate2::{Decompress, FlushDecompress, Status};
 use liblzma::stream as xz;
 use std::fmt;
 use std::io::{self, Read};
+use std::path::Path;
 
 /// The most memory that decompressing xz may take: its strongest preset (`xz -9`) takes 65 MiB.
 const XZ_MEMORY_BYTES: u64 = 80 << 20;
@@ -113,6 +115,36 @@ impl<R: Read> Input<R> {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Any file, pipe or standard input as its plain bytes: what gzip, xz or zstd has compressed is decompressed. An error
+/// where that breaks off or is corrupt; after a [`Stop`](super::Stop), one of which [`is_stopped`](super::is_stopped)
+/// holds.
+pub struct Decompressed(Input<Source>);
+
+impl Decompressed {
+    /// Opens a path; `-` is standard input.
+    pub fn open(path: &Path, stop: Option<&super::Stop>) -> io::Result<Self> {
+        Ok(Self(Input::new(Source::open(path, stop)?)?))
+    }
+}
+
+impl Read for Decompressed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Ok(self.0.read(buffer)?)
+    }
+}
+
+impl From<Stop> for io::Error {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Io(error) => error,
+            Stop::Cut(how) => Self::new(io::ErrorKind::UnexpectedEof, format!("the {how} data breaks off")),
+            Stop::Corrupt(how, reason) => {
+                Self::new(io::ErrorKind::InvalidData, format!("expected sound {how} data, found {reason}"))
             }
         }
     }

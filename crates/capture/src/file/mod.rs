@@ -19,9 +19,11 @@
 
 // Bytes, and how waiting for them ends.
 mod source;
-pub use source::{Source, Stop, is_stopped};
+use source::Source;
+pub use source::{Stop, is_stopped};
 // Which compression, and the bytes behind it.
 mod compression;
+pub use compression::Decompressed;
 // The part of the stream that is held.
 mod window;
 // The two formats.

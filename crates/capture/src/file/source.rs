@@ -14,14 +14,14 @@ pub(super) fn is_stdin(path: &Path) -> bool {
 
 /// Bytes of a file, a pipe or standard input, until they end or somebody asks to [`Stop`].
 #[derive(Debug)]
-pub struct Source {
+pub(super) struct Source {
     file: File,
     stop: Option<Stop>,
 }
 
 impl Source {
     /// Opens a path; `-` is standard input.
-    pub fn open(path: &Path, stop: Option<&Stop>) -> io::Result<Self> {
+    pub(super) fn open(path: &Path, stop: Option<&Stop>) -> io::Result<Self> {
         let file =
             if is_stdin(path) { File::from(io::stdin().as_fd().try_clone_to_owned()?) } else { File::open(path)? };
         Ok(Self { file, stop: stop.cloned() })

@@ -45,6 +45,17 @@ fn quantiles_of_a_log_are_those_of_its_delays() {
 }
 
 #[test]
+fn logs_may_be_compressed() {
+    let text = "at_ns,kind,id\n0,request,a\n1000,response,a\n";
+    let folder = log(text);
+    fs::write(folder.path().join("log.bin"), zstd::bulk::compress(text.as_bytes(), 3).unwrap()).unwrap();
+    let lines =
+        |name| lines(&dwell_in(folder.path(), &["rtt", "--events", name, "--format", "json"]).ok().json()).to_vec();
+    assert_eq!(lines("log.bin"), lines("log.csv"));
+    assert_eq!(lines("log.bin")[0]["samples"], 1);
+}
+
+#[test]
 fn groups_of_a_log_have_lines_of_their_own() {
     let folder = log("group,id,kind,at_ns\n\
         red,1,request,0\nblue,2,request,10\nred,1,response,1000\nblue,2,response,3010\n\
