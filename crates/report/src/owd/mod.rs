@@ -68,7 +68,8 @@ pub struct PointFacts {
     pub elsewhere: u64,
     /// Packets that the capture cut before the last byte that names them.
     pub cut: u64,
-    /// Packets that the other point did not see: of the receiver, those that were not sent.
+    /// Packets that the other point did not see: of the receiver, those that were not sent. Of sketches, those in intervals
+    /// that could not be joined.
     pub unsent: Option<u64>,
 }
 

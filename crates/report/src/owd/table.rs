@@ -62,7 +62,10 @@ fn row(grid: &mut Grid, name: &str, line: &Line, estimated: bool) {
     let [mean, deviation] = [d.mean, d.std].map(|e| e.map(whole));
     let delays = [mean, deviation, d.p50, d.p95, d.p99, d.max];
     let loss = line.loss_rate.map_or_else(|| "–".into(), |e| text::percent(e.value));
-    let mut cells = vec![name.to_owned(), text::count(line.sent), text::count(line.lost), loss];
+    // Where nothing was compared, nothing is known to be lost.
+    let is_known = line.received + line.lost > 0 || line.uncovered == 0;
+    let lost = if is_known { text::count(line.lost) } else { "–".into() };
+    let mut cells = vec![name.to_owned(), text::count(line.sent), lost, loss];
     cells.extend(delays.map(text::delay));
     grid.row(cells);
     if estimated {
@@ -82,10 +85,8 @@ fn whole(estimate: Estimate<f64>) -> Estimate<i64> {
 
 fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     let total = &report.total;
-    let uncovered = match report.method.name {
-        "lda" => "in intervals that could not be joined",
-        _ => "while the receiver was not listening",
-    };
+    let is_lda = report.method.name == "lda";
+    let uncovered = if is_lda { NOT_JOINED } else { "while the receiver was not listening" };
     let parts = [("received", total.received), ("lost", total.lost), (uncovered, total.uncovered)];
     item("sent", &footing::sum_of(total.sent, &parts), to)?;
     if let Some(runs) = total.loss_runs.filter(|runs| runs.count > 0) {
@@ -107,8 +108,9 @@ fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
         let [low, high] = [low, high].map(|ns| text::delay(Some(Estimate::exact(ns))));
         item("clocks", &format!("the receiver's is ahead by {low} to {high}, as both directions tell"), to)?;
     }
-    point("sender", &report.points.sender, to)?;
-    point("receiver", &report.points.receiver, to)?;
+    let unsent = if is_lda { NOT_JOINED } else { "not sent" };
+    point("sender", &report.points.sender, unsent, to)?;
+    point("receiver", &report.points.receiver, unsent, to)?;
     footing::memory(&report.memory, to)?;
     let exact = match total.delay_ns.max {
         _ if report.method.exact => "exact: every packet was compared",
@@ -119,14 +121,16 @@ fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     footing::warnings(&report.warnings, to)
 }
 
-fn point(name: &str, point: &PointFacts, to: &mut impl Write) -> io::Result<()> {
+const NOT_JOINED: &str = "in intervals that could not be joined";
+
+fn point(name: &str, point: &PointFacts, unsent: &str, to: &mut impl Write) -> io::Result<()> {
     let mut words = vec![format!("{} packets compared", text::count(point.packets))];
     let mut count = |number: u64, what: &str| {
         if number > 0 {
             words.push(format!("{} {what}", text::count(number)));
         }
     };
-    count(point.unsent.unwrap_or(0), "of them not sent");
+    count(point.unsent.unwrap_or(0), &format!("of them {unsent}"));
     count(point.elsewhere, "of another way");
     count(point.cut, "cut short");
     item(name, &words.join(", "), to)?;
