@@ -1,3 +1,4 @@
+use crate::lapse::TIME_BITS;
 use dwell_types::{Nanos, Timestamp, hash};
 
 /// A segment that waits for its acknowledgement: 16 bytes.
@@ -15,7 +16,6 @@ pub(super) struct Record {
 
 /// No series has this tag: five legs of 2¹³ groups are fewer.
 const VACANT: u16 = u16::MAX;
-const TIME_BITS: u32 = 48;
 
 impl Record {
     const NONE: Self = Self { signature: 0, end: 0, low: 0, high: 0, tag: VACANT };
@@ -98,6 +98,15 @@ impl Packets {
         let mut places = (0..self.starts.len()).map(|stage| self.place(stage, signature, end));
         let at = places.find(|&at| self.slots[at].is_of(signature, end))?;
         Some(std::mem::replace(&mut self.slots[at], Record::NONE))
+    }
+
+    /// Takes out every record that is not to be kept.
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&Record) -> bool) {
+        for record in self.slots.iter_mut().filter(|record| !record.is_vacant()) {
+            if !keep(record) {
+                *record = Record::NONE;
+            }
+        }
     }
 
     /// All records.

@@ -1,5 +1,6 @@
 use super::packets::{Packets, Record};
 use super::ranges::{Ranges, Sent};
+use crate::lapse;
 use crate::{Event, Exchanges, Fates, Meter, Sample};
 use dwell_types::{ExchangeId, Timestamp, hash};
 use std::fmt;
@@ -152,6 +153,16 @@ impl Dart {
         self.fates[usize::from(record.tag())].let_go(is_expired);
     }
 
+    /// Forgets the segments that have expired.
+    fn sweep(&mut self, now: Timestamp) {
+        let (expiry, fates) = (self.exchanges.expiry, &mut self.fates);
+        self.packets.retain(|record| {
+            let is_old = record.is_older(now, expiry);
+            fates[usize::from(record.tag())].expired += u64::from(is_old);
+            !is_old
+        });
+    }
+
     #[inline]
     fn response(&mut self, response: &Event) -> Option<Sample> {
         self.latest = self.latest.max(response.at);
@@ -180,16 +191,20 @@ impl Dart {
 
 impl Meter for Dart {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
-        for event in events {
-            if event.is_request {
-                self.request(event);
-            } else {
-                samples.extend(self.response(event));
+        for (sweeps, events) in lapse::parts(events, self.latest) {
+            sweeps.into_iter().for_each(|now| self.sweep(now));
+            for event in events {
+                if event.is_request {
+                    self.request(event);
+                } else {
+                    samples.extend(self.response(event));
+                }
             }
         }
     }
 
     fn advance(&mut self, now: Timestamp) {
+        lapse::between(self.latest, now).for_each(|now| self.sweep(now));
         self.latest = self.latest.max(now);
     }
 
@@ -276,6 +291,19 @@ mod tests {
             send(&mut dart, 1, (500, 600), 210);
             assert_eq!(take(&mut dart, event(1, 600, BARE, 220, false)), has_syn.then_some(10));
             assert_eq!(dart.fates()[0].not_admitted, u64::from(has_syn));
+            assert!(dart.fates()[0].is_conserved());
+        }
+    }
+
+    /// After 78 h a record's time has gone round.
+    #[test]
+    fn what_is_old_never_looks_young() {
+        for gap in [99_000_000_000, (1 << 48) - 5, (1 << 48) + 5, 3 << 48] {
+            let mut dart = dart(GOOD);
+            send(&mut dart, 1, (10, 20), 100);
+            let is_young = gap < 100_000_000_000;
+            assert_eq!(take(&mut dart, event(1, 20, BARE, 100 + gap, false)), is_young.then_some(gap));
+            assert_eq!(dart.fates()[0].expired, u64::from(!is_young));
             assert!(dart.fates()[0].is_conserved());
         }
     }
