@@ -29,15 +29,34 @@ pub(crate) fn parts(events: &[Event], latest: Timestamp) -> impl Iterator<Item =
     })
 }
 
-/// The first event at which time has reached a moment, and the time there. Two in a row must say so: a single one that
-/// is wild must not sweep away what waits. One that comes alone is believed.
+/// So many packets in a row say that time has passed, or all, if there are fewer: one whose time is wild must not sweep
+/// away what waits.
+const SURE: usize = 4;
+
+/// The first event at which time has reached a moment, for sure, and the time there.
 #[inline]
 fn passing(events: &[Event], end: Timestamp) -> Option<(usize, Timestamp)> {
-    if let &[Event { at, .. }] = events {
-        return (at >= end).then_some((0, at));
+    if events.iter().all(|event| event.at < end) {
+        return None;
     }
-    let nows = events.windows(2).map(|pair| pair[0].at.min(pair[1].at));
-    nows.enumerate().find(|&(_, now)| now >= end)
+    // A packet is often a request and a response: those have one time.
+    let packets = || events.chunk_by(|a, b| a.at == b.at).map(|packet| (packet[0].at, packet.len()));
+    let sure = packets().take(SURE).count();
+    let (mut number, mut first, mut late, mut now) = (0, 0, 0, end);
+    for (at, length) in packets() {
+        if at < end {
+            late = 0;
+        } else if late == 0 {
+            (first, now, late) = (number, at, 1);
+        } else {
+            (now, late) = (now.min(at), late + 1);
+        }
+        if late == sure {
+            return Some((first, now));
+        }
+        number += length;
+    }
+    None
 }
 
 /// The next multiple of [`STEP`]; none at the end of all times.
@@ -82,13 +101,18 @@ mod tests {
         assert_eq!(cut(&[], 0), []);
         assert_eq!(cut(&[1, 2, 3], 0), [(0, 3)]);
         // 2.44 h, and 4.89 h.
-        assert_eq!(cut(&[1, 3 * HOUR, 3 * HOUR, 4 * HOUR, 5 * HOUR, 5 * HOUR], 0), [(0, 1), (2, 3), (1, 2)]);
-        assert_eq!(cut(&[3 * HOUR, 4 * HOUR], 2 * HOUR), [(0, 0), (1, 2)]);
-        assert_eq!(cut(&[3 * HOUR], 2 * HOUR), [(0, 0), (1, 1)], "alone it is believed");
-        assert_eq!(cut(&[1, i64::MAX, 2, 3, i64::MAX], 0), [(0, 5)], "wild ones are not");
+        let (three, five) = (3 * HOUR, 5 * HOUR);
+        let times = [1, three, three, three + 1, three + 2, three, five, five + 1, five + 2, five + 3];
+        assert_eq!(cut(&times, 0), [(0, 1), (2, 5), (1, 4)]);
+        assert_eq!(cut(&times[3..], 2 * HOUR), [(0, 0), (1, 3), (1, 4)]);
+        assert_eq!(cut(&[three], 2 * HOUR), [(0, 0), (1, 1)], "alone it is believed");
+        let end = i64::MAX;
+        assert_eq!(cut(&[1, end, 2, end - 3, end - 3, end - 2, end - 1, end], 0), [(0, 3), (16, 5)]);
+        assert_eq!(cut(&[1, end, end, end - 1, 3, five], 0), [(0, 6)], "wild ones are not");
         assert_eq!(cut(&[1, -900 * HOUR, -900 * HOUR], 0), [(0, 3)]);
-        assert_eq!(cut(&[7, 8], i64::MIN), [(0, 0), (0, 2)], "nothing can be old");
-        assert_eq!(cut(&[1, 900 * HOUR, 900 * HOUR, i64::MAX, i64::MAX], 0), [(0, 1), (16, 2), (16, 2)]);
+        assert_eq!(cut(&[7, 8, 9, 10], i64::MIN), [(0, 0), (0, 4)], "nothing can be old");
+        let far = 900 * HOUR;
+        assert_eq!(cut(&[1, far, far + 1, far + 2, far + 3], 0), [(0, 1), (16, 4)]);
     }
 
     /// Requests that are answered after days, by traffic that pauses for as long, by traffic that goes on, and where a
@@ -138,13 +162,14 @@ mod tests {
         let alone = update(&[response(1, begin + gap)]);
         begin += gap + 1;
         let end = begin + gap;
-        let in_batch = update(&[request(2, begin), request(3, end), response(2, end)]);
-        begin = end + 1;
-        update(&[request(4, begin)]);
+        let others = |number: i64| request(2 + number.unsigned_abs(), end + number);
+        let in_batch = update(&[request(2, begin), others(1), others(2), others(3), response(2, end + 4)]);
+        begin = end + 9;
+        update(&[request(7, begin)]);
         for (number, at) in (0..).zip((begin..begin + gap).step_by((HOUR / 2) as usize)) {
             update(&[request(1_000 + number, at), response(1_000 + number, at)]);
         }
-        let in_traffic = update(&[request(5, begin + gap), response(4, begin + gap)]);
+        let in_traffic = update(&[response(7, begin + gap)]);
         [alone, in_batch, in_traffic]
     }
 }
