@@ -125,7 +125,8 @@ impl Meter for Exact {
         let mut batches = events.chunks(BATCH).peekable();
         while let Some(batch) = batches.next() {
             if self.open.is_full() {
-                self.make_room(batch[0].at);
+                // A time that is wild must not sweep away what waits.
+                self.make_room(batch[0].at.min(batch[batch.len() - 1].at));
             }
             if let Some(next) = batches.peek() {
                 next.iter().for_each(|event| self.prefetch(event.id));
@@ -165,7 +166,7 @@ impl Meter for Exact {
 mod tests {
     use super::*;
     use crate::test_support::{assert_batches_agree, exchanges, request, response, take};
-    use dwell_types::Match;
+    use dwell_types::{Match, hash};
 
     fn exact(matching: Match, expiry_s: i64) -> Exact {
         Exact::new(exchanges(matching, Nanos::from_secs(expiry_s)))
@@ -269,6 +270,20 @@ mod tests {
     fn batches_change_nothing() {
         for matching in [Match::Dns, Match::TcpTs] {
             assert_batches_agree(|| exact(matching, 10));
+        }
+    }
+
+    /// Wherever in a growing table a single time is wild, the other requests stay.
+    #[test]
+    fn a_wild_time_expires_nothing() {
+        for wild in 0..400 {
+            let mut exact = exact(Match::Dns, 10);
+            let at = |i: u64| if i == wild { i64::MAX / 2 } else { i as i64 };
+            let events: Vec<Event> = (0..400).map(|i| request(hash::finish(i), at(i))).collect();
+            exact.update(&events, &mut Vec::new());
+            let responses: Vec<Event> = (0..400).map(|i| response(hash::finish(i), at(i) + 500)).collect();
+            exact.update(&responses, &mut Vec::new());
+            assert!(exact.fates()[0].matched >= 399, "wild at {wild}: {:?}", exact.fates()[0]);
         }
     }
 
