@@ -257,6 +257,19 @@ fn packets_that_nobody_could_see_are_not_lost() {
     assert!(!is_near(packets.iter().filter(|p| !seen(p)).count() as f64));
 }
 
+/// One packet that is sent again and again says nothing of when the receiver began to listen.
+#[test]
+fn equal_packets_do_not_begin_a_capture() {
+    let mut packets: Vec<Packet> =
+        (0..100).map(|n| Packet { id: n, sent: n as i64 * 10 * MILLI, delay: (n >= 50).then_some(MILLI) }).collect();
+    packets.push(Packet { id: 1_000, sent: 5 * MILLI, delay: None });
+    packets.push(Packet { id: 1_000, sent: 505 * MILLI, delay: Some(MILLI) });
+    packets.sort_by_key(|p| p.sent);
+    let total = measure(&EXACT, &packets).total();
+    assert_eq!((total.tally.uncovered().value, total.tally.received().value), (50.0, 51.0));
+    assert_eq!(total.tally.lost().value, 1.0, "one of the equal two, nobody knows which");
+}
+
 #[test]
 fn nothing_in_common() {
     let mut meter = OwdMeter::new(&EXACT).unwrap();

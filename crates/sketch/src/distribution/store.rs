@@ -270,10 +270,22 @@ impl DelayStore {
         combine(bins, &mut self.dither);
     }
 
+    /// Sorts all cells in: from then on, until something is added, distributions share the bins instead of each having
+    /// a copy of its own.
+    pub(crate) fn share(&mut self) {
+        if !self.is_sorted() {
+            self.sort_in();
+        }
+    }
+
+    fn is_sorted(&self) -> bool {
+        self.recent.is_empty() && self.ones.as_ref().is_none_or(|ones| ones.is_sorted())
+    }
+
     /// This store with all cells sorted in.
     fn settled(&self) -> Cow<'_, Self> {
         let mut settled = Cow::Borrowed(self);
-        if !self.recent.is_empty() || self.ones.as_ref().is_some_and(|ones| !ones.is_sorted()) {
+        if !self.is_sorted() {
             settled.to_mut().sort_in();
         }
         settled
@@ -677,6 +689,19 @@ mod tests {
         assert_eq!((bounds.low, bounds.high), (97_000_000, 1_005_000_000));
         assert_eq!(store.distribution(0, Ambiguous::Bounds).exchanges().unwrap().value, 100.0);
         assert_eq!(store.distribution(0, Ambiguous::Drop).exchanges().unwrap().value, 98.0);
+    }
+
+    /// Thousands of distributions of one store are no thousands of stores.
+    #[test]
+    fn distributions_of_a_shared_store_copy_nothing() {
+        for mut store in [DelayStore::unbounded(2), DelayStore::bounded(2, 1 << 16).unwrap()] {
+            (0..100).for_each(|i| store.update(i % 2, &sample(1_000_003 * i as i64, 1.0)));
+            assert!(matches!(store.settled(), Cow::Owned(_)));
+            let before = store.distribution(1, Ambiguous::Bounds).quantile(0.5);
+            store.share();
+            assert!(matches!(store.settled(), Cow::Borrowed(_)));
+            assert_eq!(store.distribution(1, Ambiguous::Bounds).quantile(0.5), before);
+        }
     }
 
     /// Whatever is done in between, a batch never meets more bins than leave it room.

@@ -284,9 +284,9 @@ impl Matching {
         Some(if has_arrived { Fate::Ambiguous } else { Fate::Lost })
     }
 
-    /// Nothing is lost before the first and behind the last that arrived.
+    /// Nothing is lost before the first and behind the last that arrived. Of equal packets nobody knows which did.
     fn covered(&mut self, fate: Fate, sent: Timestamp) -> Fate {
-        self.has_begun |= fate != Fate::Lost;
+        self.has_begun |= matches!(fate, Fate::Received(_));
         let is_covered = self.has_begun && !(self.has_ended && Some(sent) > self.last);
         if fate == Fate::Lost && !is_covered { Fate::Uncovered } else { fate }
     }

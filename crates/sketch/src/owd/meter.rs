@@ -208,6 +208,7 @@ impl OwdMeter {
         if let Some(intervals) = &mut self.intervals {
             intervals.end();
         }
+        self.delays.share();
     }
 
     /// Adds up the packets whose fate is known at `now`, or all.
