@@ -7,6 +7,13 @@ use dwell_types::{Nanos, Timestamp};
 /// Bits of a time in nanoseconds that a slot holds.
 pub(crate) const TIME_BITS: u32 = 48;
 
+/// Time since a moment of which only these lowest bits are known, and which is within ±39 h.
+#[inline]
+pub(crate) fn since(lowest: u64, now: Timestamp) -> Nanos {
+    let unused = u64::BITS - TIME_BITS;
+    Nanos::new(((now.as_nanos() as u64).wrapping_sub(lowest) << unused) as i64 >> unused)
+}
+
 /// A table is swept whenever time passes a multiple of this, 2.4 h. Twice that after a request has lasted as long as any
 /// may, it still looks old.
 const STEP: Nanos = Nanos::new(1 << 43);
@@ -116,8 +123,8 @@ mod tests {
         assert_eq!(cut(&[1, far, far + 1, far + 2, far + 3], 0), [(0, 1), (16, 4)]);
     }
 
-    /// Requests that are answered after days, by traffic that pauses for as long, by traffic that goes on, and where a
-    /// single time is wild: what is older than the expiry is never taken for younger, and nothing younger is lost.
+    /// Requests that are answered after days, in traffic that pauses for as long and in traffic that goes on: what is
+    /// older than the expiry is never taken for younger, and nothing younger is lost.
     #[test]
     fn what_is_old_never_looks_young() {
         let wraps = 1i64 << TIME_BITS;

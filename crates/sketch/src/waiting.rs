@@ -3,7 +3,7 @@
 //! What the array-based competitors of the fridge share: the entry, the rule that tells a repeat, the counts of what is
 //! left over.
 
-use crate::lapse::TIME_BITS;
+use crate::lapse::since;
 use crate::repeats::{Meets, Tokens, byte, pack, unpack};
 use crate::{Event, Exchanges, Fates, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
@@ -88,9 +88,7 @@ impl Waiting {
     /// Time from the first request to `at`, modulo 2⁴⁸ ns.
     #[inline]
     fn since_first(&self, at: Timestamp) -> Nanos {
-        let first = u64::from(self.first_low) | u64::from(self.first_high) << 32;
-        let difference = (at.as_nanos() as u64).wrapping_sub(first) << (64 - TIME_BITS);
-        Nanos::new(difference as i64 >> (64 - TIME_BITS))
+        since(u64::from(self.first_low) | u64::from(self.first_high) << 32, at)
     }
 
     /// Time from the last equal request to `at`.

@@ -1,4 +1,4 @@
-use crate::lapse::TIME_BITS;
+use crate::lapse::since;
 use dwell_types::{Nanos, Timestamp, hash};
 
 /// A segment that waits for its acknowledgement: 16 bytes.
@@ -28,9 +28,7 @@ impl Record {
     /// Time from the segment to `at`, modulo 2⁴⁸ ns.
     #[inline]
     pub(super) fn age(&self, at: Timestamp) -> Nanos {
-        let time = u64::from(self.low) | u64::from(self.high) << 32;
-        let difference = (at.as_nanos() as u64).wrapping_sub(time) << (64 - TIME_BITS);
-        Nanos::new(difference as i64 >> (64 - TIME_BITS))
+        since(u64::from(self.low) | u64::from(self.high) << 32, at)
     }
 
     /// Whether more than `age` lies between the segment and `at`, in either direction.

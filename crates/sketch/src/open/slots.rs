@@ -1,6 +1,6 @@
 use super::State;
 use crate::Gate;
-use crate::lapse::TIME_BITS;
+use crate::lapse::{TIME_BITS, since};
 use dwell_types::{ExchangeId, Timestamp};
 
 /// What an id is found by: the word that a slot holds of it, and the tag beside the slot.
@@ -29,8 +29,7 @@ fn lowest(at: Timestamp) -> u64 {
 /// The moment near another one that has these bits of the time as its lowest.
 #[inline]
 fn near(bits: u64, now: Timestamp) -> Timestamp {
-    let age = ((now.as_nanos() as u64).wrapping_sub(bits) << (u64::BITS - TIME_BITS)) as i64;
-    Timestamp::from_nanos(now.as_nanos().wrapping_sub(age >> (u64::BITS - TIME_BITS)))
+    Timestamp::from_nanos(now.as_nanos().wrapping_sub(since(bits, now).get()))
 }
 
 /// As few bits of an id as tell it from all others, its rank among the ids of a gate, and 48 bits of the time.
