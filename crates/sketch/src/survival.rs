@@ -224,20 +224,24 @@ impl Survival {
     /// Variance of an estimated Σ *z* over exchanges, from Σ *z* and Σ *z*² in each band; in band 0 the second is the
     /// variance itself. With *w* = 1/*q* exchanges for each that is at risk: Σ*z*² (*w* − 1) for the gate, and for what
     /// is let go ∫ (Σ*z*² − (Σ*z*)²/*open*) d*w*, both sums over the exchanges that last longer: what is lost is
-    /// replaced by the mean of what is still open (Greenwood's formula for any *z*). What ends in a band that loses
-    /// gradually is replaced in it by its like alone, on average for half of the band.
+    /// replaced by the mean of what is still open (Greenwood's formula for any *z*). So is what is lost in the band in
+    /// which it would have ended, if that loses gradually, on average for half of the band: its mass is counted as open
+    /// when the band ends.
     pub(crate) fn variance(&self, bands: &[(f64, f64); BANDS]) -> f64 {
         let (mut sum, mut squares, mut variance) = (0.0, 0.0, 0.0);
-        let unexplained = |sum: f64, squares: f64, open: f64| {
-            let replaced = if open > 0.0 { sum * sum / open } else { 0.0 };
-            (squares - replaced).max(0.0)
+        // Σ (*z* − mean)² over so many exchanges, where the mean is that of what is open.
+        let around = |(sum, squares): (f64, f64), number: f64, mean: f64| {
+            (squares - 2.0 * mean * sum + mean * mean * number).max(0.0)
         };
+        let mean = |sum: f64, open: f64| if open > 0.0 { sum / open } else { 0.0 };
         for band in (1..BANDS).rev() {
-            let here = bands[band];
-            variance += self.within[band] * (unexplained(sum, squares, self.open[band]) + 0.5 * here.1);
+            let (here, open, before) = (bands[band], self.open[band], self.open[band - 1]);
+            let replaced = mean(sum, open);
+            let (later, ended) = (around((sum, squares), open, replaced), around(here, before - open, replaced));
+            variance += self.within[band] * (later + 0.5 * ended);
             sum += here.0;
             squares += here.1;
-            variance += self.at_begin[band] * unexplained(sum, squares, self.open[band - 1]);
+            variance += self.at_begin[band] * around((sum, squares), before, mean(sum, before));
         }
         variance + (self.first - 1.0).max(0.0) * squares + bands[0].1
     }

@@ -133,6 +133,9 @@ struct Curve {
 /// A running sum is kept for so many bins, and added up between.
 const STRIDE: usize = 32;
 
+/// The share of exchanges beyond the last quantile that is reported, p99.
+const UNTOLD: f64 = 0.01;
+
 /// The product limit that weighed the bins, with what its variances need.
 #[derive(Clone, Debug)]
 struct Limit {
@@ -377,15 +380,30 @@ impl Curve {
         (start..end, Class { low, high, weight })
     }
 
+    /// The weighted mean. Its interval is even on a logarithmic scale, since delays have long tails, and reaches a
+    /// multiple of the relative standard error: Student's for Satterthwaite's number of degrees of freedom (1946), 3
+    /// (Σ*v*)² / Σ*v*², where *v* is what each sample contributes to the variance. Exchanges that may have been missed
+    /// altogether, beyond the share that no quantile speaks of, took anything from nothing to the longest.
     fn mean(&self) -> Estimate<f64> {
-        let Sums { weight, excess, .. } = self.total;
+        let weight = self.total.weight;
         let (mean, width) = (self.delay / weight, self.width / weight);
-        // Where everything is known, there is nothing to look for.
-        let deviations = if excess == 0.0 { 0.0 } else { self.variance(|bin| bin.middle() - mean) };
-        let error = Z95 * (deviations / (weight * weight)).max(0.0).sqrt() + width;
-        // No mean is below all delays.
-        let least = self.weighed().next().map_or(mean, |bin| bin.low as f64).min(mean);
-        Estimate { value: mean, low: (mean - error).max(least), high: mean + error }
+        let least = self.weighed().next().map_or(mean, |bin| bin.low as f64).min(0.0);
+        let [low, high] = if self.total.excess > 0.0 { self.sampled_mean(mean) } else { [mean; 2] };
+        Estimate { value: mean, low: (low - width).max(least), high: high + width }
+    }
+
+    /// The ends of the interval around a mean that not all exchanges told.
+    fn sampled_mean(&self, mean: f64) -> [f64; 2] {
+        let deviations = |power| move |bin: &Bin| (bin.middle() - mean).powi(power);
+        let fourth: f64 = self.weighed().map(|bin| Sums::of(&bin).fourth * deviations(4)(&bin)).sum();
+        let plain: f64 = self.weighed().map(|bin| bin.excess * deviations(2)(&bin)).sum();
+        let freedom = if fourth > 0.0 { 3.0 * plain * plain / fourth } else { f64::INFINITY };
+        let error = student95(freedom) * self.variance(deviations(1)).max(0.0).sqrt() / self.total.weight;
+        let ends = [-error, error].map(|error| if mean > 0.0 { mean * (error / mean).exp() } else { mean + error });
+        let Some(possible) = self.possible else { return ends };
+        let possible = possible.max(self.longest()) as f64;
+        let missed = (self.unseen(self.bins.len() - 1) - UNTOLD).clamp(0.0, 1.0);
+        [(1.0 - missed) * ends[0], (1.0 - missed) * ends[1].min(possible) + missed * possible]
     }
 }
 
