@@ -221,15 +221,15 @@ impl HashSample {
         let (lifetime, gate, fates) = (self.exchanges.expiry, self.gate, &mut self.fates);
         let mut kept = 0;
         self.open.retain(now, |slots, at, wait| {
+            // Without branches: which entries go cannot be foretold.
             let is_old = wait.is_older(lifetime);
-            let is_kept_out = !is_old && !gate.admits_rank(slots.rank(at));
-            if wait.is_open() {
-                let fates = &mut fates[usize::from(wait.tag)];
-                fates.expired += u64::from(is_old);
-                fates.not_admitted += u64::from(is_kept_out);
-            }
-            kept += usize::from(!is_old && !is_kept_out);
-            !is_old && !is_kept_out
+            let is_kept_out = !is_old & !gate.admits_rank(slots.rank(at));
+            let fates = &mut fates[usize::from(wait.tag)];
+            fates.expired += u64::from(wait.is_open() & is_old);
+            fates.not_admitted += u64::from(wait.is_open() & is_kept_out);
+            let is_kept = !is_old & !is_kept_out;
+            kept += usize::from(is_kept);
+            is_kept
         });
         kept
     }

@@ -208,17 +208,18 @@ impl Buckets {
         })
     }
 
-    /// Removes what is not to be kept.
+    /// Removes what is not to be kept; of a bucket when all of it was looked at. What goes cannot be foretold, so that
+    /// nothing branches on it.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&Self, usize) -> bool) {
         for bucket in 0..self.tags.len() {
-            let mut left = !equal(self.tags[bucket], 0) & HIGH;
+            let (mut left, mut gone) = (!equal(self.tags[bucket], 0) & HIGH, 0);
             while left != 0 {
                 let at = bucket * WAYS + first(left);
-                if !keep(self, at) {
-                    self.remove(at);
-                }
+                gone |= u64::from(!keep(self, at)) << (at % WAYS * 8);
                 left &= left - 1;
             }
+            self.tags[bucket] &= !(gone * 0xff);
+            self.occupied -= gone.count_ones() as usize;
         }
     }
 
