@@ -65,15 +65,15 @@ pub(crate) enum Back {
 }
 
 impl Ways {
-    /// Whether a packet goes back; `None` if its way is not measured.
-    fn is_reverse(&self, key: &FlowKey) -> Option<bool> {
-        if self.is_forward(key.source) {
+    /// Whether packets of this source go back; `None` if their way is not measured.
+    pub(crate) fn way(&self, source: Address) -> Option<bool> {
+        if self.is_forward(source) {
             return Some(false);
         }
         match &self.back {
             Back::None => None,
             Back::Others => Some(true),
-            Back::From(sources) => sources.iter().any(|prefix| prefix.contains(key.source)).then_some(true),
+            Back::From(sources) => sources.iter().any(|prefix| prefix.contains(source)).then_some(true),
         }
     }
 
@@ -257,7 +257,7 @@ impl Point {
                 Err(error) => return Err(error.into()),
             };
             let Some(Passing { crossing, flow }) = crossings.observe(&frame) else { continue };
-            let Some(is_reverse) = ways.is_reverse(&flow.key) else {
+            let Some(is_reverse) = ways.way(flow.key.source) else {
                 self.elsewhere += 1;
                 continue;
             };

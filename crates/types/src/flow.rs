@@ -44,6 +44,12 @@ impl Address {
         self.high == 0 && self.low >> 32 == 0xffff
     }
 
+    /// Whether this is the address of a host that has none yet (RFC 4291 §2.5.2; `0.0.0.0`).
+    #[inline]
+    pub const fn is_unspecified(self) -> bool {
+        self.high == 0 && (self.low == 0 || self.low == V4_MAPPED)
+    }
+
     /// The two 64-bit halves, most significant first.
     #[inline]
     pub const fn halves(self) -> (u64, u64) {
