@@ -1,17 +1,15 @@
 //! What the beginnings of captures show: which packets go from the senders to the receiver, and how long they take.
 
-use crate::points::{Back, Point, Reading, Ways};
+use crate::points::{Point, Reading, Ways};
 use anyhow::Result;
 use dwell_capture::file::Stop;
-use dwell_types::{Address, Nanos, Prefix};
+use dwell_types::{Address, Nanos};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 /// Packets of each capture that are looked at.
 const PACKETS: usize = 1 << 16;
-/// More sources than these have no simple name.
-const SOURCES: usize = 64;
 
 /// What the beginnings of captures show.
 #[derive(Clone, Default)]
@@ -61,8 +59,9 @@ pub(crate) fn look(
         return Ok(Beginning { ways: asked, ..Beginning::default() });
     }
     let pairs = delays(senders, receiver, reading, &asked, stop)?;
-    let ways = if asked.from.is_empty() { find(&pairs) } else { asked };
-    let forward = pairs.iter().filter(|((source, _), _)| ways.is_forward(*source));
+    let ways = if let Ways::There = asked { find(&pairs) } else { asked };
+    let forward =
+        pairs.iter().filter(|&(&(source, destination), _)| ways.is_reverse(source, destination) == Some(false));
     let (sum, count) = forward.fold((0, 0), |(sum, count), (_, delays)| (sum + delays.sum, count + delays.count));
     let mean = i64::try_from(sum / count.max(1)).unwrap_or(0);
     Ok(Beginning { ways, delay: Nanos::new(mean) })
@@ -93,7 +92,7 @@ fn delays(senders: &[PathBuf], receiver: &Path, reading: &Reading, ways: &Ways, 
     Ok(pairs)
 }
 
-/// The sources on either side, if there are packets of both directions: pairs of addresses between which one direction
+/// The addresses on either side, if there are packets of both directions: pairs of addresses between which one direction
 /// is seen at the sender first, and the other at the receiver.
 ///
 /// What is compared are the two directions of a pair, so an offset of the clocks does not matter: the direction that
@@ -114,13 +113,8 @@ fn find(all: &Pairs) -> Ways {
     for (source, delays) in unanswered {
         *votes.entry(source).or_default() += delays.mean().cmp(&offset) as i128 * delays.count;
     }
-    let that_go = |way| votes.iter().filter(move |(_, votes)| votes.cmp(&&0) == way);
-    let sources = |way| that_go(way).map(|(&source, _)| Prefix::new(source, 128)).collect();
-    let (from, back): (Vec<_>, Vec<_>) = (sources(Ordering::Greater), sources(Ordering::Less));
-    if from.is_empty() || from.len().max(back.len()) > SOURCES {
-        return Ways::default();
-    }
-    Ways { from, back: Back::From(back) }
+    votes.retain(|_, votes| *votes != 0);
+    Ways::Found(votes.into_iter().map(|(source, votes)| (source, votes < 0)).collect())
 }
 
 /// The middle between the delays that are greater, and go there, and those that are less, and go back: where it
@@ -161,7 +155,8 @@ mod tests {
             (0..count).for_each(|_| delays.iter().for_each(|delay| entry.add(AHEAD + delay)));
         }
         let ways = find(&all);
-        [false, true].map(|is_reverse| (1..100).filter(|&n| ways.way(address(n)) == Some(is_reverse)).collect())
+        let way = |&number: &u32| ways.is_reverse(address(number), Address::default());
+        [false, true].map(|is_reverse| (1..100).filter(|number| way(number) == Some(is_reverse)).collect())
     }
 
     /// Sources that nobody answers, on both sides, in a short queue while others wait in a long one.

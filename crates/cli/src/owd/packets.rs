@@ -82,10 +82,7 @@ impl<'a> Packets<'a> {
         if self.arguments.clock_offset != Nanos::ZERO {
             parameters.insert("clock_offset", Parameter::Text(self.arguments.clock_offset.to_string()));
         }
-        if !self.ways.from.is_empty() {
-            let from: Vec<String> = self.ways.from.iter().map(ToString::to_string).collect();
-            parameters.insert("from", Parameter::Text(from.join(",")));
-        }
+        parameters.extend(self.ways.from().map(|from| ("from", Parameter::Text(from))));
         if let Some(group) = self.arguments.group {
             parameters.insert("group", Parameter::Text(group.to_string()));
         }

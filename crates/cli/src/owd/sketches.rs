@@ -6,7 +6,7 @@ use super::{Answer, Comparison, Outputs, describe};
 use crate::Failure;
 use crate::beginning::Beginning;
 use crate::output::{self, Output};
-use crate::points::{Back, Point, Seen, Ways};
+use crate::points::{Point, Seen, Ways};
 use crate::rtt::progress;
 use crate::signals::Signals;
 use anyhow::{Context, Result, bail};
@@ -94,10 +94,10 @@ pub(super) struct Sketches<'a> {
 impl<'a> Sketches<'a> {
     pub(super) fn new(arguments: &'a Arguments, beginning: &Beginning) -> Result<Self, Failure> {
         let Beginning { ways, delay } = beginning;
-        if let Back::From(_) = ways.back {
-            let from: Vec<String> = ways.from.iter().map(ToString::to_string).collect();
+        if let Ways::Found(_) = ways {
             let words = "the captures hold both directions, which sketches cannot tell apart: name the sender's side";
-            return Err(Failure::Usage(format!("{words}, as it seems --from {}", from.join(","))));
+            let from = ways.from().unwrap_or_default();
+            return Err(Failure::Usage(format!("{words} with --from, as it seems {from}")));
         }
         let quarter = arguments.memory / 4;
         let bytes = arguments.sketch_bytes.unwrap_or(SKETCH_BYTES.min(quarter));
@@ -220,8 +220,8 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     let params = params(arguments.sketch_bytes, flow_bytes, &weights, &arguments.point)?;
     let mut flows = FlowList::new(if arguments.flows { MOST_FLOWS } else { 0 });
     let mut cutter = cutter(&params, &arguments.point, arguments.shift)?;
-    let ways = Ways { from: arguments.point.from.clone(), back: Back::None };
-    let mut directions = ways.from.is_empty().then(Directions::default);
+    let ways = Ways::asked(&arguments.point.from, false);
+    let mut directions = arguments.point.from.is_empty().then(Directions::default);
     let reading = arguments.point.reading(None);
     let mut point = Point::open(&arguments.capture, &reading, &ways, Nanos::ZERO, signals.stop())?;
     let mut to = Output::file(&arguments.output)?;
