@@ -214,6 +214,10 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     if arguments.point.weights.is_some() && !arguments.flows {
         return Err(Failure::Usage("--weights needs --flows".to_owned()));
     }
+    if arguments.point.nat && arguments.flows {
+        let words = "with --nat a flow has other addresses at the other point: leave --flows away, or compare packets";
+        return Err(Failure::Usage(format!("{words} (dwell owd --nat --flows)")));
+    }
     output::check_apart([&arguments.capture].into_iter().chain(&arguments.point.weights), [&arguments.output])?;
     let weights = Weights::new(&arguments.point)?;
     let flow_bytes = arguments.flows.then_some(arguments.flow_bytes);

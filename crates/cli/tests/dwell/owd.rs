@@ -410,7 +410,9 @@ fn sketches_say_what_they_could_not_join() {
 #[test]
 fn what_cannot_be_is_said_in_one_line() {
     let folder = logs(&packets());
-    let cases: [(i32, &[&str], &str); 5] = [
+    let cases: [(i32, &[&str], &str); 7] = [
+        (2, &["a.csv", "b.csv", "--nat", "--method", "lda", "--flows"], "--method auto"),
+        (2, &["sketch", "a.csv", "-o", "x", "--nat", "--flows"], "leave --flows away"),
         (2, &["--crossings", "a.csv", "b.csv", "--memory", "1KiB"], "KiB would do"),
         (1, &["a.csv", "b.csv"], "a.csv: expected a pcap"),
         (1, &["--crossings", "a.csv", "none.csv"], "none.csv"),
