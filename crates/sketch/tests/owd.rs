@@ -214,6 +214,29 @@ fn what_arrives_without_being_sent() {
     assert_eq!(total.tally.received().value, 1.0);
 }
 
+/// Nothing else passes meanwhile; or what does comes with a time far too late, so that the queue stands still.
+#[test]
+fn what_takes_longer_than_the_longest_is_lost() {
+    let packet = |id, sent, delay| Packet { id, sent: sent * MILLI, delay: Some(delay * MILLI) };
+    let packets = [packet(1, 0, 10), packet(2, 20, 2_001), packet(3, 30, 1_999), packet(4, 2_100, 10)];
+    let equal = [packet(1, 0, 10), packet(2, 20, 2_005), packet(2, 21, 2_005), packet(4, 2_100, 10)];
+    let late = (Point::Sender, crossing(9, 4_000 * MILLI));
+    let [few, both, many] = [(&packets, 0), (&equal, 0), (&packets, 1)].map(|(packets, late_ones)| {
+        let mut meter = OwdMeter::new(&EXACT).unwrap();
+        for (point, crossing) in std::iter::repeat_n(late, late_ones).chain(crossings(packets)) {
+            meter.update(point, &crossing);
+        }
+        meter.end();
+        meter.total()
+    });
+    for (total, lost) in [(few, 1), (both, 2), (many, 1)] {
+        let tally = &total.tally;
+        assert_eq!((tally.received().value, tally.lost().value), (f64::from(4 - lost), f64::from(lost)));
+        assert_eq!(total.unsent, f64::from(lost));
+        assert!(total.distribution.quantile(1.0).unwrap().value <= 1_999 * MILLI);
+    }
+}
+
 /// A receiver whose clock is behind sees packets before they are sent.
 #[test]
 fn negative_delays() {

@@ -202,6 +202,11 @@ impl Matching {
             Kind::Sent => {
                 let there = (open.number - self.front) as usize;
                 let sent = self.queue[there].sent.at;
+                if at - sent > self.longest {
+                    // Times that go backwards kept it.
+                    self.unsent += self.weight();
+                    return;
+                }
                 self.queue[there].state = State::Received(at - sent);
                 self.open.remove(slot);
                 self.last = self.last.max(Some(sent));

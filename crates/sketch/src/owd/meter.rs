@@ -162,10 +162,12 @@ impl OwdMeter {
         self.update_each(point, crossing, |_| {})
     }
 
-    /// The same, and shows `each` packet whose fate is known now, in the order of sending.
+    /// The same, and shows `each` packet whose fate was known before, in the order of sending.
     pub fn update_each(&mut self, point: Point, crossing: &Crossing, each: impl FnMut(&Passed)) -> bool {
         let &Crossing { packet, flow, at, bytes } = crossing;
         let mut is_new = false;
+        // First: who has waited for too long does not arrive now.
+        self.settle(Some(at), each);
         match point {
             Point::Sender => {
                 self.sent.add(bytes);
@@ -187,7 +189,6 @@ impl OwdMeter {
                 self.matching.received(packet, at);
             }
         }
-        self.settle(Some(at), each);
         is_new
     }
 
@@ -241,7 +242,7 @@ impl OwdMeter {
         self.intervals.as_mut().map(Intervals::take).unwrap_or_default()
     }
 
-    /// All packets whose fate is known; after [`OwdMeter::end`], all.
+    /// The packets whose fates are settled; after [`OwdMeter::end`], all.
     pub fn total(&self) -> Totals {
         Totals {
             sent: self.sent.packets,
