@@ -24,6 +24,10 @@ use std::process::ExitCode;
 
 /// Flows that a sender names.
 const MOST_FLOWS: usize = 4_096;
+/// What a flow takes in the list of them, with its name.
+const LISTED_BYTES: usize = 320;
+/// Each point holds two sketches, since it does not know yet where one ends.
+const SKETCHES: usize = 4;
 
 /// The banks for so many bytes, whatever the traffic is. For flows, if they have bytes of their own, some cells in each
 /// row, since an interval may have a loss or a packet that is out of order.
@@ -99,15 +103,27 @@ impl<'a> Sketches<'a> {
             let from = ways.from().unwrap_or_default();
             return Err(Failure::Usage(format!("{words} with --from, as it seems {from}")));
         }
-        let quarter = arguments.memory / 4;
-        let bytes = arguments.sketch_bytes.unwrap_or(SKETCH_BYTES.min(quarter));
-        let flow_bytes = arguments.flow_bytes.unwrap_or(FLOW_BYTES.min(quarter));
+        let memory = arguments.memory;
+        // A quarter of it for the list of flows, and another for sketches of all packets beside those of flows.
+        let [all, of_flows, list] =
+            if arguments.wants_flows() { [memory / 4, memory / 2, memory / 4] } else { [memory, 0, 0] };
+        let bytes = arguments.sketch_bytes.unwrap_or(SKETCH_BYTES.min(all / SKETCHES));
+        let flow_bytes = arguments.flow_bytes.unwrap_or(FLOW_BYTES.min(of_flows / SKETCHES));
+        let most_flows = MOST_FLOWS.min(list / LISTED_BYTES);
         let weights = Weights::new(&arguments.point)?;
         let params = params(bytes, arguments.wants_flows().then_some(flow_bytes), &weights, &arguments.point)?;
-        let flows = FlowList::new(if arguments.wants_flows() { MOST_FLOWS } else { 0 });
+        let flows = FlowList::new(most_flows);
         let point = |shift| cutter(&params, &arguments.point, shift);
         let delay = Nanos::new(delay.get().saturating_sub(arguments.clock_offset.get()));
         let points = [point(Nanos::ZERO)?, point(delay)?];
+        let held = points.iter().map(Cutter::state_bytes).sum::<usize>() + most_flows * LISTED_BYTES;
+        if held > memory {
+            return Err(Failure::Usage(format!(
+                "--memory of {memory} bytes is too small for two sketches of this size at each point: {}KiB would do, or \
+                 smaller --sketch-bytes and --flow-bytes",
+                held.div_ceil(1024)
+            )));
+        }
         Ok(Self {
             arguments,
             params,

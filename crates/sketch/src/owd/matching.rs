@@ -267,6 +267,11 @@ impl Matching {
         }
     }
 
+    /// When the first packet passed of those whose fates are not settled.
+    pub(super) fn first(&self) -> Option<Timestamp> {
+        self.queue.front().map(|queued| queued.sent.at)
+    }
+
     fn close(&mut self, packet: PacketId) {
         if let Place::Found(at) = self.open.find(packet.0) {
             self.open.remove(at);

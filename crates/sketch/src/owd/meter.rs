@@ -113,8 +113,10 @@ impl Shares {
     /// that.
     fn new(settings: &Settings, memory: usize) -> Result<Self, SettingsError> {
         let least = Self::least(settings);
-        let fixed = OwdMeter::OWN_BYTES + settings.flows * Flows::FLOW_BYTES;
-        let needed = fixed + least.matching + least.delays + least.interval;
+        let flows = if settings.flows > 0 { Flows::bytes(settings.flows) } else { 0 };
+        let intervals = settings.interval.map_or(0, |length| Intervals::open_bytes(length, settings.longest));
+        let fixed = (OwdMeter::OWN_BYTES + flows).saturating_add(intervals);
+        let needed = fixed.saturating_add(least.matching + least.delays + least.interval);
         let spare = memory.checked_sub(needed).ok_or(SettingsError { needed })? / 8;
         let interval = if settings.interval.is_some() { spare } else { 0 };
         Ok(Self {
@@ -217,6 +219,13 @@ impl OwdMeter {
         while let Some(passed) = self.matching.pop(now) {
             each(&passed);
             self.add(&passed);
+        }
+        if let Some((intervals, now)) = self.intervals.as_mut().zip(now) {
+            // Where times go backwards, the first under way can be later than others.
+            let first = self.matching.first().unwrap_or(now);
+            if first <= now {
+                intervals.close_before(first);
+            }
         }
     }
 
