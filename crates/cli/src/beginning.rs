@@ -1,17 +1,15 @@
 //! What the beginnings of captures show: which packets go from the senders to the receiver, and how long they take.
 
-use crate::points::{Back, Point, Reading, Ways};
+use crate::points::{Point, Reading, Ways};
 use anyhow::Result;
 use dwell_capture::file::Stop;
-use dwell_types::{Address, Nanos, Prefix};
+use dwell_types::{Address, Nanos};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 /// Packets of each capture that are looked at.
 const PACKETS: usize = 1 << 16;
-/// More sources than these have no simple name.
-const SOURCES: usize = 64;
 
 /// What the beginnings of captures show.
 #[derive(Clone, Default)]
@@ -22,8 +20,32 @@ pub(crate) struct Beginning {
     pub(crate) delay: Nanos,
 }
 
-/// Sum and number of the delays between a pair of addresses.
-type Sums = BTreeMap<(Address, Address), (i128, i128)>;
+/// The delays between a pair of addresses, in nanoseconds by the clocks as they are.
+#[derive(Clone, Copy)]
+struct Delays {
+    sum: i128,
+    count: i128,
+    least: i128,
+    most: i128,
+}
+
+impl Delays {
+    const NONE: Self = Self { sum: 0, count: 0, least: i128::MAX, most: i128::MIN };
+
+    fn add(&mut self, delay: i128) {
+        self.sum += delay;
+        self.count += 1;
+        self.least = self.least.min(delay);
+        self.most = self.most.max(delay);
+    }
+
+    fn mean(&self) -> i128 {
+        self.sum / self.count.max(1)
+    }
+}
+
+/// Of each source and destination.
+type Pairs = BTreeMap<(Address, Address), Delays>;
 
 /// Looks at the beginnings of captures that can be read twice. Which way packets go is asked for, or what is found.
 pub(crate) fn look(
@@ -37,15 +59,16 @@ pub(crate) fn look(
         return Ok(Beginning { ways: asked, ..Beginning::default() });
     }
     let pairs = delays(senders, receiver, reading, &asked, stop)?;
-    let ways = if asked.from.is_empty() { find(&pairs) } else { asked };
-    let forward = pairs.iter().filter(|((source, _), _)| ways.is_forward(*source));
-    let (sum, count) = forward.fold((0, 0), |(sum, count), (_, delays)| (sum + delays.0, count + delays.1));
+    let ways = if let Ways::There = asked { find(&pairs) } else { asked };
+    let forward =
+        pairs.iter().filter(|&(&(source, destination), _)| ways.is_reverse(source, destination) == Some(false));
+    let (sum, count) = forward.fold((0, 0), |(sum, count), (_, delays)| (sum + delays.sum, count + delays.count));
     let mean = i64::try_from(sum / count.max(1)).unwrap_or(0);
     Ok(Beginning { ways, delay: Nanos::new(mean) })
 }
 
 /// The delays between each pair of addresses, by the clocks as they are. Logs name no addresses.
-fn delays(senders: &[PathBuf], receiver: &Path, reading: &Reading, ways: &Ways, stop: &Stop) -> Result<Sums> {
+fn delays(senders: &[PathBuf], receiver: &Path, reading: &Reading, ways: &Ways, stop: &Stop) -> Result<Pairs> {
     let open = |path: &Path| Point::open(path, reading, ways, Nanos::ZERO, stop);
     let mut sent = HashMap::new();
     for sender in senders {
@@ -56,44 +79,125 @@ fn delays(senders: &[PathBuf], receiver: &Path, reading: &Reading, ways: &Ways, 
             point.advance()?;
         }
     }
-    let mut pairs = Sums::new();
+    let mut pairs = Pairs::new();
     let mut point = open(receiver)?;
     for _ in 0..PACKETS {
         let Some(seen) = point.peek() else { break };
         if let Some(at) = sent.remove(&seen.crossing.packet) {
             let ends = point.key().map(|key| (key.source, key.destination)).unwrap_or_default();
-            let (sum, count) = pairs.entry(ends).or_default();
-            *sum += i128::from((seen.crossing.at - at).get());
-            *count += 1;
+            pairs.entry(ends).or_insert(Delays::NONE).add((seen.crossing.at - at).get().into());
         }
         point.advance()?;
     }
     Ok(pairs)
 }
 
-/// The sources on either side, if there are packets of both directions: pairs of addresses between which one direction
+/// The addresses on either side, if there are packets of both directions: pairs of addresses between which one direction
 /// is seen at the sender first, and the other at the receiver.
 ///
 /// What is compared are the two directions of a pair, so an offset of the clocks does not matter: the direction that
-/// takes longer from the sender to the receiver, as their clocks have it, is the one that goes there.
-fn find(pairs: &Sums) -> Ways {
-    let (mut from, mut back) = (Vec::new(), Vec::new());
-    for (&(source, destination), &(sum, count)) in pairs {
-        if source == destination {
-            continue;
-        }
-        let Some(&(opposite_sum, opposite_count)) = pairs.get(&(destination, source)) else { continue };
-        // Means, without division.
-        match (sum * opposite_count).cmp(&(opposite_sum * count)) {
-            Ordering::Greater => from.push(Prefix::new(source, 128)),
-            Ordering::Less => back.push(Prefix::new(source, 128)),
-            Ordering::Equal => {}
+/// takes longer from the sender to the receiver, as their clocks have it, is the one that goes there. What is told so
+/// bounds the offset, which tells the way of pairs without answers. A source goes the way of most of its packets.
+fn find(all: &Pairs) -> Ways {
+    let pairs = || all.iter().filter(|((source, destination), _)| source != destination && !source.is_unspecified());
+    let mut votes = BTreeMap::<_, i128>::new();
+    let mut unanswered = Vec::new();
+    for (&(source, destination), delays) in pairs() {
+        match all.get(&(destination, source)) {
+            Some(back) => *votes.entry(source).or_default() += delays.mean().cmp(&back.mean()) as i128 * delays.count,
+            None => unanswered.push((source, delays)),
         }
     }
-    from.dedup();
-    back.dedup();
-    if from.is_empty() || from.len().max(back.len()) > SOURCES {
-        return Ways::default();
+    let told = pairs().filter_map(|((source, _), delays)| Some((delays, votes.get(source)?.cmp(&0))));
+    let Some(offset) = border(told) else { return Ways::default() };
+    for (source, delays) in unanswered {
+        *votes.entry(source).or_default() += delays.mean().cmp(&offset) as i128 * delays.count;
     }
-    Ways { from, back: Back::From(back) }
+    votes.retain(|_, votes| *votes != 0);
+    Ways::Found(votes.into_iter().map(|(source, votes)| (source, votes < 0)).collect())
+}
+
+/// The middle between the delays that are greater, and go there, and those that are less, and go back: where it
+/// contradicts the fewest of them. Extremes tell most, and means where the clocks err by more than the delays.
+fn border<'a>(told: impl Iterator<Item = (&'a Delays, Ordering)>) -> Option<i128> {
+    let ends = told.flat_map(|(delays, way)| match way {
+        Ordering::Greater => vec![(delays.least, -1), (delays.mean(), -1)],
+        Ordering::Less => vec![(delays.most, 1), (delays.mean(), 1)],
+        Ordering::Equal => Vec::new(),
+    });
+    let mut ends: Vec<_> = ends.collect();
+    ends.sort_unstable();
+    let (mut agree, mut best) = (0, None);
+    for pair in ends.windows(2) {
+        agree += pair[0].1;
+        if pair[0].0 < pair[1].0 && best.is_none_or(|(most, _)| agree > most) {
+            best = Some((agree, (pair[0].0 + pair[1].0) / 2));
+        }
+    }
+    best.map(|(_, middle)| middle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AHEAD: i128 = 1_000_000_000;
+
+    fn address(last: u32) -> Address {
+        Address::v4(0x0a00_0000 | last)
+    }
+
+    /// The sources of either side that are found: of each pair, packets of two delays.
+    fn found(pairs: &[(u32, u32, i128, [i128; 2])]) -> [Vec<u32>; 2] {
+        let mut all = Pairs::new();
+        for &(source, destination, count, delays) in pairs {
+            let entry = all.entry((address(source), address(destination))).or_insert(Delays::NONE);
+            (0..count).for_each(|_| delays.iter().for_each(|delay| entry.add(AHEAD + delay)));
+        }
+        let ways = find(&all);
+        let way = |&number: &u32| ways.is_reverse(address(number), Address::default());
+        [false, true].map(|is_reverse| (1..100).filter(|number| way(number) == Some(is_reverse)).collect())
+    }
+
+    /// Sources that nobody answers, on both sides, in a short queue while others wait in a long one.
+    #[test]
+    fn one_way_talkers_are_told() {
+        let pairs = [
+            (1, 51, 90, [200_000, 80_000_000]),
+            (51, 1, 40, [-9_000_000, -100_000]),
+            (2, 52, 10, [150_000, 900_000]),
+            (52, 2, 10, [-90_000, -90_000]),
+            (3, 53, 500, [110_000, 120_000]),
+            (54, 4, 500, [-110_000, -110_000]),
+            // What another source is told by tells more of the offset.
+            (2, 55, 1, [20_000; 2]),
+            (4, 56, 5, [21_000; 2]),
+        ];
+        assert_eq!(found(&pairs), [vec![1, 2, 3, 4], vec![51, 52, 54]]);
+        // One packet that was taken for another does not disturb the rest.
+        let strange = [(5, 57, 1, [-300_000_000; 2]), (57, 5, 1, [-400_000_000; 2])];
+        assert_eq!(found(&[&pairs[..], &strange].concat()), [vec![1, 2, 3, 4, 5], vec![51, 52, 54, 57]]);
+    }
+
+    /// Clocks whose errors are larger than the delays: the means tell.
+    #[test]
+    fn clocks_may_jitter() {
+        let pairs =
+            [(1, 51, 90, [-500, 700]), (51, 1, 40, [-650, 550]), (3, 53, 500, [-450, 750]), (54, 4, 500, [-750, 500])];
+        assert_eq!(found(&pairs), [vec![1, 3], vec![51, 54]]);
+    }
+
+    #[test]
+    fn a_source_goes_the_way_of_most_of_its_packets() {
+        let pairs = [(1, 51, 90, [1_000; 2]), (51, 1, 40, [-1_000; 2]), (51, 2, 10, [5_000; 2]), (3, 3, 9, [7_000; 2])];
+        assert_eq!(found(&pairs), [vec![1], vec![51]]);
+    }
+
+    /// Without a pair that talks both ways nothing tells the offset of the clocks.
+    #[test]
+    fn without_answers_all_packets_go_there() {
+        let all: Vec<u32> = (1..100).collect();
+        assert_eq!(found(&[(1, 51, 9, [1_000; 2]), (52, 2, 9, [-1_000; 2])]), [all.clone(), vec![]]);
+        assert_eq!(found(&[(1, 51, 9, [1_000; 2]), (51, 1, 9, [1_000; 2])]), [all, vec![]]);
+    }
 }

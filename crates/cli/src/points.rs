@@ -40,51 +40,70 @@ pub(crate) struct Point {
     wild: u64,
     /// Packets that go another way than what is measured.
     pub(crate) elsewhere: u64,
+    /// Those of them whose way should have been found.
+    untold: u64,
     /// Why it ended before its end.
     pub(crate) damage: Option<String>,
 }
 
-/// Which packets go which way, by their sources.
+/// Which packets go which way.
 #[derive(Clone, Default)]
-pub(crate) struct Ways {
-    /// From the sender to the receiver; all, if empty.
-    pub(crate) from: Vec<Prefix>,
-    pub(crate) back: Back,
+pub(crate) enum Ways {
+    /// All go from the sender to the receiver.
+    #[default]
+    There,
+    /// Those of these sources go there; the others go back, or are not measured.
+    Asked { from: Vec<Prefix>, has_back: bool },
+    /// As the captures show: addresses in their order, and whether their packets go back.
+    Found(Vec<(Address, bool)>),
 }
 
-/// Which packets go from the receiver to the sender.
-#[derive(Clone, Default)]
-pub(crate) enum Back {
-    /// None that are measured.
-    #[default]
-    None,
-    /// All others.
-    Others,
-    /// Those of these sources.
-    From(Vec<Prefix>),
-}
+/// More addresses than these are only counted, where people read them.
+const MOST_NAMED: usize = 8;
 
 impl Ways {
-    /// Whether a packet goes back; `None` if its way is not measured.
-    fn is_reverse(&self, key: &FlowKey) -> Option<bool> {
-        if self.is_forward(key.source) {
-            return Some(false);
-        }
-        match &self.back {
-            Back::None => None,
-            Back::Others => Some(true),
-            Back::From(sources) => sources.iter().any(|prefix| prefix.contains(key.source)).then_some(true),
-        }
+    /// Packets of these sources go there, or all if there are none.
+    pub(crate) fn asked(from: &[Prefix], has_back: bool) -> Self {
+        if from.is_empty() { Self::There } else { Self::Asked { from: from.to_vec(), has_back } }
     }
 
-    /// Whether packets of this source go from the sender to the receiver.
-    pub(crate) fn is_forward(&self, source: Address) -> bool {
-        self.from.is_empty() || self.from.iter().any(|prefix| prefix.contains(source))
+    /// Whether a packet goes back; `None` if its way is not measured, or neither its source nor its destination is
+    /// known.
+    pub(crate) fn is_reverse(&self, source: Address, destination: Address) -> Option<bool> {
+        match self {
+            Self::There => Some(false),
+            Self::Asked { from, .. } if from.iter().any(|prefix| prefix.contains(source)) => Some(false),
+            Self::Asked { has_back, .. } => has_back.then_some(true),
+            Self::Found(sides) => {
+                let side = |address| {
+                    let at = sides.binary_search_by_key(&address, |&(address, _)| address).ok()?;
+                    Some(sides[at].1)
+                };
+                side(source).or_else(|| side(destination).map(|is_back| !is_back))
+            }
+        }
     }
 
     /// Whether both directions are measured.
     pub(crate) const fn has_back(&self) -> bool {
-        !matches!(self.back, Back::None)
+        matches!(self, Self::Asked { has_back: true, .. } | Self::Found(_))
+    }
+
+    /// The sources of what goes there, for people; `None` if all does.
+    pub(crate) fn from(&self) -> Option<String> {
+        let from: Vec<Prefix> = match self {
+            Self::There => return None,
+            Self::Asked { from, .. } => from.clone(),
+            Self::Found(sides) => {
+                let there = sides.iter().filter(|&&(_, is_back)| !is_back);
+                let there: Vec<_> = there.map(|&(address, _)| Prefix::new(address, 128)).collect();
+                if there.len() > MOST_NAMED {
+                    return Some(format!("{} addresses", there.len()));
+                }
+                there
+            }
+        };
+        Some(from.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
     }
 }
 
@@ -175,6 +194,7 @@ impl Point {
             before: None,
             wild: 0,
             elsewhere: 0,
+            untold: 0,
             damage: None,
         };
         point.look()?;
@@ -257,8 +277,12 @@ impl Point {
                 Err(error) => return Err(error.into()),
             };
             let Some(Passing { crossing, flow }) = crossings.observe(&frame) else { continue };
-            let Some(is_reverse) = ways.is_reverse(&flow.key) else {
+            let FlowKey { source, destination, .. } = flow.key;
+            let Some(is_reverse) = ways.is_reverse(source, destination) else {
                 self.elsewhere += 1;
+                // Neighbours talk to each other on either side.
+                let is_neighbour = source.is_unspecified() || source.is_link_local();
+                self.untold += u64::from(matches!(ways, Ways::Found(_)) && !is_neighbour);
                 continue;
             };
             self.ahead.push_back(Ahead::new(crossing, self.shift, is_reverse, Whose::Flow(flow)));
@@ -312,6 +336,13 @@ impl Point {
         if self.wild > 0 {
             let packets = output::are(self.wild, "packet");
             warnings.push(format!("{name}: {packets} far from those around, and taken for as late as the one before"));
+        }
+        if self.untold > 0 {
+            warnings.push(format!(
+                "{name}: {} left out, since the first packets of the captures do not tell which way they go: name the \
+                 sender's side with --from PREFIX",
+                output::are(self.untold, "packet")
+            ));
         }
         if self.cut() > 0 {
             warnings.push(format!(

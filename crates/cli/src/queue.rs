@@ -264,10 +264,7 @@ fn parameters(
         if arguments.nat {
             parameters.insert("nat", Parameter::Text("yes".to_owned()));
         }
-        if !sides.ways.from.is_empty() {
-            let from: Vec<String> = sides.ways.from.iter().map(ToString::to_string).collect();
-            parameters.insert("from", Parameter::Text(from.join(",")));
-        }
+        parameters.extend(sides.ways.from().map(|from| ("from", Parameter::Text(from))));
     }
     if let Some(group) = arguments.group {
         parameters.insert("group", Parameter::Text(group.to_string()));

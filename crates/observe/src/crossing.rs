@@ -17,8 +17,8 @@
 //! They are ambiguous, and whoever compares two points counts them.
 //!
 //! **First bytes.** [`Settings::payload_bytes`] of them, as far as the packet has so many. Where the capture is cut
-//! before, what is left is hashed and the packet counted as [`Crossings::cut`]: two captures with different snap
-//! lengths will not agree on such packets.
+//! before, or before a timestamp option, what is left is hashed and the packet counted as [`Crossings::cut`]: two
+//! captures with different snap lengths will not agree on such packets.
 //!
 //! **Translated addresses.** With [`Settings::nat`] neither addresses nor ports are hashed, and the identifier of ICMP
 //! echoes is not either.
@@ -157,8 +157,14 @@ impl Crossings {
         let state = hash::absorb(state, identification);
         let sized = hash::absorb(state, length.into());
         PacketId(match packet.transport {
-            Transport::Tcp(segment) => tcp(state, &segment),
-            Transport::Udp(payload) if is_precision_time(&flow) => precision_time(state, payload),
+            Transport::Tcp(segment) => {
+                self.cut += u64::from(segment.is_header_cut && segment.timestamps.is_none());
+                tcp(state, &segment)
+            }
+            Transport::Udp(message) if is_precision_time(&flow) => {
+                self.cut += u64::from(is_cut && message.len() < PRECISION_TIME_HEADER);
+                precision_time(state, message)
+            }
             Transport::Udp(payload) | Transport::Other(payload) => self.bytes(sized, payload, is_cut),
             Transport::Icmp(message) => self.icmp(sized, message, is_cut),
         })
@@ -194,9 +200,12 @@ fn is_precision_time(flow: &FlowKey) -> bool {
     port::PRECISION_TIME.contains(&flow.destination_port)
 }
 
+/// Bytes of what all messages begin with (IEEE 1588-2019 §13.3).
+const PRECISION_TIME_HEADER: usize = 34;
+
 /// IEEE 1588-2019 §13.3: message type, domain number, source port identity, sequence number.
 fn precision_time(state: u64, message: &[u8]) -> u64 {
-    let Some(header) = message.first_chunk::<34>() else { return hash::bytes(state, message) };
+    let Some(header) = message.first_chunk::<PRECISION_TIME_HEADER>() else { return hash::bytes(state, message) };
     let [kind, _, _, _, domain, ..] = *header;
     let state = hash::absorb(state, u64::from(kind & 0xf) << 8 | u64::from(domain));
     hash::bytes(state, &header[20..32])

@@ -413,7 +413,7 @@ mod tests {
 
     fn packet(source: &str, destination: &str, flags: u8) -> Packet<'static> {
         let address = |text: &str| text.parse::<IpAddr>().unwrap().into();
-        let segment = Tcp { sequence: 1, acknowledgement: 1, flags, payload_length: 0, timestamps: None, payload: &[] };
+        let segment = Tcp { flags, ..Tcp::default() };
         Packet {
             flow: FlowKey {
                 source: address(source),

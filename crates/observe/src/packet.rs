@@ -42,7 +42,7 @@ pub enum Transport<'a> {
 }
 
 /// A TCP segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tcp<'a> {
     /// Sequence number of the first payload byte, or of the SYN.
     pub sequence: u32,
@@ -54,6 +54,8 @@ pub struct Tcp<'a> {
     pub payload_length: u32,
     /// TSval and TSecr of the timestamp option (RFC 7323), if the header has one.
     pub timestamps: Option<(u32, u32)>,
+    /// Whether the capture ends within the header, so that a timestamp option may be missing.
+    pub is_header_cut: bool,
     /// The captured part of the payload.
     pub payload: &'a [u8],
 }

@@ -119,6 +119,31 @@ fn first_bytes_and_snap_lengths() {
     assert_eq!(crossings.cut(), 1, "a short packet is not cut");
 }
 
+/// Options of TCP and headers of PTP: a packet is named as the whole one, or counted.
+#[test]
+fn headers_that_are_cut_are_counted() {
+    let mut segment = tcp(7, 1);
+    (segment[3], segment[32]) = (52 + 60, 0x80);
+    segment.extend([1, 1, 8, 10, 0, 0, 0, 7, 0, 0, 0, 9]);
+    segment.extend([1; 60]);
+    let mut sync = udp(7, &[2; 44]);
+    (sync[22], sync[23]) = (1, 63);
+    for (packet, least, named) in [(segment, 34, 52), (sync, 28, 28 + 34)] {
+        let whole = cross(&Settings::default(), &packet);
+        for bytes in least..packet.len() {
+            let mut crossings = Crossings::new(Settings::default());
+            let cut = Frame { wire_length: packet.len() as u32, ..frame(LinkType::RAW, &packet[..bytes]) };
+            let same = crossings.observe(&cut).unwrap().crossing == whole;
+            assert_eq!((same, crossings.cut()), (bytes >= named, u64::from(bytes < named)), "{bytes} bytes");
+        }
+    }
+    let bare = tcp(7, 1);
+    let mut crossings = Crossings::new(Settings::default());
+    // Behind a header without options only padding can be missing.
+    assert!(crossings.observe(&Frame { wire_length: 46, ..frame(LinkType::RAW, &bare) }).is_some());
+    assert_eq!(crossings.cut(), 0);
+}
+
 #[test]
 fn fragments_and_other_protocols() {
     let plain = Settings::default();

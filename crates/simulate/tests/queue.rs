@@ -198,6 +198,19 @@ fn a_seed_is_a_stream() {
     assert!(passages(&settings) != other);
 }
 
+/// The background's rate, and that of bursts: three flows every 20 ms, of 50 kB to 5 MB with an index of ½, by the
+/// primitive 2√(50 kB · x).
+#[test]
+fn what_arrives_on_average() {
+    let settings = Settings::conquest_data_center();
+    let bytes = 50e3 + 2.0 * 50e3f64.sqrt() * (5e6f64.sqrt() - 50e3f64.sqrt());
+    let expected = 5e8 + 3.0 * bytes * 8.0 / 0.02;
+    assert!((settings.arrival_rate() / expected - 1.0).abs() < 1e-12, "{} {expected}", settings.arrival_rate());
+    // Of an index of one: least · (1 + ln 2).
+    let expected = 5e8 + 64.0 * 32e3 * (1.0 + std::f64::consts::LN_2) * 8.0 / 0.02;
+    assert!((Settings::incast().arrival_rate() / expected - 1.0).abs() < 1e-12);
+}
+
 #[test]
 fn what_cannot_be_is_refused() {
     let base = Settings::conquest_data_center;
@@ -225,5 +238,11 @@ fn what_cannot_be_is_refused() {
     ];
     for (settings, error) in cases {
         assert_eq!(Passages::new(&settings, 1).err(), Some(error));
+    }
+    // Small packets at least fit, or the stream would not end.
+    let slow = Settings { rate: 1e9, ..base() }.with_packets(100);
+    for (bytes, is_enough) in [(63, false), (64, true)] {
+        let passages = Passages::new(&Settings { buffer_bytes: Some(bytes), ..slow.clone() }, 1);
+        assert_eq!(passages.map(Iterator::count), if is_enough { Ok(100) } else { Err(SettingsError::Buffer(bytes)) });
     }
 }

@@ -220,7 +220,12 @@ fn cyclic_cleaning_leaves_dirt() {
     let run = |cleaning, gap: i64| {
         let mut sketch = Conquest::new(&params(cleaning)).unwrap();
         let answers = (0..5_000).filter_map(|i| sketch.update(&departure(i * gap - 150, i * gap, i as u64 % 3, 1)));
-        let sizes: u64 = answers.map(|queued| queued.flow_size).sum();
+        let sizes: u64 = answers
+            .map(|queued| {
+                assert!(queued.share <= Some(1.0), "{queued:?}");
+                queued.flow_size
+            })
+            .sum();
         (sizes, sketch.counts())
     };
     // 100 packets per window clean 64 columns, 10 do not.

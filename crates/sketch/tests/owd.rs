@@ -1,7 +1,7 @@
 //! Two points packet by packet, against lists of what truly happened.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
-use dwell_sketch::owd::{LossRuns, OwdMeter, Point, Settings};
+use dwell_sketch::owd::{LossRuns, OwdMeter, Point, Settings, Tally};
 use dwell_types::{Crossing, FlowId, Nanos, PacketId, Timestamp, hash};
 
 const SECOND: i64 = 1_000_000_000;
@@ -114,13 +114,14 @@ fn every_packet_counts_while_there_is_memory() {
     assert_eq!(mean_delay.low, mean_delay.high);
     assert_near(tally.standard_deviation().unwrap().value, deviation(&delays));
     let steps: f64 = delays.windows(2).map(|two| two[0].abs_diff(two[1]) as f64).sum();
-    assert_near(tally.jitter().unwrap(), steps / (delays.len() - 1) as f64);
+    assert_near(tally.jitter(packets.len() as u64).unwrap(), steps / (delays.len() - 1) as f64);
     let runs: Vec<u64> = packets
         .chunk_by(|a, b| a.delay.is_none() == b.delay.is_none())
         .filter(|r| r[0].delay.is_none())
         .map(|r| r.len() as u64)
         .collect();
-    assert_eq!(tally.loss_runs(), Some(LossRuns { count: runs.len() as u64, longest: *runs.iter().max().unwrap() }));
+    let runs = LossRuns { count: runs.len() as u64, longest: *runs.iter().max().unwrap() };
+    assert_eq!(tally.loss_runs(packets.len() as u64), Some(runs));
     let mut sorted = delays;
     sorted.sort_unstable();
     let median = total.distribution.quantile(0.5).unwrap();
@@ -214,6 +215,29 @@ fn what_arrives_without_being_sent() {
     assert_eq!(total.tally.received().value, 1.0);
 }
 
+/// Nothing else passes meanwhile; or what does comes with a time far too late, so that the queue stands still.
+#[test]
+fn what_takes_longer_than_the_longest_is_lost() {
+    let packet = |id, sent, delay| Packet { id, sent: sent * MILLI, delay: Some(delay * MILLI) };
+    let packets = [packet(1, 0, 10), packet(2, 20, 2_001), packet(3, 30, 1_999), packet(4, 2_100, 10)];
+    let equal = [packet(1, 0, 10), packet(2, 20, 2_005), packet(2, 21, 2_005), packet(4, 2_100, 10)];
+    let late = (Point::Sender, crossing(9, 4_000 * MILLI));
+    let [few, both, many] = [(&packets, 0), (&equal, 0), (&packets, 1)].map(|(packets, late_ones)| {
+        let mut meter = OwdMeter::new(&EXACT).unwrap();
+        for (point, crossing) in std::iter::repeat_n(late, late_ones).chain(crossings(packets)) {
+            meter.update(point, &crossing);
+        }
+        meter.end();
+        meter.total()
+    });
+    for (total, lost) in [(few, 1), (both, 2), (many, 1)] {
+        let tally = &total.tally;
+        assert_eq!((tally.received().value, tally.lost().value), (f64::from(4 - lost), f64::from(lost)));
+        assert_eq!(total.unsent, f64::from(lost));
+        assert!(total.distribution.quantile(1.0).unwrap().value <= 1_999 * MILLI);
+    }
+}
+
 /// A receiver whose clock is behind sees packets before they are sent.
 #[test]
 fn negative_delays() {
@@ -302,7 +326,7 @@ fn samples_stand_for_all_in_small_memory() {
         let total = meter.total();
         assert_eq!(total.sent, 30_000);
         let tally = &total.tally;
-        assert_eq!((tally.jitter(), tally.loss_runs()), (None, None));
+        assert_eq!((tally.jitter(total.sent), tally.loss_runs(total.sent)), (None, None));
         let estimates = [tally.received(), tally.lost(), tally.mean().unwrap(), tally.standard_deviation().unwrap()];
         for (at, (estimate, truth)) in estimates.iter().zip(truths).enumerate() {
             errors[at].push(estimate.value / truth - 1.0);
@@ -325,6 +349,26 @@ fn samples_stand_for_all_in_small_memory() {
     assert!((0..4).all(is_unbiased) && !is_unbiased(4));
     let are_enough = |held: &[u64; 4]| held.iter().all(|&held| held >= 168);
     assert!(are_enough(&held[0]) && !are_enough(&held[1]), "{held:?} of {RUNS} intervals");
+}
+
+/// Some intervals are so short that none of their packets, or not all of them, are looked at: neighbours are unknown.
+#[test]
+fn of_samples_no_neighbours_are_known() {
+    let packets = stream(30_000, 9);
+    let settings = Settings { memory: Some(11_500), interval: Some(Nanos::new(20 * MILLI)), ..EXACT };
+    let mut meter = measure(&settings, &packets);
+    let intervals = meter.take_intervals();
+    let looked_at =
+        |tally: &Tally| [tally.received(), tally.lost(), tally.uncovered()].iter().any(|fate| fate.value > 0.0);
+    assert!(intervals.iter().any(|interval| !looked_at(&interval.tally)), "no interval is empty");
+    let mut known = intervals.iter().filter(|interval| interval.tally.loss_runs(interval.sent).is_some());
+    // Before the memory was full.
+    assert!(known.all(|interval| interval.end.as_nanos() < SECOND));
+    assert!(
+        intervals
+            .iter()
+            .all(|interval| interval.tally.jitter(interval.sent).is_none() || interval.end.as_nanos() < SECOND)
+    );
 }
 
 #[test]

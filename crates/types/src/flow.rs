@@ -44,6 +44,18 @@ impl Address {
         self.high == 0 && self.low >> 32 == 0xffff
     }
 
+    /// Whether this is the address of a host that has none yet (RFC 4291 §2.5.2; `0.0.0.0`).
+    #[inline]
+    pub const fn is_unspecified(self) -> bool {
+        self.high == 0 && (self.low == 0 || self.low == V4_MAPPED)
+    }
+
+    /// Whether no router passes packets of this source on: `fe80::/10` (RFC 4291 §2.5.6), `169.254.0.0/16` (RFC 3927).
+    #[inline]
+    pub const fn is_link_local(self) -> bool {
+        if self.is_v4() { self.low as u32 >> 16 == 0xa9fe } else { self.high >> 54 == 0xfe80 >> 6 }
+    }
+
     /// The two 64-bit halves, most significant first.
     #[inline]
     pub const fn halves(self) -> (u64, u64) {
@@ -251,6 +263,15 @@ mod tests {
         assert_eq!(key.undirected(), key.reversed().undirected());
         assert!(key.is_forward() != key.reversed().is_forward());
         assert_eq!(key.to_string(), "10.0.0.1:51000 → 10.0.0.2:443 tcp");
+    }
+
+    #[test]
+    fn special_addresses() {
+        let of = |text: &str| Address::from(text.parse::<IpAddr>().unwrap());
+        let all = ["0.0.0.0", "::", "169.254.7.1", "fe80::1", "febf::1", "fec0::1", "169.253.0.1", "10.0.0.1", "::1"];
+        let special = all.map(|text| (of(text).is_unspecified(), of(text).is_link_local()));
+        let expected = [[(true, false); 2].as_slice(), &[(false, true); 3], &[(false, false); 4]].concat();
+        assert_eq!(special.as_slice(), expected);
     }
 
     #[test]

@@ -277,6 +277,12 @@ impl Arguments {
         if self.point.weights.is_some() && self.group.is_some() {
             return usage("--weights goes by the addresses of packets: leave --group away");
         }
+        if self.point.nat && self.method == Method::Lda && self.wants_flows() && self.group.is_none() {
+            return usage(
+                "--method lda: with --nat a flow has other addresses at the other point, and would be lost: compare packets \
+                 (--method auto), or say by --group what translation leaves alone, such as dst-port",
+            );
+        }
         if self.top == 0 {
             return usage("expected --top above 0");
         }

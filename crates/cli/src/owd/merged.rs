@@ -4,7 +4,7 @@ use super::PointArguments;
 use crate::Failure;
 use crate::beginning::{self, Beginning};
 use crate::output;
-use crate::points::{Back, Point, Seen, Ways};
+use crate::points::{Point, Seen, Ways};
 use crate::rtt::progress;
 use crate::signals::Signals;
 use anyhow::Result;
@@ -37,8 +37,7 @@ impl Pair<'_> {
     /// Looks at the beginnings.
     pub(crate) fn look(&self, signals: &Signals) -> Result<Beginning> {
         let [sender, receiver] = &self.paths;
-        let back = if self.reverse { Back::Others } else { Back::None };
-        let asked = Ways { from: self.point.from.clone(), back };
+        let asked = Ways::asked(&self.point.from, self.reverse);
         beginning::look(std::slice::from_ref(sender), receiver, &self.point.reading(None), asked, signals.stop())
     }
 

@@ -16,8 +16,43 @@ pub(super) struct Packets<'a> {
     forward: OwdMeter,
     reverse: Option<OwdMeter>,
     /// Names of the flows that have a number, in this order.
-    flows: Vec<String>,
+    flows: Vec<Box<str>>,
     ways: Ways,
+}
+
+/// One for each direction, and the flows that are told apart.
+struct Meters {
+    forward: OwdMeter,
+    reverse: Option<OwdMeter>,
+    flows: usize,
+}
+
+impl Meters {
+    /// In so many bytes, or in as many as it takes.
+    fn new(arguments: &Arguments, ways: &Ways, memory: Option<usize>) -> Result<Self, SettingsError> {
+        let directions = if ways.has_back() { 2 } else { 1 };
+        let memory = memory.map(|memory| memory / directions);
+        let flows = match memory {
+            _ if !arguments.wants_flows() => 0,
+            Some(memory) => (memory / 4 / (OwdMeter::FLOW_BYTES + FLOW_NAME_BYTES)).clamp(1, MOST_FLOWS),
+            None => MOST_FLOWS,
+        };
+        let meter = |interval, flows: usize| {
+            let names = flows * FLOW_NAME_BYTES;
+            let settings = Settings {
+                memory: memory.map(|memory| memory.saturating_sub(names)),
+                longest: arguments.point.longest,
+                interval,
+                flows,
+                seed: arguments.point.seed,
+            };
+            let whole = |needed: usize| needed.saturating_add(names).saturating_mul(directions);
+            OwdMeter::new(&settings).map_err(|error| SettingsError { needed: whole(error.needed) })
+        };
+        let forward = meter(Some(arguments.point.interval()), flows)?;
+        let reverse = if ways.has_back() { Some(meter(None, 0)?) } else { None };
+        Ok(Self { forward, reverse, flows })
+    }
 }
 
 /// The most flows that get an answer of their own in as much memory as it takes.
@@ -25,45 +60,27 @@ const MOST_FLOWS: usize = 1 << 16;
 
 impl<'a> Packets<'a> {
     pub(super) fn new(arguments: &'a Arguments, ways: &Ways) -> Result<Self, Failure> {
-        let meters = if ways.has_back() { 2 } else { 1 };
-        let memory = (arguments.method == Method::Auto).then_some(arguments.memory / meters);
-        let flows = match memory {
-            _ if !arguments.wants_flows() => 0,
-            Some(memory) => (memory / 4 / (OwdMeter::FLOW_BYTES + FLOW_NAME_BYTES)).clamp(1, MOST_FLOWS),
-            None => MOST_FLOWS,
-        };
-        let meter = |interval, flows: usize| {
-            let memory = memory.map(|memory| memory.saturating_sub(flows * FLOW_NAME_BYTES));
-            OwdMeter::new(&Settings {
-                memory,
-                longest: arguments.point.longest,
-                interval,
-                flows,
-                seed: arguments.point.seed,
-            })
-        };
-        let small = |SettingsError { needed }| {
-            let whole = meters * (needed + flows * FLOW_NAME_BYTES);
-            Failure::Usage(format!(
-                "--memory of {} bytes is too small: {}KiB would do",
-                arguments.memory,
-                whole.div_ceil(1024)
-            ))
-        };
-        Ok(Self {
-            forward: meter(Some(arguments.point.interval()), flows).map_err(small)?,
-            reverse: if ways.has_back() { Some(meter(None, 0).map_err(small)?) } else { None },
-            flows: Vec::new(),
-            ways: ways.clone(),
-            arguments,
-        })
+        let memory = (arguments.method == Method::Auto).then_some(arguments.memory);
+        let Meters { forward, reverse, flows } = Meters::new(arguments, ways, memory).map_err(|error| {
+            let mut needed = error.needed;
+            // More memory has room for more flows, which need more.
+            while let Err(error) = Meters::new(arguments, ways, Some(needed))
+                && error.needed > needed
+            {
+                needed = error.needed;
+            }
+            let enough = needed.div_ceil(1024);
+            Failure::Usage(format!("--memory of {} bytes is too small: {enough}KiB would do", arguments.memory))
+        })?;
+        let flows = Vec::with_capacity(memory.map_or(0, |_| flows));
+        Ok(Self { forward, reverse, flows, ways: ways.clone(), arguments })
     }
 
     fn flows(&self) -> Vec<Flow> {
         let arguments = self.arguments;
         let most = if arguments.flow.is_some() { usize::MAX } else { arguments.top };
         let name = |number: usize| match number.checked_sub(1) {
-            Some(index) => self.flows.get(index).map_or("other", String::as_str),
+            Some(index) => self.flows.get(index).map_or("other", |name| name),
             None => "other",
         };
         let answers = self.forward.flows(most);
@@ -82,10 +99,7 @@ impl<'a> Packets<'a> {
         if self.arguments.clock_offset != Nanos::ZERO {
             parameters.insert("clock_offset", Parameter::Text(self.arguments.clock_offset.to_string()));
         }
-        if !self.ways.from.is_empty() {
-            let from: Vec<String> = self.ways.from.iter().map(ToString::to_string).collect();
-            parameters.insert("from", Parameter::Text(from.join(",")));
-        }
+        parameters.extend(self.ways.from().map(|from| ("from", Parameter::Text(from))));
         if let Some(group) = self.arguments.group {
             parameters.insert("group", Parameter::Text(group.to_string()));
         }
@@ -102,7 +116,7 @@ impl Comparison for Packets<'_> {
             }
             _ => {
                 if self.forward.update(at, &seen.crossing) {
-                    self.flows.push(point.flow_name());
+                    self.flows.push(point.flow_name().into());
                 }
             }
         }
@@ -138,7 +152,8 @@ impl Comparison for Packets<'_> {
         });
         let unsent = |unsent: f64| unsent.round() as u64;
         let meters = || std::iter::once(&self.forward).chain(&self.reverse);
-        let names: usize = self.flows.iter().map(|name| name.capacity() + size_of::<String>()).sum();
+        let names =
+            self.flows.capacity() * size_of::<Box<str>>() + self.flows.iter().map(|name| name.len()).sum::<usize>();
         Answer {
             total,
             reverse,

@@ -6,7 +6,7 @@ use super::{Answer, Comparison, Outputs, describe};
 use crate::Failure;
 use crate::beginning::Beginning;
 use crate::output::{self, Output};
-use crate::points::{Back, Point, Seen, Ways};
+use crate::points::{Point, Seen, Ways};
 use crate::rtt::progress;
 use crate::signals::Signals;
 use anyhow::{Context, Result, bail};
@@ -24,6 +24,10 @@ use std::process::ExitCode;
 
 /// Flows that a sender names.
 const MOST_FLOWS: usize = 4_096;
+/// What a flow takes in the list of them, with its name.
+const LISTED_BYTES: usize = 320;
+/// Each point holds two sketches, since it does not know yet where one ends.
+const SKETCHES: usize = 4;
 
 /// The banks for so many bytes, whatever the traffic is. For flows, if they have bytes of their own, some cells in each
 /// row, since an interval may have a loss or a packet that is out of order.
@@ -94,20 +98,32 @@ pub(super) struct Sketches<'a> {
 impl<'a> Sketches<'a> {
     pub(super) fn new(arguments: &'a Arguments, beginning: &Beginning) -> Result<Self, Failure> {
         let Beginning { ways, delay } = beginning;
-        if let Back::From(_) = ways.back {
-            let from: Vec<String> = ways.from.iter().map(ToString::to_string).collect();
+        if let Ways::Found(_) = ways {
             let words = "the captures hold both directions, which sketches cannot tell apart: name the sender's side";
-            return Err(Failure::Usage(format!("{words}, as it seems --from {}", from.join(","))));
+            let from = ways.from().unwrap_or_default();
+            return Err(Failure::Usage(format!("{words} with --from, as it seems {from}")));
         }
-        let quarter = arguments.memory / 4;
-        let bytes = arguments.sketch_bytes.unwrap_or(SKETCH_BYTES.min(quarter));
-        let flow_bytes = arguments.flow_bytes.unwrap_or(FLOW_BYTES.min(quarter));
+        let memory = arguments.memory;
+        // A quarter of it for the list of flows, and another for sketches of all packets beside those of flows.
+        let [all, of_flows, list] =
+            if arguments.wants_flows() { [memory / 4, memory / 2, memory / 4] } else { [memory, 0, 0] };
+        let bytes = arguments.sketch_bytes.unwrap_or(SKETCH_BYTES.min(all / SKETCHES));
+        let flow_bytes = arguments.flow_bytes.unwrap_or(FLOW_BYTES.min(of_flows / SKETCHES));
+        let most_flows = MOST_FLOWS.min(list / LISTED_BYTES);
         let weights = Weights::new(&arguments.point)?;
         let params = params(bytes, arguments.wants_flows().then_some(flow_bytes), &weights, &arguments.point)?;
-        let flows = FlowList::new(if arguments.wants_flows() { MOST_FLOWS } else { 0 });
+        let flows = FlowList::new(most_flows);
         let point = |shift| cutter(&params, &arguments.point, shift);
         let delay = Nanos::new(delay.get().saturating_sub(arguments.clock_offset.get()));
         let points = [point(Nanos::ZERO)?, point(delay)?];
+        let held = points.iter().map(Cutter::state_bytes).sum::<usize>() + most_flows * LISTED_BYTES;
+        if held > memory {
+            return Err(Failure::Usage(format!(
+                "--memory of {memory} bytes is too small for two sketches of this size at each point: {}KiB would do, or \
+                 smaller --sketch-bytes and --flow-bytes",
+                held.div_ceil(1024)
+            )));
+        }
         Ok(Self {
             arguments,
             params,
@@ -214,14 +230,18 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     if arguments.point.weights.is_some() && !arguments.flows {
         return Err(Failure::Usage("--weights needs --flows".to_owned()));
     }
+    if arguments.point.nat && arguments.flows {
+        let words = "with --nat a flow has other addresses at the other point: leave --flows away, or compare packets";
+        return Err(Failure::Usage(format!("{words} (dwell owd --nat --flows)")));
+    }
     output::check_apart([&arguments.capture].into_iter().chain(&arguments.point.weights), [&arguments.output])?;
     let weights = Weights::new(&arguments.point)?;
     let flow_bytes = arguments.flows.then_some(arguments.flow_bytes);
     let params = params(arguments.sketch_bytes, flow_bytes, &weights, &arguments.point)?;
     let mut flows = FlowList::new(if arguments.flows { MOST_FLOWS } else { 0 });
     let mut cutter = cutter(&params, &arguments.point, arguments.shift)?;
-    let ways = Ways { from: arguments.point.from.clone(), back: Back::None };
-    let mut directions = ways.from.is_empty().then(Directions::default);
+    let ways = Ways::asked(&arguments.point.from, false);
+    let mut directions = arguments.point.from.is_empty().then(Directions::default);
     let reading = arguments.point.reading(None);
     let mut point = Point::open(&arguments.capture, &reading, &ways, Nanos::ZERO, signals.stop())?;
     let mut to = Output::file(&arguments.output)?;

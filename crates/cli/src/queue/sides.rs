@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use crate::beginning;
-use crate::points::{Back, Point, Ways};
+use crate::points::{Point, Ways};
 use crate::rtt::frames_since;
 use anyhow::Result;
 use dwell_capture::file::Stop;
@@ -29,7 +29,7 @@ impl Sides {
         let (egress, ingress) = arguments.captures.split_last().unzip();
         let (ingress, egress) = (ingress.unwrap_or_default(), egress.cloned().unwrap_or_default());
         let reading = arguments.reading();
-        let asked = Ways { from: arguments.from.clone(), back: Back::None };
+        let asked = Ways::asked(&arguments.from, false);
         let ways = beginning::look(ingress, &egress, &reading, asked, stop)?.ways;
         let open = |path| Point::open(path, &reading, &ways, Nanos::ZERO, stop);
         Ok(Self {

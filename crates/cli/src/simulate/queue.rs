@@ -141,7 +141,10 @@ pub(super) fn run(arguments: &super::Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn refuse(error: SettingsError) -> Failure {
-    Failure::Usage(error.to_string())
+    Failure::Usage(match error {
+        SettingsError::Buffer(_) => format!("--buffer: {error}"),
+        _ => error.to_string(),
+    })
 }
 
 /// What comes to the queue.
@@ -166,6 +169,10 @@ fn feed(arguments: &super::Arguments, settings: &Settings) -> Result<Feed, Failu
             Ok(Feed::Capture(Replay::open(path, speed_up, snap_length(arguments), arguments.seed)?))
         }
         (_, Some(_)) => usage("--arrivals: expected --queue log or --queue capture beside it"),
+        (_, None) if settings.buffer_bytes.is_none() && settings.arrival_rate() >= settings.rate => usage(&format!(
+            "{:.2e} bits per second arrive, and would wait without bound: expected a larger --rate, or a --buffer",
+            settings.arrival_rate()
+        )),
         (_, None) => {
             let arrivals = Arrivals::new(settings, arguments.seed).map_err(refuse)?;
             Ok(Feed::Drawn(arrivals, Frames::new(snap_length(arguments))))

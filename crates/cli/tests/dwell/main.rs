@@ -16,6 +16,7 @@ mod dart;
 // Logs instead of packets.
 mod events;
 // Two points.
+mod directions;
 mod owd;
 // Both sides of a queue.
 mod queue;

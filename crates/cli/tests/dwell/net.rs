@@ -191,7 +191,8 @@ fn one_way_delays_are_taken_as_they_are() {
     let reports = ["json", "jsonl", "csv"].map(|format| {
         let file = folder.path().join(format);
         let file = file.to_str().unwrap();
-        dwell(&["owd", &captures[0], &captures[1], "--interval", "2s", "--format", format, "-o", file]);
+        let how = ["--from", "10.10.0.0/16,fd00:10::/32", "--interval", "2s", "--format", format, "-o", file];
+        dwell(&[&["owd", &captures[0], &captures[1]], &how[..]].concat());
         let measured = format!("b1,b2={file}");
         let run = localize(&["--measurements", &measured, "--path", "b1,b2", "--baseline", "10", "--format", "json"]);
         assert_eq!(run.code, 0, "{}", run.err);

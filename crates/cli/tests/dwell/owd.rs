@@ -407,10 +407,38 @@ fn sketches_say_what_they_could_not_join() {
     assert!(err.contains("no interval could be joined"), "{err}");
 }
 
+/// The least memory that is taken is kept, with many intervals under way, and flows.
+#[test]
+fn small_memory_holds() {
+    let folder = logs(&packets());
+    let run = |memory: &str, more: &[&str]| {
+        let what = ["owd", "--crossings", "a.csv", "b.csv", "--format", "json", "--memory", memory];
+        dwell_in(folder.path(), &[&what, more].concat())
+    };
+    let lda = ["--method", "lda", "--flows"];
+    for more in [&[][..], &["--flows"], &["--interval", "20ms"], &["--flows", "--interval", "20ms"], &lda] {
+        let refused = run("1KiB", more).err;
+        let least = refused.split_whitespace().find(|word| word.ends_with("KiB")).unwrap_or("24KiB");
+        for memory in [least, "24KiB", "48KiB", "100KiB"] {
+            let report = run(memory, more).json();
+            let [held, allowed] = ["state_bytes", "budget_bytes"].map(|name| report["memory"][name].as_u64().unwrap());
+            assert!(held <= allowed, "{held} bytes of {memory} {more:?}");
+        }
+    }
+    let large = run("1MiB", &["--method", "lda", "--sketch-bytes", "4MiB"]);
+    assert!(
+        large.code == 2 && large.err.contains("--sketch-bytes") && large.err.contains("KiB would do"),
+        "{}",
+        large.err
+    );
+}
+
 #[test]
 fn what_cannot_be_is_said_in_one_line() {
     let folder = logs(&packets());
-    let cases: [(i32, &[&str], &str); 5] = [
+    let cases: [(i32, &[&str], &str); 7] = [
+        (2, &["a.csv", "b.csv", "--nat", "--method", "lda", "--flows"], "--method auto"),
+        (2, &["sketch", "a.csv", "-o", "x", "--nat", "--flows"], "leave --flows away"),
         (2, &["--crossings", "a.csv", "b.csv", "--memory", "1KiB"], "KiB would do"),
         (1, &["a.csv", "b.csv"], "a.csv: expected a pcap"),
         (1, &["--crossings", "a.csv", "none.csv"], "none.csv"),

@@ -86,6 +86,8 @@ fn wrong_flags_are_wrong_usage() {
             &["--fingerprint-bits", "from 1 to 32"],
         ),
         (&["rtt", "ntp.pcap", "--longest", "8s"], &["--longest", "--method stages, timebloom", "ddbf"]),
+        (&["simulate", "--queue", "bursts", "--buffer", "1", "--truth", "-"], &["--buffer", "no packet"]),
+        (&["simulate", "--queue", "bursts", "--rate", "1000", "--truth", "-"], &["--rate", "--buffer"]),
         (&["rtt", "ntp.pcap", "--method", "ddbf", "--rate", "8"], &["--rate", "--method timebloom"]),
         (&["rtt", "ntp.pcap", "--method", "timebloom", "--rate", "NaN"], &["--rate", "above 0"]),
         (&["rtt", "ntp.pcap", "--method", "timebloom", "--longest", "0"], &["--longest"]),

@@ -259,7 +259,7 @@ mod tests {
 
     /// A segment without payload or options.
     pub(super) fn segment(flags: u8, sequence: u32, acknowledgement: u32) -> Tcp<'static> {
-        Tcp { sequence, acknowledgement, flags, payload_length: 0, timestamps: None, payload: &[] }
+        Tcp { sequence, acknowledgement, flags, ..Tcp::default() }
     }
 
     /// What one packet was.

@@ -24,6 +24,7 @@ pub(super) fn tcp(rest: Rest<'_>) -> Result<([u16; 2], Tcp<'_>), Reject> {
         flags: header[13],
         payload_length: (rest.wire - length) as u32,
         timestamps: timestamps(rest.bytes, length),
+        is_header_cut: rest.bytes.len() < length,
         payload: rest.bytes.get(length..).unwrap_or_default(),
     };
     Ok(([number(header, 0), number(header, 2)], tcp))

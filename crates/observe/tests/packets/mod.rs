@@ -360,6 +360,7 @@ impl Body {
                 flags: *flags,
                 payload_length: payload.len() as u32,
                 timestamps: options.timestamps(),
+                is_header_cut: false,
                 payload,
             }),
             Self::Udp { payload, .. } => Transport::Udp(payload),

@@ -194,7 +194,7 @@ impl Line {
     /// From what is known of some packets.
     fn new(sent: u64, bytes: u64, tally: &Tally, distribution: &Distribution) -> Self {
         let [received, lost, uncovered] =
-            parts(sent, [tally.received(), tally.lost(), tally.uncovered()], tally.loss_runs().is_none());
+            parts(sent, [tally.received(), tally.lost(), tally.uncovered()], !tally.is_exact(sent));
         let ambiguous = tally.ambiguous().value / tally.received().value.max(1.0);
         let (min, max) = distribution.extremes().unzip();
         Self {
@@ -205,7 +205,7 @@ impl Line {
             uncovered,
             ambiguous: (received as f64 * ambiguous).round() as u64,
             loss_rate: tally.loss_rate(),
-            loss_runs: tally.loss_runs().map(|runs| LossRuns { count: runs.count, longest: runs.longest }),
+            loss_runs: tally.loss_runs(sent).map(|runs| LossRuns { count: runs.count, longest: runs.longest }),
             unusable: (tally.samples() == 0).then(|| "no packet was seen at both points".to_owned()),
             effective_samples: tally.samples(),
             delay_ns: Delays {
@@ -218,7 +218,7 @@ impl Line {
                 min,
                 max,
             },
-            jitter_ns: tally.jitter(),
+            jitter_ns: tally.jitter(sent),
         }
     }
 

@@ -73,6 +73,8 @@ pub enum SettingsError {
     Every(Nanos),
     /// A burst has from 1 to 2¹⁶ flows.
     Senders(u32),
+    /// A buffer of so many bytes has no room for a packet of the background.
+    Buffer(u64),
     /// A turn is worth from 1 to 2³¹ bytes.
     Quantum(u32),
 }
@@ -87,6 +89,7 @@ impl fmt::Display for SettingsError {
             Self::PacketBytes(bytes) => write!(f, "packets of {bytes} bytes: expected from 1 to 65535"),
             Self::Every(every) => write!(f, "a burst every {every}: expected at least 1 ns"),
             Self::Senders(senders) => write!(f, "{senders} flows of a burst: expected from 1 to 65536"),
+            Self::Buffer(bytes) => write!(f, "a buffer of {bytes} bytes: no packet would find room"),
             Self::Quantum(bytes) => write!(f, "turns of {bytes} bytes: expected from 1 to 2147483648"),
         }
     }
@@ -149,6 +152,21 @@ impl Settings {
         self.background.check()?;
         self.bursts.as_ref().map_or(Ok(()), Bursts::check)
     }
+
+    /// Bits per second that arrive on average. A queue without bound that fewer can leave grows without end.
+    pub fn arrival_rate(&self) -> f64 {
+        self.background.rate + self.bursts.as_ref().map_or(0.0, Bursts::mean_rate)
+    }
+
+    /// Whether some of the packets that arrive find room.
+    pub(super) fn check_room(&self) -> Result<(), SettingsError> {
+        match self.buffer_bytes {
+            Some(bytes) if bytes < u64::from(*self.background.packet_bytes.start()) => {
+                Err(SettingsError::Buffer(bytes))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Discipline {
@@ -191,6 +209,18 @@ impl Background {
 }
 
 impl Bursts {
+    /// Bits per second of all of them, on average.
+    fn mean_rate(&self) -> f64 {
+        let (least, most) = self.bytes;
+        // ∫ (least/x)^shape dx from the least to the largest.
+        let rest = if self.shape == 1.0 {
+            least * libm::log(most / least)
+        } else {
+            (libm::pow(most, 1.0 - self.shape) * libm::pow(least, self.shape) - least) / (1.0 - self.shape)
+        };
+        f64::from(self.senders) * (least + rest) * 8e9 / self.every.get() as f64
+    }
+
     fn check(&self) -> Result<(), SettingsError> {
         check_rate(self.rate)?;
         if self.every < Nanos::new(1) {

@@ -160,7 +160,8 @@ impl Snapshots {
             flow -= without * f64::from(read.first);
             queue -= without * (self.until(turn.first) - begun) as i64 as f64;
         }
-        Sizes { flow, queue }
+        // What was not emptied in time holds more than its window, but no flow has more than all.
+        Sizes { flow: if self.cycle.is_some() { flow.min(queue) } else { flow }, queue }
     }
 
     /// Of all flows, up to the end of a snapshot's window.

@@ -25,9 +25,18 @@ impl Flows {
     /// Bytes for each flow.
     pub(super) const FLOW_BYTES: usize = size_of::<Flow>() + Table::<Number>::SLOT_BYTES * 4 / 3;
 
+    /// Bytes of `most` flows and all others.
+    pub(super) fn bytes(most: usize) -> usize {
+        Table::<Number>::bytes_of(Self::slots(most)) + (most + 1) * size_of::<Flow>()
+    }
+
+    fn slots(most: usize) -> usize {
+        (most * 4 / 3).saturating_add(64)
+    }
+
     /// Room for `most` flows besides all others.
     pub(super) fn new(most: usize) -> Self {
-        let slots = (most * 4 / 3).saturating_add(64);
+        let slots = Self::slots(most);
         Self { numbers: Table::new(slots.min(1 << 10), slots), flows: vec![Flow::default()], most }
     }
 
@@ -58,6 +67,9 @@ impl Flows {
             vacant
         };
         let number = self.flows.len() as u32;
+        if self.flows.len() == self.flows.capacity() {
+            self.flows.reserve_exact(self.flows.len().min(self.most + 1 - self.flows.len()));
+        }
         self.numbers.put(vacant, Number { key: flow, number });
         self.flows.push(Flow::default());
         (number, true)

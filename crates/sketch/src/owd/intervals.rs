@@ -44,6 +44,13 @@ struct Open {
 }
 
 impl Intervals {
+    /// Bytes of the intervals of so many nanoseconds that have packets under way.
+    pub(super) fn open_bytes(length: Nanos, longest: Nanos) -> usize {
+        let most = (longest.get() / length.get().max(1)).unsigned_abs().saturating_add(2).max(4);
+        let capacity = most.checked_next_power_of_two().and_then(|capacity| usize::try_from(capacity).ok());
+        capacity.unwrap_or(usize::MAX).saturating_mul(size_of::<Open>())
+    }
+
     pub(super) fn new(length: Nanos, delays: DelayStore) -> Self {
         Self { length, open: VecDeque::new(), tally: Tally::default(), delays, done: Vec::new() }
     }
@@ -62,12 +69,17 @@ impl Intervals {
 
     /// Takes a packet whose fate is known, in the order of sending.
     pub(super) fn add(&mut self, passed: &Passed, sample: Option<&Sample>) {
-        while self.open.len() > 1 && self.open[1].start <= passed.sent.at.as_nanos() {
-            self.close();
-        }
+        self.close_before(passed.sent.at);
         self.tally.add(passed);
         if let Some(sample) = sample {
             self.delays.update(0, sample);
+        }
+    }
+
+    /// Ends the intervals before that of this time, none of whose packets is under way.
+    pub(super) fn close_before(&mut self, at: Timestamp) {
+        while self.open.len() > 1 && self.open[1].start <= at.as_nanos() {
+            self.close();
         }
     }
 

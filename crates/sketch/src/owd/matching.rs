@@ -202,6 +202,11 @@ impl Matching {
             Kind::Sent => {
                 let there = (open.number - self.front) as usize;
                 let sent = self.queue[there].sent.at;
+                if at - sent > self.longest {
+                    // Times that go backwards kept it.
+                    self.unsent += self.weight();
+                    return;
+                }
                 self.queue[there].state = State::Received(at - sent);
                 self.open.remove(slot);
                 self.last = self.last.max(Some(sent));
@@ -260,6 +265,11 @@ impl Matching {
                 return Some(Passed { sent, fate: self.covered(fate, sent.at), weight: self.weight() });
             }
         }
+    }
+
+    /// When the first packet passed of those whose fates are not settled.
+    pub(super) fn first(&self) -> Option<Timestamp> {
+        self.queue.front().map(|queued| queued.sent.at)
     }
 
     fn close(&mut self, packet: PacketId) {

@@ -113,8 +113,10 @@ impl Shares {
     /// that.
     fn new(settings: &Settings, memory: usize) -> Result<Self, SettingsError> {
         let least = Self::least(settings);
-        let fixed = OwdMeter::OWN_BYTES + settings.flows * Flows::FLOW_BYTES;
-        let needed = fixed + least.matching + least.delays + least.interval;
+        let flows = if settings.flows > 0 { Flows::bytes(settings.flows) } else { 0 };
+        let intervals = settings.interval.map_or(0, |length| Intervals::open_bytes(length, settings.longest));
+        let fixed = (OwdMeter::OWN_BYTES + flows).saturating_add(intervals);
+        let needed = fixed.saturating_add(least.matching + least.delays + least.interval);
         let spare = memory.checked_sub(needed).ok_or(SettingsError { needed })? / 8;
         let interval = if settings.interval.is_some() { spare } else { 0 };
         Ok(Self {
@@ -162,10 +164,12 @@ impl OwdMeter {
         self.update_each(point, crossing, |_| {})
     }
 
-    /// The same, and shows `each` packet whose fate is known now, in the order of sending.
+    /// The same, and shows `each` packet whose fate was known before, in the order of sending.
     pub fn update_each(&mut self, point: Point, crossing: &Crossing, each: impl FnMut(&Passed)) -> bool {
         let &Crossing { packet, flow, at, bytes } = crossing;
         let mut is_new = false;
+        // First: who has waited for too long does not arrive now.
+        self.settle(Some(at), each);
         match point {
             Point::Sender => {
                 self.sent.add(bytes);
@@ -187,7 +191,6 @@ impl OwdMeter {
                 self.matching.received(packet, at);
             }
         }
-        self.settle(Some(at), each);
         is_new
     }
 
@@ -217,6 +220,13 @@ impl OwdMeter {
             each(&passed);
             self.add(&passed);
         }
+        if let Some((intervals, now)) = self.intervals.as_mut().zip(now) {
+            // Where times go backwards, the first under way can be later than others.
+            let first = self.matching.first().unwrap_or(now);
+            if first <= now {
+                intervals.close_before(first);
+            }
+        }
     }
 
     fn add(&mut self, passed: &Passed) {
@@ -241,7 +251,7 @@ impl OwdMeter {
         self.intervals.as_mut().map(Intervals::take).unwrap_or_default()
     }
 
-    /// All packets whose fate is known; after [`OwdMeter::end`], all.
+    /// The packets whose fates are settled; after [`OwdMeter::end`], all.
     pub fn total(&self) -> Totals {
         Totals {
             sent: self.sent.packets,

@@ -171,19 +171,21 @@ impl Tally {
     }
 
     /// The mean absolute difference between the delays of neighbours in the order of sending, in nanoseconds (RFC 3393,
-    /// with all packets selected; lost ones are skipped). `None` with fewer than two, and where only some packets are
-    /// known, which are no neighbours.
-    pub fn jitter(&self) -> Option<f64> {
-        (self.steps > 0 && self.is_exact()).then(|| self.step_sum as f64 / self.steps as f64)
+    /// with all packets selected; lost ones are skipped). `None` with fewer than two, and where only some of those `sent`
+    /// are known, which are no neighbours.
+    pub fn jitter(&self, sent: u64) -> Option<f64> {
+        (self.steps > 0 && self.is_exact(sent)).then(|| self.step_sum as f64 / self.steps as f64)
     }
 
-    /// Runs of lost packets in the order of sending; `None` where only some packets are known.
-    pub fn loss_runs(&self) -> Option<LossRuns> {
-        self.is_exact().then_some(self.runs)
+    /// Runs of lost packets in the order of sending; `None` where only some of those `sent` are known.
+    pub fn loss_runs(&self, sent: u64) -> Option<LossRuns> {
+        self.is_exact(sent).then_some(self.runs)
     }
 
-    /// Whether every packet counted for itself alone.
-    pub fn is_exact(&self) -> bool {
-        [self.received, self.lost, self.uncovered].iter().all(|total| total.excess == 0.0)
+    /// Whether these are the fates of all packets `sent`, each of which counted for itself alone.
+    pub fn is_exact(&self, sent: u64) -> bool {
+        let fates = [self.received, self.lost, self.uncovered];
+        fates.iter().all(|total| total.excess == 0.0)
+            && fates.iter().map(|total| total.weight).sum::<f64>() == sent as f64
     }
 }

@@ -1,0 +1,119 @@
+//! Captures of both directions, written here: who goes which way.
+
+use crate::run::{Run, dwell_in};
+use std::fs;
+use std::path::Path;
+
+const MILLI: i64 = 1_000_000;
+/// How far the receiver's clock is ahead.
+const AHEAD: i64 = 40 * MILLI;
+
+/// A datagram between two of the addresses 10.0.0.0/8, with a number of its own.
+#[derive(Clone, Copy)]
+struct Datagram {
+    source: u32,
+    destination: u32,
+    number: u32,
+}
+
+impl Datagram {
+    /// From its IP header on.
+    fn bytes(self) -> Vec<u8> {
+        let mut bytes = vec![0x45, 0, 0, 32, 0, 0, 0x40, 0, 64, 17, 0, 0];
+        for address in [self.source, self.destination] {
+            bytes.extend((10 << 24 | address).to_be_bytes());
+        }
+        bytes.extend([0x13, 0x88, 0x13, 0x89, 0, 12, 0, 0]);
+        bytes.extend(self.number.to_be_bytes());
+        bytes
+    }
+}
+
+/// What two points see, each with its own clock.
+#[derive(Default)]
+struct Captures([Vec<(i64, Datagram)>; 2]);
+
+impl Captures {
+    /// A packet passes the points at these times, if it passes them.
+    fn pass(&mut self, source: u32, destination: u32, at: [Option<i64>; 2]) {
+        let number = self.0.iter().map(Vec::len).sum::<usize>() as u32;
+        for (point, at) in self.0.iter_mut().zip(at) {
+            point.extend(at.map(|at| (at, Datagram { source, destination, number })));
+        }
+    }
+
+    /// There in 5 ms.
+    fn there(&mut self, at: i64, source: u32, destination: u32) {
+        self.pass(source, destination, [Some(at), Some(at + 5 * MILLI + AHEAD)]);
+    }
+
+    /// Back in 3 ms.
+    fn back(&mut self, at: i64, source: u32, destination: u32) {
+        self.pass(source, destination, [Some(at + 3 * MILLI), Some(at + AHEAD)]);
+    }
+
+    /// Writes `near.pcap` and `far.pcap`.
+    fn write(mut self, folder: &Path) {
+        for (point, name) in self.0.iter_mut().zip(["near.pcap", "far.pcap"]) {
+            let mut bytes: Vec<u8> = [0xa1b2_3c4d, 4 << 16 | 2, 0, 0, 65_535, 101].map(u32::to_le_bytes).concat();
+            point.sort_by_key(|&(at, _)| at);
+            for &(at, datagram) in &*point {
+                let packet = datagram.bytes();
+                let length = packet.len() as u32;
+                let head = [1_700_000_000 + (at / 1_000_000_000) as u32, (at % 1_000_000_000) as u32, length, length];
+                bytes.extend(head.map(u32::to_le_bytes).concat());
+                bytes.extend(packet);
+            }
+            fs::write(folder.join(name), bytes).unwrap();
+        }
+    }
+}
+
+fn run(captures: Captures, command: &str) -> Run {
+    let folder = tempfile::tempdir().unwrap();
+    captures.write(folder.path());
+    dwell_in(folder.path(), &[command, "near.pcap", "far.pcap", "--format", "json"])
+}
+
+/// A hundred clients of a hundred servers.
+fn many() -> Captures {
+    let mut captures = Captures::default();
+    for number in 0..1_000 {
+        let (client, server) = (0x1_0000 + number % 100, 0x2_0000 + number % 100);
+        captures.there(i64::from(number) * MILLI, client, server);
+        captures.back(i64::from(number) * MILLI, server, client);
+    }
+    captures
+}
+
+#[test]
+fn many_addresses_are_told() {
+    let report = run(many(), "owd").ok().json();
+    for (line, mean) in [("total", 5 * MILLI + AHEAD), ("reverse", 3 * MILLI - AHEAD)] {
+        let line = &report[line];
+        assert_eq!((&line["sent"], &line["delay_ns"]["mean"]["value"]), (&1_000.into(), &(mean as f64).into()));
+    }
+    assert_eq!(report["method"]["from"], "100 addresses");
+    let sketches = run(many(), "queue").ok().json();
+    assert_eq!((&sketches["packets"]["matched"], &sketches["packets"]["elsewhere"]), (&1_000.into(), &2_000.into()));
+}
+
+/// Those that nobody answers, those seen at one point alone, and those of whom nobody knows.
+#[test]
+fn what_cannot_be_told_is_said() {
+    let mut captures = many();
+    captures.there(300 * MILLI, 0x1_0100, 0x3_0000);
+    captures.back(310 * MILLI, 0x2_0100, 0x3_0001);
+    captures.pass(0x1_0200, 0x2_0000, [Some(320 * MILLI), None]);
+    captures.pass(0x2_0200, 0x1_0000, [None, Some(330 * MILLI + AHEAD)]);
+    for number in 0..7 {
+        captures.pass(0x4_0000, 0x4_0001, [Some((340 + number) * MILLI), None]);
+    }
+    let run = run(captures, "owd");
+    let report = run.json();
+    let counts = |line: &str| ["sent", "received", "lost"].map(|name| report[line][name].as_u64().unwrap());
+    assert_eq!((counts("total"), counts("reverse")), ([1_002, 1_001, 1], [1_002, 1_001, 1]));
+    assert_eq!(report["points"]["sender"]["elsewhere"], 7);
+    assert!(run.err.contains("near.pcap: 7 packets are left out") && run.err.contains("--from PREFIX"), "{}", run.err);
+    assert_eq!(run.err.lines().count(), 1, "{}", run.err);
+}
