@@ -86,6 +86,15 @@ impl Lines {
     }
 }
 
+/// The group of all that has no group of its own.
+const REST: &str = "other";
+
+/// The name of a group in reports: what is called like the rest, with any number of apostrophes, has one more.
+fn told_apart(name: &str) -> String {
+    let is_like_rest = name.trim_end_matches('\'') == REST;
+    if is_like_rest { format!("{name}'") } else { name.to_owned() }
+}
+
 /// What is wrong with a log, and where.
 fn trouble(path: &Path, error: csv::Error) -> anyhow::Error {
     let line = error.position().map_or(1, csv::Position::line);
@@ -110,7 +119,7 @@ impl Events {
             bail!("{}: line 1: expected the columns at_ns,kind,id[,group], found '{found}'", path.display());
         };
         let columns = Columns { at, kind, id, group: column("group") };
-        let groups = vec![if columns.group.is_some() { "other" } else { "all" }.to_owned()];
+        let groups = vec![if columns.group.is_some() { REST } else { "all" }.to_owned()];
         Ok(Self {
             lines,
             columns,
@@ -160,7 +169,7 @@ impl Events {
             return 0;
         }
         let number = self.groups.len() as u16;
-        self.groups.push(name.to_owned());
+        self.groups.push(told_apart(name));
         self.numbers.insert(name.to_owned(), number);
         number
     }

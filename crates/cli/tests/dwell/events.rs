@@ -73,6 +73,18 @@ fn groups_of_a_log_have_lines_of_their_own() {
     assert_eq!(p50(&["--max-groups", "2"]), [("blue".into(), 1_000), ("other".into(), 7), ("red".into(), 1_000)]);
 }
 
+/// No group of the log has the name of what has none, nor do two groups have one.
+#[test]
+fn a_group_that_is_called_other_is_not_the_rest() {
+    let folder = log("at_ns,kind,id,group\n\
+        0,request,1,other\n1,response,1,other\n2,request,2,other'\n4,response,2,other'\n\
+        5,request,3,blue\n8,response,3,blue\n");
+    let report = rtt(&folder, &["--format", "json", "--max-groups", "2"]).ok().json();
+    let p50 = |line: &serde_json::Value| (line["group"].clone(), line["delay_ns"]["p50"]["value"].clone());
+    let found: Vec<_> = lines(&report).iter().map(p50).collect();
+    assert_eq!(found, [("other", 3), ("other'", 1), ("other''", 2)].map(|(group, p50)| (group.into(), p50.into())));
+}
+
 #[test]
 fn a_repeated_request_is_answered_within_bounds() {
     let folder = log("at_ns,kind,id\n0,request,a\n1000,request,a\n1500,response,a\n");
