@@ -4,17 +4,15 @@ use anyhow::{Context, Result, anyhow, bail};
 use csv::StringRecord;
 use dwell_capture::file::{Decompressed, Stop, is_stopped};
 use dwell_observe::pair::event_id;
-use dwell_types::{Leg, Match, Observation, Series, Sighting, Timestamp};
-use std::collections::HashMap;
+use dwell_types::{Leg, Match, Observation, Series, Sighting, Timestamp, hash};
 use std::path::{Path, PathBuf};
 
 /// A log, read line by line.
 pub(crate) struct Events {
     lines: Lines,
     columns: Columns,
-    groups: Vec<String>,
-    numbers: HashMap<String, u16>,
-    most_groups: usize,
+    /// If lines name them.
+    groups: Option<Groups>,
     seed: u64,
     at: i64,
     latest: i64,
@@ -26,6 +24,18 @@ struct Columns {
     kind: usize,
     id: usize,
     group: Option<usize>,
+}
+
+/// The names of the groups so far, in tables that do not grow.
+struct Groups {
+    /// One name after the other.
+    names: String,
+    /// Names beyond so many bytes, all together, have no place.
+    most_bytes: usize,
+    /// Where the name of group `i + 1` ends, at `i`; never longer than its capacity.
+    ends: Vec<usize>,
+    /// Open addressing: numbers of groups, 0 is free. At least twice as many as groups, a power of two.
+    slots: Box<[u16]>,
 }
 
 /// Lines of comma-separated values under a line of names.
@@ -108,9 +118,59 @@ fn trouble(path: &Path, error: csv::Error) -> anyhow::Error {
     anyhow!("{}: line {line}: {what}", path.display())
 }
 
+impl Groups {
+    /// Room for `most` groups besides the rest, and for so many bytes of names; for as many as there are if that is
+    /// not said.
+    fn new(most: usize, bytes: Option<usize>) -> Self {
+        Self {
+            names: String::with_capacity(bytes.unwrap_or_default()),
+            most_bytes: bytes.unwrap_or(usize::MAX),
+            ends: Vec::with_capacity(most),
+            slots: vec![0; (2 * most).next_power_of_two()].into_boxed_slice(),
+        }
+    }
+
+    /// The group of this name; zero if there is no place for it.
+    fn find_or_add(&mut self, name: &str) -> u16 {
+        let mask = self.slots.len() - 1;
+        let mut slot = hash::bytes(hash::start(0), name.as_bytes()) as usize & mask;
+        while self.slots[slot] != 0 {
+            if self.name(self.slots[slot]) == name {
+                return self.slots[slot];
+            }
+            slot = (slot + 1) & mask;
+        }
+        if self.ends.len() == self.ends.capacity() || name.len() > self.most_bytes - self.names.len() {
+            return 0;
+        }
+        self.names.push_str(name);
+        self.ends.push(self.names.len());
+        self.slots[slot] = self.ends.len() as u16;
+        self.slots[slot]
+    }
+
+    /// The name of a group that is not the rest.
+    fn name(&self, number: u16) -> &str {
+        let place = usize::from(number) - 1;
+        let begin = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.names[begin..self.ends[place]]
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.names.capacity() + self.ends.capacity() * size_of::<usize>() + size_of_val(&*self.slots)
+    }
+}
+
 impl Events {
-    /// Opens a log; `-` is standard input.
-    pub(crate) fn open(path: &Path, most_groups: usize, seed: u64, stop: &Stop) -> Result<Self> {
+    /// Opens a log; `-` is standard input. Of its groups there are at most so many besides the rest, and names as long
+    /// as `name_bytes`, all together, if that is said.
+    pub(crate) fn open(
+        path: &Path,
+        most_groups: usize,
+        name_bytes: Option<usize>,
+        seed: u64,
+        stop: &Stop,
+    ) -> Result<Self> {
         let mut lines = Lines::open(path, stop)?;
         let head = lines.names()?;
         let column = |wanted| head.iter().position(|c| c == wanted);
@@ -119,18 +179,8 @@ impl Events {
             bail!("{}: line 1: expected the columns at_ns,kind,id[,group], found '{found}'", path.display());
         };
         let columns = Columns { at, kind, id, group: column("group") };
-        let groups = vec![if columns.group.is_some() { REST } else { "all" }.to_owned()];
-        Ok(Self {
-            lines,
-            columns,
-            groups,
-            numbers: HashMap::new(),
-            most_groups,
-            seed,
-            at: 0,
-            latest: i64::MIN,
-            backwards: 0,
-        })
+        let groups = columns.group.map(|_| Groups::new(most_groups, name_bytes));
+        Ok(Self { lines, columns, groups, seed, at: 0, latest: i64::MIN, backwards: 0 })
     }
 
     /// The next line.
@@ -159,29 +209,24 @@ impl Events {
         }
     }
 
-    /// The number of this line's group; zero for those that came after the table was full.
+    /// The number of this line's group.
     fn group(&mut self) -> u16 {
-        let Some(name) = self.columns.group.and_then(|column| self.lines.field(column)) else { return 0 };
-        if let Some(&number) = self.numbers.get(name) {
-            return number;
-        }
-        if self.groups.len() > self.most_groups {
-            return 0;
-        }
-        let number = self.groups.len() as u16;
-        self.groups.push(told_apart(name));
-        self.numbers.insert(name.to_owned(), number);
-        number
+        let name = self.columns.group.and_then(|column| self.lines.field(column));
+        self.groups.as_mut().zip(name).map_or(0, |(groups, name)| groups.find_or_add(name))
     }
 
     /// The name of a group.
     pub(crate) fn group_name(&self, number: u16) -> String {
-        self.groups.get(usize::from(number)).cloned().unwrap_or_default()
+        match &self.groups {
+            None => "all".to_owned(),
+            Some(_) if number == 0 => REST.to_owned(),
+            Some(groups) => told_apart(groups.name(number)),
+        }
     }
 
     /// Whether lines name groups.
     pub(crate) fn has_groups(&self) -> bool {
-        self.columns.group.is_some()
+        self.groups.is_some()
     }
 
     /// When the last line was seen.
@@ -189,10 +234,11 @@ impl Events {
         Timestamp::from_nanos(self.at)
     }
 
-    /// Bytes that the names of the groups take.
+    /// Bytes that the names of the groups may take.
     pub(crate) fn state_bytes(&self) -> usize {
-        let names: usize = self.groups.iter().map(|name| 2 * name.capacity()).sum();
-        names + self.groups.capacity() * size_of::<String>() + self.numbers.capacity() * size_of::<(String, u16)>()
+        /// Of a log without groups, as ever: the same log gives the same samples.
+        const ALONE: usize = 30;
+        self.groups.as_ref().map_or(ALONE, Groups::state_bytes)
     }
 
     /// Whether it was asked to stop before the end.
