@@ -1,11 +1,11 @@
 //! Requests and responses from a log instead of packets: CSV with the columns `at_ns,kind,id` and, if wanted, `group`.
 
-use anyhow::{Context, Result, anyhow, bail};
-use csv::StringRecord;
-use dwell_capture::file::{Decompressed, Stop, is_stopped};
+use crate::lines::Lines;
+use anyhow::{Result, bail};
+use dwell_capture::file::Stop;
 use dwell_observe::pair::event_id;
 use dwell_types::{Leg, Match, Observation, Series, Sighting, Timestamp, hash};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A log, read line by line.
 pub(crate) struct Events {
@@ -38,64 +38,6 @@ struct Groups {
     slots: Box<[u16]>,
 }
 
-/// Lines of comma-separated values under a line of names.
-pub(crate) struct Lines {
-    reader: csv::Reader<Decompressed>,
-    record: StringRecord,
-    path: PathBuf,
-    is_stopped: bool,
-}
-
-impl Lines {
-    /// Opens a file, compressed or not; `-` is standard input.
-    pub(crate) fn open(path: &Path, stop: &Stop) -> Result<Self> {
-        let name = path.display();
-        if path.is_dir() {
-            bail!("{name}: expected a CSV file, found a directory");
-        }
-        let source = Decompressed::open(path, Some(stop)).with_context(|| name.to_string())?;
-        let reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(source);
-        Ok(Self { reader, record: StringRecord::new(), path: path.to_owned(), is_stopped: false })
-    }
-
-    /// The names of the columns.
-    pub(crate) fn names(&mut self) -> Result<&StringRecord> {
-        let Self { reader, path, .. } = self;
-        reader.headers().map_err(|error| trouble(path, error))
-    }
-
-    /// Goes on to the next line, if there is one; there is none after a stop, nor is a part of one.
-    pub(crate) fn advance(&mut self) -> Result<bool> {
-        match self.reader.read_record(&mut self.record) {
-            Err(error) if matches!(error.kind(), csv::ErrorKind::Io(cause) if is_stopped(cause)) => {
-                self.is_stopped = true;
-                Ok(false)
-            }
-            next => next.map_err(|error| trouble(&self.path, error)),
-        }
-    }
-
-    /// What the line has in a column, if it has as many.
-    pub(crate) fn field(&self, column: usize) -> Option<&str> {
-        self.record.get(column)
-    }
-
-    /// The number of the line.
-    pub(crate) fn number(&self) -> u64 {
-        self.record.position().map_or(0, csv::Position::line)
-    }
-
-    /// Where the line stands, for errors.
-    pub(crate) fn place(&self) -> String {
-        format!("{}: line {}", self.path.display(), self.number())
-    }
-
-    /// Whether it was asked to stop before the end.
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.is_stopped
-    }
-}
-
 /// The group of all that has no group of its own.
 const REST: &str = "other";
 
@@ -103,19 +45,6 @@ const REST: &str = "other";
 fn told_apart(name: &str) -> String {
     let is_like_rest = name.trim_end_matches('\'') == REST;
     if is_like_rest { format!("{name}'") } else { name.to_owned() }
-}
-
-/// What is wrong with a log, and where.
-fn trouble(path: &Path, error: csv::Error) -> anyhow::Error {
-    let line = error.position().map_or(1, csv::Position::line);
-    let what = match error.kind() {
-        csv::ErrorKind::Utf8 { .. } => "expected text in UTF-8".to_owned(),
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("expected as many fields as on the first line, {expected_len}, found {len}")
-        }
-        _ => return anyhow::Error::new(error).context(path.display().to_string()),
-    };
-    anyhow!("{}: line {line}: {what}", path.display())
 }
 
 impl Groups {

@@ -16,6 +16,8 @@ fn folder() -> tempfile::TempDir {
     write("number.csv", b"at_ns,kind,id\n1,request,a\nnoon,response,a\n");
     write("kind.csv", b"at_ns,kind,id\n1,request,a\n2,reply,a\n");
     write("fields.csv", b"at_ns,kind,id\n1,request,a\n2,response\n");
+    write("open.csv", b"at_ns,kind,id\n\n1,request,\"a\n2,request,\"b\"\n3,response,b\n");
+    write("last.csv", b"at_ns,kind,id\n1,request,\"a");
     write("bytes.csv", b"at_ns,kind,id\n1,request,a\n2,response,\xff\n");
     let log = zstd::bulk::compress(b"at_ns,kind,id\n1,request,a\n2,response,a\n", 3).unwrap();
     write("cut.csv.zst", &log[..log.len() - 9]);
@@ -176,6 +178,8 @@ fn what_cannot_be_read_fails_the_run() {
             &["--events", "fields.csv"],
             "dwell: fields.csv: line 3: expected as many fields as on the first line, 3, found 2\n",
         ),
+        (&["--events", "open.csv"], "dwell: open.csv: line 3: expected a second quotation mark in the line\n"),
+        (&["--events", "last.csv"], "dwell: last.csv: line 2: expected a second quotation mark in the line\n"),
         (&["--events", "bytes.csv"], "dwell: bytes.csv: line 3: expected text in UTF-8\n"),
         (&["--events", "cut.csv.zst"], "dwell: cut.csv.zst: the zstd data breaks off\n"),
     ];
