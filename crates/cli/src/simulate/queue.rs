@@ -8,7 +8,6 @@ use dwell_capture::PcapWriter;
 use dwell_simulate::Clock;
 use dwell_simulate::queue::{Arrivals, Discipline, Event, Frames, Passages, Settings, SettingsError};
 use dwell_types::{LinkType, Nanos, Timestamp};
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -189,7 +188,7 @@ struct Outputs {
     ingress: Option<PcapWriter<Output>>,
     egress: Option<PcapWriter<Output>>,
     clock: Clock,
-    truth: Option<Output>,
+    truth: Option<csv::Writer<Output>>,
     arrived: u64,
     departed: u64,
     dropped: u64,
@@ -203,11 +202,11 @@ impl Outputs {
             ingress: arguments.write.as_ref().map(capture).transpose()?,
             egress: arguments.queue.egress.as_ref().map(capture).transpose()?,
             clock: arguments.queue.clock(),
-            truth: arguments.truth.as_deref().map(Output::file).transpose()?,
+            truth: arguments.truth.as_deref().map(Output::file).transpose()?.map(csv::Writer::from_writer),
             ..Self::default()
         };
         if let Some(truth) = &mut outputs.truth {
-            writeln!(truth, "arrived_ns,departed_ns,flow,bytes")?;
+            truth.write_record(["arrived_ns", "departed_ns", "flow", "bytes"])?;
         }
         Ok(outputs)
     }
@@ -233,9 +232,9 @@ impl Outputs {
                     writer.write(self.clock.read(departure.departed, settings.start), wire_length, bytes)?;
                 }
                 if let (Some(truth), Some(arrived)) = (&mut self.truth, departure.arrived) {
-                    let (arrived, departed) = (arrived.as_nanos(), departure.departed.as_nanos());
-                    let name = feed.flow_name(departure.flow);
-                    writeln!(truth, "{arrived},{departed},{name},{}", departure.bytes)?;
+                    let [arrived, departed] = [arrived, departure.departed].map(|at| at.as_nanos().to_string());
+                    let (name, bytes) = (feed.flow_name(departure.flow), departure.bytes.to_string());
+                    truth.write_record([arrived, departed, name, bytes])?;
                 }
                 feed.forget(passage.number);
             }
@@ -248,7 +247,7 @@ impl Outputs {
             writer.finish()?.finish()?;
         }
         if let Some(truth) = self.truth {
-            truth.finish()?;
+            truth.into_inner().map_err(csv::IntoInnerError::into_error)?.finish()?;
         }
         eprintln!("dwell: {} packets arrived, {} departed, {} dropped", self.arrived, self.departed, self.dropped);
         Ok(())

@@ -111,6 +111,9 @@ fn wrong_flags_are_wrong_usage() {
         (&["rtt", "ntp.pcap", "--events", "kind.csv"], &["--events"]),
         (&["rtt", "--events", "kind.csv", "--group", "src"], &["--events", "--group"]),
         (&["simulate"], &["--write"]),
+        (&["simulate", "--queue", "bursts"], &["--write", "--egress", "--truth"]),
+        (&["simulate", "-w", "-", "--truth", "-"], &["-: ", "twice"]),
+        (&["simulate", "--queue", "bursts", "-w", "-", "--egress", "/dev/stdout"], &["/dev/stdout", "twice"]),
         (&["simulate", "-w", "new.pcap", "--span", "long"], &["'long'", "--span", "10s"]),
     ];
     for (arguments, words) in cases {
