@@ -109,6 +109,22 @@ fn the_truth_of_a_log_is_a_log() {
     assert_eq!(dwell_in(folder.path(), &["queue", "--sojourns", "log.csv", "--threshold", "1us"]).code, 0);
 }
 
+/// Whatever arrives departs, at the end of all times too.
+#[test]
+fn nothing_arrives_too_late_to_depart() {
+    let folder = tempfile::tempdir().unwrap();
+    let last = i64::MAX;
+    let rows = format!("at_ns,flow,bytes\n0,a,100\n{},b,100\n{last},c,100\n{last},c,100\n", last - 1);
+    fs::write(folder.path().join("at.csv"), rows).unwrap();
+    for discipline in ["fifo", "turns"] {
+        let how =
+            ["simulate", "--queue", "log", "--arrivals", "at.csv", "--discipline", discipline, "--truth", "log.csv"];
+        assert_eq!(dwell_in(folder.path(), &how).err, "dwell: 4 packets arrived, 4 departed, 0 dropped\n");
+        let report = queue(folder.path(), &["--sojourns", "log.csv"]).ok().json();
+        assert_eq!(report["packets"]["departed"], 4);
+    }
+}
+
 /// A clock that is ahead and gains moves all delays by what it shows; the log of the truth has the right ones.
 #[test]
 fn clocks_can_be_wrong() {
