@@ -31,7 +31,7 @@ pub(super) struct QueueArguments {
     #[arg(long, value_name = "FILE", requires = "queue", help_heading = "A queue")]
     egress: Option<PathBuf>,
     /// How far the clock of --egress is ahead at the beginning; negative if it is behind. --truth has the right times.
-    #[arg(long, value_name = "TIME", value_parser = units::offset, default_value = "0", requires = "egress", help_heading = "A queue")]
+    #[arg(long, value_name = "TIME", value_parser = clock_offset, default_value = "0", requires = "egress", help_heading = "A queue")]
     clock_offset: Nanos,
     /// How much that clock gains, in parts per million; negative if it loses.
     #[arg(long, value_name = "N", value_parser = drift, default_value = "0", requires = "egress", help_heading = "A queue")]
@@ -73,6 +73,14 @@ enum Order {
     Priority,
     /// Flows in turn, 1,500 bytes each.
     Turns,
+}
+
+/// Times of captures, moved so far, are such as captures can tell.
+fn clock_offset(text: &str) -> Result<Nanos, String> {
+    const MOST: i64 = 10_000 * 86_400_000_000_000;
+    let offset = units::offset(text)?;
+    let is_possible = (-MOST..=MOST).contains(&offset.get());
+    is_possible.then_some(offset).ok_or_else(|| "expected at most 10000d either way, such as -3ms or 250us".to_owned())
 }
 
 /// A clock that stands still or goes back is none.

@@ -110,6 +110,13 @@ fn wrong_flags_are_wrong_usage() {
         (&["rtt", "ntp.pcap", "--plot", "x.txt"], &["'x.txt'", "--plot", ".svg", ".png"]),
         (&["rtt", "ntp.pcap", "--events", "kind.csv"], &["--events"]),
         (&["rtt", "--events", "kind.csv", "--group", "src"], &["--events", "--group"]),
+        (&["rtt", "ntp.pcap", "--memory", "100TiB"], &["--memory", "up to 1TiB"]),
+        (&["size", "owd", "--packets-per-interval", "9", "--error", "1e-300"], &["'1e-300'", "from 0.0001%"]),
+        (&["simulate", "-w", "new.pcap", "--span", "99999d"], &["span", "before the year 2100"]),
+        (
+            &["simulate", "--queue", "bursts", "--egress", "new.pcap", "--clock-offset", "-99999d"],
+            &["--clock-offset", "10000d"],
+        ),
         (&["simulate"], &["--write"]),
         (&["simulate", "--queue", "bursts"], &["--write", "--egress", "--truth"]),
         (&["simulate", "-w", "-", "--truth", "-"], &["-: ", "twice"]),
