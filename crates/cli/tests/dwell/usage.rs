@@ -158,6 +158,23 @@ fn numbers_below_zero_are_told_what_is_expected() {
     dwell_in(folder.path(), &["owd", "--crossings", "a", "b", "--clock-offset", "-3ms"]).ok();
 }
 
+/// Of a hundred megabytes, too, the memory that is said to do does.
+#[test]
+fn what_would_do_does() {
+    let of_legs = ["--match", "tcp-handshake,tcp-ack,dns", "--inside", "10.0.0.0/8"];
+    for method in [&["--method", "auto"][..], &["--method", "timebloom", "--longest", "1s"]] {
+        let groups = ["--group", "src", "--max-groups", "8191"];
+        let how = [&["rtt", "ntp.pcap"], &of_legs[..], &groups, method].concat();
+        let run = |memory: &str| dwell_in(folder().path(), &[&how[..], &["--memory", memory]].concat());
+        let refused = run("1").err;
+        let enough = refused.split(' ').find_map(|word| word.strip_suffix("KiB")?.parse::<u64>().ok()).unwrap();
+        assert!(enough > 64 << 10, "{refused}");
+        let least = run(&format!("{enough}KiB"));
+        assert_eq!(least.code, 0, "{}", least.err);
+        assert_eq!(run(&format!("{}KiB", enough - 2)).code, 2);
+    }
+}
+
 #[test]
 fn what_cannot_be_read_fails_the_run() {
     let output = ["-o", "old.json", "--samples", "new.csv", "--plot", "new.svg"];
