@@ -8,8 +8,8 @@
 //! Every opcode counts (query, notify, update) but stateful operations (RFC 8490), which send without being asked.
 //!
 //! Over TCP (RFC 7766 §8) messages are read where a segment begins with one, one after the other as long as they are
-//! captured and fit the observations of one packet. Missed are messages that begin in the middle of another segment, or
-//! whose length of two bytes came in a segment of its own. A segment that begins within a message is read as rubbish,
+//! captured. Missed are messages that begin in the middle of another segment, or whose length of two bytes came in a
+//! segment of its own. A segment that begins within a message is read as rubbish,
 //! which is recognised if it asks anything but one question; what passes is unmatched.
 //!
 //! Multicast DNS and its port 5353 are left alone: there the id is 0 and several answer.
