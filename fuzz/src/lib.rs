@@ -19,5 +19,8 @@ pub mod store;
 mod crossings;
 #[path = "../../crates/cli/src/events.rs"]
 mod events;
+#[allow(dead_code, reason = "the command uses more of it")]
+#[path = "../../crates/cli/src/lines.rs"]
+mod lines;
 #[path = "../../crates/cli/src/queue/sojourns.rs"]
 mod sojourns;

@@ -1,20 +1,18 @@
 //! Requests and responses from a log instead of packets: CSV with the columns `at_ns,kind,id` and, if wanted, `group`.
 
-use anyhow::{Context, Result, anyhow, bail};
-use csv::StringRecord;
-use dwell_capture::file::{Decompressed, Stop, is_stopped};
+use crate::lines::Lines;
+use anyhow::{Result, bail};
+use dwell_capture::file::Stop;
 use dwell_observe::pair::event_id;
-use dwell_types::{Leg, Match, Observation, Series, Sighting, Timestamp};
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use dwell_types::{Leg, Match, Observation, Series, Sighting, Timestamp, hash};
+use std::path::Path;
 
 /// A log, read line by line.
 pub(crate) struct Events {
     lines: Lines,
     columns: Columns,
-    groups: Vec<String>,
-    numbers: HashMap<String, u16>,
-    most_groups: usize,
+    /// If lines name them.
+    groups: Option<Groups>,
     seed: u64,
     at: i64,
     latest: i64,
@@ -28,80 +26,80 @@ struct Columns {
     group: Option<usize>,
 }
 
-/// Lines of comma-separated values under a line of names.
-pub(crate) struct Lines {
-    reader: csv::Reader<Decompressed>,
-    record: StringRecord,
-    path: PathBuf,
-    is_stopped: bool,
+/// The names of the groups so far, in tables that do not grow.
+struct Groups {
+    /// One name after the other.
+    names: String,
+    /// Names beyond so many bytes, all together, have no place.
+    most_bytes: usize,
+    /// Where the name of group `i + 1` ends, at `i`; never longer than its capacity.
+    ends: Vec<usize>,
+    /// Open addressing: numbers of groups, 0 is free. At least twice as many as groups, a power of two.
+    slots: Box<[u16]>,
 }
 
-impl Lines {
-    /// Opens a file, compressed or not; `-` is standard input.
-    pub(crate) fn open(path: &Path, stop: &Stop) -> Result<Self> {
-        let name = path.display();
-        if path.is_dir() {
-            bail!("{name}: expected a CSV file, found a directory");
+/// The group of all that has no group of its own.
+const REST: &str = "other";
+
+/// The name of a group in reports: what is called like the rest, with any number of apostrophes, has one more.
+fn told_apart(name: &str) -> String {
+    let is_like_rest = name.trim_end_matches('\'') == REST;
+    if is_like_rest { format!("{name}'") } else { name.to_owned() }
+}
+
+impl Groups {
+    /// Room for `most` groups besides the rest, and for so many bytes of names; for as many as there are if that is
+    /// not said.
+    fn new(most: usize, bytes: Option<usize>) -> Self {
+        Self {
+            names: String::with_capacity(bytes.unwrap_or_default()),
+            most_bytes: bytes.unwrap_or(usize::MAX),
+            ends: Vec::with_capacity(most),
+            slots: vec![0; (2 * most).next_power_of_two()].into_boxed_slice(),
         }
-        let source = Decompressed::open(path, Some(stop)).with_context(|| name.to_string())?;
-        let reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(source);
-        Ok(Self { reader, record: StringRecord::new(), path: path.to_owned(), is_stopped: false })
     }
 
-    /// The names of the columns.
-    pub(crate) fn names(&mut self) -> Result<&StringRecord> {
-        let Self { reader, path, .. } = self;
-        reader.headers().map_err(|error| trouble(path, error))
-    }
-
-    /// Goes on to the next line, if there is one; there is none after a stop, nor is a part of one.
-    pub(crate) fn advance(&mut self) -> Result<bool> {
-        match self.reader.read_record(&mut self.record) {
-            Err(error) if matches!(error.kind(), csv::ErrorKind::Io(cause) if is_stopped(cause)) => {
-                self.is_stopped = true;
-                Ok(false)
+    /// The group of this name; zero if there is no place for it.
+    fn find_or_add(&mut self, name: &str) -> u16 {
+        let mask = self.slots.len() - 1;
+        let mut slot = hash::bytes(hash::start(0), name.as_bytes()) as usize & mask;
+        while self.slots[slot] != 0 {
+            if self.name(self.slots[slot]) == name {
+                return self.slots[slot];
             }
-            next => next.map_err(|error| trouble(&self.path, error)),
+            slot = (slot + 1) & mask;
         }
-    }
-
-    /// What the line has in a column, if it has as many.
-    pub(crate) fn field(&self, column: usize) -> Option<&str> {
-        self.record.get(column)
-    }
-
-    /// The number of the line.
-    pub(crate) fn number(&self) -> u64 {
-        self.record.position().map_or(0, csv::Position::line)
-    }
-
-    /// Where the line stands, for errors.
-    pub(crate) fn place(&self) -> String {
-        format!("{}: line {}", self.path.display(), self.number())
-    }
-
-    /// Whether it was asked to stop before the end.
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.is_stopped
-    }
-}
-
-/// What is wrong with a log, and where.
-fn trouble(path: &Path, error: csv::Error) -> anyhow::Error {
-    let line = error.position().map_or(1, csv::Position::line);
-    let what = match error.kind() {
-        csv::ErrorKind::Utf8 { .. } => "expected text in UTF-8".to_owned(),
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("expected as many fields as on the first line, {expected_len}, found {len}")
+        if self.ends.len() == self.ends.capacity() || name.len() > self.most_bytes - self.names.len() {
+            return 0;
         }
-        _ => return anyhow::Error::new(error).context(path.display().to_string()),
-    };
-    anyhow!("{}: line {line}: {what}", path.display())
+        self.names.push_str(name);
+        self.ends.push(self.names.len());
+        self.slots[slot] = self.ends.len() as u16;
+        self.slots[slot]
+    }
+
+    /// The name of a group that is not the rest.
+    fn name(&self, number: u16) -> &str {
+        let place = usize::from(number) - 1;
+        let begin = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.names[begin..self.ends[place]]
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.names.capacity() + self.ends.capacity() * size_of::<usize>() + size_of_val(&*self.slots)
+    }
 }
 
 impl Events {
-    /// Opens a log; `-` is standard input.
-    pub(crate) fn open(path: &Path, most_groups: usize, seed: u64, stop: &Stop) -> Result<Self> {
+    /// Opens a log; `-` is standard input. Of its groups there are at most so many besides the rest, and names as long
+    /// as `name_bytes`, all together, if that is said.
+    pub(crate) fn open(
+        path: &Path,
+        most_groups: usize,
+        name_bytes: Option<usize>,
+        seed: u64,
+        stop: &Stop,
+    ) -> Result<Self> {
         let mut lines = Lines::open(path, stop)?;
         let head = lines.names()?;
         let column = |wanted| head.iter().position(|c| c == wanted);
@@ -110,18 +108,8 @@ impl Events {
             bail!("{}: line 1: expected the columns at_ns,kind,id[,group], found '{found}'", path.display());
         };
         let columns = Columns { at, kind, id, group: column("group") };
-        let groups = vec![if columns.group.is_some() { "other" } else { "all" }.to_owned()];
-        Ok(Self {
-            lines,
-            columns,
-            groups,
-            numbers: HashMap::new(),
-            most_groups,
-            seed,
-            at: 0,
-            latest: i64::MIN,
-            backwards: 0,
-        })
+        let groups = columns.group.map(|_| Groups::new(most_groups, name_bytes));
+        Ok(Self { lines, columns, groups, seed, at: 0, latest: i64::MIN, backwards: 0 })
     }
 
     /// The next line.
@@ -150,29 +138,24 @@ impl Events {
         }
     }
 
-    /// The number of this line's group; zero for those that came after the table was full.
+    /// The number of this line's group.
     fn group(&mut self) -> u16 {
-        let Some(name) = self.columns.group.and_then(|column| self.lines.field(column)) else { return 0 };
-        if let Some(&number) = self.numbers.get(name) {
-            return number;
-        }
-        if self.groups.len() > self.most_groups {
-            return 0;
-        }
-        let number = self.groups.len() as u16;
-        self.groups.push(name.to_owned());
-        self.numbers.insert(name.to_owned(), number);
-        number
+        let name = self.columns.group.and_then(|column| self.lines.field(column));
+        self.groups.as_mut().zip(name).map_or(0, |(groups, name)| groups.find_or_add(name))
     }
 
     /// The name of a group.
     pub(crate) fn group_name(&self, number: u16) -> String {
-        self.groups.get(usize::from(number)).cloned().unwrap_or_default()
+        match &self.groups {
+            None => "all".to_owned(),
+            Some(_) if number == 0 => REST.to_owned(),
+            Some(groups) => told_apart(groups.name(number)),
+        }
     }
 
     /// Whether lines name groups.
     pub(crate) fn has_groups(&self) -> bool {
-        self.columns.group.is_some()
+        self.groups.is_some()
     }
 
     /// When the last line was seen.
@@ -180,10 +163,11 @@ impl Events {
         Timestamp::from_nanos(self.at)
     }
 
-    /// Bytes that the names of the groups take.
+    /// Bytes that the names of the groups may take.
     pub(crate) fn state_bytes(&self) -> usize {
-        let names: usize = self.groups.iter().map(|name| 2 * name.capacity()).sum();
-        names + self.groups.capacity() * size_of::<String>() + self.numbers.capacity() * size_of::<(String, u16)>()
+        /// Of a log without groups, as ever: the same log gives the same samples.
+        const ALONE: usize = 30;
+        self.groups.as_ref().map_or(ALONE, Groups::state_bytes)
     }
 
     /// Whether it was asked to stop before the end.

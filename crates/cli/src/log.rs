@@ -1,7 +1,7 @@
 //! Packets at a point from a log instead of a capture: CSV with the columns `at_ns,packet` and, if wanted, `flow` and
 //! `bytes`.
 
-use crate::events::Lines;
+use crate::lines::Lines;
 use anyhow::{Result, bail};
 use dwell_capture::file::Stop;
 use dwell_types::{Crossing, FlowId, PacketId, Timestamp, hash};

@@ -30,6 +30,7 @@ mod evaluate;
 // the command line, files that are whole or absent, and how a run is ended.
 mod beginning;
 mod events;
+mod lines;
 mod log;
 mod output;
 mod points;

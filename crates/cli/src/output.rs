@@ -90,7 +90,8 @@ pub(crate) fn check_different<'a>(
     Ok(())
 }
 
-/// Refuses to write two files to one place, or a file in the place of what is read. Devices and pipes may be shared.
+/// Refuses to write two files to one place, or a file in the place of what is read. Devices and pipes may be shared,
+/// but for standard output.
 pub(crate) fn check_apart<'a>(
     inputs: impl IntoIterator<Item = &'a PathBuf>,
     outputs: impl IntoIterator<Item = &'a PathBuf>,
@@ -104,8 +105,8 @@ pub(crate) fn check_apart<'a>(
     };
     let inputs: Vec<PathBuf> = inputs.into_iter().filter_map(place).collect();
     let mut seen = Vec::new();
-    for path in outputs.into_iter().filter(|path| !is_stdout(path)) {
-        let Some(place) = place(path) else { continue };
+    for path in outputs {
+        let Some(place) = (if is_stdout(path) { Some(PathBuf::from("-")) } else { place(path) }) else { continue };
         if inputs.contains(&place) {
             return Err(Failure::Usage(format!(
                 "{}: is read, and would be replaced: name another file",

@@ -50,7 +50,8 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     let groups = if arguments.group.is_some() { arguments.max_groups + 1 } else { 1 };
     let settings = settings(arguments, arguments.matches(), groups);
     let (flows, taken) = flows(arguments, &settings).unzip();
-    let mut meter = meter(arguments, settings, observer.state_bytes(), taken.unwrap_or_default())?;
+    let flows_have = taken.map(|bytes| Part { bytes, one_in: 4 });
+    let mut meter = meter(arguments, settings, observer.state_bytes(), flows_have)?;
     let mut outputs = Outputs::open(arguments)?;
     let mut followed = (outputs.want_samples() || flows.is_some()).then(|| Followed::new(flows));
     let mut reports = Reports::new(arguments, paths.iter().map(|p| p.display().to_string()).collect());
@@ -130,10 +131,14 @@ fn give(
 }
 
 fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Result<ExitCode, Failure> {
-    let mut events = Events::open(path, usize::from(arguments.max_groups), arguments.seed, signals.stop())?;
+    let names = names(arguments);
+    let most_groups = usize::from(arguments.max_groups);
+    let mut events = Events::open(path, most_groups, names, arguments.seed, signals.stop())?;
     let groups = if events.has_groups() { arguments.max_groups + 1 } else { 1 };
     let settings = settings(arguments, vec![Match::Events], groups);
-    let mut meter = meter(arguments, settings, events.state_bytes(), 0)?;
+    let names = names.filter(|_| events.has_groups()).map(|bytes| Part { bytes, one_in: 16 });
+    let tables = events.state_bytes() - names.map_or(0, |names| names.bytes);
+    let mut meter = meter(arguments, settings, tables, names)?;
     let mut outputs = Outputs::open(arguments)?;
     let mut followed = Followed::new(None);
     let mut reports = Reports::new(arguments, vec![path.display().to_string()]);
@@ -195,14 +200,30 @@ fn flows(arguments: &Arguments, settings: &Settings) -> Option<(TopFlows, usize)
     arguments.flows.then(|| (TopFlows::new(&top_flows::Settings { memory, ..flows }), bytes))
 }
 
-/// A meter with the memory that the observer and the largest flows leave.
-fn meter(arguments: &Arguments, settings: Settings, observer: usize, flows: usize) -> Result<RttMeter, Failure> {
-    let memory = settings.memory.saturating_sub(observer + flows);
+/// The names of a log's groups have a sixteenth of the memory, within bounds for each name. `None` without bound.
+fn names(arguments: &Arguments) -> Option<usize> {
+    let most = usize::from(arguments.max_groups);
+    (arguments.method != Method::Exact).then(|| (arguments.memory / 16).clamp(32 * most, 1_024 * most))
+}
+
+/// What has a part of the memory, or more where that is too little for it.
+#[derive(Clone, Copy)]
+struct Part {
+    bytes: usize,
+    /// One byte in so many.
+    one_in: usize,
+}
+
+/// A meter with the memory that the tables of the observer, or of a log, and what has a part of it leave.
+fn meter(arguments: &Arguments, settings: Settings, tables: usize, part: Option<Part>) -> Result<RttMeter, Failure> {
+    let memory = settings.memory.saturating_sub(tables + part.map_or(0, |part| part.bytes));
     RttMeter::new(&Settings { memory, ..settings }).map_err(|error| {
         Failure::Usage(match error {
             SettingsError::Memory { needed, .. } => {
-                let rest = needed + observer;
-                let whole = if flows > 0 { (rest + flows).max(rest.div_ceil(3) * 4) } else { rest };
+                let rest = needed + tables;
+                let whole = part.map_or(rest, |Part { bytes, one_in }| {
+                    (rest + bytes).max(rest.div_ceil(one_in - 1).saturating_mul(one_in))
+                });
                 format!(
                     "--memory of {} bytes is too small for these matches, groups and slots: {}KiB would do",
                     arguments.memory,

@@ -68,7 +68,10 @@ enum Traffic {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let outputs = arguments.write.iter().chain(&arguments.truth).chain(arguments.queue.egress());
-    output::check_apart(arguments.queue.inputs(), outputs)?;
+    output::check_apart(arguments.queue.inputs(), outputs.clone())?;
+    if outputs.count() == 0 {
+        return Err(Failure::Usage("expected something to write: --write, --egress or --truth".to_owned()));
+    }
     match &arguments.write {
         // Without a queue there is a capture to write.
         Some(write) if !arguments.queue.is_asked() => exchanges(arguments, write),

@@ -41,7 +41,7 @@ enum Question {
 #[command(group = ArgGroup::new("what").required(true).args(["error", "memory"]))]
 struct Asked {
     /// The least memory whose error is at most this.
-    #[arg(long, value_name = "SHARE", value_parser = share)]
+    #[arg(long, value_name = "SHARE", value_parser = error)]
     error: Option<f64>,
     /// The error in so much memory.
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
@@ -49,6 +49,12 @@ struct Asked {
     /// The form of the report.
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
+}
+
+/// Smaller ones would take more memory than there is.
+fn error(text: &str) -> Result<f64, String> {
+    let error = share(text).ok().filter(|&error| error >= 1e-6);
+    error.ok_or_else(|| "expected a share from 0.0001% to 100%, such as 1% or 0.01".to_owned())
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

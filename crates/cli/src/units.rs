@@ -36,8 +36,9 @@ pub(crate) fn above_zero(expected: &'static str) -> impl Fn(&str) -> Result<f64,
     }
 }
 
-/// Bytes: `65536`, `64KiB`, `64K` (both 1024), `64kB` (1000), likewise M and G.
+/// Bytes, a tebibyte at most: `65536`, `64KiB`, `64K` (both 1024), `64kB` (1000), likewise M, G and T.
 pub(crate) fn bytes(text: &str) -> Result<usize, String> {
+    const MOST: f64 = (1u64 << 40) as f64;
     let (number, unit) = split(text);
     let scale = match unit {
         "" | "B" => 1.0,
@@ -47,11 +48,13 @@ pub(crate) fn bytes(text: &str) -> Result<usize, String> {
         "MB" => 1e6,
         "G" | "GiB" => 1024.0 * 1024.0 * 1024.0,
         "GB" => 1e9,
+        "T" | "TiB" => MOST,
+        "TB" => 1e12,
         _ => return Err("expected a size such as 64KiB, 1.5MiB or 65536".to_owned()),
     };
     match number.parse::<f64>() {
-        Ok(value) if value > 0.0 && value * scale < 1e15 => Ok((value * scale) as usize),
-        _ => Err("expected a size above zero, such as 64KiB, 1.5MiB or 65536".to_owned()),
+        Ok(value) if value > 0.0 && value * scale <= MOST => Ok((value * scale) as usize),
+        _ => Err("expected a size above zero and up to 1TiB, such as 64KiB, 1.5MiB or 65536".to_owned()),
     }
 }
 
@@ -140,12 +143,17 @@ mod tests {
 
     #[test]
     fn sizes() {
-        for (text, expected) in
-            [("65536", 65_536), ("64KiB", 65_536), ("64k", 65_536), ("1.5M", 1_572_864), ("2kB", 2_000)]
-        {
+        for (text, expected) in [
+            ("65536", 65_536),
+            ("64KiB", 65_536),
+            ("64k", 65_536),
+            ("1.5M", 1_572_864),
+            ("2kB", 2_000),
+            ("1TiB", 1 << 40),
+        ] {
             assert_eq!(bytes(text), Ok(expected), "{text}");
         }
-        for text in ["", "0", "-1K", "64KB2", "many", "1e30G", "NaN"] {
+        for text in ["", "0", "-1K", "64KB2", "many", "1e30G", "NaN", "1.1TiB"] {
             assert!(bytes(text).is_err(), "{text}");
         }
     }

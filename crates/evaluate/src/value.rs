@@ -26,6 +26,15 @@ pub(crate) fn milliseconds(ms: f64) -> Nanos {
     Nanos::new((ms * 1e6).round() as i64)
 }
 
+/// A number of requests or packets that can be run: in hours, not in years.
+pub(crate) fn runnable(key: &'static str, number: f64) -> Result<(), Invalid> {
+    const MOST: f64 = 1e10;
+    if number <= MOST {
+        return Ok(());
+    }
+    Err(Invalid::new(key, format!("{number} requests or packets: expected at most 10¹⁰")))
+}
+
 /// The length of the stretches of time of a course, if one is asked for: so many milliseconds at least.
 pub(crate) fn course(length: Option<f64>, least: f64) -> Result<Option<f64>, Invalid> {
     match length {

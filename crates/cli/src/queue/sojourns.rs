@@ -1,6 +1,6 @@
 //! What passed a queue, from a log: CSV with the columns `arrived_ns,departed_ns,flow,bytes`.
 
-use crate::events::Lines;
+use crate::lines::Lines;
 use anyhow::{Result, bail};
 use dwell_capture::file::Stop;
 use dwell_types::{Departure, FlowId, Timestamp, hash};

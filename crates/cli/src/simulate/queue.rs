@@ -8,7 +8,6 @@ use dwell_capture::PcapWriter;
 use dwell_simulate::Clock;
 use dwell_simulate::queue::{Arrivals, Discipline, Event, Frames, Passages, Settings, SettingsError};
 use dwell_types::{LinkType, Nanos, Timestamp};
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -32,7 +31,7 @@ pub(super) struct QueueArguments {
     #[arg(long, value_name = "FILE", requires = "queue", help_heading = "A queue")]
     egress: Option<PathBuf>,
     /// How far the clock of --egress is ahead at the beginning; negative if it is behind. --truth has the right times.
-    #[arg(long, value_name = "TIME", value_parser = units::offset, default_value = "0", requires = "egress", help_heading = "A queue")]
+    #[arg(long, value_name = "TIME", value_parser = clock_offset, default_value = "0", requires = "egress", help_heading = "A queue")]
     clock_offset: Nanos,
     /// How much that clock gains, in parts per million; negative if it loses.
     #[arg(long, value_name = "N", value_parser = drift, default_value = "0", requires = "egress", help_heading = "A queue")]
@@ -74,6 +73,14 @@ enum Order {
     Priority,
     /// Flows in turn, 1,500 bytes each.
     Turns,
+}
+
+/// Times of captures, moved so far, are such as captures can tell.
+fn clock_offset(text: &str) -> Result<Nanos, String> {
+    const MOST: i64 = 10_000 * 86_400_000_000_000;
+    let offset = units::offset(text)?;
+    let is_possible = (-MOST..=MOST).contains(&offset.get());
+    is_possible.then_some(offset).ok_or_else(|| "expected at most 10000d either way, such as -3ms or 250us".to_owned())
 }
 
 /// A clock that stands still or goes back is none.
@@ -196,7 +203,7 @@ struct Outputs {
     ingress: Option<PcapWriter<Output>>,
     egress: Option<PcapWriter<Output>>,
     clock: Clock,
-    truth: Option<Output>,
+    truth: Option<csv::Writer<Output>>,
     arrived: u64,
     departed: u64,
     dropped: u64,
@@ -210,11 +217,11 @@ impl Outputs {
             ingress: arguments.write.as_ref().map(capture).transpose()?,
             egress: arguments.queue.egress.as_ref().map(capture).transpose()?,
             clock: arguments.queue.clock(),
-            truth: arguments.truth.as_deref().map(Output::file).transpose()?,
+            truth: arguments.truth.as_deref().map(Output::file).transpose()?.map(csv::Writer::from_writer),
             ..Self::default()
         };
         if let Some(truth) = &mut outputs.truth {
-            writeln!(truth, "arrived_ns,departed_ns,flow,bytes")?;
+            truth.write_record(["arrived_ns", "departed_ns", "flow", "bytes"])?;
         }
         Ok(outputs)
     }
@@ -240,9 +247,9 @@ impl Outputs {
                     writer.write(self.clock.read(departure.departed, settings.start), wire_length, bytes)?;
                 }
                 if let (Some(truth), Some(arrived)) = (&mut self.truth, departure.arrived) {
-                    let (arrived, departed) = (arrived.as_nanos(), departure.departed.as_nanos());
-                    let name = feed.flow_name(departure.flow);
-                    writeln!(truth, "{arrived},{departed},{name},{}", departure.bytes)?;
+                    let [arrived, departed] = [arrived, departure.departed].map(|at| at.as_nanos().to_string());
+                    let (name, bytes) = (feed.flow_name(departure.flow), departure.bytes.to_string());
+                    truth.write_record([arrived, departed, name, bytes])?;
                 }
                 feed.forget(passage.number);
             }
@@ -255,7 +262,7 @@ impl Outputs {
             writer.finish()?.finish()?;
         }
         if let Some(truth) = self.truth {
-            truth.finish()?;
+            truth.into_inner().map_err(csv::IntoInnerError::into_error)?.finish()?;
         }
         eprintln!("dwell: {} packets arrived, {} departed, {} dropped", self.arrived, self.departed, self.dropped);
         Ok(())

@@ -137,6 +137,8 @@ fn what_cannot_be_run_is_refused() {
         (SMALL.replace("seeds = 11", "seeds = -1"), &["line 5", "seeds = -1"]),
         (SMALL.replace("answered = 0.4", "answered = 4"), &["delay.workloads[0]", "from 0 to 1"]),
         (SMALL.replace("\"exact\"", "\"guess\""), &["delay.methods[1].method", "'guess'", "fridge"]),
+        (SMALL.replace("4000", "9223372036854775807"), &["delay.workloads[0].requests", "at most 10¹⁰"]),
+        (SMALL.replace("span_ms = 20", "span_ms = 9e8"), &["delay.workloads[1].span_ms", "at most 10¹⁰"]),
         ("just words".to_owned(), &["line 1", "'just words'"]),
     ];
     for (text, words) in broken {

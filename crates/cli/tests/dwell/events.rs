@@ -73,6 +73,41 @@ fn groups_of_a_log_have_lines_of_their_own() {
     assert_eq!(p50(&["--max-groups", "2"]), [("blue".into(), 1_000), ("other".into(), 7), ("red".into(), 1_000)]);
 }
 
+/// No group of the log has the name of what has none, nor do two groups have one.
+#[test]
+fn a_group_that_is_called_other_is_not_the_rest() {
+    let folder = log("at_ns,kind,id,group\n\
+        0,request,1,other\n1,response,1,other\n2,request,2,other'\n4,response,2,other'\n\
+        5,request,3,blue\n8,response,3,blue\n");
+    let report = rtt(&folder, &["--format", "json", "--max-groups", "2"]).ok().json();
+    let p50 = |line: &serde_json::Value| (line["group"].clone(), line["delay_ns"]["p50"]["value"].clone());
+    let found: Vec<_> = lines(&report).iter().map(p50).collect();
+    assert_eq!(found, [("other", 3), ("other'", 1), ("other''", 2)].map(|(group, p50)| (group.into(), p50.into())));
+}
+
+/// The names of groups are in `--memory`; those that have no room there go with the rest.
+#[test]
+fn names_of_groups_are_in_the_memory() {
+    let mut text = String::from("at_ns,kind,id,group\n0,request,a,short\n5,response,a,short\n");
+    for n in 1..=100_000 {
+        let name = format!("{n:a>300}");
+        text += &format!("{},request,{n},{name}\n{},response,{n},{name}\n", 10 * n, 10 * n + 7);
+    }
+    let folder = log(&text);
+    let refused = rtt(&folder, &["--memory", "1"]).err;
+    let least = refused.split(' ').find(|word| word.ends_with("KiB")).unwrap();
+    for (more, memory) in [(&[][..], "256KiB"), (&[], least), (&["--max-groups", "8191"], "64MiB")] {
+        let report = rtt(&folder, &[&["--format", "json", "--memory", memory], more].concat()).ok().json();
+        assert_conserved(&report);
+        let bytes = |key| report["memory"][key].as_u64().unwrap();
+        assert!(bytes("state_bytes") <= bytes("budget_bytes"), "{}", report["memory"]);
+        let groups: Vec<_> = lines(&report).iter().map(|line| line["group"].as_str().unwrap()).collect();
+        assert!(groups.len() > 2 && groups.contains(&"other") && groups.contains(&"short"), "{groups:?}");
+    }
+    let whole = rtt(&folder, &["--format", "json", "--method", "exact"]).ok().json();
+    assert_eq!(lines(&whole).len(), 65);
+}
+
 #[test]
 fn a_repeated_request_is_answered_within_bounds() {
     let folder = log("at_ns,kind,id\n0,request,a\n1000,request,a\n1500,response,a\n");

@@ -67,9 +67,10 @@ fn a_log_of_arrivals_is_fed() {
     assert_eq!(String::from_utf8(fed.out).unwrap(), format!("arrived_ns,departed_ns,flow,bytes\n{expected}"));
 
     write("7,a,1\n5,a,1\n");
-    let refused: [(i32, &[&str], &str); 6] = [
-        (1, &["--arrivals", "at.csv"], "at.csv: line 3: arrives before the line above it"),
-        (1, &["--arrivals", "none.csv"], "none.csv"),
+    let refused: [(i32, &[&str], &str); 7] = [
+        (1, &["--arrivals", "at.csv", "--truth", "new.csv"], "at.csv: line 3: arrives before the line above it"),
+        (1, &["--arrivals", "none.csv", "--truth", "new.csv"], "none.csv"),
+        (2, &["--arrivals", "at.csv"], "expected something to write"),
         (2, &["--arrivals", "at.csv", "-w", "in.pcap"], "only --truth can be written"),
         (2, &["--arrivals", "at.csv", "--truth", "at.csv"], "is read, and would be replaced"),
         (2, &[], "--arrivals"),
@@ -86,12 +87,42 @@ fn a_log_of_arrivals_is_fed() {
         assert_eq!(names(folder.path()), ["at.csv"]);
     }
     write("7,a,many\n");
-    let run = run(&["--arrivals", "at.csv"]);
+    let run = run(&["--arrivals", "at.csv", "--truth", "-"]);
     assert!(
         run.code == 1 && run.err.contains("at.csv: line 2: expected whole numbers as at_ns and bytes"),
         "{}",
         run.err
     );
+}
+
+/// Names of flows come back as they are.
+#[test]
+fn the_truth_of_a_log_is_a_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = "1,\"a, \"\"b\"\"\",100\n2,plain,100\n";
+    fs::write(folder.path().join("at.csv"), format!("at_ns,flow,bytes\n{rows}")).unwrap();
+    let how = ["simulate", "--queue", "log", "--arrivals", "at.csv", "--rate", "8e8", "--truth", "log.csv"];
+    assert_eq!(dwell_in(folder.path(), &how).code, 0);
+    let truth = fs::read_to_string(folder.path().join("log.csv")).unwrap();
+    let expected = "1,1001,\"a, \"\"b\"\"\",100\n2,2001,plain,100\n";
+    assert_eq!(truth, format!("arrived_ns,departed_ns,flow,bytes\n{expected}"));
+    assert_eq!(dwell_in(folder.path(), &["queue", "--sojourns", "log.csv", "--threshold", "1us"]).code, 0);
+}
+
+/// Whatever arrives departs, at the end of all times too.
+#[test]
+fn nothing_arrives_too_late_to_depart() {
+    let folder = tempfile::tempdir().unwrap();
+    let last = i64::MAX;
+    let rows = format!("at_ns,flow,bytes\n0,a,100\n{},b,100\n{last},c,100\n{last},c,100\n", last - 1);
+    fs::write(folder.path().join("at.csv"), rows).unwrap();
+    for discipline in ["fifo", "turns"] {
+        let how =
+            ["simulate", "--queue", "log", "--arrivals", "at.csv", "--discipline", discipline, "--truth", "log.csv"];
+        assert_eq!(dwell_in(folder.path(), &how).err, "dwell: 4 packets arrived, 4 departed, 0 dropped\n");
+        let report = queue(folder.path(), &["--sojourns", "log.csv"]).ok().json();
+        assert_eq!(report["packets"]["departed"], 4);
+    }
 }
 
 /// A clock that is ahead and gains moves all delays by what it shows; the log of the truth has the right ones.

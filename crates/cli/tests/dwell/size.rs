@@ -35,7 +35,7 @@ fn nonsense_is_refused_in_one_line() {
         (&["--memory", "100"], &["at least", "100"]),
         (&["--error", "1%", "--loss", "5%..1%"], &["--loss", "0.1%..5%"]),
         (&["--error", "1%", "--cv", "-1"], &["-1"]),
-        (&["--error", "0.0000001%"], &["no aggregator"]),
+        (&["--error", "0.0001%"], &["no aggregator"]),
     ];
     for (arguments, words) in cases {
         let run = dwell(&[&["size", "owd"], &traffic[..], *arguments].concat());
@@ -250,7 +250,7 @@ fn nonsense_of_flows_and_queues_is_refused_in_one_line() {
         (&["flows", "--packets-per-interval", "99", "--flows", "9", "--memory", "1MiB", "--tail", "0"], &["--tail"]),
         (&["queue"], &["--error", "--memory"]),
         (&["queue", "--memory", "100"], &["100"]),
-        (&["queue", "--error", "0.0000001%"], &["no sketch"]),
+        (&["queue", "--error", "0.0001%"], &["no sketch"]),
         (&["queue", "--error", "1%", "--threshold", "1s"], &["--threshold", "6.40 ms"]),
         (&["queue", "--error", "1%", "--line-rate", "1000"], &["--threshold", "bytes"]),
         (&["queue", "--error", "1%", "--line-rate", "-1"], &["--line-rate"]),

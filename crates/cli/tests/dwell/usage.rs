@@ -16,6 +16,8 @@ fn folder() -> tempfile::TempDir {
     write("number.csv", b"at_ns,kind,id\n1,request,a\nnoon,response,a\n");
     write("kind.csv", b"at_ns,kind,id\n1,request,a\n2,reply,a\n");
     write("fields.csv", b"at_ns,kind,id\n1,request,a\n2,response\n");
+    write("open.csv", b"at_ns,kind,id\n\n1,request,\"a\n2,request,\"b\"\n3,response,b\n");
+    write("last.csv", b"at_ns,kind,id\n1,request,\"a");
     write("bytes.csv", b"at_ns,kind,id\n1,request,a\n2,response,\xff\n");
     let log = zstd::bulk::compress(b"at_ns,kind,id\n1,request,a\n2,response,a\n", 3).unwrap();
     write("cut.csv.zst", &log[..log.len() - 9]);
@@ -110,7 +112,17 @@ fn wrong_flags_are_wrong_usage() {
         (&["rtt", "ntp.pcap", "--plot", "x.txt"], &["'x.txt'", "--plot", ".svg", ".png"]),
         (&["rtt", "ntp.pcap", "--events", "kind.csv"], &["--events"]),
         (&["rtt", "--events", "kind.csv", "--group", "src"], &["--events", "--group"]),
+        (&["rtt", "ntp.pcap", "--memory", "100TiB"], &["--memory", "up to 1TiB"]),
+        (&["size", "owd", "--packets-per-interval", "9", "--error", "1e-300"], &["'1e-300'", "from 0.0001%"]),
+        (&["simulate", "-w", "new.pcap", "--span", "99999d"], &["span", "before the year 2100"]),
+        (
+            &["simulate", "--queue", "bursts", "--egress", "new.pcap", "--clock-offset", "-99999d"],
+            &["--clock-offset", "10000d"],
+        ),
         (&["simulate"], &["--write"]),
+        (&["simulate", "--queue", "bursts"], &["--write", "--egress", "--truth"]),
+        (&["simulate", "-w", "-", "--truth", "-"], &["-: ", "twice"]),
+        (&["simulate", "--queue", "bursts", "-w", "-", "--egress", "/dev/stdout"], &["/dev/stdout", "twice"]),
         (&["simulate", "-w", "new.pcap", "--span", "long"], &["'long'", "--span", "10s"]),
     ];
     for (arguments, words) in cases {
@@ -148,6 +160,23 @@ fn numbers_below_zero_are_told_what_is_expected() {
     dwell_in(folder.path(), &["owd", "--crossings", "a", "b", "--clock-offset", "-3ms"]).ok();
 }
 
+/// Of a hundred megabytes, too, the memory that is said to do does.
+#[test]
+fn what_would_do_does() {
+    let of_legs = ["--match", "tcp-handshake,tcp-ack,dns", "--inside", "10.0.0.0/8"];
+    for method in [&["--method", "auto"][..], &["--method", "timebloom", "--longest", "1s"]] {
+        let groups = ["--group", "src", "--max-groups", "8191"];
+        let how = [&["rtt", "ntp.pcap"], &of_legs[..], &groups, method].concat();
+        let run = |memory: &str| dwell_in(folder().path(), &[&how[..], &["--memory", memory]].concat());
+        let refused = run("1").err;
+        let enough = refused.split(' ').find_map(|word| word.strip_suffix("KiB")?.parse::<u64>().ok()).unwrap();
+        assert!(enough > 64 << 10, "{refused}");
+        let least = run(&format!("{enough}KiB"));
+        assert_eq!(least.code, 0, "{}", least.err);
+        assert_eq!(run(&format!("{}KiB", enough - 2)).code, 2);
+    }
+}
+
 #[test]
 fn what_cannot_be_read_fails_the_run() {
     let output = ["-o", "old.json", "--samples", "new.csv", "--plot", "new.svg"];
@@ -178,6 +207,8 @@ fn what_cannot_be_read_fails_the_run() {
             &["--events", "fields.csv"],
             "dwell: fields.csv: line 3: expected as many fields as on the first line, 3, found 2\n",
         ),
+        (&["--events", "open.csv"], "dwell: open.csv: line 3: expected a second quotation mark in the line\n"),
+        (&["--events", "last.csv"], "dwell: last.csv: line 2: expected a second quotation mark in the line\n"),
         (&["--events", "bytes.csv"], "dwell: bytes.csv: line 3: expected text in UTF-8\n"),
         (&["--events", "cut.csv.zst"], "dwell: cut.csv.zst: the zstd data breaks off\n"),
     ];

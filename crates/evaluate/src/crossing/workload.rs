@@ -1,6 +1,6 @@
 use crate::delay::DelaysEntry;
 use crate::grid::{Entry, Named};
-use crate::value::Invalid;
+use crate::value::{Invalid, runnable};
 use dwell_simulate::Clock;
 use dwell_simulate::crossing::{Loss, Passages, Settings};
 use dwell_types::Nanos;
@@ -48,6 +48,7 @@ impl Entry for WorkloadEntry {
         let mut base = Settings::lda(self.delays.distribution());
         base.rate = self.rate.unwrap_or(base.rate);
         base.packets = (self.packets.unwrap_or(base.packets) as f64 * share).ceil() as u64;
+        runnable("packets", base.packets as f64)?;
         base.displaced = self.displaced.unwrap_or(0);
         let clock = self.clock()?;
         let losses = if self.losses.is_empty() { &[0.0][..] } else { &self.losses };

@@ -1,5 +1,5 @@
 use crate::grid::{Entry, Named};
-use crate::value::{Invalid, milliseconds};
+use crate::value::{Invalid, milliseconds, runnable};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, Bursts, End, ExchangeWorkload, Settings};
 use dwell_types::Nanos;
@@ -110,6 +110,11 @@ impl Entry for WorkloadEntry {
         settings.orphan_run = self.orphan_run.unwrap_or(settings.orphan_run);
         settings.end = scaled(self.end(settings.end)?, share);
         ExchangeWorkload::new(&settings, 0).map_err(|problem| Invalid::new("settings", problem))?;
+        let (key, number) = match settings.end {
+            End::AfterRequests(requests) => ("requests", requests as f64),
+            End::After(span) => ("span_ms", span.get() as f64 / 1e9 * settings.rate),
+        };
+        runnable(key, number)?;
         Ok(vec![Stream { name: self.name.clone(), settings, measured: self.measured(share)? }])
     }
 }

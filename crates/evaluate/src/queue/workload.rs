@@ -1,6 +1,5 @@
 use crate::grid::{Entry, Named};
-use crate::value::milliseconds;
-use crate::value::{Invalid, course};
+use crate::value::{Invalid, course, milliseconds, runnable};
 use dwell_simulate::queue::{Background, Bursts, Passages, Settings};
 use dwell_sketch::conquest::Culprit;
 use dwell_types::Nanos;
@@ -94,6 +93,7 @@ impl WorkloadEntry {
     /// The queues, with `share` of their packets.
     pub(super) fn streams(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
         let packets = (self.packets as f64 * share).ceil() as u64;
+        runnable("packets", packets as f64)?;
         let culprit =
             Culprit { share: self.share.unwrap_or(0.01), delay: milliseconds(self.threshold_ms.unwrap_or(0.8)) };
         let span = milliseconds(self.span_ms.unwrap_or(6.4));

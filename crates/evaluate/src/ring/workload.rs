@@ -1,6 +1,6 @@
 use crate::delay::DelaysEntry;
 use crate::grid::{Entry, Named};
-use crate::value::{Invalid, course, milliseconds};
+use crate::value::{Invalid, course, milliseconds, runnable};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{End, ExchangeWorkload, Settings};
 use dwell_sketch::timebloom::{Cdf, Prior};
@@ -59,6 +59,7 @@ impl Entry for WorkloadEntry {
         let span = milliseconds(self.span_ms * share).max(longest + longest);
         let settings = Settings::poisson(self.rate, delays, End::After(span)).with_orphan_share(self.orphan_share);
         ExchangeWorkload::new(&settings, 0).map_err(|problem| Invalid::new("settings", problem))?;
+        runnable("span_ms", span.get() as f64 / 1e9 * self.rate)?;
         Ok(vec![Stream { name: self.name.clone(), settings, longest, prior, course: course(self.course_ms, 1.0)? }])
     }
 }

@@ -8,9 +8,9 @@
 //! Every opcode counts (query, notify, update) but stateful operations (RFC 8490), which send without being asked.
 //!
 //! Over TCP (RFC 7766 §8) messages are read where a segment begins with one, one after the other as long as they are
-//! captured and fit the observations of one packet. Missed are messages that begin in the middle of another segment, or
-//! whose length of two bytes came in a segment of its own. A segment that begins within a message is read as rubbish,
-//! which is recognised if it asks anything but one question; what passes is unmatched.
+//! captured. Missed are messages that begin in the middle of another segment, or whose length of two bytes came in a
+//! segment of its own. A segment that begins within a message is read as rubbish, which is recognised if it asks anything
+//! but one question; what passes is unmatched.
 //!
 //! Multicast DNS and its port 5353 are left alone: there the id is 0 and several answer.
 //!
@@ -110,7 +110,10 @@ fn message(bytes: &[u8]) -> Option<Message> {
         return Some(Message { kind, word: hash::finish(id), whole: true });
     }
     let (name, rest) = question.split_at(name_length(question));
-    let mut state = hash::absorb(id, name.len() as u64);
+    let captured = rest.len().min(4);
+    // A question that is cut is not one that has zeros there.
+    let missing = 4 - captured as u64;
+    let mut state = hash::absorb(id | missing << 32, name.len() as u64);
     for chunk in name.chunks(8) {
         let mut word = [0; 8];
         word[..chunk.len()].copy_from_slice(chunk);
@@ -119,7 +122,6 @@ fn message(bytes: &[u8]) -> Option<Message> {
         state = hash::absorb(state, u64::from_le_bytes(word));
     }
     let mut type_and_class = [0; 8];
-    let captured = rest.len().min(4);
     type_and_class[..captured].copy_from_slice(&rest[..captured]);
     let word = hash::finish(hash::absorb(state, u64::from_le_bytes(type_and_class)));
     Some(Message { kind, word, whole: captured == 4 })
@@ -192,6 +194,19 @@ mod tests {
         let mut none = message(RESPONSE, 7, "www.example.org", 65, &[]);
         none[5] = 0;
         assert!(!server(&none));
+    }
+
+    #[test]
+    fn a_cut_question_is_not_one_that_ends_there() {
+        let whole = message(QUERY, 7, "example.org", 65, &[]);
+        for missing in 1..=4 {
+            let mut pair = pair(PORT);
+            let query = pair.client_udp(&whole[..whole.len() - missing]);
+            let mut ends = message(RESPONSE, 7, "example.org", 65, &[]);
+            let zeros = ends.len() - missing..;
+            ends[zeros].fill(0);
+            assert!(!pair.server_udp(&ends).answers(&query, Leg::Both), "{missing}");
+        }
     }
 
     #[test]

@@ -78,16 +78,17 @@ fn delays(distribution: &Distribution) -> Delays {
 /// Bins whose edges are 1, 2 and 5 times powers of ten, from the smallest delay to the largest.
 fn histogram(distribution: &Distribution) -> Vec<Bin> {
     let Some((smallest, largest)) = distribution.extremes() else { return Vec::new() };
-    let mut edges = vec![round_down(smallest.value)];
+    let mut edges = vec![round_down(smallest.value.saturating_sub(1))];
     while let Some(&edge) = edges.last()
-        && edge <= largest.value
-        && edge < i64::MAX
+        && edge < largest.value
     {
         edges.push(next_edge(edge));
     }
+    // A delay is whole: at most an edge is below the next nanosecond.
+    let behind: Vec<i64> = edges.iter().map(|edge| edge.saturating_add(1)).collect();
     edges
         .windows(2)
-        .zip(distribution.histogram(&edges))
+        .zip(distribution.histogram(&behind))
         .map(|(edge, exchanges)| Bin { from_ns: edge[0], to_ns: edge[1], exchanges })
         .collect()
 }
@@ -139,6 +140,36 @@ fn round_down(delay: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dwell_sketch::Sample;
+    use dwell_sketch::distribution::{Ambiguous, DelayStore};
+    use dwell_types::{Nanos, Timestamp};
+
+    /// As in OpenMetrics, where `le` means "at most".
+    #[test]
+    fn a_delay_that_is_an_edge_is_in_the_bin_below_it() {
+        const SAMPLE: Sample = Sample {
+            at: Timestamp::from_nanos(0),
+            since_first: Nanos::ZERO,
+            since_last: Nanos::ZERO,
+            weight: 1.0,
+            repeat_weight: 1.0,
+            inserted_since: 0,
+            band: 0,
+            repeat_band: 0,
+            tag: 0,
+            mark: 0,
+        };
+        let mut store = DelayStore::unbounded(1);
+        for delay in [-5, 0, 10, 11, 20, 1_000] {
+            let delay = Nanos::new(delay);
+            store.update(0, &Sample { since_first: delay, since_last: delay, ..SAMPLE });
+        }
+        let bins = histogram(&store.distribution(0, Ambiguous::Bounds));
+        let filled = bins.iter().filter(|bin| bin.exchanges.value > 0.0);
+        let filled: Vec<_> = filled.map(|bin| (bin.from_ns, bin.to_ns, bin.exchanges.value)).collect();
+        assert_eq!(filled, [(-10, -5, 1.0), (-1, 0, 1.0), (5, 10, 1.0), (10, 20, 2.0), (500, 1_000, 1.0)]);
+        assert_eq!((bins[0].from_ns, bins[bins.len() - 1].to_ns), (-10, 1_000));
+    }
 
     #[test]
     fn edges_are_one_two_and_five() {

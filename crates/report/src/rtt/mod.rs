@@ -215,12 +215,12 @@ impl Delays {
     }
 }
 
-/// One bin of the histogram: `from_ns ≤ delay < to_ns`.
+/// One bin of the histogram: `from_ns < delay ≤ to_ns`.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Bin {
-    /// Lower edge, in the bin.
+    /// Lower edge, not in the bin.
     pub from_ns: i64,
-    /// Upper edge, not in the bin.
+    /// Upper edge, in the bin.
     pub to_ns: i64,
     /// Estimated number of exchanges in the bin.
     #[serde(serialize_with = "estimate")]

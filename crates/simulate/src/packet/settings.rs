@@ -71,9 +71,9 @@ pub enum SettingsError {
     },
     /// Scans, resets and silent ends leave less than nothing for the others.
     Ends(f64),
-    /// The span must be above zero.
+    /// The span must be above zero, and end before the year 2100.
     Span(Nanos),
-    /// The start must leave room for the span and the longest delays before the year 2262.
+    /// The start must be in the years that captures can tell, with room for the longest delays.
     Start(Timestamp),
     /// The jitter must be in `0..=100`.
     Jitter(f64),
@@ -93,9 +93,11 @@ impl fmt::Display for SettingsError {
         match self {
             Self::Share { field, value } => write!(f, "{field} = {value}: expected a share from 0 to 1"),
             Self::Ends(sum) => write!(f, "resets and silent ends are {sum} of all: expected at most 1"),
-            Self::Span(span) => write!(f, "a span of {span}: expected more than zero"),
+            Self::Span(span) => {
+                write!(f, "a span of {span}: expected more than zero, and its end before the year 2100")
+            }
             Self::Start(start) => {
-                write!(f, "start at {} ns: expected the years 1970 to 2200", start.as_nanos())
+                write!(f, "start at {} ns: expected the years 1970 to 2099", start.as_nanos())
             }
             Self::Jitter(jitter) => write!(f, "jitter = {jitter}: expected from 0 to 100"),
             Self::Sizes(Sizes { least, most, shape }) => write!(
@@ -167,13 +169,13 @@ impl Settings {
         if self.resets + self.silent > 1.0 {
             return Err(SettingsError::Ends(self.resets + self.silent));
         }
-        if self.span <= Nanos::ZERO {
-            return Err(SettingsError::Span(self.span));
-        }
-        // 2200-01-01 00:00 UTC.
-        const LATEST: Timestamp = Timestamp::from_parts(7_258_118_400, 0);
-        if self.start < Timestamp::from_nanos(0) || self.start + self.span > LATEST {
+        // 2100-01-01 00:00 UTC.
+        const LATEST: Timestamp = Timestamp::from_parts(4_102_444_800, 0);
+        if self.start < Timestamp::from_nanos(0) || self.start > LATEST {
             return Err(SettingsError::Start(self.start));
+        }
+        if self.span <= Nanos::ZERO || self.start + self.span > LATEST {
+            return Err(SettingsError::Span(self.span));
         }
         if !(0.0..=100.0).contains(&self.jitter) {
             return Err(SettingsError::Jitter(self.jitter));

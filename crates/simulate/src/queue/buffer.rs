@@ -53,11 +53,11 @@ impl Queue {
         })
     }
 
-    /// The next packet that has departed before a moment, in nanoseconds since the start.
+    /// The next packet that has departed before a moment, in nanoseconds since the start; all have before infinity.
     pub fn depart_before(&mut self, at: f64) -> Option<Passage> {
         self.send_until(at);
         let now = self.time(at);
-        self.leaving.front().filter(|first| first.departure.departed < now)?;
+        self.leaving.front().filter(|first| first.departure.departed < now || at.is_infinite())?;
         let passage = self.leaving.pop_front()?;
         let Departure { flow, bytes, .. } = passage.departure;
         self.remove(flow, bytes);

@@ -59,7 +59,7 @@ impl<A: Iterator<Item = Arrival>> Passages<A> {
             return None;
         }
         self.next = self.next.or_else(|| self.arrivals.next());
-        let next = self.next.map_or(END, |arrival| arrival.at);
+        let next = self.next.map_or(f64::INFINITY, |arrival| arrival.at);
         if let Some(passage) = self.queue.depart_before(next) {
             self.departed += 1;
             return Some(Event::Departure(passage));
@@ -70,9 +70,6 @@ impl<A: Iterator<Item = Arrival>> Passages<A> {
         Some(Event::Arrival(arrival, has_room))
     }
 }
-
-/// No packet waits until then: 73 years, in nanoseconds.
-const END: f64 = (1u64 << 61) as f64;
 
 impl<A: Iterator<Item = Arrival>> Iterator for Passages<A> {
     type Item = Passage;

@@ -322,7 +322,7 @@ impl Horizon {
     /// The sample of a repeated request: it was seen as such if its id let the first request stay until the last. An id
     /// that does so by chance only, since nobody looked meanwhile, gives what the others give.
     fn repeated(&self, sample: Sample, last: usize) -> Sample {
-        let gap = Nanos::new(sample.since_first.get() - sample.since_last.get());
+        let gap = Nanos::new(sample.since_first.get().saturating_sub(sample.since_last.get()));
         let gap = self.curve.band(gap).max(usize::from(sample.band));
         if gap > last {
             return Sample { since_first: sample.since_last, ..sample };
@@ -507,6 +507,14 @@ mod tests {
         let all = run(false, true);
         assert!(run(true, true) == all);
         assert!(run(true, false) != all);
+    }
+
+    /// Times at the end of all times, behind a request that is earlier than the one it repeats.
+    #[test]
+    fn no_time_is_too_late() {
+        let mut horizon = horizon(400 * SLOT, Match::Dns);
+        horizon.update(&[request(1, 1), request(1, -1), response(1, i64::MAX - 1)], &mut Vec::new());
+        assert!(horizon.fates().iter().all(Fates::is_conserved));
     }
 
     #[test]

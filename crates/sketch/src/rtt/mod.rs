@@ -113,9 +113,9 @@ impl RttMeter {
     }
 
     /// The least memory that is enough, from so much on: what a method needs besides its tables shows only once they
-    /// are there. Large ones are not built only for that.
+    /// are there. Only slots make it so large that it is not built for that; what slots take is known before.
     fn least_memory(settings: &Settings, matches: &[Match], series: usize, from: usize) -> usize {
-        const LARGE: usize = 64 << 20;
+        const LARGE: usize = 1 << 30;
         if from > LARGE {
             return from;
         }

@@ -1,6 +1,6 @@
 //! What comes to a simulated queue: drawn, from a log, or from a capture.
 
-use crate::events::Lines;
+use crate::lines::Lines;
 use crate::output;
 use anyhow::{Error, Result, anyhow, bail};
 use dwell_capture::file::Stop;
