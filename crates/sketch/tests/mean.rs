@@ -41,7 +41,7 @@ fn held(delays: &Distribution, expected_samples: u64, runs: u64) -> [f64; 2] {
         while workload.next().is_some() {
             let Some(delay) = workload.delay() else { continue };
             (sum, count) = (sum + delay.get(), count + 1);
-            if hash::finish(hash::finish(seed) ^ count as u64) % WEIGHT == 0 {
+            if hash::finish(hash::finish(seed) ^ count as u64).is_multiple_of(WEIGHT) {
                 store.update(0, &sample(delay));
             }
         }

@@ -518,14 +518,15 @@ fn real_taps() {
     assert_eq!((number(&bridge["total"]["received"]), number(&bridge["total"]["lost"])), (1_000, 0));
     assert_eq!((ends(&delays["min"]).1, ends(&delays["max"]).1), (4_410.0, 4_670.0));
 
-    // 2,764 packets of one TCP run were seen at both ends, on an emulated path of 50 ms.
+    // 2,764 packets of one TCP run were seen at both ends, on an emulated path of 50 ms, and ten solicitations of
+    // routers, which nobody answers; one of these took 44.8 ms.
     let ends_of = run("end-to-end/client.pcap", "end-to-end/server.pcap", &[]);
     let both = number(&ends_of["total"]["received"]) + number(&ends_of["reverse"]["received"]);
-    assert_eq!(both, 2_764);
+    assert_eq!(both, 2_774);
     let offset = &ends_of["clock_offset_ns"];
-    assert!(offset["low"].as_i64() < Some(-50 * MILLI + MILLI) && offset["high"].as_i64() > Some(50 * MILLI - MILLI));
+    assert!(offset["low"].as_i64() < Some(-44 * MILLI) && offset["high"].as_i64() > Some(50 * MILLI - MILLI));
     for direction in ["total", "reverse"] {
-        assert!(ends(&ends_of[direction]["delay_ns"]["min"]).1 >= 5e7 && number(&ends_of[direction]["lost"]) > 5);
+        assert!(ends(&ends_of[direction]["delay_ns"]["min"]).1 >= 4.4e7 && number(&ends_of[direction]["lost"]) > 5);
     }
 
     // 7,058 PTP messages passed three switches.
