@@ -159,3 +159,12 @@ fn futile_responses_answer_nothing() {
         }
     }
 }
+
+/// Memory is found at once also for millions of slots, of which nothing can be taken: what the rest of the meter needs
+/// more than was foretold comes from the store of delays.
+#[test]
+fn given_slots_leave_the_rest_to_the_store() {
+    let settings = Settings { slots: Some(1 << 22), ..settings(Method::Simple, &[Match::Ntp], 1 << 30) };
+    let meter = RttMeter::new(&settings).unwrap();
+    assert!((1 << 26..=1 << 30).contains(&meter.state_bytes()), "{}", meter.state_bytes());
+}

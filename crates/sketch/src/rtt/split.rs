@@ -74,7 +74,8 @@ impl Split {
             |tables| left - tables,
         );
         split.store = Some(store);
-        split.rest = (left - store).saturating_sub(least_tables);
+        // Of tables whose slots are given nothing can be taken.
+        split.rest = if tables.is_some() { 0 } else { (left - store).saturating_sub(least_tables) };
         Ok(split)
     }
 
