@@ -33,13 +33,13 @@ pub struct Sample {
 impl Sample {
     /// The same standing for so many exchanges.
     #[inline]
-    pub(crate) fn weighted(self, weight: f64) -> Self {
+    pub fn weighted(self, weight: f64) -> Self {
         Self { weight, repeat_weight: weight, ..self }
     }
 
     /// One delay that stands for itself, of series zero and without a mark.
     #[inline]
-    pub(crate) fn of(at: Timestamp, delay: Nanos) -> Self {
+    pub fn of(at: Timestamp, delay: Nanos) -> Self {
         Self {
             at,
             since_first: delay,

@@ -42,7 +42,7 @@ fn held(delays: &Distribution, expected_samples: u64, runs: u64) -> [f64; 2] {
             let Some(delay) = workload.delay() else { continue };
             (sum, count) = (sum + delay.get(), count + 1);
             if hash::finish(hash::finish(seed) ^ count as u64).is_multiple_of(WEIGHT) {
-                store.update(0, &sample(delay));
+                store.update(0, &Sample::of(Timestamp::from_nanos(0), delay).weighted(WEIGHT as f64));
             }
         }
         let distribution = store.distribution(0, Ambiguous::Bounds);
@@ -54,21 +54,6 @@ fn held(delays: &Distribution, expected_samples: u64, runs: u64) -> [f64; 2] {
         }
     }
     held.map(|held| held / counted)
-}
-
-fn sample(delay: Nanos) -> Sample {
-    Sample {
-        at: Timestamp::from_nanos(0),
-        since_first: delay,
-        since_last: delay,
-        weight: WEIGHT as f64,
-        repeat_weight: WEIGHT as f64,
-        inserted_since: 0,
-        band: 0,
-        repeat_band: 0,
-        tag: 0,
-        mark: 0,
-    }
 }
 
 /// What few samples have not seen may take long. Nearly all intervals hold the truth (.98 and more), so that fewer than

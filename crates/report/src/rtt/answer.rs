@@ -147,22 +147,9 @@ mod tests {
     /// As in OpenMetrics, where `le` means "at most".
     #[test]
     fn a_delay_that_is_an_edge_is_in_the_bin_below_it() {
-        const SAMPLE: Sample = Sample {
-            at: Timestamp::from_nanos(0),
-            since_first: Nanos::ZERO,
-            since_last: Nanos::ZERO,
-            weight: 1.0,
-            repeat_weight: 1.0,
-            inserted_since: 0,
-            band: 0,
-            repeat_band: 0,
-            tag: 0,
-            mark: 0,
-        };
         let mut store = DelayStore::unbounded(1);
         for delay in [-5, 0, 10, 11, 20, 1_000] {
-            let delay = Nanos::new(delay);
-            store.update(0, &Sample { since_first: delay, since_last: delay, ..SAMPLE });
+            store.update(0, &Sample::of(Timestamp::from_nanos(0), Nanos::new(delay)));
         }
         let bins = histogram(&store.distribution(0, Ambiguous::Bounds));
         let filled = bins.iter().filter(|bin| bin.exchanges.value > 0.0);
