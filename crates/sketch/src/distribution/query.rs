@@ -383,7 +383,9 @@ impl Curve {
     /// The weighted mean. Its interval is even on a logarithmic scale, since delays have long tails, and reaches a
     /// multiple of the relative standard error: Student's for Satterthwaite's number of degrees of freedom (1946), 3
     /// (Σ*v*)² / Σ*v*², where *v* is what each sample contributes to the variance. Exchanges that may have been missed
-    /// altogether, beyond the share that no quantile speaks of, took anything from nothing to the longest.
+    /// altogether took anything from nothing to the longest that could have been measured, but for a share of which no
+    /// quantile speaks: those are slower than all that were seen, up to the geometric mean of the longest seen and the
+    /// longest possible.
     fn mean(&self) -> Estimate<f64> {
         let weight = self.total.weight;
         let (mean, width) = (self.delay / weight, self.width / weight);
@@ -401,9 +403,13 @@ impl Curve {
         let error = student95(freedom) * self.variance(deviations(1)).max(0.0).sqrt() / self.total.weight;
         let ends = [-error, error].map(|error| if mean > 0.0 { mean * (error / mean).exp() } else { mean + error });
         let Some(possible) = self.possible else { return ends };
-        let possible = possible.max(self.longest()) as f64;
-        let missed = (self.unseen(self.bins.len() - 1) - UNTOLD).clamp(0.0, 1.0);
-        [(1.0 - missed) * ends[0], (1.0 - missed) * ends[1].min(possible) + missed * possible]
+        let longest = self.longest().max(1) as f64;
+        let possible = longest.max(possible as f64);
+        let missed = self.unseen(self.bins.len() - 1).min(1.0);
+        let untold = missed.min(UNTOLD);
+        let anything = missed - untold;
+        let high = (1.0 - missed) * ends[1].min(possible) + untold * (longest * possible).sqrt() + anything * possible;
+        [(1.0 - anything) * ends[0], high.max(ends[1])]
     }
 }
 
