@@ -4,7 +4,7 @@ use anyhow::{Context, Error, Result, bail};
 use csv::StringRecord;
 use dwell_capture::file::{Decompressed, Stop, is_stopped};
 use std::borrow::Cow;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// Lines of comma-separated values under a line of names. No value goes on in the next line, so that a quotation mark
@@ -76,7 +76,7 @@ impl Lines {
     fn read(&mut self) -> Result<bool> {
         loop {
             self.line.clear();
-            match self.source.read_until(b'\n', &mut self.line) {
+            match (&mut self.source).take(LONGEST + 1).read_until(b'\n', &mut self.line) {
                 Ok(0) => return Ok(false),
                 Ok(_) => self.number += 1,
                 Err(error) if is_stopped(&error) => {
@@ -84,6 +84,9 @@ impl Lines {
                     return Ok(false);
                 }
                 Err(error) => return Err(Error::new(error).context(self.path.display().to_string())),
+            }
+            if self.line.len() as u64 > LONGEST {
+                bail!("{}: expected a line of at most {LONGEST} bytes", self.place());
             }
             self.line.truncate(self.line.trim_ascii_end().len());
             if !self.line.is_empty() {
@@ -112,6 +115,9 @@ impl Lines {
         self.is_stopped
     }
 }
+
+/// Bytes of the longest line that is read, its end included.
+const LONGEST: u64 = 1 << 20;
 
 /// What some programs begin a file with.
 const MARK: char = '\u{feff}';

@@ -92,20 +92,21 @@ pub(crate) fn check_different<'a>(
 
 /// Refuses to write two files to one place, or a file in the place of what is read. Devices and pipes may be shared,
 /// but for standard output.
-pub(crate) fn check_apart<'a>(
-    inputs: impl IntoIterator<Item = &'a PathBuf>,
-    outputs: impl IntoIterator<Item = &'a PathBuf>,
+pub(crate) fn check_apart(
+    inputs: impl IntoIterator<Item = impl AsRef<Path>>,
+    outputs: impl IntoIterator<Item = impl AsRef<Path>>,
 ) -> Result<(), Failure> {
-    let place = |path: &PathBuf| match fs::metadata(path) {
-        Ok(metadata) => metadata.is_file().then(|| fs::canonicalize(path).unwrap_or_else(|_| path.clone())),
+    let place = |path: &Path| match fs::metadata(path) {
+        Ok(metadata) => metadata.is_file().then(|| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())),
         Err(_) => {
             let folder = fs::canonicalize(Path::new(".").join(path.parent().unwrap_or(path)));
             Some(folder.unwrap_or_default().join(path.file_name().unwrap_or_default()))
         }
     };
-    let inputs: Vec<PathBuf> = inputs.into_iter().filter_map(place).collect();
+    let inputs: Vec<PathBuf> = inputs.into_iter().filter_map(|path| place(path.as_ref())).collect();
     let mut seen = Vec::new();
     for path in outputs {
+        let path = path.as_ref();
         let Some(place) = (if is_stdout(path) { Some(PathBuf::from("-")) } else { place(path) }) else { continue };
         if inputs.contains(&place) {
             return Err(Failure::Usage(format!(
@@ -119,6 +120,11 @@ pub(crate) fn check_apart<'a>(
         seen.push(place);
     }
     Ok(())
+}
+
+/// Where a report goes: standard output, if nothing else is said.
+pub(crate) fn place_of_report(output: Option<&PathBuf>) -> &Path {
+    output.map_or(Path::new("-"), PathBuf::as_path)
 }
 
 /// The device is opened by no other name than standard output's: behind it may be a file, half written.

@@ -58,6 +58,15 @@ pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Bytes of memory, of as much as the system would give at once.
+pub(crate) fn memory(text: &str) -> Result<usize, String> {
+    let bytes = bytes(text)?;
+    match Vec::<u8>::new().try_reserve_exact(bytes) {
+        Ok(()) => Ok(bytes),
+        Err(_) => Err("this machine does not give so much memory".to_owned()),
+    }
+}
+
 /// Memories to compare, in bytes: ascending, each once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Memories(pub(crate) Vec<usize>);

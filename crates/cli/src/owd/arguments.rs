@@ -155,7 +155,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, help_heading = "How")]
     pub(super) flow_bytes: Option<usize>,
     /// What all data structures together may hold; not the buffers for reading. Not for --method exact.
-    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value = "64MiB", help_heading = "How")]
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value = "64MiB", help_heading = "How")]
     pub(super) memory: usize,
     #[command(flatten)]
     pub(super) output: OutputArguments,

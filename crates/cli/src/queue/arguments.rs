@@ -77,7 +77,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t = Method::Auto, help_heading = "How")]
     pub(super) method: Method,
     /// What all data structures together may hold; not the buffers for reading. Not for --method exact.
-    #[arg(long, value_name = "SIZE", value_parser = units::bytes, default_value = "64MiB", help_heading = "How")]
+    #[arg(long, value_name = "SIZE", value_parser = units::memory, default_value = "64MiB", help_heading = "How")]
     pub(super) memory: usize,
     /// Bytes of all snapshots; 1 MiB unless given, or a quarter of the memory if that is less.
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, conflicts_with_all = ["snapshots", "window", "rows", "columns"],
@@ -250,8 +250,8 @@ impl Arguments {
         if self.rows.is_some() && self.counter == Some(CounterChoice::SpaceSaving) {
             return usage("--rows belongs to --counter cms and cms-conservative");
         }
-        let outputs = [&self.output, &self.per_packet].into_iter().flatten();
-        output::check_apart(self.inputs(), outputs.chain(self.plot.as_ref().map(|(path, _)| path)))
+        let others = self.per_packet.iter().chain(self.plot.as_ref().map(|(path, _)| path)).map(PathBuf::as_path);
+        output::check_apart(self.inputs(), others.chain([output::place_of_report(self.output.as_ref())]))
     }
 
     /// The files that are read.

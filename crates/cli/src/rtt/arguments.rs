@@ -78,7 +78,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "METHOD", value_parser = method(), default_value = Method::Auto.name(), help_heading = "How")]
     pub(super) method: Method,
     /// What all data structures together may hold; not the buffers for reading. Not for --method exact.
-    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value = "64MiB", help_heading = "How")]
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value = "64MiB", help_heading = "How")]
     pub(super) memory: usize,
     /// Slots of each fridge, instead of what fits the memory.
     #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(2..=u32::MAX.into()), help_heading = "How")]
@@ -245,8 +245,8 @@ impl Arguments {
         if self.format == Format::Openmetrics && self.interval.is_some() {
             return usage("--format openmetrics has no series of intervals: use jsonl or csv");
         }
-        let plot = self.plot.as_ref().map(|(path, _)| path);
-        let outputs = [&self.output, &self.samples].into_iter().flatten().chain(plot);
+        let others = self.samples.iter().chain(self.plot.as_ref().map(|(path, _)| path)).map(PathBuf::as_path);
+        let outputs = others.chain([output::place_of_report(self.output.as_ref())]);
         let inputs = self.captures.iter().chain(&self.read).chain(&self.events);
         output::check_apart(inputs, outputs)
     }

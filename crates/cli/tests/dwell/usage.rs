@@ -18,6 +18,7 @@ fn folder() -> tempfile::TempDir {
     write("fields.csv", b"at_ns,kind,id\n1,request,a\n2,response\n");
     write("open.csv", b"at_ns,kind,id\n\n1,request,\"a\n2,request,\"b\"\n3,response,b\n");
     write("last.csv", b"at_ns,kind,id\n1,request,\"a");
+    write("long.csv", &[b"at_ns,kind,id\n1,request,a\n2,request,".as_slice(), &[b'b'; 1 << 20]].concat());
     write("bytes.csv", b"at_ns,kind,id\n1,request,a\n2,response,\xff\n");
     let log = zstd::bulk::compress(b"at_ns,kind,id\n1,request,a\n2,response,a\n", 3).unwrap();
     write("cut.csv.zst", &log[..log.len() - 9]);
@@ -102,6 +103,7 @@ fn wrong_flags_are_wrong_usage() {
         (&["rtt", "ntp.pcap", "-o", "./ntp.pcap"], &["ntp.pcap", "replaced"]),
         (&["rtt", "--events", "kind.csv", "--samples", "directory/../kind.csv"], &["kind.csv", "replaced"]),
         (&["rtt", "ntp.pcap", "-o", "new", "--samples", "directory/../new"], &["new", "twice"]),
+        (&["rtt", "ntp.pcap", "--samples", "-"], &["-: ", "twice"]),
         (&["simulate", "-w", "old.json", "--truth", "old.json"], &["old.json", "twice"]),
         (&["rtt", "ntp.pcap", "--method", "fridge", "--slots", "4000000000"], &["--memory", "KiB would do"]),
         (&["rtt", "ntp.pcap", "--group", "colour"], &["'colour'", "--group", "src", "vlan"]),
@@ -202,6 +204,7 @@ fn what_cannot_be_read_fails_the_run() {
             &["--events", "number.csv"],
             "dwell: number.csv: line 3: expected a whole number of nanoseconds as at_ns, found 'noon'\n",
         ),
+        (&["--events", "long.csv"], "dwell: long.csv: line 3: expected a line of at most 1048576 bytes\n"),
         (&["--events", "kind.csv"], "dwell: kind.csv: line 3: expected request or response as kind, found 'reply'\n"),
         (
             &["--events", "fields.csv"],
