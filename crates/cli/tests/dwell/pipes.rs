@@ -12,7 +12,7 @@ fn a_closed_pipe_is_no_failure() {
     for how in [
         &["rtt", &mixed, "--format", "csv"][..],
         &["rtt", &mixed, "--format", "json", "--group", "src/24"],
-        &["rtt", &mixed, "--samples", "/dev/stdout"],
+        &["rtt", &mixed, "--samples", "/dev/stdout", "-o", "/dev/null"],
         &["rtt", &mixed, "--format", "ppviz"],
         &["rtt", &mixed, "--interval", "1s", "--format", "jsonl"],
         &["rtt", "--help"],
