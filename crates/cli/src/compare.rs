@@ -35,8 +35,9 @@ mod owd;
     subcommand_negates_reqs = true,
     after_help = "\
 How each method is tuned: all with the same effort, none by hand. They find their parameters while they run: km and fridge
-search the share of the requests that enters, hash-sample lowers its rate until its ids fit and learns how long a request
-waits, auto is exact until the memory is full, and then chooses by age what may wait; simple and mis have nothing to tune.
+search the share of the requests that enters, mis searches lifetimes, hash-sample lowers its rate until its ids fit and
+learns how long a request waits, auto is exact until the memory is full, and then chooses by age what may wait; simple has
+nothing to tune.
 They need no prior knowledge. stages, timebloom, bloomtime, ale-u, ale-e and ddbf divide their memory by rule, timebloom learns the delays; all
 six must be told the longest delay, with --longest or by a sixteenth of the expiry (8 s; tcp-flow 90 min), and timebloom,
 bloomtime and ale-u can use the rate. dart, for tcp-ack alone, divides its memory by rule; it leaves out SYN and whatever was

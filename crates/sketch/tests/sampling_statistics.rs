@@ -65,7 +65,7 @@ fn count(samples: &[Sample]) -> [f64; BINS] {
 }
 
 /// For each bin, the mean over runs of estimated over true number of exchanges, and its standard error.
-fn ratios(runs: u64, estimate: impl Fn(u64, &[Event]) -> [f64; BINS]) -> [(f64, f64); BINS] {
+fn ratios(runs: u64, mut estimate: impl FnMut(u64, &[Event]) -> [f64; BINS]) -> [(f64, f64); BINS] {
     let mut sums = [(0.0, 0.0); BINS];
     for seed in 0..runs {
         let stream = stream(seed);
@@ -170,6 +170,20 @@ fn balanced_fridges_are_unbiased() {
         let ratios = ratios(150, |seed, stream| count(&samples(&mut mis(ladder.clone(), seed), stream)));
         assert!(is_unbiased(&ratios), "{ladder:?}: {ratios:.4?}");
     }
+}
+
+/// Fridges that find their lifetimes change some times while each of these streams runs, and meet every bin.
+#[test]
+fn fridges_that_change_are_unbiased() {
+    const SLOTS: u32 = 1 << 8;
+    let mut changed = 0;
+    let ratios = ratios(400, |seed, stream| {
+        let mut fridges = Mis::adaptive(SLOTS, 32, exchanges(seed)).expect("parameters are in range");
+        let counts = count(&samples(&mut fridges, stream));
+        changed += u32::from(*fridges.ladder() != Ladder::spread(SLOTS).expect("slots suffice"));
+        counts
+    });
+    assert!(is_unbiased(&ratios) && changed > 360, "{ratios:.4?} {changed}");
 }
 
 /// Without the other fridges in its weight, a sample counts as if its own were alone: the sum over fridges is as many

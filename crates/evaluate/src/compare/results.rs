@@ -48,7 +48,7 @@ impl MethodFacts {
             Method::Fridge | Method::Km => "entry probability searched while running",
             Method::HashSample => "sampling rate from the memory, lifetime learnt while running",
             Method::Simple | Method::Stages => "none to find",
-            Method::Mis => "four lifetimes, from half to 32 times the slots",
+            Method::Mis => "one to four lifetimes, searched while running",
             Method::TimeBloom => "filters from the memory, delays learnt while running",
             Method::BloomTime | Method::AleU | Method::AleE | Method::Ddbf => "filters from the memory",
             Method::Dart => "half of the memory for ranges, half for packets; tcp-ack only",

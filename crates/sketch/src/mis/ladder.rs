@@ -13,6 +13,13 @@ pub struct Rung {
     pub probability: f64,
 }
 
+impl Rung {
+    /// How many requests are offered until an entry is overwritten, on average.
+    fn lifetime(&self) -> f64 {
+        f64::from(self.slots) / self.probability
+    }
+}
+
 /// Fridges of different lifetimes that share a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ladder {
@@ -49,6 +56,13 @@ impl std::error::Error for LadderError {}
 impl Ladder {
     /// More were never of use: the best mixtures have two or three lifetimes.
     pub const MOST_RUNGS: usize = 4;
+    /// What one of so many rungs takes beside the struct.
+    pub(super) const BYTES: usize = Self::MOST_RUNGS * (size_of::<Rung>() + size_of::<f64>());
+
+    /// Beside the struct.
+    pub(super) fn bytes(&self) -> usize {
+        self.rungs.capacity() * size_of::<Rung>() + self.decays.capacity() * size_of::<f64>()
+    }
 
     /// These fridges.
     pub fn new(rungs: Vec<Rung>) -> Result<Self, LadderError> {
@@ -78,7 +92,13 @@ impl Ladder {
     /// A ladder for delays of which nothing is known: four fridges of equal size, each of four times the lifetime of
     /// the one before. The first admits half of the requests, so that the lifetimes are ½ to 32 times the slots.
     pub fn spread(slots: u32) -> Result<Self, LadderError> {
-        let rung = |k: i32| Rung { slots: slots / 4, probability: 0.5 * 4f64.powi(-k) };
+        Self::spread_to(slots, 32.0 * f64::from(slots))
+    }
+
+    /// The same with a longest lifetime of so many offered requests, at least 32 times the slots.
+    pub(super) fn spread_to(slots: u32, longest: f64) -> Result<Self, LadderError> {
+        let slots = slots / 4;
+        let rung = |k: i32| Rung { slots, probability: f64::from(slots) / longest * 4f64.powi(3 - k) };
         Self::new((0..4).map(rung).collect())
     }
 
@@ -90,6 +110,30 @@ impl Ladder {
     /// *R*: the probability that a request enters any of them.
     pub fn probability(&self) -> f64 {
         self.probability
+    }
+
+    /// The longest lifetime of an entry, in offered requests.
+    pub(super) fn longest(&self) -> f64 {
+        self.rungs.iter().map(Rung::lifetime).fold(0.0, f64::max)
+    }
+
+    /// The slots with which fridges begin, side by side in one array, and the one behind the last.
+    pub(super) fn borders(&self) -> impl Iterator<Item = u32> {
+        let ends = self.rungs.iter().scan(0, |end, rung| {
+            *end += rung.slots;
+            Some(*end)
+        });
+        std::iter::once(0).chain(ends)
+    }
+
+    /// The fridge in which a slot of the array is, if it is in one.
+    pub(super) fn rung_at(&self, slot: u32) -> Option<usize> {
+        self.borders().skip(1).position(|end| slot < end)
+    }
+
+    /// −ln of the probability that an entry of rung `k` outlives the next admitted request.
+    pub(super) fn decay(&self, k: usize) -> f64 {
+        self.decays[k]
     }
 
     /// Probability that an exchange is sampled by rung `k` if so many admitted requests come between.
@@ -115,74 +159,128 @@ impl Ladder {
     /// Another lifetime is taken only if it gains 2%. The search is over octaves of lifetimes and sixteenths of slots.
     /// `None` if there are fewer than 32 slots or no delays.
     pub fn least_variance(slots: u32, delays: &[(f64, f64)]) -> Option<Self> {
+        let mut known = Delays::default();
+        delays.iter().for_each(|&(offered, weight)| known.add(offered, weight));
+        Some(Search::new(slots, &known, 0.0)?.best()?.1)
+    }
+}
+
+/// Weight of exchanges by the requests that were offered between request and response.
+#[derive(Clone, Debug)]
+pub(super) struct Delays {
+    /// Two bins per octave.
+    weights: [f32; Self::BINS],
+}
+
+impl Default for Delays {
+    fn default() -> Self {
+        Self { weights: [0.0; Self::BINS] }
+    }
+}
+
+impl Delays {
+    const MOST_OCTAVES: i32 = 48;
+    const BINS: usize = 2 * Self::MOST_OCTAVES as usize;
+
+    pub(super) fn add(&mut self, offered: f64, weight: f64) {
+        let bin = (2.0 * offered.max(1.0).log2()) as usize;
+        self.weights[bin.min(Self::BINS - 1)] += weight as f32;
+    }
+
+    /// Half of what was added so far.
+    pub(super) fn fade(&mut self) {
+        self.weights.iter_mut().for_each(|weight| *weight *= 0.5);
+    }
+
+    /// The 99th percentile; zero if there are none.
+    pub(super) fn slow(&self) -> f64 {
+        let mut above = 0.01 * self.weights.iter().sum::<f32>();
+        let slow = self.weights.iter().rposition(|weight| {
+            above -= weight;
+            above < 0.0
+        });
+        slow.map_or(0.0, Self::middle)
+    }
+
+    fn middle(bin: usize) -> f64 {
+        2f64.powf((bin as f64 + 0.5) / 2.0)
+    }
+}
+
+/// What is tried: each combination of some lifetimes, on delays gathered in half octaves.
+pub(super) struct Search {
+    slots: u32,
+    /// Middles of bins with exchanges, in offered requests, ascending; and their weights.
+    delays: Vec<(f64, f64)>,
+    /// In offered requests.
+    lifetimes: Vec<f64>,
+    /// Probability to outlive a delay, by lifetime and delay.
+    survivals: Vec<Vec<f64>>,
+    /// The longest lifetime is no shorter.
+    least: f64,
+}
+
+impl Search {
+    const LEAST_SLOTS: u32 = 32;
+
+    /// For so many slots and these delays; the longest lifetime is `least` or longer. `None` if there are fewer than 32
+    /// slots or no delays.
+    pub(super) fn new(slots: u32, delays: &Delays, least: f64) -> Option<Self> {
+        let filled = delays.weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0);
+        let delays: Vec<(f64, f64)> = filled.map(|(bin, &weight)| (Delays::middle(bin), weight.into())).collect();
+        let &(longest, _) = delays.last()?;
+        if slots < Self::LEAST_SLOTS {
+            return None;
+        }
+        // No lifetime is of use that is shorter than the array's at p = 1, or much longer than the longest delay.
+        let most = (16.0 * longest).max(f64::from(slots)).max(2.0 * least);
+        let lifetimes: Vec<f64> = (0..Delays::MOST_OCTAVES)
+            .map(|octave| f64::from(slots) * 2f64.powi(octave) / 16.0)
+            .take_while(|&lifetime| lifetime <= most)
+            .collect();
+        let of_lifetime = |&lifetime: &f64| delays.iter().map(|&(delay, _)| Self::survival(lifetime, delay)).collect();
+        let survivals = lifetimes.iter().map(of_lifetime).collect();
+        Some(Self { slots, delays, lifetimes, survivals, least })
+    }
+
+    /// Probability to outlive a delay; no less than what counts as never.
+    fn survival(lifetime: f64, delay: f64) -> f64 {
+        /// Beyond this the weight is so large that its sample will not be seen.
+        const LARGEST_EXPONENT: f64 = 12.0;
+        (-(delay / lifetime).min(LARGEST_EXPONENT)).exp()
+    }
+
+    /// The best ladder of one to three lifetimes, with its predicted error.
+    pub(super) fn best(&self) -> Option<(f64, Ladder)> {
         /// What another lifetime must gain.
         const GAIN: f64 = 0.98;
-        let search = Search::new(slots, delays)?;
         let mut best: Option<(f64, Vec<Rung>)> = None;
         for shares in [
             &[&[16][..]][..],
             &[&[1, 15], &[2, 14], &[4, 12], &[8, 8], &[12, 4]],
             &[&[1, 1, 14], &[1, 3, 12], &[2, 2, 12], &[1, 7, 8], &[4, 4, 8]],
         ] {
-            let found = shares.iter().filter_map(|shares| search.best(shares));
+            let found = shares.iter().filter_map(|shares| self.best_of(shares));
             let found = found.min_by(|a, b| a.0.total_cmp(&b.0));
             best = match (best, found) {
                 (Some(best), Some(found)) => Some(if found.0 < GAIN * best.0 { found } else { best }),
                 (best, found) => best.or(found),
             };
         }
-        Self::new(best?.1).ok()
-    }
-}
-
-/// What is tried: each combination of some lifetimes, on delays gathered in half octaves.
-struct Search {
-    slots: u32,
-    /// Weight of the exchanges, ascending by delay.
-    weights: Vec<f64>,
-    /// In offered requests.
-    lifetimes: Vec<f64>,
-    /// Probability to outlive a delay, by lifetime and delay.
-    survivals: Vec<Vec<f64>>,
-}
-
-impl Search {
-    const LEAST_SLOTS: u32 = 32;
-
-    fn new(slots: u32, delays: &[(f64, f64)]) -> Option<Self> {
-        const MOST_OCTAVES: i32 = 48;
-        /// Beyond this the weight is so large that its sample will not be seen.
-        const LARGEST_EXPONENT: f64 = 12.0;
-        let mut weights = vec![0.0; 2 * MOST_OCTAVES as usize];
-        for &(offered, weight) in delays {
-            let bin = (2.0 * offered.max(1.0).log2()) as usize;
-            weights[bin.min(2 * MOST_OCTAVES as usize - 1)] += weight;
-        }
-        let middle = |bin: usize| 2f64.powf((bin as f64 + 0.5) / 2.0);
-        let filled: Vec<usize> = (0..weights.len()).filter(|&bin| weights[bin] > 0.0).collect();
-        let longest = middle(*filled.last()?);
-        if slots < Self::LEAST_SLOTS {
-            return None;
-        }
-        // No lifetime is of use that is shorter than the array's at p = 1, or much longer than the longest delay.
-        let lifetimes: Vec<f64> = (0..MOST_OCTAVES)
-            .map(|octave| f64::from(slots) * 2f64.powi(octave) / 16.0)
-            .take_while(|&lifetime| lifetime <= (16.0 * longest).max(f64::from(slots)))
-            .collect();
-        let survival = |lifetime: f64, bin: usize| (-(middle(bin) / lifetime).min(LARGEST_EXPONENT)).exp();
-        let of_lifetime = |&lifetime: &f64| filled.iter().map(|&bin| survival(lifetime, bin)).collect();
-        let survivals = lifetimes.iter().map(of_lifetime).collect();
-        Some(Self { slots, weights: filled.iter().map(|&bin| weights[bin]).collect(), lifetimes, survivals })
+        let (error, rungs) = best?;
+        Some((error, Ladder::new(rungs).ok()?))
     }
 
     /// The best choice of ascending lifetimes for fridges with these sixteenths of the slots, with its predicted error.
-    fn best(&self, shares: &[u32]) -> Option<(f64, Vec<Rung>)> {
+    fn best_of(&self, shares: &[u32]) -> Option<(f64, Vec<Rung>)> {
         let mut chosen: Vec<usize> = (0..shares.len()).collect();
         let mut best = None;
-        while *chosen.last()? < self.lifetimes.len() {
+        while let Some(&last) = chosen.last().filter(|&&last| last < self.lifetimes.len()) {
             let rungs: Vec<Rung> = shares.iter().zip(&chosen).map(|(&share, &at)| self.rung(share, at)).collect();
-            if rungs.iter().map(|rung| rung.probability).sum::<f64>() <= 1.0 {
-                let error = self.error(&rungs, &chosen);
+            if self.lifetimes[last] >= self.least && rungs.iter().map(|rung| rung.probability).sum::<f64>() <= 1.0 {
+                let error = self.error(|i| {
+                    rungs.iter().zip(&chosen).map(|(rung, &at)| rung.probability * self.survivals[at][i]).sum()
+                });
                 if best.as_ref().is_none_or(|&(least, _)| error < least) {
                     best = Some((error, rungs));
                 }
@@ -197,13 +295,18 @@ impl Search {
         Rung { slots, probability: f64::from(slots) / self.lifetimes[lifetime] }
     }
 
-    /// Predicted error, summed over the targets.
-    fn error(&self, rungs: &[Rung], lifetimes: &[usize]) -> f64 {
+    /// The predicted error of a ladder; `None` if its longest lifetime is too short.
+    pub(super) fn error_of(&self, ladder: &Ladder) -> Option<f64> {
         let chance = |i: usize| {
-            let of_rung = |(rung, &at): (&Rung, &usize)| rung.probability * self.survivals[at][i];
-            rungs.iter().zip(lifetimes).map(of_rung).sum()
+            let of_rung = |rung: &Rung| rung.probability * Self::survival(rung.lifetime(), self.delays[i].0);
+            ladder.rungs().iter().map(of_rung).sum()
         };
-        error_of_weighted(self.weights.iter().enumerate().map(|(i, &weight)| (weight, chance(i))))
+        (ladder.longest() >= self.least).then(|| self.error(chance))
+    }
+
+    /// Predicted error, summed over the targets, where each bin of delays has some chance to be sampled.
+    fn error(&self, chance: impl Fn(usize) -> f64 + Clone) -> f64 {
+        error_of_weighted(self.delays.iter().enumerate().map(|(i, &(_, weight))| (weight, chance(i))))
     }
 }
 

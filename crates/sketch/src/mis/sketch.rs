@@ -1,25 +1,30 @@
-use super::Ladder;
+use super::eras::{Eras, Place};
+use super::tuning::Tuning;
+use super::{Ladder, LadderError};
 use crate::batch::BATCH;
 use crate::lapse;
 use crate::repeats::Meets;
-use crate::waiting::{Places, Waiting, count_open, count_overwritten};
+use crate::waiting::{Waiting, count_open, count_overwritten};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
-use dwell_types::{ExchangeId, Timestamp, hash};
+use dwell_types::{Timestamp, hash};
 use std::fmt;
 
 /// Why the fridges cannot be built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MisError {
     /// A fingerprint has 1 to 32 bits.
     FingerprintBits(u32),
     /// Slots are numbered with 32 bits.
     Slots(u64),
+    /// There are no such fridges.
+    Ladder(LadderError),
 }
 
 impl fmt::Display for MisError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::FingerprintBits(bits) => write!(f, "a fingerprint has 1 to 32 bits, not {bits}"),
+            Self::Ladder(error) => error.fmt(f),
             Self::Slots(slots) => write!(f, "the fridges have at most 2^32 - 1 slots together, not {slots}"),
         }
     }
@@ -31,16 +36,15 @@ impl std::error::Error for MisError {}
 #[derive(Clone, Debug)]
 pub struct Mis {
     exchanges: Exchanges,
-    ladder: Ladder,
+    eras: Eras,
     fingerprint_bits: u32,
     /// Open with probability *R*.
     gate: Gate,
-    /// Odd; the upper half of an id's product with it chooses the fridge.
-    rung_factor: u64,
-    fridges: Vec<Part>,
     slots: Vec<Slot>,
-    /// Requests inserted so far, into all fridges; wraps.
+    /// Requests inserted so far, into all fridges; wraps. And before the present fridges.
     inserted: u32,
+    before: u32,
+    tuning: Option<Box<Tuning>>,
     fates: Vec<Fates>,
     latest: Timestamp,
 }
@@ -52,14 +56,6 @@ pub struct Drawn {
     pub sample: Sample,
     /// Number of the fridge.
     pub rung: usize,
-}
-
-/// One fridge's slots.
-#[derive(Clone, Copy, Debug)]
-struct Part {
-    /// Takes what hashes to at most this and is not taken by an earlier one.
-    threshold: u32,
-    places: Places,
 }
 
 /// An entry of any fridge.
@@ -76,6 +72,8 @@ const CACHED_SLOTS: usize = 1 << 15;
 impl Mis {
     /// Bytes per slot.
     pub const SLOT_BYTES: usize = size_of::<Slot>();
+    /// Bytes beside the slots of fridges that find their lifetimes, at most.
+    pub(crate) const REST_BYTES: usize = Eras::BYTES + size_of::<Tuning>();
 
     /// Empty fridges with fingerprints of 1 to 32 bits.
     pub fn new(ladder: Ladder, fingerprint_bits: u32, exchanges: Exchanges) -> Result<Self, MisError> {
@@ -88,14 +86,22 @@ impl Mis {
             exchanges,
             fingerprint_bits,
             gate: Gate::new(hash::word(exchanges.seed, 2), ladder.probability()),
-            rung_factor: hash::start(hash::word(exchanges.seed, 3)) | 1,
-            fridges: parts(&ladder, fingerprint_bits, hash::word(exchanges.seed, 1)),
             slots: vec![Slot::default(); slots as usize],
             inserted: 0,
+            before: 0,
+            tuning: None,
             fates: vec![Fates::default(); usize::from(exchanges.tags)],
             latest: Timestamp::from_nanos(i64::MIN),
-            ladder,
+            eras: Eras::new(ladder, fingerprint_bits, exchanges.seed),
         })
+    }
+
+    /// Empty fridges that find their lifetimes while they run, by least predicted variance ([`Ladder::least_variance`]);
+    /// they begin as [`Ladder::spread`].
+    pub fn adaptive(slots: u32, fingerprint_bits: u32, exchanges: Exchanges) -> Result<Self, MisError> {
+        let ladder = Ladder::spread(slots).map_err(MisError::Ladder)?;
+        let tuning = Some(Box::new(Tuning::new(slots, exchanges.expiry)));
+        Ok(Self { tuning, ..Self::new(ladder, fingerprint_bits, exchanges)? })
     }
 
     /// Slots of all fridges.
@@ -108,19 +114,9 @@ impl Mis {
         self.fingerprint_bits
     }
 
-    /// The fridges.
+    /// The present fridges.
     pub fn ladder(&self) -> &Ladder {
-        &self.ladder
-    }
-
-    /// The fridge of an id, its slot and fingerprint there.
-    #[inline]
-    fn place(&self, id: ExchangeId) -> (usize, usize, u32) {
-        let chooser = (id.0.wrapping_mul(self.rung_factor) >> 32) as u32;
-        let last = self.fridges.len() - 1;
-        let rung = self.fridges[..last].iter().filter(|part| chooser > part.threshold).count();
-        let (at, fingerprint) = self.fridges[rung].places.of(id);
-        (rung, at, fingerprint)
+        self.eras.present()
     }
 
     /// Takes one event; gives a sample if it is a response that finds its request.
@@ -144,7 +140,10 @@ impl Mis {
 
     fn request(&mut self, request: &Event) {
         self.latest = self.latest.max(request.at);
-        let (_, at, fingerprint) = self.place(request.id);
+        if let Some(tuning) = &mut self.tuning {
+            tuning.begin(request.at);
+        }
+        let Place { at, fingerprint, .. } = self.eras.place(request.id);
         let slot = &mut self.slots[at];
         match slot.waiting.meets(fingerprint, request.at, &self.exchanges) {
             Meets::Ignorable => (),
@@ -166,11 +165,12 @@ impl Mis {
 
     fn response(&mut self, response: &Event) -> Option<Drawn> {
         self.latest = self.latest.max(response.at);
-        let (rung, at, fingerprint) = self.place(response.id);
+        let slots = &self.slots;
+        let (era, Place { rung, at, .. }) = self.eras.find(response.id, |Place { at, fingerprint, .. }| {
+            let slot = &slots[at];
+            slot.waiting.awaits(fingerprint).then_some(slot.inserted)
+        })?;
         let slot = &mut self.slots[at];
-        if !slot.waiting.awaits(fingerprint) {
-            return None;
-        }
         let found = *slot;
         slot.waiting.close(self.exchanges.repeat);
         let fates = &mut self.fates[found.waiting.tag()];
@@ -182,8 +182,36 @@ impl Mis {
         fates.matched += 1;
         fates.resolved += u64::from(is_resolved);
         sample.inserted_since = u64::from(self.inserted.wrapping_sub(found.inserted));
-        let weight = self.ladder.weight(sample.inserted_since);
+        let weight = self.eras.weight(era, found.inserted, self.inserted);
+        if let Some(tuning) = &mut self.tuning {
+            tuning.sample(self.eras.offered_since(era, found.inserted, self.inserted), weight);
+        }
         Some(Drawn { sample: sample.weighted(weight), rung })
+    }
+
+    /// Requests offered to the present fridges, by those that were inserted.
+    fn offered(&self) -> f64 {
+        f64::from(self.inserted.wrapping_sub(self.before)) / self.ladder().probability()
+    }
+
+    /// Looks for other lifetimes, if it is time.
+    #[inline]
+    fn tune(&mut self) {
+        let offered = self.offered();
+        if self.tuning.as_ref().is_some_and(|tuning| tuning.is_due(offered)) {
+            self.change(offered);
+        }
+    }
+
+    #[cold]
+    fn change(&mut self, offered: f64) {
+        let Some(tuning) = &mut self.tuning else { return };
+        self.eras.forget(self.inserted);
+        let Some(ladder) = tuning.choose(self.eras.present(), offered, self.latest) else { return };
+        tuning.change(offered);
+        self.gate = self.gate.with_probability(ladder.probability());
+        self.before = self.inserted;
+        self.eras.begin(ladder, self.inserted);
     }
 
     /// Frees the slots of what has expired.
@@ -197,21 +225,9 @@ impl Mis {
         let touched = events
             .iter()
             .filter(|event| self.gate.admits(event.id))
-            .fold(0, |touched, event| touched ^ self.slots[self.place(event.id).1].waiting.fingerprint());
+            .fold(0, |touched, event| touched ^ self.slots[self.eras.place(event.id).at].waiting.fingerprint());
         std::hint::black_box(touched);
     }
-}
-
-/// The fridges side by side in one array. A request that passes the gate goes to fridge *k* with probability *r*ₖ/*R*.
-fn parts(ladder: &Ladder, fingerprint_bits: u32, seed: u64) -> Vec<Part> {
-    let (mut share, mut first) = (0.0, 0);
-    let mut part = |(k, rung): (u64, &super::Rung)| {
-        share += rung.probability / ladder.probability();
-        let places = Places::new(hash::word(seed, k), first, rung.slots, fingerprint_bits);
-        first += rung.slots;
-        Part { threshold: (share * 2f64.powi(32) - 1.0) as u32, places }
-    };
-    (0..).zip(ladder.rungs()).map(&mut part).collect()
 }
 
 impl Meter for Mis {
@@ -225,6 +241,7 @@ impl Meter for Mis {
                 for event in batch {
                     samples.extend(self.draw(event).map(|drawn| drawn.sample));
                 }
+                self.tune();
             }
         }
     }
@@ -246,7 +263,8 @@ impl Meter for Mis {
 
     fn state_bytes(&self) -> usize {
         self.slots.capacity() * size_of::<Slot>()
-            + self.fridges.capacity() * size_of::<Part>()
+            + self.eras.bytes()
+            + self.tuning.as_ref().map_or(0, |_| size_of::<Tuning>())
             + self.fates.capacity() * size_of::<Fates>()
     }
 }
@@ -256,7 +274,7 @@ mod tests {
     use super::super::Rung;
     use super::*;
     use crate::test_support::{beside_exact, exchanges, request, response};
-    use dwell_types::{Match, Nanos};
+    use dwell_types::{ExchangeId, Match, Nanos};
 
     fn mis(rungs: &[(u32, f64)], matching: Match) -> Mis {
         let rungs = rungs.iter().map(|&(slots, probability)| Rung { slots, probability }).collect();
@@ -267,7 +285,7 @@ mod tests {
     fn a_slot_has_24_bytes() {
         assert_eq!(Mis::SLOT_BYTES, 24);
         let mis = mis(&[(100, 0.25), (50, 0.5)], Match::Dns);
-        assert_eq!(mis.state_bytes(), 150 * 24 + 2 * size_of::<Part>() + 2 * size_of::<Fates>());
+        assert_eq!(mis.state_bytes(), 150 * 24 + mis.eras.bytes() + 2 * size_of::<Fates>());
     }
 
     /// In fridges that are large enough and admit everything, every sample is that of the exact table, but for its
@@ -292,7 +310,7 @@ mod tests {
         let mut seen = [0.0; 4];
         for i in 0..100_000 {
             let id = ExchangeId(hash::finish(i));
-            let (rung, at, _) = mis.place(id);
+            let Place { rung, at, .. } = mis.eras.place(id);
             let first: u32 = rungs[..rung].iter().map(|&(slots, _)| slots).sum();
             assert!((first as usize..(first + rungs[rung].0) as usize).contains(&at));
             seen[if mis.gate().admits(id) { rung } else { 3 }] += 1.0;

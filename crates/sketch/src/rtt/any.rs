@@ -9,7 +9,7 @@ use crate::exact::Exact;
 use crate::fridge::Fridge;
 use crate::hash_sample::{HashSample, Lifetime};
 use crate::horizon::Horizon;
-use crate::mis::{Ladder, Mis};
+use crate::mis::Mis;
 use crate::simple::{self, Overwrite, Simple};
 use crate::timebloom::{self, TimeBloom, TimeBloomError};
 use dwell_types::{Match, Nanos, Timestamp};
@@ -132,11 +132,9 @@ impl AnyMeter {
                 let params = simple::Params { slots, stages, fingerprint_bits, overwrite };
                 Self::Simple(Box::new(Simple::new(params, exchanges)?))
             }
-            Method::Mis => Self::Mis(Box::new(Mis::new(
-                Ladder::spread(slots)?,
-                settings.fingerprint_bits.unwrap_or(32),
-                exchanges,
-            )?)),
+            Method::Mis => {
+                Self::Mis(Box::new(Mis::adaptive(slots, settings.fingerprint_bits.unwrap_or(32), exchanges)?))
+            }
             Method::TimeBloom | Method::BloomTime | Method::AleU | Method::AleE | Method::Ddbf => {
                 filters(settings, bytes, exchanges)?
             }

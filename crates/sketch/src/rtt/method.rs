@@ -130,7 +130,7 @@ impl Method {
             Self::Ddbf => ddbf::Params::LEAST_BYTES,
             Self::Dart => dart::Params::LEAST_BYTES,
             Self::Simple | Self::Stages => SLOTS * Simple::SLOT_BYTES,
-            Self::Mis => SLOTS * Mis::SLOT_BYTES,
+            Self::Mis => SLOTS * Mis::SLOT_BYTES + Mis::REST_BYTES,
             // Some hundred bytes are for all slots together.
             Self::Exact | Self::Fridge | Self::Km => 1 << 10,
         }

@@ -7,7 +7,7 @@ use crate::distribution::DelayStore;
 use crate::fridge::{FridgeError, Params};
 use crate::hash_sample::HashSampleError;
 use crate::horizon::HorizonError;
-use crate::mis::{LadderError, Mis, MisError};
+use crate::mis::{Mis, MisError};
 use crate::simple::{Simple, SimpleError};
 use crate::timebloom::TimeBloomError;
 use crate::top_flows::Line;
@@ -132,10 +132,10 @@ impl Settings {
 
     /// Slots of a rule in so many bytes, unless they are given.
     pub(super) fn slots_in(&self, bytes: usize, matching: Match) -> u32 {
-        let of = |slot_bytes: usize| u32::try_from(bytes / slot_bytes).unwrap_or(u32::MAX);
+        let of = |bytes: usize, slot_bytes: usize| u32::try_from(bytes / slot_bytes).unwrap_or(u32::MAX);
         self.slots.unwrap_or_else(|| match self.method {
-            Method::Simple | Method::Stages => of(Simple::SLOT_BYTES),
-            Method::Mis => of(Mis::SLOT_BYTES),
+            Method::Simple | Method::Stages => of(bytes, Simple::SLOT_BYTES),
+            Method::Mis => of(bytes.saturating_sub(Mis::REST_BYTES), Mis::SLOT_BYTES),
             _ => self.fridge(matching, 0).fitting(bytes, &self.exchanges(matching)).slots,
         })
     }
@@ -144,7 +144,7 @@ impl Settings {
     pub(super) fn table_bytes(&self, slots: u32, matching: Match) -> Result<usize, SettingsError> {
         Ok(match self.method {
             Method::Simple | Method::Stages => slots as usize * Simple::SLOT_BYTES,
-            Method::Mis => slots as usize * Mis::SLOT_BYTES,
+            Method::Mis => slots as usize * Mis::SLOT_BYTES + Mis::REST_BYTES,
             _ => self.fridge(matching, slots).table_bytes(&self.exchanges(matching))?,
         })
     }
@@ -174,8 +174,6 @@ pub enum SettingsError {
     HashSample(HashSampleError),
     /// The table of the default method is too small.
     Horizon(HorizonError),
-    /// The fridges of a ladder cannot be.
-    Ladder(LadderError),
     /// A parameter of several fridges is out of range.
     Mis(MisError),
     /// A parameter of a ring of filters is out of range.
@@ -207,7 +205,6 @@ impl fmt::Display for SettingsError {
             Self::Simple(error) => error.fmt(f),
             Self::HashSample(error) => error.fmt(f),
             Self::Horizon(error) => error.fmt(f),
-            Self::Ladder(error) => error.fmt(f),
             Self::Mis(error) => error.fmt(f),
             Self::TimeBloom(error) => error.fmt(f),
             Self::Ale(error) => error.fmt(f),
@@ -235,7 +232,6 @@ from_errors! {
     Simple(SimpleError),
     HashSample(HashSampleError),
     Horizon(HorizonError),
-    Ladder(LadderError),
     Mis(MisError),
     TimeBloom(TimeBloomError),
     Ale(AleError),

@@ -1,0 +1,249 @@
+//! Fridges that change: how they were when an entry entered, and what may have overwritten it since.
+
+use super::Ladder;
+use crate::waiting::Places;
+use dwell_types::{ExchangeId, hash};
+
+/// The fridges between two changes, side by side in one array.
+#[derive(Clone, Debug)]
+pub(super) struct Era {
+    ladder: Ladder,
+    parts: Vec<Part>,
+    /// Requests that were inserted before it; wraps.
+    first: u32,
+}
+
+/// One fridge's slots.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    /// Takes what hashes to at most this and is not taken by an earlier one.
+    threshold: u32,
+    places: Places,
+}
+
+/// The fridges as they are, and as they were while entries entered that may still be there; the present ones are last.
+#[derive(Clone, Debug)]
+pub(super) struct Eras {
+    eras: Vec<Era>,
+    fingerprint_bits: u32,
+    seed: u64,
+    /// Odd; the upper half of an id's product with it chooses the fridge.
+    factor: u64,
+}
+
+/// Where an id's entry is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// The fridge.
+    pub(super) rung: usize,
+    /// The slot, in the array of all.
+    pub(super) at: usize,
+    pub(super) fingerprint: u32,
+}
+
+/// As many are remembered at most. Entries of earlier ones are taken for overwritten.
+const MOST: usize = 4;
+
+impl Eras {
+    /// What eras take beside the struct, for each that is remembered: with [`Ladder::MOST_RUNGS`] fridges.
+    pub(super) const BYTES: usize = MOST * (size_of::<Era>() + Ladder::MOST_RUNGS * size_of::<Part>() + Ladder::BYTES);
+
+    pub(super) fn new(ladder: Ladder, fingerprint_bits: u32, seed: u64) -> Self {
+        let factor = hash::start(hash::word(seed, 3)) | 1;
+        let mut eras = Self { eras: Vec::with_capacity(1), fingerprint_bits, seed: hash::word(seed, 1), factor };
+        eras.begin(ladder, 0);
+        eras
+    }
+
+    /// The fridges from now on, when so many requests were inserted.
+    pub(super) fn begin(&mut self, ladder: Ladder, inserted: u32) {
+        if self.eras.len() == MOST {
+            self.eras.remove(0);
+        }
+        let parts = self.parts(&ladder);
+        self.eras.push(Era { ladder, parts, first: inserted });
+    }
+
+    /// A request that passes the gate goes to fridge *k* with probability *r*ₖ/*R*.
+    fn parts(&self, ladder: &Ladder) -> Vec<Part> {
+        let mut share = 0.0;
+        let part = |((k, rung), first): ((u64, &super::Rung), u32)| {
+            share += rung.probability / ladder.probability();
+            let places = Places::new(hash::word(self.seed, k), first, rung.slots, self.fingerprint_bits);
+            Part { threshold: (share * 2f64.powi(32) - 1.0) as u32, places }
+        };
+        (0..).zip(ladder.rungs()).zip(ladder.borders()).map(part).collect()
+    }
+
+    #[inline]
+    pub(super) fn present(&self) -> &Ladder {
+        &self.eras[self.eras.len() - 1].ladder
+    }
+
+    /// The place of an id in the present fridges.
+    #[inline]
+    pub(super) fn place(&self, id: ExchangeId) -> Place {
+        self.place_in(self.eras.len() - 1, id)
+    }
+
+    #[inline]
+    fn place_in(&self, era: usize, id: ExchangeId) -> Place {
+        let parts = &self.eras[era].parts;
+        let chooser = (id.0.wrapping_mul(self.factor) >> 32) as u32;
+        let rung = parts[..parts.len() - 1].iter().filter(|part| chooser > part.threshold).count();
+        let (at, fingerprint) = parts[rung].places.of(id);
+        Place { rung, at, fingerprint }
+    }
+
+    /// Where the entry of an id is, and the era in which it entered, the latest first: `inserted` gives the number of
+    /// insertions up to its own, if there is such an entry at a place.
+    #[inline]
+    pub(super) fn find(&self, id: ExchangeId, inserted: impl Fn(Place) -> Option<u32>) -> Option<(usize, Place)> {
+        (0..self.eras.len()).rev().find_map(|era| {
+            let place = self.place_in(era, id);
+            (self.era_of(inserted(place)?) == era).then_some((era, place))
+        })
+    }
+
+    /// The era in which an entry entered, after so many insertions, its own included.
+    #[inline]
+    fn era_of(&self, inserted: u32) -> usize {
+        let is_later = |era: &Era| inserted.wrapping_sub(era.first).wrapping_sub(1) < 1 << 31;
+        self.eras.iter().rposition(is_later).unwrap_or(0)
+    }
+
+    /// Each era since an entry entered, and how many requests were inserted after it: the entry's own number is
+    /// `inserted`, the last one's `now`.
+    fn since(&self, era: usize, inserted: u32, now: u32) -> impl Iterator<Item = (&Era, f64)> + Clone {
+        self.eras[era..].iter().enumerate().map(move |(i, of)| {
+            let begin = if i == 0 { inserted } else { of.first };
+            let end = self.eras.get(era + i + 1).map_or(now, |next| next.first);
+            (of, f64::from(end.wrapping_sub(begin)))
+        })
+    }
+
+    /// How many requests were offered since an entry entered.
+    pub(super) fn offered_since(&self, era: usize, inserted: u32, now: u32) -> f64 {
+        self.since(era, inserted, now).map(|(era, insertions)| insertions / era.ladder.probability()).sum()
+    }
+
+    /// One over the probability that an exchange is sampled whose request entered in an era, as its insertion of that
+    /// number, if its response comes `now`: the balance heuristic over all slots where it may have been. Where fridges
+    /// changed meanwhile, these are as likely to be overwritten as the fridges say that had them; and the response has
+    /// to pass the present gate, too.
+    #[inline]
+    pub(super) fn weight(&self, era: usize, inserted: u32, now: u32) -> f64 {
+        if era == self.eras.len() - 1 {
+            return self.eras[era].ladder.weight(u64::from(now.wrapping_sub(inserted)));
+        }
+        self.weight_of_earlier(era, inserted, now)
+    }
+
+    #[cold]
+    fn weight_of_earlier(&self, era: usize, inserted: u32, now: u32) -> f64 {
+        let since = self.since(era, inserted, now);
+        let mut borders: Vec<u32> = self.eras[era..].iter().flat_map(|era| era.ladder.borders()).collect();
+        borders.sort_unstable();
+        borders.dedup();
+        let ladder = &self.eras[era].ladder;
+        let chance_between = |ends: &[u32]| {
+            let rung = ladder.rungs()[ladder.rung_at(ends[0])?];
+            let entered = rung.probability / f64::from(rung.slots) * f64::from(ends[1] - ends[0]);
+            let decay = |(era, insertions): (&Era, f64)| {
+                era.ladder.rung_at(ends[0]).map_or(0.0, |k| insertions * era.ladder.decay(k))
+            };
+            Some(entered * (-since.clone().map(decay).sum::<f64>()).exp())
+        };
+        let chance: f64 = borders.windows(2).filter_map(chance_between).sum();
+        let passing = (self.present().probability() / ladder.probability()).min(1.0);
+        1.0 / (passing * chance)
+    }
+
+    /// Forgets eras of which no entry is left: so many requests were inserted.
+    pub(super) fn forget(&mut self, now: u32) {
+        /// A ten-thousandth is left.
+        const LARGEST_EXPONENT: f64 = 9.0;
+        let is_over = |from: &[Era]| match from {
+            [_, next, ..] => {
+                let last = self.eras.len() - from.len();
+                let decays = self.since(last, next.first, now).map(|(era, insertions)| {
+                    let slowest =
+                        (0..era.ladder.rungs().len()).map(|k| era.ladder.decay(k)).fold(f64::INFINITY, f64::min);
+                    insertions * slowest
+                });
+                decays.sum::<f64>() > LARGEST_EXPONENT
+            }
+            _ => false,
+        };
+        let over = (0..self.eras.len()).take_while(|&era| is_over(&self.eras[era..])).count();
+        self.eras.drain(..over);
+    }
+
+    /// Beside the struct.
+    pub(super) fn bytes(&self) -> usize {
+        let of = |era: &Era| era.parts.capacity() * size_of::<Part>() + era.ladder.bytes();
+        self.eras.capacity() * size_of::<Era>() + self.eras.iter().map(of).sum::<usize>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Rung;
+    use super::*;
+
+    fn ladder(rungs: &[(u32, f64)]) -> Ladder {
+        Ladder::new(rungs.iter().map(|&(slots, probability)| Rung { slots, probability }).collect()).unwrap()
+    }
+
+    #[test]
+    fn the_same_fridges_begun_anew_are_no_change() {
+        let same = || ladder(&[(64, 0.5), (192, 0.1)]);
+        let mut eras = Eras::new(same(), 32, 1);
+        let before = eras.weight(0, 10, 510);
+        eras.begin(same(), 200);
+        eras.begin(same(), 300);
+        assert!((eras.weight(0, 10, 510) / before - 1.0).abs() < 1e-9);
+        assert_eq!(eras.weight(2, 310, 510), same().weight(200));
+        assert!((eras.offered_since(0, 10, 510) - 500.0 / 0.6).abs() < 1e-9);
+        assert_eq!([0, 1, 200, 201, 300, 301, 600].map(|inserted| eras.era_of(inserted)), [0, 0, 0, 1, 1, 2, 2]);
+    }
+
+    /// Insertions into an array, slot by slot: an entry that entered by two fridges, and met 20 more insertions by these
+    /// and 60 by one larger fridge, is there as often as its weight says, within 4 standard errors (6·10⁻⁵). By the
+    /// first fridges alone, or the last one, it is not.
+    #[test]
+    fn entries_outlive_what_the_fridges_of_the_time_do() {
+        const RUNS: u64 = 100_000;
+        let (first, second) = (ladder(&[(16, 0.5), (48, 0.25)]), ladder(&[(60, 0.5)]));
+        let mut eras = Eras::new(first.clone(), 32, 1);
+        let now = Eras::new(second.clone(), 32, 1);
+        eras.begin(second.clone(), 21);
+        let mut found = 0.0;
+        for run in 0..RUNS {
+            let id = |number: u64| ExchangeId(hash::finish(hash::finish(run) ^ number));
+            let own = eras.place_in(0, id(0)).at;
+            let is_left = (1..21).all(|number| eras.place_in(0, id(number)).at != own)
+                && (21..81).all(|number| now.place(id(number)).at != own);
+            found += f64::from(u8::from(is_left)) / RUNS as f64;
+        }
+        // Two thirds pass the gate of the second ladder, too; and three quarters of all passed that of the first.
+        let chance = |weight: f64| 1.0 / weight / (0.5 / 0.75) / 0.75;
+        let is_right = |chance: f64| (found - chance).abs() < 4.0 * (found * (1.0 - found) / RUNS as f64).sqrt();
+        assert!(is_right(chance(eras.weight(0, 1, 81))), "{found} {}", chance(eras.weight(0, 1, 81)));
+        assert!(!is_right(chance(first.weight(80))) && !is_right(chance(second.weight(80))));
+    }
+
+    #[test]
+    fn eras_end() {
+        let mut eras = Eras::new(ladder(&[(64, 0.5)]), 32, 1);
+        eras.begin(ladder(&[(64, 0.25)]), 1_000);
+        eras.forget(1_100);
+        assert_eq!(eras.eras.len(), 2, "one entry in five is left");
+        eras.forget(2_000);
+        assert_eq!(eras.eras.len(), 1);
+        for inserted in 3..9 {
+            eras.begin(ladder(&[(64, 0.5)]), 1_000 * inserted);
+        }
+        assert_eq!((eras.eras.len(), eras.era_of(0)), (MOST, 0));
+    }
+}
