@@ -241,9 +241,10 @@ impl Meter for Mis {
                 for event in batch {
                     samples.extend(self.draw(event).map(|drawn| drawn.sample));
                 }
-                self.tune();
             }
         }
+        // Only now: the caller may have kept events away by the gate that it knew.
+        self.tune();
     }
 
     fn advance(&mut self, now: Timestamp) {
