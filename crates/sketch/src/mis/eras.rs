@@ -8,7 +8,8 @@ use dwell_types::{ExchangeId, hash};
 #[derive(Clone, Debug)]
 pub(super) struct Era {
     ladder: Ladder,
-    parts: Vec<Part>,
+    /// Of each fridge; nothing goes to those that there are not.
+    parts: [Part; Ladder::MOST_RUNGS],
     /// Requests that were inserted before it; wraps.
     first: u32,
 }
@@ -21,10 +22,12 @@ pub(super) struct Part {
     places: Places,
 }
 
-/// The fridges as they are, and as they were while entries entered that may still be there; the present ones are last.
+/// The fridges as they are, and as they were while entries entered that may still be there.
 #[derive(Clone, Debug)]
 pub(super) struct Eras {
-    eras: Vec<Era>,
+    present: Era,
+    /// Those before, the latest last.
+    earlier: Vec<Era>,
     fingerprint_bits: u32,
     seed: u64,
     /// Odd; the upper half of an id's product with it chooses the fridge.
@@ -41,83 +44,73 @@ pub(super) struct Place {
     pub(super) fingerprint: u32,
 }
 
-/// As many are remembered at most. Entries of earlier ones are taken for overwritten.
-const MOST: usize = 4;
+/// As many are remembered at most, beside the present ones. Entries of earlier ones are taken for overwritten.
+const MOST: usize = 3;
 
 impl Eras {
     /// What eras take beside the struct, for each that is remembered: with [`Ladder::MOST_RUNGS`] fridges.
-    pub(super) const BYTES: usize = MOST * (size_of::<Era>() + Ladder::MOST_RUNGS * size_of::<Part>() + Ladder::BYTES);
+    pub(super) const BYTES: usize = (MOST + 1) * (size_of::<Era>() + Ladder::BYTES);
 
     pub(super) fn new(ladder: Ladder, fingerprint_bits: u32, seed: u64) -> Self {
         let factor = hash::start(hash::word(seed, 3)) | 1;
-        let mut eras = Self { eras: Vec::with_capacity(1), fingerprint_bits, seed: hash::word(seed, 1), factor };
-        eras.begin(ladder, 0);
-        eras
+        let present = Era::new(ladder, fingerprint_bits, hash::word(seed, 1), 0);
+        Self { present, earlier: Vec::new(), fingerprint_bits, seed: hash::word(seed, 1), factor }
     }
 
     /// The fridges from now on, when so many requests were inserted.
     pub(super) fn begin(&mut self, ladder: Ladder, inserted: u32) {
-        if self.eras.len() == MOST {
-            self.eras.remove(0);
+        if self.earlier.len() == MOST {
+            self.earlier.remove(0);
         }
-        let parts = self.parts(&ladder);
-        self.eras.push(Era { ladder, parts, first: inserted });
-    }
-
-    /// A request that passes the gate goes to fridge *k* with probability *r*ₖ/*R*.
-    fn parts(&self, ladder: &Ladder) -> Vec<Part> {
-        let mut share = 0.0;
-        let part = |((k, rung), first): ((u64, &super::Rung), u32)| {
-            share += rung.probability / ladder.probability();
-            let places = Places::new(hash::word(self.seed, k), first, rung.slots, self.fingerprint_bits);
-            Part { threshold: (share * 2f64.powi(32) - 1.0) as u32, places }
-        };
-        (0..).zip(ladder.rungs()).zip(ladder.borders()).map(part).collect()
+        let present = Era::new(ladder, self.fingerprint_bits, self.seed, inserted);
+        self.earlier.reserve_exact(1);
+        self.earlier.push(std::mem::replace(&mut self.present, present));
     }
 
     #[inline]
     pub(super) fn present(&self) -> &Ladder {
-        &self.eras[self.eras.len() - 1].ladder
+        &self.present.ladder
     }
 
     /// The place of an id in the present fridges.
     #[inline]
     pub(super) fn place(&self, id: ExchangeId) -> Place {
-        self.place_in(self.eras.len() - 1, id)
+        self.present.place(id, self.factor)
     }
 
-    #[inline]
-    fn place_in(&self, era: usize, id: ExchangeId) -> Place {
-        let parts = &self.eras[era].parts;
-        let chooser = (id.0.wrapping_mul(self.factor) >> 32) as u32;
-        let rung = parts[..parts.len() - 1].iter().filter(|part| chooser > part.threshold).count();
-        let (at, fingerprint) = parts[rung].places.of(id);
-        Place { rung, at, fingerprint }
+    /// The eras from the number of one on, the present one last.
+    fn from(&self, era: usize) -> impl Iterator<Item = &Era> + Clone {
+        self.earlier[era..].iter().chain(std::iter::once(&self.present))
     }
 
     /// Where the entry of an id is, and the era in which it entered, the latest first: `inserted` gives the number of
     /// insertions up to its own, if there is such an entry at a place.
     #[inline]
     pub(super) fn find(&self, id: ExchangeId, inserted: impl Fn(Place) -> Option<u32>) -> Option<(usize, Place)> {
-        (0..self.eras.len()).rev().find_map(|era| {
-            let place = self.place_in(era, id);
-            (self.era_of(inserted(place)?) == era).then_some((era, place))
-        })
+        let in_era = |number: usize, era: &Era| {
+            let place = era.place(id, self.factor);
+            (self.era_of(inserted(place)?) == number).then_some((number, place))
+        };
+        let present = in_era(self.earlier.len(), &self.present);
+        present.or_else(|| self.earlier.iter().enumerate().rev().find_map(|(number, era)| in_era(number, era)))
     }
 
     /// The era in which an entry entered, after so many insertions, its own included.
     #[inline]
     fn era_of(&self, inserted: u32) -> usize {
         let is_later = |era: &Era| inserted.wrapping_sub(era.first).wrapping_sub(1) < 1 << 31;
-        self.eras.iter().rposition(is_later).unwrap_or(0)
+        if self.earlier.is_empty() || is_later(&self.present) {
+            return self.earlier.len();
+        }
+        self.earlier.iter().rposition(is_later).unwrap_or(0)
     }
 
     /// Each era since an entry entered, and how many requests were inserted after it: the entry's own number is
     /// `inserted`, the last one's `now`.
     fn since(&self, era: usize, inserted: u32, now: u32) -> impl Iterator<Item = (&Era, f64)> + Clone {
-        self.eras[era..].iter().enumerate().map(move |(i, of)| {
+        let ends = self.from(era).skip(1).map(|next| next.first).chain(std::iter::once(now));
+        self.from(era).zip(ends).enumerate().map(move |(i, (of, end))| {
             let begin = if i == 0 { inserted } else { of.first };
-            let end = self.eras.get(era + i + 1).map_or(now, |next| next.first);
             (of, f64::from(end.wrapping_sub(begin)))
         })
     }
@@ -133,8 +126,8 @@ impl Eras {
     /// to pass the present gate, too.
     #[inline]
     pub(super) fn weight(&self, era: usize, inserted: u32, now: u32) -> f64 {
-        if era == self.eras.len() - 1 {
-            return self.eras[era].ladder.weight(u64::from(now.wrapping_sub(inserted)));
+        if era == self.earlier.len() {
+            return self.present.ladder.weight(u64::from(now.wrapping_sub(inserted)));
         }
         self.weight_of_earlier(era, inserted, now)
     }
@@ -142,10 +135,10 @@ impl Eras {
     #[cold]
     fn weight_of_earlier(&self, era: usize, inserted: u32, now: u32) -> f64 {
         let since = self.since(era, inserted, now);
-        let mut borders: Vec<u32> = self.eras[era..].iter().flat_map(|era| era.ladder.borders()).collect();
+        let mut borders: Vec<u32> = self.from(era).flat_map(|era| era.ladder.borders()).collect();
         borders.sort_unstable();
         borders.dedup();
-        let ladder = &self.eras[era].ladder;
+        let ladder = &self.earlier[era].ladder;
         let chance_between = |ends: &[u32]| {
             let rung = ladder.rungs()[ladder.rung_at(ends[0])?];
             let entered = rung.probability / f64::from(rung.slots) * f64::from(ends[1] - ends[0]);
@@ -163,26 +156,47 @@ impl Eras {
     pub(super) fn forget(&mut self, now: u32) {
         /// A ten-thousandth is left.
         const LARGEST_EXPONENT: f64 = 9.0;
-        let is_over = |from: &[Era]| match from {
-            [_, next, ..] => {
-                let last = self.eras.len() - from.len();
-                let decays = self.since(last, next.first, now).map(|(era, insertions)| {
-                    let slowest =
-                        (0..era.ladder.rungs().len()).map(|k| era.ladder.decay(k)).fold(f64::INFINITY, f64::min);
-                    insertions * slowest
-                });
-                decays.sum::<f64>() > LARGEST_EXPONENT
-            }
-            _ => false,
+        let is_over = |era: &usize| {
+            let end = self.from(*era).nth(1).map_or(now, |next| next.first);
+            let decays = self.since(*era, end, now).map(|(era, insertions)| insertions * era.ladder.least_decay());
+            decays.sum::<f64>() > LARGEST_EXPONENT
         };
-        let over = (0..self.eras.len()).take_while(|&era| is_over(&self.eras[era..])).count();
-        self.eras.drain(..over);
+        let over = (0..self.earlier.len()).take_while(is_over).count();
+        self.earlier.drain(..over);
     }
 
     /// Beside the struct.
     pub(super) fn bytes(&self) -> usize {
-        let of = |era: &Era| era.parts.capacity() * size_of::<Part>() + era.ladder.bytes();
-        self.eras.capacity() * size_of::<Era>() + self.eras.iter().map(of).sum::<usize>()
+        self.earlier.capacity() * size_of::<Era>() + self.from(0).map(|era| era.ladder.bytes()).sum::<usize>()
+    }
+}
+
+impl Era {
+    /// A request that passes the gate goes to fridge *k* with probability *r*ₖ/*R*.
+    fn new(ladder: Ladder, fingerprint_bits: u32, seed: u64, first: u32) -> Self {
+        let places = |k: usize, first: u32, slots: u32| Part {
+            threshold: u32::MAX,
+            places: Places::new(hash::word(seed, k as u64), first, slots, fingerprint_bits),
+        };
+        let mut parts = [places(0, 0, 0); Ladder::MOST_RUNGS];
+        let mut share = 0.0;
+        for (k, (rung, first)) in ladder.rungs().iter().zip(ladder.borders()).enumerate() {
+            share += rung.probability / ladder.probability();
+            parts[k] = places(k, first, rung.slots);
+            if k + 1 < ladder.rungs().len() {
+                parts[k].threshold = (share * 2f64.powi(32) - 1.0) as u32;
+            }
+        }
+        Self { ladder, parts, first }
+    }
+
+    #[inline]
+    fn place(&self, id: ExchangeId, factor: u64) -> Place {
+        let chooser = (id.0.wrapping_mul(factor) >> 32) as u32;
+        let rung = self.parts.iter().map(|part| usize::from(chooser > part.threshold)).sum();
+        let part: &Part = &self.parts[rung];
+        let (at, fingerprint) = part.places.of(id);
+        Place { rung, at, fingerprint }
     }
 }
 
@@ -221,8 +235,8 @@ mod tests {
         let mut found = 0.0;
         for run in 0..RUNS {
             let id = |number: u64| ExchangeId(hash::finish(hash::finish(run) ^ number));
-            let own = eras.place_in(0, id(0)).at;
-            let is_left = (1..21).all(|number| eras.place_in(0, id(number)).at != own)
+            let own = eras.earlier[0].place(id(0), eras.factor).at;
+            let is_left = (1..21).all(|number| eras.earlier[0].place(id(number), eras.factor).at != own)
                 && (21..81).all(|number| now.place(id(number)).at != own);
             found += f64::from(u8::from(is_left)) / RUNS as f64;
         }
@@ -238,12 +252,12 @@ mod tests {
         let mut eras = Eras::new(ladder(&[(64, 0.5)]), 32, 1);
         eras.begin(ladder(&[(64, 0.25)]), 1_000);
         eras.forget(1_100);
-        assert_eq!(eras.eras.len(), 2, "one entry in five is left");
+        assert_eq!(eras.earlier.len(), 1, "one entry in five is left");
         eras.forget(2_000);
-        assert_eq!(eras.eras.len(), 1);
+        assert_eq!(eras.earlier.len(), 0);
         for inserted in 3..9 {
             eras.begin(ladder(&[(64, 0.5)]), 1_000 * inserted);
         }
-        assert_eq!((eras.eras.len(), eras.era_of(0)), (MOST, 0));
+        assert_eq!((eras.earlier.len(), eras.era_of(0)), (MOST, 0));
     }
 }

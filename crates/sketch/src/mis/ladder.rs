@@ -131,6 +131,11 @@ impl Ladder {
         self.borders().skip(1).position(|end| slot < end)
     }
 
+    /// The least of [`Self::decay`].
+    pub(super) fn least_decay(&self) -> f64 {
+        self.decays.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
     /// −ln of the probability that an entry of rung `k` outlives the next admitted request.
     pub(super) fn decay(&self, k: usize) -> f64 {
         self.decays[k]

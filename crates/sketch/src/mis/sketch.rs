@@ -122,22 +122,31 @@ impl Mis {
     /// Takes one event; gives a sample if it is a response that finds its request.
     #[inline]
     pub fn draw(&mut self, event: &Event) -> Option<Drawn> {
-        let is_admitted = self.gate.admits(event.id);
+        if self.gate.admits(event.id) {
+            return self.admit(event);
+        }
+        let fates = &mut self.fates[usize::from(event.tag)];
         if event.is_request {
-            if is_admitted {
-                self.request(event);
-            } else {
-                let fates = &mut self.fates[usize::from(event.tag)];
-                fates.seen += 1;
-                fates.not_admitted += 1;
-            }
+            fates.seen += 1;
+            fates.not_admitted += 1;
+        } else {
+            fates.respond(false);
+        }
+        None
+    }
+
+    #[inline(never)]
+    fn admit(&mut self, event: &Event) -> Option<Drawn> {
+        if event.is_request {
+            self.request(event);
             return None;
         }
-        let drawn = if is_admitted { self.response(event) } else { None };
+        let drawn = self.response(event);
         self.fates[usize::from(event.tag)].respond(drawn.is_some());
         drawn
     }
 
+    #[inline]
     fn request(&mut self, request: &Event) {
         self.latest = self.latest.max(request.at);
         if let Some(tuning) = &mut self.tuning {
@@ -163,6 +172,7 @@ impl Mis {
         }
     }
 
+    #[inline]
     fn response(&mut self, response: &Event) -> Option<Drawn> {
         self.latest = self.latest.max(response.at);
         let slots = &self.slots;
