@@ -89,20 +89,21 @@ impl Eras {
     pub(super) fn find(&self, id: ExchangeId, inserted: impl Fn(Place) -> Option<u32>) -> Option<(usize, Place)> {
         let in_era = |number: usize, era: &Era| {
             let place = era.place(id, self.factor);
-            (self.era_of(inserted(place)?) == number).then_some((number, place))
+            (self.era_of(inserted(place)?)? == number).then_some((number, place))
         };
         let present = in_era(self.earlier.len(), &self.present);
         present.or_else(|| self.earlier.iter().enumerate().rev().find_map(|(number, era)| in_era(number, era)))
     }
 
-    /// The era in which an entry entered, after so many insertions, its own included.
+    /// The era in which an entry entered, after so many insertions, its own included; `None` if that is forgotten and
+    /// others are remembered since.
     #[inline]
-    fn era_of(&self, inserted: u32) -> usize {
+    fn era_of(&self, inserted: u32) -> Option<usize> {
         let is_later = |era: &Era| inserted.wrapping_sub(era.first).wrapping_sub(1) < 1 << 31;
         if self.earlier.is_empty() || is_later(&self.present) {
-            return self.earlier.len();
+            return Some(self.earlier.len());
         }
-        self.earlier.iter().rposition(is_later).unwrap_or(0)
+        self.earlier.iter().rposition(is_later)
     }
 
     /// Each era since an entry entered, and how many requests were inserted after it: the entry's own number is
@@ -219,7 +220,7 @@ mod tests {
         assert!((eras.weight(0, 10, 510) / before - 1.0).abs() < 1e-9);
         assert_eq!(eras.weight(2, 310, 510), same().weight(200));
         assert!((eras.offered_since(0, 10, 510) - 500.0 / 0.6).abs() < 1e-9);
-        assert_eq!([0, 1, 200, 201, 300, 301, 600].map(|inserted| eras.era_of(inserted)), [0, 0, 0, 1, 1, 2, 2]);
+        assert_eq!([1, 200, 201, 300, 301, 600].map(|inserted| eras.era_of(inserted)), [0, 0, 1, 1, 2, 2].map(Some));
     }
 
     /// Insertions into an array, slot by slot: an entry that entered by two fridges, and met 20 more insertions by these
@@ -258,6 +259,6 @@ mod tests {
         for inserted in 3..9 {
             eras.begin(ladder(&[(64, 0.5)]), 1_000 * inserted);
         }
-        assert_eq!((eras.earlier.len(), eras.era_of(0)), (MOST, 0));
+        assert_eq!((eras.earlier.len(), eras.era_of(0)), (MOST, None));
     }
 }

@@ -41,9 +41,9 @@ pub struct Mis {
     /// Open with probability *R*.
     gate: Gate,
     slots: Vec<Slot>,
-    /// Requests inserted so far, into all fridges; wraps. And before the present fridges.
+    /// Requests inserted so far, into all fridges; wraps. And up to the last look for other lifetimes.
     inserted: u32,
-    before: u32,
+    looked: u32,
     tuning: Option<Box<Tuning>>,
     fates: Vec<Fates>,
     latest: Timestamp,
@@ -88,7 +88,7 @@ impl Mis {
             gate: Gate::new(hash::word(exchanges.seed, 2), ladder.probability()),
             slots: vec![Slot::default(); slots as usize],
             inserted: 0,
-            before: 0,
+            looked: 0,
             tuning: None,
             fates: vec![Fates::default(); usize::from(exchanges.tags)],
             latest: Timestamp::from_nanos(i64::MIN),
@@ -199,29 +199,26 @@ impl Mis {
         Some(Drawn { sample: sample.weighted(weight), rung })
     }
 
-    /// Requests offered to the present fridges, by those that were inserted.
-    fn offered(&self) -> f64 {
-        f64::from(self.inserted.wrapping_sub(self.before)) / self.ladder().probability()
-    }
-
     /// Looks for other lifetimes, if it is time.
     #[inline]
     fn tune(&mut self) {
-        let offered = self.offered();
-        if self.tuning.as_ref().is_some_and(|tuning| tuning.is_due(offered)) {
-            self.change(offered);
+        let Some(tuning) = &mut self.tuning else { return };
+        // By those that were inserted.
+        let offered = f64::from(self.inserted.wrapping_sub(self.looked)) / self.eras.present().probability();
+        if tuning.is_due(offered) {
+            self.look(offered);
         }
     }
 
     #[cold]
-    fn change(&mut self, offered: f64) {
+    fn look(&mut self, offered: f64) {
         let Some(tuning) = &mut self.tuning else { return };
+        self.looked = self.inserted;
         self.eras.forget(self.inserted);
-        let Some(ladder) = tuning.choose(self.eras.present(), offered, self.latest) else { return };
-        tuning.change(offered);
-        self.gate = self.gate.with_probability(ladder.probability());
-        self.before = self.inserted;
-        self.eras.begin(ladder, self.inserted);
+        if let Some(ladder) = tuning.choose(self.eras.present(), offered, self.latest) {
+            self.gate = self.gate.with_probability(ladder.probability());
+            self.eras.begin(ladder, self.inserted);
+        }
     }
 
     /// Frees the slots of what has expired.

@@ -14,8 +14,8 @@ pub(super) struct Tuning {
     /// Samples since the last look that rested on enough of them.
     samples: u32,
     first: Option<Timestamp>,
-    /// Requests offered before the present fridges.
-    before: f64,
+    /// Requests offered up to the last look.
+    offered: f64,
     /// The next look is when so many were offered.
     next: f64,
 }
@@ -32,7 +32,7 @@ const REQUESTS: f64 = 1e6;
 impl Tuning {
     pub(super) fn new(slots: u32, expiry: Nanos) -> Self {
         let next = 4.0 * f64::from(slots);
-        Self { slots, expiry, delays: Delays::default(), samples: 0, first: None, before: 0.0, next }
+        Self { slots, expiry, delays: Delays::default(), samples: 0, first: None, offered: 0.0, next }
     }
 
     /// The time of a request.
@@ -47,18 +47,19 @@ impl Tuning {
         self.delays.add(offered, weight);
     }
 
-    /// Whether it is time to look, when so many requests were offered to the present fridges.
+    /// Whether it is time to look, when so many requests were offered since the last look.
     #[inline]
     pub(super) fn is_due(&self, offered: f64) -> bool {
-        self.before + offered >= self.next
+        self.offered + offered >= self.next
     }
 
-    /// The fridges from now on, if others than the present ones, to which so many requests were offered.
+    /// The fridges from now on, if others than the present ones, when so many requests were offered since the last look.
     ///
     /// Delays that are longer than entries stay are not seen. So until four times the 99th percentile of those that are
     /// has passed, some entries stay for as many requests as were offered so far, but for no longer than the expiry.
     pub(super) fn choose(&mut self, present: &Ladder, offered: f64, now: Timestamp) -> Option<Ladder> {
-        let offered = self.before + offered;
+        self.offered += offered;
+        let offered = self.offered;
         self.next = offered + offered.min(REQUESTS.max(LIFETIMES * present.longest()));
         let passed = self.first.map_or(0, |first| (now - first).get().max(0)) as f64;
         let expiry = if passed > 0.0 { offered / passed * self.expiry.get() as f64 } else { f64::INFINITY };
@@ -73,10 +74,5 @@ impl Tuning {
         self.delays.fade();
         self.samples = 0;
         search.error_of(present).is_none_or(|present| error < WORTH_IT * present).then_some(ladder)
-    }
-
-    /// The fridges changed when so many requests were offered to the former ones.
-    pub(super) fn change(&mut self, offered: f64) {
-        self.before += offered;
     }
 }
