@@ -305,7 +305,7 @@ mod tests {
             (mass[1..4].iter().sum::<f64>(), survival.open[BANDS - 1])
         };
         let (ended, never) = slow(90.0);
-        assert!((ended - 15.8).abs() < 0.1 && (ended + never - 190.0).abs() < 1e-9, "{ended} {never}");
+        assert!((ended - 16.0).abs() < 0.1 && (ended + never - 190.0).abs() < 1e-9, "{ended} {never}");
         let (ended, never) = slow(1.0);
         assert!((ended - 12.0).abs() < 0.1 && never < 0.1, "{ended} {never}");
     }
