@@ -44,6 +44,7 @@
 mod eras;
 mod inverse_variance;
 mod ladder;
+mod search;
 mod sketch;
 mod tuning;
 pub use inverse_variance::InverseVariance;

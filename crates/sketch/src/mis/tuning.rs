@@ -1,7 +1,7 @@
 //! Lifetimes that are found while the fridges run.
 
 use super::Ladder;
-use super::ladder::{Delays, Search};
+use super::search::{Delays, Search};
 use dwell_types::{Nanos, Timestamp};
 
 /// What lifetimes are found from.
