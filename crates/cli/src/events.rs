@@ -1,6 +1,7 @@
 //! Requests and responses from a log instead of packets: CSV with the columns `at_ns,kind,id` and, if wanted, `group`.
 
 use crate::lines::Lines;
+use crate::log::{REST, told_apart};
 use anyhow::{Result, bail};
 use dwell_capture::file::Stop;
 use dwell_observe::pair::event_id;
@@ -36,15 +37,6 @@ struct Groups {
     ends: Vec<usize>,
     /// Open addressing: numbers of groups, 0 is free. At least twice as many as groups, a power of two.
     slots: Box<[u16]>,
-}
-
-/// The group of all that has no group of its own.
-const REST: &str = "other";
-
-/// The name of a group in reports: what is called like the rest, with any number of apostrophes, has one more.
-fn told_apart(name: &str) -> String {
-    let is_like_rest = name.trim_end_matches('\'') == REST;
-    if is_like_rest { format!("{name}'") } else { name.to_owned() }
 }
 
 impl Groups {

@@ -27,6 +27,16 @@ fn flow_of(flows: u64, name: &str) -> FlowId {
     FlowId(hash::bytes(flows, name.as_bytes()))
 }
 
+/// The name of all groups, or flows, that have no name of their own.
+pub(crate) const REST: &str = "other";
+
+/// The name of a log's group or flow in reports: what is called like the rest, with any number of apostrophes, has one
+/// more.
+pub(crate) fn told_apart(name: &str) -> String {
+    let is_like_rest = name.trim_end_matches('\'') == REST;
+    if is_like_rest { format!("{name}'") } else { name.to_owned() }
+}
+
 /// The flow that a log calls so.
 pub(crate) fn log_flow(seed: u64, name: &str) -> FlowId {
     flow_of(flows_of(hash::start(seed)), name)

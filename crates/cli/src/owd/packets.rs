@@ -3,6 +3,7 @@
 use super::arguments::{Arguments, Method};
 use super::{Answer, Comparison, describe};
 use crate::Failure;
+use crate::log::{REST, told_apart};
 use crate::points::{Point, Seen, Ways};
 use dwell_report::facts::Parameter;
 use dwell_report::owd::{ClockOffset, Flow, Interval, Line};
@@ -79,15 +80,12 @@ impl<'a> Packets<'a> {
     fn flows(&self) -> Vec<Flow> {
         let arguments = self.arguments;
         let most = if arguments.flow.is_some() { usize::MAX } else { arguments.top };
-        let name = |number: usize| match number.checked_sub(1) {
-            Some(index) => self.flows.get(index).map_or("other", |name| name),
-            None => "other",
-        };
+        let name = |number: usize| self.flows.get(number.checked_sub(1)?);
         let answers = self.forward.flows(most);
         let named = answers.iter().map(|answer| (answer, name(answer.number)));
         named
-            .filter(|(_, name)| arguments.is_wanted(name))
-            .map(|(answer, name)| Flow::new(answer, name.to_owned()))
+            .filter(|(_, name)| arguments.is_wanted(name.map_or(REST, |name| name)))
+            .map(|(answer, name)| Flow::new(answer, name.map_or(REST.to_owned(), |name| told_apart(name))))
             .collect()
     }
 

@@ -329,6 +329,22 @@ fn clocks_that_disagree_are_said() {
     assert!(total["delay_ns"]["mean"].is_null() && total["loss_rate"].is_null() && total["lost"] == 0);
 }
 
+/// What a log calls so is not the rest.
+#[test]
+fn a_flow_may_be_called_other() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, delay) in [("a.csv", 0), ("b.csv", 40)] {
+        let line = |i: i64| format!("{},p{i},{}\n", 100 * i + delay, ["other", "other'", "web"][i as usize % 3]);
+        let text: String = (0..30).map(line).collect();
+        fs::write(folder.path().join(name), format!("at_ns,packet,flow\n{text}")).unwrap();
+    }
+    let report = json(folder.path(), &["--flows"]);
+    let mut names: Vec<&str> =
+        report["flows"].as_array().unwrap().iter().map(|flow| flow["flow"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["other'", "other''", "web"]);
+}
+
 /// A few packets with times of other years, at either point: all that was sent has its fate, and its delay but for
 /// the time between packets.
 #[test]
