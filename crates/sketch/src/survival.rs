@@ -37,6 +37,8 @@ pub struct Risk {
     pub(crate) each: [f64; BANDS],
     /// When exchanges are let go.
     pub(crate) loss: Loss,
+    /// How many responses there were, also of ids that were never followed, where that is known.
+    pub(crate) responses: Option<f64>,
 }
 
 /// When exchanges are let go.
@@ -71,7 +73,7 @@ impl Loss {
 impl Risk {
     /// Nothing met yet.
     pub(crate) const fn none(loss: Loss) -> Self {
-        Self { at_risk: [0.0; BANDS], each: [1.0; BANDS], loss }
+        Self { at_risk: [0.0; BANDS], each: [1.0; BANDS], loss, responses: None }
     }
 
     /// Adds what a meter of the same kind and of about the same size met in other traffic.
@@ -83,6 +85,20 @@ impl Risk {
             }
             self.at_risk[band] = ours + theirs;
         }
+        self.responses = self.responses.zip(other.responses).map(|(ours, theirs)| ours + theirs);
+    }
+
+    /// The same among so many responses in all.
+    pub(crate) fn among(self, responses: u64) -> Self {
+        Self { responses: Some(responses as f64), ..self }
+    }
+
+    /// Responses beyond those that stand at risk, as far as chance does not explain them (three standard errors): of
+    /// ids that come again and again, and happen not to be followed.
+    fn unheard(&self) -> f64 {
+        let Some(responses) = self.responses.filter(|_| self.loss == Loss::AtBorders) else { return 0.0 };
+        let chance = (responses * (self.each[1] - 1.0).max(0.0)).sqrt();
+        (responses - self.at_risk[1] - 3.0 * chance).max(0.0)
     }
 
     /// The product limit for samples whose weights have these sums by band; `None` if no response came.
@@ -123,7 +139,7 @@ impl Risk {
         survival.factors[last + 1..].fill(0.0);
         survival.open[last..].fill(open);
         if let Some((band, weight)) = found {
-            survival.end_slowly(band, weight, self.loss);
+            survival.end_slowly(band, weight, self.loss, self.unheard());
         }
         survival.set_losses(self);
         Some(survival)
@@ -197,11 +213,13 @@ pub(crate) struct Survival {
 }
 
 impl Survival {
-    /// Lets what was slow end with the last exchanges that were found, in this band and with this weight.
-    fn end_slowly(&mut self, band: usize, weight: f64, loss: Loss) {
+    /// Lets what was slow end with the last exchanges that were found, in this band and with this weight; `unheard` are
+    /// open, too, and never end.
+    fn end_slowly(&mut self, band: usize, weight: f64, loss: Loss, unheard: f64) {
         let open = self.open[band];
         let ended = self.open_at_half(band, loss) - open;
-        let slow = open * (SLOW * ended / open.max(f64::MIN_POSITIVE)).min(1.0).powi(SLOW_POWER);
+        let all_open = (open + unheard).max(f64::MIN_POSITIVE);
+        let slow = open * (SLOW * ended / all_open).min(1.0).powi(SLOW_POWER);
         self.factors[band] += slow / weight;
         self.open[band..].iter_mut().for_each(|open| *open -= slow);
     }
@@ -308,6 +326,22 @@ mod tests {
         assert!((ended - 16.0).abs() < 0.1 && (ended + never - 190.0).abs() < 1e-9, "{ended} {never}");
         let (ended, never) = slow(1.0);
         assert!((ended - 12.0).abs() < 0.1 && never < 0.1, "{ended} {never}");
+    }
+
+    /// Of 12 responses that stood at risk, for 24, 11 ended; what is left of them was slow. Where there were 200
+    /// responses, the others are open, too, and it was not; 40 may be chance.
+    #[test]
+    fn what_nobody_follows_is_open_too() {
+        let left = |responses: Option<u64>| {
+            let mut risk = Risk::none(Loss::AtBorders);
+            (risk.at_risk[1], risk.at_risk[2]) = (24.0, 2.0);
+            risk.each = [2.0; BANDS];
+            let risk = responses.map_or(risk, |responses| risk.among(responses));
+            let weights = std::array::from_fn(|band| if band == 1 { 22.0 } else { 0.0 });
+            risk.survival(&weights).unwrap().open[BANDS - 1]
+        };
+        assert_eq!([left(None), left(Some(24)), left(Some(40))], [0.0; 3]);
+        assert!((left(Some(200)) - 2.0).abs() < 0.01, "{}", left(Some(200)));
     }
 
     /// Where bands are ⅛ and ¼ wide, half of the end of one lies between two others.

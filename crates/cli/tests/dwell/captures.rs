@@ -1,6 +1,8 @@
 //! Captures from all the world, sound and broken, in the folder that `DWELL_DATA` names.
 
-use crate::run::{assert_conserved, data, dwell};
+use crate::run::{assert_conserved, data, dwell, lines};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -47,4 +49,63 @@ fn every_file_is_reported_or_refused() {
         }
     }
     println!("{reported} files reported, {damaged} up to their damage, {refused} refused");
+}
+
+/// Where 16 KiB are too few for all exchanges, intervals hold what the exact method says: of every series of 250
+/// exchanges and more, for quantiles, the mean and their number (or that is known to .2%), in 34 of 40 seeds, which 95%
+/// miss by chance in 3·10⁻³ of the choices of seeds; these are fixed. All together hold in 97% and more; those half as
+/// wide, the twin that fails, in 84%.
+#[test]
+fn intervals_in_small_memory_hold_what_is_known() {
+    const SEEDS: u64 = 40;
+    let Some(data) = data() else { return };
+    let mut found = Vec::new();
+    files(&data.join("captures"), &mut found);
+    let report = |path: &Path, how: &[&str]| {
+        let run = dwell(&[&["rtt", path.to_str().unwrap(), "--format", "json"], how].concat());
+        (run.code == 0).then(|| run.json())
+    };
+    let name = |line: &Value| format!("{} {}", line["match"], line["leg"]);
+    let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
+    let (mut all, mut all_held, mut half_held, mut captures, mut failed) = (0, 0, 0, 0, Vec::new());
+    for path in &found {
+        let small = |seed: &str| report(path, &["--memory", "16KiB", "--seed", seed]);
+        let Some(first) = small("0").filter(|report| report["method"]["exact"] == false) else { continue };
+        let Some(exact) = report(path, &["--method", "exact"]) else { continue };
+        captures += 1;
+        let truths: BTreeMap<String, &Value> = lines(&exact).iter().map(|line| (name(line), line)).collect();
+        let mut held: BTreeMap<String, u64> = BTreeMap::new();
+        for seed in 0..SEEDS {
+            let report = if seed == 0 { first.clone() } else { small(&seed.to_string()).unwrap() };
+            for line in lines(&report) {
+                let truth = truths[&name(line)];
+                if number(&truth["exchanges"]["value"]) < 250.0 {
+                    continue;
+                }
+                for quantity in ["exchanges", "mean", "p50", "p95", "p99"] {
+                    let of = |line: &Value| match quantity {
+                        "exchanges" => line[quantity].clone(),
+                        _ => line["delay_ns"][quantity].clone(),
+                    };
+                    let (estimate, truth) = (of(line), number(&of(truth)["value"]));
+                    let [low, value, high] = ["low", "value", "high"].map(|end| number(&estimate[end]));
+                    let is_near = quantity == "exchanges" && (value / truth - 1.0).abs() < 0.002;
+                    let is_held = low <= truth && truth <= high || is_near;
+                    *held.entry(format!("{} {quantity}", name(line))).or_default() += u64::from(is_held);
+                    all += 1;
+                    all_held += u64::from(is_held);
+                    half_held += u64::from((low + value) / 2.0 <= truth && truth <= (high + value) / 2.0);
+                }
+            }
+        }
+        for (what, &held) in &held {
+            println!("{}: {what}: {held} of {SEEDS}", path.display());
+        }
+        let few = held.into_iter().filter(|&(_, held)| held < SEEDS * 85 / 100);
+        failed.extend(few.map(|(what, held)| format!("{}: {what}: {held} of {SEEDS}", path.display())));
+    }
+    println!("{all_held} of {all} intervals in {captures} captures, half as wide {half_held}");
+    let are_enough = |held: u64| held * 100 >= all * 97;
+    assert!(failed.is_empty(), "{failed:#?}");
+    assert!(are_enough(all_held) && !are_enough(half_held), "{all_held} of {all}, {half_held}");
 }

@@ -434,7 +434,7 @@ impl Meter for Horizon {
             0.0 => self.curve.weight(band),
             sum => (f64::from(counted.before[band]) * f64::from(self.each[band]) + squares[band]) / sum,
         };
-        Some(Risk { at_risk, each: std::array::from_fn(each), loss: Loss::AtBorders })
+        Some(Risk { at_risk, each: std::array::from_fn(each), loss: Loss::AtBorders, responses: None })
     }
 
     fn forget_risk(&mut self) {

@@ -286,12 +286,12 @@ impl RttMeter {
             for (tag, now) in fates.iter().enumerate() {
                 let then = rule.reported.get(tag).copied().unwrap_or_default();
                 let index = rule.first_series + tag;
+                let fates = now.since(&then);
                 let distribution = match rule.risk(tag) {
                     None => self.store.distribution(index, ambiguous),
-                    Some(risk) => self.store.distribution_at_risk(index, ambiguous, &risk),
+                    Some(risk) => self.store.distribution_at_risk(index, ambiguous, &risk.among(fates.responses)),
                 };
                 let distribution = distribution.with_longest(rule.expiry);
-                let fates = now.since(&then);
                 if fates.seen + fates.responses + then.pending == 0 && distribution.samples() == 0 {
                     continue;
                 }
