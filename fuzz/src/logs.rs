@@ -1,8 +1,8 @@
 //! Logs of requests and responses, of crossings, and of what passed a queue: every line is taken or refused, and a cut
 //! of the log changes no line before it.
 
-use crate::crossings::Log;
 use crate::events::Events;
+use crate::log::Log;
 use crate::sojourns::Sojourns;
 use dwell_capture::file::Stop;
 use dwell_sketch::conquest::{Culprit, Params};
