@@ -82,7 +82,7 @@ impl Lines {
                 bail!("{}: expected a line of at most {LONGEST} bytes", self.place());
             }
             self.line.truncate(self.line.trim_ascii_end().len());
-            if !self.line.is_empty() {
+            if !self.line.is_empty() && self.line != MARK {
                 return Ok(true);
             }
         }
@@ -108,6 +108,9 @@ impl Lines {
         self.is_stopped
     }
 }
+
+/// What some programs begin a file with; the reader of fields leaves it out.
+const MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Bytes of the longest line that is read, its end included.
 const LONGEST: u64 = 1 << 20;
@@ -165,6 +168,23 @@ mod tests {
         }
         for line in [r#"""#, r#"a,"b"#, r#""a"",b"#] {
             assert_eq!(fields(line), None, "{line}");
+        }
+    }
+
+    /// All short lines.
+    #[test]
+    fn another_reader_finds_the_same_fields() {
+        let letters = ["a", " ", ",", "\""];
+        let mut lines = vec![String::new()];
+        for _ in 0..6 {
+            lines = lines.iter().flat_map(|line| letters.map(|letter| format!("{line}{letter}"))).collect();
+            for line in &lines {
+                let mut other = csv::ReaderBuilder::new();
+                let mut other = other.has_headers(false).trim(csv::Trim::All).from_reader(line.as_bytes());
+                let other = other.records().next().unwrap().unwrap();
+                let other: Vec<_> = other.iter().collect();
+                assert!(fields(line).is_none_or(|found| found == other), "{line}");
+            }
         }
     }
 }

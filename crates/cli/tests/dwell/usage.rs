@@ -18,6 +18,7 @@ fn folder() -> tempfile::TempDir {
     write("fields.csv", b"at_ns,kind,id\n1,request,a\n2,response\n");
     write("open.csv", b"at_ns,kind,id\n\n1,request,\"a\n2,request,\"b\"\n3,response,b\n");
     write("last.csv", b"at_ns,kind,id\n1,request,\"a");
+    write("mark.csv", "\u{feff}".as_bytes());
     write("long.csv", &[b"at_ns,kind,id\n1,request,a\n2,request,".as_slice(), &[b'b'; 1 << 20]].concat());
     write("bytes.csv", b"at_ns,kind,id\n1,request,a\n2,response,\xff\n");
     let log = zstd::bulk::compress(b"at_ns,kind,id\n1,request,a\n2,response,a\n", 3).unwrap();
@@ -194,6 +195,7 @@ fn what_cannot_be_read_fails_the_run() {
              please.\"\n",
         ),
         (&["--events", "missing.csv"], "dwell: missing.csv: No such file or directory (os error 2)\n"),
+        (&["--events", "mark.csv"], "dwell: mark.csv: line 1: expected the columns at_ns,kind,id[,group], found ''\n"),
         (&["--events", "directory"], "dwell: directory: expected a CSV file, found a directory\n"),
         (&["--events", "empty"], "dwell: empty: line 1: expected the columns at_ns,kind,id[,group], found ''\n"),
         (
