@@ -53,8 +53,13 @@ impl Eras {
 
     pub(super) fn new(ladder: Ladder, fingerprint_bits: u32, seed: u64) -> Self {
         let factor = hash::start(hash::word(seed, 3)) | 1;
-        let present = Era::new(ladder, fingerprint_bits, hash::word(seed, 1), 0);
-        Self { present, earlier: Vec::new(), fingerprint_bits, seed: hash::word(seed, 1), factor }
+        let seed = hash::word(seed, 1);
+        let present = Era::new(ladder, fingerprint_bits, seed, 0);
+        Self { present, earlier: Vec::new(), fingerprint_bits, seed, factor }
+    }
+
+    pub(super) fn fingerprint_bits(&self) -> u32 {
+        self.fingerprint_bits
     }
 
     /// The fridges from now on, when so many requests were inserted.

@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn a_spread_ladder_covers_six_octaves() {
         let ladder = Ladder::spread(1 << 12).unwrap();
-        let lifetimes: Vec<f64> = ladder.rungs().iter().map(|rung| f64::from(rung.slots) / rung.probability).collect();
+        let lifetimes: Vec<f64> = ladder.rungs().iter().map(Rung::lifetime).collect();
         assert_eq!(lifetimes, [2048.0, 8192.0, 32768.0, 131072.0]);
         assert_eq!(ladder.probability(), 0.6640625);
         assert_eq!(Ladder::spread(7), Err(LadderError::Slots(1)));

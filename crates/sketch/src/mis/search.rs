@@ -199,15 +199,14 @@ mod tests {
             (0..1_000).map(move |i| (low * 10f64.powf(decades * f64::from(i) / 1e3), weight))
         };
         let chosen = |delays: &[(f64, f64)]| Ladder::least_variance(1 << 12, delays).unwrap();
-        let lifetime = |rung: &Rung| f64::from(rung.slots) / rung.probability;
         let even: Vec<_> = log_uniform(1e4, 3.0, 1.0).collect();
         let ladder = chosen(&even);
         assert_eq!(ladder.rungs().len(), 1, "{ladder:?}");
-        assert!((0.35e7..1.5e7).contains(&lifetime(&ladder.rungs()[0])), "{ladder:?}");
+        assert!((0.35e7..1.5e7).contains(&ladder.rungs()[0].lifetime()), "{ladder:?}");
         let two_kinds: Vec<_> = log_uniform(1e2, 1.0, 0.97).chain(log_uniform(1e6, 1.0, 0.03)).collect();
         let ladder = chosen(&two_kinds);
         let [first, .., last] = ladder.rungs() else { panic!("{ladder:?}") };
-        assert!(lifetime(first) < 1e5 && lifetime(last) > 1e6, "{ladder:?}");
+        assert!(first.lifetime() < 1e5 && last.lifetime() > 1e6, "{ladder:?}");
         assert_eq!(chosen(&[(1e5, 7.0)]).rungs().len(), 1);
         assert_eq!(Ladder::least_variance(31, &even), None);
         assert_eq!(Ladder::least_variance(1 << 12, &[]), None);

@@ -37,7 +37,6 @@ impl std::error::Error for MisError {}
 pub struct Mis {
     exchanges: Exchanges,
     eras: Eras,
-    fingerprint_bits: u32,
     /// Open with probability *R*.
     gate: Gate,
     slots: Vec<Slot>,
@@ -84,7 +83,6 @@ impl Mis {
         let slots = u32::try_from(slots).map_err(|_| MisError::Slots(slots))?;
         Ok(Self {
             exchanges,
-            fingerprint_bits,
             gate: Gate::new(hash::word(exchanges.seed, 2), ladder.probability()),
             slots: vec![Slot::default(); slots as usize],
             inserted: 0,
@@ -111,7 +109,7 @@ impl Mis {
 
     /// Bits of the fingerprints.
     pub fn fingerprint_bits(&self) -> u32 {
-        self.fingerprint_bits
+        self.eras.fingerprint_bits()
     }
 
     /// The present fridges.
@@ -149,9 +147,6 @@ impl Mis {
     #[inline]
     fn request(&mut self, request: &Event) {
         self.latest = self.latest.max(request.at);
-        if let Some(tuning) = &mut self.tuning {
-            tuning.begin(request.at);
-        }
         let Place { at, fingerprint, .. } = self.eras.place(request.id);
         let slot = &mut self.slots[at];
         match slot.waiting.meets(fingerprint, request.at, &self.exchanges) {
@@ -239,6 +234,9 @@ impl Mis {
 
 impl Meter for Mis {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
+        if let (Some(tuning), Some(first)) = (&mut self.tuning, events.first()) {
+            tuning.begin(first.at);
+        }
         for (sweeps, events) in lapse::parts(events, self.latest) {
             sweeps.into_iter().for_each(|now| self.sweep(now));
             for batch in events.chunks(BATCH) {

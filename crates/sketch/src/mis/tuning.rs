@@ -35,7 +35,7 @@ impl Tuning {
         Self { slots, expiry, delays: Delays::default(), samples: 0, first: None, offered: 0.0, next }
     }
 
-    /// The time of a request.
+    /// The time of an event: the first that is told is the beginning.
     #[inline]
     pub(super) fn begin(&mut self, at: Timestamp) {
         self.first.get_or_insert(at);
