@@ -144,6 +144,12 @@ pub struct Event {
     pub is_request: bool,
 }
 
+impl Event {
+    /// In a place where none has come yet.
+    pub(crate) const NONE: Self =
+        Self { id: ExchangeId(0), at: Timestamp::from_nanos(0), token: 0, tag: 0, mark: 0, is_request: false };
+}
+
 /// What all meters are told about the exchanges that they serve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exchanges {

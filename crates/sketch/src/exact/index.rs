@@ -81,19 +81,36 @@ impl Index {
         Self { buckets: vec![Bucket::EMPTY; buckets], used: 0, shift: u64::BITS - log2, entry_bits }
     }
 
-    /// Clears away what has gone, and makes twice the room if it `is_crowded`. Bucket and bits of the id say where a
-    /// number goes; only of those that are displaced the key is asked for.
+    /// Clears away what has gone, and makes twice the room if it `is_crowded`. Bits of the id beside a number say which
+    /// half of its bucket is its own then; only of those that are displaced the key is asked for.
     pub(super) fn renew(&mut self, is_crowded: bool, key: impl Fn(u32) -> Key) {
-        let mut renewed = Self::of(self.buckets.len() << u32::from(is_crowded));
         let mask = self.entry_mask();
-        for (home, numbers) in (0..).zip(&self.buckets) {
-            for number in numbers.0.into_iter().filter(|number| number & mask != 0) {
-                let entry = (number & mask) - 1;
-                let tag = u64::from((number & !mask) << 1) << u32::BITS;
-                let own = Key(home << self.shift | tag >> (u64::BITS - self.shift));
-                let (_, slot) = renewed.find(if number & DISPLACED == 0 { own } else { key(entry) }, |_| false);
-                renewed.put(slot, entry);
+        let mut renewed = Self::of(self.buckets.len() << u32::from(is_crowded));
+        let mut others = Vec::new();
+        let tells_half = renewed.entry_bits > self.entry_bits;
+        for (home, numbers) in self.buckets.iter().enumerate() {
+            let (mut halves, mut used) = ([Bucket::EMPTY; 2], [0; 2]);
+            for number in numbers.0 {
+                let is_entry = number & mask != EMPTY;
+                if is_entry && (number & DISPLACED != 0 || is_crowded && !tells_half) {
+                    others.push((number & mask) - 1);
+                    continue;
+                }
+                let tag = (number & !mask) << u32::from(is_crowded);
+                let half = usize::from(tag & DISPLACED != 0);
+                halves[half].0[used[half]] = if is_entry { tag & !DISPLACED | number & mask } else { EMPTY };
+                used[half] += usize::from(is_entry);
             }
+            renewed.used += used[0] + used[1];
+            if is_crowded {
+                renewed.buckets[2 * home..][..2].copy_from_slice(&halves);
+            } else {
+                renewed.buckets[home] = halves[0];
+            }
+        }
+        for entry in others {
+            let (_, slot) = renewed.find(key(entry), |_| false);
+            renewed.put(slot, entry);
         }
         *self = renewed;
     }

@@ -51,9 +51,9 @@ struct Rule {
     first_series: usize,
     /// Requests older than this are given up.
     expiry: Nanos,
-    /// Events that wait for their batch to be full.
-    queue: Vec<Event>,
-    batch: usize,
+    /// Room for a batch of events, of which so many wait for it to be full.
+    queue: Box<[Event]>,
+    waiting: usize,
     /// Counts at the end of the last interval; none in the first if it is the only one.
     reported: Box<[Fates]>,
 }
@@ -177,8 +177,8 @@ impl RttMeter {
                 legs,
                 first_series,
                 expiry: exchanges.expiry,
-                queue: Vec::with_capacity(split.batch),
-                batch: split.batch,
+                queue: vec![Event::NONE; split.batch].into(),
+                waiting: 0,
                 reported: vec![Fates::default(); if settings.has_intervals { tags } else { 0 }].into(),
             });
             first_series += tags;
@@ -205,8 +205,9 @@ impl RttMeter {
         if let AnyMeter::Exact(exact) = &rule.meter {
             exact.prefetch(id);
         }
-        rule.queue.push(Event { id, at, token, tag, mark: self.mark, is_request });
-        if rule.queue.len() == rule.batch {
+        rule.queue[rule.waiting] = Event { id, at, token, tag, mark: self.mark, is_request };
+        rule.waiting += 1;
+        if rule.waiting == rule.queue.len() {
             self.take_batch(number);
         }
     }
@@ -220,13 +221,13 @@ impl RttMeter {
             if door.knows_futile() && meter.is_filling() {
                 door.tell(|tag, responses| meter.pass_by(tag, responses));
             }
-            meter.update(&rule.queue, &mut self.samples);
+            meter.update(&rule.queue[..rule.waiting], &mut self.samples);
             door.gate = meter.gate();
             if !meter.remembers_all() {
                 door.forget_futile();
             }
         });
-        rule.queue.clear();
+        rule.waiting = 0;
         if !self.samples.is_empty() {
             self.keep(number);
         }
@@ -339,7 +340,7 @@ impl RttMeter {
                 each_meter!(&rule.meter, meter => meter.state_bytes() + size_of_val(&**meter))
                     + size_of::<Rule>()
                     + rule.reported.len() * size_of::<Fates>()
-                    + rule.queue.capacity() * size_of::<Event>()
+                    + size_of_val(&*rule.queue)
                     + self.doors[rule.matching as usize].bytes()
             })
             .sum();
