@@ -36,12 +36,6 @@ pub(super) const fn fine(delay: i64) -> u64 {
     ZERO + delay as u64
 }
 
-/// Whether all codes from `first` to `last` are of delays that are [`FINE`].
-#[inline]
-pub(super) const fn are_fine(first: u64, last: u64) -> bool {
-    first >= fine(FINE.start) && last < fine(FINE.end)
-}
-
 /// The smallest and the largest delay of a class.
 #[inline]
 pub(super) fn range(code: u64, resolution: i8) -> (i64, i64) {

@@ -16,6 +16,14 @@ impl Keyed for u64 {
     }
 }
 
+/// The delay of one, among others of its series.
+impl Keyed for u32 {
+    #[inline]
+    fn key(&self) -> u64 {
+        (*self).into()
+    }
+}
+
 impl Keyed for Cell {
     #[inline]
     fn key(&self) -> u64 {
@@ -77,12 +85,6 @@ impl Cell {
         self.excess = rounded(self.excess(), other.excess(), cut_off);
     }
 
-    /// Whether the samples of a key are unambiguous and of no band.
-    #[inline]
-    pub(super) fn is_clear(key: &u64) -> bool {
-        key & ((1 << (PART_BITS + BAND_BITS)) - 1) == 0
-    }
-
     #[inline]
     pub(super) fn weight(&self) -> f64 {
         self.weight.into()
@@ -136,11 +138,12 @@ impl Dither {
     }
 }
 
-/// Puts sorted cells among sorted bins: from the largest key down, so that no bin is overwritten before it has moved.
-pub(super) fn merge<T: Keyed>(bins: &mut Vec<T>, cells: impl DoubleEndedIterator<Item = T> + ExactSizeIterator) {
+/// Puts so many sorted cells among sorted bins: from the largest key down, so that no bin is overwritten before it has
+/// moved.
+pub(super) fn merge<T: Keyed>(bins: &mut Vec<T>, number: usize, cells: impl DoubleEndedIterator<Item = T>) {
     let mut left = bins.len();
-    bins.reserve_exact(cells.len());
-    bins.resize(left + cells.len(), T::default());
+    bins.reserve_exact(number);
+    bins.resize(left + number, T::default());
     let mut to = bins.len();
     for cell in cells.rev() {
         to -= 1;

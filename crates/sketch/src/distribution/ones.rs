@@ -1,73 +1,284 @@
 //! Samples that stand for themselves, in a store without bound.
 
-use super::cell::{Cell, merge};
+use super::bins;
+use super::cell::{Cell, Keyed, merge, range_of};
+use std::ops::Range;
+use std::slice;
 use std::sync::Arc;
 
-/// Keys of samples that stand for themselves: half of a bin for each, and sooner sorted.
-#[derive(Clone, Debug, Default)]
+/// Samples that stand for themselves: 4 bytes for nearly each, where a bin takes 16, and sooner sorted.
+#[derive(Clone, Debug)]
 pub(super) struct Ones {
-    /// In rising order; equal ones next to each other. Distributions look at them as long as they live.
-    sorted: Arc<Vec<u64>>,
-    /// What came since, in any order.
-    recent: Vec<u64>,
+    /// Delays in nanoseconds of those that are [`plain`], by series.
+    plain: Box<[Run<u32>]>,
+    /// The keys of the others.
+    keys: Run<u64>,
+    /// How many came since they were last sorted.
+    recent: usize,
+    /// So many are sorted together.
+    batch: usize,
 }
 
-/// As many keys are sorted together at least, in 32 MiB.
+/// Numbers that are sorted now and then.
+#[derive(Clone, Debug, Default)]
+struct Run<T> {
+    /// In rising order; equal ones next to each other. Distributions look at them as long as they live.
+    sorted: Arc<Vec<T>>,
+    /// What came since, in any order.
+    recent: Vec<T>,
+}
+
+/// As many samples are sorted together at least, in 16 to 32 MiB.
 const MANY: usize = 1 << 22;
 
-impl Ones {
-    /// Adds a key; says whether it is time to sort, where there are so many bins besides.
-    #[inline]
-    pub(super) fn push(&mut self, key: u64, bins: usize) -> bool {
-        self.recent.push(key);
-        self.recent.len() >= MANY.max(bins).max(self.sorted.len())
-    }
+/// A delay that says all of an unambiguous sample of no band: it has 32 bits, and at the finest resolution a class of
+/// its own.
+#[inline]
+pub(super) fn plain(delay: i64) -> Option<u32> {
+    delay.try_into().ok()
+}
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.sorted.is_empty() && self.is_sorted()
-    }
+/// The key of a delay that is [`plain`]: of its class no other is smaller.
+#[inline]
+fn plain_key(series: usize, delay: u32) -> u64 {
+    Cell::key(series, bins::fine(delay.into()), 0, 0)
+}
 
-    pub(super) fn is_sorted(&self) -> bool {
-        self.recent.is_empty()
-    }
-
-    pub(super) fn sort_in(&mut self) {
+impl<T: Keyed + Ord> Run<T> {
+    fn sort_in(&mut self) {
+        if self.recent.is_empty() {
+            return;
+        }
         self.recent.sort_unstable();
         if self.sorted.is_empty() {
             self.sorted = Arc::new(std::mem::take(&mut self.recent));
         } else {
-            merge(Arc::make_mut(&mut self.sorted), self.recent.drain(..));
+            merge(Arc::make_mut(&mut self.sorted), self.recent.len(), self.recent.drain(..));
         }
     }
 
-    /// Whether bins, each for all that are equal, would be smaller: of the sorted ones.
-    pub(super) fn are_alike(&self) -> bool {
-        let bins = 1 + self.sorted.windows(2).filter(|pair| pair[0] != pair[1]).count();
-        bins * size_of::<Cell>() < size_of_val(&**self.sorted)
-    }
-
-    /// Those that are sorted.
-    pub(super) fn sorted(&self) -> &Arc<Vec<u64>> {
-        &self.sorted
-    }
-
-    /// All of them, in any order.
-    pub(super) fn all(&self) -> impl Iterator<Item = u64> {
-        self.sorted.iter().chain(&self.recent).copied()
-    }
-
-    /// Forgets those that are sorted, and their memory.
-    pub(super) fn forget_sorted(&mut self) {
-        self.sorted = Arc::default();
-    }
-
-    /// Forgets all, keeps the memory.
-    pub(super) fn clear(&mut self) {
+    fn clear(&mut self) {
         Arc::make_mut(&mut self.sorted).clear();
         self.recent.clear();
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        size_of::<Self>() + (self.sorted.capacity() + self.recent.capacity()) * size_of::<u64>()
+    /// How many of the sorted ones differ.
+    fn different(&self) -> usize {
+        let changes = self.sorted.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        changes + usize::from(!self.sorted.is_empty())
+    }
+
+    /// All of them, in any order.
+    fn all(&self) -> impl Iterator<Item = T> {
+        self.sorted.iter().chain(&self.recent).copied()
+    }
+
+    fn bytes(&self) -> usize {
+        (self.sorted.capacity() + self.recent.capacity()) * size_of::<T>()
     }
 }
+
+impl Ones {
+    pub(super) fn new(series: usize) -> Self {
+        Self { plain: vec![Run::default(); series].into(), keys: Run::default(), recent: 0, batch: MANY }
+    }
+
+    /// Adds a delay that is [`plain`]; says whether it is time to sort.
+    #[inline]
+    pub(super) fn push_plain(&mut self, series: usize, delay: u32) -> bool {
+        self.plain[series].recent.push(delay);
+        self.count()
+    }
+
+    /// Adds the key of another one; says whether it is time to sort.
+    #[inline]
+    pub(super) fn push(&mut self, key: u64) -> bool {
+        self.keys.recent.push(key);
+        self.count()
+    }
+
+    #[inline]
+    fn count(&mut self) -> bool {
+        self.recent += 1;
+        self.recent >= self.batch
+    }
+
+    /// How many are sorted.
+    fn sorted(&self) -> usize {
+        self.plain.iter().map(|run| run.sorted.len()).sum::<usize>() + self.keys.sorted.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.is_sorted() && self.sorted() == 0
+    }
+
+    pub(super) fn is_sorted(&self) -> bool {
+        self.recent == 0
+    }
+
+    pub(super) fn sort_in(&mut self) {
+        self.plain.iter_mut().for_each(Run::sort_in);
+        self.keys.sort_in();
+        self.recent = 0;
+    }
+
+    /// Begins to wait for what is sorted together, where there are so many bins besides.
+    pub(super) fn begin_batch(&mut self, bins: usize) {
+        self.batch = MANY.max(bins).max(self.sorted());
+    }
+
+    /// Whether bins, each for all that are equal, would be smaller: of the sorted ones.
+    pub(super) fn are_alike(&self) -> bool {
+        let bins = self.plain.iter().map(Run::different).sum::<usize>() + self.keys.different();
+        let plain = self.sorted() - self.keys.sorted.len();
+        bins * size_of::<Cell>() < plain * size_of::<u32>() + size_of_val(&**self.keys.sorted)
+    }
+
+    /// Those of a series that are sorted.
+    pub(super) fn of(&self, series: usize) -> Merged {
+        let (plain, keys) = (Arc::clone(&self.plain[series].sorted), Arc::clone(&self.keys.sorted));
+        let range = range_of(&keys, series);
+        let ranks = (0..).zip(&keys[range.clone()]).map(|(before, &key)| {
+            before + plain.partition_point(|&delay| plain_key(series, delay) <= key)
+        });
+        Merged { ranks: ranks.collect(), series, plain, keys, range }
+    }
+
+    /// Moves those that are sorted into sorted bins, and forgets their memory.
+    pub(super) fn move_to(&mut self, bins: &mut Vec<Cell>) {
+        let runs = || self.plain.iter().enumerate();
+        let plain = runs().flat_map(|(series, run)| run.sorted.iter().map(move |&delay| plain_key(series, delay)));
+        merge(bins, runs().map(|(_, run)| run.sorted.len()).sum(), plain.map(Cell::one));
+        merge(bins, self.keys.sorted.len(), self.keys.sorted.iter().copied().map(Cell::one));
+        self.plain.iter_mut().for_each(|run| run.sorted = Arc::default());
+        self.keys.sorted = Arc::default();
+    }
+
+    /// The keys of all of them, in any order.
+    pub(super) fn all(&self) -> impl Iterator<Item = u64> {
+        let plain = self.plain.iter().enumerate();
+        plain.flat_map(|(series, run)| run.all().map(move |delay| plain_key(series, delay))).chain(self.keys.all())
+    }
+
+    /// Forgets all, keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.plain.iter_mut().for_each(Run::clear);
+        self.keys.clear();
+        self.recent = 0;
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + size_of_val(&*self.plain)
+            + self.plain.iter().map(Run::bytes).sum::<usize>()
+            + self.keys.bytes()
+    }
+}
+
+/// The samples of one series that stand for themselves, in rising order of their keys.
+#[derive(Clone, Debug)]
+pub(super) struct Merged {
+    series: usize,
+    plain: Arc<Vec<u32>>,
+    /// Those of the series are in this range.
+    keys: Arc<Vec<u64>>,
+    range: Range<usize>,
+    /// The rank of each of these among all.
+    ranks: Vec<usize>,
+}
+
+impl Merged {
+    pub(super) fn len(&self) -> usize {
+        self.plain.len() + self.range.len()
+    }
+
+    fn keys(&self) -> &[u64] {
+        &self.keys[self.range.clone()]
+    }
+
+    /// How many keys are before a rank.
+    #[inline]
+    fn keys_before(&self, rank: usize) -> usize {
+        self.ranks.partition_point(|&key| key < rank)
+    }
+
+    pub(super) fn at(&self, rank: usize) -> Cell {
+        let keys = self.keys_before(rank);
+        let is_key = self.ranks.get(keys) == Some(&rank);
+        Cell::one(if is_key { self.keys()[keys] } else { plain_key(self.series, self.plain[rank - keys]) })
+    }
+
+    /// The last rank of those that are equal to the one of this rank: they are next to each other.
+    pub(super) fn last_equal(&self, rank: usize) -> usize {
+        let keys = self.keys_before(rank);
+        let equal = if self.ranks.get(keys) == Some(&rank) {
+            let equal = &self.keys()[keys..];
+            equal.partition_point(|key| *key == equal[0])
+        } else {
+            let equal = &self.plain[rank - keys..];
+            if equal.get(1) == Some(&equal[0]) { equal.partition_point(|delay| *delay == equal[0]) } else { 1 }
+        };
+        rank + equal - 1
+    }
+
+    #[inline]
+    pub(super) fn iter(&self, ranks: Range<usize>) -> Iter<'_> {
+        let keys = self.keys_before(ranks.start)..self.keys_before(ranks.end);
+        let plain = &self.plain[ranks.start - keys.start..ranks.end - keys.end];
+        Iter { series: self.series, plain: plain.iter(), keys: self.keys()[keys].iter() }
+    }
+
+    /// The delays of a range of ranks, if all of them are plain.
+    #[inline]
+    pub(super) fn plain(&self, ranks: Range<usize>) -> Option<&[u32]> {
+        let keys = self.keys_before(ranks.start);
+        let are_plain = self.ranks.get(keys).is_none_or(|&key| key >= ranks.end);
+        are_plain.then(|| &self.plain[ranks.start - keys..ranks.end - keys])
+    }
+}
+
+/// Some of a series, in rising order.
+#[derive(Clone, Debug)]
+pub(super) struct Iter<'a> {
+    series: usize,
+    plain: slice::Iter<'a, u32>,
+    keys: slice::Iter<'a, u64>,
+}
+
+impl Iter<'_> {
+    #[inline]
+    fn plain_key(&self, delay: Option<&u32>) -> Option<u64> {
+        delay.map(|&delay| plain_key(self.series, delay))
+    }
+}
+
+impl Iterator for Iter<'_> {
+    type Item = Cell;
+
+    #[inline]
+    fn next(&mut self) -> Option<Cell> {
+        let plain = self.plain_key(self.plain.as_slice().first());
+        let key = self.keys.as_slice().first().copied();
+        let is_plain = plain.is_some_and(|plain| key.is_none_or(|key| plain <= key));
+        if is_plain { self.plain.next() } else { return self.keys.next().copied().map(Cell::one) };
+        plain.map(Cell::one)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.plain.len() + self.keys.len();
+        (left, Some(left))
+    }
+}
+
+impl DoubleEndedIterator for Iter<'_> {
+    #[inline]
+    fn next_back(&mut self) -> Option<Cell> {
+        let plain = self.plain_key(self.plain.as_slice().last());
+        let key = self.keys.as_slice().last().copied();
+        let is_plain = plain.is_some_and(|plain| key.is_none_or(|key| plain > key));
+        if is_plain { self.plain.next_back() } else { return self.keys.next_back().copied().map(Cell::one) };
+        plain.map(Cell::one)
+    }
+}
+
+impl ExactSizeIterator for Iter<'_> {}

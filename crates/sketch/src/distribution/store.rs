@@ -1,6 +1,6 @@
 use super::bins::{self, COARSEST, FINEST, PARTS};
 use super::cell::{BIN_BITS, Cell, Dither, merge, range_of};
-use super::ones::Ones;
+use super::ones::{Ones, plain};
 use super::query::Distribution;
 use super::view::{Bins, Shares, Sorted, View};
 use crate::survival::{BANDS, Risk};
@@ -75,6 +75,15 @@ pub(super) struct Part {
 
 impl Series {
     pub(super) const EMPTY: Self = Self { bits: FINEST, parts: [Part::EMPTY; PARTS] };
+
+    /// The key of the bin that holds a delay of this part; `number` is the series'.
+    #[inline]
+    fn key(&self, number: usize, part: usize, band: u8, delay: i64) -> u64 {
+        if self.bits == FINEST && bins::FINE.contains(&delay) {
+            return Cell::key(number, bins::fine(delay), part, band);
+        }
+        Cell::key(number, bins::code(delay, self.bits), part, band_at(band, self.bits))
+    }
 }
 
 impl Part {
@@ -121,7 +130,7 @@ impl DelayStore {
     /// A store of these bins, which are sorted, and at most so many cells; `usize::MAX` for any number.
     pub(super) fn of(bins: Vec<Cell>, most: usize, series: Vec<Series>) -> Self {
         let (bins, series) = (Arc::new(bins), series.into_boxed_slice());
-        let ones = (most == usize::MAX).then(Box::default);
+        let ones = (most == usize::MAX).then(|| Box::new(Ones::new(series.len())));
         let most = if most == usize::MAX { UNBOUNDED } else { most.min(UNBOUNDED as usize - 1) as u32 };
         let mut store = Self { bins, recent: Vec::new(), ones, batch: 0, most, series, dither: Dither::default() };
         store.begin_batch();
@@ -172,27 +181,16 @@ impl DelayStore {
         self.add(series, SINCE_FIRST, sample.since_first.get(), repeat_weight, repeat_band);
     }
 
-    /// The key of the bin that holds a delay of this part of a series.
-    #[inline]
-    fn key(&self, series: usize, part: usize, band: u8, delay: i64) -> u64 {
-        let bits = self.series[series].bits;
-        if bits == FINEST && bins::FINE.contains(&delay) {
-            return Cell::key(series, bins::fine(delay), part, band);
-        }
-        Cell::key(series, bins::code(delay, bits), part, band_at(band, bits))
-    }
-
     #[inline]
     fn add(&mut self, series: usize, part: usize, delay: i64, weight: f64, band: u8) {
         let state = &mut self.series[series].parts[part];
         state.samples += 1;
         state.min = state.min.min(delay);
         state.max = state.max.max(delay);
-        let key = self.key(series, part, band, delay);
-        if weight == 1.0 && self.push_one(key) {
+        if weight == 1.0 && self.push_one(series, part, band, delay) {
             return;
         }
-        let cell = Cell::new(key, weight);
+        let cell = Cell::new(self.series[series].key(series, part, band, delay), weight);
         if !self.add_to_bin(series, cell) {
             self.push(cell);
         }
@@ -217,11 +215,15 @@ impl DelayStore {
         }
     }
 
-    /// Keeps what stands for itself as a key, in a store without bound; says whether it is one.
+    /// Keeps what stands for itself, in a store without bound; says whether it is one.
     #[inline]
-    fn push_one(&mut self, key: u64) -> bool {
-        let Some(ones) = &mut self.ones else { return false };
-        if ones.push(key, self.bins.len()) {
+    fn push_one(&mut self, series: usize, part: usize, band: u8, delay: i64) -> bool {
+        let (Some(ones), state) = (&mut self.ones, &self.series[series]) else { return false };
+        let is_full = match plain(delay) {
+            Some(delay) if part == CLEAR && band == 0 && state.bits == FINEST => ones.push_plain(series, delay),
+            _ => ones.push(state.key(series, part, band, delay)),
+        };
+        if is_full {
             self.settle();
         }
         true
@@ -239,6 +241,9 @@ impl DelayStore {
         let free = self.most().saturating_sub(self.most_recent() + self.bins.len());
         let batch = self.bins.len().max(FIRST_BATCH).min(self.most_recent()).min(free).max(1);
         self.batch = u32::try_from(batch).unwrap_or(u32::MAX);
+        if let Some(ones) = &mut self.ones {
+            ones.begin_batch(self.bins.len());
+        }
         if self.most != UNBOUNDED {
             self.recent.reserve_exact(self.batch as usize);
         }
@@ -261,11 +266,10 @@ impl DelayStore {
     fn sort_all_in(&mut self) {
         self.recent.sort_unstable_by_key(|cell| cell.key);
         let bins = Arc::make_mut(&mut self.bins);
-        merge(bins, self.recent.drain(..));
+        merge(bins, self.recent.len(), self.recent.drain(..));
         if let Some(ones) = &mut self.ones {
             ones.sort_in();
-            merge(bins, ones.sorted().iter().map(|&key| Cell::one(key)));
-            ones.forget_sorted();
+            ones.move_to(bins);
         }
         combine(bins, &mut self.dither);
     }
@@ -300,11 +304,11 @@ impl DelayStore {
         binned
     }
 
-    /// What is sorted.
-    fn sorted(&self) -> Sorted {
+    /// What is sorted of a series.
+    fn sorted(&self, series: usize) -> Sorted {
         match &self.ones {
-            Some(ones) if self.bins.is_empty() => Sorted::Ones(Arc::clone(ones.sorted())),
-            _ => Sorted::Bins(Arc::clone(&self.bins)),
+            Some(ones) if self.bins.is_empty() => Sorted::Ones(ones.of(series)),
+            _ => Sorted::Bins(Arc::clone(&self.bins), range_of(&self.bins, series)),
         }
     }
 
@@ -382,7 +386,9 @@ impl DelayStore {
         let ones = other.ones.iter().flat_map(|ones| ones.all()).map(Cell::one);
         for cell in other.bins.iter().chain(&other.recent).copied().chain(ones) {
             let (low, _) = bins::range(cell.code(), other.series[cell.series()].bits);
-            self.push(Cell { key: self.key(cell.series(), cell.part(), cell.band(), low), ..cell });
+            let series = cell.series();
+            let key = self.series[series].key(series, cell.part(), cell.band(), low);
+            self.push(Cell { key, ..cell });
         }
     }
 
@@ -409,9 +415,8 @@ impl DelayStore {
     /// The distribution of a series while all cells are sorted in.
     fn distribution_of(&self, series: usize, ambiguous: Ambiguous, risk: Option<&Risk>) -> Distribution {
         let Series { bits, parts } = &self.series[series];
-        let sorted = self.sorted();
-        let range = sorted.range_of(series);
-        let cells = || sorted.iter(range.clone());
+        let sorted = self.sorted(series);
+        let cells = || sorted.all();
         let survival = risk.and_then(|risk| {
             let mut by_band = [0.0; BANDS];
             // Ambiguous samples are in two parts: counted once.
@@ -427,7 +432,7 @@ impl DelayStore {
         let truly_clear = match &sorted {
             _ if unresolved == 0 => 1.0,
             Sorted::Ones(_) if survival.is_none() => truly_clear(parts.map(|part| part.samples as f64)),
-            Sorted::Ones(_) | Sorted::Bins(_) => truly_clear(weights_by_part(cells(), &factors)),
+            Sorted::Ones(_) | Sorted::Bins(..) => truly_clear(weights_by_part(cells(), &factors)),
         };
         let both = 0.5 * (1.0 + truly_clear);
         // What a sample counts by each of its delays; and at the shorter one or the longer one alone.
@@ -443,7 +448,7 @@ impl DelayStore {
         let min = used().map(|(part, _)| part.min).min().unwrap_or(i64::MIN);
         let max = used().map(|(part, _)| part.max).max().unwrap_or(i64::MAX);
         let view = View { bits: *bits, min, max, factors };
-        let bins = Bins::new(sorted, range, view);
+        let bins = Bins::new(sorted, view);
         let used = if ambiguous == Ambiguous::Drop { samples } else { samples.saturating_add(unresolved) };
         Distribution::new(bins, Shares(shares), ends, used, unresolved, survival)
     }

@@ -1,7 +1,8 @@
 //! The bins of one series as its curves see them.
 
-use super::bins::{self, FINEST, PARTS};
-use super::cell::{Cell, range_of};
+use super::bins::{self, PARTS};
+use super::cell::Cell;
+use super::ones::Merged;
 use crate::survival::BANDS;
 use either::Either;
 use std::ops::Range;
@@ -24,44 +25,38 @@ pub(super) struct Bin {
     part: u8,
 }
 
-/// The sorted samples of a store, which it shares.
+/// The sorted samples of one series, which it shares with the store, by their ranks.
 #[derive(Clone, Debug)]
 pub(super) enum Sorted {
-    /// Each key stands for one sample: equal ones are a bin together.
-    Ones(Arc<Vec<u64>>),
-    /// Each key once.
-    Bins(Arc<Vec<Cell>>),
+    /// Each stands for itself: equal ones are a bin together.
+    Ones(Merged),
+    /// Each key once, in this range of the store's bins.
+    Bins(Arc<Vec<Cell>>, Range<usize>),
 }
 
 impl Sorted {
-    pub(super) fn range_of(&self, series: usize) -> Range<usize> {
+    pub(super) fn len(&self) -> usize {
         match self {
-            Self::Ones(keys) => range_of(keys, series),
-            Self::Bins(cells) => range_of(cells, series),
+            Self::Ones(ones) => ones.len(),
+            Self::Bins(_, series) => series.len(),
         }
     }
 
-    pub(super) fn iter(&self, range: Range<usize>) -> impl DoubleEndedIterator<Item = Cell> + ExactSizeIterator {
+    pub(super) fn iter(&self, ranks: Range<usize>) -> impl DoubleEndedIterator<Item = Cell> + ExactSizeIterator {
         match self {
-            Self::Ones(keys) => Either::Left(keys[range].iter().map(|&key| Cell::one(key))),
-            Self::Bins(cells) => Either::Right(cells[range].iter().copied()),
+            Self::Ones(ones) => Either::Left(ones.iter(ranks)),
+            Self::Bins(cells, series) => Either::Right(cells[series.clone()][ranks].iter().copied()),
         }
+    }
+
+    pub(super) fn all(&self) -> impl DoubleEndedIterator<Item = Cell> + ExactSizeIterator {
+        self.iter(0..self.len())
     }
 
     fn at(&self, rank: usize) -> Cell {
         match self {
-            Self::Ones(keys) => Cell::one(keys[rank]),
-            Self::Bins(cells) => cells[rank],
-        }
-    }
-
-    /// The last rank of the bin that this one belongs to.
-    fn last_of_bin(&self, rank: usize) -> usize {
-        match self {
-            Self::Ones(keys) if keys.get(rank + 1) == Some(&keys[rank]) => {
-                rank + keys[rank..].partition_point(|&key| key == keys[rank]) - 1
-            }
-            Self::Ones(_) | Self::Bins(_) => rank,
+            Self::Ones(ones) => ones.at(rank),
+            Self::Bins(cells, series) => cells[series.clone()][rank],
         }
     }
 }
@@ -73,7 +68,6 @@ impl Sorted {
 #[derive(Clone, Debug)]
 pub(super) struct Bins {
     sorted: Sorted,
-    series: Range<usize>,
     view: View,
 }
 
@@ -106,29 +100,30 @@ impl View {
 }
 
 impl Bins {
-    /// The samples of a series, in rising order, seen as bins.
-    pub(super) fn new(sorted: Sorted, series: Range<usize>, view: View) -> Self {
-        Self { sorted, series, view }
+    /// The samples of a series, seen as bins.
+    pub(super) fn new(sorted: Sorted, view: View) -> Self {
+        Self { sorted, view }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.series.len()
+        self.sorted.len()
     }
 
     /// The bin of a rank, of which there must be one.
     pub(super) fn at(&self, rank: usize) -> Bin {
-        self.view.bin(self.sorted.at(self.series.start + rank))
+        self.view.bin(self.sorted.at(rank))
     }
 
     /// The last rank of the bin that this one belongs to.
     pub(super) fn last_of_bin(&self, rank: usize) -> usize {
-        self.sorted.last_of_bin(self.series.start + rank) - self.series.start
+        match &self.sorted {
+            Sorted::Ones(ones) => ones.last_equal(rank),
+            Sorted::Bins(..) => rank,
+        }
     }
 
     /// The bins of a range of ranks that is not longer than all.
     pub(super) fn iter(&self, ranks: Range<usize>) -> impl DoubleEndedIterator<Item = Bin> + ExactSizeIterator {
-        let Range { start, end } = ranks;
-        let ranks = self.series.start + start..self.series.start + end;
         self.sorted.iter(ranks).map(|cell| self.view.bin(cell))
     }
 
@@ -136,12 +131,9 @@ impl Bins {
     /// themselves, are unambiguous, and each nanosecond has its own bin.
     #[inline]
     pub(super) fn plain(&self, ranks: Range<usize>) -> Option<(usize, u64)> {
-        let Sorted::Ones(keys) = &self.sorted else { return None };
-        let keys = &keys[self.series.start..][ranks];
-        let code = |&key: &u64| Cell::one(key).code();
-        let (first, last) = (keys.first().map(code)?, keys.last().map(code)?);
-        let is_plain = self.view.bits == FINEST && bins::are_fine(first, last) && keys.iter().all(Cell::is_clear);
-        is_plain.then(|| (keys.len(), keys.iter().map(|key| code(key) - bins::fine(0)).sum()))
+        let Sorted::Ones(ones) = &self.sorted else { return None };
+        let delays = ones.plain(ranks)?;
+        Some((delays.len(), delays.iter().copied().map(u64::from).sum()))
     }
 
     pub(super) fn all(&self) -> impl DoubleEndedIterator<Item = Bin> + ExactSizeIterator {

@@ -22,6 +22,7 @@ pub use any::{Array, Filters, Structure};
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
 use crate::{Event, Fates, Meter, Risk, Sample};
 use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Series, Sink, Timestamp};
+use std::ops::Range;
 
 /// Takes observations, answers with distributions of delays per match, leg and group.
 #[derive(Clone, Debug)]
@@ -42,13 +43,13 @@ pub struct RttMeter {
 
 const ABSENT: u8 = u8::MAX;
 
-/// One pairing rule with its meter and its series, `first_series..first_series + legs × groups`.
+/// One pairing rule with its meter and its series: legs × groups.
 #[derive(Clone, Debug)]
 struct Rule {
     matching: Match,
     meter: AnyMeter,
     legs: &'static [Leg],
-    first_series: usize,
+    series: Range<usize>,
     /// Requests older than this are given up.
     expiry: Nanos,
     /// Room for a batch of events, of which so many wait for it to be full.
@@ -175,7 +176,7 @@ impl RttMeter {
                 matching,
                 meter,
                 legs,
-                first_series,
+                series: first_series..first_series + tags,
                 expiry: exchanges.expiry,
                 queue: vec![Event::NONE; split.batch].into(),
                 waiting: 0,
@@ -233,8 +234,7 @@ impl RttMeter {
         }
         let rule = &mut self.rules[number];
         if let Some(bands) = each_meter!(&mut rule.meter, meter => meter.take_new_bands()) {
-            let series = rule.legs.len() * usize::from(self.groups);
-            self.store.rearrange(rule.first_series..rule.first_series + series, &bands);
+            self.store.rearrange(rule.series.clone(), &bands);
         }
     }
 
@@ -243,7 +243,7 @@ impl RttMeter {
     fn keep(&mut self, number: usize) {
         let rule = &self.rules[number];
         for sample in &self.samples {
-            self.store.update(rule.first_series + usize::from(sample.tag), sample);
+            self.store.update(rule.series.start + usize::from(sample.tag), sample);
         }
         if let Some(kept) = &mut self.kept {
             kept.extend(self.samples.iter().map(|s| (rule.series(s.tag, self.groups), *s)));
@@ -286,7 +286,7 @@ impl RttMeter {
             let fates = rule.fates(&self.doors);
             for (tag, now) in fates.iter().enumerate() {
                 let then = rule.reported.get(tag).copied().unwrap_or_default();
-                let index = rule.first_series + tag;
+                let index = rule.series.start + tag;
                 let fates = now.since(&then);
                 let distribution = match rule.risk(tag) {
                     None => self.store.distribution(index, ambiguous),
