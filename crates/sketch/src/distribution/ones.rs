@@ -44,12 +44,18 @@ fn plain_key(series: usize, delay: u32) -> u64 {
     Cell::key(series, bins::fine(delay.into()), 0, 0)
 }
 
-impl<T: Keyed + Ord> Run<T> {
+/// Sorts by digits where that is sooner done: they are counted first, and need as much memory again.
+fn sort<T: radsort::Key + Ord>(numbers: &mut [T]) {
+    const FEW: usize = 1 << 11;
+    if numbers.len() < FEW { numbers.sort_unstable() } else { radsort::sort(numbers) }
+}
+
+impl<T: Keyed + radsort::Key + Ord> Run<T> {
     fn sort_in(&mut self) {
         if self.recent.is_empty() {
             return;
         }
-        self.recent.sort_unstable();
+        sort(&mut self.recent);
         if self.sorted.is_empty() {
             self.sorted = Arc::new(std::mem::take(&mut self.recent));
         } else {
