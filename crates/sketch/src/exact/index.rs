@@ -10,10 +10,8 @@ pub(super) struct Index {
     buckets: Vec<Bucket>,
     /// Numbers that are not [`EMPTY`].
     used: usize,
-    /// Of a hash, for the bits that name the bucket.
-    shift: u32,
-    /// The bits of the entry, which is counted from one.
-    entry_bits: u32,
+    /// The bits of a number that are the entry, which is counted from one.
+    entry_mask: u32,
 }
 
 /// Half a cache line.
@@ -21,9 +19,9 @@ pub(super) struct Index {
 #[repr(align(32))]
 struct Bucket([u32; WAYS]);
 
-/// What an id is found by.
+/// What an id is found by: its lowest bits name the bucket, and the next ones are beside the entry.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Key(u64);
+pub(super) struct Key(u32);
 
 /// A place in the index: of an entry, or where one with this key may be put.
 #[derive(Clone, Copy, Debug)]
@@ -44,11 +42,14 @@ const EMPTY: u32 = 0;
 pub(super) const NONE: u32 = u32::MAX;
 /// The bit of a number that is not in the bucket that its key names.
 const DISPLACED: u32 = 1 << 31;
+/// An entry has so many bits more than the number of a bucket, so that bits of a key, moved by so many, stay in their
+/// places beside it when there are more buckets.
+const MORE_BITS: u32 = WAYS.ilog2() + 1;
 
 impl Key {
     #[inline]
     pub(super) fn of(id: ExchangeId) -> Self {
-        Self(id.0.wrapping_mul(hash::GOLDEN))
+        Self((id.0.wrapping_mul(hash::GOLDEN) >> 32) as u32)
     }
 }
 
@@ -76,36 +77,33 @@ impl Index {
     }
 
     fn of(buckets: usize) -> Self {
-        let log2 = buckets.ilog2();
-        let entry_bits = (log2 + WAYS.ilog2() + 1).min(DISPLACED.trailing_zeros());
-        Self { buckets: vec![Bucket::EMPTY; buckets], used: 0, shift: u64::BITS - log2, entry_bits }
+        let entry_bits = (buckets.ilog2() + MORE_BITS).min(DISPLACED.trailing_zeros());
+        Self { buckets: vec![Bucket::EMPTY; buckets], used: 0, entry_mask: (1 << entry_bits) - 1 }
     }
 
-    /// Clears away what has gone, and makes twice the room if it `is_crowded`. Bits of the id beside a number say which
-    /// half of its bucket is its own then; only of those that are displaced the key is asked for.
+    /// Clears away what has gone, and makes twice the room if it `is_crowded`. A bit beside a number says which of the
+    /// two buckets is its own that were one; only of those that are displaced the key is asked for.
     pub(super) fn renew(&mut self, is_crowded: bool, key: impl Fn(u32) -> Key) {
-        let mask = self.entry_mask();
-        let mut renewed = Self::of(self.buckets.len() << u32::from(is_crowded));
+        let (mask, buckets) = (self.entry_mask, self.buckets.len());
+        let mut renewed = Self::of(buckets << u32::from(is_crowded));
+        let grown = renewed.entry_mask & !mask;
         let mut others = Vec::new();
-        let tells_half = renewed.entry_bits > self.entry_bits;
         for (home, numbers) in self.buckets.iter().enumerate() {
             let (mut halves, mut used) = ([Bucket::EMPTY; 2], [0; 2]);
             for number in numbers.0 {
                 let is_entry = number & mask != EMPTY;
-                if is_entry && (number & DISPLACED != 0 || is_crowded && !tells_half) {
+                if is_entry && (number & DISPLACED != 0 || is_crowded && grown == 0) {
                     others.push((number & mask) - 1);
                     continue;
                 }
-                let tag = (number & !mask) << u32::from(is_crowded);
-                let half = usize::from(tag & DISPLACED != 0);
-                halves[half].0[used[half]] = if is_entry { tag & !DISPLACED | number & mask } else { EMPTY };
+                let half = usize::from(number & grown != 0);
+                halves[half].0[used[half]] = if is_entry { number & !grown } else { EMPTY };
                 used[half] += usize::from(is_entry);
             }
             renewed.used += used[0] + used[1];
+            renewed.buckets[home] = halves[0];
             if is_crowded {
-                renewed.buckets[2 * home..][..2].copy_from_slice(&halves);
-            } else {
-                renewed.buckets[home] = halves[0];
+                renewed.buckets[buckets + home] = halves[1];
             }
         }
         for entry in others {
@@ -130,23 +128,18 @@ impl Index {
     /// Entries have numbers below this one.
     #[inline]
     pub(super) fn end(&self) -> usize {
-        self.entry_mask() as usize
-    }
-
-    #[inline]
-    fn entry_mask(&self) -> u32 {
-        u32::MAX >> (u32::BITS - self.entry_bits)
+        self.entry_mask as usize
     }
 
     #[inline]
     fn home(&self, key: Key) -> usize {
-        (key.0 >> self.shift) as usize
+        key.0 as usize & (self.buckets.len() - 1)
     }
 
-    /// The bits of the id that a number has beside the entry: the next ones after those that name the bucket.
+    /// The bits of the key that a number has beside the entry: the next ones after those that name the bucket.
     #[inline]
     fn tag(&self, key: Key) -> u32 {
-        (key.0 << (u64::BITS - self.shift) >> u32::BITS) as u32 >> 1 & !self.entry_mask()
+        key.0 << MORE_BITS & !self.entry_mask & !DISPLACED
     }
 
     #[inline]
@@ -163,7 +156,7 @@ impl Index {
     /// The first entry with this key that is the right one, and where it is; or [`NONE`], and where it would be.
     #[inline(always)]
     pub(super) fn find(&self, key: Key, is_right: impl Fn(u32) -> bool) -> (u32, Slot) {
-        let (mask, mut tag) = (self.entry_mask(), self.tag(key));
+        let (mask, mut tag) = (self.entry_mask, self.tag(key));
         let mut bucket = self.home(key);
         loop {
             let numbers = &self.buckets[bucket];
@@ -217,7 +210,7 @@ mod tests {
         #[test]
         fn behaves_as_a_map(steps in prop::collection::vec((0u64..40, any::<bool>()), 1..2_000)) {
             let (mut index, mut map) = (Index::new(), BTreeMap::new());
-            let key = |number: u64| Key((number % 4) << 58 | (number % 3) << 50);
+            let key = |number: u64| Key((number % 4) as u32 | (number as u32 % 3) << 10);
             for (step, (number, is_put)) in steps.into_iter().enumerate() {
                 if step % 100 == 99 {
                     index.renew(step % 300 == 299, |entry| key(entry.into()));
