@@ -144,9 +144,9 @@ impl Ones {
     pub(super) fn of(&self, series: usize) -> Merged {
         let (plain, keys) = (Arc::clone(&self.plain[series].sorted), Arc::clone(&self.keys.sorted));
         let range = range_of(&keys, series);
-        let ranks = (0..).zip(&keys[range.clone()]).map(|(before, &key)| {
-            before + plain.partition_point(|&delay| plain_key(series, delay) <= key)
-        });
+        let ranks = (0..)
+            .zip(&keys[range.clone()])
+            .map(|(before, &key)| before + plain.partition_point(|&delay| plain_key(series, delay) <= key));
         Merged { ranks: ranks.collect(), series, plain, keys, range }
     }
 
@@ -266,8 +266,8 @@ impl Iterator for Iter<'_> {
         let plain = self.plain_key(self.plain.as_slice().first());
         let key = self.keys.as_slice().first().copied();
         let is_plain = plain.is_some_and(|plain| key.is_none_or(|key| plain <= key));
-        if is_plain { self.plain.next() } else { return self.keys.next().copied().map(Cell::one) };
-        plain.map(Cell::one)
+        let next = if is_plain { self.plain.next().and(plain) } else { self.keys.next().copied() };
+        next.map(Cell::one)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -282,8 +282,8 @@ impl DoubleEndedIterator for Iter<'_> {
         let plain = self.plain_key(self.plain.as_slice().last());
         let key = self.keys.as_slice().last().copied();
         let is_plain = plain.is_some_and(|plain| key.is_none_or(|key| plain > key));
-        if is_plain { self.plain.next_back() } else { return self.keys.next_back().copied().map(Cell::one) };
-        plain.map(Cell::one)
+        let next = if is_plain { self.plain.next_back().and(plain) } else { self.keys.next_back().copied() };
+        next.map(Cell::one)
     }
 }
 

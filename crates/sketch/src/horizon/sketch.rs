@@ -164,12 +164,36 @@ impl Horizon {
 
     #[inline]
     fn put(&mut self, request: &Event, place: &Place) {
-        let is_put = self.open.put(place, request) || self.open.grow() && self.open.put(place, request);
+        let is_put = self.open.put(place, request) || self.make_way(request, place);
         if !is_put {
             return self.turn_away(request);
         }
         self.fates[usize::from(request.tag)].seen += 1;
         self.until_choice = self.until_choice.saturating_sub(1);
+    }
+
+    /// Puts in a request for which no slot can be had, though not all are taken: the table grows, or else the thresholds
+    /// fall until there is a slot, or until they turn the request away. Says whether it was put in.
+    #[cold]
+    fn make_way(&mut self, request: &Event, place: &Place) -> bool {
+        if self.open.grow() && self.open.put(place, request) {
+            return true;
+        }
+        self.sweep(request.at);
+        while !self.open.put(place, request) {
+            self.fold();
+            self.lower(request.at);
+            self.sweep(request.at);
+            if !self.curve.entry().admits(request.id) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Lets the thresholds fall by a tenth when everything is folded.
+    fn lower(&mut self, now: Timestamp) {
+        self.set(&std::array::from_fn(|band| 0.9 * self.curve.kept_probability(band.max(1))), now);
     }
 
     /// A request with the id of one that is in the table.
@@ -209,7 +233,7 @@ impl Horizon {
             self.choose(&ages, now);
             // What waits now is not what waits on average.
             while is_tight(&self.sweep(now)) && self.curve.entry().probability() > 2f64.powi(-31) {
-                self.set(&std::array::from_fn(|band| 0.9 * self.curve.kept_probability(band.max(1))), now);
+                self.lower(now);
             }
         }
     }
@@ -465,6 +489,33 @@ mod tests {
 
     fn horizon(bytes: usize, matching: Match) -> Horizon {
         Horizon::new(bytes, true, exchanges(matching, Nanos::from_secs(100))).unwrap()
+    }
+
+    /// A small table has free slots that no move brings near, and a request finds none: then it is the thresholds that
+    /// turn it away, or others, and whoever asks is told that not every exchange is known.
+    #[test]
+    fn no_request_is_lost_unsaid() {
+        let (requests, mut exact, mut crowded) = (300, 0, 0);
+        for seed in 0..400 {
+            let mut horizon = horizon(Horizon::LEAST_BYTES, Match::TcpAck);
+            let open = horizon.room() as u64 - 1;
+            let id = |i| hash::finish(seed << 32 | i);
+            let mut samples = Vec::new();
+            for i in 0..requests + open {
+                let answered = i.checked_sub(open).map(|asked| response(id(asked), i as i64));
+                let asked = (i < requests).then(|| request(id(i), i as i64));
+                horizon.update(&answered.into_iter().chain(asked).collect::<Vec<_>>(), &mut samples);
+            }
+            let matched = horizon.fates()[0].matched;
+            if horizon.remembers_all() {
+                assert_eq!((matched, samples.len() as u64), (requests, requests), "seed {seed}");
+                exact += 1;
+            } else {
+                assert!(matched < requests && samples.iter().any(|sample| sample.weight > 1.0), "seed {seed}");
+                crowded += 1;
+            }
+        }
+        assert!(exact > 100 && crowded > 20, "{exact} exact, {crowded} crowded");
     }
 
     /// While nothing had to go, every sample and every count is that of the exact table; the bands have no effect.
