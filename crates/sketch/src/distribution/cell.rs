@@ -77,6 +77,12 @@ impl Cell {
         Self { key, weight: 1.0, excess: 0.0 }
     }
 
+    /// So many that each stand for themselves.
+    #[inline]
+    pub(super) fn ones((key, number): (u64, usize)) -> Self {
+        Self { key, weight: number as f32, excess: 0.0 }
+    }
+
     /// Adds the samples of a cell with the same key.
     #[inline]
     pub(super) fn add(&mut self, other: &Self, dither: &mut Dither) {

@@ -68,6 +68,11 @@ impl<T: Keyed + radsort::Key + Ord> Run<T> {
         self.recent.clear();
     }
 
+    /// Equal ones of the sorted ones, in rising order.
+    fn bins(&self) -> impl DoubleEndedIterator<Item = (T, usize)> {
+        self.sorted.chunk_by(|a, b| a == b).map(|equal| (equal[0], equal.len()))
+    }
+
     /// How many of the sorted ones differ.
     fn different(&self) -> usize {
         let changes = self.sorted.windows(2).filter(|pair| pair[0] != pair[1]).count();
@@ -153,9 +158,9 @@ impl Ones {
     /// Moves those that are sorted into sorted bins, and forgets their memory.
     pub(super) fn move_to(&mut self, bins: &mut Vec<Cell>) {
         let runs = || self.plain.iter().enumerate();
-        let plain = runs().flat_map(|(series, run)| run.sorted.iter().map(move |&delay| plain_key(series, delay)));
-        merge(bins, runs().map(|(_, run)| run.sorted.len()).sum(), plain.map(Cell::one));
-        merge(bins, self.keys.sorted.len(), self.keys.sorted.iter().copied().map(Cell::one));
+        let plain = runs().flat_map(|(series, run)| run.bins().map(move |(delay, n)| (plain_key(series, delay), n)));
+        merge(bins, runs().map(|(_, run)| run.different()).sum(), plain.map(Cell::ones));
+        merge(bins, self.keys.different(), self.keys.bins().map(Cell::ones));
         self.plain.iter_mut().for_each(|run| run.sorted = Arc::default());
         self.keys.sorted = Arc::default();
     }
