@@ -131,7 +131,7 @@ struct Curve {
 }
 
 /// A running sum is kept for so many bins, and added up between.
-const STRIDE: usize = 32;
+const STRIDE: usize = 128;
 
 /// The share of exchanges beyond the last quantile that is reported, p99.
 const UNTOLD: f64 = 0.01;
