@@ -44,6 +44,13 @@ pub trait Sink {
             self.take(seen);
         }
     }
+
+    /// Whether responses of one rule and these series are taken that have the upper half of this id. Those that are not
+    /// have been taken by this call.
+    #[inline(always)]
+    fn takes_responses(&mut self, _id: ExchangeId, _of: [Series; 2]) -> bool {
+        true
+    }
 }
 
 impl<F: FnMut(Observation)> Sink for F {

@@ -45,8 +45,10 @@ pub(super) const fn opens(segment: &Tcp<'_>) -> bool {
 pub(super) fn responses<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
     if segment.flags & (Tcp::SYN | Tcp::ACK | Tcp::RST) == Tcp::ACK {
         let ids = to.ids.handshake(to.flow.hash, to.flow.sender, segment.sequence);
-        to.answers(Exchange::Before, ids.before(segment.acknowledgement), echo(segment));
-        to.answers(Exchange::Sum, ids.sum(), 0);
+        if to.wants_answers(ids.sum(), [Exchange::Before, Exchange::Sum]) {
+            to.answers(Exchange::Before, ids.before(segment.acknowledgement), echo(segment));
+            to.answers(Exchange::Sum, ids.sum(), 0);
+        }
     } else if segment.flags & KIND == SYN_ACK {
         let ids = to.ids.handshake(to.flow.hash, to.flow.receiver, segment.acknowledgement);
         to.answers(Exchange::Beyond, ids.beyond(), echo(segment));

@@ -72,9 +72,21 @@ impl<S: Sink> Gather<'_, S> {
         self.sink.take(Observation::Response(sighting));
     }
 
+    /// Whether answers of one rule are wanted whose ids have this upper half; if not, they need not be given.
+    #[inline(always)]
+    pub(super) fn wants_answers(&mut self, id: ExchangeId, [first, second]: [Exchange; 2]) -> bool {
+        self.sink.takes_responses(id, [series(first), series(second)])
+    }
+
     #[inline(always)]
     fn sighting(&self, exchange: Exchange, id: ExchangeId, token: u32) -> Sighting {
-        let (matching, leg) = exchange.series();
-        Sighting { id, at: self.at, token, series: Series { matching, leg, group: 0 } }
+        Sighting { id, at: self.at, token, series: series(exchange) }
     }
+}
+
+/// What an exchange counts for where there are no groups.
+#[inline(always)]
+fn series(exchange: Exchange) -> Series {
+    let (matching, leg) = exchange.series();
+    Series { matching, leg, group: 0 }
 }

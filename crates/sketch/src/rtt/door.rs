@@ -99,6 +99,22 @@ impl Door {
         true
     }
 
+    /// Whether a response is taken, perhaps, whose id has the upper half of this one.
+    #[inline(always)]
+    pub(super) fn may_admit(&self, id: ExchangeId) -> bool {
+        let is_asked = || match self.futile.as_ref().map(|futile| &futile.known) {
+            Some(Known::Asked(asked)) => asked.is_asked(id),
+            _ => true,
+        };
+        self.gate.admits(id) && is_asked()
+    }
+
+    /// Counts what is turned away, if it is one.
+    #[inline(always)]
+    pub(super) fn turn_away(&mut self, is_one: bool, tag: u16, is_request: bool) {
+        self.turned_away[usize::from(tag)][usize::from(is_request)] += u64::from(is_one);
+    }
+
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&*self.turned_away) + self.futile.as_ref().map_or(0, |futile| futile.bytes())
     }

@@ -369,13 +369,35 @@ impl Sink for RttMeter {
             Observation::Response(sighting) => (sighting, false),
         };
         let series = sighting.series;
-        let door = &mut self.doors[series.matching as usize];
-        let tag = door.first_tag[series.leg as usize] + series.group.min(self.groups - 1);
+        let (door, tag) = self.door(series);
         if door.admits(wanted, &sighting, is_request) {
             self.admit(sighting.id, sighting.at, sighting.token, tag, is_request, series.matching);
         } else {
-            door.turned_away[usize::from(tag)][usize::from(is_request)] += u64::from(wanted);
+            door.turn_away(wanted, tag, is_request);
         }
+    }
+
+    // Not a loop over both: it would put them into memory.
+    #[inline(always)]
+    fn takes_responses(&mut self, id: ExchangeId, [first, second]: [Series; 2]) -> bool {
+        let takes = self.doors[first.matching as usize].may_admit(id);
+        if !takes {
+            let (door, tag) = self.door(first);
+            door.turn_away(true, tag, false);
+            let (door, tag) = self.door(second);
+            door.turn_away(true, tag, false);
+        }
+        takes
+    }
+}
+
+impl RttMeter {
+    /// The door of a series, and its tag.
+    #[inline(always)]
+    fn door(&mut self, series: Series) -> (&mut Door, u16) {
+        let door = &mut self.doors[series.matching as usize];
+        let tag = door.first_tag[series.leg as usize] + series.group.min(self.groups - 1);
+        (door, tag)
     }
 }
 
