@@ -246,7 +246,7 @@ impl RttMeter {
             self.store.update(rule.series.start + usize::from(sample.tag), sample);
         }
         if let Some(kept) = &mut self.kept {
-            kept.extend(self.samples.iter().map(|s| (rule.series(s.tag, self.groups), *s)));
+            kept.extend(self.samples.iter().map(|s| (rule.series_of(s.tag, self.groups), *s)));
         }
     }
 
@@ -297,7 +297,7 @@ impl RttMeter {
                     continue;
                 }
                 answers.push(Answer {
-                    series: rule.series(tag as u16, self.groups),
+                    series: rule.series_of(tag as u16, self.groups),
                     fates,
                     carried_over: now.carried_over(&then),
                     distribution,
@@ -419,7 +419,7 @@ impl Rule {
     }
 
     #[inline]
-    fn series(&self, tag: u16, groups: u16) -> Series {
+    fn series_of(&self, tag: u16, groups: u16) -> Series {
         Series { matching: self.matching, leg: self.legs[usize::from(tag / groups)], group: tag % groups }
     }
 }
