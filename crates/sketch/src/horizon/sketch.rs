@@ -181,7 +181,6 @@ impl Horizon {
         }
         self.sweep(request.at);
         while !self.open.put(place, request) {
-            self.fold();
             self.lower(request.at);
             self.sweep(request.at);
             if !self.curve.entry().admits(request.id) {
@@ -191,8 +190,22 @@ impl Horizon {
         true
     }
 
-    /// Lets the thresholds fall by a tenth when everything is folded.
+    /// The same for a request with the id of an open one; until the thresholds let go of that.
+    #[cold]
+    fn make_way_for_repeat(&mut self, request: &Event) -> bool {
+        loop {
+            self.lower(request.at);
+            self.sweep(request.at);
+            let Some(at) = self.open.find(&self.open.place(request.id)) else { return false };
+            if self.open.repeat(at, request) {
+                return true;
+            }
+        }
+    }
+
+    /// Lets the thresholds fall by a tenth.
     fn lower(&mut self, now: Timestamp) {
+        self.fold();
         self.set(&std::array::from_fn(|band| 0.9 * self.curve.kept_probability(band.max(1))), now);
     }
 
@@ -206,8 +219,7 @@ impl Horizon {
             Meets::Open if !is_gone => {
                 fates.seen += 1;
                 fates.ambiguous += 1;
-                // Without a slot the repeat is taken for the first request.
-                let is_noted = self.open.repeat(at, request);
+                let is_noted = self.open.repeat(at, request) || self.make_way_for_repeat(request);
                 self.until_choice = self.until_choice.saturating_sub(u64::from(is_noted));
             }
             meets => {
@@ -516,6 +528,35 @@ mod tests {
             }
         }
         assert!(exact > 100 && crowded > 20, "{exact} exact, {crowded} crowded");
+    }
+
+    /// The same for a request that comes again and needs a second slot: where it finds none, it is not taken for one that
+    /// came once.
+    #[test]
+    fn no_repeat_is_lost_unsaid() {
+        let (requests, mut exact, mut crowded) = (300, 0, 0);
+        for seed in 0..400 {
+            let mut horizon = horizon(Horizon::LEAST_BYTES, Match::Dns);
+            let open = horizon.room() as u64 / 2 - 1;
+            let id = |i| hash::finish(seed << 32 | i);
+            let mut samples = Vec::new();
+            for i in 0..requests + open {
+                let answered = i.checked_sub(open).map(|asked| response(id(asked), 9 * i as i64));
+                let asked = (i < requests).then(|| [0, 5].map(|later| request(id(i), 9 * i as i64 + later)));
+                let events: Vec<Event> = answered.into_iter().chain(asked.into_iter().flatten()).collect();
+                horizon.update(&events, &mut samples);
+            }
+            let fates = horizon.fates()[0];
+            assert!(fates.is_conserved(), "seed {seed}: {fates:?}");
+            if horizon.remembers_all() {
+                assert_eq!((fates.matched, fates.ambiguous), (requests, requests), "seed {seed}");
+                assert!(samples.iter().all(Sample::is_ambiguous), "seed {seed}");
+                exact += 1;
+            } else {
+                crowded += 1;
+            }
+        }
+        assert!(exact > 50 && crowded > 50, "{exact} exact, {crowded} crowded");
     }
 
     /// While nothing had to go, every sample and every count is that of the exact table; the bands have no effect.
