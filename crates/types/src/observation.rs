@@ -45,8 +45,8 @@ pub trait Sink {
         }
     }
 
-    /// Whether responses of one rule and these series are taken that have the upper half of this id. Those that are not
-    /// have been taken by this call.
+    /// Whether two responses of one rule, of these series, would be taken whose ids have the upper half of this one. If
+    /// not, this call has counted them, and they need not be given.
     #[inline(always)]
     fn takes_responses(&mut self, _id: ExchangeId, _of: [Series; 2]) -> bool {
         true

@@ -16,7 +16,7 @@
 //! unambiguous one below 4.3 s, else the 8 of its key, as long as these are all, and fewer bytes than bins would have.
 //!
 //! **Cost**: one append per sample; sorting and merging make it about log₂ of a batch in comparisons. A distribution
-//! looks at the store's bins where they are; it takes one to three bytes for each while it lives.
+//! looks at the store's bins where they are; it takes less than a byte for each while it lives.
 //!
 //! **Estimate**: a quantile is found to within its bin, whose relative width is 2^−*k*, and there by what its
 //! neighbours weigh; the interval includes the bin. Its sampling part is Woodruff's: the distribution function's

@@ -164,7 +164,10 @@ impl Horizon {
 
     #[inline]
     fn put(&mut self, request: &Event, place: &Place) {
-        let is_put = self.open.put(place, request) || self.make_way(request, place);
+        let is_put = self.open.put(place, request)
+            || self.make_way(request.at, |this| {
+                this.curve.entry().admits(request.id).then(|| this.open.put(place, request))
+            });
         if !is_put {
             return self.turn_away(request);
         }
@@ -172,34 +175,19 @@ impl Horizon {
         self.until_choice = self.until_choice.saturating_sub(1);
     }
 
-    /// Puts in a request for which no slot can be had, though not all are taken: the table grows, or else the thresholds
-    /// fall until there is a slot, or until they turn the request away. Says whether it was put in.
+    /// Makes way for a request that finds no slot though not all are taken: the table grows, or else the thresholds fall
+    /// until `put` finds one, or says by `None` that they have let the request go. Says whether it is in the table.
     #[cold]
-    fn make_way(&mut self, request: &Event, place: &Place) -> bool {
-        if self.open.grow() && self.open.put(place, request) {
-            return true;
+    fn make_way(&mut self, now: Timestamp, put: impl Fn(&mut Self) -> Option<bool>) -> bool {
+        if !self.open.grow() {
+            self.sweep(now);
         }
-        self.sweep(request.at);
-        while !self.open.put(place, request) {
-            self.lower(request.at);
-            self.sweep(request.at);
-            if !self.curve.entry().admits(request.id) {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// The same for a request with the id of an open one; until the thresholds let go of that.
-    #[cold]
-    fn make_way_for_repeat(&mut self, request: &Event) -> bool {
         loop {
-            self.lower(request.at);
-            self.sweep(request.at);
-            let Some(at) = self.open.find(&self.open.place(request.id)) else { return false };
-            if self.open.repeat(at, request) {
-                return true;
+            match put(self) {
+                Some(false) => self.lower(now),
+                ended => return ended.is_some(),
             }
+            self.sweep(now);
         }
     }
 
@@ -219,7 +207,11 @@ impl Horizon {
             Meets::Open if !is_gone => {
                 fates.seen += 1;
                 fates.ambiguous += 1;
-                let is_noted = self.open.repeat(at, request) || self.make_way_for_repeat(request);
+                let is_noted = self.open.repeat(at, request)
+                    || self.make_way(request.at, |this| {
+                        let at = this.open.find(&this.open.place(request.id))?;
+                        Some(this.open.repeat(at, request))
+                    });
                 self.until_choice = self.until_choice.saturating_sub(u64::from(is_noted));
             }
             meets => {

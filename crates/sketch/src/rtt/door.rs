@@ -99,7 +99,7 @@ impl Door {
         true
     }
 
-    /// Whether a response is taken, perhaps, whose id has the upper half of this one.
+    /// Whether the meter may take a response whose id has the upper half of this one.
     #[inline(always)]
     pub(super) fn may_admit(&self, id: ExchangeId) -> bool {
         let is_asked = || match self.futile.as_ref().map(|futile| &futile.known) {
