@@ -133,10 +133,10 @@ impl Meter for Exact {
             }
             for event in batch {
                 self.latest = self.latest.max(event.at);
-                let found = self.open.find(event.id);
+                // First which of both it is: nobody could foretell that, but it is known long before anything is found.
                 if event.is_request {
-                    self.request(found, event);
-                } else if let Some(sample) = self.response(found, event) {
+                    self.request(self.open.find(event.id), event);
+                } else if let Some(sample) = self.response(self.open.find(event.id), event) {
                     samples.push(sample);
                 }
             }
