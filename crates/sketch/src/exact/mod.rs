@@ -14,6 +14,7 @@
 //! with both bounds, unless the response's token names the request that it answers.
 
 use crate::batch::BATCH;
+use crate::open::Record;
 use crate::repeats::Meets;
 use crate::{Event, Exchanges, Fates, Meter, Sample};
 use dwell_types::{ExchangeId, Nanos, Timestamp};
@@ -51,6 +52,28 @@ impl Exact {
     #[inline]
     pub(crate) fn prefetch(&self, id: ExchangeId) {
         self.open.prefetch(id);
+    }
+
+    /// Bytes that grow with the open requests.
+    pub(crate) fn bytes(&self) -> usize {
+        self.open.bytes()
+    }
+
+    /// Responses so far that found no request, by tag.
+    pub(crate) fn unmatched(&self) -> impl Iterator<Item = u64> {
+        self.fates.iter().map(|fates| fates.unmatched)
+    }
+
+    /// Gives all requests that have not expired by now to `take`: the first of equal ones and the last, if there were
+    /// several. Says what became of the others, and the latest time.
+    pub(crate) fn hand_over(
+        mut self,
+        now: Timestamp,
+        mut take: impl FnMut(ExchangeId, Record, Option<Record>),
+    ) -> (Vec<Fates>, Timestamp) {
+        self.sweep(now);
+        self.open.requests().for_each(|(id, first, last)| take(id, first, last));
+        (self.fates, self.latest)
     }
 
     /// Drops what has expired, then grows if that freed little.

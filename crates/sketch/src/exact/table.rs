@@ -1,6 +1,6 @@
 use super::index::{Index, Key, NONE, Slot};
 use crate::batch::BATCH;
-use crate::open::Wait;
+use crate::open::{Record, State, Wait};
 use crate::repeats::byte;
 use crate::{Event, Fates};
 use dwell_types::{ExchangeId, Repeat, Timestamp};
@@ -193,6 +193,20 @@ impl Table {
                 self.close(Found { at, slot }, Repeat::Ambiguous);
             }
         }
+    }
+
+    /// All that are known: the first of equal ones and the last, if there were several.
+    pub(super) fn requests(&self) -> impl Iterator<Item = (ExchangeId, Record, Option<Record>)> {
+        let record = |&Entry { at, tag, token, .. }: &Entry, state| Record { at, tag, token, state };
+        self.entries.iter().filter(|entry| entry.kind != Kind::Hidden).map(move |first| {
+            let last = self.entries.get(first.last as usize);
+            let state = match (first.kind, last) {
+                (Kind::Answered, _) => State::Answered,
+                (_, None) => State::Open,
+                (_, Some(_)) => State::Repeated,
+            };
+            (first.id, record(first, state), last.map(|last| record(last, State::Last)))
+        })
     }
 
     /// Counts what still waits: as expired or as pending.

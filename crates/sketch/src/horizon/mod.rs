@@ -16,6 +16,7 @@
 //! 13 in 64 MiB, more with many series or tokens: one byte beside it, 48 bits of the time, 14 by which its horizon is
 //! told, and so many of the id that an absent one is taken for one that is there with probability 2⁻²⁸ at most. A
 //! response without request then gives a delay, in one case of so many. A request that is repeated takes a second slot.
+//! In memory that the caches do not hold requests are in plain entries of the exact table at first ([`Roomy`]).
 //! Besides: the thresholds; per series 31 counts and the sums of the product limit; what is known of delays by octave.
 //!
 //! **Cost**: one multiplication per event. For events that pass the youngest threshold one look at two times eight
@@ -39,8 +40,10 @@
 
 mod chooser;
 mod curve;
+mod roomy;
 mod sketch;
 
 pub use chooser::Chooser;
 pub use curve::Curve;
+pub use roomy::Roomy;
 pub use sketch::{Horizon, HorizonError};

@@ -1,6 +1,7 @@
 use super::chooser::Chooser;
 use super::curve::Curve;
 use crate::batch::BATCH;
+use crate::exact::Exact;
 use crate::lapse;
 use crate::open::{Ahead, Open, Place};
 use crate::repeats::Meets;
@@ -124,6 +125,35 @@ impl Horizon {
     /// The moment at which the memory was full; before it, and while `None`, every exchange is known.
     pub fn sampled_since(&self) -> Option<Timestamp> {
         self.sampled_since
+    }
+
+    /// Takes the samples of a batch, which began at this moment, from a table that holds every request in its place.
+    pub(super) fn know(&mut self, began: Timestamp, samples: &mut [Sample]) {
+        self.began.get_or_insert(began);
+        if self.unfolded > u32::MAX - BATCH as u32 {
+            self.fold();
+        }
+        for sample in samples {
+            let band = self.curve.band(sample.since_last);
+            let first = if sample.is_ambiguous() { self.curve.band(sample.since_first) } else { band };
+            sample.band = band as u8;
+            self.count(sample.tag, band);
+            self.chooser.sample(first, sample.repeat_weight);
+        }
+    }
+
+    /// Takes the place of that table; of what has not expired by now there is room for several times as much.
+    pub(super) fn take_over(&mut self, exact: Exact, now: Timestamp) {
+        let open = &mut self.open;
+        let mut without_slot = Vec::new();
+        (self.fates, self.latest) = exact.hand_over(now, |id, first, last| {
+            if !open.take_in(id, &first, last.as_ref()) {
+                without_slot.push(first);
+            }
+        });
+        for request in without_slot.iter().filter(|request| request.state.is_open()) {
+            self.fates[usize::from(request.tag)].let_go(false);
+        }
     }
 
     /// The chances with which the fastest and the slowest exchanges are sampled now.

@@ -15,7 +15,7 @@ mod buckets;
 mod slots;
 mod wait;
 
-pub(crate) use slots::Slots;
+pub(crate) use slots::{Record, Slots};
 pub(crate) use wait::Wait;
 
 use crate::batch::{BATCH, CACHED_BYTES};
@@ -24,7 +24,8 @@ use crate::{Event, Fates, Gate};
 use buckets::Buckets;
 pub(crate) use buckets::{Ahead, Place};
 use dwell_types::{ExchangeId, Repeat, Timestamp};
-use slots::{Key, Record};
+use slots::Key;
+use std::iter;
 
 /// A table of requests.
 #[derive(Clone, Debug)]
@@ -56,6 +57,12 @@ impl State {
             2 => Self::Answered,
             _ => Self::Last,
         }
+    }
+
+    /// Whether a request waits for its response.
+    #[inline]
+    pub(crate) const fn is_open(self) -> bool {
+        matches!(self, Self::Open | Self::Repeated)
     }
 }
 
@@ -133,6 +140,21 @@ impl Open {
     #[must_use]
     pub(crate) fn put(&mut self, place: &Place, request: &Event) -> bool {
         self.put_record(place, &record(request, State::Open))
+    }
+
+    /// Puts in a request from another table, and the last one that repeated it. False if no slot can be had.
+    #[must_use]
+    pub(crate) fn take_in(&mut self, id: ExchangeId, first: &Record, last: Option<&Record>) -> bool {
+        let place = self.place(id);
+        iter::once(first).chain(last).all(|record| {
+            while self.is_full() && self.grow() {}
+            while !self.put_record(&place, record) {
+                if !self.grow() {
+                    return false;
+                }
+            }
+            true
+        })
     }
 
     /// What is in a slot.
@@ -228,7 +250,7 @@ fn find_last(buckets: &Buckets, key: Key) -> Option<usize> {
 #[inline]
 fn look(buckets: &Buckets, at: usize, now: Timestamp) -> Wait {
     let Record { at: first, tag, token, state } = buckets.slots().get(at, now);
-    let mut wait = Wait::new(now - first, tag, token, matches!(state, State::Open | State::Repeated));
+    let mut wait = Wait::new(now - first, tag, token, state.is_open());
     if state == State::Repeated
         && let Some(last) = find_last(buckets, buckets.key(at))
     {

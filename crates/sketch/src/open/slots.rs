@@ -11,13 +11,14 @@ pub(crate) struct Key {
     pub(super) tag: u8,
 }
 
-/// One request, as a slot tells it.
+/// One request, as an entry tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
-    pub(super) at: Timestamp,
-    pub(super) tag: u16,
-    pub(super) token: u8,
-    pub(super) state: State,
+    pub(crate) at: Timestamp,
+    pub(crate) tag: u16,
+    /// One byte of it.
+    pub(crate) token: u8,
+    pub(crate) state: State,
 }
 
 /// The bits of a time that a slot holds.

@@ -8,16 +8,17 @@ use crate::ddbf::{self, Ddbf};
 use crate::exact::Exact;
 use crate::fridge::Fridge;
 use crate::hash_sample::{HashSample, Lifetime};
-use crate::horizon::Horizon;
+use crate::horizon::{Horizon, Roomy};
 use crate::mis::Mis;
 use crate::simple::{self, Overwrite, Simple};
 use crate::timebloom::{self, TimeBloom, TimeBloomError};
-use dwell_types::{Match, Nanos, Timestamp};
+use dwell_types::{ExchangeId, Match, Nanos, Timestamp};
 
 /// A meter of any method: each takes the memory that it needs.
 #[derive(Clone, Debug)]
 pub(super) enum AnyMeter {
     Auto(Box<Horizon>),
+    Roomy(Box<Roomy>),
     Exact(Box<Exact>),
     Fridge(Box<Fridge>),
     HashSample(Box<HashSample>),
@@ -33,6 +34,7 @@ macro_rules! each_meter {
     ($meter:expr, $name:ident => $call:expr) => {
         match $meter {
             AnyMeter::Auto($name) => $call,
+            AnyMeter::Roomy($name) => $call,
             AnyMeter::Exact($name) => $call,
             AnyMeter::Fridge($name) => $call,
             AnyMeter::HashSample($name) => $call,
@@ -114,6 +116,9 @@ impl AnyMeter {
         let slots = settings.slots_in(bytes, matching);
         Ok(match settings.method {
             Method::Exact => Self::Exact(Box::new(Exact::new(exchanges))),
+            Method::Auto if bytes >= Roomy::LEAST_BYTES => {
+                Self::Roomy(Box::new(Roomy::new(bytes, has_tokens(matching), exchanges)?))
+            }
             Method::Auto => Self::Auto(Box::new(Horizon::new(bytes, has_tokens(matching), exchanges)?)),
             Method::Fridge | Method::Km => {
                 Self::Fridge(Box::new(Fridge::new(settings.fridge(matching, slots), exchanges)?))
@@ -146,10 +151,21 @@ impl AnyMeter {
         })
     }
 
+    /// Asks for the memory that an event with this id will need, where that is known and may be far.
+    #[inline]
+    pub(super) fn prefetch(&self, id: ExchangeId) {
+        match self {
+            Self::Exact(exact) => exact.prefetch(id),
+            Self::Roomy(roomy) => roomy.prefetch(id),
+            _ => (),
+        }
+    }
+
     /// Since when its answers are estimates; `None` while every exchange is known.
     pub(super) fn sampled_since(&self) -> Option<Timestamp> {
         match self {
             Self::Auto(horizon) => horizon.sampled_since(),
+            Self::Roomy(roomy) => roomy.horizon().sampled_since(),
             Self::Exact(_) => None,
             Self::HashSample(sample) if sample.probability() == 1.0 => None,
             _ => Some(Timestamp::from_nanos(i64::MIN)),
@@ -159,10 +175,8 @@ impl AnyMeter {
     pub(super) fn structure(&self) -> Structure {
         match self {
             Self::Exact(_) | Self::HashSample(_) => Structure::Table,
-            Self::Auto(horizon) => Structure::Horizons {
-                room: horizon.room(),
-                chances: horizon.sampled_since().map(|_| horizon.probabilities()),
-            },
+            Self::Auto(horizon) => horizons(horizon),
+            Self::Roomy(roomy) => horizons(roomy.horizon()),
             Self::Fridge(fridge) => Structure::Fridge {
                 slots: fridge.slots(),
                 entry_probability: fridge.entry_probability().value(),
@@ -228,4 +242,9 @@ fn filters(settings: &Settings, bytes: usize, exchanges: Exchanges) -> Result<An
             Ok(AnyMeter::TimeBloom(Box::new(TimeBloom::new(params, exchanges)?)))
         }
     }
+}
+
+fn horizons(horizon: &Horizon) -> Structure {
+    let chances = horizon.sampled_since().map(|_| horizon.probabilities());
+    Structure::Horizons { room: horizon.room(), chances }
 }

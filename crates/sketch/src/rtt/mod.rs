@@ -203,9 +203,7 @@ impl RttMeter {
     fn admit(&mut self, id: ExchangeId, at: Timestamp, token: u32, tag: u16, is_request: bool, matching: Match) {
         let number = usize::from(self.rule_of[matching as usize]);
         let Some(rule) = self.rules.get_mut(number) else { return };
-        if let AnyMeter::Exact(exact) = &rule.meter {
-            exact.prefetch(id);
-        }
+        rule.meter.prefetch(id);
         rule.queue[rule.waiting] = Event { id, at, token, tag, mark: self.mark, is_request };
         rule.waiting += 1;
         if rule.waiting == rule.queue.len() {

@@ -1,0 +1,227 @@
+use super::{Horizon, HorizonError};
+use crate::batch::BATCH;
+use crate::exact::Exact;
+use crate::{Event, Exchanges, Fates, Gate, Meter, Risk, Sample};
+use dwell_types::{ExchangeId, Timestamp};
+
+/// A [`Horizon`] in memory that does not stay in a processor's caches.
+///
+/// It begins with plain entries, which take more room and are found sooner. Long before a request must be let go, when
+/// they fill three eighths of the memory, they are packed: there is room for them twice. Nobody can tell that from the
+/// samples.
+#[derive(Clone, Debug)]
+pub struct Roomy {
+    plain: Option<Plain>,
+    packed: Horizon,
+}
+
+#[derive(Clone, Debug)]
+struct Plain {
+    exact: Exact,
+    /// Unmatched responses of which the packed table knows, by tag.
+    told: Box<[u64]>,
+    most_bytes: usize,
+}
+
+impl Roomy {
+    /// In less than this, of which plain entries have a part that the caches hold, they gain little.
+    pub(crate) const LEAST_BYTES: usize = 4 << 20;
+
+    /// See [`Horizon::new`].
+    pub fn new(bytes: usize, has_tokens: bool, exchanges: Exchanges) -> Result<Self, HorizonError> {
+        let packed = Horizon::new(bytes, has_tokens, exchanges)?;
+        let told = vec![0; usize::from(exchanges.tags)].into();
+        let plain = Plain { exact: Exact::new(exchanges), told, most_bytes: bytes / 8 * 3 };
+        Ok(Self { plain: Some(plain), packed })
+    }
+
+    /// What it is or becomes: until requests are packed, a table without any that knows of all samples.
+    pub fn horizon(&self) -> &Horizon {
+        &self.packed
+    }
+
+    /// See [`Exact::prefetch`].
+    #[inline]
+    pub(crate) fn prefetch(&self, id: ExchangeId) {
+        if let Some(plain) = &self.plain {
+            plain.exact.prefetch(id);
+        }
+    }
+
+    #[cold]
+    fn pack(&mut self, now: Timestamp) {
+        if let Some(mut plain) = self.plain.take() {
+            plain.tell(&mut self.packed);
+            self.packed.take_over(plain.exact, now);
+        }
+    }
+}
+
+impl Plain {
+    /// Tells the packed table of the unmatched responses since the last call.
+    fn tell(&mut self, packed: &mut Horizon) {
+        for (tag, (told, unmatched)) in self.told.iter_mut().zip(self.exact.unmatched()).enumerate() {
+            packed.pass_by(tag, unmatched - *told);
+            *told = unmatched;
+        }
+    }
+}
+
+impl Meter for Roomy {
+    fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
+        let mut left = events;
+        while let &[first, ..] = left {
+            let Some(plain) = &mut self.plain else { return self.packed.update(left, samples) };
+            let (batch, behind) = left.split_at(left.len().min(BATCH));
+            let before = samples.len();
+            plain.exact.update(batch, samples);
+            self.packed.know(first.at, &mut samples[before..]);
+            if plain.exact.bytes() > plain.most_bytes {
+                // A time that is wild must not make what waits seem expired.
+                self.pack(batch.last().map_or(first.at, |last| last.at.min(first.at)));
+            }
+            left = behind;
+        }
+    }
+
+    fn advance(&mut self, now: Timestamp) {
+        match &mut self.plain {
+            Some(plain) => plain.exact.advance(now),
+            None => self.packed.advance(now),
+        }
+    }
+
+    fn gate(&self) -> Gate {
+        self.packed.gate()
+    }
+
+    fn remembers_all(&self) -> bool {
+        self.packed.remembers_all()
+    }
+
+    fn is_filling(&self) -> bool {
+        self.packed.is_filling()
+    }
+
+    fn pass_by(&mut self, tag: usize, responses: u64) {
+        self.packed.pass_by(tag, responses);
+    }
+
+    fn risk(&self, tag: usize) -> Option<Risk> {
+        self.packed.risk(tag)
+    }
+
+    fn forget_risk(&mut self) {
+        if let Some(plain) = &mut self.plain {
+            plain.tell(&mut self.packed);
+        }
+        self.packed.forget_risk();
+    }
+
+    fn fates(&self) -> Vec<Fates> {
+        self.plain.as_ref().map_or_else(|| self.packed.fates(), |plain| plain.exact.fates())
+    }
+
+    fn state_bytes(&self) -> usize {
+        let plain = self.plain.as_ref().map_or(0, |plain| plain.exact.state_bytes() + size_of_val(&*plain.told));
+        plain + self.packed.state_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_support::{exchanges, request, response};
+    use dwell_types::{Match, Nanos, hash};
+
+    /// One in so many bytes, and the same without plain entries.
+    fn both(bytes: usize, matching: Match) -> (Roomy, Horizon) {
+        let roomy = Roomy::new(bytes, true, exchanges(matching, Nanos::from_secs(100))).unwrap();
+        let horizon = roomy.packed.clone();
+        (roomy, horizon)
+    }
+
+    /// The samples, counts and risks of a stream of which a third is never answered and some comes twice, in intervals.
+    fn of_stream(meter: &mut impl Meter, requests: u64) -> (Vec<Sample>, Vec<Fates>, Vec<Option<Risk>>) {
+        let (mut samples, mut fates, mut risks) = (Vec::new(), Vec::new(), Vec::new());
+        for i in 0..requests {
+            let at = i as i64 * 1_000;
+            let tag = |i: u64| (i % 2) as u16;
+            let answered = i.saturating_sub(1 + hash::finish(i) % 900);
+            let event = |event: Event, i: u64| Event { tag: tag(i), token: i as u32 % 5, ..event };
+            let mut batch = vec![event(response(!i, at), i)];
+            if answered % 3 > 0 {
+                batch.push(event(response(hash::finish(answered), at), answered));
+            }
+            batch.push(event(request(hash::finish(i), at), i));
+            if i % 50 == 49 {
+                batch.push(event(request(hash::finish(i - i % 40), at), i - i % 40));
+            }
+            if meter.remembers_all() {
+                meter.pass_by(usize::from(tag(i)), 1);
+            }
+            meter.update(&batch, &mut samples);
+            if i % 7_001 == 0 {
+                fates.extend(meter.fates());
+                risks.extend((0..2).map(|tag| meter.risk(tag)));
+                meter.forget_risk();
+            }
+        }
+        fates.extend(meter.fates());
+        risks.extend((0..2).map(|tag| meter.risk(tag)));
+        (samples, fates, risks)
+    }
+
+    /// Whether requests are packed, and whether some are let go after that, samples, counts and risks are those of a
+    /// table that held them packed from the start.
+    #[test]
+    fn nobody_can_tell() {
+        for matching in [Match::Dns, Match::TcpTs, Match::TcpHandshake] {
+            for (bytes, is_packed, is_sampled) in
+                [(40 << 20, false, false), (3 << 20, true, false), (1 << 19, true, true)]
+            {
+                let (mut roomy, mut horizon) = both(bytes, matching);
+                let expected = of_stream(&mut horizon, 100_000);
+                let found = of_stream(&mut roomy, 100_000);
+                assert_eq!(roomy.plain.is_none(), is_packed, "{matching:?} {bytes}");
+                assert_eq!(horizon.sampled_since().is_some(), is_sampled, "{matching:?} {bytes}");
+                assert_eq!(roomy.packed.sampled_since(), horizon.sampled_since());
+                assert!(found.0 == expected.0, "samples of {matching:?} in {bytes}");
+                assert!(found.1 == expected.1, "counts of {matching:?} in {bytes}");
+                assert!(found.2 == expected.2, "risks of {matching:?} in {bytes}");
+                assert_eq!(found.2.iter().any(Option::is_some), is_sampled);
+            }
+        }
+    }
+
+    /// Through packing and growing, with nothing that is ever answered.
+    #[test]
+    fn memory_is_bounded() {
+        let bytes = 1 << 20;
+        let (mut roomy, _) = both(bytes, Match::TcpAck);
+        let besides = roomy.state_bytes();
+        let mut most_plain = 0;
+        for i in 0..3_000 {
+            let batch: Vec<Event> = (64 * i..64 * (i + 1)).map(|i| request(hash::finish(i), i as i64)).collect();
+            roomy.update(&batch, &mut Vec::new());
+            assert!(roomy.state_bytes() <= bytes + besides, "{} bytes", roomy.state_bytes());
+            most_plain = roomy.plain.as_ref().map_or(most_plain, |plain| plain.exact.bytes());
+        }
+        assert!(most_plain > bytes / 4 && roomy.plain.is_none() && !roomy.remembers_all());
+    }
+
+    /// Wherever around packing a single time is wild, the other requests stay.
+    #[test]
+    fn a_wild_time_expires_nothing() {
+        for wild in (0..1_600).step_by(7) {
+            let (mut roomy, _) = both(1 << 16, Match::Dns);
+            let at = |i: u64| if i == wild { i64::MAX / 2 } else { i as i64 };
+            let events: Vec<Event> = (0..1_600).map(|i| request(hash::finish(i), at(i))).collect();
+            roomy.update(&events, &mut Vec::new());
+            assert!(roomy.plain.is_none());
+            let responses: Vec<Event> = (0..1_600).map(|i| response(hash::finish(i), at(i) + 500)).collect();
+            roomy.update(&responses, &mut Vec::new());
+            assert!(roomy.fates()[0].matched >= 1_599, "wild at {wild}: {:?}", roomy.fates()[0]);
+        }
+    }
+}
