@@ -8,15 +8,15 @@
 //! under the seeded hash; who knows the seed can break that.
 //!
 //! **State**: *M* slots of 5 bytes where there are up to 2¹⁶ slots and 4 series: state 3 bits, fingerprint 16 or ⌈log₂
-//! *M*⌉, the number of the series ⌈log₂ tags⌉, and time 19 to 26. Larger fridges, and rules whose requests carry tokens
-//! (8 bits), take 6 or 7. What all entries share or few have is beside them: for every 32 slots 4 bytes, the time up to
-//! which theirs can be read; 32 or 64 checkpoints of 8 bytes by which the insertions since an entry are counted; the
-//! last 16 changes of *p*; where repeats count, 12 bytes for every 64 slots for entries that were repeated. Altogether
-//! 5.5 bytes per slot at 4,096 slots. Then a profile of 96 × 8 bytes by which *p* is found, and the counts of each
-//! series.
+//! *M*⌉, the number of the series ⌈log₂ tags⌉, and time 19 to 26. Rules whose requests carry tokens (8 bits) take 6, and
+//! fridges that the caches do not hold, where time has 27 bits and more, 7 or 8. What all entries share or few have is
+//! beside them: for every 32 slots 4 bytes, the time up to which theirs can be read; 32 or 64 checkpoints of 8 bytes by
+//! which the insertions since an entry are counted; the last 16 changes of *p*; where repeats count, 12 bytes for every
+//! 64 slots for entries that were repeated. Altogether 5.5 bytes per slot at 4,096 slots. Then a profile of 96 × 8 bytes
+//! by which *p* is found, and the counts of each series.
 //!
 //! **Cost**: one multiplication per event; one slot touched per event that passes the gate, and the 32 around it when
-//! half a second has passed there (with an expiry of 128 s).
+//! half a second has passed there, or half a minute where the caches do not hold them (with an expiry of 128 s).
 //!
 //! **Estimate**: a sample that saw *x* insertions strictly between its request and its response was sampled with
 //! probability *q* = *p* (1 − 1/*M*)^*x*; its weight is 1/*q*. *x* counts requests that were *inserted*, so *p* may

@@ -496,7 +496,8 @@ mod tests {
         assert!((5.0..5.6).contains(&of(Params::new(1 << 14), single)));
         assert!((5.0..5.3).contains(&of(Params::new(1 << 14), Exchanges { repeat: Repeat::Ignored, ..single })));
         assert!((6.0..6.6).contains(&of(Params { has_tokens: true, ..Params::new(1 << 14) }, single)));
-        assert!((6.0..6.6).contains(&of(Params::new(1 << 19), single)));
+        assert!((5.0..5.6).contains(&of(Params::new(1 << 17), single)));
+        assert!((7.0..7.6).contains(&of(Params::new(1 << 19), single)));
         for bytes in [1_000, 10_000, 100_000, 3_000_000] {
             let params = Params::new(0).fitting(bytes, &single);
             assert!(params.table_bytes(&single).unwrap() <= bytes);

@@ -1,6 +1,7 @@
 //! Entries of a few bytes each.
 
 use super::FridgeError;
+use crate::batch::CACHED_BYTES;
 use crate::codec::{CodecError, Reader, Writer};
 use dwell_types::{Nanos, Timestamp};
 use std::ops::Range;
@@ -116,6 +117,8 @@ const BLOCK: usize = 32;
 const PADDING: usize = 8;
 /// Bits of a time, at least.
 const LEAST_TIME_BITS: u32 = 19;
+/// The same in a table that the caches do not hold: entries are seldom made old, which would read all around them.
+const FAR_TIME_BITS: u32 = 27;
 /// Bits of a fingerprint, unless given, at least.
 const LEAST_FINGERPRINT_BITS: u32 = 16;
 
@@ -140,7 +143,9 @@ impl Layout {
         if !(1..=most).contains(&fingerprint_bits) {
             return Err(FridgeError::FingerprintBits { bits: fingerprint_bits, most });
         }
-        let bytes = (besides + fingerprint_bits + LEAST_TIME_BITS).div_ceil(8);
+        let bytes_with = |time_bits: u32| (besides + fingerprint_bits + time_bits).div_ceil(8).min(u64::BITS / 8);
+        let is_far = slots as usize * bytes_with(LEAST_TIME_BITS) as usize > CACHED_BYTES;
+        let bytes = bytes_with(if is_far { FAR_TIME_BITS } else { LEAST_TIME_BITS });
         let time_bits = 8 * bytes - besides - fingerprint_bits;
         // A quarter of 2^(T + k + o) is the expiry or more.
         let range_bits = (u64::BITS - expiry.get().unsigned_abs().leading_zeros() + 2).clamp(time_bits + 2, 60);
@@ -405,11 +410,20 @@ mod tests {
         assert_eq!(bytes(1 << 12, None, 1, false), (5, 16));
         assert_eq!(bytes(1 << 12, None, 4, false), (5, 16));
         assert_eq!(bytes(1 << 12, None, 3, true), (6, 16));
-        assert_eq!(bytes(1 << 20, None, 1, false), (6, 20));
+        assert_eq!(bytes(1 << 17, None, 1, false), (5, 17));
+        assert_eq!(bytes(1 << 20, None, 1, false), (7, 20));
         assert_eq!(bytes(1 << 12, Some(32), 1, false), (7, 32));
         assert_eq!(bytes(1 << 12, None, 5 << 13, true), (8, 16));
+        assert_eq!(bytes(1 << 20, Some(18), 5 << 13, true), (8, 18));
         let refused = Layout::new(4, Some(32), 5 << 13, true, EXPIRY);
         assert_eq!(refused, Err(FridgeError::FingerprintBits { bits: 32, most: 18 }));
+    }
+
+    /// A table that is read from memory looks at whole blocks every half minute, one in the caches every half second.
+    #[test]
+    fn far_blocks_are_seldom_aged() {
+        let seconds = |slots| (1u64 << table(slots).layout.young_bits()) as f64 / 1e9;
+        assert!((0.4..0.6).contains(&seconds(1 << 12)) && seconds(1 << 20) > 15.0);
     }
 
     #[test]
