@@ -14,6 +14,8 @@
 //! A response that answers nothing observed is censored too, and stays in the mass that never comes to an end. That
 //! mass is left out of the answer, but for what is likely to be slow.
 
+use dwell_types::Nanos;
+
 /// Bands `1..BANDS`. Number 0 is for samples that no product limit weighs.
 pub(crate) const BANDS: usize = 32;
 /// Bits of a band's number.
@@ -166,34 +168,81 @@ pub(crate) fn begin(band: usize) -> f64 {
     }
 }
 
+/// Bands that are octaves of age, up to the expiry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AgeBands {
+    /// Octaves of nanoseconds that the first band has besides its own.
+    shift: u32,
+}
+
+impl AgeBands {
+    pub(crate) fn new(expiry: Nanos) -> Self {
+        let octaves = expiry.get().max(1).ilog2() + 1;
+        Self { shift: octaves.saturating_sub(BANDS as u32 - 1) }
+    }
+
+    /// The band of an age, `1..BANDS`.
+    #[inline]
+    pub(crate) fn of(self, age: Nanos) -> usize {
+        let octave = (age.get().max(1) as u64).ilog2();
+        (octave.saturating_sub(self.shift) as usize + 1).min(BANDS - 1)
+    }
+
+    /// The age in nanoseconds at which a band would end if nothing expired.
+    pub(crate) fn end(self, band: usize) -> f64 {
+        2f64.powi((band as u32 + self.shift) as i32)
+    }
+}
+
 /// Where the samples of each band belong from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NewBands([u8; BANDS]);
+pub struct NewBands {
+    moved: [u8; BANDS],
+    /// Where those belong that had none.
+    ages: Option<AgeBands>,
+}
 
 impl NewBands {
+    /// Samples that had none get that of their delay.
+    pub(crate) fn by_age(ages: AgeBands) -> Self {
+        Self { moved: std::array::from_fn(|band| band as u8), ages: Some(ages) }
+    }
+
     /// Every band moves to that of twice as many insertions, or of half as many, where so many bands are taken as one.
     /// What is not followed then, or was not, stays so.
     pub(crate) fn of_twice(as_many: bool, together: usize) -> Self {
-        Self(std::array::from_fn(|old| match old {
+        let moved = std::array::from_fn(|old| match old {
             1..=FOLLOWED => {
                 let new = band((8.0 * begin(old) * if as_many { 2.0 } else { 0.5 }) as u64);
                 if new > FOLLOWED { new as u8 } else { (new - (new - 1) % together) as u8 }
             }
             _ => old as u8,
-        }))
+        });
+        Self { moved, ages: None }
     }
 
     /// First these, then others.
     pub(crate) fn then(self, others: Self) -> Self {
-        Self(self.0.map(|band| others.of(band)))
+        Self { moved: self.moved.map(|band| others.of(band)), ages: self.ages.or(others.ages) }
     }
 
-    /// The new band of an old one.
+    /// The new band of a sample with this delay since the last request.
     ///
     /// # Panics
     /// If there is no such band: those of samples are below 32.
+    pub fn of_delay(&self, band: u8, delay: Nanos) -> u8 {
+        match self.ages {
+            Some(ages) if band == 0 => ages.of(delay) as u8,
+            _ => self.of(band),
+        }
+    }
+
+    /// The new band of an old one: what [`crate::Sample::repeat_band`] becomes.
+    ///
+    /// # Panics
+    /// If there is no such band.
     pub fn of(&self, band: u8) -> u8 {
-        self.0[usize::from(band)]
+        self.moved[usize::from(band)]
     }
 }
 
@@ -372,7 +421,7 @@ mod tests {
                 let next = if new + together > FOLLOWED { f64::INFINITY } else { begin(new + together) };
                 assert!(begin(new) <= insertions && insertions < next, "{old} to {new}");
             }
-            assert!(bands.0.is_sorted());
+            assert!(bands.moved.is_sorted());
             assert_eq!((bands.of(0), bands.of(FOLLOWED as u8 + 1)), (0, FOLLOWED as u8 + 1));
             assert_eq!(bands.then(bands).of(17), bands.of(bands.of(17)));
         }

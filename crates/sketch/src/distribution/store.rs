@@ -5,6 +5,7 @@ use super::query::Distribution;
 use super::view::{Bins, Shares, Sorted, View};
 use crate::survival::{BANDS, Risk};
 use crate::{NewBands, Sample};
+use dwell_types::Nanos;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -357,7 +358,11 @@ impl DelayStore {
             let bits = self.series[series].bits;
             let range = range_of(bins, series);
             for cell in &mut bins[range] {
-                let band = band_at(bands.of(cell.band()), bits);
+                let band = match cell.part() {
+                    SINCE_FIRST => bands.of(cell.band()),
+                    _ => bands.of_delay(cell.band(), Nanos::new(bins::range(cell.code(), bits).0)),
+                };
+                let band = band_at(band, bits);
                 cell.key = Cell::key(series, cell.code(), cell.part(), band);
             }
         }
@@ -486,7 +491,7 @@ fn combine(bins: &mut Vec<Cell>, dither: &mut Dither) {
 mod tests {
     use super::*;
     use crate::survival::{FOLLOWED, Loss, Risk};
-    use dwell_types::{Nanos, Timestamp};
+    use dwell_types::Timestamp;
     use proptest::prelude::*;
 
     fn sample(delay: i64, weight: f64) -> Sample {

@@ -1,12 +1,11 @@
 use crate::Gate;
-use crate::survival::BANDS;
+use crate::survival::{AgeBands, BANDS};
 use dwell_types::{ExchangeId, Nanos, Timestamp};
 
 /// The chance *q* that a request is still there, by age: one threshold per octave of age, falling.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// Octaves of nanoseconds that the first band has besides its own.
-    shift: u32,
+    ages: AgeBands,
     expiry: Nanos,
     /// How ids are ranked.
     gate: Gate,
@@ -26,9 +25,8 @@ const UNKNOWN: Timestamp = Timestamp::from_nanos(i64::MAX - 1);
 impl Curve {
     /// Everything stays until the expiry.
     pub(super) fn open(gate: Gate, expiry: Nanos) -> Self {
-        let octaves = expiry.get().max(1).ilog2() + 1;
         Self {
-            shift: octaves.saturating_sub(BANDS as u32 - 1),
+            ages: AgeBands::new(expiry),
             expiry,
             gate,
             kept: [gate.threshold(); BANDS],
@@ -38,16 +36,20 @@ impl Curve {
         }
     }
 
+    /// Its bands.
+    pub(super) fn ages(&self) -> AgeBands {
+        self.ages
+    }
+
     /// The band of an age, `1..BANDS`.
     #[inline]
     pub(super) fn band(&self, age: Nanos) -> usize {
-        let octave = (age.get().max(1) as u64).ilog2();
-        (octave.saturating_sub(self.shift) as usize + 1).min(BANDS - 1)
+        self.ages.of(age)
     }
 
     /// The age at which a band ends, in nanoseconds.
     pub(super) fn end(&self, band: usize) -> f64 {
-        2f64.powi((band as u32 + self.shift) as i32).min(self.expiry.get() as f64)
+        self.ages.end(band).min(self.expiry.get() as f64)
     }
 
     /// What a request must pass to be put in.

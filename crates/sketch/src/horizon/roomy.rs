@@ -1,7 +1,7 @@
 use super::{Horizon, HorizonError};
 use crate::batch::BATCH;
 use crate::exact::Exact;
-use crate::{Event, Exchanges, Fates, Gate, Meter, Risk, Sample};
+use crate::{Event, Exchanges, Fates, Gate, Meter, NewBands, Risk, Sample};
 use dwell_types::{ExchangeId, Timestamp};
 
 /// A [`Horizon`] in memory that does not stay in a processor's caches.
@@ -75,7 +75,7 @@ impl Meter for Roomy {
             let (batch, behind) = left.split_at(left.len().min(BATCH));
             let before = samples.len();
             plain.exact.update(batch, samples);
-            self.packed.know(first.at, &mut samples[before..]);
+            self.packed.know(first.at, &samples[before..]);
             if plain.exact.bytes() > plain.most_bytes {
                 // A time that is wild must not make what waits seem expired.
                 self.pack(batch.last().map_or(first.at, |last| last.at.min(first.at)));
@@ -109,6 +109,10 @@ impl Meter for Roomy {
 
     fn risk(&self, tag: usize) -> Option<Risk> {
         self.packed.risk(tag)
+    }
+
+    fn take_new_bands(&mut self) -> Option<NewBands> {
+        self.packed.take_new_bands()
     }
 
     fn forget_risk(&mut self) {

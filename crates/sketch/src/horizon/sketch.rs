@@ -6,7 +6,7 @@ use crate::lapse;
 use crate::open::{Ahead, Open, Place};
 use crate::repeats::Meets;
 use crate::survival::{BANDS, Loss, Risk};
-use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
+use crate::{Event, Exchanges, Fates, Gate, Meter, NewBands, Sample};
 use dwell_types::{Nanos, Timestamp, hash};
 use std::fmt;
 
@@ -49,6 +49,8 @@ pub struct Horizon {
     latest: Timestamp,
     /// Since when answers are estimates.
     sampled_since: Option<Timestamp>,
+    /// Whether samples have bands: nothing weighs them while every exchange is known.
+    has_bands: bool,
 }
 
 /// The responses of one series, by the bands in which they were at risk.
@@ -108,6 +110,7 @@ impl Horizon {
             began: None,
             latest: Timestamp::from_nanos(i64::MIN),
             sampled_since: None,
+            has_bands: false,
         })
     }
 
@@ -128,7 +131,7 @@ impl Horizon {
     }
 
     /// Takes the samples of a batch, which began at this moment, from a table that holds every request in its place.
-    pub(super) fn know(&mut self, began: Timestamp, samples: &mut [Sample]) {
+    pub(super) fn know(&mut self, began: Timestamp, samples: &[Sample]) {
         self.began.get_or_insert(began);
         if self.unfolded > u32::MAX - BATCH as u32 {
             self.fold();
@@ -136,7 +139,6 @@ impl Horizon {
         for sample in samples {
             let band = self.curve.band(sample.since_last);
             let first = if sample.is_ambiguous() { self.curve.band(sample.since_first) } else { band };
-            sample.band = band as u8;
             self.count(sample.tag, band);
             self.chooser.sample(first, sample.repeat_weight);
         }
@@ -371,17 +373,17 @@ impl Horizon {
         let fates = &mut self.fates[usize::from(wait.tag)];
         fates.matched += 1;
         fates.resolved += u64::from(is_resolved);
-        let sample = Sample { band: band as u8, ..sample.weighted(self.curve.weight(band)) };
-        let sample = if sample.is_ambiguous() { self.repeated(sample, last) } else { sample };
+        let sample = sample.weighted(self.curve.weight(band));
+        let sample = if sample.is_ambiguous() { self.repeated(sample, (band, last)) } else { sample };
         self.chooser.sample(self.curve.band(sample.since_first), sample.repeat_weight);
-        Some(sample)
+        Some(Sample { band: if self.sampled_since.is_some() { band as u8 } else { 0 }, ..sample })
     }
 
     /// The sample of a repeated request: it was seen as such if its id let the first request stay until the last. An id
     /// that does so by chance only, since nobody looked meanwhile, gives what the others give.
-    fn repeated(&self, sample: Sample, last: usize) -> Sample {
+    fn repeated(&self, sample: Sample, (band, last): (usize, usize)) -> Sample {
         let gap = Nanos::new(sample.since_first.get().saturating_sub(sample.since_last.get()));
-        let gap = self.curve.band(gap).max(usize::from(sample.band));
+        let gap = self.curve.band(gap).max(band);
         if gap > last {
             return Sample { since_first: sample.since_last, ..sample };
         }
@@ -493,6 +495,12 @@ impl Meter for Horizon {
             sum => (f64::from(counted.before[band]) * f64::from(self.each[band]) + squares[band]) / sum,
         };
         Some(Risk { at_risk, each: std::array::from_fn(each), loss: Loss::AtBorders, responses: None })
+    }
+
+    fn take_new_bands(&mut self) -> Option<NewBands> {
+        let begin =
+            self.sampled_since.is_some() && !std::mem::replace(&mut self.has_bands, self.sampled_since.is_some());
+        begin.then(|| NewBands::by_age(self.curve.ages()))
     }
 
     fn forget_risk(&mut self) {

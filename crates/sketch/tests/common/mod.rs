@@ -34,7 +34,8 @@ pub(crate) fn run(meter: &mut impl Meter, settings: &Settings, seed: u64) -> (Ve
             events.clear();
             if let Some(bands) = meter.take_new_bands() {
                 for sample in &mut samples {
-                    (sample.band, sample.repeat_band) = (bands.of(sample.band), bands.of(sample.repeat_band));
+                    sample.band = bands.of_delay(sample.band, sample.since_last);
+                    sample.repeat_band = bands.of(sample.repeat_band);
                 }
             }
         }
