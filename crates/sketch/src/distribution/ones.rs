@@ -1,4 +1,4 @@
-//! Samples that stand for themselves, in a store without bound.
+//! Samples that stand for themselves, in a store with room for many.
 
 use super::bins;
 use super::cell::{Cell, Keyed, merge, range_of};
@@ -28,7 +28,7 @@ struct Run<T> {
     recent: Vec<T>,
 }
 
-/// As many samples are sorted together at least, in 16 to 32 MiB.
+/// As many samples are sorted together at least where there is room for them, in 16 to 32 MiB.
 const MANY: usize = 1 << 22;
 
 /// A delay that says all of an unambiguous sample of no band: it has 32 bits, and at the finest resolution a class of
@@ -90,6 +90,7 @@ impl<T: Keyed + radsort::Key + Ord> Run<T> {
 }
 
 impl Ones {
+    /// None yet, of so many series.
     pub(super) fn new(series: usize) -> Self {
         Self { plain: vec![Run::default(); series].into(), keys: Run::default(), recent: 0, batch: MANY }
     }
@@ -115,7 +116,7 @@ impl Ones {
     }
 
     /// How many are sorted.
-    fn sorted(&self) -> usize {
+    pub(super) fn sorted(&self) -> usize {
         self.plain.iter().map(|run| run.sorted.len()).sum::<usize>() + self.keys.sorted.len()
     }
 
@@ -133,9 +134,10 @@ impl Ones {
         self.recent = 0;
     }
 
-    /// Begins to wait for what is sorted together, where there are so many bins besides.
-    pub(super) fn begin_batch(&mut self, bins: usize) {
-        self.batch = MANY.max(bins).max(self.sorted());
+    /// Begins to wait for what is sorted together, where there are so many bins besides, and room for so many in all.
+    pub(super) fn begin_batch(&mut self, bins: usize, room: usize) {
+        let left = room.saturating_sub(bins + self.sorted()) + 1;
+        self.batch = MANY.max(bins).max(self.sorted()).min(left);
     }
 
     /// Whether bins, each for all that are equal, would be smaller: of the sorted ones.

@@ -31,7 +31,7 @@ pub struct DelayStore {
     pub(super) bins: Arc<Vec<Cell>>,
     /// What came since the bins were last sorted, in any order.
     recent: Vec<Cell>,
-    /// In a store without bound: what stands for itself. In a box of its own: stores with a bound pay for every byte.
+    /// What stands for itself, where there is room for much of it. In a box of its own: small stores pay for every byte.
     ones: Option<Box<Ones>>,
     /// So many recent cells are sorted in together.
     batch: u32,
@@ -97,6 +97,9 @@ const INDISTINGUISHABLE: i8 = 20;
 const FEW: usize = 1 << 10;
 /// In a store of fewer cells than this a sample's bin is searched for at once.
 const QUICKLY_SEARCHED: usize = 1 << 12;
+/// A store of fewer cells than this, a mebibyte, or with fewer for each series, has bins from the start.
+const MANY: usize = 1 << 16;
+const MANY_OF_SERIES: usize = 1 << 10;
 /// Cells of the first batch.
 const FIRST_BATCH: usize = 1 << 8;
 
@@ -131,11 +134,20 @@ impl DelayStore {
     /// A store of these bins, which are sorted, and at most so many cells; `usize::MAX` for any number.
     pub(super) fn of(bins: Vec<Cell>, most: usize, series: Vec<Series>) -> Self {
         let (bins, series) = (Arc::new(bins), series.into_boxed_slice());
-        let ones = (most == usize::MAX).then(|| Box::new(Ones::new(series.len())));
         let most = if most == usize::MAX { UNBOUNDED } else { most.min(UNBOUNDED as usize - 1) as u32 };
-        let mut store = Self { bins, recent: Vec::new(), ones, batch: 0, most, series, dither: Dither::default() };
+        let mut store =
+            Self { bins, recent: Vec::new(), ones: None, batch: 0, most, series, dither: Dither::default() };
+        store.begin_ones();
         store.begin_batch();
         store
+    }
+
+    /// Begins to keep samples that stand for themselves, if there is room for many of all series.
+    fn begin_ones(&mut self) {
+        let (most, series) = (self.most(), self.series.len());
+        if most >= MANY && series <= most / MANY_OF_SERIES {
+            self.ones.get_or_insert_with(|| Box::new(Ones::new(series))).clear();
+        }
     }
 
     /// Cells that fit the memory, recent ones included; `usize::MAX` without bound.
@@ -216,7 +228,7 @@ impl DelayStore {
         }
     }
 
-    /// Keeps what stands for itself, in a store without bound; says whether it is one.
+    /// Keeps what stands for itself, where that is kept; says whether it is.
     #[inline]
     fn push_one(&mut self, series: usize, part: usize, band: u8, delay: i64) -> bool {
         let (Some(ones), state) = (&mut self.ones, &self.series[series]) else { return false };
@@ -242,28 +254,30 @@ impl DelayStore {
         let free = self.most().saturating_sub(self.most_recent() + self.bins.len());
         let batch = self.bins.len().max(FIRST_BATCH).min(self.most_recent()).min(free).max(1);
         self.batch = u32::try_from(batch).unwrap_or(u32::MAX);
+        let room = self.most_bins();
         if let Some(ones) = &mut self.ones {
-            ones.begin_batch(self.bins.len());
+            ones.begin_batch(self.bins.len(), room);
         }
         if self.most != UNBOUNDED {
             self.recent.reserve_exact(self.batch as usize);
         }
     }
 
-    /// Sorts what came recently into the bins. As long as all samples stand for themselves, and few are alike, their
-    /// keys are bins enough.
+    /// Sorts what came recently into the bins. As long as all samples stand for themselves, few are alike, and there
+    /// would be room for as many bins, their keys are bins enough.
     #[inline(never)]
     fn sort_in(&mut self) {
+        let room = self.most_bins();
         if let Some(ones) = self.ones.as_mut().filter(|_| self.bins.is_empty() && self.recent.is_empty()) {
             ones.sort_in();
-            if !ones.are_alike() {
+            if ones.sorted() <= room && !ones.are_alike() {
                 return;
             }
         }
         self.sort_all_in();
     }
 
-    /// The same, and no key stays that is not a bin's.
+    /// The same, and no key stays that is not a bin's. From then on a store with a bound has bins alone.
     fn sort_all_in(&mut self) {
         self.recent.sort_unstable_by_key(|cell| cell.key);
         let bins = Arc::make_mut(&mut self.bins);
@@ -271,6 +285,9 @@ impl DelayStore {
         if let Some(ones) = &mut self.ones {
             ones.sort_in();
             ones.move_to(bins);
+        }
+        if self.most != UNBOUNDED {
+            self.ones = None;
         }
         combine(bins, &mut self.dither);
     }
@@ -397,14 +414,17 @@ impl DelayStore {
         }
     }
 
-    /// Forgets all samples, keeps the memory.
+    /// Forgets all samples, and keeps the memory of what comes next.
     pub fn reset(&mut self) {
-        Arc::make_mut(&mut self.bins).clear();
-        self.recent.clear();
-        if let Some(ones) = &mut self.ones {
-            ones.clear();
-        }
         self.series.fill(Series::EMPTY);
+        self.begin_ones();
+        if self.ones.is_some() {
+            (self.bins, self.recent) = (Arc::default(), Vec::new());
+            self.begin_batch();
+        } else {
+            Arc::make_mut(&mut self.bins).clear();
+            self.recent.clear();
+        }
     }
 
     /// The distribution of a series as its samples tell it.
@@ -532,7 +552,7 @@ mod tests {
             prop_assert!(store.distribution(0, Ambiguous::Bounds).quantile(0.5).is_none());
         }
 
-        /// A store without bound, which keeps keys as long as it can, tells what one tells that has bins from the start.
+        /// A store that keeps keys as long as it can tells what one tells that has bins from the start.
         #[test]
         fn keys_tell_what_bins_tell(
             samples in prop::collection::vec((0i64..40, 0u8..8, 0usize..2), 1..300),
@@ -540,7 +560,8 @@ mod tests {
             heavy in 0usize..400,
             settled in 1usize..100,
         ) {
-            let mut stores = [DelayStore::unbounded(2), DelayStore::bounded(2, 1 << 20).unwrap()];
+            let mut stores = [DelayStore::unbounded(2), DelayStore::bounded(2, 1 << 19).unwrap()];
+            prop_assert!(stores[0].ones.is_some() && stores[1].ones.is_none());
             for (i, &(delay, kind, series)) in samples.iter().enumerate() {
                 let since_first = Nanos::new((delay + if kind == 0 { 7 } else { 0 }) * spread);
                 let weight = if i == heavy { 3.0 } else { 1.0 };
@@ -730,6 +751,42 @@ mod tests {
                 _ => (),
             }
             assert!(store.state_bytes() <= bytes, "{} after {i}", store.state_bytes());
+        }
+    }
+
+    /// A store that keeps keys until it has no room for as many bins is exact until then and brackets the truth after
+    /// that, in every interval, and never exceeds its bound.
+    #[test]
+    fn keys_become_bins_in_time() {
+        let bytes = 2 << 20;
+        let mut store = DelayStore::bounded(2, bytes).unwrap();
+        for interval in 0..2 {
+            let mut delays = Vec::new();
+            for i in 0..200_000i64 {
+                let delay = (i * 7_919_999 + interval) % 1_000_000_007;
+                delays.push(delay);
+                // One in a hundred was repeated, and one in a hundred is too long for four bytes, of the other series.
+                let since_first = Nanos::new(if i % 100 == 0 { delay + 5 } else { delay });
+                store.update(1, &Sample { since_first, ..sample(delay, 1.0) });
+                if i % 100 == 1 {
+                    store.update(0, &sample(delay + 5_000_000_000, 1.0));
+                }
+                if i % 999 == 0 || i > 90_000 && i < 110_000 {
+                    assert!(store.state_bytes() <= bytes, "{} bytes after {i}", store.state_bytes());
+                }
+                let is_to_be_told = [90_000, 199_999].contains(&i);
+                if is_to_be_told {
+                    assert_eq!(store.ones.is_some(), i == 90_000);
+                    let distribution = store.distribution(1, Ambiguous::Last);
+                    for q in [0.001, 0.5, 0.99] {
+                        let (truth, told) = (nearest_rank(&delays, q), distribution.quantile(q).unwrap());
+                        assert!(told.low <= truth && truth <= told.high, "{told:?} {truth}");
+                        assert_eq!(told.low == told.high, i == 90_000);
+                    }
+                    assert_eq!(distribution.exchanges().unwrap().value, i as f64 + 1.0);
+                }
+            }
+            store.reset();
         }
     }
 
