@@ -3,6 +3,7 @@
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
 use crate::Failure;
+use crate::damage::Damage;
 use crate::output::{self, Output};
 use crate::rtt::{EXPIRY, FLOW_EXPIRY, matching, picture, progress, usual_matches};
 use crate::signals::Signals;
@@ -140,8 +141,8 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
     let mut plain = (!plain.is_empty()).then(|| observer(arguments, plain, IdForm::Plain));
     let mut observer = observer(arguments, matches, IdForm::Hashed);
     let progress = progress(source.bytes_total());
-    let mut frames = 0u64;
-    let damage = loop {
+    let (mut frames, mut damage) = (0, Damage::default());
+    loop {
         match source.next_frame() {
             Ok(Some(frame)) => {
                 observer.observe(&frame, &mut comparison);
@@ -149,29 +150,26 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
                     plain.observe(&frame, &mut comparison.of_form(IdForm::Plain));
                 }
             }
-            Ok(None) => break None,
-            Err(error) => break Some(error),
+            Ok(None) => break,
+            Err(error) => {
+                damage.add(error);
+                continue;
+            }
         }
         frames += 1;
         if frames & 0xffff == 0 {
             progress.set_position(source.bytes_read());
         }
-    };
+    }
     progress.finish_and_clear();
     let mut warnings: Vec<String> = source.warnings().iter().map(ToString::to_string).collect();
-    let code = match damage {
-        Some(error) if frames == 0 => return Err(error.into()),
-        // What was read before the damage is sound.
-        Some(error) => {
-            warnings.push(format!("{error}; what follows there was not read"));
-            ExitCode::from(1)
-        }
-        None if source.is_stopped() => {
-            warnings.push(signals.warning());
-            signals.code()
-        }
-        None => ExitCode::SUCCESS,
-    };
+    let damage = damage.warnings(frames)?;
+    let mut code = if damage.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) };
+    warnings.extend(damage);
+    if source.is_stopped() {
+        warnings.push(signals.warning());
+        code = signals.code();
+    }
     output::warn(&warnings);
     let facts = |method| MethodFacts::new(method, arguments.longest, arguments.rate);
     let results = Results {

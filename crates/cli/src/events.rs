@@ -93,13 +93,8 @@ impl Events {
         stop: &Stop,
     ) -> Result<Self> {
         let mut lines = Lines::open(path, stop)?;
-        let head = lines.names()?;
-        let column = |wanted| head.iter().position(|c| c == wanted);
-        let (Some(at), Some(kind), Some(id)) = (column("at_ns"), column("kind"), column("id")) else {
-            let found = head.iter().take(8).collect::<Vec<_>>().join(",");
-            bail!("{}: line 1: expected the columns at_ns,kind,id[,group], found '{found}'", path.display());
-        };
-        let columns = Columns { at, kind, id, group: column("group") };
+        let ([at, kind, id], [group]) = lines.columns(["at_ns", "kind", "id"], ["group"])?;
+        let columns = Columns { at, kind, id, group };
         let groups = columns.group.map(|_| Groups::new(most_groups, name_bytes));
         Ok(Self { lines, columns, groups, seed, at: 0, latest: i64::MIN, backwards: 0 })
     }
@@ -109,30 +104,23 @@ impl Events {
         if !self.lines.advance()? {
             return Ok(None);
         }
-        let field = |column| self.lines.field(column).unwrap_or_default();
-        let (at, id) = (field(self.columns.at), field(self.columns.id));
-        let Ok(at) = at.parse::<i64>() else {
-            bail!("{}: expected a whole number of nanoseconds as at_ns, found '{at}'", self.lines.place())
-        };
+        let at = self.lines.whole_number(self.columns.at, "nanoseconds as at_ns")?;
         self.at = at;
         self.backwards += u64::from(at < self.latest);
         self.latest = self.latest.max(at);
-        let id = event_id(self.seed, id);
+        let id = event_id(self.seed, self.lines.field(self.columns.id));
         let series = Series { matching: Match::Events, leg: Leg::Both, group: self.group() };
         let sighting = Sighting { id, at: Timestamp::from_nanos(at), token: 0, series };
         match self.lines.field(self.columns.kind) {
-            Some("request") => Ok(Some(Observation::Request(sighting))),
-            Some("response") => Ok(Some(Observation::Response(sighting))),
-            kind => {
-                let kind = kind.unwrap_or_default();
-                bail!("{}: expected request or response as kind, found '{kind}'", self.lines.place())
-            }
+            "request" => Ok(Some(Observation::Request(sighting))),
+            "response" => Ok(Some(Observation::Response(sighting))),
+            kind => bail!("{}: expected request or response as kind, found '{kind}'", self.lines.place()),
         }
     }
 
     /// The number of this line's group.
     fn group(&mut self) -> u16 {
-        let name = self.columns.group.and_then(|column| self.lines.field(column));
+        let name = self.columns.group.map(|column| self.lines.field(column));
         self.groups.as_mut().zip(name).map_or(0, |(groups, name)| groups.find_or_add(name))
     }
 

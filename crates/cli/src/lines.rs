@@ -6,6 +6,7 @@ use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 use dwell_capture::file::{Decompressed, Stop, is_stopped};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// Lines of comma-separated values under a line of names. No value goes on in the next line, so that a quotation mark
 /// that is not closed is known where it stands.
@@ -39,11 +40,23 @@ impl Lines {
         })
     }
 
-    /// The names of the columns, from the first line.
-    pub(crate) fn names(&mut self) -> Result<&StringRecord> {
+    /// Where the columns are that the first line names: all that are `needed`, and of the `others` those that it has.
+    pub(crate) fn columns<const N: usize, const M: usize>(
+        &mut self,
+        needed: [&str; N],
+        others: [&str; M],
+    ) -> Result<([usize; N], [Option<usize>; M])> {
         self.advance()?;
-        self.columns = Some(self.fields.record.len());
-        Ok(&self.fields.record)
+        let head = &self.fields.record;
+        self.columns = Some(head.len());
+        let column = |wanted: &str| head.iter().position(|name| name == wanted);
+        if !needed.iter().all(|wanted| column(wanted).is_some()) {
+            let others: String = others.iter().map(|name| format!("[,{name}]")).collect();
+            let (path, expected) = (self.path.display(), needed.join(","));
+            let found = head.iter().take(8).collect::<Vec<_>>().join(",");
+            bail!("{path}: line 1: expected the columns {expected}{others}, found '{found}'");
+        }
+        Ok((needed.map(|name| column(name).unwrap_or_default()), others.map(column)))
     }
 
     /// Goes on to the next line that is not empty, if there is one; there is none after a stop, nor is a part of one.
@@ -88,9 +101,18 @@ impl Lines {
         }
     }
 
-    /// What the line has in a column, if it has as many.
-    pub(crate) fn field(&self, column: usize) -> Option<&str> {
-        self.fields.record.get(column)
+    /// What the line has in a column.
+    pub(crate) fn field(&self, column: usize) -> &str {
+        self.fields.record.get(column).unwrap_or_default()
+    }
+
+    /// The whole number that it has there.
+    pub(crate) fn whole_number<T: FromStr>(&self, column: usize, what: &str) -> Result<T> {
+        let text = self.field(column);
+        let Ok(number) = text.parse() else {
+            bail!("{}: expected a whole number of {what}, found '{text}'", self.place())
+        };
+        Ok(number)
     }
 
     /// The number of the line.

@@ -2,7 +2,7 @@
 //! `bytes`.
 
 use crate::lines::Lines;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use dwell_capture::file::Stop;
 use dwell_types::{Crossing, FlowId, PacketId, Timestamp, hash};
 use std::path::Path;
@@ -46,13 +46,7 @@ impl Log {
     /// Opens a log; `-` is standard input.
     pub(crate) fn open(path: &Path, seed: u64, stop: &Stop) -> Result<Self> {
         let mut lines = Lines::open(path, stop)?;
-        let head = lines.names()?;
-        let column = |wanted| head.iter().position(|c| c == wanted);
-        let (Some(at), Some(packet)) = (column("at_ns"), column("packet")) else {
-            let found = head.iter().take(8).collect::<Vec<_>>().join(",");
-            bail!("{}: line 1: expected the columns at_ns,packet[,flow][,bytes], found '{found}'", path.display());
-        };
-        let (flow, bytes) = (column("flow"), column("bytes"));
+        let ([at, packet], [flow, bytes]) = lines.columns(["at_ns", "packet"], ["flow", "bytes"])?;
         let seed = hash::start(seed);
         Ok(Self { lines, at, packet, flow, bytes, packets: hash::word(seed, 1), flows: flows_of(seed) })
     }
@@ -62,30 +56,18 @@ impl Log {
         if !self.lines.advance()? {
             return Ok(None);
         }
-        let field = |column| self.lines.field(column).unwrap_or_default();
-        let at = self.number(field(self.at), "nanoseconds as at_ns")?;
-        let bytes = match self.bytes {
-            Some(column) => self.number(field(column), "bytes as bytes")?,
-            None => 0,
-        };
+        let lines = &self.lines;
         Ok(Some(Crossing {
-            packet: PacketId(hash::bytes(self.packets, field(self.packet).as_bytes())),
-            flow: flow_of(self.flows, self.flow.map(field).unwrap_or_default()),
-            at: Timestamp::from_nanos(at),
-            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+            packet: PacketId(hash::bytes(self.packets, lines.field(self.packet).as_bytes())),
+            flow: flow_of(self.flows, self.flow_name().unwrap_or_default()),
+            at: Timestamp::from_nanos(lines.whole_number(self.at, "nanoseconds as at_ns")?),
+            bytes: self.bytes.map_or(Ok(0), |column| lines.whole_number(column, "bytes as bytes"))?,
         }))
-    }
-
-    fn number(&self, text: &str, what: &str) -> Result<i64> {
-        let Ok(number) = text.parse() else {
-            bail!("{}: expected a whole number of {what}, found '{text}'", self.lines.place())
-        };
-        Ok(number)
     }
 
     /// The name of the last line's flow, if there is one.
     pub(crate) fn flow_name(&self) -> Option<&str> {
-        self.flow.and_then(|column| self.lines.field(column))
+        self.flow.map(|column| self.lines.field(column))
     }
 
     /// Whether it was asked to stop before the end.

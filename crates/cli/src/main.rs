@@ -29,6 +29,7 @@ mod evaluate;
 // What the subcommands share: points and which way packets go between them, logs instead of packets, sizes and times on
 // the command line, files that are whole or absent, and how a run is ended.
 mod beginning;
+mod damage;
 mod events;
 mod lines;
 mod log;

@@ -1,5 +1,6 @@
 //! What a point saw, from a capture or from a log.
 
+use crate::damage::not_read;
 use crate::log::Log;
 use crate::output;
 use anyhow::Result;
@@ -271,7 +272,7 @@ impl Point {
                 Ok(None) => return Ok(false),
                 // What was read before the damage is sound.
                 Err(error) if crossings.frames().total > 0 => {
-                    self.damage = Some(format!("{error}; what follows there was not read"));
+                    self.damage = Some(not_read(error));
                     return Ok(false);
                 }
                 Err(error) => return Err(error.into()),

@@ -1,10 +1,11 @@
 //! `dwell rtt`: how long do responses take? The way of a packet through dwell, from the capture to the report.
 
 use crate::Failure;
+use crate::damage::Damage;
 use crate::events::Events;
 use crate::output;
 use crate::signals::Signals;
-use dwell_capture::{CaptureError, CaptureFiles, FrameSource};
+use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_observe::Observer;
 use dwell_observe::parse;
 use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
@@ -56,13 +57,16 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     let mut followed = (outputs.want_samples() || flows.is_some()).then(|| Followed::new(flows));
     let mut reports = Reports::new(arguments, paths.iter().map(|p| p.display().to_string()).collect());
     let progress = progress(source.bytes_total());
-    let mut frames = 0;
+    let (mut frames, mut damage) = (0, Damage::default());
 
-    let damage = loop {
+    loop {
         let frame = match source.next_frame() {
             Ok(Some(frame)) => frame,
-            Ok(None) => break None,
-            Err(error) => break Some(error),
+            Ok(None) => break,
+            Err(error) => {
+                damage.add(error);
+                continue;
+            }
         };
         if let Some(at) = frame.at {
             if reports.is_interval_over(at) {
@@ -89,9 +93,9 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
             progress.set_position(source.bytes_read());
         }
         if arguments.count == Some(frames) {
-            break None;
+            break;
         }
-    };
+    }
 
     progress.finish_and_clear();
     give(&mut followed, &mut meter, &mut outputs, &observer)?;
@@ -99,18 +103,12 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
         reports.warn(warning.to_string());
     }
     reports.warn_of_disorder();
-    let Some(error) = damage else {
-        let code = reports.see_end(source.is_stopped(), signals);
-        reports.finish(&mut meter, &observed(&observer, &followed), outputs)?;
-        return Ok(code);
-    };
-    if frames > 0 {
-        // What was read before the damage is sound; the error is the last word.
-        reports.warn(format!("{error}; what follows there was not read"));
-        reports.finish(&mut meter, &observed(&observer, &followed), outputs)?;
-        return Ok(ExitCode::from(1));
-    }
-    Err(Failure::Run(CaptureError::into(error)))
+    let damage = damage.warnings(frames)?;
+    let is_damaged = !damage.is_empty();
+    damage.into_iter().for_each(|warning| reports.warn(warning));
+    let code = reports.see_end(source.is_stopped(), signals);
+    reports.finish(&mut meter, &observed(&observer, &followed), outputs)?;
+    Ok(if is_damaged { ExitCode::from(1) } else { code })
 }
 
 /// What reports say of packets besides delays.

@@ -1,7 +1,7 @@
 //! What passed a queue, from a log: CSV with the columns `arrived_ns,departed_ns,flow,bytes`.
 
 use crate::lines::Lines;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use dwell_capture::file::Stop;
 use dwell_types::{Departure, FlowId, Timestamp, hash};
 use std::path::{Path, PathBuf};
@@ -36,22 +36,15 @@ impl Oddities {
     }
 }
 
-const NAMES: [&str; 4] = ["arrived_ns", "departed_ns", "flow", "bytes"];
-
 impl Sojourns {
     /// Opens a log; `-` is standard input.
     pub(super) fn open(path: &Path, seed: u64, stop: &Stop) -> Result<Self> {
         let mut lines = Lines::open(path, stop)?;
-        let head = lines.names()?;
-        let [arrived, departed, flow, bytes] = NAMES.map(|name| head.iter().position(|column| column == name));
-        let (Some(arrived), Some(departed), Some(flow), Some(bytes)) = (arrived, departed, flow, bytes) else {
-            let found = head.iter().take(8).collect::<Vec<_>>().join(",");
-            bail!("{}: line 1: expected the columns {}, found '{found}'", path.display(), NAMES.join(","));
-        };
+        let (columns, []) = lines.columns(["arrived_ns", "departed_ns", "flow", "bytes"], [])?;
         Ok(Self {
             lines,
             path: path.to_owned(),
-            columns: [arrived, departed, flow, bytes],
+            columns,
             seed: hash::start(seed),
             span: None,
             late: Oddities::default(),
@@ -64,14 +57,15 @@ impl Sojourns {
         if !self.lines.advance()? {
             return Ok(None);
         }
-        let [arrived, departed, flow, bytes] = self.columns.map(|column| self.lines.field(column).unwrap_or_default());
-        let arrived = if arrived.is_empty() { None } else { Some(self.number(arrived, "nanoseconds as arrived_ns")?) };
-        let departed = self.number(departed, "nanoseconds as departed_ns")?;
-        let bytes: u32 = self.number(bytes, "bytes as bytes")?;
-        let flow = FlowId(hash::bytes(self.seed, flow.as_bytes()));
-        let [arrived, departed] = [arrived, Some(departed)].map(|at| at.map(Timestamp::from_nanos));
-        let Some(departed) = departed else { return Ok(None) };
-        let line = self.lines.number();
+        let (lines, [arrived, departed, flow, bytes]) = (&self.lines, self.columns);
+        let arrived = match lines.field(arrived) {
+            "" => None,
+            _ => Some(Timestamp::from_nanos(lines.whole_number(arrived, "nanoseconds as arrived_ns")?)),
+        };
+        let departed = Timestamp::from_nanos(lines.whole_number(departed, "nanoseconds as departed_ns")?);
+        let bytes = lines.whole_number(bytes, "bytes as bytes")?;
+        let flow = FlowId(hash::bytes(self.seed, lines.field(flow).as_bytes()));
+        let line = lines.number();
         let (first, last) = self.span.unwrap_or((departed, departed));
         if departed < last {
             self.late.add(line);
@@ -83,16 +77,9 @@ impl Sojourns {
         Ok(Some(Departure { arrived, departed, flow, bytes }))
     }
 
-    fn number<T: std::str::FromStr>(&self, text: &str, what: &str) -> Result<T> {
-        let Ok(number) = text.parse() else {
-            bail!("{}: expected a whole number of {what}, found '{text}'", self.lines.place())
-        };
-        Ok(number)
-    }
-
     /// The name of the flow of the line that was read last.
     pub(super) fn flow_name(&self) -> String {
-        self.lines.field(self.columns[2]).unwrap_or_default().to_owned()
+        self.lines.field(self.columns[2]).to_owned()
     }
 
     /// Whether it was asked to stop before the end.

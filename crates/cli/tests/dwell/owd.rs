@@ -471,9 +471,11 @@ fn what_cannot_be_is_said_in_one_line() {
         );
         assert!(run.out.is_empty() && names(folder.path()) == ["a.csv", "b.csv"]);
     }
-    fs::write(folder.path().join("b.csv"), "at_ns,packet\n5,x\nnoon,y\n").unwrap();
-    let run = dwell_in(folder.path(), &["owd", "--crossings", "a.csv", "b.csv"]);
-    assert!(run.code == 1 && run.err.contains("b.csv: line 3: expected a whole number"), "{}", run.err);
+    for line in ["noon,y,1", "6,y,-1", "6,y,4294967296", "6,y,"] {
+        fs::write(folder.path().join("b.csv"), format!("at_ns,packet,bytes\n5,x,7\n{line}\n")).unwrap();
+        let run = dwell_in(folder.path(), &["owd", "--crossings", "a.csv", "b.csv"]);
+        assert!(run.code == 1 && run.err.contains("b.csv: line 3: expected a whole number"), "{line}: {}", run.err);
+    }
 }
 
 #[test]

@@ -86,13 +86,12 @@ fn a_log_of_arrivals_is_fed() {
         );
         assert_eq!(names(folder.path()), ["at.csv"]);
     }
-    write("7,a,many\n");
-    let run = run(&["--arrivals", "at.csv", "--truth", "-"]);
-    assert!(
-        run.code == 1 && run.err.contains("at.csv: line 2: expected whole numbers as at_ns and bytes"),
-        "{}",
-        run.err
-    );
+    for bytes in ["many", "65536", "-1"] {
+        write(&format!("7,a,{bytes}\n"));
+        let run = run(&["--arrivals", "at.csv", "--truth", "-"]);
+        let words = format!("at.csv: line 2: expected a whole number of bytes, up to 65535, as bytes, found '{bytes}'");
+        assert!(run.code == 1 && run.err.contains(&words), "{}", run.err);
+    }
 }
 
 /// Names of flows come back as they are.

@@ -328,6 +328,18 @@ fn a_damaged_capture_is_reported_up_to_the_damage() {
     let before = rtt(&[&testdata("ntp/ntp.pcap"), "-c", &half.to_string()]).ok().json();
     assert_eq!((&report["results"], &report["frames"]), (&before["results"], &before["frames"]));
     assert_eq!(names(folder.path()), ["damaged.pcap", "report.json"]);
+
+    // Captures before and behind it are read whole.
+    let [damaged, other] = [damaged.to_str().unwrap(), &testdata("icmp/icmp.pcapng")];
+    let total = |run: Run| run.json()["frames"]["total"].as_u64().unwrap();
+    let alone = total(dwell(&["rtt", other, "--format", "json"]).ok());
+    for captures in [[damaged, other], [other, damaged]] {
+        let run = dwell(&[&["rtt", "--format", "json"], &captures[..]].concat());
+        assert_eq!((run.code, run.err.lines().filter(|line| line.contains("not read")).count()), (1, 1), "{}", run.err);
+        assert_eq!(total(run), alone + half as u64);
+        let run = dwell(&[&["compare", "--memory", "16KiB", "--match", "icmp-echo"], &captures[..]].concat());
+        assert!(run.code == 1 && run.err.contains(&place), "{}", run.err);
+    }
 }
 
 /// Where the records of a little-endian pcap file stand.

@@ -169,14 +169,9 @@ impl Log {
     pub(super) fn open(path: &Path, speed_up: f64) -> Result<Ahead<Self>> {
         let (never, _open) = io::pipe()?;
         let mut lines = Lines::open(path, &Stop::when_readable(never))?;
-        let head = lines.names()?;
-        let columns = ["at_ns", "flow", "bytes"].map(|name| head.iter().position(|column| column == name));
-        let [Some(at), Some(flow), Some(bytes)] = columns else {
-            let found = head.iter().take(8).collect::<Vec<_>>().join(",");
-            bail!("{}: line 1: expected the columns at_ns,flow,bytes, found '{found}'", path.display());
-        };
+        let (columns, []) = lines.columns(["at_ns", "flow", "bytes"], [])?;
         let pace = Pace::new(Timestamp::from_nanos(0), speed_up);
-        Ahead::of(Self { lines, columns: [at, flow, bytes], pace, names: BTreeMap::new() })
+        Ahead::of(Self { lines, columns, pace, names: BTreeMap::new() })
     }
 }
 
@@ -185,14 +180,10 @@ impl Read for Log {
         if !self.lines.advance()? {
             return Ok(None);
         }
-        let [at, flow, bytes] = self.columns.map(|column| self.lines.field(column).unwrap_or_default());
-        let (Ok(at_nanos), Ok(length)) = (at.parse(), bytes.parse::<u16>()) else {
-            bail!(
-                "{}: expected whole numbers as at_ns and bytes, up to 65535, found '{at}' and '{bytes}'",
-                self.lines.place()
-            )
-        };
-        let at = Timestamp::from_nanos(at_nanos);
+        let (lines, [at, flow, bytes]) = (&self.lines, self.columns);
+        let at = Timestamp::from_nanos(lines.whole_number(at, "nanoseconds as at_ns")?);
+        let length: u16 = lines.whole_number(bytes, "bytes, up to 65535, as bytes")?;
+        let flow = lines.field(flow);
         if self.pace.count == 0 {
             self.pace.start = at;
         }
