@@ -201,6 +201,23 @@ fn equal_packets_count_but_give_no_delay() {
     assert_near(total.tally.mean().unwrap().value, 39.0 / 5.0 * MILLI as f64);
 }
 
+/// More equal packets under way than 16 bits count, as from a traffic generator: those that arrived are not lost.
+#[test]
+fn very_many_equal_packets_arrive() {
+    let many = 70_000;
+    let mut meter = OwdMeter::new(&EXACT).unwrap();
+    meter.update(Point::Sender, &crossing(3, -9));
+    meter.update(Point::Receiver, &crossing(3, -8));
+    (0..many).for_each(|i| _ = meter.update(Point::Sender, &crossing(1, i)));
+    (0..many - 7).for_each(|i| _ = meter.update(Point::Receiver, &crossing(1, many + i)));
+    meter.update(Point::Sender, &crossing(2, 2 * many));
+    meter.update(Point::Receiver, &crossing(2, 2 * many + 1));
+    meter.end();
+    let total = meter.total();
+    assert_eq!((total.sent, total.arrived, total.unsent), (many as u64 + 2, many as u64 - 5, 0.0));
+    assert_eq!((total.tally.received().value, total.tally.lost().value), (many as f64 - 5.0, 7.0));
+}
+
 #[test]
 fn what_arrives_without_being_sent() {
     let mut meter = OwdMeter::new(&EXACT).unwrap();

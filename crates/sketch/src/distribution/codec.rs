@@ -54,6 +54,9 @@ impl DelayStore {
             _ => return Err(CodecError::Value("bound")),
         };
         let number = from.count(SERIES_BYTES)?;
+        if number > Self::MOST_SERIES {
+            return Err(CodecError::Value("number of series"));
+        }
         let mut series = vec![Series::EMPTY; number];
         for Series { bits, parts } in &mut series {
             *bits = from.u8()? as i8;
@@ -72,7 +75,7 @@ impl DelayStore {
             return Err(CodecError::Value("ambiguous samples"));
         }
         let cells = from.count(CELL_BYTES)?;
-        if cells > most || most < 32 {
+        if cells > most || most < Self::LEAST_BINS * number.max(1) {
             return Err(CodecError::Value("bound"));
         }
         let mut read: Vec<Cell> = Vec::with_capacity(cells);

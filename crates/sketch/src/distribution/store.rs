@@ -110,8 +110,11 @@ impl DelayStore {
     /// The most series that a store can tell apart.
     pub const MOST_SERIES: usize = 1 << (u64::BITS - BIN_BITS);
 
-    /// What each series needs: 32 bins, and what is known of them.
-    pub(crate) const SERIES_BYTES: usize = size_of::<Series>() + 32 * size_of::<Cell>();
+    /// The bins that each series needs.
+    pub(super) const LEAST_BINS: usize = 32;
+
+    /// What each series needs: these, and what is known of them.
+    pub(crate) const SERIES_BYTES: usize = size_of::<Series>() + Self::LEAST_BINS * size_of::<Cell>();
 
     /// A store for `series` distributions, at most [`DelayStore::MOST_SERIES`], that grows as needed and stays exact.
     pub fn unbounded(series: usize) -> Self {
@@ -197,7 +200,7 @@ impl DelayStore {
     #[inline]
     fn add(&mut self, series: usize, part: usize, delay: i64, weight: f64, band: u8) {
         let state = &mut self.series[series].parts[part];
-        state.samples += 1;
+        state.samples = state.samples.saturating_add(1);
         state.min = state.min.min(delay);
         state.max = state.max.max(delay);
         if weight == 1.0 && self.push_one(series, part, band, delay) {

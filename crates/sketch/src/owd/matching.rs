@@ -86,19 +86,31 @@ struct Open {
     packet: u64,
     /// Number in the queue; of the first of several.
     number: u64,
-    kind: Kind,
     /// Packets of this id that were sent, where there were several at once.
-    copies: u16,
-    /// Those of them that were received.
-    received: u16,
+    copies: u32,
+    /// Those of them that were received; [`Open::SENT`] or [`Open::EARLY`] of a packet that is alone.
+    received: u32,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    #[default]
     Sent,
     Received,
     Shared,
+}
+
+impl Open {
+    const SENT: u32 = u32::MAX;
+    const EARLY: u32 = u32::MAX - 1;
+
+    #[inline]
+    fn kind(&self) -> Kind {
+        match self.received {
+            Self::SENT => Kind::Sent,
+            Self::EARLY => Kind::Received,
+            _ => Kind::Shared,
+        }
+    }
 }
 
 impl Entry for Open {
@@ -164,26 +176,26 @@ impl Matching {
         let number = self.front + self.queue.len() as u64;
         let state = match self.open.find(id) {
             Place::Vacant(at) => {
-                self.open.put(at, Open { packet: id, number, ..Open::default() });
+                self.open.put(at, Open { packet: id, number, copies: 1, received: Open::SENT });
                 State::Waiting
             }
-            Place::Found(at) => match *self.open.get(at) {
-                Open { kind: Kind::Received, number, .. } => {
+            Place::Found(at) => match self.open.get(at).kind() {
+                Kind::Received => {
+                    let there = self.place(self.open.get(at).number);
                     self.open.remove(at);
-                    let there = self.place(number);
                     self.queue[there].state = State::Gone;
                     self.last = self.last.max(Some(sent.at));
                     State::Received(self.queue[there].sent.at - sent.at)
                 }
-                Open { kind: Kind::Sent, number, .. } => {
+                Kind::Sent => {
+                    let number = self.open.get(at).number;
                     let there = self.place(number);
                     self.queue[there].state = State::Shared;
-                    *self.open.get_mut(at) = Open { packet: id, number, kind: Kind::Shared, copies: 2, received: 0 };
+                    *self.open.get_mut(at) = Open { packet: id, number, copies: 2, received: 0 };
                     State::Shared
                 }
-                Open { kind: Kind::Shared, .. } => {
-                    let open = self.open.get_mut(at);
-                    open.copies = open.copies.saturating_add(1);
+                Kind::Shared => {
+                    self.open.get_mut(at).copies += 1;
                     State::Shared
                 }
             },
@@ -198,7 +210,7 @@ impl Matching {
         }
         let Place::Found(slot) = self.open.find(packet.0) else { return self.wait_for_sender(packet, at) };
         let open = self.open.get_mut(slot);
-        match open.kind {
+        match open.kind() {
             Kind::Sent => {
                 let there = (open.number - self.front) as usize;
                 let sent = self.queue[there].sent.at;
@@ -224,7 +236,7 @@ impl Matching {
         }
         let number = self.front + self.queue.len() as u64;
         if let Place::Vacant(slot) = self.open.find(packet.0) {
-            self.open.put(slot, Open { packet: packet.0, number, kind: Kind::Received, ..Open::default() });
+            self.open.put(slot, Open { packet: packet.0, number, copies: 0, received: Open::EARLY });
         }
         self.queue.push_back(Queued { sent: Sent { packet, at, flow: 0, bytes: 0 }, state: State::Early });
     }
@@ -287,7 +299,7 @@ impl Matching {
         }
         let has_arrived = open.received > 0;
         open.copies -= 1;
-        open.received -= u16::from(has_arrived);
+        open.received -= u32::from(has_arrived);
         if open.copies == 0 {
             self.open.remove(at);
         }
