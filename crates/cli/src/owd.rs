@@ -192,7 +192,7 @@ impl Outputs {
 fn describe(point: &PointArguments) -> BTreeMap<&'static str, Parameter> {
     let mut parameters = BTreeMap::new();
     parameters.insert("seed", Parameter::Integer(point.seed));
-    parameters.insert("longest_ns", Parameter::Integer(point.longest.get().unsigned_abs()));
+    parameters.insert("longest_ns", Parameter::Span(point.longest.get()));
     if !point.crossings {
         parameters.insert("payload_bytes", Parameter::Integer(point.payload_bytes as u64));
     }

@@ -249,11 +249,11 @@ fn parameters(
     meter: &QueueMeter,
     params: &Params,
 ) -> BTreeMap<&'static str, Parameter> {
-    let nanos = |span: Nanos| Parameter::Integer(span.get().unsigned_abs());
+    let span = |span: Nanos| Parameter::Span(span.get());
     let mut parameters = BTreeMap::from([
-        ("threshold_ns", nanos(arguments.threshold)),
-        ("quiet_ns", nanos(arguments.quiet)),
-        ("longest_ns", nanos(arguments.longest)),
+        ("threshold_ns", span(arguments.threshold)),
+        ("quiet_ns", span(arguments.quiet)),
+        ("longest_ns", span(arguments.longest)),
         ("share", Parameter::Real(arguments.share)),
         ("seed", Parameter::Integer(arguments.seed)),
         ("unit", Parameter::Text(if params.unit == Unit::Bytes { "bytes" } else { "packets" }.to_owned())),
@@ -276,14 +276,14 @@ fn parameters(
         parameters.insert("dirty_snapshots", Parameter::Integer(meter.counts().dirty));
     }
     if let Some(since) = meter.since() {
-        parameters.insert("snapshots_since_ns", Parameter::Integer(since.as_nanos().unsigned_abs()));
+        parameters.insert("snapshots_since_ns", Parameter::Moment(since.as_nanos()));
     }
     parameters
 }
 
 /// What snapshots are made of.
 fn describe(arguments: &Arguments, params: &Params) -> [(&'static str, Parameter); 6] {
-    let windows: Vec<String> = params.windows.iter().map(ToString::to_string).collect();
+    let windows = params.windows.iter().map(|window| Parameter::Span(window.get())).collect();
     let counter = match params.counter {
         Counter::CountMin { rows, columns, is_conservative } => {
             let name = if is_conservative { "cms-conservative" } else { "cms" };
@@ -294,7 +294,7 @@ fn describe(arguments: &Arguments, params: &Params) -> [(&'static str, Parameter
     let cleaning = if params.cleaning == Cleaning::Cyclic { "cyclic" } else { "epochs" };
     [
         ("snapshots", Parameter::Integer(params.snapshots.into())),
-        ("windows", Parameter::Text(windows.join(", "))),
+        ("windows_ns", Parameter::List(windows)),
         ("counter", Parameter::Text(counter)),
         ("rule", Parameter::Text(arguments.rule.name().to_owned())),
         ("cleaning", Parameter::Text(cleaning.to_owned())),

@@ -60,12 +60,18 @@ pub struct Method {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Parameter {
-    /// A count or a time in nanoseconds.
+    /// A count.
     Integer(u64),
+    /// A span in nanoseconds; the name ends in `_ns`.
+    Span(i64),
+    /// A moment in nanoseconds since 1970; the name ends in `_ns`.
+    Moment(i64),
     /// A probability or ratio.
     Real(f64),
     /// A choice.
     Text(String),
+    /// Several of one kind.
+    List(Vec<Parameter>),
     /// One set of parameters per match.
     Map(BTreeMap<&'static str, Parameter>),
 }

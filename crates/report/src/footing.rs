@@ -88,23 +88,29 @@ fn parameters(named: &BTreeMap<&str, Parameter>, path: &str, to: &mut impl Write
 
 /// `slots 4,096`, `expiry 60.0 s`; `None` for what has parameters of its own.
 fn parameter(name: &str, value: &Parameter) -> Option<String> {
-    let (name, value) = match value {
-        Parameter::Integer(at) if name.ends_with("since_ns") => {
-            let (date, time) = text::utc(i64::try_from(*at).unwrap_or(i64::MAX));
-            (name.trim_end_matches("_ns"), format!("{date} {time}"))
+    let value = text_of(name, value)?;
+    let unit = ["_ns", "_bytes"].into_iter().find_map(|unit| name.strip_suffix(unit));
+    Some(format!("{} {value}", words(unit.unwrap_or(name))))
+}
+
+fn text_of(name: &str, value: &Parameter) -> Option<String> {
+    Some(match value {
+        Parameter::Moment(at) => {
+            let (date, time) = text::utc(*at);
+            format!("{date} {time}")
         }
-        Parameter::Integer(ns) if name.ends_with("_ns") => {
-            let span = Nanos::new(i64::try_from(*ns).unwrap_or(i64::MAX));
-            (name.trim_end_matches("_ns"), span.to_string())
+        Parameter::Span(ns) => Nanos::new(*ns).to_string(),
+        Parameter::Integer(size) if name.ends_with("_bytes") => text::bytes(*size),
+        Parameter::Integer(seed) if name.ends_with("seed") => seed.to_string(),
+        Parameter::Integer(count) => text::count(*count),
+        Parameter::Real(real) => significant(*real),
+        Parameter::Text(choice) => choice.clone(),
+        Parameter::List(values) => {
+            let values: Vec<String> = values.iter().filter_map(|value| text_of(name, value)).collect();
+            values.join(", ")
         }
-        Parameter::Integer(size) if name.ends_with("_bytes") => (name.trim_end_matches("_bytes"), text::bytes(*size)),
-        Parameter::Integer(seed) if name.ends_with("seed") => (name, seed.to_string()),
-        Parameter::Integer(count) => (name, text::count(*count)),
-        Parameter::Real(real) => (name, significant(*real)),
-        Parameter::Text(choice) => (name, choice.clone()),
         Parameter::Map(_) => return None,
-    };
-    Some(format!("{} {value}", words(name)))
+    })
 }
 
 fn words(name: &str) -> String {

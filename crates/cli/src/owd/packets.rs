@@ -95,7 +95,7 @@ impl<'a> Packets<'a> {
             parameters.insert("sampling", Parameter::Real(self.forward.sampling()));
         }
         if self.arguments.clock_offset != Nanos::ZERO {
-            parameters.insert("clock_offset", Parameter::Text(self.arguments.clock_offset.to_string()));
+            parameters.insert("clock_offset_ns", Parameter::Span(self.arguments.clock_offset.get()));
         }
         parameters.extend(self.ways.from().map(|from| ("from", Parameter::Text(from))));
         if let Some(group) = self.arguments.group {

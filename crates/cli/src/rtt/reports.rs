@@ -174,10 +174,10 @@ impl Reports {
         parameters.insert("ambiguous", Parameter::Text(name.to_owned()));
         parameters.insert("seed", Parameter::Integer(arguments.seed));
         let expiry = arguments.expiry();
-        parameters.insert("expiry_ns", Parameter::Integer(expiry.get().unsigned_abs()));
+        parameters.insert("expiry_ns", Parameter::Span(expiry.get()));
         if arguments.matches().contains(&Match::TcpFlow) {
             let flow_expiry = arguments.flow_expiry();
-            parameters.insert("flow_expiry_ns", Parameter::Integer(flow_expiry.get().unsigned_abs()));
+            parameters.insert("flow_expiry_ns", Parameter::Span(flow_expiry.get()));
         }
         if let Some(bits) = arguments.fingerprint_bits {
             parameters.insert("fingerprint_bits", Parameter::Integer(u64::from(bits)));
@@ -397,7 +397,7 @@ pub(crate) fn frames_since(now: &Frames, before: &Frames) -> facts::Frames {
 /// What kind of structure a rule's requests are held in, and its parameters; `None` if there are none.
 fn describe(rule: &RuleState) -> Option<(&'static str, BTreeMap<&'static str, Parameter>)> {
     let integer = Parameter::Integer;
-    let nanos = |time: Nanos| Parameter::Integer(time.get().unsigned_abs());
+    let span = |span: Nanos| Parameter::Span(span.get());
     Some(match rule.structure {
         Structure::Table => return None,
         Structure::Horizons { chances, .. } => {
@@ -405,7 +405,7 @@ fn describe(rule: &RuleState) -> Option<(&'static str, BTreeMap<&'static str, Pa
             let facts = [
                 ("entry_probability", Parameter::Real(fastest)),
                 ("expiry_probability", Parameter::Real(slowest)),
-                ("sampled_since_ns", integer(since.as_nanos().unsigned_abs())),
+                ("sampled_since_ns", Parameter::Moment(since.as_nanos())),
             ];
             ("rules", BTreeMap::from(facts))
         }
@@ -419,7 +419,7 @@ fn describe(rule: &RuleState) -> Option<(&'static str, BTreeMap<&'static str, Pa
         }
         Structure::Array(Array { slots, stages, longest }) => {
             let mut facts = BTreeMap::from([("slots", integer(slots.into())), ("stages", integer(stages.into()))]);
-            facts.extend(longest.map(|longest| ("longest_ns", nanos(longest))));
+            facts.extend(longest.map(|longest| ("longest_ns", span(longest))));
             ("arrays", facts)
         }
         Structure::Filters(Filters { filters, bits, hashes, longest }) => {
@@ -427,7 +427,7 @@ fn describe(rule: &RuleState) -> Option<(&'static str, BTreeMap<&'static str, Pa
                 ("filters", integer(filters.into())),
                 ("bits", integer(bits)),
                 ("hashes", integer(hashes.into())),
-                ("longest_ns", nanos(longest)),
+                ("longest_ns", span(longest)),
             ];
             ("filters", BTreeMap::from(facts))
         }

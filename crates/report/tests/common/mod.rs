@@ -157,7 +157,7 @@ fn report(exact: bool, results: Vec<ResultLine>) -> RttReport {
             name: "auto",
             exact,
             parameters: BTreeMap::from([
-                ("expiry_ns", Parameter::Integer(60_000_000_000)),
+                ("expiry_ns", Parameter::Span(60_000_000_000)),
                 ("seed", Parameter::Integer(7_041_776)),
             ]),
         },
@@ -232,7 +232,7 @@ pub fn sampled() -> RttReport {
             ("slots", Parameter::Integer(slots)),
             ("fingerprint_bits", Parameter::Integer(16)),
             ("entry_probability", Parameter::Real(p)),
-            ("sampled_since_ns", Parameter::Integer(1_700_000_007_250_000_000)),
+            ("sampled_since_ns", Parameter::Moment(1_700_000_007_250_000_000)),
         ]))
     };
     report.method.name = "fridge";
