@@ -103,8 +103,10 @@ impl Risk {
         (responses - self.at_risk[1] - 3.0 * chance).max(0.0)
     }
 
-    /// The product limit for samples whose weights have these sums by band; `None` if no response came.
-    pub(crate) fn survival(&self, weights: &[f64; BANDS]) -> Option<Survival> {
+    /// The product limit for samples whose weights, and whose variances Σ (weight² − weight), have these sums by band;
+    /// `None` if no response came.
+    pub(crate) fn survival(&self, found_by_band: &[(f64, f64); BANDS]) -> Option<Survival> {
+        let weights = found_by_band.map(|(weight, _)| weight);
         let all = self.at_risk[1];
         if all <= 0.0 {
             return None;
@@ -116,6 +118,7 @@ impl Risk {
             first: self.each[1],
             at_begin: [0.0; BANDS],
             within: [0.0; BANDS],
+            borrowed: [0.0; BANDS],
         };
         let mut open = all;
         survival.open[0] = open;
@@ -144,6 +147,7 @@ impl Risk {
             survival.end_slowly(band, weight, self.loss, self.unheard());
         }
         survival.set_losses(self);
+        survival.set_borrowed(found_by_band);
         Some(survival)
     }
 }
@@ -259,6 +263,9 @@ pub(crate) struct Survival {
     at_begin: [f64; BANDS],
     /// How much more each stands for when a band ends than when it began.
     within: [f64; BANDS],
+    /// Relative variance of what the samples of a band stand for besides what their chances tell: the fewer there are,
+    /// the less is known of it.
+    borrowed: [f64; BANDS],
 }
 
 impl Survival {
@@ -298,12 +305,30 @@ impl Survival {
         }
     }
 
+    fn set_borrowed(&mut self, found: &[(f64, f64); BANDS]) {
+        for (band, &(weight, excess)) in found.iter().enumerate().skip(1) {
+            let factor = self.factors[band];
+            if weight > 0.0 && factor > 0.0 {
+                let samples = weight * weight / (weight + excess);
+                let doubt = samples.sqrt().recip().max((factor - 1.0).abs().min(1.0));
+                self.borrowed[band] = ((1.0 - 1.0 / factor) * doubt).powi(2);
+            }
+        }
+    }
+
+    /// Whether samples stand for more or less than themselves.
+    pub(crate) fn borrows(&self) -> bool {
+        self.borrowed.iter().any(|&borrowed| borrowed > 0.0)
+    }
+
     /// Variance of an estimated Σ *z* over exchanges, from Σ *z* and Σ *z*² in each band; in band 0 the second is the
     /// variance itself. With *w* = 1/*q* exchanges for each that is at risk: Σ*z*² (*w* − 1) for the gate, and for what
     /// is let go ∫ (Σ*z*² − (Σ*z*)²/*open*) d*w*, both sums over the exchanges that last longer: what is lost is
     /// replaced by the mean of what is still open (Greenwood's formula for any *z*). So is what is lost in the band in
     /// which it would have ended, if that loses gradually, on average for half of the band: its mass is counted as open
-    /// when the band ends.
+    /// when the band ends. What a band's samples stand for besides is in doubt: by its size over the root of their number,
+    /// and wholly where it is as much as they stand for by themselves. That is more than chance brings where ids are
+    /// independent, and happens where one that answers nothing comes again and again.
     pub(crate) fn variance(&self, bands: &[(f64, f64); BANDS]) -> f64 {
         let (mut sum, mut squares, mut variance) = (0.0, 0.0, 0.0);
         // Σ (*z* − mean)² over so many exchanges, where the mean is that of what is open.
@@ -315,7 +340,7 @@ impl Survival {
             let (here, open, before) = (bands[band], self.open[band], self.open[band - 1]);
             let replaced = mean(sum, open);
             let (later, ended) = (around((sum, squares), open, replaced), around(here, before - open, replaced));
-            variance += self.within[band] * (later + 0.5 * ended);
+            variance += self.within[band] * (later + 0.5 * ended) + self.borrowed[band] * here.0 * here.0;
             sum += here.0;
             squares += here.1;
             variance += self.at_begin[band] * around((sum, squares), before, mean(sum, before));
@@ -339,7 +364,7 @@ mod tests {
         }
         risk.each = std::array::from_fn(each);
         found.iter().for_each(|&(band, number)| weights[band] += number * each(band));
-        let survival = risk.survival(&weights).unwrap();
+        let survival = risk.survival(&weights.map(|weight| (weight, 0.0))).unwrap();
         (std::array::from_fn(|band| weights[band] * survival.factors[band]), survival)
     }
 
@@ -349,7 +374,7 @@ mod tests {
         let found: Vec<(usize, f64)> = (1..3).map(|band| (band, 3.0)).collect();
         let (mass, _) = limit(&found, &[]);
         assert!(mass[1..3].iter().all(|mass| (mass - 6.0).abs() < 1e-9), "{mass:?}");
-        assert!(Risk::none(Loss::Gradual).survival(&[0.0; BANDS]).is_none());
+        assert!(Risk::none(Loss::Gradual).survival(&[(0.0, 0.0); BANDS]).is_none());
     }
 
     /// The example of a textbook: of 10, 2 end in the first band, 4 are censored in the second, 3 end in the third, and
@@ -387,7 +412,7 @@ mod tests {
             risk.each = [2.0; BANDS];
             let risk = responses.map_or(risk, |responses| risk.among(responses));
             let weights = std::array::from_fn(|band| if band == 1 { 22.0 } else { 0.0 });
-            risk.survival(&weights).unwrap().open[BANDS - 1]
+            risk.survival(&weights.map(|weight| (weight, 0.0))).unwrap().open[BANDS - 1]
         };
         assert_eq!([left(None), left(Some(24)), left(Some(40))], [0.0; 3]);
         assert!((left(Some(200)) - 2.0).abs() < 0.01, "{}", left(Some(200)));
@@ -402,7 +427,8 @@ mod tests {
             (risk.at_risk[band], risk.each[band]) = (5.0 - begin(band), 1.0);
         }
         let width = |band: usize| if band <= FOLLOWED { begin(band + 1) - begin(band) } else { 0.0 };
-        let survival = risk.survival(&std::array::from_fn(|band| if band == 0 { 0.0 } else { width(band) })).unwrap();
+        let survival =
+            risk.survival(&std::array::from_fn(|band| (if band == 0 { 0.0 } else { width(band) }, 0.0))).unwrap();
         for band in [1, 9, 16, 17, 20, FOLLOWED] {
             let expected = 5.0 - 0.5 * begin(band + 1);
             let open = survival.open_at_half(band, Loss::Gradual);

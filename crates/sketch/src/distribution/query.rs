@@ -210,8 +210,18 @@ impl Curve {
             let parts = Totals::by_part(bins, block);
             curves.iter_mut().for_each(|curve| curve.add(&parts));
         }
-        curves.iter_mut().filter(|curve| curve.total.excess > 0.0).for_each(Self::look_beyond);
+        curves.iter_mut().filter(|curve| curve.is_estimated()).for_each(Self::look_beyond);
         curves
+    }
+
+    /// Whether samples stand for others, too.
+    fn is_estimated(&self) -> bool {
+        self.total.excess > 0.0 || self.borrows()
+    }
+
+    /// Whether a product limit says so.
+    fn borrows(&self) -> bool {
+        self.limit.as_ref().is_some_and(|limit| limit.survival.borrows())
     }
 
     /// Adds the next block of bins.
@@ -299,7 +309,8 @@ impl Curve {
         };
         let fourth = up * up * below.fourth + down * down * above.fourth;
         let freedom = if fourth > 0.0 { 8.0 * plain * plain / fourth } else { f64::INFINITY };
-        (student95(freedom) * variance.max(0.0).sqrt() + 0.5 * self.beyond(rank)) / weight
+        let step = if self.borrows() { self.beyond(rank).max(1.0) } else { self.beyond(rank) };
+        (student95(freedom) * variance.max(0.0).sqrt() + 0.5 * step) / weight
     }
 
     /// How many exchanges each sample stands for besides itself among those behind the bin at `rank`: the largest Σ*w*²
@@ -390,7 +401,7 @@ impl Curve {
         let weight = self.total.weight;
         let (mean, width) = (self.delay / weight, self.width / weight);
         let least = self.weighed().next().map_or(mean, |bin| bin.low as f64).min(0.0);
-        let [low, high] = if self.total.excess > 0.0 { self.sampled_mean(mean) } else { [mean; 2] };
+        let [low, high] = if self.is_estimated() { self.sampled_mean(mean) } else { [mean; 2] };
         Estimate { value: mean, low: (low - width).max(least), high: high + width }
     }
 

@@ -446,10 +446,11 @@ impl DelayStore {
         let sorted = self.sorted(series);
         let cells = || sorted.all();
         let survival = risk.and_then(|risk| {
-            let mut by_band = [0.0; BANDS];
+            let mut by_band = [(0.0, 0.0); BANDS];
             // Ambiguous samples are in two parts: counted once.
             for cell in cells().filter(|cell| cell.part() != SINCE_FIRST) {
-                by_band[usize::from(cell.band())] += cell.weight();
+                let (weight, excess) = &mut by_band[usize::from(cell.band())];
+                (*weight, *excess) = (*weight + cell.weight(), *excess + cell.excess());
             }
             risk.survival(&by_band)
         });

@@ -383,7 +383,7 @@ mod tests {
             }
             let mut weights = [0.0; BANDS];
             found.iter().for_each(|&(_, band, weight)| weights[usize::from(band)] += weight);
-            let survival = censoring.risk(0).unwrap().survival(&weights).unwrap();
+            let survival = censoring.risk(0).unwrap().survival(&weights.map(|weight| (weight, 0.0))).unwrap();
             let of = |wanted| {
                 let found = found.iter().filter(|&&(class, _, _)| class == wanted);
                 found.map(|&(_, band, weight)| weight * survival.factors[usize::from(band)]).sum::<f64>()
