@@ -51,8 +51,8 @@ impl Groups {
         }
     }
 
-    /// The group of this name; zero if there is no place for it.
-    fn find_or_add(&mut self, name: &str) -> u16 {
+    /// The group of this name; zero if there is none, and it is not to be added, or there is no place for it.
+    fn find(&mut self, name: &str, or_add: bool) -> u16 {
         let mask = self.slots.len() - 1;
         let mut slot = hash::bytes(hash::start(0), name.as_bytes()) as usize & mask;
         while self.slots[slot] != 0 {
@@ -61,7 +61,7 @@ impl Groups {
             }
             slot = (slot + 1) & mask;
         }
-        if self.ends.len() == self.ends.capacity() || name.len() > self.most_bytes - self.names.len() {
+        if !or_add || self.ends.len() == self.ends.capacity() || name.len() > self.most_bytes - self.names.len() {
             return 0;
         }
         self.names.push_str(name);
@@ -109,19 +109,20 @@ impl Events {
         self.backwards += u64::from(at < self.latest);
         self.latest = self.latest.max(at);
         let id = event_id(self.seed, self.lines.field(self.columns.id));
-        let series = Series { matching: Match::Events, leg: Leg::Both, group: self.group() };
-        let sighting = Sighting { id, at: Timestamp::from_nanos(at), token: 0, series };
-        match self.lines.field(self.columns.kind) {
-            "request" => Ok(Some(Observation::Request(sighting))),
-            "response" => Ok(Some(Observation::Response(sighting))),
+        let is_request = match self.lines.field(self.columns.kind) {
+            "request" => true,
+            "response" => false,
             kind => bail!("{}: expected request or response as kind, found '{kind}'", self.lines.place()),
-        }
+        };
+        let series = Series { matching: Match::Events, leg: Leg::Both, group: self.group(is_request) };
+        let sighting = Sighting { id, at: Timestamp::from_nanos(at), token: 0, series };
+        Ok(Some(if is_request { Observation::Request(sighting) } else { Observation::Response(sighting) }))
     }
 
-    /// The number of this line's group.
-    fn group(&mut self) -> u16 {
+    /// The number of this line's group: only requests open groups.
+    fn group(&mut self, is_request: bool) -> u16 {
         let name = self.columns.group.map(|column| self.lines.field(column));
-        self.groups.as_mut().zip(name).map_or(0, |(groups, name)| groups.find_or_add(name))
+        self.groups.as_mut().zip(name).map_or(0, |(groups, name)| groups.find(name, is_request))
     }
 
     /// The name of a group.

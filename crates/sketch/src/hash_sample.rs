@@ -145,6 +145,11 @@ impl HashSample {
         })
     }
 
+    /// Bytes of the table, as far as it has grown.
+    pub(crate) fn table_bytes(&self) -> usize {
+        self.open.bytes()
+    }
+
     /// The present *p*.
     pub fn probability(&self) -> f64 {
         1.0 / self.weight

@@ -73,6 +73,17 @@ fn groups_of_a_log_have_lines_of_their_own() {
     assert_eq!(p50(&["--max-groups", "2"]), [("blue".into(), 1_000), ("other".into(), 7), ("red".into(), 1_000)]);
 }
 
+/// Responses to what nobody asked open no group, and take the place of none.
+#[test]
+fn only_requests_open_groups() {
+    let unasked: String = (0..70).map(|i| format!("{i},response,{i},group {i}\n")).collect();
+    let folder = log(&format!("at_ns,kind,id,group\n{unasked}100,request,x,eu\n107,response,x,eu\n"));
+    let report = rtt(&folder, &["--format", "json"]).ok().json();
+    let counts = |line: &serde_json::Value| (line["group"].clone(), line["responses"]["seen"].clone());
+    let found: Vec<_> = lines(&report).iter().map(counts).collect();
+    assert_eq!(found, [("other".into(), 70.into()), ("eu".into(), 1.into())]);
+}
+
 /// No group of the log has the name of what has none, nor do two groups have one.
 #[test]
 fn a_group_that_is_called_other_is_not_the_rest() {

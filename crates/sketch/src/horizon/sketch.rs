@@ -120,6 +120,11 @@ impl Horizon {
     /// The bytes of a series beside its counts.
     pub(crate) const SERIES_BYTES: usize = size_of::<AtRisk>();
 
+    /// Bytes of the table, as far as it has grown.
+    pub(crate) fn table_bytes(&self) -> usize {
+        self.open.bytes()
+    }
+
     /// Requests that the table holds at most.
     pub fn room(&self) -> usize {
         self.room

@@ -161,6 +161,16 @@ impl AnyMeter {
         }
     }
 
+    /// Bytes of its table now, if that grows.
+    pub(super) fn growing_bytes(&self) -> Option<usize> {
+        match self {
+            Self::Auto(horizon) => Some(horizon.table_bytes()),
+            Self::Roomy(roomy) => Some(roomy.horizon().table_bytes()),
+            Self::HashSample(sample) => Some(sample.table_bytes()),
+            _ => None,
+        }
+    }
+
     /// Since when its answers are estimates; `None` while every exchange is known.
     pub(super) fn sampled_since(&self) -> Option<Timestamp> {
         match self {
