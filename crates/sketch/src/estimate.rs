@@ -40,6 +40,13 @@ impl<T: Copy + PartialOrd> Estimate<T> {
     }
 }
 
+impl Estimate<f64> {
+    /// The same number of something, of which there may be so many less or more besides.
+    pub(crate) fn wider(self, less: f64, more: f64) -> Self {
+        Self { low: (self.low - less).max(0.0), high: self.high + more, ..self }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

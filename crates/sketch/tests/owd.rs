@@ -201,6 +201,31 @@ fn equal_packets_count_but_give_no_delay() {
     assert_near(total.tally.mean().unwrap().value, 39.0 / 5.0 * MILLI as f64);
 }
 
+/// Heartbeats that are all equal, of which every second one of the first second is lost: how many were lost is known, and
+/// not when, nor in which runs. Intervals say what may be: from none of those that are told lost there to all equal ones.
+#[test]
+fn nobody_knows_which_of_equal_packets_were_lost() {
+    let settings = Settings { interval: Some(Nanos::from_secs(1)), ..EXACT };
+    let lost_first: Vec<Packet> = (0..6_000)
+        .map(|i| Packet { id: 7, sent: i * MILLI, delay: (i >= 1_000 || i % 2 == 0).then_some(20 * MILLI) })
+        .collect();
+    let alone = [-1, 6_000].map(|at| Packet { id: 8 + at as u64 % 2, sent: at * MILLI, delay: Some(20 * MILLI) });
+    let packets = [&alone[..1], &lost_first, &alone[1..]].concat();
+    let mut meter = measure(&settings, &packets);
+    let total = meter.total();
+    assert_eq!((total.tally.lost().value, total.tally.lost().low, total.tally.lost().high), (500.0, 500.0, 500.0));
+    assert_eq!(total.tally.loss_runs(total.sent), None);
+    let intervals = meter.take_intervals();
+    let truth = |start: i64| if start == 0 { 500.0 } else { 0.0 };
+    for interval in &intervals {
+        let (start, lost) = (interval.start.as_nanos(), interval.tally.lost());
+        assert!(lost.low <= truth(start) && truth(start) <= lost.high, "{start} {lost:?}");
+        let (rate, truth) = (interval.tally.loss_rate().unwrap(), truth(start) / interval.sent as f64);
+        assert!(rate.low <= truth && truth <= rate.high, "{start} {rate:?}");
+    }
+    assert_eq!(intervals.iter().map(|interval| interval.tally.lost().value).sum::<f64>(), 500.0);
+}
+
 /// More equal packets under way than 16 bits count, as from a traffic generator: those that arrived are not lost.
 #[test]
 fn very_many_equal_packets_arrive() {
@@ -372,7 +397,7 @@ fn samples_stand_for_all_in_small_memory() {
 #[test]
 fn of_samples_no_neighbours_are_known() {
     let packets = stream(30_000, 9);
-    let settings = Settings { memory: Some(11_500), interval: Some(Nanos::new(20 * MILLI)), ..EXACT };
+    let settings = Settings { memory: Some(11_600), interval: Some(Nanos::new(20 * MILLI)), ..EXACT };
     let mut meter = measure(&settings, &packets);
     let intervals = meter.take_intervals();
     let looked_at =

@@ -52,7 +52,7 @@ impl Intervals {
     }
 
     pub(super) fn new(length: Nanos, delays: DelayStore) -> Self {
-        Self { length, open: VecDeque::new(), tally: Tally::default(), delays, done: Vec::new() }
+        Self { length, open: VecDeque::new(), tally: Tally::of_part(), delays, done: Vec::new() }
     }
 
     /// Counts a packet that was sent. One that is earlier than the last interval counts in that.
@@ -91,7 +91,7 @@ impl Intervals {
             end: start + self.length,
             sent: sent.packets,
             sent_bytes: sent.bytes,
-            tally: core::mem::take(&mut self.tally),
+            tally: core::mem::replace(&mut self.tally, Tally::of_part()),
             distribution: self.delays.distribution(0, Ambiguous::First),
         });
         self.delays.reset();

@@ -7,8 +7,14 @@ use std::collections::VecDeque;
 pub enum Fate {
     /// It arrived.
     Received(Nanos),
-    /// It, or an equal one, arrived.
+    /// It arrived, as all equal ones did, and nobody knows when.
     Ambiguous,
+    /// Of equal ones not all arrived, and nobody knows which: they are told to have arrived in the order of sending, as
+    /// many as did.
+    OneOfEqual {
+        /// Whether this one is told to have.
+        has_arrived: bool,
+    },
     /// It did not arrive.
     Lost,
     /// It did not arrive while anybody would have seen it.
@@ -297,20 +303,21 @@ impl Matching {
         if open.received < open.copies && !is_over {
             return None;
         }
-        let has_arrived = open.received > 0;
+        let (have_all_arrived, has_arrived) = (open.received >= open.copies, open.received > 0);
         open.copies -= 1;
         open.received -= u32::from(has_arrived);
         if open.copies == 0 {
             self.open.remove(at);
         }
-        Some(if has_arrived { Fate::Ambiguous } else { Fate::Lost })
+        Some(if have_all_arrived { Fate::Ambiguous } else { Fate::OneOfEqual { has_arrived } })
     }
 
     /// Nothing is lost before the first and behind the last that arrived. Of equal packets nobody knows which did.
     fn covered(&mut self, fate: Fate, sent: Timestamp) -> Fate {
         self.has_begun |= matches!(fate, Fate::Received(_));
         let is_covered = self.has_begun && !(self.has_ended && Some(sent) > self.last);
-        if fate == Fate::Lost && !is_covered { Fate::Uncovered } else { fate }
+        let is_lost = matches!(fate, Fate::Lost | Fate::OneOfEqual { has_arrived: false });
+        if is_lost && !is_covered { Fate::Uncovered } else { fate }
     }
 
     /// Makes room for one more packet: grows, or admits half as many.

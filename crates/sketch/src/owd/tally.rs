@@ -9,6 +9,9 @@ pub struct Tally {
     lost: Total,
     ambiguous: Total,
     uncovered: Total,
+    equal: Equal,
+    /// Whether equal packets may have been sent before or after these.
+    is_part: bool,
     delays: Moments,
     /// Packets of which the delay is known.
     samples: u64,
@@ -17,6 +20,13 @@ pub struct Tally {
     step_sum: u128,
     runs: LossRuns,
     run: u64,
+}
+
+/// Packets that equal others of which not all arrived (see [`Fate::OneOfEqual`]).
+#[derive(Clone, Copy, Debug, Default)]
+struct Equal {
+    arrived: f64,
+    lost: f64,
 }
 
 /// Packets that were lost one behind the other.
@@ -77,6 +87,11 @@ impl Moments {
 }
 
 impl Tally {
+    /// Of packets that others may equal that are not among them, so that nobody knows which of them were lost.
+    pub(super) fn of_part() -> Self {
+        Self { is_part: true, ..Self::default() }
+    }
+
     pub(super) fn add(&mut self, passed: &Passed) {
         let weight = passed.weight;
         match passed.fate {
@@ -87,6 +102,15 @@ impl Tally {
             Fate::Ambiguous => {
                 self.received.add(weight);
                 self.ambiguous.add(weight);
+            }
+            Fate::OneOfEqual { has_arrived: true } => {
+                self.received.add(weight);
+                self.ambiguous.add(weight);
+                self.equal.arrived += weight;
+            }
+            Fate::OneOfEqual { has_arrived: false } => {
+                self.lost.add(weight);
+                self.equal.lost += weight;
             }
             Fate::Lost => self.lost.add(weight),
             Fate::Uncovered => self.uncovered.add(weight),
@@ -112,12 +136,20 @@ impl Tally {
 
     /// Packets that arrived.
     pub fn received(&self) -> Estimate<f64> {
-        self.received.estimate()
+        let (less, more) = self.of_others();
+        self.received.estimate().wider(more, less)
     }
 
     /// Packets that did not.
     pub fn lost(&self) -> Estimate<f64> {
-        self.lost.estimate()
+        let (less, more) = self.of_others();
+        self.lost.estimate().wider(less, more)
+    }
+
+    /// So many of the lost ones may have arrived, if equal ones that are not among these were lost instead; and so many
+    /// of the others may have been lost.
+    fn of_others(&self) -> (f64, f64) {
+        if self.is_part { (self.equal.lost, self.equal.arrived) } else { (0.0, 0.0) }
     }
 
     /// Packets that arrived, but whose delay is not known, because equal ones were under way.
@@ -140,7 +172,9 @@ impl Tally {
         // The ratio's variance by its linear part: Σ (w² − w) (lost − rate)².
         let variance = self.lost.excess * (1.0 - rate).powi(2) + self.received.excess * rate * rate;
         let error = Z95 * variance.sqrt() / total;
-        Some(Estimate { value: rate, low: (rate - error).max(0.0), high: (rate + error).min(1.0) })
+        let (less, more) = self.of_others();
+        let (low, high) = (rate - error - less / total, rate + error + more / total);
+        Some(Estimate { value: rate, low: low.max(0.0), high: high.min(1.0) })
     }
 
     /// Packets of which the delay is known; what the estimates rest on.
@@ -177,9 +211,10 @@ impl Tally {
         (self.steps > 0 && self.is_exact(sent)).then(|| self.step_sum as f64 / self.steps as f64)
     }
 
-    /// Runs of lost packets in the order of sending; `None` where only some of those `sent` are known.
+    /// Runs of lost packets in the order of sending; `None` where only some of those `sent` are known, or nobody knows
+    /// which of several equal ones were lost.
     pub fn loss_runs(&self, sent: u64) -> Option<LossRuns> {
-        self.is_exact(sent).then_some(self.runs)
+        (self.is_exact(sent) && self.equal.lost == 0.0).then_some(self.runs)
     }
 
     /// Whether these are the fates of all packets `sent`, each of which counted for itself alone.

@@ -158,7 +158,7 @@ impl Intervals {
         let received = match passed.fate {
             Fate::Received(delay) => Some(sent.at + delay),
             Fate::Lost => None,
-            Fate::Ambiguous | Fate::Uncovered => return,
+            Fate::Ambiguous | Fate::OneOfEqual { .. } | Fate::Uncovered => return,
         };
         if self.end.is_none_or(|end| sent.at >= end) {
             self.begin(sent.at);
