@@ -118,7 +118,7 @@ fn parse() -> Result<Arguments, clap::Error> {
 }
 
 /// What the values of options are called that are numbers, sizes or times.
-const NUMBERS: [&str; 8] = ["N", "P", "BITS", "BYTES", "COUNT", "SIZE", "SIZES", "TIME"];
+const NUMBERS: [&str; 11] = ["N", "P", "BITS", "BYTES", "COUNT", "INDEX", "RATIO", "SHARE", "SIZE", "SIZES", "TIME"];
 
 /// Makes `-3` behind an option that takes a number its value, and no flag: the option's own words say what is expected.
 fn take_signs(command: clap::Command) -> clap::Command {

@@ -393,12 +393,9 @@ impl Grouping {
             parts.push(format!("dscp={}", group.dscp()));
         }
         if self.protocol {
-            parts.push(match group.protocol() {
-                protocol::TCP => "protocol=tcp".to_owned(),
-                protocol::UDP => "protocol=udp".to_owned(),
-                protocol::ICMP => "protocol=icmp".to_owned(),
-                protocol::ICMPV6 => "protocol=icmpv6".to_owned(),
-                other => format!("protocol={other}"),
+            parts.push(match protocol::name(group.protocol()) {
+                Some(name) => format!("protocol={name}"),
+                None => format!("protocol={}", group.protocol()),
             });
         }
         parts.join(" ")

@@ -13,6 +13,17 @@ pub mod protocol {
     pub const UDP: u8 = 17;
     /// ICMP for IPv6.
     pub const ICMPV6: u8 = 58;
+
+    /// The name of one of these.
+    pub const fn name(number: u8) -> Option<&'static str> {
+        match number {
+            ICMP => Some("icmp"),
+            TCP => Some("tcp"),
+            UDP => Some("udp"),
+            ICMPV6 => Some("icmpv6"),
+            _ => None,
+        }
+    }
 }
 
 /// An IPv4 or IPv6 address in 128 bits; IPv4 as `::ffff:a.b.c.d` (RFC 4291 §2.5.5.2).
@@ -167,12 +178,9 @@ impl fmt::Display for FlowKey {
         endpoint(f, self.source, self.source_port)?;
         f.write_str(" → ")?;
         endpoint(f, self.destination, self.destination_port)?;
-        match self.protocol {
-            protocol::TCP => f.write_str(" tcp"),
-            protocol::UDP => f.write_str(" udp"),
-            protocol::ICMP => f.write_str(" icmp"),
-            protocol::ICMPV6 => f.write_str(" icmpv6"),
-            other => write!(f, " proto {other}"),
+        match protocol::name(self.protocol) {
+            Some(name) => write!(f, " {name}"),
+            None => write!(f, " proto {}", self.protocol),
         }
     }
 }

@@ -89,18 +89,6 @@ pub struct Series {
 impl Series {
     /// How many groups a series can tell apart: 13 bits.
     pub const GROUPS: u16 = 1 << 13;
-
-    /// Leg and group in 16 bits, for the entry of a sketch that serves one [`Match`].
-    #[inline]
-    pub const fn tag(self) -> u16 {
-        (self.leg as u16) << 13 | self.group & (Self::GROUPS - 1)
-    }
-
-    /// The series of a tag.
-    #[inline]
-    pub const fn from_tag(matching: Match, tag: u16) -> Self {
-        Self { matching, leg: Leg::ALL[(tag >> 13) as usize], group: tag & (Self::GROUPS - 1) }
-    }
 }
 
 /// A rule that pairs requests with responses.
@@ -234,13 +222,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags_round_trip() {
+    fn all_are_in_the_order_of_their_numbers() {
         for (i, &leg) in Leg::ALL.iter().enumerate() {
             assert_eq!(leg as usize, i);
-            for group in [0, 1, Series::GROUPS - 1] {
-                let series = Series { matching: Match::Dns, leg, group };
-                assert_eq!(Series::from_tag(Match::Dns, series.tag()), series);
-            }
         }
         for (i, &matching) in Match::ALL.iter().enumerate() {
             assert_eq!(matching as usize, i);

@@ -133,7 +133,7 @@ pub(crate) struct Arguments {
     #[arg(long, help_heading = "What is measured")]
     pub(super) flows: bool,
     /// So many flows.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::whole::<usize>, help_heading = "What is measured")]
+    #[arg(long, requires = "flows", value_name = "N", default_value_t = 10, value_parser = crate::units::whole::<usize>, help_heading = "What is measured")]
     pub(super) top: usize,
     /// Only flows whose name contains this, such as 10.0.0.1:443.
     #[arg(long, value_name = "TEXT", help_heading = "What is measured")]

@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     pub(super) flows: bool,
     /// So many flows.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::whole::<usize>,
-        help_heading = "What is measured")]
+        requires = "flows", help_heading = "What is measured")]
     pub(super) top: usize,
     /// Groups beyond so many go into "other".
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = crate::units::between::<u16>(1..=8191),
@@ -241,6 +241,9 @@ impl Arguments {
         }
         if self.flows && self.format == Format::Table && self.interval.is_some() {
             return usage("--format table has no flows of intervals: use json, jsonl or csv");
+        }
+        if self.format == Format::Ppviz && self.interval.is_some() {
+            return usage("--format ppviz has no place for --interval");
         }
         if self.format == Format::Openmetrics && self.interval.is_some() {
             return usage("--format openmetrics has no series of intervals: use jsonl or csv");

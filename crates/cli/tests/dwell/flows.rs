@@ -166,7 +166,9 @@ fn every_form_has_flows() {
     let rows: Vec<csv::StringRecord> = csv::Reader::from_reader(csv.as_bytes()).records().map(|r| r.unwrap()).collect();
     assert_eq!(rows.iter().map(|row| row[39].to_owned()).filter(|flow| flow == "other").count(), 1);
     for (arguments, word) in [
-        (&["--top", "0"][..], "--top"),
+        (&["--flows", "--top", "0"][..], "--top"),
+        (&["--top", "3"], "--flows"),
+        (&["--interval", "1s", "--format", "ppviz"], "ppviz"),
         (&["--flows", "--format", "ppviz"], "ppviz"),
         (&["--flows", "--interval", "1s"], "--format table"),
     ] {

@@ -6,7 +6,7 @@
 //! flow, the direction, when the connection was learnt, the number of the edge.
 //!
 //! A connection is learnt from a packet with a long header and a version that has the bit: those of RFC 9000 and RFC
-//! 9369, the drafts, and the experimental ones of mvfst, msquic and picoquic; on any port but 53 and 123. Whatever
+//! 9369, the drafts, and the experimental ones of mvfst, msquic and Telecom Italia; on any port but 53 and 123. Whatever
 //! follows in that UDP flow with a short header carries the bit, as first packet of its datagram. One long-header
 //! packet more than 30 s after the last packet of a flow begins a new connection.
 //!
@@ -184,7 +184,7 @@ const fn spins(version: u32) -> bool {
     match version {
         // RFC 9000, RFC 9369, drafts 17 to 34.
         1 | 0x6b33_43cf | 0xff00_0011..=0xff00_0022 => true,
-        // mvfst, msquic, picoquic.
+        // mvfst, msquic, Telecom Italia's experiments on measurability.
         _ => matches!(version >> 4, 0xfac_eb00 | 0xabc_d000 | 0xf0f_0f1f),
     }
 }

@@ -553,24 +553,29 @@ impl Distribution {
     }
 
     /// Number of exchanges between rising edges: `edges[i] ≤ delay < edges[i + 1]`, each with its interval. A bin that
-    /// an edge cuts counts where its middle lies.
+    /// an edge cuts counts where its middle lies, and the interval includes that it lies on the other side.
     pub fn histogram(&self, edges: &[i64]) -> Vec<Estimate<f64>> {
         let curve = &self.value;
-        let before: Vec<usize> = edges
-            .iter()
-            .map(|&edge| curve.bins.partition_point(|bin| i64::midpoint(bin.low, bin.high) < edge))
-            .collect();
-        before
-            .windows(2)
-            .map(|ends| {
-                let [start, end] = [ends[0], ends[1].max(ends[0])];
-                let Sums { weight: value, excess, .. } = curve.sums_of(end).less(curve.sums_of(start));
+        // Bins below an edge: all of them, their middles, and their lower ends.
+        let cut = |&edge: &i64| {
+            let ends: [fn(&Bin) -> i64; 3] = [|bin| bin.high, |bin| i64::midpoint(bin.low, bin.high), |bin| bin.low];
+            ends.map(|end| curve.bins.partition_point(|bin| end(bin) < edge))
+        };
+        let between = |start: usize, end: usize| curve.sums_of(end).less(curve.sums_of(start));
+        let cuts: Vec<[usize; 3]> = edges.iter().map(cut).collect();
+        cuts.windows(2)
+            .map(|cuts| {
+                let [[first, start, behind_first], [last, end, behind_last]] = [cuts[0], cuts[1]];
+                let end = end.max(start);
+                let Sums { weight: value, excess, .. } = between(start, end);
+                let less = between(start, behind_first).weight + between(last.min(end), end).weight;
+                let more = between(first, start).weight + between(end, behind_last.max(end)).weight;
                 let variance = match &curve.limit {
                     None => excess,
                     Some(limit) => limit.variance_between(&curve.bins, curve.shares, start..end),
                 };
                 let error = Z95 * variance.max(0.0).sqrt();
-                Estimate { value, low: (value - error).max(0.0), high: value + error }
+                Estimate { value, low: (value - error).max(0.0), high: value + error }.wider(less, more)
             })
             .collect()
     }

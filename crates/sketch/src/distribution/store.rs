@@ -553,6 +553,11 @@ mod tests {
                 let width = (estimate.high - estimate.low) as f64;
                 prop_assert!(width <= store.resolution(1) * truth.abs() as f64 + 1.0);
             }
+            let edges: Vec<i64> = (0..10).map(|i| i * 5_111_111_111).collect();
+            for (ends, told) in edges.windows(2).zip(distribution.histogram(&edges)) {
+                let truth = delays.iter().filter(|&&delay| ends[0] <= delay && delay < ends[1]).count() as f64;
+                prop_assert!(told.low <= truth && truth <= told.high, "{:?} {}", told, truth);
+            }
             prop_assert!(store.distribution(0, Ambiguous::Bounds).quantile(0.5).is_none());
         }
 
