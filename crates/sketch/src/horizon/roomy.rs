@@ -24,7 +24,7 @@ struct Plain {
 }
 
 impl Roomy {
-    /// In less than this, of which plain entries have a part that the caches hold, they gain little.
+    /// In less than this plain entries gain little: the caches hold what they would have of it.
     pub(crate) const LEAST_BYTES: usize = 4 << 20;
 
     /// See [`Horizon::new`].
