@@ -168,10 +168,9 @@ impl Exchanges {
     /// time, and tell 39 hours from either side.
     pub const LONGEST_WAIT: Nanos = Nanos::from_secs(36 * 3_600);
 
-    /// Whether the expiry is less than the time since the last equal request, in either direction: what seems to come
-    /// from far ahead is an old entry whose time has wrapped.
+    /// Whether the expiry is less than the time since the last equal request, in either direction.
     #[inline]
     pub(crate) fn is_expired(&self, since_last: Nanos) -> bool {
-        since_last.get().unsigned_abs() > self.expiry.get().unsigned_abs()
+        since_last.is_farther_than(self.expiry)
     }
 }

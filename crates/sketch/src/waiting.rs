@@ -98,11 +98,10 @@ impl Waiting {
         Nanos::new(self.since_first(at).get() - unpack(packed, REPEAT_BITS) as i64)
     }
 
-    /// Whether more than `age` lies between the last equal request and `at`, in either direction: what seems to come
-    /// from far ahead is an old entry whose time has wrapped.
+    /// Whether more than `age` lies between the last equal request and `at`, in either direction.
     #[inline]
     pub(crate) fn is_older(&self, at: Timestamp, age: Nanos) -> bool {
-        self.since_last(at).get().unsigned_abs() > age.get().unsigned_abs()
+        self.since_last(at).is_farther_than(age)
     }
 
     /// Age of the last equal request.

@@ -47,6 +47,13 @@ impl Nanos {
     pub const fn get(self) -> i64 {
         self.0
     }
+
+    /// Whether this long since a moment, or before it, is more than a span: what seems to come from far ahead is old,
+    /// and its time has wrapped, or one of the times is wild.
+    #[inline]
+    pub const fn is_farther_than(self, span: Self) -> bool {
+        self.0.unsigned_abs() > span.0.unsigned_abs()
+    }
 }
 
 impl Sub for Timestamp {

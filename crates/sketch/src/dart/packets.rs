@@ -34,7 +34,7 @@ impl Record {
     /// Whether more than `age` lies between the segment and `at`, in either direction.
     #[inline]
     pub(super) fn is_older(&self, at: Timestamp, age: Nanos) -> bool {
-        self.age(at).get().unsigned_abs() > age.get().unsigned_abs()
+        self.age(at).is_farther_than(age)
     }
 
     pub(super) fn tag(&self) -> u16 {

@@ -41,11 +41,10 @@ impl Wait {
         self.is_repeated
     }
 
-    /// Whether more than `age` lies between the last equal request and the moment, in either direction: what seems to
-    /// come from far ahead is an old entry whose time has wrapped, or one whose time was wild.
+    /// Whether more than `age` lies between the last equal request and the moment, in either direction.
     #[inline]
     pub(crate) fn is_older(&self, age: Nanos) -> bool {
-        self.since_last.get().unsigned_abs() > age.get().unsigned_abs()
+        self.since_last.is_farther_than(age)
     }
 
     /// What an equal request of that moment is to this one.

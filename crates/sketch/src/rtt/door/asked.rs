@@ -71,7 +71,7 @@ impl Asked {
 
     #[cold]
     fn make_room(&mut self, now: Timestamp) {
-        if (now - self.began).get().unsigned_abs() > self.expiry.get().unsigned_abs() {
+        if (now - self.began).is_farther_than(self.expiry) {
             std::mem::swap(&mut self.all, &mut self.young);
             self.young.fill(0);
             self.ids = 0;
