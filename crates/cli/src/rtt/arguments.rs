@@ -218,20 +218,18 @@ impl Arguments {
         if self.events.is_none() && self.captures.is_empty() && self.read.is_empty() {
             return usage("expected a capture to read, or - for standard input");
         }
-        if self.slots.is_some() && !self.method.has_slots() {
-            return usage("--slots belongs to --method fridge, km, simple, stages and mis");
-        }
-        if self.entry_probability.is_some() && !self.method.has_entry_probability() {
-            return usage("--entry-probability belongs to --method fridge and km");
-        }
-        if self.stages.is_some() && !self.method.has_stages() {
-            return usage("--stages belongs to --method simple and stages");
-        }
-        if self.longest.is_some() && !self.method.has_longest() {
-            return usage("--longest belongs to --method stages, timebloom, bloomtime, ale-u, ale-e and ddbf");
-        }
-        if self.rate.is_some() && !self.method.has_rate() {
-            return usage("--rate belongs to --method timebloom, bloomtime and ale-u");
+        let of_methods: [(&str, bool, fn(Method) -> bool); 5] = [
+            ("--slots", self.slots.is_some(), Method::has_slots),
+            ("--entry-probability", self.entry_probability.is_some(), Method::has_entry_probability),
+            ("--stages", self.stages.is_some(), Method::has_stages),
+            ("--longest", self.longest.is_some(), Method::has_longest),
+            ("--rate", self.rate.is_some(), Method::has_rate),
+        ];
+        for (flag, is_set, has) in of_methods {
+            if is_set && !has(self.method) {
+                let methods: Vec<&str> = Method::ALL.into_iter().filter(|&m| has(m)).map(Method::name).collect();
+                return usage(&format!("{flag} belongs to --method {}", methods.join(", ")));
+            }
         }
         if self.top == 0 {
             return usage("expected --top above 0");
