@@ -218,7 +218,9 @@ impl Arguments {
         if self.events.is_none() && self.captures.is_empty() && self.read.is_empty() {
             return usage("expected a capture to read, or - for standard input");
         }
-        let of_methods: [(&str, bool, fn(Method) -> bool); 5] = [
+        /// Whether a method has something.
+        type Has = fn(Method) -> bool;
+        let of_methods: [(&str, bool, Has); 5] = [
             ("--slots", self.slots.is_some(), Method::has_slots),
             ("--entry-probability", self.entry_probability.is_some(), Method::has_entry_probability),
             ("--stages", self.stages.is_some(), Method::has_stages),
