@@ -2,6 +2,7 @@ use super::bins::CODE_BITS;
 use crate::survival::{BAND_BITS, BANDS};
 use dwell_types::hash;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What is in the order of keys.
 pub(super) trait Keyed: Copy + Default {
@@ -28,6 +29,14 @@ impl Keyed for Cell {
     #[inline]
     fn key(&self) -> u64 {
         self.key
+    }
+}
+
+/// Forgets what distributions may still look at: they keep it then, instead of a copy being made to be emptied.
+pub(super) fn clear<T>(shared: &mut Arc<Vec<T>>) {
+    match Arc::get_mut(shared) {
+        Some(own) => own.clear(),
+        None => *shared = Arc::default(),
     }
 }
 

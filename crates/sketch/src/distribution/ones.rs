@@ -1,7 +1,7 @@
 //! Samples that stand for themselves, in a store with room for many.
 
 use super::bins;
-use super::cell::{Cell, Keyed, merge, range_of};
+use super::cell::{Cell, Keyed, clear, merge, range_of};
 use std::ops::Range;
 use std::slice;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl<T: Keyed + radsort::Key + Ord> Run<T> {
     }
 
     fn clear(&mut self) {
-        Arc::make_mut(&mut self.sorted).clear();
+        clear(&mut self.sorted);
         self.recent.clear();
     }
 

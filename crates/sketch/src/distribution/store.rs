@@ -1,5 +1,5 @@
 use super::bins::{self, COARSEST, FINEST, PARTS};
-use super::cell::{BIN_BITS, Cell, Dither, merge, range_of};
+use super::cell::{BIN_BITS, Cell, Dither, clear, merge, range_of};
 use super::ones::{Ones, plain};
 use super::query::Distribution;
 use super::view::{Bins, Shares, Sorted, View};
@@ -425,7 +425,7 @@ impl DelayStore {
             (self.bins, self.recent) = (Arc::default(), Vec::new());
             self.begin_batch();
         } else {
-            Arc::make_mut(&mut self.bins).clear();
+            clear(&mut self.bins);
             self.recent.clear();
         }
     }
