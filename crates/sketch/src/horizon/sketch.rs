@@ -49,7 +49,7 @@ pub struct Horizon {
     latest: Timestamp,
     /// Since when answers are estimates.
     sampled_since: Option<Timestamp>,
-    /// Whether samples have bands: nothing weighs them while every exchange is known.
+    /// Whether those before that were put into bands: nothing weighs them while every exchange is known.
     has_bands: bool,
 }
 
@@ -503,9 +503,9 @@ impl Meter for Horizon {
     }
 
     fn take_new_bands(&mut self) -> Option<NewBands> {
-        let begin =
-            self.sampled_since.is_some() && !std::mem::replace(&mut self.has_bands, self.sampled_since.is_some());
-        begin.then(|| NewBands::by_age(self.curve.ages()))
+        let are_due = self.sampled_since.is_some() && !self.has_bands;
+        self.has_bands |= are_due;
+        are_due.then(|| NewBands::by_age(self.curve.ages()))
     }
 
     fn forget_risk(&mut self) {
