@@ -171,8 +171,8 @@ fn given_slots_leave_the_rest_to_the_store() {
 
 /// Intervals of few exchanges, after many requests that nobody answered made thresholds fall for slow ones, each with one
 /// response that answers nothing and comes again and again: what the product limit then makes of it is no more certain
-/// than the samples that it rests on. Of 600 intervals 95% and more hold the number and the median (30 ± 33 that do not:
-/// six standard deviations). Without that uncertainty a third of the numbers is false, and none of them has a width.
+/// than the samples that it rests on. Of 600 intervals 36 do not hold the number, and 49 not the median, where 95% would
+/// be all but 30; more than 63, six standard deviations from that, fail. Without that doubt it is 102 and 155.
 #[test]
 fn intervals_with_few_samples_say_how_little_they_know() {
     let (busy, intervals, each) = (40_000u64, 30, 40);
@@ -192,7 +192,7 @@ fn intervals_with_few_samples_say_how_little_they_know() {
     }
     events.sort_unstable_by_key(|&(at, ..)| at);
     let begin = busy as i64 * 10_000 + 1_000_000_000;
-    let mut missed = [0; 2];
+    let (mut missed, mut compared) = ([0; 2], 0);
     for seed in 0..20 {
         let mut meters = [Method::Exact, Method::Auto].map(|method| {
             let settings = settings(method, &[Match::Events], 40 << 10);
@@ -203,13 +203,14 @@ fn intervals_with_few_samples_say_how_little_they_know() {
             if at >= begin + interval * each as i64 * 5_000_000 {
                 let [truth, told] =
                     meters.each_mut().map(|meter| meter.estimate(Ambiguous::Bounds).remove(0).distribution);
+                // The first one is the busy time.
                 if interval > 0 {
-                    let (truth, told) = (truth.exchanges().unwrap().value, told.exchanges().unwrap());
-                    missed[0] += u32::from(!(told.low <= 1.001 * truth && truth <= 1.001 * told.high));
-                }
-                if interval > 0 {
-                    let (truth, told) = (truth.quantile(0.5).unwrap().value, told.quantile(0.5).unwrap());
-                    missed[1] += u32::from(!(told.low <= truth && truth <= told.high));
+                    let [number, told_number] = [&truth, &told].map(|d| d.exchanges().unwrap());
+                    let is_held = told_number.low <= 1.001 * number.value && number.value <= 1.001 * told_number.high;
+                    missed[0] += u32::from(!is_held);
+                    let [median, told_median] = [&truth, &told].map(|d| d.quantile(0.5).unwrap());
+                    missed[1] += u32::from(!(told_median.low..=told_median.high).contains(&median.value));
+                    compared += 1;
                 }
                 meters.iter_mut().for_each(RttMeter::reset_interval);
                 interval += 1;
@@ -220,5 +221,5 @@ fn intervals_with_few_samples_say_how_little_they_know() {
         }
         assert!(meters[1].rules().all(|rule| rule.sampled_since.is_some()));
     }
-    assert!(missed.iter().all(|&missed| missed <= 63), "{missed:?}");
+    assert!(missed.iter().all(|&missed| missed <= 63), "{missed:?} of {compared}");
 }
