@@ -164,11 +164,14 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
     progress.finish_and_clear();
     let mut warnings: Vec<String> = source.warnings().iter().map(ToString::to_string).collect();
     let damage = damage.warnings(frames)?;
-    let mut code = if damage.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) };
+    let code = match (damage.is_empty(), source.is_stopped()) {
+        (false, _) => ExitCode::from(1),
+        (true, true) => signals.code(),
+        (true, false) => ExitCode::SUCCESS,
+    };
     warnings.extend(damage);
     if source.is_stopped() {
         warnings.push(signals.warning());
-        code = signals.code();
     }
     output::warn(&warnings);
     let facts = |method| MethodFacts::new(method, arguments.longest, arguments.rate);

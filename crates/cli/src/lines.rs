@@ -50,13 +50,14 @@ impl Lines {
         let head = &self.fields.record;
         self.columns = Some(head.len());
         let column = |wanted: &str| head.iter().position(|name| name == wanted);
-        if !needed.iter().all(|wanted| column(wanted).is_some()) {
+        let places = needed.map(column);
+        if places.contains(&None) {
             let others: String = others.iter().map(|name| format!("[,{name}]")).collect();
             let (path, expected) = (self.path.display(), needed.join(","));
             let found = head.iter().take(8).collect::<Vec<_>>().join(",");
             bail!("{path}: line 1: expected the columns {expected}{others}, found '{found}'");
         }
-        Ok((needed.map(|name| column(name).unwrap_or_default()), others.map(column)))
+        Ok((places.map(Option::unwrap_or_default), others.map(column)))
     }
 
     /// Goes on to the next line that is not empty, if there is one; there is none after a stop, nor is a part of one.
