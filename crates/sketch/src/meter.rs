@@ -32,6 +32,12 @@ pub trait Meter {
         false
     }
 
+    /// The ids of all requests that wait for a response, and perhaps of some that have expired; some may come twice.
+    /// `None` where they are not known.
+    fn open_ids(&self) -> Option<Box<dyn Iterator<Item = ExchangeId> + '_>> {
+        None
+    }
+
     /// So many responses of a series answered nothing, and were kept from the meter.
     fn pass_by(&mut self, _tag: usize, _responses: u64) {}
 

@@ -14,9 +14,12 @@
 use super::bins::PARTS;
 use super::bins::{self, COARSEST, FINEST};
 use super::cell::Cell;
-use super::store::{DelayStore, Part, SINCE_FIRST, SINCE_LAST, Series, UNBOUNDED};
+use super::store::{DelayStore, Part, SINCE_FIRST, SINCE_LAST, Series};
 use crate::codec::{CodecError, Kind, Reader, Writer};
+use std::num::NonZeroU32;
 
+/// In the place of the most bins.
+const UNBOUNDED: u64 = u64::MAX;
 const PART_BYTES: usize = 24;
 const SERIES_BYTES: usize = 1 + PARTS * PART_BYTES;
 const CELL_BYTES: usize = 16;
@@ -25,7 +28,7 @@ impl DelayStore {
     /// The store as bytes; equal contents give equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut to = Writer::new(Kind::Delays);
-        to.u64(self.most() as u64);
+        to.u64(self.most.map_or(UNBOUNDED, |most| most.get().into()));
         to.u64(self.series.len() as u64);
         for series in &self.series {
             to.u8(series.bits as u8);
@@ -49,9 +52,8 @@ impl DelayStore {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CodecError> {
         let mut from = Reader::new(bytes, Kind::Delays)?;
         let most = match from.u64()? {
-            u64::MAX => usize::MAX,
-            most if most < u64::from(UNBOUNDED) => most as usize,
-            _ => return Err(CodecError::Value("bound")),
+            UNBOUNDED => None,
+            most => Some(u32::try_from(most).ok().and_then(NonZeroU32::new).ok_or(CodecError::Value("bound"))?),
         };
         let number = from.count(SERIES_BYTES)?;
         if number > Self::MOST_SERIES {
@@ -75,7 +77,8 @@ impl DelayStore {
             return Err(CodecError::Value("ambiguous samples"));
         }
         let cells = from.count(CELL_BYTES)?;
-        if cells > most || most < Self::LEAST_BINS * number.max(1) {
+        let least = cells.max(Self::LEAST_BINS * number.max(1));
+        if most.is_some_and(|most| (most.get() as usize) < least) {
             return Err(CodecError::Value("bound"));
         }
         let mut read: Vec<Cell> = Vec::with_capacity(cells);
@@ -195,7 +198,7 @@ mod tests {
     fn bounds_are_written_as_they_are_read() {
         let mut body = store(&[(700, 2)]).to_bytes();
         body.truncate(body.len() - 8);
-        for (bound, is_read) in [(500, true), (0x48_0000_000a, false), (u64::from(u32::MAX), false), (u64::MAX, true)] {
+        for (bound, is_read) in [(500, true), (0, false), (0x48_0000_000a, false), (u64::MAX, true)] {
             body[6..14].copy_from_slice(&u64::to_le_bytes(bound));
             let bytes = seal(body.clone());
             assert_eq!(DelayStore::from_bytes(&bytes).is_ok_and(|store| store.to_bytes() == bytes), is_read, "{bound}");

@@ -7,6 +7,7 @@ use crate::survival::{BANDS, Risk};
 use crate::{NewBands, Sample};
 use dwell_types::Nanos;
 use std::borrow::Cow;
+use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -35,14 +36,11 @@ pub struct DelayStore {
     ones: Option<Box<Ones>>,
     /// So many recent cells are sorted in together.
     batch: u32,
-    /// Cells that fit the memory, recent ones included; [`UNBOUNDED`] without bound.
-    most: u32,
+    /// Cells that fit the memory, recent ones included; `None` without bound.
+    pub(super) most: Option<NonZeroU32>,
     pub(super) series: Box<[Series]>,
     dither: Dither,
 }
-
-/// As a number of cells.
-pub(super) const UNBOUNDED: u32 = u32::MAX;
 
 const CLEAR: usize = 0;
 pub(super) const SINCE_LAST: usize = 1;
@@ -118,15 +116,16 @@ impl DelayStore {
 
     /// A store for `series` distributions, at most [`DelayStore::MOST_SERIES`], that grows as needed and stays exact.
     pub fn unbounded(series: usize) -> Self {
-        Self::of(Vec::new(), usize::MAX, vec![Series::EMPTY; series])
+        Self::of(Vec::new(), None, vec![Series::EMPTY; series])
     }
 
     /// A store of at most `bytes` for `series` distributions; `None` if that is too little for 32 bins each, or if
     /// these are too many series.
     pub fn bounded(series: usize, bytes: usize) -> Option<Self> {
         let most = bytes.checked_sub(series * size_of::<Series>())? / size_of::<Cell>();
+        let most = NonZeroU32::new(most.try_into().unwrap_or(u32::MAX))?;
         (bytes >= Self::least_bytes(series) && series <= Self::MOST_SERIES)
-            .then(|| Self::of(Vec::new(), most, vec![Series::EMPTY; series]))
+            .then(|| Self::of(Vec::new(), Some(most), vec![Series::EMPTY; series]))
     }
 
     /// The least that [`DelayStore::bounded`] takes for so many series.
@@ -134,10 +133,9 @@ impl DelayStore {
         series.max(1) * Self::SERIES_BYTES
     }
 
-    /// A store of these bins, which are sorted, and at most so many cells; `usize::MAX` for any number.
-    pub(super) fn of(bins: Vec<Cell>, most: usize, series: Vec<Series>) -> Self {
+    /// A store of these bins, which are sorted, and at most so many cells; `None` for any number.
+    pub(super) fn of(bins: Vec<Cell>, most: Option<NonZeroU32>, series: Vec<Series>) -> Self {
         let (bins, series) = (Arc::new(bins), series.into_boxed_slice());
-        let most = if most == usize::MAX { UNBOUNDED } else { most.min(UNBOUNDED as usize - 1) as u32 };
         let mut store =
             Self { bins, recent: Vec::new(), ones: None, batch: 0, most, series, dither: Dither::default() };
         store.begin_ones();
@@ -154,8 +152,8 @@ impl DelayStore {
     }
 
     /// Cells that fit the memory, recent ones included; `usize::MAX` without bound.
-    pub(super) fn most(&self) -> usize {
-        if self.most == UNBOUNDED { usize::MAX } else { self.most as usize }
+    fn most(&self) -> usize {
+        self.most.map_or(usize::MAX, |most| most.get() as usize)
     }
 
     /// Of the cells that fit, an eighth are recent, another eighth is left free for them, and the rest are bins that
@@ -261,7 +259,7 @@ impl DelayStore {
         if let Some(ones) = &mut self.ones {
             ones.begin_batch(self.bins.len(), room);
         }
-        if self.most != UNBOUNDED {
+        if self.most.is_some() {
             self.recent.reserve_exact(self.batch as usize);
         }
     }
@@ -289,7 +287,7 @@ impl DelayStore {
             ones.sort_in();
             ones.move_to(bins);
         }
-        if self.most != UNBOUNDED {
+        if self.most.is_some() {
             self.ones = None;
         }
         combine(bins, &mut self.dither);

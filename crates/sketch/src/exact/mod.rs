@@ -170,6 +170,10 @@ impl Meter for Exact {
         true
     }
 
+    fn open_ids(&self) -> Option<Box<dyn Iterator<Item = ExchangeId> + '_>> {
+        Some(Box::new(self.open.open_ids()))
+    }
+
     fn advance(&mut self, now: Timestamp) {
         self.latest = self.latest.max(now);
     }

@@ -209,6 +209,11 @@ impl Table {
         })
     }
 
+    /// The ids of those that wait.
+    pub(super) fn open_ids(&self) -> impl Iterator<Item = ExchangeId> {
+        self.entries.iter().filter(|entry| entry.kind == Kind::Open).map(|entry| entry.id)
+    }
+
     /// Counts what still waits: as expired or as pending.
     pub(super) fn count_open(&self, fates: &mut [Fates], now: Timestamp, is_expired: impl Fn(&Wait) -> bool) {
         for first in self.entries.iter().filter(|entry| entry.kind == Kind::Open) {

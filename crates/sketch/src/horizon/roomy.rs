@@ -103,6 +103,10 @@ impl Meter for Roomy {
         self.packed.is_filling()
     }
 
+    fn open_ids(&self) -> Option<Box<dyn Iterator<Item = ExchangeId> + '_>> {
+        self.plain.as_ref().and_then(|plain| plain.exact.open_ids())
+    }
+
     fn pass_by(&mut self, tag: usize, responses: u64) {
         self.packed.pass_by(tag, responses);
     }

@@ -1,6 +1,5 @@
 use super::settings::has_tokens;
 use super::{Method, Settings, SettingsError};
-use crate::Exchanges;
 use crate::ale::{self, Ale, Widths};
 use crate::bloomtime;
 use crate::dart::{self, Dart};
@@ -12,7 +11,9 @@ use crate::horizon::{Horizon, Roomy};
 use crate::mis::Mis;
 use crate::simple::{self, Overwrite, Simple};
 use crate::timebloom::{self, TimeBloom, TimeBloomError};
+use crate::{Exchanges, Meter};
 use dwell_types::{ExchangeId, Match, Nanos, Timestamp};
+use std::ops::{Deref, DerefMut};
 
 /// A meter of any method: each takes the memory that it needs.
 #[derive(Clone, Debug)]
@@ -30,24 +31,44 @@ pub(super) enum AnyMeter {
     Dart(Box<Dart>),
 }
 
-macro_rules! each_meter {
-    ($meter:expr, $name:ident => $call:expr) => {
-        match $meter {
-            AnyMeter::Auto($name) => $call,
-            AnyMeter::Roomy($name) => $call,
-            AnyMeter::Exact($name) => $call,
-            AnyMeter::Fridge($name) => $call,
-            AnyMeter::HashSample($name) => $call,
-            AnyMeter::Simple($name) => $call,
-            AnyMeter::Mis($name) => $call,
-            AnyMeter::TimeBloom($name) => $call,
-            AnyMeter::Ale($name) => $call,
-            AnyMeter::Ddbf($name) => $call,
-            AnyMeter::Dart($name) => $call,
+/// What all methods do.
+impl Deref for AnyMeter {
+    type Target = dyn Meter;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Auto(meter) => &**meter,
+            Self::Roomy(meter) => &**meter,
+            Self::Exact(meter) => &**meter,
+            Self::Fridge(meter) => &**meter,
+            Self::HashSample(meter) => &**meter,
+            Self::Simple(meter) => &**meter,
+            Self::Mis(meter) => &**meter,
+            Self::TimeBloom(meter) => &**meter,
+            Self::Ale(meter) => &**meter,
+            Self::Ddbf(meter) => &**meter,
+            Self::Dart(meter) => &**meter,
         }
-    };
+    }
 }
-pub(super) use each_meter;
+
+impl DerefMut for AnyMeter {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        match self {
+            Self::Auto(meter) => &mut **meter,
+            Self::Roomy(meter) => &mut **meter,
+            Self::Exact(meter) => &mut **meter,
+            Self::Fridge(meter) => &mut **meter,
+            Self::HashSample(meter) => &mut **meter,
+            Self::Simple(meter) => &mut **meter,
+            Self::Mis(meter) => &mut **meter,
+            Self::TimeBloom(meter) => &mut **meter,
+            Self::Ale(meter) => &mut **meter,
+            Self::Ddbf(meter) => &mut **meter,
+            Self::Dart(meter) => &mut **meter,
+        }
+    }
+}
 
 /// A sampled request waits for so many times the 99.9th percentile of delays.
 const LIFETIME: f64 = 2.0;

@@ -1,7 +1,7 @@
 //! What every observation of a rule meets first: most turn out to concern nothing that the rule's meter holds.
 
-use crate::Gate;
-use dwell_types::{ExchangeId, Leg, Match, Nanos, Sighting};
+use crate::{Gate, Meter};
+use dwell_types::{ExchangeId, Leg, Match, Nanos, Sighting, Timestamp};
 
 // Responses to what nobody asked lately.
 mod asked;
@@ -65,6 +65,16 @@ impl Door {
         self.futile.is_some()
     }
 
+    /// Learns who still waits, if it is time to, from a meter that was given all that passed.
+    #[inline]
+    pub(super) fn learn(&mut self, meter: &dyn Meter, now: Timestamp) {
+        if let Some(Known::Asked(asked)) = self.futile.as_mut().map(|futile| &mut futile.known)
+            && asked.is_full()
+        {
+            asked.make_room(now, meter.open_ids());
+        }
+    }
+
     /// From now on only the gate turns away.
     pub(super) fn forget_futile(&mut self) {
         self.futile = None;
@@ -91,7 +101,7 @@ impl Door {
         }
         let Some(futile) = &mut self.futile else { return true };
         match (&mut futile.known, is_request) {
-            (Known::Asked(asked), true) => asked.ask(seen.id, seen.at),
+            (Known::Asked(asked), true) => asked.ask(seen.id),
             (Known::Asked(asked), false) => return asked.is_asked(seen.id),
             (Known::Repeated(repeated), true) => repeated.ask(seen.id, seen.at),
             (Known::Repeated(repeated), false) => return !repeated.is_repeated(seen.id, seen.at),

@@ -63,7 +63,7 @@ impl Method {
         Self::Dart,
     ];
 
-    /// Whether [`super::Settings::slots`] can be set.
+    /// Whether [`super::Settings::slots`] and [`super::Settings::fingerprint_bits`] can be set.
     pub const fn has_slots(self) -> bool {
         matches!(self, Self::Fridge | Self::Km | Self::Simple | Self::Stages | Self::Mis)
     }

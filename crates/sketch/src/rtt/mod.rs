@@ -16,11 +16,11 @@ mod door;
 use door::Door;
 // One meter for each rule.
 mod any;
-use any::{AnyMeter, each_meter};
+use any::AnyMeter;
 pub use any::{Array, Filters, Structure};
 
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
-use crate::{Event, Fates, Meter, Risk, Sample};
+use crate::{Event, Fates, Risk, Sample};
 use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Series, Sink, Timestamp};
 use std::ops::Range;
 
@@ -167,9 +167,9 @@ impl RttMeter {
             let bytes = split.table(matching);
             let meter = AnyMeter::new(settings, matching, bytes, exchanges)?;
             let door = &mut doors[matching as usize];
-            door.gate = each_meter!(&meter, meter => meter.gate());
+            door.gate = meter.gate();
             door.turned_away = vec![[0; 2]; tags].into();
-            if each_meter!(&meter, meter => meter.remembers_all()) {
+            if meter.remembers_all() {
                 door.know_futile(matching, exchanges.expiry, settings.door_bytes());
             }
             for (i, &leg) in legs.iter().enumerate() {
@@ -220,22 +220,24 @@ impl RttMeter {
         let rule = &mut self.rules[number];
         let door = &mut self.doors[rule.matching as usize];
         self.samples.clear();
-        each_meter!(&mut rule.meter, meter => {
-            if door.knows_futile() && meter.is_filling() {
-                door.tell(|tag, responses| meter.pass_by(tag, responses));
-            }
-            meter.update(&rule.queue[..rule.waiting], &mut self.samples);
-            door.gate = meter.gate();
-            if !meter.remembers_all() {
-                door.forget_futile();
-            }
-        });
+        if door.knows_futile() && rule.meter.is_filling() {
+            door.tell(|tag, responses| rule.meter.pass_by(tag, responses));
+        }
+        let batch = &rule.queue[..rule.waiting];
+        rule.meter.update(batch, &mut self.samples);
+        door.gate = rule.meter.gate();
+        if !rule.meter.remembers_all() {
+            door.forget_futile();
+        } else if let [first, .., last] = batch {
+            // A time that is wild must not make others seem expired.
+            door.learn(&*rule.meter, first.at.min(last.at));
+        }
         rule.waiting = 0;
         if !self.samples.is_empty() {
             self.keep(number);
         }
         let rule = &mut self.rules[number];
-        if let Some(bands) = each_meter!(&mut rule.meter, meter => meter.take_new_bands()) {
+        if let Some(bands) = rule.meter.take_new_bands() {
             self.store.rearrange(rule.series.clone(), &bands);
         }
     }
@@ -257,7 +259,7 @@ impl RttMeter {
     pub fn advance(&mut self, now: Timestamp) {
         self.flush();
         for rule in &mut self.rules {
-            each_meter!(&mut rule.meter, meter => meter.advance(now));
+            rule.meter.advance(now);
         }
     }
 
@@ -316,10 +318,8 @@ impl RttMeter {
         self.most_bytes = self.most_bytes.max(self.state_bytes());
         for rule in &mut self.rules {
             rule.reported = rule.fates(&self.doors).into_boxed_slice();
-            each_meter!(&mut rule.meter, meter => {
-                self.doors[rule.matching as usize].tell(|tag, responses| meter.pass_by(tag, responses));
-                meter.forget_risk();
-            });
+            self.doors[rule.matching as usize].tell(|tag, responses| rule.meter.pass_by(tag, responses));
+            rule.meter.forget_risk();
         }
         self.store.reset();
     }
@@ -339,7 +339,8 @@ impl RttMeter {
             .rules
             .iter()
             .map(|rule| {
-                each_meter!(&rule.meter, meter => meter.state_bytes() + size_of_val(&**meter))
+                rule.meter.state_bytes()
+                    + size_of_val(&*rule.meter)
                     + size_of::<Rule>()
                     + rule.reported.len() * size_of::<Fates>()
                     + size_of_val(&*rule.queue)
@@ -406,11 +407,11 @@ impl RttMeter {
 impl Rule {
     /// What the responses of a series met in this interval.
     fn risk(&self, tag: usize) -> Option<Risk> {
-        each_meter!(&self.meter, meter => meter.risk(tag))
+        self.meter.risk(tag)
     }
 
     fn fates(&self, doors: &[Door; Match::ALL.len()]) -> Vec<Fates> {
-        let mut fates = each_meter!(&self.meter, meter => meter.fates());
+        let mut fates = self.meter.fates();
         for (fates, [responses, requests]) in fates.iter_mut().zip(doors[self.matching as usize].turned_away.iter()) {
             fates.seen += requests;
             fates.not_admitted += requests;
