@@ -5,7 +5,8 @@
 use crate::Failure;
 use crate::damage::Damage;
 use crate::output::{self, Output};
-use crate::rtt::{EXPIRY, FLOW_EXPIRY, matching, picture, progress, usual_matches};
+use crate::progress;
+use crate::rtt::{EXPIRY, FLOW_EXPIRY, matching, picture, usual_matches};
 use crate::signals::Signals;
 use crate::units::Memories;
 use clap::{Args, Subcommand, ValueEnum};
@@ -140,7 +141,7 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
     let plain: Vec<Match> = matches.iter().copied().filter(|&matching| wants_plain(matching)).collect();
     let mut plain = (!plain.is_empty()).then(|| observer(arguments, plain, IdForm::Plain));
     let mut observer = observer(arguments, matches, IdForm::Hashed);
-    let progress = progress(source.bytes_total());
+    let progress = progress::of_bytes(source.bytes_total());
     let (mut frames, mut damage) = (0, Damage::default());
     loop {
         match source.next_frame() {

@@ -4,14 +4,14 @@
 
 use crate::Failure;
 use crate::output::Output;
+use crate::progress;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use dwell_evaluate::check::{self, Moved};
 use dwell_evaluate::record::{self, Facts, Record, Results};
 use dwell_evaluate::run::{self, Run};
 use dwell_evaluate::{Definition, Size, metrics};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -124,7 +124,7 @@ fn runs(
     keep: impl Fn(&[Run]) -> io::Result<()> + Sync,
 ) -> Result<Vec<Run>> {
     let experiment = definition.experiment(size);
-    let progress = progress(&definition.name, experiment.cases().len() as u64 * seeds);
+    let progress = progress::of_runs(&definition.name, experiment.cases().len() as u64 * seeds);
     progress.inc(finished.iter().filter(|run| run.seed <= seeds).count() as u64);
     let runs = run::rest(experiment, seeds, arguments.threads.map(usize::from), finished, |runs| {
         keep(runs)?;
@@ -133,17 +133,6 @@ fn runs(
     });
     progress.finish_and_clear();
     Ok(runs?)
-}
-
-/// A bar on standard error, if that is a terminal.
-fn progress(name: &str, runs: u64) -> ProgressBar {
-    if !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::with_draw_target(Some(runs), ProgressDrawTarget::stderr_with_hz(5));
-    let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} runs {eta}");
-    let bar = if let Ok(style) = style { bar.with_style(style) } else { bar };
-    bar.with_message(name.to_owned())
 }
 
 fn print(results: &Results, format: Format) -> Result<()> {

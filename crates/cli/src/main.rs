@@ -27,7 +27,7 @@ mod simulate;
 // Experiments with known truth.
 mod evaluate;
 // What the subcommands share: points and which way packets go between them, logs instead of packets, sizes and times on
-// the command line, files that are whole or absent, and how a run is ended.
+// the command line, files that are whole or absent, how far a run is, and how it is ended.
 mod beginning;
 mod damage;
 mod events;
@@ -35,6 +35,7 @@ mod lines;
 mod log;
 mod output;
 mod points;
+mod progress;
 mod signals;
 mod units;
 

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::output::{self, Output, Plain};
-use crate::rtt::progress;
+use crate::progress;
 use crate::signals::Signals;
 use anyhow::Result;
 use dwell_capture::file::Stop;
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     let (settings, mut meter) = meter(arguments)?;
     let mut source = Source::open(arguments, signals.stop())?;
     let mut outputs = Outputs::open(arguments)?;
-    let progress = progress(source.progress().0);
+    let progress = progress::of_bytes(source.progress().0);
     let mut packets = 0u64;
 
     while let Some(departure) = source.next()? {

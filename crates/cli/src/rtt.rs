@@ -4,6 +4,7 @@ use crate::Failure;
 use crate::damage::Damage;
 use crate::events::Events;
 use crate::output;
+use crate::progress;
 use crate::signals::Signals;
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_observe::Observer;
@@ -11,8 +12,6 @@ use dwell_observe::parse;
 use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
 use dwell_sketch::top_flows::{self, TopFlows};
 use dwell_types::{Frame, Match, Sink};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -56,7 +55,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     let mut outputs = Outputs::open(arguments)?;
     let mut followed = (outputs.want_samples() || flows.is_some()).then(|| Followed::new(flows));
     let mut reports = Reports::new(arguments, paths.iter().map(|p| p.display().to_string()).collect());
-    let progress = progress(source.bytes_total());
+    let progress = progress::of_bytes(source.bytes_total());
     let (mut frames, mut damage) = (0, Damage::default());
 
     loop {
@@ -239,12 +238,4 @@ fn flow_packet(frame: &Frame<'_>, arguments: &Arguments) -> Option<FlowPacket> {
     frame.at?;
     let packet = parse::parse(frame.link, frame.bytes, frame.wire_length, arguments.key.into()).ok()?;
     Some((packet.flow, packet.length))
-}
-
-/// A bar on standard error, if that is a terminal and it is known how much there is to read.
-pub(crate) fn progress(bytes: Option<u64>) -> ProgressBar {
-    let Some(bytes) = bytes.filter(|_| io::stderr().is_terminal()) else { return ProgressBar::hidden() };
-    let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr_with_hz(5));
-    let style = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}");
-    if let Ok(style) = style { bar.with_style(style) } else { bar }
 }

@@ -46,7 +46,7 @@ impl fmt::Display for Compression {
 }
 
 /// Why there are no more bytes before the end.
-pub(super) enum Stop {
+pub(super) enum Unread {
     /// The system says so.
     Io(io::Error),
     /// The file ends, its compressed stream does not.
@@ -67,19 +67,19 @@ pub(super) struct Input<R> {
 
 impl<R: Read> Input<R> {
     /// Recognises the compression of what `reader` yields.
-    pub(super) fn new(reader: R) -> Result<Self, Stop> {
+    pub(super) fn new(reader: R) -> Result<Self, Unread> {
         let mut input = Self { reader, bytes_read: 0, head: Vec::new(), decompressor: None };
         let mut head = [0; 6];
         let mut length = 0;
         while length < head.len() {
-            match input.read_file(&mut head[length..]).map_err(Stop::Io)? {
+            match input.read_file(&mut head[length..]).map_err(Unread::Io)? {
                 0 => break,
                 count => length += count,
             }
         }
         input.head.extend_from_slice(&head[..length]);
         if let Some(compression) = Compression::of(&input.head) {
-            input.decompressor = Some(Box::new(Decompressor::new(compression).map_err(Stop::Io)?));
+            input.decompressor = Some(Box::new(Decompressor::new(compression).map_err(Unread::Io)?));
         }
         Ok(input)
     }
@@ -90,9 +90,9 @@ impl<R: Read> Input<R> {
     }
 
     /// Reads at least one byte; none only at the end.
-    pub(super) fn read(&mut self, output: &mut [u8]) -> Result<usize, Stop> {
+    pub(super) fn read(&mut self, output: &mut [u8]) -> Result<usize, Unread> {
         let Some(mut decompressor) = self.decompressor.take() else {
-            return self.read_file(output).map_err(Stop::Io);
+            return self.read_file(output).map_err(Unread::Io);
         };
         let result = decompressor.read(output, |buffer| self.read_file(buffer));
         self.decompressor = Some(decompressor);
@@ -138,12 +138,12 @@ impl Read for Decompressed {
     }
 }
 
-impl From<Stop> for io::Error {
-    fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::Io(error) => error,
-            Stop::Cut(how) => Self::new(io::ErrorKind::UnexpectedEof, format!("the {how} data breaks off")),
-            Stop::Corrupt(how, reason) => {
+impl From<Unread> for io::Error {
+    fn from(unread: Unread) -> Self {
+        match unread {
+            Unread::Io(error) => error,
+            Unread::Cut(how) => Self::new(io::ErrorKind::UnexpectedEof, format!("the {how} data breaks off")),
+            Unread::Corrupt(how, reason) => {
                 Self::new(io::ErrorKind::InvalidData, format!("expected sound {how} data, found {reason}"))
             }
         }
@@ -200,14 +200,14 @@ impl Decompressor {
         &mut self,
         output: &mut [u8],
         mut read_file: impl FnMut(&mut [u8]) -> io::Result<usize>,
-    ) -> Result<usize, Stop> {
+    ) -> Result<usize, Unread> {
         loop {
             if let Some(reason) = &self.corrupt {
-                return Err(Stop::Corrupt(self.compression, reason.clone()));
+                return Err(Unread::Corrupt(self.compression, reason.clone()));
             }
             if self.position == self.length && !self.file_ended {
                 self.position = 0;
-                self.length = read_file(&mut self.buffer).map_err(Stop::Io)?;
+                self.length = read_file(&mut self.buffer).map_err(Unread::Io)?;
                 self.file_ended = self.length == 0;
             }
             let input = &self.buffer[self.position..self.length];
@@ -217,7 +217,7 @@ impl Decompressor {
             match step.state {
                 State::Corrupt(reason) => self.corrupt = Some(reason),
                 State::Done if step.produced == 0 => return Ok(0),
-                State::Open if stuck && self.file_ended => return Err(Stop::Cut(self.compression)),
+                State::Open if stuck && self.file_ended => return Err(Unread::Cut(self.compression)),
                 State::Open if stuck && self.position < self.length => {
                     self.corrupt = Some("data that cannot be decompressed".to_owned());
                 }

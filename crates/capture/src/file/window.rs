@@ -1,4 +1,4 @@
-use super::compression::{Compression, Input, Stop};
+use super::compression::{Compression, Input, Unread};
 use super::{Record, Trouble};
 use dwell_types::Frame;
 use std::io::Read;
@@ -90,8 +90,8 @@ impl<R: Read> Window<R> {
             match self.input.read(&mut self.buffer[self.end..]) {
                 Ok(0) => self.ended = Some(End::Whole),
                 Ok(count) => self.end += count,
-                Err(Stop::Cut(compression)) => self.ended = Some(End::Cut(compression)),
-                Err(stop) => return Err(trouble(stop, self.base + self.end as u64)),
+                Err(Unread::Cut(compression)) => self.ended = Some(End::Cut(compression)),
+                Err(unread) => return Err(trouble(unread, self.base + self.end as u64)),
             }
         }
         Ok(true)
@@ -135,13 +135,13 @@ impl<R: Read> Window<R> {
     }
 }
 
-fn trouble(stop: Stop, offset: u64) -> Trouble {
-    match stop {
-        Stop::Io(error) => Trouble::Io { offset, error },
-        Stop::Cut(compression) => {
+fn trouble(unread: Unread, offset: u64) -> Trouble {
+    match unread {
+        Unread::Io(error) => Trouble::Io { offset, error },
+        Unread::Cut(compression) => {
             Trouble::Cut { offset, expected: format!("{compression} data"), found: "its end".to_owned() }
         }
-        Stop::Corrupt(compression, reason) => {
+        Unread::Corrupt(compression, reason) => {
             Trouble::Damaged { offset, expected: format!("sound {compression} data"), found: reason }
         }
     }

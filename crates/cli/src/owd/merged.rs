@@ -5,7 +5,7 @@ use crate::Failure;
 use crate::beginning::{self, Beginning};
 use crate::output;
 use crate::points::{Point, Seen, Ways};
-use crate::rtt::progress;
+use crate::progress;
 use crate::signals::Signals;
 use anyhow::Result;
 use dwell_observe::group::Grouping;
@@ -70,7 +70,7 @@ impl Merged {
     /// Shows everything that both points saw, until they end or are asked to stop. Yields the packets of each.
     pub(crate) fn follow(&mut self, mut each: impl FnMut(Passing<'_>) -> Result<()>) -> Result<[u64; 2]> {
         let (sender, receiver) = (&mut self.sender, &mut self.receiver);
-        let progress = progress(sender.progress().0.zip(receiver.progress().0).map(|(a, b)| a + b));
+        let progress = progress::of_bytes(sender.progress().0.zip(receiver.progress().0).map(|(a, b)| a + b));
         let mut packets = [0; 2];
         while let Some((at, point)) = next(sender, receiver) {
             if let Some(seen) = point.peek() {

@@ -7,7 +7,7 @@ use crate::Failure;
 use crate::beginning::Beginning;
 use crate::output::{self, Output};
 use crate::points::{Point, Seen, Ways};
-use crate::rtt::progress;
+use crate::progress;
 use crate::signals::Signals;
 use anyhow::{Context, Result, bail};
 use dwell_report::facts::{Memory, Method as MethodFacts, Parameter, Span};
@@ -245,7 +245,7 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     let reading = arguments.point.reading(None);
     let mut point = Point::open(&arguments.capture, &reading, &ways, Nanos::ZERO, signals.stop())?;
     let mut to = Output::file(&arguments.output)?;
-    let progress = progress(point.progress().0);
+    let progress = progress::of_bytes(point.progress().0);
     let mut packets = 0u64;
     while let Some(seen) = point.peek() {
         let opposite = |(directions, key): (&mut Directions, FlowKey)| Some((directions.opposite(&key)?, key.source));

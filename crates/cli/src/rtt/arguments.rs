@@ -220,8 +220,9 @@ impl Arguments {
         }
         /// Whether a method has something.
         type Has = fn(Method) -> bool;
-        let of_methods: [(&str, bool, Has); 5] = [
+        let of_methods: [(&str, bool, Has); 6] = [
             ("--slots", self.slots.is_some(), Method::has_slots),
+            ("--fingerprint-bits", self.fingerprint_bits.is_some(), Method::has_slots),
             ("--entry-probability", self.entry_probability.is_some(), Method::has_entry_probability),
             ("--stages", self.stages.is_some(), Method::has_stages),
             ("--longest", self.longest.is_some(), Method::has_longest),

@@ -89,6 +89,7 @@ fn wrong_flags_are_wrong_usage() {
             &["rtt", "ntp.pcap", "--method", "fridge", "--fingerprint-bits", "33"],
             &["--fingerprint-bits", "from 1 to 32"],
         ),
+        (&["rtt", "ntp.pcap", "--fingerprint-bits", "8"], &["--fingerprint-bits", "--method fridge"]),
         (&["rtt", "ntp.pcap", "--longest", "8s"], &["--longest", "--method stages, timebloom", "ddbf"]),
         (&["simulate", "--queue", "bursts", "--buffer", "1", "--truth", "-"], &["--buffer", "no packet"]),
         (&["simulate", "--queue", "bursts", "--rate", "1000", "--truth", "-"], &["--rate", "--buffer"]),
