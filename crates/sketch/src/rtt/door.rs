@@ -125,6 +125,14 @@ impl Door {
         self.turned_away[usize::from(tag)][usize::from(is_request)] += u64::from(is_one);
     }
 
+    /// Bytes that it may take besides.
+    pub(super) fn growth(&self) -> usize {
+        match self.futile.as_ref().map(|futile| &futile.known) {
+            Some(Known::Asked(asked)) => asked.growth(),
+            Some(Known::Repeated(_)) | None => 0,
+        }
+    }
+
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&*self.turned_away) + self.futile.as_ref().map_or(0, |futile| futile.bytes())
     }

@@ -134,14 +134,18 @@ impl RttMeter {
         let mut split = Split::new(settings, matches, series)?;
         loop {
             let meter = Self::divided(settings, matches, series, &split)?;
+            if settings.method == Method::Exact {
+                return Ok(meter);
+            }
             // What methods need besides their tables is known best when they are there, and these will grow.
             let store = split.store.map_or(0, |most| most - meter.store.state_bytes());
             let growth = |rule: &Rule| {
                 rule.meter.growing_bytes().map_or(0, |bytes| split.table(rule.matching).saturating_sub(bytes))
             };
             let tables: usize = meter.rules.iter().map(growth).sum();
-            let (needed, given) = (meter.state_bytes() + store + tables, settings.memory);
-            if settings.method == Method::Exact || needed <= given {
+            let doors: usize = meter.doors.iter().map(Door::growth).sum();
+            let (needed, given) = (meter.state_bytes() + store + tables + doors, settings.memory);
+            if needed <= given {
                 return Ok(meter);
             }
             split = split.less(needed - given).ok_or(SettingsError::Memory { given, needed })?;

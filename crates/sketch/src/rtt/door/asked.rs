@@ -26,23 +26,20 @@ pub(super) struct Asked {
 
 /// Words of a generation to begin with.
 const FIRST_WORDS: usize = 1 << 10;
+/// Of a word in both generations.
+const WORD_BYTES: usize = 2 * size_of::<u64>();
 /// At least so many bits for an id.
 const SPARSE: usize = 8;
 
 impl Asked {
-    /// In so many bytes, or as many as are needed if these are [`usize::MAX`]; `None` if they are too few.
+    /// In at most so many bytes; `None` if they are too few.
     pub(super) fn within(bytes: usize, expiry: Nanos) -> Option<Self> {
-        let most = bytes / (2 * size_of::<u64>());
-        let words = if bytes == usize::MAX { FIRST_WORDS } else { most };
-        (words >= FIRST_WORDS).then(|| Self { most, ..Self::of(1 << words.ilog2(), expiry) })
-    }
-
-    fn of(words: usize, expiry: Nanos) -> Self {
-        let (all, young) = (vec![0; words], vec![0; words]);
+        let most = bytes / WORD_BYTES;
+        let (all, young) = (vec![0; FIRST_WORDS], vec![0; FIRST_WORDS]);
         let began = Timestamp::from_nanos(i64::MIN);
-        let mut asked = Self { all, young, left: 0, began, expiry, most: words };
+        let mut asked = Self { all, young, left: 0, began, expiry, most };
         asked.left = asked.room();
-        asked
+        (most >= FIRST_WORDS).then_some(asked)
     }
 
     /// Ids that a generation takes.
@@ -108,6 +105,12 @@ impl Asked {
     pub(super) fn bytes(&self) -> usize {
         (self.all.capacity() + self.young.capacity()) * size_of::<u64>()
     }
+
+    /// Bytes that it may take besides.
+    pub(super) fn growth(&self) -> usize {
+        let most = 1 << self.most.ilog2();
+        (most - self.all.len()) * WORD_BYTES
+    }
 }
 
 #[cfg(test)]
@@ -169,7 +172,7 @@ mod tests {
         }
         assert!(waiting.iter().all(|&id| asked.is_asked(id)));
         assert!(mistaken(&asked) < 5_000, "{} of 100,000", mistaken(&asked));
-        assert_eq!(asked.bytes(), 2 * size_of::<u64>() * FIRST_WORDS);
+        assert_eq!(asked.bytes(), WORD_BYTES * FIRST_WORDS);
         for i in 400_000..400_000 + expiry {
             asked.ask(id(i));
             if asked.is_full() {
@@ -182,7 +185,8 @@ mod tests {
     /// Where all wait and memory forbids more, room is not made for each.
     #[test]
     fn room_is_seldom_made() {
-        let mut asked = Asked::within(1 << 15, Nanos::from_secs(1)).unwrap();
+        let mut asked = Asked::within(0xbfff, Nanos::from_secs(1)).unwrap();
+        assert_eq!(asked.bytes() + asked.growth(), 1 << 15);
         let mut made = 0;
         for i in 0..100_000 {
             asked.ask(id(i));
@@ -192,6 +196,7 @@ mod tests {
             }
         }
         assert!(made > 1 && made < 100, "{made} times");
-        assert!((0..100_000).all(|i| asked.is_asked(id(i))) && asked.bytes() <= 1 << 15);
+        assert!((0..100_000).all(|i| asked.is_asked(id(i))));
+        assert_eq!((asked.bytes(), asked.growth()), (1 << 15, 0));
     }
 }
