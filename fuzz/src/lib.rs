@@ -14,6 +14,7 @@ pub mod pair;
 pub mod store;
 
 // The command is no library: its readers of logs are built here once more.
+#[allow(dead_code, reason = "the command uses more of it")]
 #[path = "../../crates/cli/src/events.rs"]
 mod events;
 #[allow(dead_code, reason = "the command uses more of it")]

@@ -5,6 +5,7 @@ use crate::log::{REST, told_apart};
 use anyhow::{Result, bail};
 use dwell_capture::file::Stop;
 use dwell_observe::pair::event_id;
+use dwell_sketch::reuse::Reuse;
 use dwell_types::{Leg, Match, Observation, Series, Sighting, Timestamp, hash};
 use std::path::Path;
 
@@ -14,6 +15,7 @@ pub(crate) struct Events {
     columns: Columns,
     /// If lines name them.
     groups: Option<Groups>,
+    reuse: Reuse,
     seed: u64,
     at: i64,
     latest: i64,
@@ -96,7 +98,7 @@ impl Events {
         let ([at, kind, id], [group]) = lines.columns(["at_ns", "kind", "id"], ["group"])?;
         let columns = Columns { at, kind, id, group };
         let groups = columns.group.map(|_| Groups::new(most_groups, name_bytes));
-        Ok(Self { lines, columns, groups, seed, at: 0, latest: i64::MIN, backwards: 0 })
+        Ok(Self { lines, columns, groups, reuse: Reuse::new(), seed, at: 0, latest: i64::MIN, backwards: 0 })
     }
 
     /// The next line.
@@ -114,6 +116,9 @@ impl Events {
             "response" => false,
             kind => bail!("{}: expected request or response as kind, found '{kind}'", self.lines.place()),
         };
+        if !is_request {
+            self.reuse.see(id);
+        }
         let series = Series { matching: Match::Events, leg: Leg::Both, group: self.group(is_request) };
         let sighting = Sighting { id, at: Timestamp::from_nanos(at), token: 0, series };
         Ok(Some(if is_request { Observation::Request(sighting) } else { Observation::Response(sighting) }))
@@ -144,11 +149,14 @@ impl Events {
         Timestamp::from_nanos(self.at)
     }
 
-    /// Bytes that the names of the groups may take.
+    /// Bytes that the names of the groups may take, and what is known of ids.
     pub(crate) fn state_bytes(&self) -> usize {
-        /// Of a log without groups, as ever: the same log gives the same samples.
-        const ALONE: usize = 30;
-        self.groups.as_ref().map_or(ALONE, Groups::state_bytes)
+        size_of::<Reuse>() + self.groups.as_ref().map_or(0, Groups::state_bytes)
+    }
+
+    /// Responses with the id of an exchange, on average; `None` before the first one.
+    pub(crate) fn responses_per_id(&self) -> Option<f64> {
+        self.reuse.per_exchange()
     }
 
     /// Whether it was asked to stop before the end.

@@ -30,11 +30,17 @@ fn flow_of(flows: u64, name: &str) -> FlowId {
 /// The name of all groups, or flows, that have no name of their own.
 pub(crate) const REST: &str = "other";
 
-/// The name of a log's group or flow in reports: what is called like the rest, with any number of apostrophes, has one
-/// more.
+/// The name in reports of a log's group or flow that has none: labels of OpenMetrics may not be empty.
+const UNNAMED: &str = "(none)";
+
+/// The name of a log's group or flow in reports: what is called like the rest, or like what has no name, with any number
+/// of apostrophes, has one more.
 pub(crate) fn told_apart(name: &str) -> String {
-    let is_like_rest = name.trim_end_matches('\'') == REST;
-    if is_like_rest { format!("{name}'") } else { name.to_owned() }
+    match name.trim_end_matches('\'') {
+        "" if name.is_empty() => UNNAMED.to_owned(),
+        REST | UNNAMED => format!("{name}'"),
+        _ => name.to_owned(),
+    }
 }
 
 /// The flow that a log calls so.

@@ -44,8 +44,11 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
         None => Vec::new(),
     };
     let limits = Limits {
-        // An upgrade of a sixth of the routers is what the paper asks for nearly all of the benefit.
-        routers: arguments.routers.unwrap_or_else(|| map.topology.routers().div_ceil(6)),
+        // An upgrade of a sixth of the routers is what the paper asks for nearly all of the benefit; a budget ends by itself.
+        routers: arguments.routers.unwrap_or_else(|| match arguments.budget {
+            Some(_) => map.topology.routers(),
+            None => map.topology.routers().div_ceil(6),
+        }),
         costs,
         budget: arguments.budget,
         seed: arguments.seed,
@@ -153,7 +156,8 @@ impl Map {
         let (mode, mode_name) =
             if arguments.single_path { (Mode::Single, "single") } else { (Mode::EqualCost, "equal-cost") };
         let all_paths = |topology: &Topology| {
-            Paths::all(topology, mode, Paths::MOST).map_err(|error| anyhow!("{source}: {error} (--single-path)"))
+            let advice = if arguments.single_path { "" } else { ": choose one path per pair (--single-path)" };
+            Paths::all(topology, mode, Paths::MOST).map_err(|error| anyhow!("{source}: {error}{advice}"))
         };
         let before = match arguments.failed[..] {
             [] => None,
@@ -185,7 +189,11 @@ impl Map {
         let mut segments = Segments::new(self.paths.clone(), self.topology.routers());
         let mut instrumented = Vec::new();
         for names in &arguments.instrumented {
-            instrumented.extend(self.routers("--instrumented", names)?);
+            for router in self.routers("--instrumented", names)? {
+                if !instrumented.contains(&router) {
+                    instrumented.push(router);
+                }
+            }
         }
         instrumented.iter().for_each(|&router| segments.cut(router));
         if let Some(routers) = arguments.routers {

@@ -13,6 +13,7 @@ use dwell_report::plot::{self, Image};
 use dwell_sketch::owd::Point as At;
 use dwell_types::{Nanos, Timestamp};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -61,11 +62,20 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     outputs.take(comparison.take_intervals())?;
     let mut warnings = points.warnings();
     let span = span([points.sender.span, points.receiver.span]);
-    let doubts = || doubts(&answer.total, answer.reverse.is_some(), Some(arguments.point.longest));
+    let doubts = || {
+        doubts(&answer.total, answer.reverse.is_some(), Some(arguments.point.longest)).map(|doubt| match doubt {
+            Doubt::NothingInCommon if arguments.point.nat && !arguments.point.from.is_empty() => {
+                UNTRANSLATED.to_owned()
+            }
+            doubt => doubt.to_string(),
+        })
+    };
     warnings.extend(match arguments.method {
         Method::Auto | Method::Exact => doubts(),
         Method::Lda => not_joined(&answer.total, span, Some(arguments.point.interval())).or_else(doubts),
     });
+    warnings.extend(answer.clock_offset.and_then(disagreement));
+    warnings.extend(without_delay(&answer.total));
     warnings.extend(points.is_stopped().then(|| signals.warning()));
     let code = points.code(signals);
     let Merged { sender, receiver } = points;
@@ -252,32 +262,81 @@ fn not_joined(total: &Line, span: Option<Span>, interval: Option<Nanos>) -> Opti
 }
 
 /// What the answer itself says about the question.
-fn doubts(total: &Line, is_both_ways: bool, longest: Option<Nanos>) -> Option<String> {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Doubt {
+    NothingInCommon,
+    TooEarly,
+    TooLate,
+    SomeTooEarly,
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NothingInCommon => {
+                "no packet was seen at both points: are these captures of the same traffic at the same time, with the same \
+                 addresses (--nat), and clocks that agree (--longest, --clock-offset)?"
+            }
+            Self::TooEarly => {
+                "packets arrived before they were sent: the captures are in the wrong order (--swap), or the clocks \
+                 disagree (--clock-offset)"
+            }
+            Self::TooLate => {
+                "packets take longer than --longest on average: the clocks disagree (--clock-offset), and intervals that \
+                 waited too long for their counterparts are left out"
+            }
+            Self::SomeTooEarly => {
+                "some packets arrived before they were sent: the captures hold both directions (name the sender's side with \
+                 --from PREFIX), or the clocks disagree (--clock-offset)"
+            }
+        })
+    }
+}
+
+/// What to think of first where nothing is in common although addresses are known to be translated.
+const UNTRANSLATED: &str = "no packet was seen at both points: --from must name the sender's side as either point sees it, with \
+                            --nat also by the addresses that it is translated to";
+
+fn doubts(total: &Line, is_both_ways: bool, longest: Option<Nanos>) -> Option<Doubt> {
     if total.sent > 0 && total.effective_samples == 0 {
-        return Some(
-            "no packet was seen at both points: are these captures of the same traffic at the same time, with the same \
-             addresses (--nat), and clocks that agree (--longest, --clock-offset)?"
-                .to_owned(),
-        );
+        return (total.received == 0).then_some(Doubt::NothingInCommon);
     }
     let d = &total.delay_ns;
     if d.max.is_some_and(|max| max.value < 0) || d.max.is_none() && d.mean.is_some_and(|mean| mean.high < 0.0) {
-        return Some(
-            "packets arrived before they were sent: the captures are in the wrong order (--swap), or the clocks \
-             disagree (--clock-offset)"
-                .to_owned(),
-        );
+        return Some(Doubt::TooEarly);
     }
     if d.mean.zip(longest).is_some_and(|(mean, longest)| mean.low > longest.get() as f64) {
-        return Some(
-            "packets take longer than --longest on average: the clocks disagree (--clock-offset), and intervals that \
-             waited too long for their counterparts are left out"
-                .to_owned(),
-        );
+        return Some(Doubt::TooLate);
     }
-    (d.min.is_some_and(|min| min.value < 0) && !is_both_ways).then(|| {
-        "some packets arrived before they were sent: the captures hold both directions (name the sender's side with \
-         --from PREFIX), or the clocks disagree (--clock-offset)"
-            .to_owned()
+    (d.min.is_some_and(|min| min.value < 0) && !is_both_ways).then_some(Doubt::SomeTooEarly)
+}
+
+/// What delays of both directions say about the clocks, if they cannot both be true.
+fn disagreement(ClockOffset { low, high }: ClockOffset) -> Option<String> {
+    let (from, to) = (Nanos::new(low), Nanos::new(high));
+    if low > high {
+        return Some(format!(
+            "the clocks ran apart by {} and more meanwhile, since delays of both directions cannot all be true: measure \
+             shorter captures, or with clocks that are kept together",
+            Nanos::new(low.saturating_sub(high))
+        ));
+    }
+    (low > 0 || high < 0).then(|| {
+        format!(
+            "some packets arrived before they were sent: the clocks disagree, and the receiver's is ahead by {from} to \
+             {to} (--clock-offset)"
+        )
+    })
+}
+
+/// Whether equal packets are so many that they are no accident.
+fn without_delay(total: &Line) -> Option<String> {
+    (total.ambiguous > total.received / 4).then(|| {
+        format!(
+            "{} of the {} packets that arrived equal others under way, and have no delay of their own: are packets captured \
+             twice, as at mirror ports or on all interfaces (editcap -d removes the second ones)? Or does a generator send \
+             one packet again and again?",
+            total.ambiguous, total.received
+        )
     })
 }

@@ -163,6 +163,8 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
             output::are(events.backwards(), "line")
         ));
     }
+    let is_sampled = meter.rules().any(|rule| rule.sampled_since.is_some());
+    reports.warn_of_reuse(events.responses_per_id().filter(|_| is_sampled));
     let code = reports.see_end(events.is_stopped(), signals);
     reports.finish(&mut meter, &Observed::Events(&events), outputs)?;
     Ok(code)

@@ -146,6 +146,16 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a share above 0 and up to 1, such as 1% or 0.01".to_owned())
 }
 
+/// Shares less than everything, from one to another or one alone: `0.1%..5%`.
+pub(crate) fn shares(text: &str) -> Result<RangeInclusive<f64>, String> {
+    let (low, high) = text.split_once("..").unwrap_or((text, text));
+    let (low, high) = (share(low)?, share(high)?);
+    if low > high || high >= 1.0 {
+        return Err("expected the smaller share first and less than everything, such as 0.1%..5%".to_owned());
+    }
+    Ok(low..=high)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

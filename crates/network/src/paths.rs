@@ -27,7 +27,7 @@ pub struct Paths {
     unreachable: usize,
 }
 
-/// There are too many equally short paths.
+/// There are too many paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMany {
     /// So many routers on all paths together at most.
@@ -36,7 +36,7 @@ pub struct TooMany {
 
 impl fmt::Display for TooMany {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "equally short paths of more than {} routers: choose one path per pair", self.most)
+        write!(f, "paths of more than {} routers in all", self.most)
     }
 }
 

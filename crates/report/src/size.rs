@@ -44,7 +44,7 @@ pub enum Traffic {
         lowest_loss_share: f64,
         highest_loss_share: f64,
         variation: f64,
-        delay_ns: i64,
+        longest_ns: i64,
     },
     Flows {
         packets_per_interval: u64,

@@ -14,6 +14,15 @@ pub(crate) fn student95(freedom: f64) -> f64 {
     Z95 * (1.0 + inverse * (first + inverse * (second + inverse * third)))
 }
 
+/// A share of so many independent trials, with Wilson's interval (1927): where nothing was seen of what is rare, it says
+/// how rare that may be. Of infinitely many trials the share is known.
+pub(crate) fn wilson(share: f64, trials: f64) -> Estimate<f64> {
+    let z2 = Z95 * Z95 / trials;
+    let middle = (share + 0.5 * z2) / (1.0 + z2);
+    let error = (z2 * (share * (1.0 - share) + 0.25 * z2)).sqrt() / (1.0 + z2);
+    Estimate::around(share, (middle - error).max(0.0), (middle + error).min(1.0))
+}
+
 /// A number and the interval that holds the truth in 95 of 100 runs. `low ≤ value ≤ high`; the three are equal where
 /// nothing was estimated.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,6 +59,18 @@ impl Estimate<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// By the table of Brown, Cai and `DasGupta` (2001) and by hand: of 20 trials none, of 156 three, of all some.
+    #[test]
+    fn what_was_not_seen_may_be() {
+        let close = |found: Estimate<f64>, low: f64, high: f64| {
+            assert!((found.low - low).abs() < 5e-4 && (found.high - high).abs() < 5e-4, "{found:?}");
+        };
+        close(wilson(0.0, 20.0), 0.0, 0.1611);
+        close(wilson(3.0 / 156.0, 156.0), 0.0066, 0.0551);
+        close(wilson(1.0, 20.0), 0.8389, 1.0);
+        assert_eq!(wilson(0.3, f64::INFINITY), Estimate::exact(0.3));
+    }
 
     #[test]
     fn few_degrees_of_freedom_widen_intervals() {

@@ -31,6 +31,8 @@ pub use survival::{NewBands, Risk};
 pub mod distribution;
 // The same for each of the largest flows.
 pub mod top_flows;
+// Whether exchanges have ids of their own.
+pub mod reuse;
 // All of it together, at one point.
 pub mod rtt;
 // All packets, at two points.

@@ -33,6 +33,7 @@ mod table;
     mut_arg("interval", |interval| interval.help(
         "The stretch of time that each sketch holds, by the time of sending; 1s if not given",
     )),
+    mut_arg("weights", |weights| weights.hide(true)),
     mut_arg("from", |from| from.help(
         "Only packets of these sources go from the sender to the receiver: addresses or prefixes such as 10.0.0.0/8. If not given, \
          the directions are recognised, as far as their addresses are among the first packets, and that to the receiver counts",

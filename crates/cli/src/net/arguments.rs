@@ -80,7 +80,7 @@ pub(super) struct ReportArguments {
 pub(super) struct PlanArguments {
     #[command(flatten)]
     pub(super) map: MapArguments,
-    /// So many routers; a sixth of all unless given.
+    /// So many routers; a sixth of all unless given, or what the budget pays.
     #[arg(long, value_name = "N", value_parser = crate::units::whole::<usize>)]
     pub(super) routers: Option<usize>,
     /// How the next router is chosen.

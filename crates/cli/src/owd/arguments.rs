@@ -10,7 +10,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use dwell_observe::crossing::Settings;
 use dwell_observe::group::Grouping;
 use dwell_report::plot::Image;
+use dwell_sketch::lda::Expected;
 use dwell_types::{Nanos, Prefix};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// What a point looks at: the same for one point and for two.
@@ -47,6 +49,29 @@ pub(crate) struct PointArguments {
     /// An answer for each stretch of time, too, by the time of sending; 1s for JSON, CSV and plots if not given.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "Output")]
     pub(super) interval: Option<Nanos>,
+}
+
+/// What the banks of a sketch are for: the same at both points.
+#[derive(Args, Clone)]
+pub(super) struct ExpectedArguments {
+    /// Packets of an interval that a sketch is made for; a million unless given.
+    #[arg(long, value_name = "N", value_parser = crate::units::count, help_heading = "How")]
+    packets_per_interval: Option<u64>,
+    /// Shares of the packets that may be lost, which a sketch is made for; 0.01%..10% unless given.
+    #[arg(long, value_name = "LOW..HIGH", value_parser = crate::units::shares, help_heading = "How")]
+    loss: Option<RangeInclusive<f64>>,
+}
+
+impl ExpectedArguments {
+    /// What is expected of packets that take no longer than this.
+    pub(super) fn within(&self, longest: Nanos) -> Expected {
+        let usual = Expected::within(longest);
+        Expected {
+            packets: self.packets_per_interval.unwrap_or(usual.packets),
+            loss: self.loss.clone().unwrap_or_else(|| usual.loss.clone()),
+            ..usual
+        }
+    }
 }
 
 impl OutputArguments {
@@ -154,6 +179,8 @@ pub(crate) struct Arguments {
     /// that is less.
     #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, help_heading = "How")]
     pub(super) flow_bytes: Option<usize>,
+    #[command(flatten)]
+    pub(super) expected: ExpectedArguments,
     /// What all data structures together may hold; not the buffers for reading. Not for --method exact.
     #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value = "64MiB", help_heading = "How")]
     pub(super) memory: usize,
@@ -182,6 +209,8 @@ pub(super) struct SketchArguments {
     /// Bytes of a sketch.
     #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value_t = SKETCH_BYTES, help_heading = "How")]
     pub(super) sketch_bytes: usize,
+    #[command(flatten)]
+    pub(super) expected: ExpectedArguments,
     /// Sketch flows, too.
     #[arg(long, help_heading = "How")]
     pub(super) flows: bool,
@@ -264,6 +293,10 @@ impl Arguments {
         }
         if (self.sketch_bytes.is_some() || self.flow_bytes.is_some()) && self.method != Method::Lda {
             return usage("--sketch-bytes and --flow-bytes belong to --method lda");
+        }
+        let ExpectedArguments { packets_per_interval, loss } = &self.expected;
+        if (packets_per_interval.is_some() || loss.is_some()) && self.method != Method::Lda {
+            return usage("--packets-per-interval and --loss belong to --method lda");
         }
         if self.method == Method::Lda && self.reverse {
             return usage("--method lda knows one direction: leave --reverse away");

@@ -1,8 +1,10 @@
 //! Both points by sketches of each interval, together or apart.
 
-use super::arguments::{Arguments, FLOW_BYTES, JoinArguments, PointArguments, SKETCH_BYTES, SketchArguments};
+use super::arguments::{
+    Arguments, ExpectedArguments, FLOW_BYTES, JoinArguments, PointArguments, SKETCH_BYTES, SketchArguments,
+};
 use super::weights::Weights;
-use super::{Answer, Comparison, Outputs, describe};
+use super::{Answer, Comparison, Doubt, Outputs, describe};
 use crate::Failure;
 use crate::beginning::Beginning;
 use crate::output::{self, Output};
@@ -12,7 +14,7 @@ use crate::signals::Signals;
 use anyhow::{Context, Result, bail};
 use dwell_report::facts::{Memory, Method as MethodFacts, Parameter, Span};
 use dwell_report::owd::{Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
-use dwell_sketch::lda::{self, Expected};
+use dwell_sketch::lda;
 use dwell_sketch::lds::{self, Lds};
 use dwell_sketch::owd::Point as At;
 use dwell_sketch::summary::{Combined, Cutter, FlowList, FlowMeans, Join, Message, Messages, Params, Sketch, Summary};
@@ -29,15 +31,16 @@ const LISTED_BYTES: usize = 320;
 /// Each point holds two sketches, since it does not know yet where one ends.
 const SKETCHES: usize = 4;
 
-/// The banks for so many bytes, whatever the traffic is. For flows, if they have bytes of their own, some cells in each
+/// The banks for so many bytes and what is expected. For flows, if they have bytes of their own, some cells in each
 /// row, since an interval may have a loss or a packet that is out of order.
 fn params(
     bytes: usize,
     flow_bytes: Option<usize>,
     weights: &Weights,
+    expected: &ExpectedArguments,
     arguments: &PointArguments,
 ) -> Result<Params, Failure> {
-    let lda = lda::Params::budget_for(bytes, &Expected::within(arguments.longest));
+    let lda = lda::Params::budget_for(bytes, &expected.within(arguments.longest));
     let lda = lda.map_err(|error| Failure::Usage(format!("--sketch-bytes: {error}")))?;
     let weights = weights.of_classes();
     let lds = flow_bytes
@@ -111,7 +114,8 @@ impl<'a> Sketches<'a> {
         let flow_bytes = arguments.flow_bytes.unwrap_or(FLOW_BYTES.min(of_flows / SKETCHES));
         let most_flows = MOST_FLOWS.min(list / LISTED_BYTES);
         let weights = Weights::new(&arguments.point)?;
-        let params = params(bytes, arguments.wants_flows().then_some(flow_bytes), &weights, &arguments.point)?;
+        let flow_bytes = arguments.wants_flows().then_some(flow_bytes);
+        let params = params(bytes, flow_bytes, &weights, &arguments.expected, &arguments.point)?;
         let flows = FlowList::new(most_flows);
         let point = |shift| cutter(&params, &arguments.point, shift);
         let delay = Nanos::new(delay.get().saturating_sub(arguments.clock_offset.get()));
@@ -237,7 +241,7 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     output::check_apart([&arguments.capture].into_iter().chain(&arguments.point.weights), [&arguments.output])?;
     let weights = Weights::new(&arguments.point)?;
     let flow_bytes = arguments.flows.then_some(arguments.flow_bytes);
-    let params = params(arguments.sketch_bytes, flow_bytes, &weights, &arguments.point)?;
+    let params = params(arguments.sketch_bytes, flow_bytes, &weights, &arguments.expected, &arguments.point)?;
     let mut flows = FlowList::new(if arguments.flows { MOST_FLOWS } else { 0 });
     let mut cutter = cutter(&params, &arguments.point, arguments.shift)?;
     let ways = Ways::asked(&arguments.point.from, false);
@@ -274,6 +278,9 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     }
     to.finish()?;
     output::warn(&point.warnings());
+    if packets == 0 {
+        output::warn(&["no packet was sketched: is --from the sender's side?".to_owned()]);
+    }
     if point.is_stopped() {
         output::warn(&[signals.warning()]);
         return Ok(signals.code());
@@ -322,7 +329,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
 
     let line = Line::from(&total);
     let span = start.zip(end).map(|(start, end)| Span { start, end });
-    let doubts = || super::not_joined(&line, span, None).or_else(|| super::doubts(&line, false, None));
+    let doubts = || super::not_joined(&line, span, None).or_else(|| super::doubts(&line, false, None).map(said));
     warnings.extend(foreign.or_else(doubts));
 
     let mut outputs = Outputs::open(&arguments.output, arguments.intervals)?;
@@ -345,6 +352,17 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// What is doubted, where nothing can be set any more.
+fn said(doubt: Doubt) -> String {
+    match doubt {
+        Doubt::TooEarly | Doubt::SomeTooEarly => {
+            "packets arrived before they were sent: the points are in the wrong order, or their clocks disagree"
+                .to_owned()
+        }
+        doubt => doubt.to_string(),
+    }
+}
+
 /// How two sketches differ in what they were made with.
 fn foreign(sent: &Sketch, received: &Sketch) -> Option<String> {
     let [ours, theirs] = [sent, received].map(|sketch| (sketch.lda.params(), sketch.lds.as_ref().map(Lds::params)));
@@ -353,8 +371,8 @@ fn foreign(sent: &Sketch, received: &Sketch) -> Option<String> {
         return Some(format!("the sketches were made with different seeds (--seed {} and {})", seeds[0], seeds[1]));
     }
     (ours != theirs).then(|| {
-        "the sketches were made with different parameters: --sketch-bytes, --longest, --flows, --flow-bytes and --weights \
-         must be the same at both points"
+        "the sketches were made with different parameters: --sketch-bytes, --packets-per-interval, --loss, --longest, \
+         --flows, --flow-bytes and --weights must be the same at both points"
             .to_owned()
     })
 }

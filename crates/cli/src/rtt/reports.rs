@@ -10,7 +10,7 @@ use dwell_observe::{Frames, Observer};
 use dwell_report::facts::{self, Memory, Parameter, Span};
 use dwell_report::json;
 use dwell_report::plot::{self, Image};
-use dwell_report::rtt::{Flow, ResultLine, RttReport, SCHEMA, csv, openmetrics, ppviz, samples, table};
+use dwell_report::rtt::{Flow, Quic, ResultLine, RttReport, SCHEMA, csv, openmetrics, ppviz, samples, table};
 use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::rtt::{Array, Filters, Method, RttMeter, RuleState, Structure};
 use dwell_sketch::top_flows::TopFlows;
@@ -40,6 +40,19 @@ impl Observed<'_> {
             Self::Packets(observer, _) => Some(*observer.frames()),
             Self::Events(_) => None,
         }
+    }
+
+    fn quic(&self) -> Option<Quic> {
+        let Self::Packets(observer, _) = self else { return None };
+        let quic = observer.quic()?;
+        Some(Quic {
+            connections: quic.connections,
+            spinning: quic.spinning,
+            not_spinning: quic.not_spinning,
+            undecided: quic.undecided,
+            evicted: quic.evicted,
+            unknown_packets: quic.unknown_packets,
+        })
     }
 
     fn state_bytes(&self) -> usize {
@@ -244,6 +257,18 @@ impl Reports {
         }
     }
 
+    /// Warns where exchanges that were sampled share ids: so many responses there were to each.
+    pub(super) fn warn_of_reuse(&mut self, responses_per_id: Option<f64>) {
+        const MANY: f64 = 2.0;
+        if let Some(responses) = responses_per_id.filter(|&responses| responses >= MANY) {
+            let narrow = responses.sqrt();
+            self.warn(format!(
+                "ids are used again, some {responses:.0} times: all exchanges of an id are sampled or none, so that intervals are up \
+                 to {narrow:.1} times too narrow, that of their number first: use each id once, or more --memory"
+            ));
+        }
+    }
+
     /// Notes how reading ended; gives the exit code of that.
     pub(super) fn see_end(&mut self, is_stopped: bool, signals: &Signals) -> ExitCode {
         if !is_stopped {
@@ -374,7 +399,11 @@ impl Reports {
                 state_bytes: (meter.most_bytes() + observed.state_bytes()) as u64,
             },
             method: facts::Method { name: self.method.name(), exact: is_exact, parameters },
-            results: answers.iter().map(|a| ResultLine::new(a, observed.group_name(a.series.group))).collect(),
+            quic: observed.quic(),
+            results: answers
+                .iter()
+                .map(|a| ResultLine::new(a, observed.group_name(a.series.group), self.interval.is_none()))
+                .collect(),
             flows: observed.flows(self.top, self.ambiguous),
         }
     }

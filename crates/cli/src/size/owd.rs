@@ -5,7 +5,7 @@
 use super::{Answer, Asked, usage};
 use crate::Failure;
 use crate::output::Output;
-use crate::units::{self, share};
+use crate::units;
 use clap::Args;
 use dwell_report::size::{Bank, Parameters, Size, SizeError, SizeReport, Traffic};
 use dwell_sketch::lda::{Expected, Params};
@@ -29,33 +29,21 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", value_parser = units::count)]
     packets_per_interval: u64,
     /// Shares of the packets that may be lost.
-    #[arg(long, value_name = "LOW..HIGH", value_parser = losses, default_value = "0.01%..10%")]
+    #[arg(long, value_name = "LOW..HIGH", value_parser = units::shares, default_value = "0.01%..10%")]
     loss: RangeInclusive<f64>,
     /// Coefficient of variation of the delays: their standard deviation over their mean.
     #[arg(long, value_name = "RATIO", value_parser = units::above_zero("a number above 0"), default_value = "1")]
     cv: f64,
-    /// The largest mean delay: cells must hold sums of it.
-    #[arg(long, value_name = "TIME", value_parser = units::span, default_value = "100ms")]
-    delay: Nanos,
-}
-
-/// `0.1%..5%`, or one share.
-fn losses(text: &str) -> Result<RangeInclusive<f64>, String> {
-    let (low, high) = text.split_once("..").unwrap_or((text, text));
-    let (low, high) = (share(low)?, share(high)?);
-    if low > high || high >= 1.0 {
-        return Err("expected the smaller share first and less than everything, such as 0.1%..5%".to_owned());
-    }
-    Ok(low..=high)
+    /// No packet takes longer, as with dwell owd: cells must hold sums of that.
+    #[arg(long, value_name = "TIME", value_parser = units::span, default_value = "5s")]
+    longest: Nanos,
 }
 
 pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
-    let deviation = Nanos::new((arguments.delay.get() as f64 * arguments.cv) as i64);
     let expected = Expected {
         packets: arguments.packets_per_interval,
         loss: arguments.loss.clone(),
-        mean: arguments.delay,
-        deviation,
+        ..Expected::within(arguments.longest)
     };
     let params = match (arguments.asked.error, arguments.asked.memory) {
         (Some(error), _) => Params::for_error(error, &expected, arguments.cv),
@@ -70,29 +58,39 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
             lowest_loss_share: *expected.loss.start(),
             highest_loss_share: *expected.loss.end(),
             variation: arguments.cv,
-            delay_ns: expected.mean.get(),
+            longest_ns: arguments.longest.get(),
         },
         exact: None,
-        sizes: vec![size(&params, &expected, arguments.cv)],
+        sizes: vec![size(&params, &expected, arguments)],
         table,
     })
 }
 
-fn size(params: &Params, expected: &Expected, variation: f64) -> Size {
+fn size(params: &Params, expected: &Expected, arguments: &Arguments) -> Size {
     let (low, high) = (*expected.loss.start(), *expected.loss.end());
     let error = |loss: f64| {
         let lost = expected.packets as f64 * loss;
         SizeError {
             loss_share: Some(loss),
             samples: Some(params.expected_packets(expected.packets as f64 - lost, lost)),
-            error: Some(params.expected_error(expected.packets, loss, variation)),
+            error: Some(params.expected_error(expected.packets, loss, arguments.cv)),
             ..SizeError::default()
         }
     };
     let bank = |bank: &dwell_sketch::lda::Bank| Bank { rows: bank.rows, probability: bank.probability };
+    let bytes = params.state_bytes();
+    let longest = if arguments.longest == Expected::LONGEST {
+        String::new()
+    } else {
+        format!(" --longest {}ns", arguments.longest.get())
+    };
+    let command = format!(
+        "dwell owd --method lda --sketch-bytes {bytes} --packets-per-interval {} --loss {low}..{high}{longest}",
+        expected.packets
+    );
     Size {
-        memory_bytes: params.state_bytes() as u64,
-        command: None,
+        memory_bytes: bytes as u64,
+        command: Params::budget_for(bytes, expected).is_ok_and(|built| built == *params).then_some(command),
         parameters: Parameters::Lda {
             cells: params.cells(),
             cell_bits: 8 * params.cell.bytes(),
@@ -103,9 +101,12 @@ fn size(params: &Params, expected: &Expected, variation: f64) -> Size {
 }
 
 fn table(report: &SizeReport, to: &mut Output) -> io::Result<()> {
-    for Size { memory_bytes, parameters, errors, .. } in &report.sizes {
+    for Size { memory_bytes, command, parameters, errors } in &report.sizes {
         let Parameters::Lda { cells, cell_bits, banks } = parameters else { continue };
         writeln!(to, "{memory_bytes} bytes for each interval at each point: {cells} cells of {cell_bits} bits")?;
+        if let Some(command) = command {
+            writeln!(to, "as in {command}")?;
+        }
         writeln!(to, "\n{:>8}  {:>10}", "rows", "takes")?;
         for bank in banks {
             writeln!(to, "{:>8}  {:>9.4}%", bank.rows, bank.probability * 100.0)?;

@@ -91,7 +91,8 @@ fn traffic(arguments: &Arguments) -> Result<Traffic, Failure> {
         delays.extend(workload.delay().filter(|_| matches!(seen, dwell_types::Observation::Response(_))));
     }
     let exchanges = rate * answered * span.get() as f64 / 1e9;
-    Traffic::new(rate, exchanges, &delays).ok_or_else(|| usage("no exchange is expected"))
+    let traffic = Traffic::new(rate, exchanges, &delays).filter(|_| exchanges >= 1.0);
+    traffic.ok_or_else(|| usage("less than one exchange is expected: a higher rate, or a longer --span"))
 }
 
 /// A meter of one rule in so many bytes.

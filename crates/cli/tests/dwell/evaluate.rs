@@ -124,7 +124,7 @@ fn what_cannot_be_run_is_refused() {
     let place = folder.path();
     assert_refused(&dwell_in(place, &["evaluate"]), 2, &["NAME|FILE"]);
     assert_refused(&dwell_in(place, &["evaluate", "smal"]), 2, &["'smal'", "small", ".toml"]);
-    assert_refused(&dwell_in(place, &["evaluate", "small", "--seeds", "0"]), 2, &["'0'", "--seeds", "above 0"]);
+    assert_refused(&dwell_in(place, &["evaluate", "small", "--seeds", "0"]), 2, &["'0'", "--seeds", "from 1 to"]);
     assert_refused(&dwell_in(place, &["evaluate", "small", "--check", "--quick"]), 2, &["--check", "--quick"]);
     assert_refused(&dwell_in(place, &["evaluate", "small", "small", "--record", "r"]), 2, &["--record", "one"]);
     assert_refused(&dwell_in(place, &["evaluate", "none.toml"]), 1, &["none.toml", "No such file"]);

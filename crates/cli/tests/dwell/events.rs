@@ -154,6 +154,25 @@ fn samples_are_written_as_they_are_found() {
     );
 }
 
+/// Clients that ask again and again with one id, sampled: all exchanges of an id or none, which intervals do not know.
+#[test]
+fn ids_that_are_used_again_are_told() {
+    let lines = |ids: u64| -> String {
+        let exchange = |i: u64| {
+            let (at, id) = (i * 1_000_000, i % ids);
+            format!("{at},request,{id}\n{},response,{id}\n", at + 400_000)
+        };
+        // Nobody answers the others, and memory fills.
+        let others = (0..4_000).map(|i| format!("0,request,never-{i}\n"));
+        others.chain((0..6_000).map(exchange)).collect()
+    };
+    for (ids, memory, is_told) in [(60, "16KiB", true), (6_000, "16KiB", false), (60, "64MiB", false)] {
+        let folder = log(&format!("at_ns,kind,id\n{}", lines(ids)));
+        let run = rtt(&folder, &["--memory", memory]);
+        assert_eq!(run.err.contains("ids are used again"), is_told, "{ids} {memory}: {}", run.err);
+    }
+}
+
 #[test]
 fn lines_out_of_order_are_told() {
     let folder = log("at_ns,kind,id\n100,request,a\n300,response,a\n200,request,b\n250,request,c\n400,response,b\n");

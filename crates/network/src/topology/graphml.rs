@@ -4,7 +4,8 @@
 
 use super::{Builder, Link, TopologyError, Weight, at};
 use quick_xml::Reader;
-use quick_xml::events::{BytesStart, Event};
+use quick_xml::escape::resolve_xml_entity;
+use quick_xml::events::{BytesRef, BytesStart, Event};
 use std::collections::HashMap;
 
 /// What is open while an element is read.
@@ -42,11 +43,14 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyErro
                 close(start.local_name().as_ref(), &mut open, &mut edges, builder)?;
             }
             Event::Text(words) => {
-                if let (Some(open), Some(key)) = (&mut open, &key) {
-                    let words = words.decode().map_err(|error| at(line, error.to_string()))?;
-                    open.data.entry(key.clone()).or_default().push_str(words.trim());
-                }
+                let words = words.decode().map_err(|error| at(line, error.to_string()))?;
+                append(&mut open, key.as_deref(), &words);
             }
+            Event::CData(words) => {
+                let words = words.decode().map_err(|error| at(line, error.to_string()))?;
+                append(&mut open, key.as_deref(), &words);
+            }
+            Event::GeneralRef(name) => append(&mut open, key.as_deref(), &referred(&name, line)?),
             Event::End(end) => {
                 depth = depth.saturating_sub(1);
                 if end.local_name().as_ref() == b"data" {
@@ -61,6 +65,22 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyErro
         connect(&edge, is_directed, builder)?;
     }
     Ok(())
+}
+
+/// Goes on with the value of a key.
+fn append(open: &mut Option<Open>, key: Option<&str>, words: &str) {
+    if let (Some(open), Some(key)) = (open, key) {
+        open.data.entry(key.to_owned()).or_default().push_str(words);
+    }
+}
+
+/// What `&amp;` and its like stand for.
+fn referred(name: &BytesRef<'_>, line: usize) -> Result<String, TopologyError> {
+    if let Some(letter) = name.resolve_char_ref().map_err(|error| at(line, error.to_string()))? {
+        return Ok(letter.into());
+    }
+    let name = name.decode().map_err(|error| at(line, error.to_string()))?;
+    resolve_xml_entity(&name).map(str::to_owned).ok_or_else(|| at(line, format!("an unknown entity &{name};")))
 }
 
 fn begin(
@@ -98,6 +118,9 @@ fn close(
     edges: &mut Vec<Open>,
     builder: &mut Builder,
 ) -> Result<(), TopologyError> {
+    for value in open.iter_mut().flat_map(|open| open.data.values_mut()) {
+        *value = value.trim().to_owned();
+    }
     match name {
         b"node" => {
             let Some(node) = open.take() else { return Ok(()) };

@@ -173,7 +173,7 @@ fn udp<S: Sink>(rules: Rules, spin: &mut Option<Spin>, key: FlowKey, payload: &[
             ntp::observe(payload, &mut to);
         }
     } else if let Some(spin) = spin {
-        spin.observe(payload, &mut to);
+        spin.observe(&key, payload, &mut to);
     }
 }
 

@@ -26,14 +26,14 @@
 //! **Limits.** Pauses of the application lengthen a period, as no packet carries the edge. A lost edge (all packets of
 //! half a round trip) makes two periods one. Edges that overtake those of the other direction are possible only where
 //! reordering exceeds the round trip between the point and the nearer end. A change of the flow (migration, NAT) ends
-//! the measurement.
+//! the measurement; what follows, and connections that began before the capture, are `unknown_packets`.
 //!
 //! **State.** 1,024 sets of 4 connections, allocated once; a new connection takes the place of the one in its set that
 //! has been silent longest. Connections that lost their place are counted as `evicted`.
 
 use super::ids::Exchange;
 use super::seen::Gather;
-use dwell_types::{Sink, hash};
+use dwell_types::{FlowKey, Sink, hash};
 
 /// What became of the QUIC connections that were seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,9 +48,13 @@ pub struct Quic {
     pub undecided: u64,
     /// Those, of all these, that had to make room for others while packets might still have come.
     pub evicted: u64,
+    /// Packets to or from port 443 that may be of other connections, whose beginning was not seen.
+    pub unknown_packets: u64,
 }
 
-const SETS: u32 = 1024;
+/// Where HTTP/3 is served.
+const PORT: u16 = 443;
+const SETS: usize = 1024;
 const WAYS: usize = 4;
 /// A flow that was silent for longer begins a new connection; the usual idle timeout.
 const IDLE_NS: i64 = 30_000_000_000;
@@ -66,7 +70,7 @@ const RUN: u32 = 4;
 /// The connections.
 #[derive(Debug)]
 pub(super) struct Spin {
-    sets: Box<[[Connection; WAYS]]>,
+    sets: Box<[[Connection; WAYS]; SETS]>,
     /// Connections that are not in the table any more, by what they were.
     gone: Quic,
 }
@@ -117,10 +121,12 @@ struct Edge {
 
 impl Spin {
     pub(super) fn new() -> Self {
-        Self { sets: vec![[Connection::default(); WAYS]; SETS as usize].into_boxed_slice(), gone: Quic::default() }
+        // Made where it stays: it is too large for the stack.
+        let sets = vec![[Connection::default(); WAYS]; SETS].try_into();
+        Self { sets: sets.unwrap_or_else(|_| unreachable!("as many as it has")), gone: Quic::default() }
     }
 
-    pub(super) fn observe<S: Sink>(&mut self, payload: &[u8], to: &mut Gather<'_, S>) {
+    pub(super) fn observe<S: Sink>(&mut self, key: &FlowKey, payload: &[u8], to: &mut Gather<'_, S>) {
         const FORM_AND_FIXED: u8 = 0xc0;
         const SPIN: u8 = 0x20;
         let Some(&first) = payload.first() else { return };
@@ -128,7 +134,10 @@ impl Spin {
         match first & FORM_AND_FIXED {
             0xc0 if payload[1..].first_chunk().is_some_and(|v| spins(u32::from_be_bytes(*v))) => self.learn(flow, at),
             0x40 => {
-                let Some(connection) = self.set(flow).iter_mut().find(|c| c.used && c.flow == flow) else { return };
+                let Some(connection) = self.set(flow).iter_mut().find(|c| c.used && c.flow == flow) else {
+                    self.gone.unknown_packets += u64::from([key.source_port, key.destination_port].contains(&PORT));
+                    return;
+                };
                 let Some(edge) = connection.short(side, first & SPIN != 0, at) else { return };
                 if let Some(word) = edge.answers {
                     to.own_response(Exchange::Spin, word);
@@ -155,7 +164,7 @@ impl Spin {
     }
 
     fn set(&mut self, flow: u64) -> &mut [Connection; WAYS] {
-        &mut self.sets[hash::index((flow >> 32) as u32, SETS) as usize]
+        &mut self.sets[hash::index((flow >> 32) as u32, SETS as u32) as usize]
     }
 
     fn learn(&mut self, flow: u64, at: i64) {
@@ -447,10 +456,11 @@ mod tests {
         }
         pair.client_udp(&LONG[..4]);
         pair.client_udp(&[]);
-        assert_eq!(pair.quic(), Quic::default());
+        let unknown = Quic { unknown_packets: 100, ..Quic::default() };
+        assert_eq!(pair.quic(), unknown);
         pair.client_udp(&LONG);
         pair.server_udp(&LONG);
-        assert_eq!(pair.quic(), Quic { connections: 1, undecided: 1, ..Quic::default() });
+        assert_eq!(pair.quic(), Quic { connections: 1, undecided: 1, ..unknown });
     }
 
     #[test]
@@ -475,11 +485,11 @@ mod tests {
         let mut spin = Spin::new();
         let before = spin.state_bytes();
         let ids = crate::pair::ids::Ids::new(3);
-        let connections = u64::from(SETS) * WAYS as u64 * 3;
+        let connections = (SETS * WAYS * 3) as u64;
         let mut take = |n: u64, at: i64| {
             let key = FlowKey { source: Address::v4(n as u32), ..flow(protocol::UDP) };
             let at = dwell_types::Timestamp::from_nanos(at);
-            spin.observe(&LONG, &mut Gather { ids: &ids, flow: ids.flow(&key), at, sink: &mut |_| () });
+            spin.observe(&key, &LONG, &mut Gather { ids: &ids, flow: ids.flow(&key), at, sink: &mut |_| () });
         };
         for n in 0..connections {
             take(n, n as i64);

@@ -81,9 +81,8 @@ fn record(report: &OwdReport, place: [String; 4], line: &Line) -> Vec<String> {
     let d = &line.delay_ns;
     let runs = line.loss_runs.map_or([String::new(), String::new()], |r| [r.count.to_string(), r.longest.to_string()]);
     let mut cells = Vec::from(place);
-    cells.extend(
-        [line.sent, line.bytes, line.received, line.lost, line.uncovered, line.ambiguous].map(|n| n.to_string()),
-    );
+    cells.extend([line.sent.to_string(), line.bytes.map_or_else(String::new, |bytes| bytes.to_string())]);
+    cells.extend([line.received, line.lost, line.uncovered, line.ambiguous].map(|n| n.to_string()));
     cells.extend(ends(line.loss_rate));
     cells.extend(runs);
     cells.extend([line.unusable.clone().unwrap_or_default(), line.effective_samples.to_string()]);

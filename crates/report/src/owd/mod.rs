@@ -87,8 +87,8 @@ pub struct ClockOffset {
 pub struct Line {
     /// Packets that were sent: `received + lost + uncovered`, unless nothing is known of any of them.
     pub sent: u64,
-    /// Their bytes, from the IP header on.
-    pub bytes: u64,
+    /// Their bytes, from the IP header on; `null` where nobody counted them.
+    pub bytes: Option<u64>,
     /// Packets that arrived.
     pub received: u64,
     /// Packets that did not.
@@ -190,6 +190,11 @@ fn parts(sent: u64, fates: [Estimate<f64>; 3], is_sampled: bool) -> [u64; 3] {
     [received, lost, sent - lost - received]
 }
 
+/// The bytes of so many packets, none of which is empty: logs may not say how many.
+fn counted(bytes: u64, packets: u64) -> Option<u64> {
+    (bytes > 0 || packets == 0).then_some(bytes)
+}
+
 impl Line {
     /// From what is known of some packets.
     fn new(sent: u64, bytes: u64, tally: &Tally, distribution: &Distribution) -> Self {
@@ -199,14 +204,14 @@ impl Line {
         let (min, max) = distribution.extremes().unzip();
         Self {
             sent,
-            bytes,
+            bytes: counted(bytes, sent),
             received,
             lost,
             uncovered,
             ambiguous: (received as f64 * ambiguous).round() as u64,
             loss_rate: tally.loss_rate(),
             loss_runs: tally.loss_runs(sent).map(|runs| LossRuns { count: runs.count, longest: runs.longest }),
-            unusable: (tally.samples() == 0).then(|| "no packet was seen at both points".to_owned()),
+            unusable: (tally.samples() == 0).then(|| Self::without_delay(received).to_owned()),
             effective_samples: tally.samples(),
             delay_ns: Delays {
                 mean: tally.mean(),
@@ -219,6 +224,15 @@ impl Line {
                 max,
             },
             jitter_ns: tally.jitter(sent),
+        }
+    }
+
+    /// Why so many packets that arrived tell no delay.
+    const fn without_delay(received: u64) -> &'static str {
+        if received > 0 {
+            "every packet that arrived equals another one under way"
+        } else {
+            "no packet was seen at both points"
         }
     }
 
@@ -309,7 +323,7 @@ impl Flow {
         let rate = lost.map(|lost| Estimate { value: share(lost.value), low: share(lost.low), high: share(lost.high) });
         let line = Line {
             sent: packets,
-            bytes: record.bytes,
+            bytes: counted(record.bytes, packets),
             received: packets - whole,
             lost: whole,
             loss_rate: rate,

@@ -2,6 +2,7 @@
 
 use super::{Bin, CdfPoint, Delays, Flow, FlowResult, Requests, Responses, ResultLine};
 use dwell_sketch::distribution::Distribution;
+use dwell_sketch::estimate::Estimate;
 use dwell_sketch::rtt::Answer;
 use dwell_sketch::top_flows::{FlowAnswer, Line};
 
@@ -9,10 +10,14 @@ use dwell_sketch::top_flows::{FlowAnswer, Line};
 const CDF_POINTS: usize = 500;
 
 impl ResultLine {
-    /// The line of one series; `group` is the name of its group.
-    pub fn new(answer: &Answer, group: String) -> Self {
+    /// The line of one series; `group` is the name of its group. Where `is_all` is said no exchange began before.
+    pub fn new(answer: &Answer, group: String, is_all: bool) -> Self {
         let distribution = &answer.distribution;
         let fates = &answer.fates;
+        // Each has a request, of which all were counted.
+        let most = if is_all { fates.seen as f64 } else { f64::INFINITY };
+        let exchanges = distribution.exchanges();
+        let share = exchanges.map_or(1.0, |all| (most / all.value).min(1.0));
         Self {
             matching: answer.series.matching.name(),
             leg: answer.series.leg.name(),
@@ -30,15 +35,28 @@ impl ResultLine {
             responses: Responses { seen: fates.responses, unmatched: fates.unmatched },
             samples: distribution.samples(),
             ambiguous_samples: distribution.ambiguous_samples(),
-            exchanges: distribution.exchanges(),
+            exchanges: exchanges.map(|all| at_most(all, most)),
             delay_ns: delays(distribution),
-            histogram: histogram(distribution),
+            histogram: histogram(distribution).into_iter().map(|bin| bin.times(share)).collect(),
             cdf: distribution
                 .cdf(CDF_POINTS)
                 .into_iter()
                 .map(|(delay_ns, share)| CdfPoint { delay_ns, share })
                 .collect(),
         }
+    }
+}
+
+/// A number of exchanges of which so many there may be at most.
+fn at_most(all: Estimate<f64>, most: f64) -> Estimate<f64> {
+    Estimate { value: all.value.min(most), low: all.low.min(most), high: all.high.min(most) }
+}
+
+impl Bin {
+    /// With so many times the exchanges.
+    fn times(self, share: f64) -> Self {
+        let Estimate { value, low, high } = self.exchanges;
+        Self { exchanges: Estimate { value: share * value, low: share * low, high: share * high }, ..self }
     }
 }
 

@@ -36,10 +36,29 @@ pub struct RttReport {
     pub memory: Memory,
     /// How the answer was found.
     pub method: Method,
+    /// What became of QUIC's connections so far; `null` unless asked for.
+    pub quic: Option<Quic>,
     /// One line per match, leg and group that was seen.
     pub results: Vec<ResultLine>,
     /// The flows with the most bytes, then all others together; empty unless asked for.
     pub flows: Vec<Flow>,
+}
+
+/// QUIC connections whose beginning was seen: `spinning + not_spinning + undecided`.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Quic {
+    /// All of them.
+    pub connections: u64,
+    /// Those whose spin bit says how long round trips take.
+    pub spinning: u64,
+    /// Those whose bit stands still or changes at random.
+    pub not_spinning: u64,
+    /// Those with too few packets to tell.
+    pub undecided: u64,
+    /// Those, of all these, that had to make room for others.
+    pub evicted: u64,
+    /// Packets that may be of other connections.
+    pub unknown_packets: u64,
 }
 
 /// One flow, or all that got no line of their own: together these are all packets that were decoded.

@@ -1,6 +1,6 @@
 //! OpenMetrics 1.0 text, for Prometheus and what speaks its language. Unknown values are absent.
 
-use super::{Flow, ResultLine, RttReport};
+use super::{Flow, Quic, ResultLine, RttReport};
 use crate::openmetrics::{bounds, common, escaped, family, number, seconds};
 use std::io::{self, Write};
 
@@ -13,11 +13,21 @@ pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
     if !report.flows.is_empty() {
         flows(&report.flows, to)?;
     }
+    if let Some(quic) = &report.quic {
+        connections(quic, to)?;
+    }
     common(report.frames.as_ref(), &report.memory, to)?;
     family("dwell_rtt_method", "info", None, "How delays were measured, and whether nothing was estimated.", to)?;
     let (name, exact) = (escaped(report.method.name), report.method.exact);
     writeln!(to, "dwell_rtt_method_info{{method=\"{name}\",exact=\"{exact}\"}} 1")?;
     writeln!(to, "# EOF")
+}
+
+fn connections(quic: &Quic, to: &mut impl Write) -> io::Result<()> {
+    const NAME: &str = "dwell_rtt_quic_connections";
+    family(NAME, "gauge", None, "QUIC connections seen to begin, by whether they spin.", to)?;
+    let states = [("spinning", quic.spinning), ("not-spinning", quic.not_spinning), ("undecided", quic.undecided)];
+    states.iter().try_for_each(|(state, number)| writeln!(to, "{NAME}{{state=\"{state}\"}} {number}"))
 }
 
 /// The histogram. Counts are estimates rounded to integers, because the format knows no others.

@@ -1,6 +1,6 @@
 //! The table for people: delays first, then what they rest on. At most 100 columns unless a name is longer.
 
-use super::{self as rtt, Flow, ResultLine, RttReport, histogram};
+use super::{self as rtt, Flow, Quic, ResultLine, RttReport, histogram};
 use crate::facts::{Frames, Memory};
 use crate::footing::{self, WIDTH};
 use crate::grid::Grid;
@@ -24,6 +24,10 @@ pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
     } else {
         writeln!(to)?;
         delays(&report.results, to)?;
+    }
+    if let Some(connections) = &report.quic {
+        writeln!(to)?;
+        quic(connections, to)?;
     }
     if !report.flows.is_empty() {
         writeln!(to)?;
@@ -55,9 +59,32 @@ pub fn write_series(reports: &[RttReport], to: &mut impl Write) -> io::Result<()
         writeln!(to)?;
         series(result, reports, to)?;
     }
+    if let Some(connections) = reports.last().and_then(|report| report.quic.as_ref()) {
+        writeln!(to)?;
+        quic(connections, to)?;
+    }
     writeln!(to)?;
     // There are no extremes where anything was estimated.
     footing(reports, "", to)
+}
+
+/// Which connections were measured, and which were not.
+fn quic(quic: &Quic, to: &mut impl Write) -> io::Result<()> {
+    let [all, spinning, not_spinning, undecided] =
+        [quic.connections, quic.spinning, quic.not_spinning, quic.undecided].map(text::count);
+    writeln!(to, "QUIC connections: {all} seen to begin")?;
+    writeln!(
+        to,
+        "  {spinning} spin and are measured, {not_spinning} do not spin, {undecided} have too few packets to tell"
+    )?;
+    if quic.evicted > 0 {
+        writeln!(to, "  {} of these had to make room for others", text::count(quic.evicted))?;
+    }
+    if quic.unknown_packets > 0 {
+        let packets = text::count(quic.unknown_packets);
+        writeln!(to, "  {packets} packets may be of others: that began before, or changed their addresses")?;
+    }
+    Ok(())
 }
 
 fn exchanges(line: &ResultLine) -> f64 {

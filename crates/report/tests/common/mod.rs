@@ -2,7 +2,9 @@
 #![allow(dead_code, unreachable_pub, reason = "every test takes the reports that it needs")]
 
 use dwell_report::facts::{Frames, Memory, Method, Parameter, Span};
-use dwell_report::rtt::{Bin, CdfPoint, Delays, Flow, FlowResult, Requests, Responses, ResultLine, RttReport, SCHEMA};
+use dwell_report::rtt::{
+    Bin, CdfPoint, Delays, Flow, FlowResult, Quic, Requests, Responses, ResultLine, RttReport, SCHEMA,
+};
 use dwell_sketch::estimate::Estimate;
 use std::collections::BTreeMap;
 
@@ -161,6 +163,7 @@ fn report(exact: bool, results: Vec<ResultLine>) -> RttReport {
                 ("seed", Parameter::Integer(7_041_776)),
             ]),
         },
+        quic: None,
         results,
         flows: Vec::new(),
     }
@@ -195,7 +198,7 @@ pub fn exact() -> RttReport {
     )
 }
 
-/// The same with its largest flows: one exact, one estimated, and the others without any delay.
+/// The same with QUIC connections and its largest flows: one exact, one estimated, and the others without any delay.
 pub fn with_flows() -> RttReport {
     let mut report = exact();
     let estimated = sampled().results.swap_remove(1);
@@ -204,6 +207,14 @@ pub fn with_flows() -> RttReport {
         flow("[2001:db8::1]:50422 → [2001:db8:4700:10::7]:443 tcp", 8_100, 20_480, &[estimated]),
         flow("other", 1_165_811, 0, &[]),
     ];
+    report.quic = Some(Quic {
+        connections: 1_204,
+        spinning: 310,
+        not_spinning: 871,
+        undecided: 23,
+        evicted: 4,
+        unknown_packets: 20_110,
+    });
     report
 }
 

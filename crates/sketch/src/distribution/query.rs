@@ -353,9 +353,10 @@ impl Curve {
         // Behind the last bin nothing would be uncertain.
         let is_last = self.total.weight - up_to <= 1e-9 * self.total.weight;
         let error = self.error(if is_last { rank.saturating_sub(1) } else { rank });
+        let low = self.bins.at(self.rank(q - error)).low;
         Estimate {
             value: self.delay_at(rank, q * self.total.weight),
-            low: self.bins.at(self.rank(q - error)).low,
+            low: if self.possible.is_some() && q < self.unseen_before(rank) { low.min(0) } else { low },
             high: match self.possible {
                 Some(possible) if q + error.max(self.unseen(rank)) > 1.0 => possible.max(self.longest()),
                 _ => self.bins.at(self.rank(q + error)).high,
@@ -368,6 +369,16 @@ impl Curve {
     /// sampled.
     fn unseen(&self, rank: usize) -> f64 {
         3.0 * self.beyond(rank) / self.total.weight
+    }
+
+    /// The same of exchanges up to the bin at `rank`.
+    fn unseen_before(&self, rank: usize) -> f64 {
+        if !self.is_estimated() {
+            return 0.0;
+        }
+        let Sums { weight, excess, .. } = self.sums_of(rank + 1);
+        let each = excess / weight;
+        3.0 * if self.borrows() { each.max(1.0) } else { each } / self.total.weight
     }
 
     /// The delay at which the running weight is so much, in the class of the bin at `rank`.

@@ -26,6 +26,9 @@ impl Default for Expected {
 }
 
 impl Expected {
+    /// How long a packet may take if nothing else is known.
+    pub const LONGEST: Nanos = Nanos::from_secs(5);
+
     /// Traffic of which no more is known than how long a packet may take: up to a million packets, of which .01% to 10%
     /// are lost.
     pub fn within(longest: Nanos) -> Self {

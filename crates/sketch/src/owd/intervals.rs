@@ -28,6 +28,8 @@ pub struct IntervalAnswer {
 #[derive(Clone, Debug)]
 pub(super) struct Intervals {
     length: Nanos,
+    /// No delay is longer.
+    longest: Nanos,
     /// Those that have packets under way, in order of time.
     open: VecDeque<Open>,
     /// Of the first of them.
@@ -51,8 +53,8 @@ impl Intervals {
         capacity.unwrap_or(usize::MAX).saturating_mul(size_of::<Open>())
     }
 
-    pub(super) fn new(length: Nanos, delays: DelayStore) -> Self {
-        Self { length, open: VecDeque::new(), tally: Tally::of_part(), delays, done: Vec::new() }
+    pub(super) fn new(length: Nanos, longest: Nanos, delays: DelayStore) -> Self {
+        Self { length, longest, open: VecDeque::new(), tally: Tally::of_part(), delays, done: Vec::new() }
     }
 
     /// Counts a packet that was sent. One that is earlier than the last interval counts in that.
@@ -92,7 +94,7 @@ impl Intervals {
             sent: sent.packets,
             sent_bytes: sent.bytes,
             tally: core::mem::replace(&mut self.tally, Tally::of_part()),
-            distribution: self.delays.distribution(0, Ambiguous::First),
+            distribution: self.delays.distribution(0, Ambiguous::First).with_longest(self.longest),
         });
         self.delays.reset();
     }

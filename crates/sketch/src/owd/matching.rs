@@ -60,7 +60,9 @@ pub(super) struct Matching {
     start: u64,
     /// Whether a packet that left the queue had arrived.
     has_begun: bool,
-    /// When the last packet was sent that arrived.
+    /// When one of several equal packets arrived first.
+    first_equal: Option<Timestamp>,
+    /// When the last packet was sent that arrived, at the earliest.
     last: Option<Timestamp>,
     has_ended: bool,
     unsent: f64,
@@ -152,6 +154,7 @@ impl Matching {
             level: 0,
             start: hash::start(seed),
             has_begun: false,
+            first_equal: None,
             last: None,
             has_ended: false,
             unsent: 0.0,
@@ -229,7 +232,13 @@ impl Matching {
                 self.open.remove(slot);
                 self.last = self.last.max(Some(sent));
             }
-            Kind::Shared if open.received < open.copies => open.received += 1,
+            Kind::Shared if open.received < open.copies => {
+                open.received += 1;
+                self.first_equal.get_or_insert(at);
+                // Those whose fates are settled arrived before.
+                let first = open.number.saturating_sub(self.front) as usize;
+                self.last = self.last.max(self.queue.get(first).map(|queued| queued.sent.at));
+            }
             // One more than were sent.
             Kind::Shared | Kind::Received => self.unsent += self.weight(),
         }
@@ -312,9 +321,12 @@ impl Matching {
         Some(if have_all_arrived { Fate::Ambiguous } else { Fate::OneOfEqual { has_arrived } })
     }
 
-    /// Nothing is lost before the first and behind the last that arrived. Of equal packets nobody knows which did.
+    /// Nothing is lost before the first and behind the last that arrived. Where equal ones did, and not all of them,
+    /// nobody knows which: whoever was sent after one had arrived would have been seen, and the last that arrived was
+    /// sent no sooner than the first of them.
     fn covered(&mut self, fate: Fate, sent: Timestamp) -> Fate {
-        self.has_begun |= matches!(fate, Fate::Received(_));
+        self.has_begun |= matches!(fate, Fate::Received(_) | Fate::Ambiguous);
+        self.has_begun |= self.first_equal.is_some_and(|first| first <= sent);
         let is_covered = self.has_begun && !(self.has_ended && Some(sent) > self.last);
         let is_lost = matches!(fate, Fate::Lost | Fate::OneOfEqual { has_arrived: false });
         if is_lost && !is_covered { Fate::Uncovered } else { fate }

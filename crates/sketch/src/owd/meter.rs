@@ -51,6 +51,8 @@ impl core::error::Error for SettingsError {}
 #[derive(Clone, Debug)]
 pub struct OwdMeter {
     matching: Matching,
+    /// No delay is longer.
+    longest: Nanos,
     sent: Sum,
     received: Sum,
     total: Tally,
@@ -149,12 +151,13 @@ impl OwdMeter {
         let interval_delays = store(1, shares.as_ref().map(|s| s.interval.max(DelayStore::least_bytes(1))))?;
         Ok(Self {
             matching: Matching::new(shares.as_ref().map(|s| s.matching), settings.longest, settings.seed),
+            longest: settings.longest,
             sent: Sum::default(),
             received: Sum::default(),
             total: Tally::default(),
             delays: store(series(settings), shares.as_ref().map(|s| s.delays))?,
             flows: (settings.flows > 0).then(|| Flows::new(settings.flows)),
-            intervals: settings.interval.map(|length| Intervals::new(length, interval_delays)),
+            intervals: settings.interval.map(|length| Intervals::new(length, settings.longest, interval_delays)),
         })
     }
 
@@ -259,7 +262,7 @@ impl OwdMeter {
             arrived: self.received.packets,
             unsent: self.matching.unsent(),
             tally: self.total.clone(),
-            distribution: self.delays.distribution(0, Ambiguous::First),
+            distribution: self.delays.distribution(0, Ambiguous::First).with_longest(self.longest),
         }
     }
 
@@ -283,7 +286,7 @@ impl OwdMeter {
             sent: flow.packets,
             sent_bytes: flow.bytes,
             tally: flow.tally.clone(),
-            distribution: self.delays.distribution(number + 1, Ambiguous::First),
+            distribution: self.delays.distribution(number + 1, Ambiguous::First).with_longest(self.longest),
         }
     }
 

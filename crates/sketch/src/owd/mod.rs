@@ -20,7 +20,8 @@
 //! but give no delay.
 //!
 //! **Uncovered**: before the first and behind the last packet that arrived, a packet that did not arrive may have
-//! passed the receiver before its capture began or after it ended. Such packets are counted apart and are not lost.
+//! passed the receiver before its capture began or after it ended. Such packets are counted apart and are not lost. Of
+//! equal packets that all arrived each did; where some did not, the receiver listened when one of them arrived.
 //!
 //! **Cost**: one hash table operation per packet and point.
 //!

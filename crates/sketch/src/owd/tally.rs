@@ -1,5 +1,5 @@
 use super::matching::{Fate, Passed};
-use crate::estimate::{Estimate, Z95};
+use crate::estimate::{Estimate, Z95, wilson};
 use dwell_types::Nanos;
 
 /// Sums over packets in the order in which they were sent.
@@ -168,13 +168,11 @@ impl Tally {
         if total == 0.0 {
             return None;
         }
-        let rate = self.lost.weight / total;
-        // The ratio's variance by its linear part: Σ (w² − w) (lost − rate)².
-        let variance = self.lost.excess * (1.0 - rate).powi(2) + self.received.excess * rate * rate;
-        let error = Z95 * variance.sqrt() / total;
+        // As many trials as have this variance among so many packets: none is unknown where each stands for itself.
+        let trials = total * total / (self.lost.excess + self.received.excess);
         let (less, more) = self.of_others();
-        let (low, high) = (rate - error - less / total, rate + error + more / total);
-        Some(Estimate { value: rate, low: low.max(0.0), high: high.min(1.0) })
+        let Estimate { value, low, high } = wilson(self.lost.weight / total, trials);
+        Some(Estimate { value, low: (low - less / total).max(0.0), high: (high + more / total).min(1.0) })
     }
 
     /// Packets of which the delay is known; what the estimates rest on.
