@@ -74,6 +74,7 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
         Method::Auto | Method::Exact => doubts(),
         Method::Lda => not_joined(&answer.total, span, Some(arguments.point.interval())).or_else(doubts),
     });
+    warnings.extend(answer.warnings);
     warnings.extend(answer.clock_offset.and_then(disagreement));
     warnings.extend(without_delay(&answer.total));
     warnings.extend(points.is_stopped().then(|| signals.warning()));
@@ -130,6 +131,8 @@ struct Answer {
     is_exact: bool,
     state_bytes: usize,
     parameters: BTreeMap<&'static str, Parameter>,
+    /// What the method found wrong.
+    warnings: Vec<String>,
 }
 
 /// Where the report goes, and the intervals on their way there: written as they end, or kept for the end.

@@ -161,6 +161,7 @@ impl Comparison for Packets<'_> {
             is_exact: meters().all(OwdMeter::is_exact),
             state_bytes: meters().map(OwdMeter::state_bytes).sum::<usize>() + names,
             parameters: self.parameters(),
+            warnings: Vec::new(),
         }
     }
 }

@@ -201,6 +201,7 @@ impl Comparison for Sketches<'_> {
             is_exact: false,
             state_bytes: self.points.iter().map(Cutter::state_bytes).sum::<usize>() + self.flows.state_bytes(),
             parameters,
+            warnings: unordered(&self.total).into_iter().collect(),
         }
     }
 }
@@ -331,6 +332,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     let span = start.zip(end).map(|(start, end)| Span { start, end });
     let doubts = || super::not_joined(&line, span, None).or_else(|| super::doubts(&line, false, None).map(said));
     warnings.extend(foreign.or_else(doubts));
+    warnings.extend(unordered(&total));
 
     let mut outputs = Outputs::open(&arguments.output, arguments.intervals)?;
     outputs.take(joined.iter().map(Interval::from).collect())?;
@@ -350,6 +352,18 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
         intervals: Vec::new(),
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether packets change their order so much that sketches suffer.
+fn unordered(total: &Combined) -> Option<String> {
+    let &Combined { intervals, unordered, .. } = total;
+    (unordered > intervals / 4).then(|| {
+        format!(
+            "in {unordered} of {intervals} intervals more packets arrived than were sent: some change their order around borders, \
+             or are doubled, and sketches err by more than they say: longer intervals (--interval) suffer less, and comparing \
+             packets (--method auto) does not"
+        )
+    })
 }
 
 /// What is doubted, where nothing can be set any more.

@@ -216,7 +216,11 @@ fn sketches_tell_flows() {
         .map(|p| Packet { delay: Some(10 * MILLI + p.flow as i64 * 3 * MILLI + (p.id % 7) as i64 * 10_000), ..p })
         .collect();
     let folder = logs(&packets);
-    let report = json(folder.path(), &["--method", "lda", "--flows", "--longest", "500ms"]);
+    let how = ["--method", "lda", "--flows", "--longest", "500ms", "--format", "json"];
+    let run = dwell_in(folder.path(), &[&["owd", "--crossings", "a.csv", "b.csv"], &how[..]].concat());
+    // Flows differ by up to 21 ms, so that packets overtake others at every border.
+    assert!(run.err.contains("more packets arrived than were sent"), "{}", run.err);
+    let report = run.json();
     let flows = report["flows"].as_array().unwrap();
     assert_eq!(flows.len(), 8);
     let (of_all, _) = mean(packets.iter());

@@ -105,8 +105,13 @@ fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
         item("jitter", &text::delay(Some(Estimate::exact(jitter.round() as i64))), to)?;
     }
     if let Some(ClockOffset { low, high }) = report.clock_offset_ns {
-        let [low, high] = [low, high].map(|ns| text::delay(Some(Estimate::exact(ns))));
-        item("clocks", &format!("the receiver's is ahead by {low} to {high}, as both directions tell"), to)?;
+        let [at_least, at_most] = [low, high].map(|ns| text::delay(Some(Estimate::exact(ns))));
+        let words = if low <= high {
+            format!("the receiver's is ahead by {at_least} to {at_most}, as both directions tell")
+        } else {
+            format!("ran apart: the receiver's was ahead by {at_most} and less, and by {at_least} and more")
+        };
+        item("clocks", &words, to)?;
     }
     let unsent = if is_lda { NOT_JOINED } else { "not sent" };
     point("sender", &report.points.sender, unsent, to)?;

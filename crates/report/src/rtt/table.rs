@@ -73,10 +73,10 @@ fn quic(quic: &Quic, to: &mut impl Write) -> io::Result<()> {
     let [all, spinning, not_spinning, undecided] =
         [quic.connections, quic.spinning, quic.not_spinning, quic.undecided].map(text::count);
     writeln!(to, "QUIC connections: {all} seen to begin")?;
-    writeln!(
-        to,
-        "  {spinning} spin and are measured, {not_spinning} do not spin, {undecided} have too few packets to tell"
-    )?;
+    if quic.connections > 0 {
+        let words = format!("{spinning} spin and are measured, {not_spinning} do not spin");
+        writeln!(to, "  {words}, {undecided} have too few packets to tell")?;
+    }
     if quic.evicted > 0 {
         writeln!(to, "  {} of these had to make room for others", text::count(quic.evicted))?;
     }

@@ -346,19 +346,24 @@ impl Curve {
         })
     }
 
-    /// A quantile, interpolated in its class, and the ends of its interval.
-    fn quantile(&self, q: f64) -> Estimate<i64> {
+    /// A quantile of so many samples, interpolated in its class, and the ends of its interval.
+    fn quantile(&self, q: f64, samples: u64) -> Estimate<i64> {
         let rank = self.rank(q);
         let up_to = self.sums_of(rank + 1).weight;
         // Behind the last bin nothing would be uncertain.
         let is_last = self.total.weight - up_to <= 1e-9 * self.total.weight;
         let error = self.error(if is_last { rank.saturating_sub(1) } else { rank });
         let low = self.bins.at(self.rank(q - error)).low;
+        // One that stands for others knows neither end.
+        let is_alone = samples == 1 && self.is_estimated();
         Estimate {
             value: self.delay_at(rank, q * self.total.weight),
-            low: if self.possible.is_some() && q < self.unseen_before(rank) { low.min(0) } else { low },
+            low: match self.possible {
+                Some(_) if is_alone || q < self.unseen_before(rank, samples) => low.min(0),
+                _ => low,
+            },
             high: match self.possible {
-                Some(possible) if q + error.max(self.unseen(rank)) > 1.0 => possible.max(self.longest()),
+                Some(possible) if is_alone || q + error.max(self.unseen(rank)) > 1.0 => possible.max(self.longest()),
                 _ => self.bins.at(self.rank(q + error)).high,
             },
         }
@@ -371,13 +376,14 @@ impl Curve {
         3.0 * self.beyond(rank) / self.total.weight
     }
 
-    /// The same of exchanges up to the bin at `rank`.
-    fn unseen_before(&self, rank: usize) -> f64 {
+    /// The same of exchanges up to the bin at `rank`, of which each of so many samples stands for as many as it says,
+    /// and for no fewer than on average: a product limit shares out what is in none of them.
+    fn unseen_before(&self, rank: usize, samples: u64) -> f64 {
         if !self.is_estimated() {
             return 0.0;
         }
         let Sums { weight, excess, .. } = self.sums_of(rank + 1);
-        let each = excess / weight;
+        let each = (excess / weight).max(self.total.weight / samples as f64 - 1.0);
         3.0 * if self.borrows() { each.max(1.0) } else { each } / self.total.weight
     }
 
@@ -506,9 +512,9 @@ impl Distribution {
         if self.tells_nothing() {
             return None;
         }
-        let estimate = self.value.quantile(q);
-        let low = self.low.as_ref().map_or(estimate.low, |curve| curve.quantile(q).low);
-        let high = self.high.as_ref().map_or(estimate.high, |curve| curve.quantile(q).high);
+        let estimate = self.value.quantile(q, self.samples);
+        let low = self.low.as_ref().map_or(estimate.low, |curve| curve.quantile(q, self.samples).low);
+        let high = self.high.as_ref().map_or(estimate.high, |curve| curve.quantile(q, self.samples).high);
         Some(Estimate::around(estimate.value, low, high))
     }
 

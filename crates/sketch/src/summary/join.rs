@@ -259,6 +259,11 @@ pub struct Combined {
     pub usable: u64,
     /// Those of these that arrived.
     pub received: u64,
+    /// Usable intervals.
+    pub intervals: u64,
+    /// Those of them in which more packets arrived than were sent: around their borders some changed their order, or were
+    /// doubled.
+    pub unordered: u64,
     /// Packets that the delays rest on.
     pub effective_samples: u64,
     /// Packets that arrived in intervals whose delay is known.
@@ -279,6 +284,8 @@ impl Combined {
         let Ok(answer) = &joined.answer else { return };
         self.usable += answer.sent;
         self.received += answer.received;
+        self.intervals += 1;
+        self.unordered += u64::from(answer.received > answer.sent);
         let Some(delays) = answer.delays else { return };
         self.effective_samples += delays.packets;
         let weight = answer.received as f64;
