@@ -9,6 +9,7 @@ use crate::{Failure, output};
 use clap::{Args, Subcommand, ValueEnum};
 use dwell_observe::crossing::Settings;
 use dwell_observe::group::Grouping;
+use dwell_report::facts::Parameter;
 use dwell_report::plot::Image;
 use dwell_sketch::lda::Expected;
 use dwell_types::{Nanos, Prefix};
@@ -63,6 +64,13 @@ pub(super) struct ExpectedArguments {
 }
 
 impl ExpectedArguments {
+    /// What was said of it.
+    pub(super) fn parameters(&self) -> impl Iterator<Item = (&'static str, Parameter)> {
+        let packets = self.packets_per_interval.map(|packets| ("packets_per_interval", Parameter::Integer(packets)));
+        let loss = self.loss.as_ref().map(|loss| format!("{}..{}", loss.start(), loss.end()));
+        packets.into_iter().chain(loss.map(|loss| ("loss", Parameter::Text(loss))))
+    }
+
     /// What is expected of packets that take no longer than this.
     pub(super) fn within(&self, longest: Nanos) -> Expected {
         let usual = Expected::within(longest);

@@ -185,6 +185,7 @@ impl Comparison for Sketches<'_> {
         self.join.end();
         self.take();
         let mut parameters = describe(&self.arguments.point);
+        parameters.extend(self.arguments.expected.parameters());
         parameters.extend(describe_sketch(&self.params.lda, self.params.lds.as_ref()));
         let total = Line::from(&self.total);
         let mut flows = flows(&self.means, &self.flows);

@@ -1,6 +1,6 @@
 //! How much memory, for which error.
 
-use crate::run::{dwell, dwell_in};
+use crate::run::{dwell, dwell_in, testdata};
 use serde_json::Value;
 
 /// Bytes, and the error at the largest loss, in percent.
@@ -23,6 +23,39 @@ fn error_and_memory_are_two_ways_to_ask() {
     // Half the error needs more than twice the memory.
     let (more, _) = size(&[&["--error", "0.5%"], &traffic[..]].concat());
     assert!(more > 2 * bytes, "{more} {bytes}");
+}
+
+/// What is foretold is foretold of the sketch that `dwell owd` builds: with the same banks, whatever the traffic.
+#[test]
+fn the_sketch_that_is_sized_is_built() {
+    let [near, server] = ["near", "server"].map(|point| testdata(&format!("one-way/{point}.pcap.xz")));
+    for traffic in [
+        "--packets-per-interval 20000 --loss 0.1%..5%",
+        "--packets-per-interval 5000 --loss 0.7% --longest 300ms",
+        "--packets-per-interval 1000000",
+    ] {
+        let asked = ["size", "owd", "--error", "1%", "--format", "json"].into_iter().chain(traffic.split(' '));
+        let report = dwell(&asked.collect::<Vec<_>>()).ok().json();
+        let size = &report["sizes"][0];
+        let command = size["command"].as_str().unwrap().strip_prefix("dwell owd ").unwrap().split(' ');
+        let captures = [near.as_str(), &server, "--from", "10.10.0.0/16,fd00:10::/32", "--format", "json"];
+        let run = dwell(&["owd"].into_iter().chain(command).chain(captures).collect::<Vec<_>>());
+        let method = &run.json()["method"];
+        assert_eq!(
+            (&method["cells"], &method["sketch_bytes"]),
+            (&size["parameters"]["cells"], &size["memory_bytes"]),
+            "{traffic}"
+        );
+        for bank in size["parameters"]["banks"].as_array().unwrap() {
+            let (rows, share) = (&bank["rows"], bank["probability"].as_f64().unwrap());
+            let words = format!("{rows} rows of {:.2}%", share * 100.0);
+            assert!(
+                method["banks"].as_str().unwrap().contains(&words),
+                "{traffic}: {words} not in {}",
+                method["banks"]
+            );
+        }
+    }
 }
 
 #[test]

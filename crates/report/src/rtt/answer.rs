@@ -14,8 +14,8 @@ impl ResultLine {
     pub fn new(answer: &Answer, group: String, is_all: bool) -> Self {
         let distribution = &answer.distribution;
         let fates = &answer.fates;
-        // Each has a request, of which all were counted.
-        let most = if is_all { fates.seen as f64 } else { f64::INFINITY };
+        // Each has a request, of which all were counted; some methods take a response more than once.
+        let most = if is_all { fates.seen.max(distribution.samples()) as f64 } else { f64::INFINITY };
         let exchanges = distribution.exchanges();
         let share = exchanges.map_or(1.0, |all| (most / all.value).min(1.0));
         Self {
