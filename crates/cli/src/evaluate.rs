@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["list", "check"])]
     png: bool,
     /// Seeds 1 to N, instead of the definition's number.
-    #[arg(long, value_name = "N", value_parser = crate::units::between::<u64>(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = crate::units::between::<u64>(1..=Definition::MOST_SEEDS))]
     seeds: Option<u64>,
     /// Threads, instead of one per core.
     #[arg(long, value_name = "N", value_parser = crate::units::between::<u16>(1..=u16::MAX.into()))]

@@ -63,12 +63,9 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     let mut warnings = points.warnings();
     let span = span([points.sender.span, points.receiver.span]);
     let doubts = || {
-        doubts(&answer.total, answer.reverse.is_some(), Some(arguments.point.longest)).map(|doubt| match doubt {
-            Doubt::NothingInCommon if arguments.point.nat && !arguments.point.from.is_empty() => {
-                UNTRANSLATED.to_owned()
-            }
-            doubt => doubt.to_string(),
-        })
+        let doubt = doubts(&answer.total, answer.reverse.is_some(), Some(arguments.point.longest))?;
+        let is_half_named = doubt == Doubt::NothingInCommon && arguments.point.nat && !arguments.point.from.is_empty();
+        Some(if is_half_named { UNTRANSLATED.to_owned() } else { doubt.to_string() })
     };
     warnings.extend(match arguments.method {
         Method::Auto | Method::Exact => doubts(),

@@ -148,6 +148,9 @@ struct File {
 }
 
 impl Definition {
+    /// The most seeds: results of all are kept.
+    pub const MOST_SEEDS: u64 = 1_000_000;
+
     /// The definition in a file.
     pub fn read(path: &Path) -> Result<Self, DefinitionError> {
         let text = fs::read_to_string(path).map_err(|error| DefinitionError::Read(path.to_owned(), error))?;
@@ -180,8 +183,8 @@ impl Definition {
             return Err(Invalid::new("name", format!("'{}': expected small letters, digits and hyphens", file.name)));
         }
         for (key, seeds) in [("seeds", file.seeds), ("quick.seeds", file.quick.seeds)] {
-            if !(1..=1_000_000).contains(&seeds) {
-                return Err(Invalid::new(key, format!("{seeds}: expected from 1 to 1000000")));
+            if !(1..=Self::MOST_SEEDS).contains(&seeds) {
+                return Err(Invalid::new(key, format!("{seeds}: expected from 1 to {}", Self::MOST_SEEDS)));
             }
         }
         let share = file.quick.share;

@@ -17,6 +17,8 @@ fn a_closed_pipe_is_no_failure() {
         &["rtt", &mixed, "--interval", "1s", "--format", "jsonl"],
         &["rtt", "--help"],
         &["simulate", "-w", "-", "--flows", "2000"],
+        // By a writer of CSV, which hands the error on in one of its own.
+        &["simulate", "--queue", "bursts", "--truth", "-"],
     ] {
         for read in [0, 1] {
             let mut child = command(how).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -43,18 +43,19 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyErro
                 close(start.local_name().as_ref(), &mut open, &mut edges, builder)?;
             }
             Event::Text(words) => {
-                let words = words.decode().map_err(|error| at(line, error.to_string()))?;
-                append(&mut open, key.as_deref(), &words);
+                append(&mut open, key.as_deref(), &words.decode().map_err(|e| at(line, e.to_string()))?)
             }
             Event::CData(words) => {
-                let words = words.decode().map_err(|error| at(line, error.to_string()))?;
-                append(&mut open, key.as_deref(), &words);
+                append(&mut open, key.as_deref(), &words.decode().map_err(|e| at(line, e.to_string()))?)
             }
             Event::GeneralRef(name) => append(&mut open, key.as_deref(), &referred(&name, line)?),
             Event::End(end) => {
                 depth = depth.saturating_sub(1);
-                if end.local_name().as_ref() == b"data" {
-                    key = None;
+                if end.local_name().as_ref() == b"data"
+                    && let (Some(open), Some(key)) = (&mut open, key.take())
+                    && let Some(value) = open.data.get_mut(&key)
+                {
+                    *value = value.trim().to_owned();
                 }
                 close(end.local_name().as_ref(), &mut open, &mut edges, builder)?;
             }
@@ -118,9 +119,6 @@ fn close(
     edges: &mut Vec<Open>,
     builder: &mut Builder,
 ) -> Result<(), TopologyError> {
-    for value in open.iter_mut().flat_map(|open| open.data.values_mut()) {
-        *value = value.trim().to_owned();
-    }
     match name {
         b"node" => {
             let Some(node) = open.take() else { return Ok(()) };

@@ -326,6 +326,22 @@ mod tests {
         assert!(error("1 @x (1) -> <2> =a r0\n2 @x (1) -> <one> =b r0\n").starts_with("line 2"));
     }
 
+    /// Entities and CDATA belong to the words around them, blanks at the ends do not.
+    #[test]
+    fn names_in_graphml_are_whole() {
+        let node = |id: &str, label: &str| format!("<node id=\"{id}\"><data key=\"l\">{label}</data></node>");
+        let map = |last: &str| {
+            let nodes =
+                [node("a", " AT&amp;T &#233;t&#xE9; "), node("b", "<![CDATA[X & <Y>]]>"), node("c", last)].concat();
+            let edges = "<edge source=\"a\" target=\"b\"/><edge source=\"b\" target=\"c\"/>";
+            let key = "<key id=\"l\" attr.name=\"label\" for=\"node\"/>";
+            format!("<graphml>{key}<graph edgedefault=\"undirected\">{nodes}{edges}</graph></graphml>")
+        };
+        let topology = Topology::read(&map("C")).unwrap();
+        assert_eq!([0, 1, 2].map(|router| topology.name(router)), ["AT&T été", "X & <Y>", "C"]);
+        assert!(Topology::read(&map("&what;")).unwrap_err().to_string().contains("&what;"));
+    }
+
     #[test]
     fn parallel_links_and_loops_are_left_out_and_counted() {
         let map = Topology::read("a b 3\na b 2\nb a 1\na a 1\na b 2.5\n").unwrap();

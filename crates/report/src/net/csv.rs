@@ -1,6 +1,7 @@
 //! CSV: one row per instrumented router, per probe, or per segment and path.
 
 use super::{DelayShift, LocalizeReport, PathsReport, PlanReport, Probe};
+use crate::csv::io_error;
 use std::io::{self, Write};
 
 /// Writes the curve of a plan.
@@ -16,7 +17,7 @@ pub fn write_plan(report: &PlanReport, to: &mut impl Write) -> io::Result<()> {
         "granularity_min",
         "granularity_max",
     ];
-    writer.write_record(head).map_err(io::Error::from)?;
+    writer.write_record(head).map_err(io_error)?;
     for point in &report.curve {
         let [mean, min, max] = point.granularity.map_or([None; 3], |g| [g.mean, g.min as f64, g.max as f64].map(Some));
         let text = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
@@ -31,7 +32,7 @@ pub fn write_plan(report: &PlanReport, to: &mut impl Write) -> io::Result<()> {
                 text(min),
                 text(max),
             ])
-            .map_err(io::Error::from)?;
+            .map_err(io_error)?;
     }
     writer.flush()
 }
@@ -39,10 +40,10 @@ pub fn write_plan(report: &PlanReport, to: &mut impl Write) -> io::Result<()> {
 /// Writes the probes; the routers between are joined by blanks.
 pub fn write_paths(report: &PathsReport, to: &mut impl Write) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(to);
-    writer.write_record(["from", "to", "hops", "via"]).map_err(io::Error::from)?;
+    writer.write_record(["from", "to", "hops", "via"]).map_err(io_error)?;
     for probe in &report.probes {
         let record = [probe.from.clone(), probe.to.clone(), probe.hops.to_string(), probe.via.join(" ")];
-        writer.write_record(record).map_err(io::Error::from)?;
+        writer.write_record(record).map_err(io_error)?;
     }
     writer.flush()
 }
@@ -71,7 +72,7 @@ pub fn write_localize(report: &LocalizeReport, to: &mut impl Write) -> io::Resul
         "loss_p_value",
         "loss_alarm",
     ];
-    writer.write_record(head).map_err(io::Error::from)?;
+    writer.write_record(head).map_err(io_error)?;
     let text = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     for line in &report.segments {
         let loss = line.loss.map(|loss| [Some(loss.usual), Some(loss.found), Some(loss.p_value)]).unwrap_or_default();
@@ -79,12 +80,12 @@ pub fn write_localize(report: &LocalizeReport, to: &mut impl Write) -> io::Resul
         record.push(text(line.probability));
         record.extend(loss.map(text));
         record.push(line.loss.map_or_else(String::new, |loss| loss.alarm.to_string()));
-        writer.write_record(record).map_err(io::Error::from)?;
+        writer.write_record(record).map_err(io_error)?;
     }
     for line in &report.path_lines {
         let mut record = verdict("path", &line.path, line.delay.as_ref());
         record.extend([String::new(), String::new(), text(line.loss), String::new(), String::new()]);
-        writer.write_record(record).map_err(io::Error::from)?;
+        writer.write_record(record).map_err(io_error)?;
     }
     writer.flush()
 }

@@ -191,7 +191,7 @@ fn parts(sent: u64, fates: [Estimate<f64>; 3], is_sampled: bool) -> [u64; 3] {
 }
 
 /// The bytes of so many packets, none of which is empty: logs may not say how many.
-fn counted(bytes: u64, packets: u64) -> Option<u64> {
+fn known_bytes(bytes: u64, packets: u64) -> Option<u64> {
     (bytes > 0 || packets == 0).then_some(bytes)
 }
 
@@ -204,7 +204,7 @@ impl Line {
         let (min, max) = distribution.extremes().unzip();
         Self {
             sent,
-            bytes: counted(bytes, sent),
+            bytes: known_bytes(bytes, sent),
             received,
             lost,
             uncovered,
@@ -323,7 +323,7 @@ impl Flow {
         let rate = lost.map(|lost| Estimate { value: share(lost.value), low: share(lost.low), high: share(lost.high) });
         let line = Line {
             sent: packets,
-            bytes: counted(record.bytes, packets),
+            bytes: known_bytes(record.bytes, packets),
             received: packets - whole,
             lost: whole,
             loss_rate: rate,

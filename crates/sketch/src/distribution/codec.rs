@@ -198,7 +198,10 @@ mod tests {
     fn bounds_are_written_as_they_are_read() {
         let mut body = store(&[(700, 2)]).to_bytes();
         body.truncate(body.len() - 8);
-        for (bound, is_read) in [(500, true), (0, false), (0x48_0000_000a, false), (u64::MAX, true)] {
+        let most = u64::from(u32::MAX);
+        for (bound, is_read) in
+            [(500, true), (0, false), (most, true), (most + 1, false), (0x48_0000_000a, false), (u64::MAX, true)]
+        {
             body[6..14].copy_from_slice(&u64::to_le_bytes(bound));
             let bytes = seal(body.clone());
             assert_eq!(DelayStore::from_bytes(&bytes).is_ok_and(|store| store.to_bytes() == bytes), is_read, "{bound}");
