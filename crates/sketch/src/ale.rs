@@ -20,7 +20,7 @@
 //! **Cost**: *k* counters per request, up to *k* per bucket and *k* more per response. Per *w*, ALE-U clears one filter
 //! and ALE-E adds one to another: only the oldest bucket that moves finds the next one full, the others change places.
 //! An addition reads and writes *n*/2 bytes twice; with 14 filters in 64 KiB it takes .2 µs, the time of some ten
-//! exchanges. So ALE-E is slow where few packets come in a *w*.
+//! exchanges. Filters of 64 KiB and more pass over stretches of 1 KiB that hold nothing.
 //!
 //! **Estimate**: the middle of the time that the bucket covers up to the response. The true bucket gives a mean error
 //! of *w*/4 (ALE-U, delays uniform in it) or a fifth of the delay (ALE-E, delays log-uniform and above 8*w*). A younger
@@ -83,10 +83,8 @@ impl Params {
         const EXPONENTIAL: u32 = 14;
         const EXPONENTIAL_HASHES: u32 = 4;
         let bytes = bytes.checked_sub(PLACES_BYTES)?;
-        let counters = |filters: u32| {
-            let each = (bytes / filters as usize).saturating_sub(size_of::<Bucket>());
-            u32::try_from(each / 8 * 16).unwrap_or(u32::MAX - 15)
-        };
+        let counters =
+            |filters: u32| Counters::most_resettable((bytes / filters as usize).saturating_sub(size_of::<Bucket>()));
         let filters = match widths {
             Widths::Uniform => timebloom::fit_filters(counters, longest, rate),
             Widths::Exponential => EXPONENTIAL,
@@ -193,7 +191,7 @@ impl Ale {
         Ok(Self {
             params,
             buckets: vec![
-                Bucket { counters: Counters::new(counters), begin: i64::MIN, is_empty: true };
+                Bucket { counters: Counters::resettable(counters), begin: i64::MIN, is_empty: true };
                 buckets as usize + 1
             ],
             width: exchanges.expiry.get().unsigned_abs().div_ceil(params.least_span() as u64) as i64,

@@ -4,17 +4,42 @@
 /// longer known, and one that is too low would lose entries.
 #[derive(Clone, Debug)]
 pub(crate) struct Counters {
-    pairs: Vec<u8>,
+    pairs: Box<[u8]>,
+    /// Of a large array that is to be emptied again and again: it takes the time of a few entries if it holds a few.
+    held: Option<Box<Held>>,
+}
+
+/// Which stretches of an array hold anything, a bit each.
+#[derive(Clone, Debug)]
+struct Held {
+    words: Box<[u64]>,
 }
 
 const BITS: usize = 4;
 const PER_BYTE: usize = 8 / BITS;
 const MOST: u8 = (1 << BITS) - 1;
+/// Bytes of a stretch.
+const STRETCH: usize = 1 << 10;
+/// Bytes of an array that has a bit for each.
+const LARGE: usize = 1 << 16;
 
 impl Counters {
     /// So many counters, rounded up to whole bytes.
     pub(crate) fn new(len: u32) -> Self {
-        Self { pairs: vec![0; (len as usize).div_ceil(PER_BYTE)] }
+        Self { pairs: vec![0; (len as usize).div_ceil(PER_BYTE)].into(), held: None }
+    }
+
+    /// As many, which are to be emptied again and again.
+    pub(crate) fn resettable(len: u32) -> Self {
+        let counters = Self::new(len);
+        let bytes = counters.pairs.len();
+        Self { held: (bytes >= LARGE).then(|| Box::new(Held::new(bytes))), ..counters }
+    }
+
+    /// As many of those, a multiple of 16, as fit so many bytes, at most 2³² − 16.
+    pub(crate) fn most_resettable(bytes: usize) -> u32 {
+        let beside = if bytes >= LARGE { Held::bytes(bytes) } else { 0 };
+        u32::try_from((bytes - beside) / 8 * 16).unwrap_or(u32::MAX - 15)
     }
 
     #[inline]
@@ -26,6 +51,9 @@ impl Counters {
     pub(crate) fn increment(&mut self, at: usize) {
         let is_below = self.get(at) < MOST;
         self.pairs[at / PER_BYTE] += u8::from(is_below) << (at % PER_BYTE * BITS);
+        if let Some(held) = &mut self.held {
+            held.insert(at / PER_BYTE / STRETCH);
+        }
     }
 
     #[inline]
@@ -36,19 +64,70 @@ impl Counters {
 
     /// Adds the counters of another array of the same length, which are zero afterwards.
     pub(crate) fn take_from(&mut self, other: &mut Self) {
-        for (pair, other) in self.pairs.iter_mut().zip(&mut other.pairs) {
-            *pair = add(*pair, *other);
-            *other = 0;
+        let add_all = |pairs: &mut [u8], others: &mut [u8]| {
+            for (pair, other) in pairs.iter_mut().zip(others) {
+                *pair = add(*pair, std::mem::take(other));
+            }
+        };
+        let (Some(held), Some(others)) = (&mut self.held, &mut other.held) else {
+            return add_all(&mut self.pairs, &mut other.pairs);
+        };
+        for stretch in others.drain() {
+            held.insert(stretch);
+            let [pairs, others] = [&mut self.pairs, &mut other.pairs].map(|pairs| stretch_of(pairs, stretch));
+            add_all(pairs, others);
         }
     }
 
     pub(crate) fn clear(&mut self) {
-        self.pairs.fill(0);
+        match &mut self.held {
+            Some(held) => held.drain().for_each(|stretch| stretch_of(&mut self.pairs, stretch).fill(0)),
+            None => self.pairs.fill(0),
+        }
     }
 
     pub(crate) fn state_bytes(&self) -> usize {
-        self.pairs.capacity()
+        self.pairs.len() + self.held.as_ref().map_or(0, |_| Held::bytes(self.pairs.len()))
     }
+}
+
+impl Held {
+    fn new(bytes: usize) -> Self {
+        Self { words: vec![0; Self::words(bytes)].into() }
+    }
+
+    fn words(bytes: usize) -> usize {
+        bytes.div_ceil(STRETCH * 64)
+    }
+
+    /// What it takes for an array of so many bytes.
+    fn bytes(bytes: usize) -> usize {
+        size_of::<Self>() + Self::words(bytes) * size_of::<u64>()
+    }
+
+    #[inline]
+    fn insert(&mut self, stretch: usize) {
+        self.words[stretch / 64] |= 1 << (stretch % 64);
+    }
+
+    /// The stretches that held something, which nothing holds any more.
+    fn drain(&mut self) -> impl Iterator<Item = usize> {
+        let words = self.words.iter_mut().enumerate();
+        words.flat_map(|(at, word)| {
+            let mut word = std::mem::take(word);
+            std::iter::from_fn(move || {
+                let bit = (word != 0).then(|| word.trailing_zeros() as usize)?;
+                word &= word - 1;
+                Some(at * 64 + bit)
+            })
+        })
+    }
+}
+
+/// The bytes of a stretch; the last one may be shorter.
+fn stretch_of(pairs: &mut [u8], stretch: usize) -> &mut [u8] {
+    let end = pairs.len().min((stretch + 1) * STRETCH);
+    &mut pairs[stretch * STRETCH..end]
 }
 
 /// Sums of both counters, 15 where they are more.
@@ -64,33 +143,53 @@ mod tests {
     use super::*;
     use dwell_types::hash;
 
-    /// Counters of 8 bits that stop at 15, one by one.
+    /// Counters of 8 bits that stop at 15, one by one; few that are far apart in a large array.
     #[test]
     fn they_count_like_counters_that_stop() {
-        const LEN: u32 = 37;
-        let mut arrays = [(Counters::new(LEN), [0u8; LEN as usize]), (Counters::new(LEN), [0u8; LEN as usize])];
-        for i in 0..4_000u64 {
-            let random = hash::finish(i);
-            let at = (random % u64::from(LEN)) as usize;
-            let (counters, plain) = &mut arrays[(random >> 32 & 1) as usize];
-            if random >> 40 & 15 < 9 {
-                counters.increment(at);
-                plain[at] = (plain[at] + 1).min(15);
-            } else {
-                counters.decrement(at);
-                plain[at] -= u8::from((1..15).contains(&plain[at]));
-            }
-            if i % 1_000 == 999 {
+        const FEW: u32 = 37;
+        for (len, apart) in [(FEW, 1), (FEW * 5_003, 5_003)] {
+            let empty = || (Counters::resettable(len), [0u8; FEW as usize]);
+            let mut arrays = [empty(), empty()];
+            assert_eq!(arrays[0].0.held.is_some(), apart > 1);
+            for i in 0..4_000u64 {
+                let random = hash::finish(i);
+                let at = (random % u64::from(FEW)) as usize;
+                let (counters, plain) = &mut arrays[(random >> 32 & 1) as usize];
+                if random >> 40 & 15 < 9 {
+                    counters.increment(at * apart);
+                    plain[at] = (plain[at] + 1).min(15);
+                } else {
+                    counters.decrement(at * apart);
+                    plain[at] -= u8::from((1..15).contains(&plain[at]));
+                }
                 let [(counters, plain), (other, other_plain)] = &mut arrays;
-                counters.take_from(other);
-                plain.iter_mut().zip(&*other_plain).for_each(|(a, b)| *a = (*a + b).min(15));
-                other_plain.fill(0);
+                match i % 1_000 {
+                    499 if i > 2_000 => {
+                        counters.clear();
+                        plain.fill(0);
+                    }
+                    999 => {
+                        counters.take_from(other);
+                        plain.iter_mut().zip(&*other_plain).for_each(|(a, b)| *a = (*a + b).min(15));
+                        other_plain.fill(0);
+                    }
+                    _ => {}
+                }
+                for (counters, plain) in &arrays {
+                    let is_as_plain = plain.iter().enumerate().all(|(at, &n)| counters.get(at * apart) == n);
+                    assert!(is_as_plain, "after {i}, {apart} apart");
+                }
             }
-            for (counters, plain) in &arrays {
-                assert!(plain.iter().enumerate().all(|(at, &n)| counters.get(at) == n), "after {i}");
-            }
+            assert!(arrays[0].1.iter().any(|&n| n > 0));
         }
-        assert!(arrays[0].1.contains(&15) && arrays[0].1.iter().any(|&n| n < 15));
-        assert_eq!(Counters::new(LEN).state_bytes(), 19);
+        assert_eq!(Counters::new(FEW).state_bytes(), 19);
+    }
+
+    #[test]
+    fn as_many_as_fit() {
+        for bytes in [0, 7, 1_000, LARGE - 1, LARGE, LARGE + 40, 1_000_003, 1 << 24] {
+            let held = Counters::resettable(Counters::most_resettable(bytes)).state_bytes();
+            assert!(held <= bytes && held + 64 > bytes, "{held} of {bytes}");
+        }
     }
 }

@@ -1,5 +1,5 @@
 use super::false_positive_probability;
-use super::ring::best_hashes;
+use super::ring::{Shape, best_hashes};
 use dwell_types::Nanos;
 
 /// *k* where the rate is not known.
@@ -21,10 +21,7 @@ pub(crate) fn hashes(places: u32, window: Nanos, rate: Option<f64>) -> u32 {
 /// Bits, filters and the rate of requests per second to build a ring of so many bytes by, for delays up to `longest`;
 /// `None` if they are too few. Without a rate, that for which [`UNKNOWN_RATE`] functions are best.
 pub(crate) fn fit(bytes: usize, longest: Nanos, rate: Option<f64>) -> Option<(u64, u32, f64)> {
-    let rows = |filters: u32| {
-        let bits = bytes.checked_sub(beside_bytes(filters)).map_or(0, |bytes| bytes as u64 * 8);
-        u32::try_from(bits / u64::from(filters)).unwrap_or(u32::MAX)
-    };
+    let rows = |filters: u32| Shape::most_rows(bytes.saturating_sub(beside_bytes(filters)), filters);
     let filters = fit_filters(rows, longest, rate);
     let width = longest.get() as f64 / 1e9 / f64::from(filters - 1);
     let design = f64::from(rows(filters)) * std::f64::consts::LN_2 / f64::from(UNKNOWN_RATE) / width;
@@ -86,7 +83,7 @@ mod tests {
                     ring.update(&learnt, &mut Vec::new());
                     let held = ring.state_bytes() - 2 * 112;
                     assert!(
-                        held <= bytes && held + params.filters as usize / 8 + 8 > bytes,
+                        held <= bytes && held + params.filters as usize / 4 + 8 > bytes,
                         "{held} of {bytes}: {params:?}"
                     );
                 }
