@@ -30,6 +30,7 @@ mod weights;
 mod packets;
 use packets::Packets;
 mod sketches;
+pub(crate) use sketches::MOST_FLOWS;
 use sketches::Sketches;
 
 pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {

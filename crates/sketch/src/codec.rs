@@ -42,8 +42,7 @@ impl Kind {
         match self {
             Self::Fridge => 6,
             Self::Delays => 4,
-            Self::Lda | Self::Lds | Self::Flows => 2,
-            Self::Summary => 1,
+            Self::Lda | Self::Lds | Self::Flows | Self::Summary => 2,
         }
     }
 }

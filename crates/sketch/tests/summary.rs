@@ -53,8 +53,11 @@ fn summaries(crossings: impl Iterator<Item = (u64, i64)>, shift: i64, seed: u64)
     let mut all: Vec<(u64, i64)> = crossings.collect();
     all.sort_by_key(|&(_, at)| at);
     let mut cutter = Cutter::new(params(seed), INTERVAL, Nanos::new(shift)).unwrap();
+    let mut list = FlowList::new(8);
     for (id, at) in all {
-        cutter.update(&Crossing { packet: PacketId(id), flow: flow(id), at: Timestamp::from_nanos(at), bytes: 100 });
+        let crossing = Crossing { packet: PacketId(id), flow: flow(id), at: Timestamp::from_nanos(at), bytes: 100 };
+        let listed = list.update(&crossing, 0, String::new);
+        cutter.update_flow(&crossing, 0, listed);
     }
     cutter.end();
     cutter.take()

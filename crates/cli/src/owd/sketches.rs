@@ -24,8 +24,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Flows that a sender names.
-const MOST_FLOWS: usize = 4_096;
+/// Flows that a sender names and counts.
+pub(crate) const MOST_FLOWS: usize = 4_096;
 /// What a flow takes in the list of them, with its name.
 const LISTED_BYTES: usize = 320;
 /// Each point holds two sketches, since it does not know yet where one ends.
@@ -153,8 +153,8 @@ impl<'a> Sketches<'a> {
 
     fn take(&mut self) {
         for joined in self.join.take() {
-            if let Some(sketches) = &joined.flows {
-                self.means.add(sketches, &self.flows);
+            if let Some(flows) = &joined.flows {
+                self.means.add(flows, &self.flows);
             }
             self.total.add(&joined);
             self.done.push(Interval::from(&joined));
@@ -165,10 +165,11 @@ impl<'a> Sketches<'a> {
 impl Comparison for Sketches<'_> {
     fn update(&mut self, at: At, seen: Seen, point: &Point) {
         let class = self.weights.class(&seen, point);
-        if at == At::Sender {
-            self.flows.update(&seen.crossing, class, || point.flow_name());
-        }
-        self.points[at as usize].update_class(&seen.crossing, class);
+        let listed = match at {
+            At::Sender => self.flows.update(&seen.crossing, class, || point.flow_name()),
+            At::Receiver => None,
+        };
+        self.points[at as usize].update_flow(&seen.crossing, class, listed);
         self.send(at);
     }
 
@@ -263,8 +264,8 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
             )));
         }
         let class = weights.class(&seen, &point);
-        flows.update(&seen.crossing, class, || point.flow_name());
-        cutter.update_class(&seen.crossing, class);
+        let listed = flows.update(&seen.crossing, class, || point.flow_name());
+        cutter.update_flow(&seen.crossing, class, listed);
         write(cutter.take(), &mut to)?;
         point.advance()?;
         packets += 1;
@@ -319,8 +320,8 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     let (mut total, mut means) = (Combined::default(), FlowMeans::default());
     for joined in &joined {
         total.add(joined);
-        if let Some(sketches) = &joined.flows {
-            means.add(sketches, &list);
+        if let Some(flows) = &joined.flows {
+            means.add(flows, &list);
         }
     }
     let mut flows = flows(&means, &list);

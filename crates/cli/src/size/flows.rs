@@ -5,6 +5,7 @@
 use super::{Answer, Asked, percent, usage};
 use crate::Failure;
 use crate::output::Output;
+use crate::owd::MOST_FLOWS;
 use crate::units::{self, share};
 use clap::Args;
 use dwell_report::size::{self, Parameters, Size, SizeError, SizeReport};
@@ -15,8 +16,9 @@ use std::io::{self, Write};
 /// How large the sketch of flows of dwell owd --flows --method lda must be for an error of a flow's mean delay, or
 /// which error it has.
 ///
-/// The error is that of an interval, as a share of the mean: half of the flows of so many packets err by less. Without
-/// --known it is that of the cells with the fewest packets.
+/// The error is that of an interval, as a share of the mean: half of the flows of so many packets err by less. It is
+/// that of all flows decoded at once, with numbers of packets that are known: dwell owd counts them for the first 4,096
+/// flows. Of more flows it is that of the cells with the fewest packets, unless --known.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -48,7 +50,7 @@ pub(super) struct Arguments {
     /// Standard deviation of the delays of one flow's packets, over the mean of all; as --cv unless given.
     #[arg(long, value_name = "RATIO", value_parser = units::above_zero("a number above 0"))]
     flow_cv: Option<f64>,
-    /// The numbers of packets of flows are known from flow records, and all flows are decoded at once.
+    /// The numbers of packets of all flows are known, also where they are more than 4,096.
     #[arg(long)]
     known: bool,
 }
@@ -69,7 +71,8 @@ const SAMPLE: usize = 4_096;
 const LOST: f64 = 1.0;
 
 pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
-    let &Arguments { packets_per_interval, flows, tail, loss, cv, flow_cv, known, flow_packets, .. } = arguments;
+    let &Arguments { packets_per_interval, flows, tail, loss, cv, flow_cv, flow_packets, .. } = arguments;
+    let known = arguments.known || flows <= MOST_FLOWS as u64;
     if packets_per_interval < flows {
         return Err(usage(format!(
             "--flows: {flows} flows of {packets_per_interval} packets: expected no more flows than packets"
@@ -139,7 +142,8 @@ fn size(params: Params, traffic: &Traffic, known: bool, asked: Option<u64>) -> R
     let errors = flows.into_iter().map(error).collect();
     let bytes = Lds::new(Params { columns: params.cells_per_flow, ..params.clone() }).map_err(usage)?.state_bytes()
         + (params.cells() as usize - params.rows() * params.cells_per_flow as usize) * Lds::CELL_BYTES;
-    let is_of_command = !known && Params::budget(bytes, LOST, 0).is_ok_and(|command| command == params);
+    let is_of_command =
+        traffic.flows <= MOST_FLOWS as u64 && Params::budget(bytes, LOST, 0).is_ok_and(|command| command == params);
     Ok(Size {
         memory_bytes: bytes as u64,
         command: is_of_command.then(|| format!("dwell owd --method lda --flows --flow-bytes {bytes}")),

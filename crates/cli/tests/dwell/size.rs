@@ -179,15 +179,21 @@ fn flows_by_error_or_by_memory() {
     let (_, same) = sized(&[&FLOWS[..], &["--memory", &bytes, "--flow-packets", "1000"]].concat());
     assert_eq!(same, size);
     assert!(of_flow(&size, 100) > 3.0 * error && of_flow(&size, 10_000) < error);
-    assert_eq!(size["command"].as_str().unwrap().split_whitespace().next_back(), Some(bytes.as_str()));
     // Where numbers of packets are known, less memory is enough; where nothing is lost, one cell per flow.
     let (_, known) = sized(&[&asked[..], &["--known"]].concat());
     let (_, whole) = sized(&[&asked[..], &["--loss", "0"]].concat());
     let bytes = |size: &Value| size["memory_bytes"].as_u64().unwrap();
     assert!(bytes(&known) * 2 < bytes(&size) && bytes(&whole) * 2 < bytes(&size), "{known} {whole}");
     assert_eq!((&known["command"], &whole["parameters"]["cells_per_flow"]), (&Value::Null, &1.into()));
-    let table = String::from_utf8(dwell(&asked).ok().out).unwrap();
-    assert!(table.contains("4 rows of") && table.contains("as in dwell owd --method lda --flows"), "{table}");
+    // Those of few flows are known without saying so, and dwell owd has the same sketch.
+    let few = ["size", "flows", "--packets-per-interval", "400000", "--flows", "4096"];
+    let few = [&few[..], &["--error", "2%", "--flow-packets", "1000"]].concat();
+    let (report, size) = sized(&few);
+    let command = format!("dwell owd --method lda --flows --flow-bytes {}", size["memory_bytes"]);
+    assert_eq!((&report["traffic"]["is_count_known"], &size["command"]), (&true.into(), &command.as_str().into()));
+    assert_eq!(sized(&[&few[..], &["--known"]].concat()), (report, size));
+    let table = String::from_utf8(dwell(&few).ok().out).unwrap();
+    assert!(table.contains("4 rows of") && table.contains(&format!("as in {command}\n")), "{table}");
 }
 
 /// Bursts as those of conquest-memory, but long enough to wait for; a buffer of 4.8 ms.

@@ -265,3 +265,36 @@ fn sketches_hold_the_truth() {
     let are_enough = |held: u32| held >= 11;
     assert!(are_enough(held[0]) && !are_enough(held[1]), "{held:?} of 20 intervals hold the truth");
 }
+
+/// Flows by sketches of a quarter of a second each, against the log: some 700 of 742 flows that are known at all, 97 to
+/// 99% of them within their intervals and half of them to 0.3%, in 8 seeds that were tried; a tenth as wide, 88 to 90%.
+#[test]
+fn sketches_of_flows_hold_the_truth() {
+    let packets = packets();
+    let mut delays: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
+    for packet in packets.iter().filter(|packet| packet.is_out && !packet.is_local()) {
+        delays.entry(&packet.flow).or_default().extend(packet.delay);
+    }
+    let how = ["--method", "lda", "--flows", "--top", "1000", "--from", "10.10.0.0/16,fd00:10::/32"];
+    let report = run(&how);
+    let (mut known, mut held, mut errors) = (0u32, [0; 2], Vec::new());
+    for flow in report["flows"].as_array().unwrap() {
+        let delays = &delays[flow["flow"].as_str().unwrap()];
+        if flow["delay_ns"]["mean"].is_null() {
+            continue;
+        }
+        let (low, value, high) = ends(&flow["delay_ns"]["mean"]);
+        let truth = mean(delays);
+        known += 1;
+        errors.push((value / truth - 1.0).abs());
+        for (held, width) in held.iter_mut().zip([1.0, 0.1]) {
+            *held += u32::from((-width * (value - low)..=width * (high - value)).contains(&(truth - value)));
+        }
+    }
+    errors.sort_by(f64::total_cmp);
+    let median = errors[errors.len() / 2];
+    println!("{known} flows, {held:?} hold, median error {median}");
+    assert!(known > 600 && median < 0.02, "{known} flows, {median}");
+    let are_enough = |held: u32| f64::from(held) > 0.93 * f64::from(known);
+    assert!(are_enough(held[0]) && !are_enough(held[1]), "{held:?} of {known}");
+}

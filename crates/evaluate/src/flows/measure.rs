@@ -139,7 +139,8 @@ impl Pair {
                     let packets = |flow: &Flow| is_known.then_some(flow.sent);
                     let listed = |flow: &Flow| Listed { flow: flow.id, class: flow.class, packets: packets(flow) };
                     let listed: Vec<Listed> = flows.iter().map(listed).collect();
-                    comparison.joint(&listed).into_iter().map(|found| found.mean_delay_ns).collect()
+                    let delays = comparison.joint_delays(&listed);
+                    (0..listed.len()).map(|flow| delays.as_ref().map(|delays| delays[flow])).collect()
                 };
                 match method {
                     MethodName::Sds => by_rule(Rule::Paper { tolerance: 0.0 }).collect(),

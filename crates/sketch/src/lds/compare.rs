@@ -41,6 +41,11 @@ impl Figure {
         Self { value, interval: Some((low, high)) }
     }
 
+    /// With 1.96 standard errors to either side.
+    pub(super) fn delay(normal: Normal) -> Self {
+        Self::normal(normal, f64::NEG_INFINITY, f64::INFINITY)
+    }
+
     /// With 1.96 standard errors to either side, as far as `least` and `most` allow.
     pub(super) fn normal(normal: Normal, least: f64, most: f64) -> Self {
         let (value, reach) = (normal.mean, Z95 * normal.variance.sqrt());

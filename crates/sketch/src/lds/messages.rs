@@ -85,6 +85,35 @@ impl System {
         self.sums(&talk.sent).into_iter().map(|sum| sum.variance).collect()
     }
 
+    /// By how many times their variance the equations are off on average, squared, when this was found from priors of
+    /// variance 1; at least 1, and 1 where there are no more equations than they determine.
+    pub(super) fn misfit(&self, b: &[f64], found: &[Normal]) -> f64 {
+        let squares: Vec<f64> = self.squares(b, found).into_iter().flatten().collect();
+        let determined: f64 = found.iter().map(|found| 1.0 - found.variance.min(1.0)).sum();
+        let freedom = squares.len() as f64 - determined;
+        if freedom < 1.0 { 1.0 } else { (squares.iter().sum::<f64>() / freedom).max(1.0) }
+    }
+
+    /// Adds to the variance of each flow, up to that of its prior, what its own equations are off by more than others.
+    pub(super) fn doubt(&self, b: &[f64], found: &mut [Normal]) {
+        /// Equations of others that count with a flow's own.
+        const USUAL: f64 = 4.0;
+        let squares = self.squares(b, found);
+        for (found, cells) in found.iter_mut().zip(self.cells.chunks(self.degree)) {
+            let own = || cells.iter().filter_map(|&cell| squares[cell as usize]);
+            let excess = (USUAL + own().sum::<f64>()) / (USUAL + own().count() as f64);
+            found.variance = (found.variance * excess.max(1.0)).min(found.variance.max(1.0));
+        }
+    }
+
+    /// Of each equation: the square of what it is off by, over its variance; `None` if it has none.
+    fn squares(&self, b: &[f64], found: &[Normal]) -> Vec<Option<f64>> {
+        let certain = |found: &Normal| std::iter::repeat_n(Normal { variance: 0.0, ..*found }, self.degree);
+        let sent: Vec<Normal> = found.iter().flat_map(certain).collect();
+        let square = |(sum, b): (Normal, &f64)| (sum.variance > 0.0).then(|| (b - sum.mean).powi(2) / sum.variance);
+        self.sums(&sent).into_iter().zip(b).map(square).collect()
+    }
+
     /// Every flow hears its cells and tells them, one after the other. Returns the most that one moved: its square, as
     /// a share of the variance.
     fn round(&self, b: &[f64], priors: &[Normal], talk: &mut Talk, beliefs: &mut [Normal]) -> f64 {

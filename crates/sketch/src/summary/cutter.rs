@@ -58,19 +58,19 @@ impl Cutter {
 
     /// Takes the next packet, in the order of time, of class 0.
     pub fn update(&mut self, crossing: &Crossing) {
-        self.update_class(crossing, 0);
+        self.update_flow(crossing, 0, None);
     }
 
     /// Takes the next packet, in the order of time, of a class of flows as in
-    /// [`Lds::update_class`](crate::lds::Lds::update_class).
-    pub fn update_class(&mut self, crossing: &Crossing, class: u8) {
+    /// [`Lds::update_class`](crate::lds::Lds::update_class), with its flow's place in the list of flows.
+    pub fn update_flow(&mut self, crossing: &Crossing, class: u8, listed: Option<usize>) {
         let &Crossing { packet, at, .. } = crossing;
         if self.last.is_none() {
             self.from = packet.0;
             self.start = at;
         }
         self.look_at(packet, at);
-        self.open.update(crossing, class);
+        self.open.update(crossing, class, listed);
         self.last = Some((packet, at));
     }
 

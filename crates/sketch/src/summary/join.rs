@@ -1,4 +1,4 @@
-use super::{PairError, Sketch, Summary};
+use super::{FlowCounts, PairError, Sketch, Summary};
 use crate::estimate::{Estimate, Z95};
 use crate::lda::OneWay;
 use crate::lds::Lds;
@@ -18,8 +18,19 @@ pub struct Joined {
     pub sent: u64,
     /// The answer, or why there is none.
     pub answer: Result<OneWay, Unusable>,
-    /// The sketches of flows of sender and receiver, where there are some and an answer.
-    pub flows: Option<(Lds, Lds)>,
+    /// What both points say of flows, where there is something and an answer.
+    pub flows: Option<JoinedFlows>,
+}
+
+/// What both points say of the flows between two borders.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JoinedFlows {
+    /// The sender's cells.
+    pub sender: Lds,
+    /// The receiver's.
+    pub receiver: Lds,
+    /// Packets of the flows that the sender lists.
+    pub listed: FlowCounts,
 }
 
 /// Why an interval has no answer.
@@ -217,11 +228,13 @@ fn midpoint(a: Nanos, b: Nanos) -> Nanos {
 }
 
 /// The answer for all packets, which the receiver saw so much later, roughly, and the sketches of flows.
-fn compare(sender: Sketch, receiver: Sketch, later: Nanos) -> Result<(OneWay, Option<(Lds, Lds)>), PairError> {
+fn compare(sender: Sketch, receiver: Sketch, later: Nanos) -> Result<(OneWay, Option<JoinedFlows>), PairError> {
     let answer = receiver.lda.since_about(&sender.lda, later).map_err(PairError::Lda)?;
     match (sender.lds, receiver.lds) {
         (None, None) => Ok((answer, None)),
-        (Some(sender), Some(receiver)) => Ok((answer, Some((sender, receiver)))),
+        (Some(ours), Some(receiver)) => {
+            Ok((answer, Some(JoinedFlows { sender: ours, receiver, listed: sender.listed })))
+        }
         _ => Err(PairError::Flows),
     }
 }

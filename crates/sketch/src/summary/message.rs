@@ -6,11 +6,12 @@
 //! u64 u64      names of the borders before and behind it
 //! u64 n        bytes of the aggregator, then the aggregator
 //! u64 n        bytes of the sketch of flows, then that; zero without one
+//! u64 n        flows of the list that were seen up to here, then the packets of each as u32
 //! ```
 //!
 //! In a file each, and a list of flows, has "next" and its length as u32, little-endian, before it.
 
-use super::{FlowList, Sketch};
+use super::{FlowCounts, FlowList, Sketch};
 use crate::codec::{CodecError, Kind, Reader, Writer};
 use crate::lda::Lda;
 use crate::lds::Lds;
@@ -50,6 +51,7 @@ impl Summary {
             to.u64(part.len() as u64);
             to.bytes(&part);
         }
+        self.sketch.listed.write(&mut to);
         to.finish()
     }
 
@@ -64,8 +66,9 @@ impl Summary {
         let length = from.count(1)?;
         let flows = from.bytes(length)?;
         let lds = if flows.is_empty() { None } else { Some(Lds::from_bytes(&flows)?) };
+        let listed = FlowCounts::read(&mut from)?;
         from.finish()?;
-        Ok(Self { number, start, end, from: borders[0], to: borders[1], sketch: Sketch { lda, lds } })
+        Ok(Self { number, start, end, from: borders[0], to: borders[1], sketch: Sketch { lda, lds, listed } })
     }
 }
 

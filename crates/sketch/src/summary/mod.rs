@@ -30,7 +30,7 @@ mod sketch;
 pub use sketch::{PairError, Params, ParamsError, Sketch};
 // Its flows by name.
 mod flows;
-pub use flows::{FlowList, FlowMeans, FlowRecord};
+pub use flows::{FlowCounts, FlowList, FlowMeans, FlowRecord};
 // Cut into intervals.
 mod cutter;
 pub use cutter::Cutter;
@@ -39,4 +39,4 @@ mod message;
 pub use message::{Message, Messages, Summary};
 // Both points together.
 mod join;
-pub use join::{Combined, Join, Joined, Unusable};
+pub use join::{Combined, Join, Joined, JoinedFlows, Unusable};

@@ -1,3 +1,4 @@
+use super::FlowCounts;
 use crate::lda::{self, Lda};
 use crate::lds::{self, Foreign, Lds};
 use core::fmt;
@@ -62,21 +63,26 @@ pub struct Sketch {
     pub lda: Lda,
     /// Flows.
     pub lds: Option<Lds>,
+    /// How many of its packets belong to which of the flows that it lists.
+    pub listed: FlowCounts,
 }
 
 impl Sketch {
     /// An empty sketch.
     pub fn new(params: Params) -> Result<Self, ParamsError> {
         let lds = params.lds.map(Lds::new).transpose().map_err(ParamsError::Lds)?;
-        Ok(Self { lda: Lda::new(params.lda).map_err(ParamsError::Lda)?, lds })
+        Ok(Self { lda: Lda::new(params.lda).map_err(ParamsError::Lda)?, lds, listed: FlowCounts::default() })
     }
 
-    /// Takes a packet of a class of flows.
+    /// Takes a packet of a class of flows, with its flow's place in the list of flows if that has it.
     #[inline]
-    pub fn update(&mut self, crossing: &Crossing, class: u8) {
+    pub fn update(&mut self, crossing: &Crossing, class: u8, listed: Option<usize>) {
         self.lda.update(crossing.packet, crossing.at);
         if let Some(lds) = &mut self.lds {
             lds.update_class(crossing, class);
+        }
+        if let Some(number) = listed {
+            self.listed.update(number);
         }
     }
 
@@ -87,7 +93,9 @@ impl Sketch {
             (None, None) => {}
             _ => return Err(PairError::Flows),
         }
-        self.lda.merge(&other.lda).map_err(PairError::Lda)
+        self.lda.merge(&other.lda).map_err(PairError::Lda)?;
+        self.listed.merge(&other.listed);
+        Ok(())
     }
 
     /// Forgets everything.
@@ -96,10 +104,11 @@ impl Sketch {
         if let Some(lds) = &mut self.lds {
             lds.reset();
         }
+        self.listed.reset();
     }
 
     /// Bytes of cells and counters.
     pub fn state_bytes(&self) -> usize {
-        self.lda.state_bytes() + self.lds.as_ref().map_or(0, Lds::state_bytes)
+        self.lda.state_bytes() + self.lds.as_ref().map_or(0, Lds::state_bytes) + self.listed.state_bytes()
     }
 }

@@ -11,15 +11,15 @@
 //!
 //! **State**: *n* rows of *b* bits, *N* = *nb* in all: bit *i* of all filters side by side (rows rounded up to a power
 //! of two below 64 bits and to a multiple of 64 above: choose *b* so). Beside them 4*b* bytes of set bits per filter,
-//! 4*b* of matches, the prior (32 bytes per point; learnt, 57 cells of 48), and 112 bytes per series; from 256 KiB on, a
-//! 64th of the rows again.
+//! 4*b* of matches, the prior (32 bytes per point; learnt, 57 cells of 48), and 112 bytes per series; from 256 KiB on,
+//! a 64th of the rows again.
 //!
 //! **Cost**: *k* words written per request, *k* rows read per response, whatever *b* up to 64; *k* = (*n*/*m*) ln 2,
 //! rounded, for *m* = λΔ requests per slot. Emptying a filter touches its word in every row: 1.4 *k* words per request
-//! on average, all at the turn of a slot; large ones pass over 64 rows that hold nothing of it. At 64 KiB, *k* = 8 and *b* = 64: 18 to 27 M observations per second where a
-//! fridge does 38 to 43 (`cargo bench -p dwell-sketch`, shared processors). A fridge touches one place per observation;
-//! eight are what the definition asks for. [`Policy::Bayes`] takes half as long again or twice as long,
-//! [`Prior::Learnt`] four times.
+//! on average, all at the turn of a slot; large ones pass over 64 rows that hold nothing of it. At 64 KiB, *k* = 8 and
+//! *b* = 64: 18 to 27 M observations per second where a fridge does 38 to 43 (`cargo bench -p dwell-sketch`, shared
+//! processors). A fridge touches one place per observation; eight are what the definition asks for. [`Policy::Bayes`]
+//! takes half as long again or twice as long, [`Prior::Learnt`] four times.
 //!
 //! **Estimate**: the true slot gives a mean error of [`slot_middle_error`] or [`conditional_mean_error`] slots when
 //! delays are uniform. A foreign filter matches with [`false_positive_probability`]; a response sees (*b* − 1) times

@@ -6,7 +6,7 @@ use dwell_types::{ExchangeId, Timestamp, hash};
 #[derive(Clone, Debug)]
 pub(super) struct Ring {
     /// `shape.rows` rows of `shape.stride` bits; the last word may be used in part.
-    words: Vec<u64>,
+    words: Box<[u64]>,
     /// Bits that are set in any of [`STRETCH`] rows of words, one row for each such stretch: a reset passes over those
     /// that hold nothing of a filter. None where a reset of all is quick, too.
     stretches: Vec<u64>,
@@ -25,9 +25,9 @@ pub(super) struct Ring {
     /// grows with its age.
     column: u32,
     /// Bits that are set in each column.
-    ones: Vec<u32>,
+    ones: Box<[u32]>,
     /// The row that a query has left.
-    matching: Vec<u64>,
+    matching: Box<[u64]>,
 }
 
 /// How the bits of a ring lie in memory.
@@ -61,12 +61,12 @@ impl Shape {
 
     /// The bits that each of so many filters may have in so many bytes, beside what sums up stretches of them.
     pub(super) fn most_rows(bytes: usize, filters: u32) -> u32 {
-        let shape = |rows| Self { filters, rows, stride: stride(filters) };
-        let line_bits = 64 * shape(1).row_words();
-        let lines = bytes * 8 / line_bits;
-        let rows = |lines: usize| u32::try_from(lines * line_bits / stride(filters)).unwrap_or(u32::MAX);
-        let is_summed_up = shape(rows(lines)).stretch_words() > 0;
-        rows(if is_summed_up { lines - lines.div_ceil(STRETCH + 1) } else { lines })
+        let stride = stride(filters);
+        let rows = |bits: usize| u32::try_from(bits / stride).unwrap_or(u32::MAX);
+        let shape = Self { filters, rows: rows(bytes * 8), stride };
+        let line = 64 * shape.row_words();
+        let lines = bytes * 8 / line;
+        if shape.stretch_words() == 0 { shape.rows } else { rows((lines - lines.div_ceil(STRETCH + 1)) * line) }
     }
 
     /// Words that a row reaches into.
@@ -117,7 +117,7 @@ impl Ring {
     /// An empty ring whose slots last `width` nanoseconds.
     pub(super) fn new(shape: Shape, hashes: u32, width: i64, seed: u64) -> Self {
         Self {
-            words: vec![0; shape.words()],
+            words: vec![0; shape.words()].into(),
             stretches: vec![0; shape.stretch_words()],
             shape,
             hashes,
@@ -127,8 +127,8 @@ impl Ring {
             begin: i64::MIN,
             end: i64::MIN,
             column: 0,
-            ones: vec![0; shape.filters as usize],
-            matching: vec![0; shape.row_words()],
+            ones: vec![0; shape.filters as usize].into(),
+            matching: vec![0; shape.row_words()].into(),
         }
     }
 
@@ -223,7 +223,7 @@ impl Ring {
         let column = self.column as usize;
         let stride = self.shape.stride;
         let rows = self.rows(id);
-        let words = self.words.as_mut_slice();
+        let words = &mut *self.words;
         let set = if stride < 64 {
             rows.map(|row| row * stride + column).map(|at| put(&mut words[at / 64], 1 << (at % 64))).sum()
         } else {
@@ -255,7 +255,7 @@ impl Ring {
         let stride = self.shape.stride;
         if stride <= 64 {
             let all = u64::MAX >> (64 - filters);
-            let words = self.words.as_slice();
+            let words = &*self.words;
             let row = if stride == 64 {
                 self.rows(id).fold(all, |left, row| left & words[row])
             } else {
