@@ -49,7 +49,7 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     let mut points = pair.open(ways, arguments.group, signals)?;
     let mut comparison: Box<dyn Comparison> = match arguments.method {
         Method::Auto | Method::Exact => Box::new(Packets::new(arguments, ways)?),
-        Method::Lda => Box::new(Sketches::new(arguments, &beginning)?),
+        Method::Lda => Box::new(Sketches::new(arguments, &beginning, signals)?),
     };
     let mut outputs = Outputs::open(&arguments.output, arguments.point.interval.is_some())?;
     let [sent, received] = points.follow(|step| {

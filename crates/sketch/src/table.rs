@@ -5,6 +5,7 @@
 //! shifts back, so there are no tombstones. Growing and dropping many entries are one operation, [`Table::rebuild`],
 //! which needs no memory besides.
 
+use crate::bytes::{HIGH, LOW, first};
 use dwell_types::hash;
 
 /// What a table holds: a key and whatever goes with it.
@@ -234,17 +235,10 @@ impl<E: Entry> Table<E> {
 /// The lowest of these bits is right, one above it may be there by mistake.
 #[inline]
 fn matches(window: u64, tag: u8) -> (u64, u64) {
-    const LOW: u64 = 0x0101_0101_0101_0101;
-    let zeros = |bytes: u64| bytes.wrapping_sub(LOW) & !bytes & (LOW << 7);
+    let zeros = |bytes: u64| bytes.wrapping_sub(LOW) & !bytes & HIGH;
     let empty = zeros(window);
     let before_empty = empty.wrapping_sub(1) & !empty;
     (zeros(window ^ (u64::from(tag) * LOW)) & before_empty, empty)
-}
-
-/// The number of the lowest byte that is marked.
-#[inline]
-fn first(marked: u64) -> usize {
-    (marked.trailing_zeros() / 8) as usize
 }
 
 #[cfg(test)]

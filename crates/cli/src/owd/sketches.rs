@@ -99,7 +99,7 @@ pub(super) struct Sketches<'a> {
 }
 
 impl<'a> Sketches<'a> {
-    pub(super) fn new(arguments: &'a Arguments, beginning: &Beginning) -> Result<Self, Failure> {
+    pub(super) fn new(arguments: &'a Arguments, beginning: &Beginning, signals: &Signals) -> Result<Self, Failure> {
         let Beginning { ways, delay } = beginning;
         if let Ways::Found(_) = ways {
             let words = "the captures hold both directions, which sketches cannot tell apart: name the sender's side";
@@ -113,7 +113,7 @@ impl<'a> Sketches<'a> {
         let bytes = arguments.sketch_bytes.unwrap_or(SKETCH_BYTES.min(all / SKETCHES));
         let flow_bytes = arguments.flow_bytes.unwrap_or(FLOW_BYTES.min(of_flows / SKETCHES));
         let most_flows = MOST_FLOWS.min(list / LISTED_BYTES);
-        let weights = Weights::new(&arguments.point)?;
+        let weights = Weights::new(&arguments.point, signals.stop())?;
         let flow_bytes = arguments.wants_flows().then_some(flow_bytes);
         let params = params(bytes, flow_bytes, &weights, &arguments.expected, &arguments.point)?;
         let flows = FlowList::new(most_flows);
@@ -242,7 +242,7 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
         return Err(Failure::Usage(format!("{words} (dwell owd --nat --flows)")));
     }
     output::check_apart([&arguments.capture].into_iter().chain(&arguments.point.weights), [&arguments.output])?;
-    let weights = Weights::new(&arguments.point)?;
+    let weights = Weights::new(&arguments.point, signals.stop())?;
     let flow_bytes = arguments.flows.then_some(arguments.flow_bytes);
     let params = params(arguments.sketch_bytes, flow_bytes, &weights, &arguments.expected, &arguments.point)?;
     let mut flows = FlowList::new(if arguments.flows { MOST_FLOWS } else { 0 });

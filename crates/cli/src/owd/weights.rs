@@ -2,9 +2,11 @@
 
 use super::arguments::PointArguments;
 use crate::Failure;
+use crate::lines::Lines;
 use crate::log::log_flow;
 use crate::points::{Point, Seen};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
+use dwell_capture::file::Stop;
 use dwell_sketch::lds::Params;
 use dwell_types::{FlowId, FlowKey, Prefix};
 use std::collections::HashMap;
@@ -22,27 +24,19 @@ pub(super) struct Weights {
 
 impl Weights {
     /// As the file says; without one, every packet counts once.
-    pub(super) fn new(arguments: &PointArguments) -> Result<Self, Failure> {
+    pub(super) fn new(arguments: &PointArguments, stop: &Stop) -> Result<Self, Failure> {
         let mut weights = Self { weights: vec![1], prefixes: Vec::new(), flows: HashMap::new() };
         if let Some(path) = &arguments.weights {
-            weights.read(path, arguments)?;
+            weights.read(path, arguments, stop)?;
         }
         Ok(weights)
     }
 
-    fn read(&mut self, path: &Path, arguments: &PointArguments) -> Result<()> {
-        let name = path.display();
-        let mut reader =
-            csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(path).with_context(|| name.to_string())?;
-        let head = reader.headers().with_context(|| name.to_string())?;
-        if head != ["flow", "weight"].as_slice() {
-            let found = head.iter().take(8).collect::<Vec<_>>().join(",");
-            bail!("{name}: line 1: expected the columns flow,weight, found '{found}'");
-        }
-        for record in reader.records() {
-            let record = record.with_context(|| name.to_string())?;
-            let line = record.position().map_or(0, csv::Position::line);
-            self.add(&record[0], &record[1], arguments).with_context(|| format!("{name}: line {line}"))?;
+    fn read(&mut self, path: &Path, arguments: &PointArguments, stop: &Stop) -> Result<()> {
+        let mut lines = Lines::open(path, stop)?;
+        let ([flow, weight], []) = lines.columns(["flow", "weight"], [])?;
+        while lines.advance()? {
+            self.add(lines.field(flow), lines.field(weight), arguments).with_context(|| lines.place())?;
         }
         Ok(())
     }
