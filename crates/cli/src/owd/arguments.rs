@@ -43,7 +43,8 @@ pub(crate) struct PointArguments {
     /// both points.
     #[arg(long, value_name = "FILE", help_heading = "How")]
     pub(crate) weights: Option<PathBuf>,
-    /// Seed of all hashes: the same seed gives the same answer.
+    /// Seed of all hashes: the same seed gives the same answer. Who knows it can send packets that hide or take long to
+    /// measure: choose your own where somebody might.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>, help_heading = "How")]
     pub(super) seed: u64,
 

@@ -111,7 +111,8 @@ pub(crate) struct Arguments {
     /// Places that a packet may take in the table between the captures; 1 as in the paper.
     #[arg(long, value_name = "N", value_parser = units::between::<u16>(1..=65_535), default_value_t = Taps::WAYS as u16, help_heading = "How")]
     pub(super) ways: u16,
-    /// Seed of all hashes: the same seed gives the same answer.
+    /// Seed of all hashes: the same seed gives the same answer. Who knows it can send packets that hide or take long to
+    /// measure: choose your own where somebody might.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = units::whole::<u64>, help_heading = "How")]
     pub(super) seed: u64,
 

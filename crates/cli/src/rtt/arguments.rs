@@ -100,7 +100,8 @@ pub(crate) struct Arguments {
     /// Requests per second and match, if known, for --method timebloom, bloomtime and ale-u to choose their filters by.
     #[arg(long, value_name = "N", value_parser = crate::units::above_zero("requests per second, above 0"), help_heading = "How")]
     pub(super) rate: Option<f64>,
-    /// Seed of all hashes: the same seed gives the same answer.
+    /// Seed of all hashes: the same seed gives the same answer. Who knows it can send packets that hide or take long to
+    /// measure: choose your own where somebody might.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>, help_heading = "How")]
     pub(super) seed: u64,
 
