@@ -12,16 +12,3 @@ pub mod measurements;
 pub mod messages;
 pub mod pair;
 pub mod store;
-
-// The command is no library: its readers of logs are built here once more.
-#[allow(dead_code, reason = "the command uses more of it")]
-#[path = "../../crates/cli/src/events.rs"]
-mod events;
-#[allow(dead_code, reason = "the command uses more of it")]
-#[path = "../../crates/cli/src/lines.rs"]
-mod lines;
-#[allow(dead_code, reason = "the command uses more of it")]
-#[path = "../../crates/cli/src/log.rs"]
-mod log;
-#[path = "../../crates/cli/src/queue/sojourns.rs"]
-mod sojourns;

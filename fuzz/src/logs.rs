@@ -1,10 +1,8 @@
 //! Logs of requests and responses, of crossings, and of what passed a queue: every line is taken or refused, and a cut
 //! of the log changes no line before it.
 
-use crate::events::Events;
-use crate::log::Log;
-use crate::sojourns::Sojourns;
 use dwell_capture::file::Stop;
+use dwell_logs::{CrossingLog, EventLog, SojournLog};
 use dwell_sketch::conquest::{Culprit, Params};
 use dwell_sketch::queue::{Method, QueueMeter, Settings};
 use dwell_types::{Crossing, Departure, Nanos, Observation, Timestamp};
@@ -33,10 +31,10 @@ fn with_file<T>(bytes: &[u8], read: impl FnOnce(PathBuf, &Stop) -> T) -> T {
 /// The lines of a log of requests and responses before the first that is refused.
 fn events(bytes: &[u8]) -> Vec<(Timestamp, Observation, String)> {
     with_file(bytes, |path, stop| {
-        let Ok(mut events) = Events::open(&path, MOST_GROUPS, Some(NAME_BYTES), 1, stop) else { return Vec::new() };
+        let Ok(mut events) = EventLog::open(&path, MOST_GROUPS, Some(NAME_BYTES), 1, stop) else { return Vec::new() };
         let before = events.state_bytes();
         let mut seen = Vec::new();
-        while let Ok(Some(observation)) = events.next() {
+        while let Ok(Some(observation)) = events.next_event() {
             let (Observation::Request(sighting) | Observation::Response(sighting)) = observation;
             assert!(usize::from(sighting.series.group) <= if events.has_groups() { MOST_GROUPS } else { 0 });
             assert_eq!(sighting.at, events.at());
@@ -51,9 +49,9 @@ fn events(bytes: &[u8]) -> Vec<(Timestamp, Observation, String)> {
 /// The lines of a log of crossings before the first that is refused.
 fn crossings(bytes: &[u8]) -> Vec<(Crossing, Option<String>)> {
     with_file(bytes, |path, stop| {
-        let Ok(mut log) = Log::open(&path, 1, stop) else { return Vec::new() };
+        let Ok(mut log) = CrossingLog::open(&path, 1, stop) else { return Vec::new() };
         let mut seen = Vec::new();
-        while let Ok(Some(crossing)) = log.next() {
+        while let Ok(Some(crossing)) = log.next_crossing() {
             seen.push((crossing, log.flow_name().map(str::to_owned)));
         }
         assert!(!log.is_stopped());
@@ -71,13 +69,13 @@ pub fn check(bytes: &[u8], cut: usize) {
 /// The lines of a log of sojourns before the first that is refused.
 fn sojourns(bytes: &[u8]) -> Vec<(Departure, String)> {
     with_file(bytes, |path, stop| {
-        let Ok(mut log) = Sojourns::open(&path, 1, stop) else { return Vec::new() };
+        let Ok(mut log) = SojournLog::open(&path, 1, stop) else { return Vec::new() };
         let mut seen = Vec::new();
-        while let Ok(Some(departure)) = log.next() {
+        while let Ok(Some(departure)) = log.next_departure() {
             seen.push((departure, log.flow_name()));
         }
         assert!(!log.is_stopped() && log.backwards() <= seen.len() as u64);
-        assert!(log.warnings().len() <= 2 && log.span.is_some() >= !seen.is_empty());
+        assert!(log.warnings().len() <= 2 && log.span().is_some() >= !seen.is_empty());
         seen
     })
 }

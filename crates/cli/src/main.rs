@@ -26,13 +26,10 @@ mod compare;
 mod simulate;
 // Experiments with known truth.
 mod evaluate;
-// What the subcommands share: points and which way packets go between them, logs instead of packets, sizes and times on
-// the command line, files that are whole or absent, how far a run is, and how it is ended.
+// What the subcommands share: points and which way packets go between them, sizes and times on the command line,
+// files that are whole or absent, how far a run is, and how it is ended.
 mod beginning;
 mod damage;
-mod events;
-mod lines;
-mod log;
 mod output;
 mod points;
 mod progress;

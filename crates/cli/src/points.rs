@@ -1,11 +1,11 @@
 //! What a point saw, from a capture or from a log.
 
 use crate::damage::not_read;
-use crate::log::Log;
 use crate::output;
 use anyhow::Result;
 use dwell_capture::file::Stop;
 use dwell_capture::{CaptureFiles, FrameSource};
+use dwell_logs::CrossingLog;
 use dwell_observe::Frames;
 use dwell_observe::crossing::{Crossings, Flow, Passing, Settings};
 use dwell_types::{Address, Crossing, FlowKey, Nanos, Prefix, Timestamp};
@@ -118,7 +118,7 @@ pub(crate) struct Seen {
 #[allow(clippy::large_enum_variant, reason = "there are two")]
 enum Side {
     Capture { source: CaptureFiles, crossings: Crossings, ways: Ways },
-    Log(Log),
+    Log(CrossingLog),
 }
 
 /// A packet that was read, and whose it is.
@@ -176,7 +176,7 @@ impl Point {
     /// Opens a point and looks at its first packet.
     pub(crate) fn open(path: &Path, reading: &Reading, ways: &Ways, shift: Nanos, stop: &Stop) -> Result<Self> {
         let side = if reading.is_log {
-            Side::Log(Log::open(path, reading.names.seed, stop)?)
+            Side::Log(CrossingLog::open(path, reading.names.seed, stop)?)
         } else {
             Side::Capture {
                 source: CaptureFiles::open([path])?.until(stop),
@@ -259,7 +259,7 @@ impl Point {
     fn read(&mut self) -> Result<bool> {
         let (source, crossings, ways) = match &mut self.side {
             Side::Log(log) => {
-                let Some(crossing) = log.next()? else { return Ok(false) };
+                let Some(crossing) = log.next_crossing()? else { return Ok(false) };
                 let whose = Whose::Named(log.flow_name().map(Into::into));
                 self.ahead.push_back(Ahead::new(crossing, self.shift, false, whose));
                 return Ok(true);

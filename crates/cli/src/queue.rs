@@ -6,6 +6,7 @@ use crate::progress;
 use crate::signals::Signals;
 use anyhow::Result;
 use dwell_capture::file::Stop;
+use dwell_logs::SojournLog;
 use dwell_report::facts::{Memory, Method as MethodFacts, Parameter, Span};
 use dwell_report::json;
 use dwell_report::plot::{self, Image};
@@ -24,8 +25,6 @@ use arguments::{Format, Method};
 // What departs: from captures, or from a log.
 mod sides;
 use sides::Sides;
-mod sojourns;
-use sojourns::Sojourns;
 
 pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     arguments.check()?;
@@ -105,13 +104,13 @@ fn taps_bytes(arguments: &Arguments, memory: usize) -> usize {
 #[allow(clippy::large_enum_variant, reason = "there is one")]
 enum Source {
     Sides(Sides),
-    Log(Sojourns),
+    Log(SojournLog),
 }
 
 impl Source {
     fn open(arguments: &Arguments, stop: &Stop) -> Result<Self> {
         match &arguments.sojourns {
-            Some(path) => Ok(Self::Log(Sojourns::open(path, arguments.seed, stop)?)),
+            Some(path) => Ok(Self::Log(SojournLog::open(path, arguments.seed, stop)?)),
             None => Ok(Self::Sides(Sides::open(arguments, taps_bytes(arguments, arguments.bytes()), stop)?)),
         }
     }
@@ -119,7 +118,7 @@ impl Source {
     fn next(&mut self) -> Result<Option<Departure>> {
         match self {
             Self::Sides(sides) => sides.next(),
-            Self::Log(log) => log.next(),
+            Self::Log(log) => Ok(log.next_departure()?),
         }
     }
 
@@ -142,7 +141,7 @@ impl Source {
     fn span(&self) -> Option<(Timestamp, Timestamp)> {
         match self {
             Self::Sides(sides) => sides.span(),
-            Self::Log(log) => log.span,
+            Self::Log(log) => log.span(),
         }
     }
 

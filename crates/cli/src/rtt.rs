@@ -2,16 +2,17 @@
 
 use crate::Failure;
 use crate::damage::Damage;
-use crate::events::Events;
 use crate::output;
 use crate::progress;
 use crate::signals::Signals;
 use dwell_capture::{CaptureFiles, FrameSource};
+use dwell_logs::EventLog;
 use dwell_observe::Observer;
 use dwell_observe::parse;
+use dwell_sketch::reuse::Reuse;
 use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
 use dwell_sketch::top_flows::{self, TopFlows};
-use dwell_types::{Frame, Match, Sink};
+use dwell_types::{Frame, Match, Observation, Sink};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -130,17 +131,18 @@ fn give(
 fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Result<ExitCode, Failure> {
     let names = names(arguments);
     let most_groups = usize::from(arguments.max_groups);
-    let mut events = Events::open(path, most_groups, names, arguments.seed, signals.stop())?;
+    let mut events = EventLog::open(path, most_groups, names, arguments.seed, signals.stop())?;
     let groups = if events.has_groups() { arguments.max_groups + 1 } else { 1 };
     let settings = settings(arguments, vec![Match::Events], groups);
     let names = names.filter(|_| events.has_groups()).map(|bytes| Part { bytes, one_in: 16 });
-    let tables = events.state_bytes() - names.map_or(0, |names| names.bytes);
+    let mut reuse = Reuse::new();
+    let tables = events.state_bytes() + size_of_val(&reuse) - names.map_or(0, |names| names.bytes);
     let mut meter = meter(arguments, settings, tables, names)?;
     let mut outputs = Outputs::open(arguments)?;
     let mut followed = Followed::new(None);
     let mut reports = Reports::new(arguments, vec![path.display().to_string()]);
 
-    while let Some(seen) = events.next()? {
+    while let Some(seen) = events.next_event()? {
         if reports.is_interval_over(events.at()) {
             followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;
             reports.end_interval(&mut meter, &Observed::Events(&events), &mut outputs)?;
@@ -148,6 +150,9 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
         reports.see(events.at());
         if outputs.want_samples() {
             followed.follow(None, &mut meter);
+        }
+        if let Observation::Response(response) = seen {
+            reuse.see(response.id);
         }
         meter.take(seen);
         if followed.is_full() {
@@ -164,7 +169,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
         ));
     }
     let is_sampled = meter.rules().any(|rule| rule.sampled_since.is_some());
-    reports.warn_of_reuse(events.responses_per_id().filter(|_| is_sampled));
+    reports.warn_of_reuse(reuse.per_exchange().filter(|_| is_sampled));
     let code = reports.see_end(events.is_stopped(), signals);
     reports.finish(&mut meter, &Observed::Events(&events), outputs)?;
     Ok(code)

@@ -3,8 +3,8 @@
 use super::arguments::{Arguments, Method};
 use super::{Answer, Comparison, describe};
 use crate::Failure;
-use crate::log::{REST, told_apart};
 use crate::points::{Point, Seen, Ways};
+use dwell_logs::{REST, told_apart};
 use dwell_report::facts::Parameter;
 use dwell_report::owd::{ClockOffset, Flow, Interval, Line};
 use dwell_sketch::owd::{OwdMeter, Point as At, Settings, SettingsError};

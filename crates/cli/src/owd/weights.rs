@@ -2,11 +2,10 @@
 
 use super::arguments::PointArguments;
 use crate::Failure;
-use crate::lines::Lines;
-use crate::log::log_flow;
 use crate::points::{Point, Seen};
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use dwell_capture::file::Stop;
+use dwell_logs::Lines;
 use dwell_sketch::lds::Params;
 use dwell_types::{FlowId, FlowKey, Prefix};
 use std::collections::HashMap;
@@ -36,7 +35,8 @@ impl Weights {
         let mut lines = Lines::open(path, stop)?;
         let ([flow, weight], []) = lines.columns(["flow", "weight"], [])?;
         while lines.advance()? {
-            self.add(lines.field(flow), lines.field(weight), arguments).with_context(|| lines.place())?;
+            let added = self.add(lines.field(flow), lines.field(weight), arguments);
+            added.map_err(|error| lines.error(error.to_string()))?;
         }
         Ok(())
     }
@@ -44,7 +44,7 @@ impl Weights {
     fn add(&mut self, flow: &str, weight: &str, arguments: &PointArguments) -> Result<()> {
         let class = self.class_of(weight)?;
         if arguments.crossings {
-            self.flows.entry(log_flow(arguments.seed, flow)).or_insert(class);
+            self.flows.entry(dwell_logs::flow_id(arguments.seed, flow)).or_insert(class);
         } else {
             let prefix = flow.parse().map_err(|error| anyhow!("'{flow}': {error}"))?;
             self.prefixes.push((prefix, class));

@@ -2,16 +2,17 @@
 
 use super::arguments::{AmbiguousChoice, Arguments, Format};
 use crate::Failure;
-use crate::events::Events;
 use crate::output::{self, Output, Plain};
 use crate::signals::Signals;
 use anyhow::Result;
+use dwell_logs::EventLog;
 use dwell_observe::{Frames, Observer};
 use dwell_report::facts::{self, Memory, Parameter, Span};
 use dwell_report::json;
 use dwell_report::plot::{self, Image};
 use dwell_report::rtt::{Flow, Quic, ResultLine, RttReport, SCHEMA, csv, openmetrics, ppviz, samples, table};
 use dwell_sketch::distribution::Ambiguous;
+use dwell_sketch::reuse::Reuse;
 use dwell_sketch::rtt::{Array, Filters, Method, RttMeter, RuleState, Structure};
 use dwell_sketch::top_flows::TopFlows;
 use dwell_sketch::{Sample, dart};
@@ -24,7 +25,7 @@ use std::process::ExitCode;
 pub(super) enum Observed<'a> {
     /// With the largest flows, if these are asked for.
     Packets(&'a Observer, Option<&'a TopFlows>),
-    Events(&'a Events),
+    Events(&'a EventLog),
 }
 
 impl Observed<'_> {
@@ -58,7 +59,7 @@ impl Observed<'_> {
     fn state_bytes(&self) -> usize {
         match self {
             Self::Packets(observer, flows) => observer.state_bytes() + flows.map_or(0, TopFlows::state_bytes),
-            Self::Events(events) => events.state_bytes(),
+            Self::Events(events) => events.state_bytes() + size_of::<Reuse>(),
         }
     }
 

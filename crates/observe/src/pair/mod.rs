@@ -41,9 +41,6 @@ pub use spin::Quic;
 // Which part of the way.
 mod leg;
 use leg::{Legs, is_own};
-// Lines of a log.
-mod event;
-pub use event::event_id;
 
 use crate::group::Groups;
 use crate::packet::{Packet, Tcp, Transport};

@@ -1,10 +1,10 @@
 //! What comes to a simulated queue: drawn, from a log, or from a capture.
 
-use crate::lines::Lines;
 use crate::output;
 use anyhow::{Error, Result, anyhow, bail};
 use dwell_capture::file::Stop;
 use dwell_capture::{CaptureFiles, FrameSource};
+use dwell_logs::Lines;
 use dwell_observe::crossing::{Crossings, Settings as Names};
 use dwell_simulate::queue::{Arrival, Arrivals, Frames};
 use dwell_types::{FlowId, LinkType, Timestamp, hash};
@@ -188,7 +188,7 @@ impl Read for Log {
             self.pace.start = at;
         }
         if self.pace.since(at) < self.pace.last {
-            bail!("{}: arrives before the line above it: expected the order of arrival", self.lines.place());
+            bail!(self.lines.error("arrives before the line above it: expected the order of arrival"));
         }
         let id = FlowId(hash::bytes(hash::start(0), flow.as_bytes()));
         self.names.entry(id).or_insert_with(|| flow.to_owned());

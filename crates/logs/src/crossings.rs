@@ -1,14 +1,14 @@
 //! Packets at a point from a log instead of a capture: CSV with the columns `at_ns,packet` and, if wanted, `flow` and
 //! `bytes`.
 
-use crate::lines::Lines;
-use anyhow::Result;
+use crate::names::{flow_of, flows_of};
+use crate::{Lines, LogError};
 use dwell_capture::file::Stop;
-use dwell_types::{Crossing, FlowId, PacketId, Timestamp, hash};
+use dwell_types::{Crossing, PacketId, Timestamp, hash};
 use std::path::Path;
 
 /// A log, read line by line.
-pub(crate) struct Log {
+pub struct CrossingLog {
     lines: Lines,
     at: usize,
     packet: usize,
@@ -18,39 +18,9 @@ pub(crate) struct Log {
     flows: u64,
 }
 
-/// The member of the hash family that names the flows of logs.
-const fn flows_of(start: u64) -> u64 {
-    hash::word(start, 2)
-}
-
-fn flow_of(flows: u64, name: &str) -> FlowId {
-    FlowId(hash::bytes(flows, name.as_bytes()))
-}
-
-/// The name of all groups, or flows, that have no name of their own.
-pub(crate) const REST: &str = "other";
-
-/// The name in reports of a log's group or flow that has none: labels of OpenMetrics may not be empty.
-const UNNAMED: &str = "(none)";
-
-/// The name of a log's group or flow in reports: what is called like the rest, or like what has no name, with any number
-/// of apostrophes, has one more.
-pub(crate) fn told_apart(name: &str) -> String {
-    match name.trim_end_matches('\'') {
-        "" if name.is_empty() => UNNAMED.to_owned(),
-        REST | UNNAMED => format!("{name}'"),
-        _ => name.to_owned(),
-    }
-}
-
-/// The flow that a log calls so.
-pub(crate) fn log_flow(seed: u64, name: &str) -> FlowId {
-    flow_of(flows_of(hash::start(seed)), name)
-}
-
-impl Log {
+impl CrossingLog {
     /// Opens a log; `-` is standard input.
-    pub(crate) fn open(path: &Path, seed: u64, stop: &Stop) -> Result<Self> {
+    pub fn open(path: &Path, seed: u64, stop: &Stop) -> Result<Self, LogError> {
         let mut lines = Lines::open(path, stop)?;
         let ([at, packet], [flow, bytes]) = lines.columns(["at_ns", "packet"], ["flow", "bytes"])?;
         let seed = hash::start(seed);
@@ -58,7 +28,7 @@ impl Log {
     }
 
     /// The next line.
-    pub(crate) fn next(&mut self) -> Result<Option<Crossing>> {
+    pub fn next_crossing(&mut self) -> Result<Option<Crossing>, LogError> {
         if !self.lines.advance()? {
             return Ok(None);
         }
@@ -72,12 +42,12 @@ impl Log {
     }
 
     /// The name of the last line's flow, if there is one.
-    pub(crate) fn flow_name(&self) -> Option<&str> {
+    pub fn flow_name(&self) -> Option<&str> {
         self.flow.map(|column| self.lines.field(column))
     }
 
     /// Whether it was asked to stop before the end.
-    pub(crate) fn is_stopped(&self) -> bool {
+    pub fn is_stopped(&self) -> bool {
         self.lines.is_stopped()
     }
 }

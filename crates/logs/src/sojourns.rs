@@ -1,19 +1,18 @@
 //! What passed a queue, from a log: CSV with the columns `arrived_ns,departed_ns,flow,bytes`.
 
-use crate::lines::Lines;
-use anyhow::Result;
+use crate::{Lines, LogError};
 use dwell_capture::file::Stop;
 use dwell_types::{Departure, FlowId, Timestamp, hash};
 use std::path::{Path, PathBuf};
 
 /// A log, read line by line.
-pub(super) struct Sojourns {
+pub struct SojournLog {
     lines: Lines,
     path: PathBuf,
     /// Places of arrival, departure, flow and bytes.
     columns: [usize; 4],
     seed: u64,
-    pub(super) span: Option<(Timestamp, Timestamp)>,
+    span: Option<(Timestamp, Timestamp)>,
     /// Lines that are earlier than the one before, and the first of them.
     late: Oddities,
     /// Lines whose packet departed before it arrived.
@@ -36,9 +35,9 @@ impl Oddities {
     }
 }
 
-impl Sojourns {
+impl SojournLog {
     /// Opens a log; `-` is standard input.
-    pub(super) fn open(path: &Path, seed: u64, stop: &Stop) -> Result<Self> {
+    pub fn open(path: &Path, seed: u64, stop: &Stop) -> Result<Self, LogError> {
         let mut lines = Lines::open(path, stop)?;
         let (columns, []) = lines.columns(["arrived_ns", "departed_ns", "flow", "bytes"], [])?;
         Ok(Self {
@@ -52,8 +51,13 @@ impl Sojourns {
         })
     }
 
+    /// The departures so far, from the first to the last in time.
+    pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
+        self.span
+    }
+
     /// The next line.
-    pub(super) fn next(&mut self) -> Result<Option<Departure>> {
+    pub fn next_departure(&mut self) -> Result<Option<Departure>, LogError> {
         if !self.lines.advance()? {
             return Ok(None);
         }
@@ -78,22 +82,22 @@ impl Sojourns {
     }
 
     /// The name of the flow of the line that was read last.
-    pub(super) fn flow_name(&self) -> String {
+    pub fn flow_name(&self) -> String {
         self.lines.field(self.columns[2]).to_owned()
     }
 
     /// Whether it was asked to stop before the end.
-    pub(super) fn is_stopped(&self) -> bool {
+    pub fn is_stopped(&self) -> bool {
         self.lines.is_stopped()
     }
 
     /// Lines whose packet departed before it arrived.
-    pub(super) fn backwards(&self) -> u64 {
+    pub fn backwards(&self) -> u64 {
         self.backwards.count
     }
 
     /// What the reader must know.
-    pub(super) fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<String> {
         let name = self.path.display();
         let mut warnings = Vec::new();
         if let Oddities { count: count @ 1.., first } = self.late {

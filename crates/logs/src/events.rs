@@ -1,21 +1,16 @@
 //! Requests and responses from a log instead of packets: CSV with the columns `at_ns,kind,id` and, if wanted, `group`.
 
-use crate::lines::Lines;
-use crate::log::{REST, told_apart};
-use anyhow::{Result, bail};
+use crate::{Lines, LogError, REST, told_apart};
 use dwell_capture::file::Stop;
-use dwell_observe::pair::event_id;
-use dwell_sketch::reuse::Reuse;
-use dwell_types::{Leg, Match, Observation, Series, Sighting, Timestamp, hash};
+use dwell_types::{ExchangeId, Leg, Match, Observation, Series, Sighting, Timestamp, hash};
 use std::path::Path;
 
 /// A log, read line by line.
-pub(crate) struct Events {
+pub struct EventLog {
     lines: Lines,
     columns: Columns,
     /// If lines name them.
     groups: Option<Groups>,
-    reuse: Reuse,
     seed: u64,
     at: i64,
     latest: i64,
@@ -84,25 +79,25 @@ impl Groups {
     }
 }
 
-impl Events {
+impl EventLog {
     /// Opens a log; `-` is standard input. Of its groups there are at most so many besides the rest, and names as long
     /// as `name_bytes`, all together, if that is said.
-    pub(crate) fn open(
+    pub fn open(
         path: &Path,
         most_groups: usize,
         name_bytes: Option<usize>,
         seed: u64,
         stop: &Stop,
-    ) -> Result<Self> {
+    ) -> Result<Self, LogError> {
         let mut lines = Lines::open(path, stop)?;
         let ([at, kind, id], [group]) = lines.columns(["at_ns", "kind", "id"], ["group"])?;
         let columns = Columns { at, kind, id, group };
         let groups = columns.group.map(|_| Groups::new(most_groups, name_bytes));
-        Ok(Self { lines, columns, groups, reuse: Reuse::new(), seed, at: 0, latest: i64::MIN, backwards: 0 })
+        Ok(Self { lines, columns, groups, seed: hash::start(seed), at: 0, latest: i64::MIN, backwards: 0 })
     }
 
     /// The next line.
-    pub(crate) fn next(&mut self) -> Result<Option<Observation>> {
+    pub fn next_event(&mut self) -> Result<Option<Observation>, LogError> {
         if !self.lines.advance()? {
             return Ok(None);
         }
@@ -110,15 +105,12 @@ impl Events {
         self.at = at;
         self.backwards += u64::from(at < self.latest);
         self.latest = self.latest.max(at);
-        let id = event_id(self.seed, self.lines.field(self.columns.id));
+        let id = id(self.seed, self.lines.field(self.columns.id));
         let is_request = match self.lines.field(self.columns.kind) {
             "request" => true,
             "response" => false,
-            kind => bail!("{}: expected request or response as kind, found '{kind}'", self.lines.place()),
+            kind => return Err(self.lines.error(format!("expected request or response as kind, found '{kind}'"))),
         };
-        if !is_request {
-            self.reuse.see(id);
-        }
         let series = Series { matching: Match::Events, leg: Leg::Both, group: self.group(is_request) };
         let sighting = Sighting { id, at: Timestamp::from_nanos(at), token: 0, series };
         Ok(Some(if is_request { Observation::Request(sighting) } else { Observation::Response(sighting) }))
@@ -131,7 +123,7 @@ impl Events {
     }
 
     /// The name of a group.
-    pub(crate) fn group_name(&self, number: u16) -> String {
+    pub fn group_name(&self, number: u16) -> String {
         match &self.groups {
             None => "all".to_owned(),
             Some(_) if number == 0 => REST.to_owned(),
@@ -140,32 +132,53 @@ impl Events {
     }
 
     /// Whether lines name groups.
-    pub(crate) fn has_groups(&self) -> bool {
+    pub fn has_groups(&self) -> bool {
         self.groups.is_some()
     }
 
     /// When the last line was seen.
-    pub(crate) fn at(&self) -> Timestamp {
+    pub fn at(&self) -> Timestamp {
         Timestamp::from_nanos(self.at)
     }
 
-    /// Bytes that the names of the groups may take, and what is known of ids.
-    pub(crate) fn state_bytes(&self) -> usize {
-        size_of::<Reuse>() + self.groups.as_ref().map_or(0, Groups::state_bytes)
-    }
-
-    /// Responses with the id of an exchange, on average; `None` before the first one.
-    pub(crate) fn responses_per_id(&self) -> Option<f64> {
-        self.reuse.per_exchange()
+    /// Bytes that the names of the groups may take.
+    pub fn state_bytes(&self) -> usize {
+        self.groups.as_ref().map_or(0, Groups::state_bytes)
     }
 
     /// Whether it was asked to stop before the end.
-    pub(crate) fn is_stopped(&self) -> bool {
+    pub fn is_stopped(&self) -> bool {
         self.lines.is_stopped()
     }
 
     /// Lines that were earlier than one before them.
-    pub(crate) fn backwards(&self) -> u64 {
+    pub fn backwards(&self) -> u64 {
         self.backwards
+    }
+}
+
+/// The id of an exchange that a log names by a text of its own: the same for a request and its response.
+fn id(start: u64, name: &str) -> ExchangeId {
+    ExchangeId(hash::bytes(start, name.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_seeds_tell_apart() {
+        let [one, two] = [1, 2].map(hash::start);
+        assert_eq!(id(one, "a-17"), id(one, "a-17"));
+        assert_ne!(id(one, "a-17"), id(one, "a-18"));
+        assert_ne!(id(one, "a-17"), id(two, "a-17"));
+    }
+
+    #[test]
+    fn groups_have_places_until_they_are_full() {
+        let mut groups = Groups::new(3, Some(6));
+        assert_eq!(["a", "bc", "a", "x", "bc"].map(|name| groups.find(name, name != "x")), [1, 2, 1, 0, 2]);
+        assert_eq!((groups.find("long", true), groups.find("def", true)), (0, 3), "six bytes of names");
+        assert_eq!((groups.find("", true), groups.name(2)), (0, "bc"), "three groups");
     }
 }

@@ -1,16 +1,53 @@
 //! Lines of comma-separated values, compressed or not.
 
-use anyhow::{Context, Error, Result, bail};
 use csv::StringRecord;
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 use dwell_capture::file::{Decompressed, Stop, is_stopped};
-use std::io::{BufRead, BufReader, Read};
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+/// Why a log cannot be read.
+#[derive(Debug)]
+pub enum LogError {
+    /// The file cannot be opened or read; the source says why.
+    Unread(PathBuf, io::Error),
+    /// It is no file of lines.
+    Directory(PathBuf),
+    /// A line is not as expected.
+    Line {
+        /// Of this file.
+        path: PathBuf,
+        /// Counted from 1.
+        number: u64,
+        /// What was expected, and found.
+        what: String,
+    },
+}
+
+impl fmt::Display for LogError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unread(path, _) => write!(f, "{}", path.display()),
+            Self::Directory(path) => write!(f, "{}: expected a CSV file, found a directory", path.display()),
+            Self::Line { path, number, what } => write!(f, "{}: line {number}: {what}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for LogError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Unread(_, error) => Some(error),
+            Self::Directory(_) | Self::Line { .. } => None,
+        }
+    }
+}
+
 /// Lines of comma-separated values under a line of names. No value goes on in the next line, so that a quotation mark
 /// that is not closed is known where it stands.
-pub(crate) struct Lines {
+pub struct Lines {
     source: BufReader<Decompressed>,
     path: PathBuf,
     line: Vec<u8>,
@@ -23,12 +60,12 @@ pub(crate) struct Lines {
 
 impl Lines {
     /// Opens a file, compressed or not; `-` is standard input.
-    pub(crate) fn open(path: &Path, stop: &Stop) -> Result<Self> {
-        let name = path.display();
+    pub fn open(path: &Path, stop: &Stop) -> Result<Self, LogError> {
         if path.is_dir() {
-            bail!("{name}: expected a CSV file, found a directory");
+            return Err(LogError::Directory(path.to_owned()));
         }
-        let source = Decompressed::open(path, Some(stop)).with_context(|| name.to_string())?;
+        let unread = |error| LogError::Unread(path.to_owned(), error);
+        let source = Decompressed::open(path, Some(stop)).map_err(unread)?;
         Ok(Self {
             source: BufReader::new(source),
             path: path.to_owned(),
@@ -41,11 +78,11 @@ impl Lines {
     }
 
     /// Where the columns are that the first line names: all that are `needed`, and of the `others` those that it has.
-    pub(crate) fn columns<const N: usize, const M: usize>(
+    pub fn columns<const N: usize, const M: usize>(
         &mut self,
         needed: [&str; N],
         others: [&str; M],
-    ) -> Result<([usize; N], [Option<usize>; M])> {
+    ) -> Result<([usize; N], [Option<usize>; M]), LogError> {
         self.advance()?;
         let head = &self.fields.record;
         self.columns = Some(head.len());
@@ -53,34 +90,34 @@ impl Lines {
         let places = needed.map(column);
         if places.contains(&None) {
             let others: String = others.iter().map(|name| format!("[,{name}]")).collect();
-            let (path, expected) = (self.path.display(), needed.join(","));
-            let found = head.iter().take(8).collect::<Vec<_>>().join(",");
-            bail!("{path}: line 1: expected the columns {expected}{others}, found '{found}'");
+            let (expected, found) = (needed.join(","), head.iter().take(8).collect::<Vec<_>>().join(","));
+            let what = format!("expected the columns {expected}{others}, found '{found}'");
+            return Err(LogError::Line { path: self.path.clone(), number: 1, what });
         }
         Ok((places.map(Option::unwrap_or_default), others.map(column)))
     }
 
     /// Goes on to the next line that is not empty, if there is one; there is none after a stop, nor is a part of one.
-    pub(crate) fn advance(&mut self) -> Result<bool> {
+    pub fn advance(&mut self) -> Result<bool, LogError> {
         if !self.read()? {
             self.fields.record.clear();
             return Ok(false);
         }
-        let Ok(line) = str::from_utf8(&self.line) else { bail!("{}: expected text in UTF-8", self.place()) };
+        let Ok(line) = str::from_utf8(&self.line) else { return Err(self.error("expected text in UTF-8")) };
         if !self.fields.split(line) {
-            bail!("{}: expected a second quotation mark in the line", self.place());
+            return Err(self.error("expected a second quotation mark in the line"));
         }
         let found = self.fields.record.len();
         match self.columns {
             Some(expected) if found != expected => {
-                bail!("{}: expected as many fields as on the first line, {expected}, found {found}", self.place())
+                Err(self.error(format!("expected as many fields as on the first line, {expected}, found {found}")))
             }
             _ => Ok(true),
         }
     }
 
     /// Reads the next line that is not empty, without its end.
-    fn read(&mut self) -> Result<bool> {
+    fn read(&mut self) -> Result<bool, LogError> {
         loop {
             self.line.clear();
             match (&mut self.source).take(LONGEST + 1).read_until(b'\n', &mut self.line) {
@@ -90,10 +127,10 @@ impl Lines {
                     self.is_stopped = true;
                     return Ok(false);
                 }
-                Err(error) => return Err(Error::new(error).context(self.path.display().to_string())),
+                Err(error) => return Err(LogError::Unread(self.path.clone(), error)),
             }
             if self.line.len() as u64 > LONGEST {
-                bail!("{}: expected a line of at most {LONGEST} bytes", self.place());
+                return Err(self.error(format!("expected a line of at most {LONGEST} bytes")));
             }
             self.line.truncate(self.line.trim_ascii_end().len());
             if !self.line.is_empty() && self.line != MARK {
@@ -103,31 +140,28 @@ impl Lines {
     }
 
     /// What the line has in a column.
-    pub(crate) fn field(&self, column: usize) -> &str {
+    pub fn field(&self, column: usize) -> &str {
         self.fields.record.get(column).unwrap_or_default()
     }
 
     /// The whole number that it has there.
-    pub(crate) fn whole_number<T: FromStr>(&self, column: usize, what: &str) -> Result<T> {
+    pub fn whole_number<T: FromStr>(&self, column: usize, what: &str) -> Result<T, LogError> {
         let text = self.field(column);
-        let Ok(number) = text.parse() else {
-            bail!("{}: expected a whole number of {what}, found '{text}'", self.place())
-        };
-        Ok(number)
+        text.parse().map_err(|_| self.error(format!("expected a whole number of {what}, found '{text}'")))
     }
 
     /// The number of the line.
-    pub(crate) fn number(&self) -> u64 {
+    pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Where the line stands, for errors.
-    pub(crate) fn place(&self) -> String {
-        format!("{}: line {}", self.path.display(), self.number)
+    /// What is wrong with the line.
+    pub fn error(&self, what: impl Into<String>) -> LogError {
+        LogError::Line { path: self.path.clone(), number: self.number, what: what.into() }
     }
 
     /// Whether it was asked to stop before the end.
-    pub(crate) fn is_stopped(&self) -> bool {
+    pub fn is_stopped(&self) -> bool {
         self.is_stopped
     }
 }
