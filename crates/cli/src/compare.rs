@@ -165,11 +165,7 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
     progress.finish_and_clear();
     let mut warnings: Vec<String> = source.warnings().iter().map(ToString::to_string).collect();
     let damage = damage.warnings(frames)?;
-    let code = match (damage.is_empty(), source.is_stopped()) {
-        (false, _) => ExitCode::from(1),
-        (true, true) => signals.code(),
-        (true, false) => ExitCode::SUCCESS,
-    };
+    let code = signals.end(source.is_stopped(), !damage.is_empty());
     warnings.extend(damage);
     if source.is_stopped() {
         warnings.push(signals.warning());

@@ -105,7 +105,7 @@ fn main() -> ExitCode {
         Err(Failure::Run(error)) if has_cause(&error, |e| e.kind() == io::ErrorKind::BrokenPipe) => ExitCode::SUCCESS,
         Err(Failure::Run(error)) => {
             let code = failed(&error);
-            if has_cause(&error, is_stopped) { signals.code() } else { code }
+            if has_cause(&error, is_stopped) { signals.end(true, false) } else { code }
         }
     }
 }

@@ -30,8 +30,8 @@ mod weights;
 mod packets;
 use packets::Packets;
 mod sketches;
-pub(crate) use sketches::MOST_FLOWS;
 use sketches::Sketches;
+pub(crate) use sketches::{LOST, MOST_LISTED};
 
 pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     match &arguments.step {

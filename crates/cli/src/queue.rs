@@ -51,10 +51,7 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     report.warnings.extend(if meter.is_exact() { None } else { too_long(arguments, &settings.params) });
     report.warnings.extend(source.is_stopped().then(|| signals.warning()));
     outputs.finish(report)?;
-    if source.is_stopped() {
-        return Ok(signals.code());
-    }
-    Ok(if source.is_damaged() { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(signals.end(source.is_stopped(), source.is_damaged()))
 }
 
 /// What to measure, and what measures it.

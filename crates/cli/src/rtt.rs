@@ -106,9 +106,9 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     let damage = damage.warnings(frames)?;
     let is_damaged = !damage.is_empty();
     damage.into_iter().for_each(|warning| reports.warn(warning));
-    let code = reports.see_end(source.is_stopped(), signals);
+    let code = reports.see_end(source.is_stopped(), is_damaged, signals);
     reports.finish(&mut meter, &observed(&observer, &followed), outputs)?;
-    Ok(if is_damaged { ExitCode::from(1) } else { code })
+    Ok(code)
 }
 
 /// What reports say of packets besides delays.
@@ -170,7 +170,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     }
     let is_sampled = meter.rules().any(|rule| rule.sampled_since.is_some());
     reports.warn_of_reuse(reuse.per_exchange().filter(|_| is_sampled));
-    let code = reports.see_end(events.is_stopped(), signals);
+    let code = reports.see_end(events.is_stopped(), false, signals);
     reports.finish(&mut meter, &Observed::Events(&events), outputs)?;
     Ok(code)
 }

@@ -49,9 +49,14 @@ impl Signals {
         format!("ended by {name}: what came after that was not read")
     }
 
-    /// The exit code of a run that was stopped, as shells have it: 128 and the number of the signal.
-    pub(crate) fn code(&self) -> ExitCode {
-        ExitCode::from(u8::try_from(code(self.received())).unwrap_or(u8::MAX))
+    /// How a run ends that gave its answer: as shells have it, with 128 and the number of the signal if it was stopped,
+    /// whatever else there was, so that a loop around it ends as well; with 1 if some input was damaged.
+    pub(crate) fn end(&self, is_stopped: bool, is_damaged: bool) -> ExitCode {
+        match (is_stopped, is_damaged) {
+            (true, _) => ExitCode::from(u8::try_from(code(self.received())).unwrap_or(u8::MAX)),
+            (false, true) => ExitCode::from(1),
+            (false, false) => ExitCode::SUCCESS,
+        }
     }
 
     fn received(&self) -> i32 {
@@ -72,5 +77,21 @@ fn serve(mut incoming: Incoming, mut ask: PipeWriter, state: &State) {
             output::abandon();
             process::exit(code(signal));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A loop around a run that was stopped ends, whatever else was wrong.
+    #[test]
+    fn a_signal_says_more_than_damage() {
+        let (asked, _ask) = io::pipe().unwrap();
+        let state = State { received: AtomicI32::new(SIGINT), is_heard: AtomicBool::new(true) };
+        let signals = Signals { stop: Stop::when_readable(asked), state: Arc::new(state) };
+        let codes = [(true, true), (true, false), (false, true), (false, false)];
+        let codes = codes.map(|(is_stopped, is_damaged)| signals.end(is_stopped, is_damaged));
+        assert_eq!(codes, [ExitCode::from(130), ExitCode::from(130), ExitCode::from(1), ExitCode::SUCCESS]);
     }
 }

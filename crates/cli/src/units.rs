@@ -211,12 +211,22 @@ mod tests {
     }
 
     #[test]
-    fn shares() {
+    fn shares_of_everything() {
         for (text, expected) in [("1%", 0.01), ("0.25", 0.25), ("100%", 1.0), (".5 %", 0.005)] {
             assert_eq!(share(text), Ok(expected), "{text}");
         }
         for text in ["", "0", "-1%", "101%", "2", "few", "NaN"] {
             assert!(share(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn shares_from_one_to_another() {
+        for (text, low, high) in [("0.1%..5%", 0.001, 0.05), ("2%", 0.02, 0.02), ("0.5..0.5", 0.5, 0.5)] {
+            assert_eq!(shares(text), Ok(low..=high), "{text}");
+        }
+        for text in ["5%..1%", "..5%", "1%..", "1%..100%", "0..1%", "1%..2%..3%"] {
+            assert!(shares(text).is_err(), "{text}");
         }
     }
 }

@@ -182,9 +182,7 @@ impl HashSample {
     }
 
     fn turn_away(&mut self, request: &Event) {
-        let fates = &mut self.fates[usize::from(request.tag)];
-        fates.seen += 1;
-        fates.not_admitted += 1;
+        self.fates[usize::from(request.tag)].turn_away();
     }
 
     /// A request with the id of one that is in the table.
@@ -266,9 +264,7 @@ impl HashSample {
         }
         self.open.close(at, &wait, response.at, self.exchanges.repeat);
         let (sample, is_resolved) = wait.sample(response);
-        let fates = &mut self.fates[usize::from(wait.tag)];
-        fates.matched += 1;
-        fates.resolved += u64::from(is_resolved);
+        self.fates[usize::from(wait.tag)].answer(is_resolved);
         self.delays.update(sample.since_first, self.weight);
         Some(sample.weighted(self.weight))
     }
@@ -327,7 +323,7 @@ impl Meter for HashSample {
 
     fn fates(&self) -> Vec<Fates> {
         let mut fates = self.fates.clone();
-        self.open.count_open(&mut fates, self.latest, |wait| wait.is_older(self.exchanges.expiry));
+        self.open.count_open(&mut fates, self.latest, self.exchanges.expiry);
         fates
     }
 

@@ -108,6 +108,20 @@ impl Fates {
         self.unmatched += u64::from(!is_matched);
     }
 
+    /// Counts an answer; whether it named its request, of several.
+    #[inline]
+    pub(crate) fn answer(&mut self, is_resolved: bool) {
+        self.matched += 1;
+        self.resolved += u64::from(is_resolved);
+    }
+
+    /// Counts a request that sampling leaves out.
+    #[inline]
+    pub(crate) fn turn_away(&mut self) {
+        self.seen += 1;
+        self.not_admitted += 1;
+    }
+
     /// Counts a request that nothing ended so far.
     #[inline]
     pub(crate) fn wait(&mut self, is_expired: bool) {

@@ -221,8 +221,7 @@ impl Simple {
             return None;
         }
         let (sample, is_resolved) = waiting.sample(response);
-        fates.matched += 1;
-        fates.resolved += u64::from(is_resolved);
+        fates.answer(is_resolved);
         Some(sample)
     }
 

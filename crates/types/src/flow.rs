@@ -126,6 +126,9 @@ pub struct FlowKey {
 }
 
 impl FlowKey {
+    /// What its name takes, at most: two IPv6 addresses with ports.
+    pub const NAME_BYTES: usize = 128;
+
     /// The key of packets in the opposite direction.
     #[inline]
     pub const fn reversed(self) -> Self {

@@ -167,7 +167,7 @@ pub(crate) struct Arguments {
     #[arg(long, help_heading = "What is measured")]
     pub(super) flows: bool,
     /// So many flows.
-    #[arg(long, requires = "flows", value_name = "N", default_value_t = 10, value_parser = crate::units::whole::<usize>, help_heading = "What is measured")]
+    #[arg(long, requires = "flows", value_name = "N", default_value_t = 10, value_parser = crate::units::between::<usize>(1..=u32::MAX.into()), help_heading = "What is measured")]
     pub(super) top: usize,
     /// Only flows whose name contains this, such as 10.0.0.1:443.
     #[arg(long, value_name = "TEXT", help_heading = "What is measured")]
@@ -248,7 +248,7 @@ pub(super) struct JoinArguments {
     #[arg(long, help_heading = "Output")]
     pub(super) intervals: bool,
     /// So many flows, those with the most bytes first, if flows were sketched.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::whole::<usize>, help_heading = "Output")]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::between::<usize>(1..=u32::MAX.into()), help_heading = "Output")]
     pub(super) top: usize,
     #[command(flatten)]
     pub(super) output: OutputArguments,
@@ -324,9 +324,6 @@ impl Arguments {
                 "--method lda: with --nat a flow has other addresses at the other point, and would be lost: compare packets \
                  (--method auto), or say by --group what translation leaves alone, such as dst-port",
             );
-        }
-        if self.top == 0 {
-            return usage("expected --top above 0");
         }
         if self.output.format == Format::Openmetrics && self.point.interval.is_some() {
             return usage("--format openmetrics has no series of intervals: use jsonl or csv");

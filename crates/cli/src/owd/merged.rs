@@ -104,11 +104,7 @@ impl Merged {
 
     /// How the run ends.
     pub(crate) fn code(&self, signals: &Signals) -> ExitCode {
-        if self.is_stopped() {
-            return signals.code();
-        }
-        let is_damaged = self.sender.damage.is_some() || self.receiver.damage.is_some();
-        if is_damaged { ExitCode::from(1) } else { ExitCode::SUCCESS }
+        signals.end(self.is_stopped(), self.sender.damage.is_some() || self.receiver.damage.is_some())
     }
 
     /// What the reader must know of the captures.

@@ -8,7 +8,7 @@ use dwell_logs::{REST, told_apart};
 use dwell_report::facts::Parameter;
 use dwell_report::owd::{ClockOffset, Flow, Interval, Line};
 use dwell_sketch::owd::{OwdMeter, Point as At, Settings, SettingsError};
-use dwell_types::Nanos;
+use dwell_types::{FlowKey, Nanos};
 use std::collections::BTreeMap;
 
 /// One meter for each direction.
@@ -35,11 +35,11 @@ impl Meters {
         let memory = memory.map(|memory| memory / directions);
         let flows = match memory {
             _ if !arguments.wants_flows() => 0,
-            Some(memory) => (memory / 4 / (OwdMeter::FLOW_BYTES + FLOW_NAME_BYTES)).clamp(1, MOST_FLOWS),
+            Some(memory) => (memory / 4 / (OwdMeter::FLOW_BYTES + FlowKey::NAME_BYTES)).clamp(1, MOST_FLOWS),
             None => MOST_FLOWS,
         };
         let meter = |interval, flows: usize| {
-            let names = flows * FLOW_NAME_BYTES;
+            let names = flows * FlowKey::NAME_BYTES;
             let settings = Settings {
                 memory: memory.map(|memory| memory.saturating_sub(names)),
                 longest: arguments.point.longest,
@@ -165,9 +165,6 @@ impl Comparison for Packets<'_> {
         }
     }
 }
-
-/// What the name of a flow takes, at most: two IPv6 addresses with ports.
-const FLOW_NAME_BYTES: usize = 128;
 
 const fn opposite(at: At) -> At {
     match at {

@@ -25,7 +25,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// Flows that a sender names and counts.
-pub(crate) const MOST_FLOWS: usize = 4_096;
+pub(crate) const MOST_LISTED: usize = 4_096;
+/// Packets that a flow is taken to lose in an interval.
+pub(crate) const LOST: f64 = 1.0;
 /// What a flow takes in the list of them, with its name.
 const LISTED_BYTES: usize = 320;
 /// Each point holds two sketches, since it does not know yet where one ends.
@@ -44,7 +46,7 @@ fn params(
     let lda = lda.map_err(|error| Failure::Usage(format!("--sketch-bytes: {error}")))?;
     let weights = weights.of_classes();
     let lds = flow_bytes
-        .map(|bytes| lds::Params::budget(bytes.saturating_sub(size_of_val(&weights[1..])), 1.0, arguments.seed));
+        .map(|bytes| lds::Params::budget(bytes.saturating_sub(size_of_val(&weights[1..])), LOST, arguments.seed));
     let lds = lds.transpose().map_err(|error| Failure::Usage(format!("--flow-bytes: {error}")))?;
     let lds = lds.map(|lds| lds::Params { weights: weights.to_vec(), ..lds });
     Ok(Params { lda: lda::Params { seed: arguments.seed, ..lda }, lds })
@@ -112,7 +114,7 @@ impl<'a> Sketches<'a> {
             if arguments.wants_flows() { [memory / 4, memory / 2, memory / 4] } else { [memory, 0, 0] };
         let bytes = arguments.sketch_bytes.unwrap_or(SKETCH_BYTES.min(all / SKETCHES));
         let flow_bytes = arguments.flow_bytes.unwrap_or(FLOW_BYTES.min(of_flows / SKETCHES));
-        let most_flows = MOST_FLOWS.min(list / LISTED_BYTES);
+        let most_flows = MOST_LISTED.min(list / LISTED_BYTES);
         let weights = Weights::new(&arguments.point, signals.stop())?;
         let flow_bytes = arguments.wants_flows().then_some(flow_bytes);
         let params = params(bytes, flow_bytes, &weights, &arguments.expected, &arguments.point)?;
@@ -245,7 +247,7 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     let weights = Weights::new(&arguments.point, signals.stop())?;
     let flow_bytes = arguments.flows.then_some(arguments.flow_bytes);
     let params = params(arguments.sketch_bytes, flow_bytes, &weights, &arguments.expected, &arguments.point)?;
-    let mut flows = FlowList::new(if arguments.flows { MOST_FLOWS } else { 0 });
+    let mut flows = FlowList::new(if arguments.flows { MOST_LISTED } else { 0 });
     let mut cutter = cutter(&params, &arguments.point, arguments.shift)?;
     let ways = Ways::asked(&arguments.point.from, false);
     let mut directions = arguments.point.from.is_empty().then(Directions::default);
@@ -286,9 +288,8 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     }
     if point.is_stopped() {
         output::warn(&[signals.warning()]);
-        return Ok(signals.code());
     }
-    Ok(if point.damage.is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(signals.end(point.is_stopped(), point.damage.is_some()))
 }
 
 fn write(summaries: Vec<Summary>, to: &mut Output) -> Result<()> {

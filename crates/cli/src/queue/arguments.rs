@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KEY", help_heading = "What is measured")]
     pub(super) group: Option<Grouping>,
     /// So many culprits of each episode, those with the most bytes first.
-    #[arg(long, value_name = "N", value_parser = units::between::<u32>(1..=4_294_967_295), default_value_t = 5, help_heading = "What is measured")]
+    #[arg(long, value_name = "N", value_parser = units::between::<u32>(1..=u32::MAX.into()), default_value_t = 5, help_heading = "What is measured")]
     pub(super) top: u32,
     /// What makes up a queue.
     #[arg(long, value_enum, default_value_t = UnitChoice::Bytes, help_heading = "What is measured")]

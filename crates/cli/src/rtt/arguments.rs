@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
     #[arg(long, visible_alias = "per-flow", conflicts_with = "events", help_heading = "What is measured")]
     pub(super) flows: bool,
     /// So many flows.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::whole::<usize>,
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::between::<usize>(1..=u32::MAX.into()),
         requires = "flows", help_heading = "What is measured")]
     pub(super) top: usize,
     /// Groups beyond so many go into "other".
@@ -234,9 +234,6 @@ impl Arguments {
                 let methods: Vec<&str> = Method::ALL.into_iter().filter(|&m| has(m)).map(Method::name).collect();
                 return usage(&format!("{flag} belongs to --method {}", methods.join(", ")));
             }
-        }
-        if self.top == 0 {
-            return usage("expected --top above 0");
         }
         if self.flows && self.format == Format::Ppviz {
             return usage("--format ppviz has no place for --flows");

@@ -271,12 +271,11 @@ impl Reports {
     }
 
     /// Notes how reading ended; gives the exit code of that.
-    pub(super) fn see_end(&mut self, is_stopped: bool, signals: &Signals) -> ExitCode {
-        if !is_stopped {
-            return ExitCode::SUCCESS;
+    pub(super) fn see_end(&mut self, is_stopped: bool, is_damaged: bool, signals: &Signals) -> ExitCode {
+        if is_stopped {
+            self.warn(signals.warning());
         }
-        self.warn(signals.warning());
-        signals.code()
+        signals.end(is_stopped, is_damaged)
     }
 
     /// Whether the present interval is over at `at`: that is behind it, or the last few were all far before it, as where

@@ -5,7 +5,7 @@
 use super::{Answer, Asked, percent, usage};
 use crate::Failure;
 use crate::output::Output;
-use crate::owd::MOST_FLOWS;
+use crate::owd::{LOST, MOST_LISTED};
 use crate::units::{self, share};
 use clap::Args;
 use dwell_report::size::{self, Parameters, Size, SizeError, SizeReport};
@@ -67,12 +67,10 @@ const SIZES: [u64; 4] = [100, 1_000, 10_000, 100_000];
 const LARGE: u64 = 10_000;
 /// Numbers of packets that stand for all.
 const SAMPLE: usize = 4_096;
-/// What `dwell owd` takes a flow to lose in an interval.
-const LOST: f64 = 1.0;
 
 pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     let &Arguments { packets_per_interval, flows, tail, loss, cv, flow_cv, flow_packets, .. } = arguments;
-    let known = arguments.known || flows <= MOST_FLOWS as u64;
+    let known = arguments.known || flows <= MOST_LISTED as u64;
     if packets_per_interval < flows {
         return Err(usage(format!(
             "--flows: {flows} flows of {packets_per_interval} packets: expected no more flows than packets"
@@ -143,7 +141,7 @@ fn size(params: Params, traffic: &Traffic, known: bool, asked: Option<u64>) -> R
     let bytes = Lds::new(Params { columns: params.cells_per_flow, ..params.clone() }).map_err(usage)?.state_bytes()
         + (params.cells() as usize - params.rows() * params.cells_per_flow as usize) * Lds::CELL_BYTES;
     let is_of_command =
-        traffic.flows <= MOST_FLOWS as u64 && Params::budget(bytes, LOST, 0).is_ok_and(|command| command == params);
+        traffic.flows <= MOST_LISTED as u64 && Params::budget(bytes, LOST, 0).is_ok_and(|command| command == params);
     Ok(Size {
         memory_bytes: bytes as u64,
         command: is_of_command.then(|| format!("dwell owd --method lda --flows --flow-bytes {bytes}")),

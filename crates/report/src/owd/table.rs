@@ -43,10 +43,10 @@ fn lines(report: &OwdReport) -> Grid {
         let (day, _) = text::utc(report.intervals[0].start_ns);
         grid.heading(format!("intervals, {day}"));
     }
+    let is_whole = report.intervals.iter().all(|i| i.start_ns.rem_euclid(1_000_000_000) == 0);
     for interval in &report.intervals {
         let fraction = interval.start_ns.rem_euclid(1_000_000_000) / 1_000_000;
         let (_, time) = text::utc(interval.start_ns);
-        let is_whole = report.intervals.iter().all(|i| i.start_ns.rem_euclid(1_000_000_000) == 0);
         let name = if is_whole { format!("  {time}") } else { format!("  {time}.{fraction:03}") };
         row(&mut grid, &name, &interval.line, estimated);
     }

@@ -7,6 +7,7 @@ use crate::grid::Grid;
 use crate::text;
 use dwell_sketch::estimate::Estimate;
 use dwell_types::Nanos;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 /// Longer names get a line of their own.
@@ -119,9 +120,10 @@ fn delays(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
         let (of, to) = if all { ("", "bounds") } else { ("95%", "95%") };
         grid.row(cells(["  sampled, min–max", of, to, to, to, to, to], &[]));
     }
+    let with_groups: BTreeSet<String> = results.iter().filter(|l| l.group != "all").map(|l| l.rule()).collect();
     let mut rule = String::new();
     for &line in &results {
-        let grouped = results.iter().any(|l| l.rule() == line.rule() && l.group != "all");
+        let grouped = with_groups.contains(&line.rule());
         if grouped && rule != line.rule() {
             rule = line.rule();
             grid.heading(rule.clone());
@@ -206,9 +208,9 @@ fn rests_on(line: &ResultLine) -> String {
 }
 
 /// One result over time. With intervals p50, p95 and p99; without, two columns more.
-fn series(result: &ResultLine, reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
-    let find = |report: &RttReport| report.results.iter().find(|l| l.is_same(result)).cloned();
-    let estimated = reports.iter().filter_map(find).any(|l| has_intervals(&l));
+fn series<'a>(result: &ResultLine, reports: &'a [RttReport], to: &mut impl Write) -> io::Result<()> {
+    let find = |report: &'a RttReport| report.results.iter().find(|l| l.is_same(result));
+    let estimated = reports.iter().filter_map(find).any(has_intervals);
     let mut grid = Grid::default();
     grid.row(match estimated {
         true => cells([&result.name(), "exchanges", "sampled", "p50", "p95", "p99"], &[]),

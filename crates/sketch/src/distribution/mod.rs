@@ -11,8 +11,8 @@
 //! as bins, or when an eighth of the memory is full of them. Beside it 80 bytes per series. A bin is a log-linear class
 //! of delays: the exponent and the first *k* bits of the mantissa. Every series starts with *k* = 35, where each
 //! nanosecond up to 68 s has its own bin: while it fits, the store is exact. When it is full, the series with the most
-//! bins gives up a bit, which merges its bins in pairs, until a quarter is free; in the end that leaves two bins on
-//! either side of zero. A store without bound, or of a mebibyte and more, keeps the samples themselves where each stands
+//! bins gives up a bit, which merges its bins in pairs, until a quarter is free; in the end that leaves one bin. A
+//! store without bound, or of a mebibyte and more, keeps the samples themselves where each stands
 //! for itself: 4 bytes for an unambiguous one below 4.3 s, else the 8 of its key, as long as these are all, fewer bytes
 //! than bins would have, and there is room for as many bins.
 //!

@@ -340,8 +340,8 @@ impl DelayStore {
             let largest = (0..self.series.len())
                 .filter(|&series| self.series[series].bits > COARSEST)
                 .max_by_key(|&series| range_of(&self.bins, series).len());
-            // At the coarsest there are 4 classes in each of 3 parts, twice if the first has two bands, and room for
-            // 24: this does not happen.
+            // At the coarsest there is one class in each of 3 parts, for each band of the first, and room for more: this
+            // does not happen.
             let Some(series) = largest else { return };
             let bits = self.series[series].bits;
             // Each step visits all bins. Far below what anybody can tell apart, bits go together.

@@ -136,9 +136,7 @@ impl Exact {
         let wait = known?;
         self.open.close(found, self.exchanges.repeat);
         let (sample, is_resolved) = wait.sample(response);
-        let fates = &mut self.fates[usize::from(wait.tag)];
-        fates.matched += 1;
-        fates.resolved += u64::from(is_resolved);
+        self.fates[usize::from(wait.tag)].answer(is_resolved);
         Some(sample)
     }
 }
@@ -180,7 +178,7 @@ impl Meter for Exact {
 
     fn fates(&self) -> Vec<Fates> {
         let mut fates = self.fates.clone();
-        self.open.count_open(&mut fates, self.latest, |wait| wait.is_older(self.exchanges.expiry));
+        self.open.count_open(&mut fates, self.latest, self.exchanges.expiry);
         fates
     }
 

@@ -3,7 +3,7 @@ use crate::batch::BATCH;
 use crate::open::{Record, State, Wait};
 use crate::repeats::byte;
 use crate::{Event, Fates};
-use dwell_types::{ExchangeId, Repeat, Timestamp};
+use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp};
 
 /// All open requests.
 ///
@@ -214,10 +214,10 @@ impl Table {
         self.entries.iter().filter(|entry| entry.kind == Kind::Open).map(|entry| entry.id)
     }
 
-    /// Counts what still waits: as expired or as pending.
-    pub(super) fn count_open(&self, fates: &mut [Fates], now: Timestamp, is_expired: impl Fn(&Wait) -> bool) {
+    /// Counts what still waits: as expired if it is older than the expiry, else as pending.
+    pub(super) fn count_open(&self, fates: &mut [Fates], now: Timestamp, expiry: Nanos) {
         for first in self.entries.iter().filter(|entry| entry.kind == Kind::Open) {
-            fates[usize::from(first.tag)].wait(is_expired(&self.wait(first, now)));
+            fates[usize::from(first.tag)].wait(self.wait(first, now).is_older(expiry));
         }
     }
 

@@ -194,9 +194,7 @@ impl Horizon {
 
     #[inline]
     fn turn_away(&mut self, request: &Event) {
-        let fates = &mut self.fates[usize::from(request.tag)];
-        fates.seen += 1;
-        fates.not_admitted += 1;
+        self.fates[usize::from(request.tag)].turn_away();
     }
 
     #[inline]
@@ -375,9 +373,7 @@ impl Horizon {
         let band = self.curve.band(sample.since_last);
         self.count(response.tag, band);
         self.open.close(at, &wait, response.at, self.exchanges.repeat);
-        let fates = &mut self.fates[usize::from(wait.tag)];
-        fates.matched += 1;
-        fates.resolved += u64::from(is_resolved);
+        self.fates[usize::from(wait.tag)].answer(is_resolved);
         let sample = sample.weighted(self.curve.weight(band));
         let sample = if sample.is_ambiguous() { self.repeated(sample, (band, last)) } else { sample };
         self.chooser.sample(self.curve.band(sample.since_first), sample.repeat_weight);
@@ -516,7 +512,7 @@ impl Meter for Horizon {
 
     fn fates(&self) -> Vec<Fates> {
         let mut fates = self.fates.clone();
-        self.open.count_open(&mut fates, self.latest, |wait| wait.is_older(self.exchanges.expiry));
+        self.open.count_open(&mut fates, self.latest, self.exchanges.expiry);
         fates
     }
 

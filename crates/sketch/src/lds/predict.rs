@@ -201,7 +201,7 @@ impl<'a> Forecast<'a> {
             }
         }
         let fewest = found.iter().map(|(count, ..)| *count).fold(f64::INFINITY, f64::min);
-        let most = if self.params.cells_per_flow == 1 { fewest } else { 1.1 * fewest };
+        let most = fewest * (1.0 + super::Rule::UpperBound.tolerance(self.params.cells_per_flow));
         let (mut mine, mut theirs, mut squares) = (0.0, 0.0, 0.0);
         for (_, own, others) in found.iter().filter(|(count, ..)| *count <= most) {
             (mine, theirs, squares) = (mine + own, theirs + others.packets, squares + others.squares);

@@ -19,6 +19,17 @@ pub enum Rule {
     UpperBound,
 }
 
+impl Rule {
+    /// Cells that have at most this share more packets than the one with the fewest are taken, too.
+    pub(super) fn tolerance(self, cells_per_flow: u32) -> f64 {
+        match self {
+            Self::Paper { tolerance } => tolerance,
+            Self::UpperBound if cells_per_flow == 1 => 0.0,
+            Self::UpperBound => 0.1,
+        }
+    }
+}
+
 impl Comparison<'_> {
     /// What the least disturbed cells say of one flow. Nothing has an interval but the counts, which others can only
     /// raise: how much of a cell's delay belongs to others is not known.
@@ -43,11 +54,7 @@ impl Comparison<'_> {
     /// The usable cells that a rule takes, with their rows.
     pub(super) fn candidates(&self, flow: FlowId, rule: Rule) -> Vec<(usize, Difference)> {
         let params = self.sender.params();
-        let (is_paper, tolerance) = match rule {
-            Rule::Paper { tolerance } => (true, tolerance),
-            Rule::UpperBound if params.cells_per_flow == 1 => (false, 0.0),
-            Rule::UpperBound => (false, 0.1),
-        };
+        let is_paper = matches!(rule, Rule::Paper { .. });
         let mut cells = Vec::new();
         for (row, &rate) in params.rates.iter().enumerate() {
             for cell in self.sender.cells_of(flow, row) {
@@ -57,7 +64,7 @@ impl Comparison<'_> {
             }
         }
         let fewest = cells.iter().map(|(count, _)| *count).fold(f64::INFINITY, f64::min);
-        cells.retain(|(count, _)| *count <= fewest * (1.0 + tolerance));
+        cells.retain(|(count, _)| *count <= fewest * (1.0 + rule.tolerance(params.cells_per_flow)));
         cells.into_iter().map(|(_, cell)| cell).collect()
     }
 }

@@ -125,8 +125,7 @@ impl Mis {
         }
         let fates = &mut self.fates[usize::from(event.tag)];
         if event.is_request {
-            fates.seen += 1;
-            fates.not_admitted += 1;
+            fates.turn_away();
         } else {
             fates.respond(false);
         }
@@ -184,8 +183,7 @@ impl Mis {
             return None;
         }
         let (mut sample, is_resolved) = found.waiting.sample(response);
-        fates.matched += 1;
-        fates.resolved += u64::from(is_resolved);
+        fates.answer(is_resolved);
         sample.inserted_since = u64::from(self.inserted.wrapping_sub(found.inserted));
         let weight = self.eras.weight(era, found.inserted, self.inserted);
         if let Some(tuning) = &mut self.tuning {

@@ -23,7 +23,7 @@ use crate::repeats::byte;
 use crate::{Event, Fates, Gate};
 use buckets::Buckets;
 pub(crate) use buckets::{Ahead, Place};
-use dwell_types::{ExchangeId, Repeat, Timestamp};
+use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp};
 use slots::Key;
 use std::iter;
 
@@ -76,9 +76,7 @@ impl Open {
         let most_slots = bytes.saturating_sub(Slots::END_BYTES) / slots.slot_bytes();
         (Self { buckets: Buckets::new(slots, most_slots) }, Buckets::fitting(most_slots).1)
     }
-}
 
-impl Open {
     pub(crate) fn is_full(&self) -> bool {
         self.buckets.is_full_with(0)
     }
@@ -211,9 +209,9 @@ impl Open {
     }
 
     /// Counts what still waits: as expired if it is older than the expiry, else as pending.
-    pub(crate) fn count_open(&self, fates: &mut [Fates], latest: Timestamp, is_expired: impl Fn(&Wait) -> bool) {
+    pub(crate) fn count_open(&self, fates: &mut [Fates], latest: Timestamp, expiry: Nanos) {
         for wait in self.buckets.occupied().map(|at| self.look(at, latest)).filter(Wait::is_open) {
-            fates[usize::from(wait.tag)].wait(is_expired(&wait));
+            fates[usize::from(wait.tag)].wait(wait.is_older(expiry));
         }
     }
 
@@ -325,7 +323,7 @@ mod tests {
             assert_eq!(found.map(|wait| wait.tag), Some((number % 5) as u16));
         }
         let mut fates = [Fates::default(); 5];
-        open.count_open(&mut fates, now, |_| false);
+        open.count_open(&mut fates, now, Nanos::new(i64::MAX));
         assert_eq!(fates.iter().map(|fates| fates.pending).sum::<u64>(), map.len() as u64);
     }
 

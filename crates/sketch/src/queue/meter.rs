@@ -3,7 +3,7 @@ use super::episode::{Episode, EpisodeParams, Episodes};
 use super::timeline::{Stretch, Timeline};
 use crate::conquest::{Conquest, ConquestError, Counts, Exact, Params, Queued};
 use core::fmt;
-use dwell_types::{Departure, FlowId, Nanos, Timestamp};
+use dwell_types::{Departure, FlowId, FlowKey, Nanos, Timestamp};
 
 /// How it is known what was in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,12 +90,10 @@ enum Departures {
 impl QueueMeter {
     /// The least memory of [`Exact`] that is worth beginning with: a hundred departures.
     const LEAST_EXACT: usize = 8 << 10;
-    /// What the name of a flow takes, at most: two IPv6 addresses with ports.
-    pub const NAME_BYTES: usize = 128;
 
     /// Bytes for so many flows of an episode.
     pub const fn flow_bytes(flows: usize) -> usize {
-        Episodes::bytes(flows) + flows * Self::NAME_BYTES
+        Episodes::bytes(flows) + flows * FlowKey::NAME_BYTES
     }
 
     /// A meter that has seen nothing.

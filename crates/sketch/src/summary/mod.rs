@@ -30,7 +30,10 @@ mod sketch;
 pub use sketch::{PairError, Params, ParamsError, Sketch};
 // Its flows by name.
 mod flows;
-pub use flows::{FlowCounts, FlowList, FlowMeans, FlowRecord};
+pub use flows::{FlowCounts, FlowList, FlowRecord};
+// What both points say of them.
+mod means;
+pub use means::FlowMeans;
 // Cut into intervals.
 mod cutter;
 pub use cutter::Cutter;
