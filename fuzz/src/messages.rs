@@ -28,7 +28,7 @@ pub fn check(sender: &[u8], receiver: &[u8]) {
     for estimate in [combined.mean(), combined.std()].into_iter().flatten() {
         assert!(estimate.value.is_nan() || estimate.low <= estimate.value && estimate.value <= estimate.high);
     }
-    for number in 0..list.records().len() {
-        let _ = (means.mean(number), means.lost(number), means.packets(number));
+    for answer in means.answers(&list) {
+        assert!(answer.mean.is_none_or(|mean| mean.value.is_nan() || mean.low <= mean.high));
     }
 }

@@ -126,7 +126,8 @@ pub(crate) fn offset(text: &str) -> Result<Nanos, String> {
         Some(rest) => (-1, rest),
         None => (1, text.strip_prefix('+').unwrap_or(text)),
     };
-    if magnitude.parse() == Ok(0.0) {
+    let (number, unit) = split(magnitude);
+    if number.parse() == Ok(0.0) && span(&format!("1{unit}")).is_ok() {
         return Ok(Nanos::ZERO);
     }
     Ok(Nanos::new(sign * span(magnitude).map_err(|_| "expected a time such as -3ms, 250us or 0".to_owned())?.get()))
@@ -202,10 +203,10 @@ mod tests {
         for text in ["", "0s", "-3s", "1y", "0.1ns", "1e30h"] {
             assert!(span(text).is_err(), "{text}");
         }
-        for (text, expected) in [("-3ms", -3_000_000), ("+5ns", 5), ("2us", 2_000), ("0", 0)] {
+        for (text, expected) in [("-3ms", -3_000_000), ("+5ns", 5), ("2us", 2_000), ("0", 0), ("-0ms", 0)] {
             assert_eq!(offset(text), Ok(Nanos::new(expected)), "{text}");
         }
-        for text in ["", "--3s", "-", "1y"] {
+        for text in ["", "--3s", "-", "1y", "0y"] {
             assert!(offset(text).is_err(), "{text}");
         }
     }

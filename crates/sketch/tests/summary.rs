@@ -310,14 +310,17 @@ fn flows_of_all_intervals() {
     let mut means = FlowMeans::default();
     joined.iter().filter_map(|j| j.flows.as_ref()).for_each(|flows| means.add(flows, &list));
     let of_all = packets.iter().filter_map(|packet| packet.delay).sum::<i64>() as f64 / packets.len() as f64;
-    for (number, record) in list.records().iter().enumerate() {
+    let answers = means.answers(&list);
+    assert_eq!(answers.len(), 8);
+    for (record, answer) in list.records().iter().zip(&answers) {
         let truth = (20 * MILLI + MILLI / 20 * record.flow.0 as i64) as f64;
-        let mean = means.mean(number).unwrap();
+        let mean = answer.mean.unwrap();
         let is_near = |mean: f64| (mean - truth).abs() < 5e3;
         assert!(is_near(mean.value) && !is_near(of_all), "{}: {mean:?} {truth} {of_all}", record.name);
-        assert!(means.lost(number).unwrap().value < 100.0 && means.packets(number) > 0.0);
+        assert!(answer.lost.unwrap().value < 100.0 && answer.packets > 0.0 && answer.joined <= record.packets);
     }
-    assert_eq!((means.mean(8), means.lost(8)), (None, None));
+    let nothing = FlowMeans::default().answers(&list)[0];
+    assert_eq!((nothing.mean, nothing.lost, nothing.joined), (None, None, 0));
 }
 
 /// The first border is that of the first quarter that is wholly seen.

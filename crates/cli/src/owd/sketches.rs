@@ -78,8 +78,9 @@ fn describe_sketch(lda: &lda::Params, lds: Option<&lds::Params>) -> BTreeMap<&'s
 
 /// The flows that the sender named, as both points' sketches tell them: those with the most bytes.
 fn flows(means: &FlowMeans, list: &FlowList) -> Vec<Flow> {
-    let flow = |(number, record)| Flow::sketched(record, means, number);
-    let mut flows: Vec<Flow> = list.records().iter().enumerate().map(flow).collect();
+    let answers = means.answers(list);
+    let mut flows: Vec<Flow> =
+        list.records().iter().zip(&answers).map(|(record, answer)| Flow::sketched(record, answer)).collect();
     flows.sort_by_key(|flow| std::cmp::Reverse(flow.line.bytes));
     flows
 }
@@ -205,7 +206,10 @@ impl Comparison for Sketches<'_> {
             is_exact: false,
             state_bytes: self.points.iter().map(Cutter::state_bytes).sum::<usize>() + self.flows.state_bytes(),
             parameters,
-            warnings: unordered(&self.total).into_iter().collect(),
+            warnings: unordered(&self.total)
+                .into_iter()
+                .chain(self.arguments.wants_flows().then(|| unlisted(&self.total, &self.flows)).flatten())
+                .collect(),
         }
     }
 }
@@ -309,6 +313,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     let (received, _) = read(&arguments.receiver, &mut warnings)?;
     let first = &sent[0].sketch;
     let foreign = foreign(first, &received[0].sketch);
+    let has_flows = first.lds.is_some();
     let parameters = describe_sketch(first.lda.params(), first.lds.as_ref().map(Lds::params));
     let points = Points { sender: facts(&sent, None), receiver: facts(&received, None) };
     let all = || sent.iter().chain(&received);
@@ -336,6 +341,9 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     let doubts = || super::not_joined(&line, span, None).or_else(|| super::doubts(&line, false, None).map(said));
     warnings.extend(foreign.or_else(doubts));
     warnings.extend(unordered(&total));
+    if has_flows {
+        warnings.extend(unlisted(&total, &list));
+    }
 
     let mut outputs = Outputs::open(&arguments.output, arguments.intervals)?;
     outputs.take(joined.iter().map(Interval::from).collect())?;
@@ -365,6 +373,21 @@ fn unordered(total: &Combined) -> Option<String> {
             "in {unordered} of {intervals} intervals more packets arrived than were sent: some change their order around borders, \
              or are doubled, and sketches err by more than they say: longer intervals (--interval) suffer less, and comparing \
              packets (--method auto) does not"
+        )
+    })
+}
+
+/// Whether the sender's list lacks flows: one that it has no room for, or all.
+fn unlisted(total: &Combined, list: &FlowList) -> Option<String> {
+    let listed: u64 = list.records().iter().map(|record| record.packets).sum();
+    let missing = Line::from(total).sent.saturating_sub(listed);
+    if list.records().is_empty() && missing > 0 {
+        return Some("flows were sketched, but the sender's list of them is missing: none is told".to_owned());
+    }
+    (missing > 0).then(|| {
+        format!(
+            "{missing} packets are of flows beyond the first {}, which are not told: intervals of flows are wider for them",
+            list.records().len()
         )
     })
 }

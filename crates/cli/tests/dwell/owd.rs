@@ -236,6 +236,72 @@ fn sketches_tell_flows() {
     assert!(others >= 6, "{others}");
 }
 
+/// 4,400 flows of five packets, of which those that are not listed take twenty times as long: intervals of the others
+/// hold (3,623 of 4,096, seeds are fixed), and the report says how many packets are left out. A tenth as wide, they must
+/// not (604). Where clocks differ by ten years, means differ by that.
+#[test]
+fn flows_beyond_the_list_widen_the_others() {
+    const FLOWS: u64 = 4_400;
+    const LISTED: u64 = 4_096;
+    const YEARS: i64 = 10 * 365 * 86_400 * SECOND;
+    let delay = |flow: u64| if flow < LISTED { MILLI } else { 20 * MILLI };
+    let packets: Vec<Packet> = (0..5 * FLOWS)
+        .map(|id| (id, id % FLOWS))
+        .map(|(id, flow)| Packet { id, flow, bytes: 100, sent: id as i64 * MILLI, delay: Some(delay(flow)) })
+        .collect();
+    let folder = logs(&packets);
+    let how = ["--method", "lda", "--flows", "--top", "5000", "--interval", "1000s", "--longest", "500ms"];
+    let run = || {
+        let logs = ["owd", "--crossings", "a.csv", "b.csv", "--format", "json"];
+        dwell_in(folder.path(), &[&logs[..], &how].concat()).json()
+    };
+    let report = run();
+    let warnings = report["warnings"].to_string();
+    assert!(warnings.contains("1520 packets are of flows beyond the first 4096"), "{warnings}");
+    let flows = report["flows"].as_array().unwrap();
+    let held = |ahead: i64, width: f64| {
+        let holds = |flow: &&Value| {
+            let (low, value, high) = ends(&flow["delay_ns"]["mean"]);
+            let off = (MILLI + ahead) as f64 - value;
+            (-width * (value - low) - 1.0..=width * (high - value) + 1.0).contains(&off)
+        };
+        flows.iter().filter(holds).count()
+    };
+    println!("{} and {} of {}", held(0, 1.0), held(0, 0.1), flows.len());
+    assert!(flows.len() == 4_096 && held(0, 1.0) > 3_500 && held(0, 0.1) < 1_000);
+    write_logs(folder.path(), &packets, YEARS);
+    let apart = run();
+    for (flow, other) in flows.iter().zip(apart["flows"].as_array().unwrap()) {
+        let [near, far] = [flow, other].map(|flow| flow["delay_ns"]["mean"]["value"].as_f64().unwrap());
+        assert!((far - near - YEARS as f64).abs() < 1e3, "{near} {far}");
+    }
+}
+
+/// What was sent in intervals that could not be joined is uncovered for flows as it is for all; a flow of which nothing
+/// else was sent has no delay.
+#[test]
+fn flows_of_what_could_not_be_joined_are_uncovered() {
+    let packets: Vec<Packet> =
+        packets().into_iter().map(|p| Packet { flow: if p.sent < 2 * SECOND { 99 } else { p.flow }, ..p }).collect();
+    let folder = logs(&packets);
+    let late: Vec<Packet> = packets.into_iter().filter(|p| p.sent >= 3 * SECOND).collect();
+    let received = tempfile::tempdir().unwrap();
+    write_logs(received.path(), &late, 0);
+    fs::copy(received.path().join("b.csv"), folder.path().join("b.csv")).unwrap();
+    let how = ["--method", "lda", "--flows", "--interval", "1s", "--longest", "500ms", "--format", "json"];
+    let report = dwell_in(folder.path(), &[&["owd", "--crossings", "a.csv", "b.csv"], &how[..]].concat()).json();
+    let count = |line: &Value, name: &str| line[name].as_u64().unwrap();
+    let flows = report["flows"].as_array().unwrap();
+    for name in ["sent", "uncovered"] {
+        let sum: u64 = flows.iter().map(|flow| count(flow, name)).sum();
+        assert_eq!(sum, count(&report["total"], name), "{name}");
+    }
+    flows.iter().for_each(assert_conserved);
+    let early = flows.iter().find(|flow| flow["flow"] == "f99").unwrap();
+    assert_eq!((count(early, "uncovered"), &early["delay_ns"]["mean"]), (2_000, &Value::Null));
+    assert!(early["unusable"].as_str().unwrap().contains("could not be joined"), "{early}");
+}
+
 /// 200 flows of 50 packets each in sketches of 30 columns: where packets of `f7` count 1,000 times, the error of its
 /// mean is about half of what it is without, the twin that fails.
 #[test]

@@ -5,7 +5,7 @@ use dwell_sketch::distribution::Distribution;
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::moments::Level;
 use dwell_sketch::owd::{FlowAnswer, IntervalAnswer, Tally, Totals};
-use dwell_sketch::summary::{Combined, FlowMeans, FlowRecord, Joined};
+use dwell_sketch::summary::{Combined, FlowMean, FlowRecord, Joined};
 use serde::Serialize;
 
 // The forms.
@@ -315,21 +315,26 @@ impl Flow {
     }
 
     /// A flow that a sender listed, and what the sketches of both points say of it.
-    pub fn sketched(record: &FlowRecord, means: &FlowMeans, number: usize) -> Self {
+    pub fn sketched(record: &FlowRecord, answer: &FlowMean) -> Self {
+        let &FlowMean { mean, packets: known, joined, lost } = answer;
         let packets = record.packets;
-        let (mean, lost) = (means.mean(number), means.lost(number));
-        let whole = lost.map_or(0, |lost| (lost.value.round().max(0.0) as u64).min(packets));
-        let share = |lost: f64| (lost / packets.max(1) as f64).clamp(0.0, 1.0);
+        let joined = joined.min(packets);
+        let whole = lost.map_or(0, |lost| (lost.value.round().max(0.0) as u64).min(joined));
+        let share = |lost: f64| (lost / joined.max(1) as f64).clamp(0.0, 1.0);
         let rate = lost.map(|lost| Estimate { value: share(lost.value), low: share(lost.low), high: share(lost.high) });
         let line = Line {
             sent: packets,
             bytes: known_bytes(record.bytes, packets),
-            received: packets - whole,
+            received: joined - whole,
             lost: whole,
+            uncovered: packets - joined,
             loss_rate: rate,
-            effective_samples: (means.packets(number).round() as u64).min(packets - whole),
+            effective_samples: (known.round() as u64).min(joined - whole),
             delay_ns: Delays { mean, ..Delays::default() },
-            unusable: mean.is_none().then(|| "its cells tell nothing".to_owned()),
+            unusable: mean.is_none().then(|| {
+                let why = if joined == 0 { "its intervals could not be joined" } else { "its cells tell nothing" };
+                why.to_owned()
+            }),
             ..Line::default()
         };
         Self { flow: record.name.clone(), packets, line }

@@ -2,13 +2,15 @@ use super::messages::Normal;
 use super::{Foreign, Lds};
 use crate::cell::Difference;
 use crate::estimate::Z95;
-use dwell_types::FlowId;
+use dwell_types::{FlowId, Nanos};
 
 /// Sketches of the same time and kind at two points. Losses are what the sender saw and the receiver did not.
 #[derive(Clone, Copy, Debug)]
 pub struct Comparison<'a> {
     pub(super) sender: &'a Lds,
     pub(super) receiver: &'a Lds,
+    /// Delays are told from here, so that their sums fit where clocks differ by years.
+    about: i64,
 }
 
 /// A value, and its 95% interval where one can be told.
@@ -57,7 +59,17 @@ impl<'a> Comparison<'a> {
     /// The sketch of the sender, and that of the receiver.
     pub fn new(sender: &'a Lds, receiver: &'a Lds) -> Result<Self, Foreign> {
         sender.is_of_one_kind(receiver)?;
-        Ok(Self { sender, receiver })
+        Ok(Self { sender, receiver, about: 0 })
+    }
+
+    /// The same of delays that are about so long: their distances from this must sum up to less than 292 years.
+    pub fn around(self, about: Nanos) -> Self {
+        Self { about: about.get(), ..self }
+    }
+
+    /// A delay in nanoseconds from its distance.
+    pub(super) fn delay(&self, distance: f64) -> f64 {
+        self.about as f64 + distance
     }
 
     /// Mean delay of all packets in usable cells in nanoseconds, each packet as often as it was sampled and its class
@@ -68,12 +80,15 @@ impl<'a> Comparison<'a> {
             (delay + i128::from(usable.delay_ns), packets + u64::from(usable.packets))
         };
         let (delay, packets) = cells.fold((0, 0), sum);
-        (packets > 0).then(|| delay as f64 / packets as f64)
+        (packets > 0).then(|| self.delay(delay as f64 / packets as f64))
     }
 
-    /// The delays in a cell that saw the same packets at both points, and at least one.
+    /// The delays in a cell that saw the same packets at both points, and at least one: by how much they are off in
+    /// all from what they are about.
     pub(super) fn usable(&self, cell: usize) -> Option<Difference> {
-        self.receiver.cells[cell].since(&self.sender.cells[cell]).filter(|difference| difference.packets > 0)
+        let difference = self.receiver.cells[cell].since(&self.sender.cells[cell])?;
+        let about = self.about.wrapping_mul(difference.packets.into());
+        (difference.packets > 0).then(|| Difference { delay_ns: difference.delay_ns.wrapping_sub(about), ..difference })
     }
 
     /// Packets that the sender has in a cell.

@@ -178,7 +178,8 @@ impl Comparison<'_> {
         let usable: Vec<Option<(f64, f64)>> = (0..self.sender.cells.len())
             .map(|cell| self.usable(cell).map(|u| (u.delay_ns as f64, f64::from(u.packets))))
             .collect();
-        let mut system = self.delay_system(layout, packets, &usable);
+        let is_known = listed.iter().all(|listed| listed.packets.is_some());
+        let mut system = self.delay_system(layout, packets, &usable, is_known);
         let delays = Delays::new(&system, &usable)?;
         let jitter = self.jitter(listed, packets).unwrap_or(delays.variance) / delays.variance;
         for (cell, usable) in usable.iter().enumerate() {
@@ -199,37 +200,61 @@ impl Comparison<'_> {
             // The cells say packets times delay.
             let doubt = packets.variance / packets.mean.max(1.0).powi(2) * (found.mean.powi(2) + found.variance);
             Normal {
-                mean: delays.center + scale * found.mean,
+                mean: self.delay(delays.center + scale * found.mean),
                 variance: delays.variance * (found.variance + doubt).min(1.0),
             }
         };
         Some(found.iter().zip(packets).map(in_ns).collect())
     }
 
-    fn delay_system(&self, layout: &Layout, packets: &[Normal], usable: &[Option<(f64, f64)>]) -> System {
+    fn delay_system(
+        &self,
+        layout: &Layout,
+        packets: &[Normal],
+        usable: &[Option<(f64, f64)>],
+        is_known: bool,
+    ) -> System {
         let mut expected = vec![0.0; usable.len()];
         layout.all().for_each(|(flow, cell, edge)| expected[cell] += layout.shares[edge] * packets[flow].mean);
-        // What chance does not explain belongs to flows that are not listed; the rest is shared out.
+        // What chance does not explain belongs to flows that are not listed: in a cell, or else its share of what its row
+        // has of them. The rest is shared out.
+        let strangers: Vec<f64> = (0..self.sender.params().rows())
+            .map(|row| if is_known { self.strangers(row, &expected) } else { 0.0 })
+            .collect();
         let unlisted = |cell: usize, seen: f64| {
             let excess = seen - expected[cell];
-            if excess > 4.0 * (seen * self.chance(cell)).sqrt() { excess } else { 0.0 }
+            let is_more = excess > 4.0 * (seen * self.chance(cell)).sqrt();
+            let shared = seen * strangers[cell / self.sender.params().columns as usize];
+            // Few packets there are on average none in most cells, and some in others.
+            if is_more { (excess, excess.powi(2)) } else { (shared, shared.powi(2) + shared) }
         };
         let (mut coefficients, mut doubts) = (vec![0.0; layout.cells.len()], vec![0.0; layout.cells.len()]);
         let mut squares = vec![0.0; usable.len()];
         for (flow, cell, edge) in layout.all() {
             let Some((_, seen)) = usable[cell] else { continue };
-            let is_shared = self.chance(cell) > 0.0 && unlisted(cell, seen) == 0.0 && expected[cell] > 0.0;
-            let share = layout.shares[edge] * if is_shared { seen / expected[cell] } else { 1.0 };
+            let known = seen - unlisted(cell, seen).0;
+            let is_shared = self.chance(cell) > 0.0 && expected[cell] > 0.0;
+            let share = layout.shares[edge] * if is_shared { known / expected[cell] } else { 1.0 };
             coefficients[edge] = share * packets[flow].mean;
             doubts[edge] = share * share * packets[flow].variance;
             squares[cell] += coefficients[edge].powi(2);
         }
         let noise = |(cell, usable): (usize, &Option<(f64, f64)>)| {
             let Some((_, seen)) = *usable else { return 0.0 };
-            unlisted(cell, seen).powi(2) + self.chance(cell) * (seen - squares[cell] / seen).max(0.0)
+            unlisted(cell, seen).1 + self.chance(cell) * (seen - squares[cell] / seen).max(0.0)
         };
         let noise = usable.iter().enumerate().map(noise).collect();
         System { degree: layout.degree, cells: layout.cells.clone(), coefficients, doubts, noise }
+    }
+
+    /// The share of a row's packets that belongs to flows that are not listed, whose packets are expected; 0 if chance
+    /// explains it.
+    fn strangers(&self, row: usize, expected: &[f64]) -> f64 {
+        let cells = self.sender.row(row);
+        let sum = |of: &dyn Fn(usize) -> f64| cells.clone().map(of).sum::<f64>();
+        let (seen, listed) = (sum(&|cell| self.sent(cell)), sum(&|cell| expected[cell]));
+        let chance = seen * (1.0 - self.sender.params().rates[row]);
+        if seen - listed > 4.0 * chance.sqrt() + 0.5 { (seen - listed) / seen } else { 0.0 }
     }
 
     /// Variance of the delays of a flow's packets, from the largest flows; `None` where spreads are not known.
@@ -239,7 +264,9 @@ impl Comparison<'_> {
         let spreads = by_size.iter().take(LARGEST).filter_map(|&flow| self.spread(&listed[flow]));
         let mut squares: Vec<f64> = spreads.map(|spread| spread.value.powi(2)).collect();
         squares.sort_unstable_by(f64::total_cmp);
-        squares.get(squares.len() / 2).copied()
+        let median = squares.get(squares.len() / 2).copied();
+        // Where most packets have one delay, the others tell.
+        if median == Some(0.0) { Some(squares.iter().sum::<f64>() / squares.len() as f64) } else { median }
     }
 }
 

@@ -37,7 +37,7 @@ impl Comparison<'_> {
         let weight = f64::from(self.sender.weight(class));
         let cells = self.candidates(flow, rule);
         FlowEstimate {
-            mean_delay_ns: mean(&cells),
+            mean_delay_ns: mean(&cells).map(|mean| Figure { value: self.delay(mean.value), ..mean }),
             packets: Some(self.least(flow, weight, |cell| self.sent(cell))),
             lost: Some(self.least(flow, weight, |cell| self.lost(cell))),
             bytes: self.bytes(flow),
@@ -69,7 +69,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Σ delays over Σ packets.
+/// Σ delays over Σ packets, from what delays are about.
 fn mean(cells: &[(usize, Difference)]) -> Option<Figure> {
     let delay: f64 = cells.iter().map(|(_, cell)| cell.delay_ns as f64).sum();
     let packets: f64 = cells.iter().map(|(_, cell)| f64::from(cell.packets)).sum();

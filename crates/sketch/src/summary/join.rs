@@ -31,6 +31,8 @@ pub struct JoinedFlows {
     pub receiver: Lds,
     /// Packets of the flows that the sender lists.
     pub listed: FlowCounts,
+    /// How much later the receiver saw the packets, roughly, by its clock.
+    pub later: Nanos,
 }
 
 /// Why an interval has no answer.
@@ -233,7 +235,7 @@ fn compare(sender: Sketch, receiver: Sketch, later: Nanos) -> Result<(OneWay, Op
     match (sender.lds, receiver.lds) {
         (None, None) => Ok((answer, None)),
         (Some(ours), Some(receiver)) => {
-            Ok((answer, Some(JoinedFlows { sender: ours, receiver, listed: sender.listed })))
+            Ok((answer, Some(JoinedFlows { sender: ours, receiver, listed: sender.listed, later })))
         }
         _ => Err(PairError::Flows),
     }

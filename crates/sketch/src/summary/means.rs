@@ -1,6 +1,6 @@
 //! The delays of listed flows over intervals.
 
-use super::{FlowList, JoinedFlows};
+use super::{FlowList, FlowRecord, JoinedFlows};
 use crate::estimate::{Estimate, Z95};
 use crate::lds::{Comparison, Figure, Listed, Rule};
 
@@ -10,90 +10,123 @@ pub struct FlowMeans {
     flows: Vec<Sums>,
 }
 
-/// Sums over intervals.
+/// What is known of a flow over all intervals.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlowMean {
+    /// Mean delay of the packets that arrived, in nanoseconds; `None` if no interval tells. Intervals that do not tell
+    /// are taken for ones that differ from the others as these do among themselves.
+    pub mean: Option<Estimate<f64>>,
+    /// Packets in the intervals that this rests on.
+    pub packets: f64,
+    /// Packets that were sent in intervals that were joined.
+    pub joined: u64,
+    /// Of those, packets that were lost, at most: others in its cells can only raise it. `None` if there are none.
+    pub lost: Option<Estimate<f64>>,
+}
+
+/// Sums over the intervals that were joined.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
+    /// In those that tell a delay.
     packets: f64,
     mean: f64,
     /// Σ packets².
     squares: f64,
     /// Σ packets · (mean of an interval − that of all)².
     spread: f64,
-    /// Σ (packets · standard error)².
+    /// Σ packets · standard error. Who shares a flow's cells is the same in all of them, and so is what they are taken
+    /// for: errors do not cancel.
     error: f64,
+    /// In all of them.
+    sent: u64,
     lost: f64,
-    sent: f64,
 }
 
 impl FlowMeans {
     /// Adds what both points say of an interval. Flows are those of the list, in its order, which may have grown. Every
     /// packet counts the same, in whichever interval it was. Sketches of different kinds say nothing.
-    pub fn add(&mut self, JoinedFlows { sender, receiver, listed: counts }: &JoinedFlows, list: &FlowList) {
-        let Ok(comparison) = Comparison::new(sender, receiver) else { return };
-        let present: Vec<(usize, Listed)> = list
-            .records()
-            .iter()
-            .enumerate()
-            .map(|(number, record)| {
-                let packets = Some(counts.packets(number));
-                (number, Listed { flow: record.flow, class: record.class, packets })
-            })
-            .filter(|(_, listed)| listed.packets != Some(0))
-            .collect();
-        let listed: Vec<Listed> = present.iter().map(|&(_, listed)| listed).collect();
+    pub fn add(&mut self, flows: &JoinedFlows, list: &FlowList) {
+        let Ok(comparison) = Comparison::new(&flows.sender, &flows.receiver) else { return };
+        let comparison = comparison.around(flows.later);
+        let listed = |(number, record): (usize, &FlowRecord)| {
+            let packets = flows.listed.packets(number);
+            (packets > 0).then_some((number, Listed { flow: record.flow, class: record.class, packets: Some(packets) }))
+        };
+        let (numbers, listed): (Vec<usize>, Vec<Listed>) = list.records().iter().enumerate().filter_map(listed).unzip();
         self.flows.resize(list.records().len().max(self.flows.len()), Sums::default());
         let delays = comparison.joint_delays(&listed);
-        for (place, (number, listed)) in present.into_iter().enumerate() {
-            let (sums, packets) = (&mut self.flows[number], counts.packets(number) as f64);
+        for (place, (number, listed)) in numbers.into_iter().zip(&listed).enumerate() {
             // Losses by the row that is disturbed least: to decode them fails where a flow has several cells.
             let least = comparison.estimate(listed.flow, listed.class, Rule::UpperBound);
-            sums.sent += packets;
-            if let Some(lost) = least.lost {
-                sums.lost += lost.value;
-            }
+            let sent = listed.packets.unwrap_or(0);
+            let lost = least.lost.map_or(0.0, |lost| lost.value.min(sent as f64));
+            let sums = &mut self.flows[number];
+            sums.sent += sent;
+            sums.lost += lost;
             // Of a flow whose cells are all spoilt nothing is known but what others say.
             let delay = delays.as_ref().map(|delays| delays[place]).filter(|_| least.mean_delay_ns.is_some());
             if let Some((mean, error)) = delay.and_then(known) {
-                let off = mean - sums.mean;
-                sums.packets += packets;
-                sums.mean += off * packets / sums.packets;
-                sums.squares += packets * packets;
-                sums.spread += packets * off * (mean - sums.mean);
-                sums.error += (packets * error).powi(2);
+                sums.tell(sent as f64 - lost, mean, error);
             }
         }
     }
 
-    /// Mean delay of a flow's packets in nanoseconds, by its place in the list; `None` if no interval tells. Intervals
-    /// that do not tell are taken for ones like those that do.
-    pub fn mean(&self, number: usize) -> Option<Estimate<f64>> {
-        let sums = self.flows.get(number).filter(|sums| sums.packets > 0.0)?;
-        let reach = Z95 * (sums.error / sums.packets.powi(2) + sums.of_those_that_tell()).sqrt();
-        Some(Estimate { value: sums.mean, low: sums.mean - reach, high: sums.mean + reach })
+    /// What is known of each flow of the list, in its order.
+    pub fn answers(&self, list: &FlowList) -> Vec<FlowMean> {
+        let between = self.between();
+        let answer = |(number, record): (usize, &FlowRecord)| {
+            let sums = self.flows.get(number).copied().unwrap_or_default();
+            sums.answer(record.packets, between)
+        };
+        list.records().iter().enumerate().map(answer).collect()
     }
 
-    /// Packets of a flow in the intervals that its mean delay rests on.
-    pub fn packets(&self, number: usize) -> f64 {
-        self.flows.get(number).map_or(0.0, |sums| sums.packets)
-    }
-
-    /// Packets of a flow that were lost in usable intervals, at most: others in its cells can only raise it. `None` if
-    /// it has none there.
-    pub fn lost(&self, number: usize) -> Option<Estimate<f64>> {
-        let sums = self.flows.get(number).filter(|sums| sums.sent > 0.0)?;
-        let high = sums.lost.min(sums.sent);
-        Some(Estimate { value: high, low: 0.0, high })
+    /// The variance of a flow's means between intervals, of all flows together: that between flows where none has two.
+    fn between(&self) -> f64 {
+        let telling = || self.flows.iter().filter(|sums| sums.packets > 0.0);
+        let several = || telling().filter(|sums| sums.intervals() >= 2.0);
+        let freedom: f64 = several().map(|sums| sums.packets * (1.0 - 1.0 / sums.intervals())).sum();
+        if freedom > 0.0 {
+            return several().map(|sums| sums.spread).sum::<f64>() / freedom;
+        }
+        let all = telling().fold(Sums::default(), |mut all, sums| {
+            all.tell(sums.packets, sums.mean, 0.0);
+            all
+        });
+        if all.packets > 0.0 { all.spread / all.packets } else { 0.0 }
     }
 }
 
 impl Sums {
-    /// Variance of the mean since some intervals say nothing: that between the others over their effective number, for
-    /// the share of packets that is missing.
-    fn of_those_that_tell(&self) -> f64 {
-        let missing = (1.0 - self.packets / self.sent).max(0.0);
-        let intervals = self.packets.powi(2) / self.squares;
-        // One interval, or one beside which the others are nothing, does not tell how they differ.
-        if intervals < 1.01 { 0.0 } else { missing * self.spread / self.packets / (intervals - 1.0) }
+    /// Adds an interval that tells the mean of so many packets.
+    fn tell(&mut self, packets: f64, mean: f64, error: f64) {
+        if packets <= 0.0 {
+            return;
+        }
+        let off = mean - self.mean;
+        self.packets += packets;
+        self.mean += off * packets / self.packets;
+        self.squares += packets * packets;
+        self.spread += packets * off * (mean - self.mean);
+        self.error += packets * error;
+    }
+
+    /// The effective number of intervals that tell.
+    fn intervals(&self) -> f64 {
+        self.packets.powi(2) / self.squares
+    }
+
+    fn answer(&self, sent: u64, between: f64) -> FlowMean {
+        let lost = self.lost.min(self.sent as f64);
+        let mean = (self.packets > 0.0).then(|| {
+            let missing = (1.0 - self.packets / (sent as f64 - lost).max(self.packets)).max(0.0);
+            // As if one interval more had been seen, of a flow like all.
+            let variance = self.spread / self.packets + between / self.intervals();
+            let reach = Z95 * (self.error / self.packets).hypot((missing * variance / self.intervals()).sqrt());
+            Estimate { value: self.mean, low: self.mean - reach, high: self.mean + reach }
+        });
+        let lost = (self.sent > 0).then_some(Estimate { value: lost, low: 0.0, high: lost });
+        FlowMean { mean, packets: self.packets, joined: self.sent, lost }
     }
 }
 

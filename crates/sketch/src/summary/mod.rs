@@ -33,7 +33,7 @@ mod flows;
 pub use flows::{FlowCounts, FlowList, FlowRecord};
 // What both points say of them.
 mod means;
-pub use means::FlowMeans;
+pub use means::{FlowMean, FlowMeans};
 // Cut into intervals.
 mod cutter;
 pub use cutter::Cutter;
