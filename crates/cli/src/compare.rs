@@ -9,6 +9,7 @@ use crate::progress;
 use crate::rtt::{EXPIRY, FLOW_EXPIRY, matching, picture, usual_matches};
 use crate::signals::Signals;
 use crate::units::Memories;
+use crate::words;
 use clap::{Args, Subcommand, ValueEnum};
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_evaluate::compare::{Comparison, MatchResult, MethodFacts, Results, SCHEMA, Settings};
@@ -170,7 +171,7 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
     if source.is_stopped() {
         warnings.push(signals.warning());
     }
-    output::warn(&warnings);
+    words::warn(&warnings);
     let facts = |method| MethodFacts::new(method, arguments.longest, arguments.rate);
     let results = Results {
         schema: SCHEMA,

@@ -27,7 +27,7 @@ mod simulate;
 // Experiments with known truth.
 mod evaluate;
 // What the subcommands share: points and which way packets go between them, sizes and times on the command line,
-// files that are whole or absent, how far a run is, and how it is ended.
+// files that are whole or absent, words for people, how far a run is, and how it is ended.
 mod beginning;
 mod damage;
 mod output;
@@ -35,6 +35,7 @@ mod points;
 mod progress;
 mod signals;
 mod units;
+mod words;
 
 /// Measures how long packets take and who makes them wait: passively, on real traffic, in a stated memory budget.
 #[derive(Parser)]
@@ -129,12 +130,12 @@ fn take_signs(command: clap::Command) -> clap::Command {
 }
 
 fn failed(error: &anyhow::Error) -> ExitCode {
-    output::say(&chain(error));
+    words::say(&chain(error));
     ExitCode::from(1)
 }
 
 fn usage(words: &str) -> ExitCode {
-    output::say(&format!("{words} (see dwell --help)"));
+    words::say(&format!("{words} (see dwell --help)"));
     ExitCode::from(2)
 }
 

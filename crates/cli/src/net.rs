@@ -1,7 +1,8 @@
 //! `dwell net`: which routers of a network to instrument next, who measures what then, and which segment is to blame.
 
 use crate::Failure;
-use crate::output::{self, Output, Plain};
+use crate::output::{self, Output};
+use crate::words::{self, Plain};
 use anyhow::{Context, Result, anyhow};
 use dwell_network::Topology;
 use dwell_network::paths::{Mode, Paths};
@@ -66,7 +67,7 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
         let limits = Limits { routers: end.routers, ..limits.clone() };
         report.least_probe_hops = Some(plan::least_hops(&segments, &limits, end.probe_hops));
     }
-    output::warn(&report.warnings);
+    words::warn(&report.warnings);
     match arguments.report.format {
         Format::Table => report::table::write_plan(&report, &mut Plain(&mut to))?,
         Format::Json => json::write(&report, &mut to)?,
@@ -118,7 +119,7 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
         probes: measurements.probes.iter().map(|routers| probe(&map.topology, routers)).collect(),
         network: map.network.clone(),
     };
-    output::warn(&report.warnings);
+    words::warn(&report.warnings);
     match arguments.report.format {
         Format::Table => report::table::write_paths(&report, &mut Plain(&mut to))?,
         Format::Json => json::write(&report, &mut to)?,

@@ -2,78 +2,13 @@
 //! end.
 
 use crate::Failure;
+use crate::words::Plain;
 use anyhow::{Context, Result};
 use dwell_report::plot::Image;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Says something on standard error, in one line. What it tells of files may be anything: control characters are
-/// written as what they are, and what is too long is cut.
-pub(crate) fn say(words: &str) {
-    eprintln!("dwell: {}", plain(words));
-}
-
-fn plain(words: &str) -> String {
-    const MOST: usize = 2_000;
-    let mut line = String::new();
-    for letter in words.chars().take(MOST) {
-        if letter.is_control() {
-            line.extend(letter.escape_default());
-        } else {
-            line.push(letter);
-        }
-    }
-    if words.chars().nth(MOST).is_some() {
-        line.push('…');
-    }
-    line
-}
-
-/// "1 line is", "2 lines are".
-pub(crate) fn are(number: u64, noun: &str) -> String {
-    match number {
-        1 => format!("1 {noun} is"),
-        _ => format!("{number} {noun}s are"),
-    }
-}
-
-/// Text for people: lines in which control characters of what was read, such as the names of flows and routers, are
-/// replaced by question marks.
-pub(crate) struct Plain<'a, W>(pub(crate) &'a mut W);
-
-impl<W: Write> Write for Plain<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match (0..bytes.len()).find(|&place| control(&bytes[place..]) > 0) {
-            None => self.0.write(bytes),
-            Some(0) => self.0.write(b"?").map(|written| written * control(bytes)),
-            Some(before) => self.0.write(&bytes[..before]),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
-}
-
-/// Bytes of the control character that a text begins with, but for the end of a line: of one byte, or of two in UTF-8
-/// (C1), by which some terminals begin their commands too.
-fn control(text: &[u8]) -> usize {
-    match text {
-        [b'\n', ..] => 0,
-        [byte, ..] if byte.is_ascii_control() => 1,
-        [0xc2, 0x80..=0x9f, ..] => 2,
-        _ => 0,
-    }
-}
-
-/// Says on standard error what the reader must know.
-pub(crate) fn warn(warnings: &[String]) {
-    for warning in warnings {
-        say(&format!("warning: {warning}"));
-    }
-}
 
 /// Refuses to read one file where different ones are expected.
 pub(crate) fn check_different<'a>(
@@ -271,17 +206,5 @@ impl Write for Output {
             Self::Direct(to, _) | Self::Whole { to, .. } => to.flush(),
         };
         flushed.map_err(|error| self.named(&error))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_for_people_holds_no_commands() {
-        let mut text = Vec::new();
-        Plain(&mut text).write_all("a\u{1b}[31m\tb\n\u{9b}2J é\u{7f}\u{a0}".as_bytes()).unwrap();
-        assert_eq!(String::from_utf8(text).unwrap(), "a?[31m?b\n?2J é?\u{a0}");
     }
 }

@@ -1,10 +1,11 @@
 //! `dwell owd`: how long does one way take, and how much is lost? Two points, merged in the order of time.
 
 use crate::Failure;
-use crate::output::{self, Output, Plain};
+use crate::output::Output;
 use crate::points::{Point, Seen};
 use crate::rtt::frames_since;
 use crate::signals::Signals;
+use crate::words::{self, Plain};
 use anyhow::Result;
 use dwell_report::facts::{Frames, Memory, Method as MethodFacts, Parameter, Span};
 use dwell_report::json;
@@ -175,7 +176,7 @@ impl Outputs {
 
     /// Writes the report with its intervals.
     fn finish(mut self, mut report: OwdReport) -> Result<()> {
-        output::warn(&report.warnings);
+        words::warn(&report.warnings);
         report.intervals = std::mem::take(&mut self.intervals);
         if let Some((to, image)) = &mut self.plot {
             plot::write_owd(&report, *image, to)?;

@@ -1,7 +1,7 @@
 //! What a point saw, from a capture or from a log.
 
 use crate::damage::not_read;
-use crate::output;
+use crate::words;
 use anyhow::Result;
 use dwell_capture::file::Stop;
 use dwell_capture::{CaptureFiles, FrameSource};
@@ -332,24 +332,24 @@ impl Point {
         let (packets, most) = self.backwards;
         if most > Nanos::new(10_000_000) {
             warnings
-                .push(format!("{name}: {} earlier than one before, by up to {most}", output::are(packets, "packet")));
+                .push(format!("{name}: {} earlier than one before, by up to {most}", words::are(packets, "packet")));
         }
         if self.wild > 0 {
-            let packets = output::are(self.wild, "packet");
+            let packets = words::are(self.wild, "packet");
             warnings.push(format!("{name}: {packets} far from those around, and taken for as late as the one before"));
         }
         if self.untold > 0 {
             warnings.push(format!(
                 "{name}: {} left out, since the first packets of the captures do not tell which way they go: name the \
                  sender's side with --from PREFIX",
-                output::are(self.untold, "packet")
+                words::are(self.untold, "packet")
             ));
         }
         if self.cut() > 0 {
             warnings.push(format!(
                 "{name}: {} cut before the last byte that names a packet: with another snap length nothing would \
                  recognise them (--payload-bytes)",
-                output::are(self.cut(), "packet")
+                words::are(self.cut(), "packet")
             ));
         }
         warnings.extend(self.damage.clone());

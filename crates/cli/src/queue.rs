@@ -1,9 +1,10 @@
 //! `dwell queue`: who built this queue? Packets on both sides of it, or a log of what passed it.
 
 use crate::Failure;
-use crate::output::{self, Output, Plain};
+use crate::output::Output;
 use crate::progress;
 use crate::signals::Signals;
+use crate::words::{self, Plain};
 use anyhow::Result;
 use dwell_capture::file::Stop;
 use dwell_logs::SojournLog;
@@ -377,7 +378,7 @@ impl Outputs {
 
     /// Writes the report with its episodes.
     fn finish(mut self, mut report: QueueReport) -> Result<()> {
-        output::warn(&report.warnings);
+        words::warn(&report.warnings);
         report.episodes = std::mem::take(&mut self.episodes);
         if let Some((to, image)) = &mut self.plot {
             plot::write_queue(&report, *image, to)?;

@@ -2,9 +2,9 @@
 
 use crate::Failure;
 use crate::damage::Damage;
-use crate::output;
 use crate::progress;
 use crate::signals::Signals;
+use crate::words;
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_logs::EventLog;
 use dwell_observe::Observer;
@@ -162,11 +162,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;
 
     if events.backwards() > 0 {
-        reports.warn(format!(
-            "{}: {} earlier than one before",
-            path.display(),
-            output::are(events.backwards(), "line")
-        ));
+        reports.warn(format!("{}: {} earlier than one before", path.display(), words::are(events.backwards(), "line")));
     }
     let is_sampled = meter.rules().any(|rule| rule.sampled_since.is_some());
     reports.warn_of_reuse(reuse.per_exchange().filter(|_| is_sampled));

@@ -76,7 +76,7 @@ impl Cell {
 #[inline(always)]
 pub const fn digest(packet: PacketId) -> u32 {
     // Independent of the bits of the id itself, which choose banks and rows.
-    (packet.0.wrapping_mul(0xd6e8_feb8_6659_fd93) >> 32) as u32
+    (packet.0.wrapping_mul(dwell_types::hash::INDEPENDENT) >> 32) as u32
 }
 
 #[cfg(test)]

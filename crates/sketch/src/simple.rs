@@ -166,7 +166,7 @@ impl Simple {
             if free.is_none() && (!slot.is_open() || self.is_overdue(slot, request.at)) {
                 free = Some((at, fingerprint));
             }
-            let age = slot.age(request.at);
+            let age = slot.since_last(request.at);
             if overwrites && oldest.is_none_or(|(than, _)| age > than) {
                 oldest = Some((age, (at, fingerprint)));
             }

@@ -93,7 +93,7 @@ impl Waiting {
 
     /// Time from the last equal request to `at`.
     #[inline]
-    fn since_last(&self, at: Timestamp) -> Nanos {
+    pub(crate) fn since_last(&self, at: Timestamp) -> Nanos {
         let packed = u64::from(self.repeated_low) | u64::from(self.repeated_high) << 32;
         Nanos::new(self.since_first(at).get() - unpack(packed, REPEAT_BITS) as i64)
     }
@@ -102,12 +102,6 @@ impl Waiting {
     #[inline]
     pub(crate) fn is_older(&self, at: Timestamp, age: Nanos) -> bool {
         self.since_last(at).is_farther_than(age)
-    }
-
-    /// Age of the last equal request.
-    #[inline]
-    pub(crate) fn age(&self, at: Timestamp) -> Nanos {
-        self.since_last(at)
     }
 
     /// Frees the slot of a request that is older than the expiry, which counts it if it is still open.

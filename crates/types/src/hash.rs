@@ -15,6 +15,8 @@
 /// The fractional part of the golden ratio, odd: its multiples are spread evenly, and multiplying by it spreads low
 /// bits over the high ones.
 pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+/// An odd multiplier for bits of an id that are independent of those that [`GOLDEN`] or the id itself decide.
+pub const INDEPENDENT: u64 = 0xd6e8_feb8_6659_fd93;
 /// Other odd constants with well-spread bits: the fractional part of the square root of two, and the two
 /// multipliers of a published 64-bit finaliser (Stafford's mix 13).
 const ROOT_TWO: u64 = 0x6a09_e667_f3bc_c909;

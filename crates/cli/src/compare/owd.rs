@@ -9,6 +9,7 @@ use crate::owd::{Pair, Passing, PointArguments};
 use crate::rtt::picture;
 use crate::signals::Signals;
 use crate::units::Memories;
+use crate::words;
 use clap::Args;
 use dwell_evaluate::compare::owd::{Method, OwdComparison, Recommended, Results, SCHEMA, Settings};
 use dwell_report::json;
@@ -120,7 +121,7 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
         format!("{unsent} packets passed the receiver alone and are left out: each would spoil a cell of lda as a lost one does")
     }));
     warnings.extend(points.is_stopped().then(|| signals.warning()));
-    output::warn(&warnings);
+    words::warn(&warnings);
     let results = Results {
         schema: SCHEMA,
         sources: pair.paths.iter().map(|path| path.display().to_string()).collect(),

@@ -4,7 +4,8 @@ use super::arguments::{Format, LocalizeArguments};
 use super::picture::Shade;
 use super::{Map, granularity, probe, text};
 use crate::Failure;
-use crate::output::{self, Output, Plain};
+use crate::output::{self, Output};
+use crate::words::{self, Plain};
 use anyhow::{Result, anyhow};
 use dwell_network::localize::file::{self, Names, Row};
 use dwell_network::localize::{Kind, Localization, LossVerdict, Reading, Readings, Routes, Settings, Verdict};
@@ -58,7 +59,7 @@ pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
         changes: answer.changes(),
         network: map.network.clone(),
     };
-    output::warn(&report.warnings);
+    words::warn(&report.warnings);
     match arguments.report.format {
         Format::Table => report::table::write_localize(&report, &mut Plain(&mut to))?,
         Format::Json => json::write(&report, &mut to)?,

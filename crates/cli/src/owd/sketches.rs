@@ -11,6 +11,7 @@ use crate::output::{self, Output};
 use crate::points::{Point, Seen, Ways};
 use crate::progress;
 use crate::signals::Signals;
+use crate::words;
 use anyhow::{Context, Result, bail};
 use dwell_report::facts::{Memory, Method as MethodFacts, Parameter, Span};
 use dwell_report::owd::{Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
@@ -286,12 +287,12 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
         to.write_all(&Message::Flows(flows).to_bytes())?;
     }
     to.finish()?;
-    output::warn(&point.warnings());
+    words::warn(&point.warnings());
     if packets == 0 {
-        output::warn(&["no packet was sketched: is --from the sender's side?".to_owned()]);
+        words::warn(&["no packet was sketched: is --from the sender's side?".to_owned()]);
     }
     if point.is_stopped() {
-        output::warn(&[signals.warning()]);
+        words::warn(&[signals.warning()]);
     }
     Ok(signals.end(point.is_stopped(), point.damage.is_some()))
 }
@@ -442,7 +443,7 @@ fn read(path: &Path, warnings: &mut Vec<String>) -> Result<(Vec<Summary>, FlowLi
         bail!("{name}: expected sketches made by dwell owd sketch: {found}");
     }
     if let Some(error) = first {
-        warnings.push(format!("{name}: {} damaged, the first: {error}", output::are(damaged, "message")));
+        warnings.push(format!("{name}: {} damaged, the first: {error}", words::are(damaged, "message")));
     }
     summaries.sort_by_key(|summary| summary.number);
     Ok((summaries, flows))

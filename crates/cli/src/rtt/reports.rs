@@ -2,8 +2,9 @@
 
 use super::arguments::{AmbiguousChoice, Arguments, Format};
 use crate::Failure;
-use crate::output::{self, Output, Plain};
+use crate::output::Output;
 use crate::signals::Signals;
+use crate::words::{self, Plain};
 use anyhow::Result;
 use dwell_logs::EventLog;
 use dwell_observe::{Frames, Observer};
@@ -229,7 +230,7 @@ impl Reports {
 
     /// Adds a warning, to the report and to standard error.
     pub(super) fn warn(&mut self, words: String) {
-        output::warn(std::slice::from_ref(&words));
+        words::warn(std::slice::from_ref(&words));
         self.warnings.push(words);
     }
 
@@ -253,7 +254,7 @@ impl Reports {
             let order = if self.sources.len() > 1 { "; give captures in the order of their time" } else { "" };
             self.warn(format!(
                 "{} earlier than one before, by up to {most}: delays between them may be wrong{order}",
-                output::are(frames, "frame")
+                words::are(frames, "frame")
             ));
         }
     }

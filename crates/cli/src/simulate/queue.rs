@@ -1,6 +1,7 @@
 //! `dwell simulate --queue`: packets on both sides of a queue.
 
-use crate::output::{self, Output};
+use crate::output::Output;
+use crate::words;
 use crate::{Failure, units};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -142,7 +143,7 @@ pub(super) fn run(arguments: &super::Arguments) -> Result<ExitCode, Failure> {
         outputs.write(&settings, &event, passages.arrivals_mut())?;
     }
     let (warnings, is_damaged) = passages.arrivals_mut().end()?;
-    output::warn(&warnings);
+    words::warn(&warnings);
     outputs.finish()?;
     Ok(if is_damaged { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

@@ -74,14 +74,22 @@ pub fn write(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
 }
 
 fn record(report: &OwdReport, place: [String; 4], line: &Line) -> Vec<String> {
+    let mut cells = Vec::from(place);
+    cells.extend(of_line(line));
+    cells.extend([report.method.exact.to_string(), report.method.name.to_owned()]);
+    cells.extend(report.sources.clone());
+    cells
+}
+
+/// The cells from `sent` to `jitter_ns`.
+fn of_line(line: &Line) -> Vec<String> {
     let text = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
     fn ends<T: ToString>(estimate: Option<Estimate<T>>) -> [String; 3] {
         estimate.map_or_else(Default::default, |e| [e.value.to_string(), e.low.to_string(), e.high.to_string()])
     }
     let d = &line.delay_ns;
     let runs = line.loss_runs.map_or([String::new(), String::new()], |r| [r.count.to_string(), r.longest.to_string()]);
-    let mut cells = Vec::from(place);
-    cells.extend([line.sent.to_string(), line.bytes.map_or_else(String::new, |bytes| bytes.to_string())]);
+    let mut cells = vec![line.sent.to_string(), line.bytes.map_or_else(String::new, |bytes| bytes.to_string())];
     cells.extend([line.received, line.lost, line.uncovered, line.ambiguous].map(|n| n.to_string()));
     cells.extend(ends(line.loss_rate));
     cells.extend(runs);
@@ -90,19 +98,50 @@ fn record(report: &OwdReport, place: [String; 4], line: &Line) -> Vec<String> {
     cells.extend([d.p50, d.p90, d.p95, d.p99].into_iter().flat_map(ends));
     cells.extend([d.min, d.max].map(|e| e.map_or_else(String::new, |e| e.value.to_string())));
     cells.push(text(line.jitter_ns));
-    cells.extend([report.method.exact.to_string(), report.method.name.to_owned()]);
-    cells.extend(report.sources.clone());
     cells
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Delays, LossRuns};
     use super::*;
 
-    /// Checked by the writer, too: rows of unequal length are errors.
     #[test]
     fn every_cell_has_a_column() {
-        let mut seen = std::collections::BTreeSet::new();
-        assert!(COLUMNS.iter().all(|column| seen.insert(column)));
+        let estimate = |value| Some(Estimate { value, low: value - 1, high: value + 1 });
+        let float = |value: f64| Some(Estimate { value, low: value - 0.5, high: value + 0.5 });
+        let delay_ns = Delays {
+            mean: float(30.0),
+            std: float(40.0),
+            p50: estimate(50),
+            p99: estimate(99),
+            min: estimate(8),
+            ..Delays::default()
+        };
+        let loss_runs = Some(LossRuns { count: 6, longest: 7 });
+        let (bytes, loss_rate, jitter_ns) = (Some(2), float(0.5), Some(9.5));
+        let line = Line {
+            sent: 1,
+            received: 3,
+            lost: 4,
+            uncovered: 5,
+            bytes,
+            loss_rate,
+            loss_runs,
+            jitter_ns,
+            delay_ns,
+            ..Line::default()
+        };
+        let cells = of_line(&line);
+        let columns = &COLUMNS[4..COLUMNS.len() - 4];
+        assert_eq!(cells.len(), columns.len());
+        let named = columns.iter().zip(cells).filter(|(_, cell)| !cell.is_empty());
+        assert_eq!(
+            named.map(|(name, cell)| format!("{name}={cell}")).collect::<Vec<_>>().join(" "),
+            "sent=1 bytes=2 received=3 lost=4 uncovered=5 ambiguous=0 loss_rate=0.5 loss_rate_low=0 loss_rate_high=1 \
+             loss_runs=6 longest_loss_run=7 effective_samples=0 mean_ns=30 mean_low_ns=29.5 mean_high_ns=30.5 std_ns=40 \
+             std_low_ns=39.5 std_high_ns=40.5 p50_ns=50 p50_low_ns=49 p50_high_ns=51 p99_ns=99 p99_low_ns=98 \
+             p99_high_ns=100 min_ns=8 jitter_ns=9.5"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Pictures for reports and slides: distribution functions, and quantiles over time.
+//! Pictures for reports and slides: distribution functions, quantiles over time, queues, maps and plans, and how errors
+//! change with a parameter.
 //!
 //! A drawing is a list of shapes in points ([`WIDTH`] × [`HEIGHT`]), then rendered as SVG or PNG. Curves differ by
 //! colour (the palette of Okabe and Ito, which colour-blind people can tell apart), by dashes and by markers, so a

@@ -32,6 +32,7 @@ mod bins;
 mod cell;
 mod class;
 mod codec;
+mod curve;
 mod ones;
 mod query;
 mod store;

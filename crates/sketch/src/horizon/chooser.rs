@@ -1,4 +1,4 @@
-use super::Curve;
+use super::curve::Curve;
 use crate::survival::BANDS;
 use crate::targets::{TARGETS, Target};
 
@@ -11,7 +11,7 @@ use crate::targets::{TARGETS, Target};
 /// the band. For a given room, the least weighted sum of the quantiles' errors has *q* ∝ √(*A*/*c*), bands in which
 /// this would rise with age taken together. A quantile's error is the standard deviation at *F* over the density there.
 #[derive(Clone, Debug, Default)]
-pub struct Chooser {
+pub(super) struct Chooser {
     /// Exchanges by band of delay: never so many samples that 24 bits miss another one.
     delays: [f32; BANDS],
     /// Exchanges that responses stood for, found or not.

@@ -4,7 +4,7 @@ use dwell_types::{ExchangeId, Nanos, Timestamp};
 
 /// The chance *q* that a request is still there, by age: one threshold per octave of age, falling.
 #[derive(Clone, Debug)]
-pub struct Curve {
+pub(super) struct Curve {
     ages: AgeBands,
     expiry: Nanos,
     /// How ids are ranked.

@@ -43,7 +43,5 @@ mod curve;
 mod roomy;
 mod sketch;
 
-pub use chooser::Chooser;
-pub use curve::Curve;
 pub use roomy::Roomy;
 pub use sketch::{Horizon, HorizonError};

@@ -106,7 +106,7 @@ impl Slots {
     /// What an id is found by.
     #[inline]
     pub(super) fn key(&self, id: ExchangeId) -> Key {
-        let hash = id.0.wrapping_mul(0xd6e8_feb8_6659_fd93);
+        let hash = id.0.wrapping_mul(dwell_types::hash::INDEPENDENT);
         let class = u64::from(class(self.gate.rank(id)));
         Key { word: hash >> (u64::BITS - self.key_bits) | class << MOST_KEY_BITS, tag: tag(hash) }
     }

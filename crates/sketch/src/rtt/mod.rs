@@ -20,7 +20,7 @@ use any::AnyMeter;
 pub use any::{Array, Filters, Structure};
 
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
-use crate::{Event, Fates, Risk, Sample};
+use crate::{Event, Fates, Sample};
 use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Series, Sink, Timestamp};
 use std::ops::Range;
 
@@ -296,7 +296,7 @@ impl RttMeter {
                 let then = rule.reported.get(tag).copied().unwrap_or_default();
                 let index = rule.series.start + tag;
                 let fates = now.since(&then);
-                let distribution = match rule.risk(tag) {
+                let distribution = match rule.meter.risk(tag) {
                     None => self.store.distribution(index, ambiguous),
                     Some(risk) => self.store.distribution_at_risk(index, ambiguous, &risk.among(fates.responses)),
                 };
@@ -409,11 +409,6 @@ impl RttMeter {
 }
 
 impl Rule {
-    /// What the responses of a series met in this interval.
-    fn risk(&self, tag: usize) -> Option<Risk> {
-        self.meter.risk(tag)
-    }
-
     fn fates(&self, doors: &[Door; Match::ALL.len()]) -> Vec<Fates> {
         let mut fates = self.meter.fates();
         for (fates, [responses, requests]) in fates.iter_mut().zip(doors[self.matching as usize].turned_away.iter()) {

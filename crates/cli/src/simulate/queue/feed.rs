@@ -1,6 +1,6 @@
 //! What comes to a simulated queue: drawn, from a log, or from a capture.
 
-use crate::output;
+use crate::words;
 use anyhow::{Error, Result, anyhow, bail};
 use dwell_capture::file::Stop;
 use dwell_capture::{CaptureFiles, FrameSource};
@@ -246,13 +246,13 @@ impl Replay {
         if other > 0 {
             warnings.push(format!(
                 "{name}: {} not understood: they pass as one flow, '{}'",
-                output::are(other, "frame"),
+                words::are(other, "frame"),
                 OTHER.1
             ));
         }
         if self.late > 0 {
             warnings
-                .push(format!("{name}: {} earlier than one before, and came with it", output::are(self.late, "frame")));
+                .push(format!("{name}: {} earlier than one before, and came with it", words::are(self.late, "frame")));
         }
         warnings.extend(self.damage.clone());
         warnings

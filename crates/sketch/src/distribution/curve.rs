@@ -1,0 +1,436 @@
+//! One curve of a distribution: running sums of bins, and what they say with intervals.
+
+use super::bins::PARTS;
+use super::class::Class;
+use super::view::{Bin, Bins, Shares};
+use crate::estimate::{Estimate, student95};
+use crate::survival::{BANDS, Survival};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What bins add up to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sums {
+    /// Σ *w*.
+    pub(super) weight: f64,
+    /// Σ (*w*² − *w*).
+    pub(super) excess: f64,
+    /// Σ (*w*² − *w*)², as if the samples of a bin were alike.
+    fourth: f64,
+}
+
+impl Sums {
+    fn of(bin: &Bin) -> Self {
+        let &Bin { weight, excess, .. } = bin;
+        Self { weight, excess, fourth: if excess > 0.0 { Self::fourth(weight, excess) } else { 0.0 } }
+    }
+
+    // Not inlined: where samples stand for themselves, millions of divisions would have no use.
+    #[inline(never)]
+    fn fourth(weight: f64, excess: f64) -> f64 {
+        (excess / weight).powi(2) * (excess + weight)
+    }
+
+    #[inline]
+    fn add(self, bin: &Bin) -> Self {
+        self.plus(Self::of(bin))
+    }
+
+    #[inline]
+    fn plus(self, other: Self) -> Self {
+        Self {
+            weight: self.weight + other.weight,
+            excess: self.excess + other.excess,
+            fourth: self.fourth + other.fourth,
+        }
+    }
+
+    /// Where each bin weighs so many times as much.
+    fn times(self, share: f64) -> Self {
+        Self { weight: share * self.weight, excess: share * self.excess, fourth: share * self.fourth }
+    }
+
+    pub(super) fn less(self, other: Self) -> Self {
+        Self {
+            weight: self.weight - other.weight,
+            excess: self.excess - other.excess,
+            fourth: self.fourth - other.fourth,
+        }
+    }
+}
+
+/// What the bins of one part of the store add up to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    sums: Sums,
+    /// Σ weight × middle of the bin, and × half its width.
+    delay: f64,
+    width: f64,
+}
+
+impl Totals {
+    #[inline]
+    fn add(&mut self, bin: &Bin) {
+        self.sums = self.sums.add(bin);
+        self.delay += bin.weight * bin.middle();
+        self.width += bin.weight * 0.5 * (bin.high as f64 - bin.low as f64);
+    }
+
+    /// Those of samples that stand for themselves, in bins without width.
+    fn plain(samples: usize, delays: u64) -> Self {
+        let sums = Sums { weight: samples as f64, ..Sums::default() };
+        Self { sums, delay: delays as f64, width: 0.0 }
+    }
+
+    /// Those of some bins by part. Nearly all are unambiguous, which are the first part.
+    #[inline]
+    fn by_part(bins: &Bins, ranks: Range<usize>) -> [Self; PARTS] {
+        let (mut first, mut parts) = (Self::default(), [Self::default(); PARTS]);
+        if let Some((samples, delays)) = bins.plain(ranks.clone()) {
+            parts[0] = Self::plain(samples, delays);
+            return parts;
+        }
+        for bin in bins.iter(ranks) {
+            match bin.part() {
+                0 => first.add(&bin),
+                part => parts[part].add(&bin),
+            }
+        }
+        parts[0] = first;
+        parts
+    }
+}
+
+/// Bins in rising order with running sums.
+#[derive(Clone, Debug)]
+pub(super) struct Curve {
+    /// Of all curves of a distribution together.
+    pub(super) bins: Arc<Bins>,
+    pub(super) shares: Shares,
+    /// Sums of every multiple of [`STRIDE`] bins.
+    sums: Vec<Sums>,
+    pub(super) total: Sums,
+    /// What [`Curve::beyond`] is before every multiple of [`STRIDE`] bins; empty where every sample stands for itself.
+    beyond: Vec<f64>,
+    /// Σ weight × middle of the bin, and × half its width.
+    delay: f64,
+    width: f64,
+    /// Largest delay that could have been measured.
+    pub(super) possible: Option<i64>,
+    pub(super) limit: Option<Limit>,
+}
+
+/// A running sum is kept for so many bins, and added up between.
+const STRIDE: usize = 128;
+
+/// The share of exchanges beyond the last quantile that is reported, p99.
+const UNTOLD: f64 = 0.01;
+
+/// The product limit that weighed the bins, with what its variances need.
+#[derive(Clone, Debug)]
+pub(super) struct Limit {
+    survival: Survival,
+    /// Weight by band, as [`by_band`] has it, of every multiple of [`Limit::STRIDE`] bins.
+    sums: Vec<[f64; BANDS]>,
+    total: [f64; BANDS],
+}
+
+impl Limit {
+    const STRIDE: usize = 4096;
+
+    fn new(survival: Survival, bins: &Bins, shares: Shares) -> Self {
+        let mut sums = Vec::with_capacity(bins.len() / Self::STRIDE + 1);
+        let mut total = [0.0; BANDS];
+        for block in bins.blocks(Self::STRIDE) {
+            sums.push(total);
+            by_band(&mut total, shares.weigh_all(bins.iter(block)));
+        }
+        Self { survival, sums, total }
+    }
+
+    /// Weight by band of so many bins.
+    fn sums_of(&self, bins: &Bins, shares: Shares, number: usize) -> [f64; BANDS] {
+        let block = number / Self::STRIDE;
+        let mut sums = self.sums[block];
+        by_band(&mut sums, shares.weigh_all(bins.iter(block * Self::STRIDE..number)));
+        sums
+    }
+
+    /// Variance of the weight of so many bins, less `share` of all weight.
+    fn variance(&self, bins: &Bins, shares: Shares, number: usize, share: f64) -> f64 {
+        let below = self.sums_of(bins, shares, number);
+        let bands = std::array::from_fn(|band| {
+            let (below, above) = (below[band], self.total[band] - below[band]);
+            let (up, down) = (1.0 - share, -share);
+            (up * below + down * above, up * up * below + down * down * above)
+        });
+        self.survival.variance(&bands)
+    }
+
+    /// Variance of the weight of a range of bins.
+    pub(super) fn variance_between(&self, bins: &Bins, shares: Shares, range: Range<usize>) -> f64 {
+        let [before, up_to] = [range.start, range.end].map(|number| self.sums_of(bins, shares, number));
+        self.survival.variance(&std::array::from_fn(|band| (up_to[band] - before[band], up_to[band] - before[band])))
+    }
+}
+
+/// Adds up what each band's bins weigh for [`Survival::variance`].
+fn by_band(sums: &mut [f64; BANDS], bins: impl Iterator<Item = Bin>) {
+    for bin in bins {
+        sums[usize::from(bin.band)] += bin.measure();
+    }
+}
+
+impl Curve {
+    /// One curve for each of these shares. All are made in one walk over the bins, since there may be many.
+    pub(super) fn all<const N: usize>(bins: &Arc<Bins>, shares: [Shares; N], survival: Option<&Survival>) -> [Self; N] {
+        let blocks = bins.len() / STRIDE + 1;
+        let mut curves = shares.map(|shares| Self {
+            bins: Arc::clone(bins),
+            shares,
+            sums: Vec::with_capacity(blocks),
+            total: Sums::default(),
+            beyond: Vec::new(),
+            delay: 0.0,
+            width: 0.0,
+            possible: None,
+            limit: survival.map(|survival| Limit::new(survival.clone(), bins, shares)),
+        });
+        for block in bins.blocks(STRIDE) {
+            let parts = Totals::by_part(bins, block);
+            curves.iter_mut().for_each(|curve| curve.add(&parts));
+        }
+        curves.iter_mut().filter(|curve| curve.is_estimated()).for_each(Self::look_beyond);
+        curves
+    }
+
+    /// Whether samples stand for others, too.
+    fn is_estimated(&self) -> bool {
+        self.total.excess > 0.0 || self.borrows()
+    }
+
+    /// Whether a product limit says so.
+    fn borrows(&self) -> bool {
+        self.limit.as_ref().is_some_and(|limit| limit.survival.borrows())
+    }
+
+    /// Adds the next block of bins.
+    fn add(&mut self, parts: &[Totals; PARTS]) {
+        self.sums.push(self.total);
+        for (&Totals { sums, delay, width }, share) in parts.iter().zip(self.shares.0) {
+            self.total = self.total.plus(sums.times(share));
+            self.delay += share * delay;
+            self.width += share * width;
+        }
+    }
+
+    /// The bins with their weights here.
+    pub(super) fn weighed(&self) -> impl DoubleEndedIterator<Item = Bin> {
+        self.shares.weigh_all(self.bins.all())
+    }
+
+    /// Sums of so many bins.
+    pub(super) fn sums_of(&self, number: usize) -> Sums {
+        let block = number / STRIDE;
+        let bins = self.shares.weigh_all(self.bins.iter(block * STRIDE..number));
+        bins.fold(self.sums[block], |sums, bin| sums.add(&bin))
+    }
+
+    /// Largest delay.
+    pub(super) fn longest(&self) -> i64 {
+        self.weighed().next_back().map_or(i64::MIN, |bin| bin.high)
+    }
+
+    /// Variance of Σ weight · *z*(bin).
+    pub(super) fn variance(&self, z: impl Fn(&Bin) -> f64) -> f64 {
+        let Some(limit) = &self.limit else {
+            return self.weighed().map(|bin| bin.excess * z(&bin).powi(2)).sum();
+        };
+        let mut bands = [(0.0, 0.0); BANDS];
+        for bin in self.weighed() {
+            let (z, sums) = (z(&bin), &mut bands[usize::from(bin.band)]);
+            *sums = (sums.0 + bin.measure() * z, sums.1 + bin.measure() * z * z);
+        }
+        limit.survival.variance(&bands)
+    }
+
+    /// The first bin up to which the weight is enough, or else the last one.
+    pub(super) fn first(&self, is_enough: impl Fn(f64) -> bool) -> usize {
+        let block = self.sums.partition_point(|sums| !is_enough(sums.weight)).saturating_sub(1);
+        let start = block * STRIDE;
+        let mut weight = self.sums[block].weight;
+        let found = self.bins.iter(start..self.bins.len()).position(|bin| {
+            let share = self.shares.of(&bin);
+            weight += share * bin.weight;
+            share > 0.0 && is_enough(weight)
+        });
+        let last = || self.bins.all().rposition(|bin| self.shares.of(&bin) > 0.0);
+        found.map(|bins| self.bins.last_of_bin(start + bins)).or_else(last).unwrap_or(0)
+    }
+
+    /// The next bin that is in the curve; if there is none, the number of all bins.
+    pub(super) fn behind(&self, rank: usize) -> usize {
+        let all = self.bins.len();
+        let found = self.bins.iter(rank + 1..all).position(|bin| self.shares.of(&bin) > 0.0);
+        found.map_or(all, |more| self.bins.last_of_bin(rank + 1 + more))
+    }
+
+    /// Index of the first bin at which the distribution function reaches `share`.
+    fn rank(&self, share: f64) -> usize {
+        let wanted = share * self.total.weight * (1.0 - 1e-12);
+        self.first(|weight| weight >= wanted)
+    }
+
+    /// Half of the 95% interval of the estimated distribution function after the bin at `rank`: a multiple of its
+    /// standard error, √((1 − *F*)² *V*≤ + *F*² *V*>) / Σ*w*, and half a step, since samples come whole (a continuity
+    /// correction). A few heavy samples do not tell their variance *V* well: the multiple is Student's for 8 (Σ*v*)² /
+    /// Σ*v*² degrees of freedom, where *v* is what each contributes to it. Satterthwaite's number (1946) is a quarter
+    /// of that; with it 97 and 98% of the intervals of p99 hold the truth.
+    pub(super) fn error(&self, rank: usize) -> f64 {
+        let weight = self.total.weight;
+        let below = self.sums_of(rank + 1);
+        let above = self.total.less(below);
+        let share = below.weight / weight;
+        let (up, down) = ((1.0 - share).powi(2), share * share);
+        let plain = up * below.excess + down * above.excess;
+        let variance = match &self.limit {
+            None => plain,
+            Some(limit) => limit.variance(&self.bins, self.shares, rank + 1, share),
+        };
+        let fourth = up * up * below.fourth + down * down * above.fourth;
+        let freedom = if fourth > 0.0 { 8.0 * plain * plain / fourth } else { f64::INFINITY };
+        let step = if self.borrows() { self.beyond(rank).max(1.0) } else { self.beyond(rank) };
+        (student95(freedom) * variance.max(0.0).sqrt() + 0.5 * step) / weight
+    }
+
+    /// How many exchanges each sample stands for besides itself among those behind the bin at `rank`: the largest Σ*w*²
+    /// / Σ*w* − 1 of all tails that begin there or before. Where the slowest samples weigh least, heavier ones could
+    /// have been among them.
+    fn beyond(&self, rank: usize) -> f64 {
+        let block = (rank + 1) / STRIDE;
+        let Some(&before) = self.beyond.get(block) else { return 0.0 };
+        self.heaviest_tail(before, self.sums[block], block * STRIDE..rank + 1).0
+    }
+
+    /// Makes what [`Curve::beyond`] begins with.
+    fn look_beyond(&mut self) {
+        let (mut most, mut below) = (0.0, Sums::default());
+        self.beyond = Vec::with_capacity(self.sums.len());
+        for block in self.bins.blocks(STRIDE) {
+            self.beyond.push(most);
+            (most, below) = self.heaviest_tail(most, below, block);
+        }
+    }
+
+    /// The most of `most` and of the tails that begin with a bin of a range or right behind it; and the sums up to its
+    /// end.
+    fn heaviest_tail(&self, most: f64, below: Sums, bins: Range<usize>) -> (f64, Sums) {
+        let tail = |below| {
+            let Sums { weight, excess, .. } = self.total.less(below);
+            // Behind the last bin only rounding is left.
+            if weight > 1e-9 * self.total.weight { excess.max(0.0) / weight.max(1.0) } else { 0.0 }
+        };
+        self.shares.weigh_all(self.bins.iter(bins)).fold((most.max(tail(below)), below), |(most, below), bin| {
+            let below = below.add(&bin);
+            (most.max(tail(below)), below)
+        })
+    }
+
+    /// A quantile of so many samples, interpolated in its class, and the ends of its interval.
+    pub(super) fn quantile(&self, q: f64, samples: u64) -> Estimate<i64> {
+        let rank = self.rank(q);
+        let up_to = self.sums_of(rank + 1).weight;
+        // Behind the last bin nothing would be uncertain.
+        let is_last = self.total.weight - up_to <= 1e-9 * self.total.weight;
+        let error = self.error(if is_last { rank.saturating_sub(1) } else { rank });
+        let low = self.bins.at(self.rank(q - error)).low;
+        // One that stands for others knows neither end.
+        let is_alone = samples == 1 && self.is_estimated();
+        Estimate {
+            value: self.delay_at(rank, q * self.total.weight),
+            low: match self.possible {
+                Some(_) if is_alone || q < self.unseen_before(rank, samples) => low.min(0),
+                _ => low,
+            },
+            high: match self.possible {
+                Some(possible) if is_alone || q + error.max(self.unseen(rank)) > 1.0 => possible.max(self.longest()),
+                _ => self.bins.at(self.rank(q + error)).high,
+            },
+        }
+    }
+
+    /// The share of exchanges beyond the bin at `rank` that may have been missed altogether: if what was sampled there
+    /// had been three samples, none would have been seen in one run of twenty ("rule of three"). Zero where nothing is
+    /// sampled.
+    fn unseen(&self, rank: usize) -> f64 {
+        3.0 * self.beyond(rank) / self.total.weight
+    }
+
+    /// The same of exchanges up to the bin at `rank`, of which each of so many samples stands for as many as it says,
+    /// and for no fewer than on average: a product limit shares out what is in none of them.
+    fn unseen_before(&self, rank: usize, samples: u64) -> f64 {
+        if !self.is_estimated() {
+            return 0.0;
+        }
+        let Sums { weight, excess, .. } = self.sums_of(rank + 1);
+        let each = (excess / weight).max(self.total.weight / samples as f64 - 1.0);
+        3.0 * if self.borrows() { each.max(1.0) } else { each } / self.total.weight
+    }
+
+    /// The delay at which the running weight is so much, in the class of the bin at `rank`.
+    fn delay_at(&self, rank: usize, wanted: f64) -> i64 {
+        let (ranks, class) = self.class(rank);
+        let touches = |low: &Class, high: &Class| low.high.checked_add(1) == Some(high.low);
+        let before = ranks.start.checked_sub(1).map(|rank| self.class(rank).1).filter(|before| touches(before, &class));
+        let behind =
+            (ranks.end < self.bins.len()).then(|| self.class(ranks.end).1).filter(|behind| touches(&class, behind));
+        class.delay_at(wanted - self.sums_of(ranks.start).weight, before.as_ref(), behind.as_ref())
+    }
+
+    /// The class of the bin at a rank, which is all bins with the same ends, and their ranks.
+    fn class(&self, rank: usize) -> (Range<usize>, Class) {
+        let Bin { low, high, .. } = self.bins.at(rank);
+        let is_other = |bin: Bin| (bin.low, bin.high) != (low, high);
+        let all = self.bins.len();
+        let start = self.bins.iter(0..rank).rposition(is_other).map_or(0, |before| before + 1);
+        let end = self.bins.iter(rank..all).position(is_other).map_or(all, |more| rank + more);
+        let weight = self.shares.weigh_all(self.bins.iter(start..end)).map(|bin| bin.weight).sum();
+        (start..end, Class { low, high, weight })
+    }
+
+    /// The weighted mean. Its interval is even on a logarithmic scale, since delays have long tails, and reaches a
+    /// multiple of the relative standard error: Student's for Satterthwaite's number of degrees of freedom (1946), 3
+    /// (Σ*v*)² / Σ*v*², where *v* is what each sample contributes to the variance. Exchanges that may have been missed
+    /// altogether took anything from nothing to the longest that could have been measured, but for a share of which no
+    /// quantile speaks: those are slower than all that were seen, up to the geometric mean of the longest seen and the
+    /// longest possible.
+    pub(super) fn mean(&self) -> Estimate<f64> {
+        let weight = self.total.weight;
+        let (mean, width) = (self.delay / weight, self.width / weight);
+        let least = self.weighed().next().map_or(mean, |bin| bin.low as f64).min(0.0);
+        let [low, high] = if self.is_estimated() { self.sampled_mean(mean) } else { [mean; 2] };
+        Estimate { value: mean, low: (low - width).max(least), high: high + width }
+    }
+
+    /// The ends of the interval around a mean that not all exchanges told.
+    fn sampled_mean(&self, mean: f64) -> [f64; 2] {
+        let deviations = |power| move |bin: &Bin| (bin.middle() - mean).powi(power);
+        let fourth: f64 = self.weighed().map(|bin| Sums::of(&bin).fourth * deviations(4)(&bin)).sum();
+        let plain: f64 = self.weighed().map(|bin| bin.excess * deviations(2)(&bin)).sum();
+        let freedom = if fourth > 0.0 { 3.0 * plain * plain / fourth } else { f64::INFINITY };
+        let error = student95(freedom) * self.variance(deviations(1)).max(0.0).sqrt() / self.total.weight;
+        let ends = [-error, error].map(|error| if mean > 0.0 { mean * (error / mean).exp() } else { mean + error });
+        let Some(possible) = self.possible else { return ends };
+        let longest = self.longest().max(1) as f64;
+        let possible = longest.max(possible as f64);
+        let missed = self.unseen(self.bins.len() - 1).min(1.0);
+        let untold = missed.min(UNTOLD);
+        let anything = missed - untold;
+        let high = (1.0 - missed) * ends[1].min(possible) + untold * (longest * possible).sqrt() + anything * possible;
+        [(1.0 - anything) * ends[0], high.max(ends[1])]
+    }
+
+    pub(super) fn share_up_to(&self, delay: i64) -> f64 {
+        self.sums_of(self.bins.partition_point(|bin| bin.high <= delay)).weight / self.total.weight
+    }
+}
