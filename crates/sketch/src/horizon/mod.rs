@@ -7,7 +7,7 @@
 //! the request, so that each id has its horizon: the age at which its hash no longer passes. A request beyond its
 //! horizon is let go. While everything fits the threshold admits everything at any age, up to the expiry. When the
 //! table is full, what is beyond its horizon goes, and if that is not enough, the thresholds fall to those with the
-//! least predicted variance for which there is room ([`Curve`], [`Chooser`]): a table of answered requests, which are
+//! least predicted variance for which there is room (`curve`, `chooser`): a table of answered requests, which are
 //! short guests, keeps the few slow ones whole; among orphans that wait for ever, long waits are sampled sparsely and
 //! short ones densely. The thresholds rise again if traffic changes. Assumes that ids of different exchanges are
 //! independent under the seeded hash; who knows the seed can break that.
