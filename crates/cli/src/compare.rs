@@ -6,7 +6,7 @@ use crate::Failure;
 use crate::damage::Damage;
 use crate::output::{self, Output};
 use crate::progress;
-use crate::rtt::{EXPIRY, FLOW_EXPIRY, matching, picture, usual_matches};
+use crate::rtt::{EXPIRY, FLOW_EXPIRY, matching, usual_matches};
 use crate::signals::Signals;
 use crate::units::Memories;
 use crate::words;
@@ -90,7 +90,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Draw error against memory, for each match on its worst leg: a file ending in .svg or .png.
-    #[arg(long, value_name = "FILE", value_parser = picture)]
+    #[arg(long, value_name = "FILE", value_parser = crate::output::picture)]
     plot: Option<(PathBuf, Image)>,
 }
 

@@ -26,10 +26,11 @@ mod compare;
 mod simulate;
 // Experiments with known truth.
 mod evaluate;
-// What the subcommands share: points and which way packets go between them, sizes and times on the command line,
+// What the subcommands share: frames, points and which way packets go between them, sizes and times on the command line,
 // files that are whole or absent, words for people, how far a run is, and how it is ended.
 mod beginning;
 mod damage;
+mod frames;
 mod output;
 mod points;
 mod progress;

@@ -10,6 +10,13 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// A file that a picture is to be drawn into, by its name.
+pub(crate) fn picture(path: &str) -> Result<(PathBuf, Image), String> {
+    let path = PathBuf::from(path);
+    let image = Image::of(&path).ok_or("expected a file name ending in .svg or .png")?;
+    Ok((path, image))
+}
+
 /// Refuses to read one file where different ones are expected.
 pub(crate) fn check_different<'a>(
     inputs: impl IntoIterator<Item = &'a PathBuf>,

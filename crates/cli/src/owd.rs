@@ -1,9 +1,9 @@
 //! `dwell owd`: how long does one way take, and how much is lost? Two points, merged in the order of time.
 
 use crate::Failure;
+use crate::frames::frames;
 use crate::output::Output;
 use crate::points::{Point, Seen};
-use crate::rtt::frames_since;
 use crate::signals::Signals;
 use crate::words::{self, Plain};
 use anyhow::Result;
@@ -215,13 +215,7 @@ fn describe(point: &PointArguments) -> BTreeMap<&'static str, Parameter> {
 }
 
 fn facts(point: &Point, packets: u64, unsent: Option<u64>) -> PointFacts {
-    PointFacts {
-        frames: point.frames().map(|frames| frames_since(frames, &dwell_observe::Frames::default())),
-        packets,
-        elsewhere: point.elsewhere,
-        cut: point.cut(),
-        unsent,
-    }
+    PointFacts { frames: point.frames().map(frames), packets, elsewhere: point.elsewhere, cut: point.cut(), unsent }
 }
 
 fn span(spans: [Option<(Timestamp, Timestamp)>; 2]) -> Option<Span> {

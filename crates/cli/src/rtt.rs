@@ -19,13 +19,12 @@ use std::process::ExitCode;
 // What is asked.
 mod arguments;
 use arguments::Format;
-pub(crate) use arguments::{Arguments, EXPIRY, FLOW_EXPIRY, KeyChoice, matching, picture, usual_matches};
+pub(crate) use arguments::{Arguments, EXPIRY, FLOW_EXPIRY, matching, usual_matches};
 // Which packet a sample is of.
 mod followed;
 use followed::{FlowPacket, Followed};
 // What is answered, and where it goes.
 mod reports;
-pub(crate) use reports::frames_since;
 use reports::{Observed, Outputs, Reports};
 
 pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {

@@ -6,7 +6,6 @@ use super::{Format, check_sum, distinct};
 use crate::Failure;
 use crate::output::{self, Output};
 use crate::owd::{Pair, Passing, PointArguments};
-use crate::rtt::picture;
 use crate::signals::Signals;
 use crate::units::Memories;
 use crate::words;
@@ -78,7 +77,7 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
     /// Draw error against memory: a file ending in .svg or .png.
-    #[arg(long, value_name = "FILE", value_parser = picture, help_heading = "Output")]
+    #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     plot: Option<(PathBuf, Image)>,
 }
 

@@ -101,7 +101,7 @@ pub(super) struct PlanArguments {
     #[command(flatten)]
     pub(super) report: ReportArguments,
     /// Draw probe hops and lengths of segments, beside those of a random order: a file ending in .svg or .png.
-    #[arg(long, value_name = "FILE", value_parser = crate::rtt::picture, help_heading = "Output")]
+    #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
 }
 
@@ -118,7 +118,7 @@ pub(super) struct PathsArguments {
     #[command(flatten)]
     pub(super) report: ReportArguments,
     /// Draw the map, instrumented routers marked: a file ending in .svg or .png.
-    #[arg(long, value_name = "FILE", value_parser = crate::rtt::picture, help_heading = "Output")]
+    #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
 }
 
@@ -148,7 +148,7 @@ pub(super) struct LocalizeArguments {
     #[command(flatten)]
     pub(super) report: ReportArguments,
     /// Draw the map, links coloured by delay: a file ending in .svg or .png.
-    #[arg(long, value_name = "FILE", value_parser = crate::rtt::picture, help_heading = "Output")]
+    #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
 }
 

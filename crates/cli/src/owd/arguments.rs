@@ -3,8 +3,8 @@
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
 use super::Pair;
+use crate::frames::KeyChoice;
 use crate::points::Reading;
-use crate::rtt::KeyChoice;
 use crate::{Failure, output};
 use clap::{Args, Subcommand, ValueEnum};
 use dwell_observe::crossing::Settings;
@@ -114,7 +114,7 @@ pub(super) struct OutputArguments {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
     /// Draw delay and loss over time: a file ending in .svg or .png.
-    #[arg(long, value_name = "FILE", value_parser = crate::rtt::picture, help_heading = "Output")]
+    #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
 }
 

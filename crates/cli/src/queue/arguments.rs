@@ -2,8 +2,8 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
+use crate::frames::KeyChoice;
 use crate::points::Reading;
-use crate::rtt::KeyChoice;
 use crate::{Failure, output, units};
 use clap::{Args, ValueEnum};
 use dwell_observe::crossing::Settings;
@@ -130,7 +130,7 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "per_packet", help_heading = "Output")]
     pub(super) rate_change: bool,
     /// Draw the queue over time: a file ending in .svg or .png.
-    #[arg(long, value_name = "FILE", value_parser = crate::rtt::picture, help_heading = "Output")]
+    #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
 }
 

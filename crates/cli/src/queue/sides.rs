@@ -2,8 +2,8 @@
 
 use super::arguments::Arguments;
 use crate::beginning;
+use crate::frames::frames;
 use crate::points::{Point, Ways};
-use crate::rtt::frames_since;
 use anyhow::Result;
 use dwell_capture::file::Stop;
 use dwell_report::facts::Frames;
@@ -103,7 +103,7 @@ impl Sides {
     pub(super) fn frames(&self) -> Option<Frames> {
         let mut sum = Frames::default();
         for point in self.points() {
-            sum.add(&frames_since(point.frames()?, &dwell_observe::Frames::default()));
+            sum.add(&frames(point.frames()?));
         }
         Some(sum)
     }

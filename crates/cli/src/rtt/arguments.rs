@@ -2,11 +2,11 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
+use crate::frames::KeyChoice;
 use crate::{Failure, output};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use dwell_observe::group::Grouping;
-use dwell_observe::parse::Key;
 use dwell_report::plot::Image;
 use dwell_sketch::rtt::Method;
 use dwell_types::{Match, Nanos, Prefix};
@@ -115,7 +115,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
     /// Draw the distributions, or with --interval their course over time: a file ending in .svg or .png.
-    #[arg(long, value_name = "FILE", value_parser = picture, help_heading = "Output")]
+    #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
     /// Write every weighted sample as CSV.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -136,21 +136,6 @@ pub(super) enum Format {
     Openmetrics,
     /// Every sample in the form of pping, for ppviz.
     Ppviz,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum KeyChoice {
-    Inner,
-    Outer,
-}
-
-impl From<KeyChoice> for Key {
-    fn from(choice: KeyChoice) -> Self {
-        match choice {
-            KeyChoice::Inner => Self::Inner,
-            KeyChoice::Outer => Self::Outer,
-        }
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -181,12 +166,6 @@ fn method() -> impl TypedValueParser<Value = Method> {
 fn probability(text: &str) -> Result<f64, String> {
     let value = text.parse::<f64>().ok().filter(|&p| p > 0.0 && p <= 1.0);
     value.ok_or_else(|| "expected a number above 0 and at most 1".to_owned())
-}
-
-pub(crate) fn picture(path: &str) -> Result<(PathBuf, Image), String> {
-    let path = PathBuf::from(path);
-    let image = Image::of(&path).ok_or("expected a file name ending in .svg or .png")?;
-    Ok((path, image))
 }
 
 /// When requests are given up unless told otherwise: after the last retransmission of a SYN, 1 + 2 + … + 64 s.

@@ -2,6 +2,7 @@
 
 use super::arguments::{AmbiguousChoice, Arguments, Format};
 use crate::Failure;
+use crate::frames::frames_since;
 use crate::output::Output;
 use crate::signals::Signals;
 use crate::words::{self, Plain};
@@ -407,20 +408,6 @@ impl Reports {
                 .collect(),
             flows: observed.flows(self.top, self.ambiguous),
         }
-    }
-}
-
-/// What became of the frames that came since an earlier count.
-pub(crate) fn frames_since(now: &Frames, before: &Frames) -> facts::Frames {
-    facts::Frames {
-        total: now.total - before.total,
-        decoded: now.decoded() - before.decoded(),
-        rejected: now
-            .rejected()
-            .zip(before.rejected())
-            .map(|((reason, now), (_, before))| (reason.name(), now - before))
-            .filter(|&(_, count)| count > 0)
-            .collect(),
     }
 }
 

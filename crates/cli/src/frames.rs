@@ -1,0 +1,41 @@
+//! What subcommands ask and tell of frames.
+
+use clap::ValueEnum;
+use dwell_observe::Frames;
+use dwell_observe::parse::Key;
+use dwell_report::facts;
+
+/// Which addresses of a packet in a tunnel count.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KeyChoice {
+    Inner,
+    Outer,
+}
+
+impl From<KeyChoice> for Key {
+    fn from(choice: KeyChoice) -> Self {
+        match choice {
+            KeyChoice::Inner => Self::Inner,
+            KeyChoice::Outer => Self::Outer,
+        }
+    }
+}
+
+/// What became of all frames.
+pub(crate) fn frames(now: &Frames) -> facts::Frames {
+    frames_since(now, &Frames::default())
+}
+
+/// What became of the frames that came since an earlier count.
+pub(crate) fn frames_since(now: &Frames, before: &Frames) -> facts::Frames {
+    facts::Frames {
+        total: now.total - before.total,
+        decoded: now.decoded() - before.decoded(),
+        rejected: now
+            .rejected()
+            .zip(before.rejected())
+            .map(|((reason, now), (_, before))| (reason.name(), now - before))
+            .filter(|&(_, count)| count > 0)
+            .collect(),
+    }
+}
