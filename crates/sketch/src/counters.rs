@@ -164,7 +164,7 @@ mod tests {
                 }
                 let [(counters, plain), (other, other_plain)] = &mut arrays;
                 match i % 1_000 {
-                    499 if i > 2_000 => {
+                    499 if i < 2_000 => {
                         counters.clear();
                         plain.fill(0);
                     }
@@ -180,7 +180,7 @@ mod tests {
                     assert!(is_as_plain, "after {i}, {apart} apart");
                 }
             }
-            assert!(arrays[0].1.iter().any(|&n| n > 0));
+            assert!(arrays[0].1.contains(&15) && arrays[0].1.iter().any(|&n| n < 15));
         }
         assert_eq!(Counters::new(FEW).state_bytes(), 19);
     }

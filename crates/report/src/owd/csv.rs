@@ -108,6 +108,8 @@ mod tests {
 
     #[test]
     fn every_cell_has_a_column() {
+        let mut seen = std::collections::BTreeSet::new();
+        assert!(COLUMNS.iter().all(|column| seen.insert(column)));
         let estimate = |value| Some(Estimate { value, low: value - 1, high: value + 1 });
         let float = |value: f64| Some(Estimate { value, low: value - 0.5, high: value + 0.5 });
         let delay_ns = Delays {

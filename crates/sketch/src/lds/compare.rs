@@ -44,7 +44,7 @@ impl Figure {
     }
 
     /// With 1.96 standard errors to either side.
-    pub(super) fn delay(normal: Normal) -> Self {
+    pub(super) fn unbounded(normal: Normal) -> Self {
         Self::normal(normal, f64::NEG_INFINITY, f64::INFINITY)
     }
 

@@ -84,7 +84,7 @@ impl Comparison<'_> {
         let lost = self.decode(&layout, &missing);
         let delays = self.delays(listed, &layout, &packets);
         let estimate = |(flow, listed): (usize, &Listed)| FlowEstimate {
-            mean_delay_ns: delays.as_ref().map(|delays| Figure::delay(delays[flow])),
+            mean_delay_ns: delays.as_ref().map(|delays| Figure::unbounded(delays[flow])),
             packets: Some(Figure::normal(packets[flow], 0.0, sent.most[flow])),
             lost: Some(Figure::normal(lost[flow], 0.0, missing.most[flow])),
             bytes: self.bytes(listed.flow),
@@ -97,7 +97,7 @@ impl Comparison<'_> {
     pub fn joint_delays(&self, listed: &[Listed]) -> Option<Vec<Figure>> {
         let layout = Layout::new(self.sender, listed);
         let packets = self.decode(&layout, &self.counts(listed, |cell| self.sent(cell), true));
-        Some(self.delays(listed, &layout, &packets)?.into_iter().map(Figure::delay).collect())
+        Some(self.delays(listed, &layout, &packets)?.into_iter().map(Figure::unbounded).collect())
     }
 
     fn spread(&self, listed: &Listed) -> Option<Figure> {

@@ -154,7 +154,6 @@ impl FlowCounts {
     pub(super) fn read(from: &mut Reader<'_>) -> Result<Self, CodecError> {
         let flows = from.count(size_of::<u32>())?;
         let bytes = from.bytes(flows * size_of::<u32>())?;
-        let packets = |bytes: &[u8]| bytes.iter().rev().fold(0, |packets, &byte| packets << 8 | u32::from(byte));
-        Ok(Self { packets: bytes.chunks(size_of::<u32>()).map(packets).collect() })
+        Ok(Self { packets: bytes.as_chunks().0.iter().map(|&packets| u32::from_le_bytes(packets)).collect() })
     }
 }
