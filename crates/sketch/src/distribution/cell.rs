@@ -86,12 +86,6 @@ impl Cell {
         Self { key, weight: 1.0, excess: 0.0 }
     }
 
-    /// So many that each stand for themselves.
-    #[inline]
-    pub(super) fn ones((key, number): (u64, usize)) -> Self {
-        Self { key, weight: number as f32, excess: 0.0 }
-    }
-
     /// Adds the samples of a cell with the same key.
     #[inline]
     pub(super) fn add(&mut self, other: &Self, dither: &mut Dither) {
@@ -171,9 +165,65 @@ pub(super) fn merge<T: Keyed>(bins: &mut Vec<T>, number: usize, cells: impl Doub
     }
 }
 
+/// Adds sorted cells to sorted bins: each to its own, or else among them. First those that have one, so that nothing
+/// moves where all do.
+pub(super) fn add_all(bins: &mut Vec<Cell>, cells: impl DoubleEndedIterator<Item = Cell> + Clone, dither: &mut Dither) {
+    let (mut at, mut new, mut last) = (0, 0, None);
+    for cell in cells.clone() {
+        while bins.get(at).is_some_and(|bin| bin.key < cell.key) {
+            at += 1;
+        }
+        match bins.get_mut(at) {
+            Some(bin) if bin.key == cell.key => bin.add(&cell, dither),
+            _ => {
+                new += usize::from(last != Some(cell.key));
+                last = Some(cell.key);
+            }
+        }
+    }
+    let (mut left, mut to) = (bins.len(), bins.len() + new);
+    bins.reserve_exact(new);
+    bins.resize(to, Cell::default());
+    for cell in cells.rev() {
+        if bins.get(to).is_some_and(|bin| bin.key == cell.key) {
+            bins[to].add(&cell, dither);
+            continue;
+        }
+        if left == to {
+            break;
+        }
+        while left > 0 && bins[left - 1].key > cell.key {
+            (left, to) = (left - 1, to - 1);
+            bins[to] = bins[left];
+        }
+        if left == 0 || bins[left - 1].key != cell.key {
+            to -= 1;
+            bins[to] = cell;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        /// Whatever is there already, and however often a key comes.
+        #[test]
+        fn what_is_added_is_in_its_bin(bins in prop::collection::btree_map(0u64..60, 1u32..9, 0..40),
+            mut keys in prop::collection::vec(0u64..60, 0..80)) {
+            keys.sort_unstable();
+            let mut added: Vec<Cell> = bins.iter().map(|(&key, &n)| Cell { key, weight: n as f32, excess: 2.0 }).collect();
+            add_all(&mut added, keys.iter().copied().map(Cell::one), &mut Dither::default());
+            let mut expected: BTreeMap<u64, (f64, f64)> =
+                bins.iter().map(|(&key, &n)| (key, (n.into(), 2.0))).collect();
+            keys.iter().for_each(|&key| expected.entry(key).or_default().0 += 1.0);
+            let found: Vec<_> = added.iter().map(|bin| (bin.key, (bin.weight(), bin.excess()))).collect();
+            prop_assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
+        }
+    }
 
     /// A million samples are added one by one to a sum whose last bit is worth 64 of them. Without the dither, the twin
     /// that fails, none would arrive.

@@ -1,12 +1,14 @@
 //! Samples that stand for themselves, in a store with room for many.
 
-use super::bins;
-use super::cell::{Cell, Keyed, clear, merge, range_of};
+use super::bins::{self, FINEST};
+use super::cell::{Cell, Dither, Keyed, add_all, clear, merge, range_of};
+use super::store::Series;
 use std::ops::Range;
 use std::slice;
 use std::sync::Arc;
 
-/// Samples that stand for themselves: 4 bytes for nearly each, where a bin takes 16, and sooner sorted.
+/// Samples that stand for themselves: 4 bytes for nearly each, where a bin takes 16, and sooner sorted. They are all that
+/// a store knows, or what came since its bins were last sorted.
 #[derive(Clone, Debug)]
 pub(super) struct Ones {
     /// Delays in nanoseconds of those that are [`plain`], by series.
@@ -31,17 +33,17 @@ struct Run<T> {
 /// As many samples are sorted together at least where there is room for them, in 16 to 32 MiB.
 const MANY: usize = 1 << 22;
 
-/// A delay that says all of an unambiguous sample of no band: it has 32 bits, and at the finest resolution a class of
-/// its own.
+/// A delay that says all of an unambiguous sample of no band: it has 32 bits.
 #[inline]
 pub(super) fn plain(delay: i64) -> Option<u32> {
     delay.try_into().ok()
 }
 
-/// The key of a delay that is [`plain`]: of its class no other is smaller.
+/// The key of a delay that is [`plain`] in classes of this resolution: of its class no other is smaller.
 #[inline]
-fn plain_key(series: usize, delay: u32) -> u64 {
-    Cell::key(series, bins::fine(delay.into()), 0, 0)
+fn plain_key(series: usize, bits: i8, delay: u32) -> u64 {
+    let code = if bits == FINEST { bins::fine(delay.into()) } else { bins::code(delay.into(), bits) };
+    Cell::key(series, code, 0, 0)
 }
 
 /// Sorts by digits where that is sooner done: they are counted first, and need as much memory again.
@@ -66,11 +68,6 @@ impl<T: Keyed + radsort::Key + Ord> Run<T> {
     fn clear(&mut self) {
         clear(&mut self.sorted);
         self.recent.clear();
-    }
-
-    /// Equal ones of the sorted ones, in rising order.
-    fn bins(&self) -> impl DoubleEndedIterator<Item = (T, usize)> {
-        self.sorted.chunk_by(|a, b| a == b).map(|equal| (equal[0], equal.len()))
     }
 
     /// How many of the sorted ones differ.
@@ -134,10 +131,10 @@ impl Ones {
         self.recent = 0;
     }
 
-    /// Begins to wait for what is sorted together, where there are so many bins besides, and room for so many in all.
-    pub(super) fn begin_batch(&mut self, bins: usize, room: usize) {
-        let left = room.saturating_sub(bins + self.sorted()) + 1;
-        self.batch = MANY.max(bins).max(self.sorted()).min(left);
+    /// Begins to wait for so many that are sorted together, or for more where there is room for so many in all.
+    pub(super) fn begin_batch(&mut self, least: usize, room: usize) {
+        let left = room.saturating_sub(self.sorted()) + 1;
+        self.batch = MANY.max(least).max(self.sorted()).min(left);
     }
 
     /// Whether bins, each for all that are equal, would be smaller: of the sorted ones.
@@ -147,30 +144,33 @@ impl Ones {
         bins * size_of::<Cell>() < plain * size_of::<u32>() + size_of_val(&**self.keys.sorted)
     }
 
-    /// Those of a series that are sorted.
-    pub(super) fn of(&self, series: usize) -> Merged {
+    /// Those of a series that are sorted, which has this resolution.
+    pub(super) fn of(&self, series: usize, bits: i8) -> Merged {
         let (plain, keys) = (Arc::clone(&self.plain[series].sorted), Arc::clone(&self.keys.sorted));
         let range = range_of(&keys, series);
         let ranks = (0..)
             .zip(&keys[range.clone()])
-            .map(|(before, &key)| before + plain.partition_point(|&delay| plain_key(series, delay) <= key));
-        Merged { ranks: ranks.collect(), series, plain, keys, range }
+            .map(|(before, &key)| before + plain.partition_point(|&delay| plain_key(series, bits, delay) <= key));
+        Merged { ranks: ranks.collect(), series, bits, plain, keys, range }
     }
 
-    /// Moves those that are sorted into sorted bins, and forgets their memory.
-    pub(super) fn move_to(&mut self, bins: &mut Vec<Cell>) {
-        let runs = || self.plain.iter().enumerate();
-        let plain = runs().flat_map(|(series, run)| run.bins().map(move |(delay, n)| (plain_key(series, delay), n)));
-        merge(bins, runs().map(|(_, run)| run.different()).sum(), plain.map(Cell::ones));
-        merge(bins, self.keys.different(), self.keys.bins().map(Cell::ones));
+    /// Moves those that are sorted into sorted bins.
+    pub(super) fn move_to(&mut self, bins: &mut Vec<Cell>, series: &[Series], dither: &mut Dither) {
+        let merged: Vec<Merged> =
+            series.iter().enumerate().map(|(number, &Series { bits, .. })| self.of(number, bits)).collect();
+        add_all(bins, merged.iter().flat_map(|merged| merged.iter(0..merged.len())), dither);
+        drop(merged);
         self.plain.iter_mut().for_each(|run| run.sorted = Arc::default());
         self.keys.sorted = Arc::default();
     }
 
     /// The keys of all of them, in any order.
-    pub(super) fn all(&self) -> impl Iterator<Item = u64> {
-        let plain = self.plain.iter().enumerate();
-        plain.flat_map(|(series, run)| run.all().map(move |delay| plain_key(series, delay))).chain(self.keys.all())
+    pub(super) fn all<'a>(&'a self, series: &'a [Series]) -> impl Iterator<Item = u64> + 'a {
+        let runs = self.plain.iter().zip(series).enumerate();
+        let plain = runs.flat_map(|(series, (run, &Series { bits, .. }))| {
+            run.all().map(move |delay| plain_key(series, bits, delay))
+        });
+        plain.chain(self.keys.all())
     }
 
     /// Forgets all, keeps the memory.
@@ -192,6 +192,7 @@ impl Ones {
 #[derive(Clone, Debug)]
 pub(super) struct Merged {
     series: usize,
+    bits: i8,
     plain: Arc<Vec<u32>>,
     /// Those of the series are in this range.
     keys: Arc<Vec<u64>>,
@@ -218,7 +219,7 @@ impl Merged {
     pub(super) fn at(&self, rank: usize) -> Cell {
         let keys = self.keys_before(rank);
         let is_key = self.ranks.get(keys) == Some(&rank);
-        Cell::one(if is_key { self.keys()[keys] } else { plain_key(self.series, self.plain[rank - keys]) })
+        Cell::one(if is_key { self.keys()[keys] } else { plain_key(self.series, self.bits, self.plain[rank - keys]) })
     }
 
     /// The last rank of those that are equal to the one of this rank: they are next to each other.
@@ -238,7 +239,7 @@ impl Merged {
     pub(super) fn iter(&self, ranks: Range<usize>) -> Iter<'_> {
         let keys = self.keys_before(ranks.start)..self.keys_before(ranks.end);
         let plain = &self.plain[ranks.start - keys.start..ranks.end - keys.end];
-        Iter { series: self.series, plain: plain.iter(), keys: self.keys()[keys].iter() }
+        Iter { series: self.series, bits: self.bits, plain: plain.iter(), keys: self.keys()[keys].iter() }
     }
 
     /// The delays of a range of ranks, if all of them are plain.
@@ -254,6 +255,7 @@ impl Merged {
 #[derive(Clone, Debug)]
 pub(super) struct Iter<'a> {
     series: usize,
+    bits: i8,
     plain: slice::Iter<'a, u32>,
     keys: slice::Iter<'a, u64>,
 }
@@ -261,7 +263,7 @@ pub(super) struct Iter<'a> {
 impl Iter<'_> {
     #[inline]
     fn plain_key(&self, delay: Option<&u32>) -> Option<u64> {
-        delay.map(|&delay| plain_key(self.series, delay))
+        delay.map(|&delay| plain_key(self.series, self.bits, delay))
     }
 }
 

@@ -234,7 +234,7 @@ impl DelayStore {
     fn push_one(&mut self, series: usize, part: usize, band: u8, delay: i64) -> bool {
         let (Some(ones), state) = (&mut self.ones, &self.series[series]) else { return false };
         let is_full = match plain(delay) {
-            Some(delay) if part == CLEAR && band == 0 && state.bits == FINEST => ones.push_plain(series, delay),
+            Some(delay) if part == CLEAR && band == 0 => ones.push_plain(series, delay),
             _ => ones.push(state.key(series, part, band, delay)),
         };
         if is_full {
@@ -253,15 +253,24 @@ impl DelayStore {
     /// Batches are as large as the bins are many, so that sorting them in visits each bin a few times altogether.
     fn begin_batch(&mut self) {
         let free = self.most().saturating_sub(self.most_recent() + self.bins.len());
-        let batch = self.bins.len().max(FIRST_BATCH).min(self.most_recent()).min(free).max(1);
+        let usual = self.bins.len().max(FIRST_BATCH).min(self.most_recent()).min(free).max(1);
+        // As long as all samples stand for themselves there are no others, or few before the memory is theirs.
+        let batch = if self.keeps_ones_alone() { FIRST_BATCH } else { usual };
         self.batch = u32::try_from(batch).unwrap_or(u32::MAX);
-        let room = self.most_bins();
+        let (bins, room, most_recent) = (self.bins.len(), self.most_bins(), self.most_recent());
+        let is_bounded = self.most.is_some();
         if let Some(ones) = &mut self.ones {
-            ones.begin_batch(self.bins.len(), room);
+            // While there are no bins, as many as there would be room for bins; beside bins, as many as may become some.
+            ones.begin_batch(bins, if is_bounded && bins > 0 { most_recent } else { room });
         }
         if self.most.is_some() {
             self.recent.reserve_exact(self.batch as usize);
         }
+    }
+
+    /// Whether the memory is that of samples that stand for themselves, and of their bins.
+    fn keeps_ones_alone(&self) -> bool {
+        self.ones.is_some() && self.most.is_some()
     }
 
     /// Sorts what came recently into the bins. As long as all samples stand for themselves, few are alike, and there
@@ -269,7 +278,8 @@ impl DelayStore {
     #[inline(never)]
     fn sort_in(&mut self) {
         let room = self.most_bins();
-        if let Some(ones) = self.ones.as_mut().filter(|_| self.bins.is_empty() && self.recent.is_empty()) {
+        let is_fine = self.bins.is_empty() && self.series.iter().all(|series| series.bits == FINEST);
+        if let Some(ones) = self.ones.as_mut().filter(|_| is_fine && self.recent.is_empty()) {
             ones.sort_in();
             if ones.sorted() <= room && !ones.are_alike() {
                 return;
@@ -278,19 +288,23 @@ impl DelayStore {
         self.sort_all_in();
     }
 
-    /// The same, and no key stays that is not a bin's. From then on a store with a bound has bins alone.
+    /// The same, and no key stays that is not a bin's. From then on a store with a bound keeps none if any sample does not
+    /// stand for itself.
     fn sort_all_in(&mut self) {
-        self.recent.sort_unstable_by_key(|cell| cell.key);
+        let is_weighed = !self.recent.is_empty();
         let bins = Arc::make_mut(&mut self.bins);
-        merge(bins, self.recent.len(), self.recent.drain(..));
+        if is_weighed {
+            self.recent.sort_unstable_by_key(|cell| cell.key);
+            merge(bins, self.recent.len(), self.recent.drain(..));
+            combine(bins, &mut self.dither);
+        }
         if let Some(ones) = &mut self.ones {
             ones.sort_in();
-            ones.move_to(bins);
+            ones.move_to(bins, &self.series, &mut self.dither);
         }
-        if self.most.is_some() {
+        if self.most.is_some() && is_weighed {
             self.ones = None;
         }
-        combine(bins, &mut self.dither);
     }
 
     /// Sorts all cells in: from then on, until something is added, distributions share the bins instead of each having
@@ -326,7 +340,7 @@ impl DelayStore {
     /// What is sorted of a series.
     fn sorted(&self, series: usize) -> Sorted {
         match &self.ones {
-            Some(ones) if self.bins.is_empty() => Sorted::Ones(ones.of(series)),
+            Some(ones) if self.bins.is_empty() => Sorted::Ones(ones.of(series, self.series[series].bits)),
             _ => Sorted::Bins(Arc::clone(&self.bins), range_of(&self.bins, series)),
         }
     }
@@ -363,7 +377,9 @@ impl DelayStore {
             cell.key = Cell::key(series, bins::code(low, to), cell.part(), band_at(cell.band(), to));
         }
         // Of classes that go together, each had its own parts and bands.
-        bins[range].sort_unstable_by_key(|cell| cell.key);
+        for class in bins[range].chunk_by_mut(|a, b| a.code() == b.code()) {
+            class.sort_unstable_by_key(|cell| cell.key);
+        }
         combine(bins, &mut self.dither);
     }
 
@@ -406,7 +422,7 @@ impl DelayStore {
                 ours.max = ours.max.max(theirs.max);
             }
         }
-        let ones = other.ones.iter().flat_map(|ones| ones.all()).map(Cell::one);
+        let ones = other.ones.iter().flat_map(|ones| ones.all(&other.series)).map(Cell::one);
         for cell in other.bins.iter().chain(&other.recent).copied().chain(ones) {
             let (low, _) = bins::range(cell.code(), other.series[cell.series()].bits);
             let series = cell.series();
@@ -783,7 +799,7 @@ mod tests {
                 }
                 let is_to_be_told = [90_000, 199_999].contains(&i);
                 if is_to_be_told {
-                    assert_eq!(store.ones.is_some(), i == 90_000);
+                    assert_eq!(store.bins.is_empty(), i == 90_000);
                     let distribution = store.distribution(1, Ambiguous::Last);
                     for q in [0.001, 0.5, 0.99] {
                         let (truth, told) = (nearest_rank(&delays, q), distribution.quantile(q).unwrap());
