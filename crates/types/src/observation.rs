@@ -161,6 +161,22 @@ impl Match {
             _ => Repeat::Ambiguous,
         }
     }
+
+    /// Whether its requests have tokens.
+    pub const fn has_tokens(self) -> bool {
+        matches!(self, Self::TcpHandshake)
+    }
+
+    /// The legs of its exchanges, in the order of reports; `has_inside` where inside and outside are told apart.
+    pub const fn legs(self, has_inside: bool) -> &'static [Leg] {
+        match (self, has_inside) {
+            (Self::Events, _) => &[Leg::Both],
+            (Self::TcpHandshake, false) => &[Leg::Beyond, Leg::Before, Leg::Sum],
+            (Self::TcpHandshake, true) => &[Leg::Outward, Leg::Inward, Leg::Inside, Leg::Outside, Leg::Sum],
+            (_, false) => &[Leg::Both],
+            (_, true) => &[Leg::Outward, Leg::Inward, Leg::Inside, Leg::Outside],
+        }
+    }
 }
 
 impl fmt::Display for Match {

@@ -466,8 +466,7 @@ mod tests {
     use dwell_types::Match;
 
     fn fridge(slots: u32, p: Option<f64>, matching: Match) -> Fridge {
-        let has_tokens = matching == Match::TcpHandshake;
-        let params = Params { has_tokens, entry_probability: p, ..Params::new(slots) };
+        let params = Params { has_tokens: matching.has_tokens(), entry_probability: p, ..Params::new(slots) };
         Fridge::new(params, exchanges(matching, Nanos::from_secs(100))).unwrap()
     }
 

@@ -1,4 +1,3 @@
-use super::settings::has_tokens;
 use super::{Method, Settings, SettingsError};
 use crate::ale::{self, Ale, Widths};
 use crate::bloomtime;
@@ -138,14 +137,14 @@ impl AnyMeter {
         Ok(match settings.method {
             Method::Exact => Self::Exact(Box::new(Exact::new(exchanges))),
             Method::Auto if bytes >= Roomy::LEAST_BYTES => {
-                Self::Roomy(Box::new(Roomy::new(bytes, has_tokens(matching), exchanges)?))
+                Self::Roomy(Box::new(Roomy::new(bytes, matching.has_tokens(), exchanges)?))
             }
-            Method::Auto => Self::Auto(Box::new(Horizon::new(bytes, has_tokens(matching), exchanges)?)),
+            Method::Auto => Self::Auto(Box::new(Horizon::new(bytes, matching.has_tokens(), exchanges)?)),
             Method::Fridge | Method::Km => {
                 Self::Fridge(Box::new(Fridge::new(settings.fridge(matching, slots), exchanges)?))
             }
             Method::HashSample => {
-                let has_tokens = has_tokens(matching);
+                let has_tokens = matching.has_tokens();
                 Self::HashSample(Box::new(HashSample::new(bytes, has_tokens, Lifetime::Learnt(LIFETIME), exchanges)?))
             }
             Method::Simple | Method::Stages => {

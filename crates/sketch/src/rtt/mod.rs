@@ -6,7 +6,6 @@ mod method;
 pub use method::Method;
 // What it is built with, and why it cannot be.
 mod settings;
-use settings::legs;
 pub use settings::{Settings, SettingsError};
 // Who has how much of the memory.
 mod split;
@@ -100,7 +99,7 @@ impl RttMeter {
         if let Some(&other) = matches.iter().find(|&&matching| !settings.method.measures(matching)) {
             return Err(SettingsError::Match(settings.method, other));
         }
-        let series: usize = matches.iter().map(|&m| legs(m, settings.has_inside).len() * usize::from(groups)).sum();
+        let series: usize = matches.iter().map(|&m| m.legs(settings.has_inside).len() * usize::from(groups)).sum();
         if series > DelayStore::MOST_SERIES {
             return Err(SettingsError::Series(series));
         }
@@ -165,7 +164,7 @@ impl RttMeter {
         let mut rules = Vec::with_capacity(matches.len());
         let mut first_series = 0;
         for &matching in matches {
-            let legs = legs(matching, settings.has_inside);
+            let legs = matching.legs(settings.has_inside);
             let exchanges = settings.exchanges(matching);
             let tags = usize::from(exchanges.tags);
             let bytes = split.table(matching);

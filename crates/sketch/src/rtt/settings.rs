@@ -83,7 +83,7 @@ impl Settings {
     pub fn lines(&self) -> Vec<Line> {
         let of = |&matching: &Match| {
             let line = move |&leg: &Leg| Line { matching, leg, expiry: self.expiry_of(matching) };
-            legs(matching, self.has_inside).iter().map(line)
+            matching.legs(self.has_inside).iter().map(line)
         };
         Match::ALL.iter().filter(|matching| self.matches.contains(matching)).flat_map(of).collect()
     }
@@ -109,7 +109,7 @@ impl Settings {
 
     /// What the meter of a rule is told.
     pub(super) fn exchanges(&self, matching: Match) -> Exchanges {
-        let legs = legs(matching, self.has_inside).len();
+        let legs = matching.legs(self.has_inside).len();
         Exchanges {
             // At most 5 legs of 2¹³ groups.
             tags: legs as u16 * self.told_groups(),
@@ -123,7 +123,7 @@ impl Settings {
     pub(super) fn fridge(&self, matching: Match, slots: u32) -> Params {
         Params {
             fingerprint_bits: self.fingerprint_bits,
-            has_tokens: has_tokens(matching),
+            has_tokens: matching.has_tokens(),
             entry_probability: self.entry_probability,
             product_limit: self.method == Method::Km,
             ..Params::new(slots)
@@ -237,19 +237,4 @@ from_errors! {
     Ale(AleError),
     Ddbf(DdbfError),
     Dart(DartError),
-}
-
-/// Whether the requests of a rule have tokens.
-pub(super) const fn has_tokens(matching: Match) -> bool {
-    matches!(matching, Match::TcpHandshake)
-}
-
-/// The legs of which a rule has series.
-pub(super) fn legs(matching: Match, has_inside: bool) -> &'static [Leg] {
-    match (matching, has_inside) {
-        (Match::Events, _) | (_, false) if matching != Match::TcpHandshake => &[Leg::Both],
-        (_, false) => &[Leg::Beyond, Leg::Before, Leg::Sum],
-        (Match::TcpHandshake, true) => &[Leg::Outward, Leg::Inward, Leg::Inside, Leg::Outside, Leg::Sum],
-        (_, true) => &[Leg::Outward, Leg::Inward, Leg::Inside, Leg::Outside],
-    }
 }
