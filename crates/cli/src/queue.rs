@@ -347,7 +347,7 @@ impl Outputs {
         rate_change: impl FnOnce() -> Option<f64>,
     ) -> Result<()> {
         let Some(writer) = &mut self.packets else { return Ok(()) };
-        let delay = departure.arrived.filter(|_| queued.is_some()).map(|arrived| departure.departed - arrived);
+        let delay = departure.delay().filter(|_| queued.is_some());
         let text = |value: Option<String>| value.unwrap_or_default();
         let rate_change = self.has_rate_change.then(|| text(rate_change().map(|change| change.to_string())));
         let record = [

@@ -15,7 +15,7 @@ fn passages(settings: &Settings) -> Vec<Passage> {
 }
 
 fn delay(passage: &Passage) -> i64 {
-    passage.departure.arrived.map_or(0, |arrived| (passage.departure.departed - arrived).get())
+    passage.departure.delay().map_or(0, Nanos::get)
 }
 
 /// What was in a queue that is first in, first out, is what departs while one waits [conquest §2.2], by another way of

@@ -326,7 +326,7 @@ fn score(settings: &Settings, params: &Params, key: impl Fn(&Departure) -> FlowI
         let departure = Departure { flow: key(&passage.departure), ..passage.departure };
         let (queued, truth): (Queued, Queued) = (sketch.update(&departure).unwrap(), exact.update(&departure).unwrap());
         assert_eq!(truth.queue_size, passage.queue_bytes);
-        if departure.departed - departure.arrived.unwrap() < params.culprit.delay {
+        if departure.delay().unwrap() < params.culprit.delay {
             assert!(!queued.is_culprit && !truth.is_culprit);
             continue;
         }
@@ -485,7 +485,7 @@ fn groups_follow_delays_that_one_group_cannot() {
             let departure = passage.departure;
             let truth = exact.update(&departure).unwrap();
             let [one, groups] = [&mut one, &mut groups].map(|sketch| sketch.update(&departure).unwrap());
-            if departure.departed - departure.arrived.unwrap() > SPAN && truth.is_complete {
+            if departure.delay().unwrap() > SPAN && truth.is_complete {
                 packets += 1.0;
                 known_to_one += f64::from(u8::from(one.is_complete));
                 known += f64::from(u8::from(groups.is_complete));

@@ -43,7 +43,7 @@ fn run(settings: &Settings, passages: &[Passage]) -> (QueueMeter, Vec<Episode>, 
         let departure = &passage.departure;
         let queued = meter.update(departure, || name(departure.flow)).unwrap();
         episodes.extend(meter.take_episodes());
-        if departure.departed - departure.arrived.unwrap() >= THRESHOLD {
+        if departure.delay().unwrap() >= THRESHOLD {
             error += queued.flow_size.abs_diff(passage.flow_bytes);
             waited += 1;
         }
@@ -56,7 +56,7 @@ fn run(settings: &Settings, passages: &[Passage]) -> (QueueMeter, Vec<Episode>, 
 
 /// Start, end, and the bytes of each flow, by the definition.
 fn truth(passages: &[Passage]) -> Vec<(i64, i64, BTreeMap<String, u64>)> {
-    let waited = |passage: &Passage| passage.departure.departed - passage.departure.arrived.unwrap() >= THRESHOLD;
+    let waited = |passage: &Passage| passage.departure.delay().unwrap() >= THRESHOLD;
     let at = |passage: &Passage| passage.departure.departed.as_nanos();
     let mut ends: Vec<(i64, i64)> = Vec::new();
     for passage in passages.iter().filter(|passage| waited(passage)) {

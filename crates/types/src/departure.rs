@@ -1,4 +1,4 @@
-use crate::{FlowId, Timestamp};
+use crate::{FlowId, Nanos, Timestamp};
 
 /// A packet that leaves a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,4 +11,12 @@ pub struct Departure {
     pub flow: FlowId,
     /// Its length on the wire in bytes, from the IP header on.
     pub bytes: u32,
+}
+
+impl Departure {
+    /// How long it was in the queue. Negative where it seems to have left before it came.
+    #[inline]
+    pub fn delay(&self) -> Option<Nanos> {
+        Some(self.departed - self.arrived?)
+    }
 }

@@ -52,7 +52,7 @@ impl Measured for Configuration {
 }
 
 fn delay(departure: &Departure) -> Nanos {
-    departure.arrived.map_or(Nanos::ZERO, |arrived| departure.departed - arrived)
+    departure.delay().unwrap_or(Nanos::ZERO)
 }
 
 /// A sketch, and what its answers were like for the packets that waited long enough.

@@ -67,7 +67,7 @@ impl Trial {
     pub fn new(departures: impl Iterator<Item = Departure>, culprit: Culprit, longest: Nanos) -> Self {
         let mut twin = Exact::new(longest, Unit::Bytes, culprit);
         let mut judge = |departure: Departure| {
-            let waited = departure.arrived.is_some_and(|arrived| departure.departed - arrived >= culprit.delay);
+            let waited = departure.delay() >= Some(culprit.delay);
             let truth = twin.update(&departure).filter(|truth| waited && truth.is_complete);
             (departure, truth)
         };

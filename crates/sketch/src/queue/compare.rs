@@ -73,8 +73,7 @@ impl Comparison {
 
     pub(super) fn update(&mut self, departure: &Departure, queued: Option<&Queued>) {
         let Some((exact, queued)) = self.twin.update(departure).zip(queued) else { return };
-        let waited = departure.arrived.map(|arrived| departure.departed - arrived);
-        if waited < Some(self.threshold) {
+        if departure.delay() < Some(self.threshold) {
             return;
         }
         let scores = &mut self.scores;

@@ -96,7 +96,7 @@ impl Episodes {
     pub(super) fn update(&mut self, departure: &Departure, queued: Option<&Queued>, name: impl FnOnce() -> String) {
         let at = departure.departed.max(self.latest);
         self.latest = at;
-        let delay = departure.arrived.map(|arrived| departure.departed - arrived).filter(|&delay| delay >= Nanos::ZERO);
+        let delay = departure.delay().filter(|&delay| delay >= Nanos::ZERO);
         let is_long = delay >= Some(self.params.threshold);
         if self.open.is_some_and(|open| at - open.end > self.params.quiet) {
             self.end();
@@ -169,11 +169,11 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    const THRESHOLD: i64 = 50;
+    const THRESHOLD: Nanos = Nanos::new(50);
     const QUIET: i64 = 30;
 
     fn params(flows: usize) -> EpisodeParams {
-        EpisodeParams { threshold: Nanos::new(THRESHOLD), quiet: Nanos::new(QUIET), flows, top: usize::MAX }
+        EpisodeParams { threshold: THRESHOLD, quiet: Nanos::new(QUIET), flows, top: usize::MAX }
     }
 
     type Packets = Vec<(Departure, Option<Queued>)>;
@@ -191,7 +191,7 @@ mod tests {
                     flow_size: bytes.into(),
                     queue_size: 3 * u64::from(bytes),
                     share: Some(f64::from(random) / 256.0),
-                    is_culprit: delay >= THRESHOLD && random > 100,
+                    is_culprit: delay >= THRESHOLD.get() && random > 100,
                     is_complete: true,
                 });
                 (Departure { arrived, departed, flow: FlowId(flow), bytes }, queued)
@@ -211,13 +211,9 @@ mod tests {
         episodes.take()
     }
 
-    fn delay(departure: &Departure) -> Option<i64> {
-        departure.arrived.map(|arrived| (departure.departed - arrived).get())
-    }
-
     /// First and last place of the packets of each episode, by the definition.
     fn by_definition(packets: &Packets) -> Vec<(usize, usize)> {
-        let is_long = |place: &usize| delay(&packets[*place].0) >= Some(THRESHOLD);
+        let is_long = |place: &usize| packets[*place].0.delay() >= Some(THRESHOLD);
         let mut found: Vec<(usize, usize)> = Vec::new();
         for place in (0..packets.len()).filter(is_long) {
             match found.last_mut() {
@@ -249,7 +245,7 @@ mod tests {
                 prop_assert_eq!((episode.start, episode.end), (own[0].0.departed, own[own.len() - 1].0.departed));
                 prop_assert_eq!(episode.packets, own.len() as u64);
                 prop_assert_eq!(episode.bytes, own.iter().map(|(d, _)| u64::from(d.bytes)).sum::<u64>());
-                let delays: Vec<i64> = own.iter().filter_map(|(d, _)| delay(d)).collect();
+                let delays: Vec<i64> = own.iter().filter_map(|(d, _)| d.delay()).map(Nanos::get).collect();
                 prop_assert_eq!(Some(episode.peak_delay.get()), delays.iter().copied().max());
                 let mean = delays.iter().sum::<i64>() as f64 / delays.len() as f64;
                 prop_assert!((episode.mean_delay - mean).abs() < 1e-9);
@@ -271,7 +267,7 @@ mod tests {
                 }
                 for flow in &episode.culprits {
                     prop_assert_eq!((flow.bytes, flow.most_bytes), (flows[&flow.name], flows[&flow.name]));
-                    let shares = own.iter().filter(|(d, _)| format!("f{}", d.flow.0) == flow.name && delay(d) >= Some(THRESHOLD));
+                    let shares = own.iter().filter(|(d, _)| format!("f{}", d.flow.0) == flow.name && d.delay() >= Some(THRESHOLD));
                     let peak = shares.filter_map(|(_, queued)| queued.and_then(|queued| queued.share)).fold(0.0, f64::max);
                     prop_assert_eq!(flow.peak_share, peak);
                 }

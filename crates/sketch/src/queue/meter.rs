@@ -146,8 +146,7 @@ impl QueueMeter {
             Departures::Snapshots(snapshots) => snapshots.update(departure),
         };
         self.episodes.update(departure, queued.as_ref(), name);
-        if let (Some(queued), Some(arrived)) = (&queued, departure.arrived) {
-            let delay = departure.departed - arrived;
+        if let (Some(queued), Some(delay)) = (&queued, departure.delay()) {
             self.longest_delay = self.longest_delay.max(Some(delay));
             self.deepest = self.deepest.max(queued.queue_size);
             if let Some(timeline) = &mut self.timeline {

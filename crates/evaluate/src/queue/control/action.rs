@@ -121,7 +121,7 @@ impl Culprits {
     fn leave(&mut self, passage: &Passage) -> bool {
         let departure = &passage.departure;
         let share = self.sketch.update(departure).and_then(|queued| queued.share).unwrap_or(0.0);
-        let waited = departure.arrived.map(|arrived| departure.departed - arrived);
+        let waited = departure.delay();
         if waited < Some(self.threshold) || share <= self.weight {
             self.known.remove(&departure.flow);
             return false;
