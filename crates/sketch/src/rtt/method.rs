@@ -119,6 +119,15 @@ impl Method {
         }
     }
 
+    /// Bytes of a slot, and of all else, where a table is nothing but these.
+    pub(super) const fn slot_bytes(self) -> Option<(usize, usize)> {
+        match self {
+            Self::Simple | Self::Stages => Some((Simple::SLOT_BYTES, 0)),
+            Self::Mis => Some((Mis::SLOT_BYTES, Mis::REST_BYTES)),
+            _ => None,
+        }
+    }
+
     /// Bytes of a rule's table with which it measures something.
     pub(super) const fn least_table(self) -> usize {
         const SLOTS: usize = 32;
@@ -129,10 +138,13 @@ impl Method {
             Self::AleU | Self::AleE => ale::Params::LEAST_BYTES,
             Self::Ddbf => ddbf::Params::LEAST_BYTES,
             Self::Dart => dart::Params::LEAST_BYTES,
-            Self::Simple | Self::Stages => SLOTS * Simple::SLOT_BYTES,
-            Self::Mis => SLOTS * Mis::SLOT_BYTES + Mis::REST_BYTES,
-            // Some hundred bytes are for all slots together.
-            Self::Exact | Self::Fridge | Self::Km => 1 << 10,
+            Self::Exact | Self::Fridge | Self::Km | Self::Simple | Self::Stages | Self::Mis => {
+                match self.slot_bytes() {
+                    Some((slot, rest)) => SLOTS * slot + rest,
+                    // Some hundred bytes are for all slots together.
+                    None => 1 << 10,
+                }
+            }
         }
     }
 

@@ -7,8 +7,8 @@ use crate::distribution::DelayStore;
 use crate::fridge::{FridgeError, Params};
 use crate::hash_sample::HashSampleError;
 use crate::horizon::HorizonError;
-use crate::mis::{Mis, MisError};
-use crate::simple::{Simple, SimpleError};
+use crate::mis::MisError;
+use crate::simple::SimpleError;
 use crate::timebloom::TimeBloomError;
 use crate::top_flows::Line;
 use dwell_types::{Leg, Match, Nanos, Series, hash};
@@ -132,20 +132,17 @@ impl Settings {
 
     /// Slots of a rule in so many bytes, unless they are given.
     pub(super) fn slots_in(&self, bytes: usize, matching: Match) -> u32 {
-        let of = |bytes: usize, slot_bytes: usize| u32::try_from(bytes / slot_bytes).unwrap_or(u32::MAX);
-        self.slots.unwrap_or_else(|| match self.method {
-            Method::Simple | Method::Stages => of(bytes, Simple::SLOT_BYTES),
-            Method::Mis => of(bytes.saturating_sub(Mis::REST_BYTES), Mis::SLOT_BYTES),
-            _ => self.fridge(matching, 0).fitting(bytes, &self.exchanges(matching)).slots,
+        self.slots.unwrap_or_else(|| match self.method.slot_bytes() {
+            Some((slot, rest)) => u32::try_from(bytes.saturating_sub(rest) / slot).unwrap_or(u32::MAX),
+            None => self.fridge(matching, 0).fitting(bytes, &self.exchanges(matching)).slots,
         })
     }
 
     /// Bytes that so many slots of a rule take.
     pub(super) fn table_bytes(&self, slots: u32, matching: Match) -> Result<usize, SettingsError> {
-        Ok(match self.method {
-            Method::Simple | Method::Stages => slots as usize * Simple::SLOT_BYTES,
-            Method::Mis => slots as usize * Mis::SLOT_BYTES + Mis::REST_BYTES,
-            _ => self.fridge(matching, slots).table_bytes(&self.exchanges(matching))?,
+        Ok(match self.method.slot_bytes() {
+            Some((slot, rest)) => slots as usize * slot + rest,
+            None => self.fridge(matching, slots).table_bytes(&self.exchanges(matching))?,
         })
     }
 }
