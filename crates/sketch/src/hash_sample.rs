@@ -188,7 +188,7 @@ impl HashSample {
     /// A request with the id of one that is in the table.
     fn meet(&mut self, at: usize, request: &Event) {
         let met = self.open.look(at, request.at);
-        let fates = &mut self.fates[usize::from(met.tag)];
+        let fates = &mut self.fates[usize::from(met.series)];
         match met.meets(&self.exchanges) {
             Meets::Ignorable => (),
             Meets::Open => {
@@ -227,7 +227,7 @@ impl HashSample {
             // Without branches: which entries go cannot be foretold.
             let is_old = wait.is_older(lifetime);
             let is_kept_out = !is_old & !gate.admits_rank(slots.rank(at));
-            let fates = &mut fates[usize::from(wait.tag)];
+            let fates = &mut fates[usize::from(wait.series)];
             fates.expired += u64::from(wait.is_open() & is_old);
             fates.not_admitted += u64::from(wait.is_open() & is_kept_out);
             let is_kept = !is_old & !is_kept_out;
@@ -264,7 +264,7 @@ impl HashSample {
         }
         self.open.close(at, &wait, response.at, self.exchanges.repeat);
         let (sample, is_resolved) = wait.sample(response);
-        self.fates[usize::from(wait.tag)].answer(is_resolved);
+        self.fates[usize::from(wait.series)].answer(is_resolved);
         self.delays.update(sample.since_first, self.weight);
         Some(sample.weighted(self.weight))
     }

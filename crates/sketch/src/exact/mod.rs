@@ -92,7 +92,7 @@ impl Exact {
         self.open.retain(now, |wait| {
             let is_expired = wait.is_older(expiry);
             if is_expired && wait.is_open() {
-                fates[usize::from(wait.tag)].expired += 1;
+                fates[usize::from(wait.series)].expired += 1;
             }
             !is_expired
         });
@@ -111,7 +111,7 @@ impl Exact {
     #[inline(never)]
     fn meet(&mut self, found: Found, request: &Event) {
         let met = self.open.look(found, request.at);
-        let fates = &mut self.fates[usize::from(met.tag)];
+        let fates = &mut self.fates[usize::from(met.series)];
         match met.meets(&self.exchanges) {
             Meets::Ignorable => (),
             Meets::Open => {
@@ -136,7 +136,7 @@ impl Exact {
         let wait = known?;
         self.open.close(found, self.exchanges.repeat);
         let (sample, is_resolved) = wait.sample(response);
-        self.fates[usize::from(wait.tag)].answer(is_resolved);
+        self.fates[usize::from(wait.series)].answer(is_resolved);
         Some(sample)
     }
 }

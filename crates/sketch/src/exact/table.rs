@@ -25,7 +25,7 @@ struct Entry {
     at: Timestamp,
     /// The entry of the last of equal requests; [`NONE`] if there was one only. Of a free one, the next that is free.
     last: u32,
-    tag: u16,
+    series: u16,
     /// One byte of the request's token.
     token: u8,
     kind: Kind,
@@ -99,7 +99,7 @@ impl Table {
     #[inline]
     fn add(&mut self, request: &Event, kind: Kind) -> u32 {
         let entry =
-            Entry { id: request.id, at: request.at, last: NONE, tag: request.tag, token: byte(request.token), kind };
+            Entry { id: request.id, at: request.at, last: NONE, series: request.tag, token: byte(request.token), kind };
         let at = self.free;
         let Some(free) = self.entries.get_mut(at as usize) else { return self.push(entry) };
         self.free = free.last;
@@ -131,7 +131,7 @@ impl Table {
 
     #[inline]
     fn wait(&self, first: &Entry, now: Timestamp) -> Wait {
-        let mut wait = Wait::new(now - first.at, first.tag, first.token, first.kind == Kind::Open);
+        let mut wait = Wait::new(now - first.at, first.series, first.token, first.kind == Kind::Open);
         if let Some(last) = self.entries.get(first.last as usize) {
             wait.repeat(now - last.at, last.token);
         }
@@ -152,7 +152,7 @@ impl Table {
     pub(super) fn replace(&mut self, found: Found, request: &Event) {
         self.forget_last(found.at);
         let entry = &mut self.entries[found.at as usize];
-        (entry.at, entry.tag, entry.token, entry.kind) = (request.at, request.tag, byte(request.token), Kind::Open);
+        (entry.at, entry.series, entry.token, entry.kind) = (request.at, request.tag, byte(request.token), Kind::Open);
     }
 
     /// Ends a wait. The entry remains only where later equal requests are to be ignored.
@@ -197,7 +197,7 @@ impl Table {
 
     /// All that are known: the first of equal ones and the last, if there were several.
     pub(super) fn requests(&self) -> impl Iterator<Item = (ExchangeId, Record, Option<Record>)> {
-        let record = |&Entry { at, tag, token, .. }: &Entry, state| Record { at, tag, token, state };
+        let record = |&Entry { at, series, token, .. }: &Entry, state| Record { at, series, token, state };
         self.entries.iter().filter(|entry| entry.kind != Kind::Hidden).map(move |first| {
             let last = self.entries.get(first.last as usize);
             let state = match (first.kind, last) {
@@ -217,7 +217,7 @@ impl Table {
     /// Counts what still waits: as expired if it is older than the expiry, else as pending.
     pub(super) fn count_open(&self, fates: &mut [Fates], now: Timestamp, expiry: Nanos) {
         for first in self.entries.iter().filter(|entry| entry.kind == Kind::Open) {
-            fates[usize::from(first.tag)].wait(self.wait(first, now).is_older(expiry));
+            fates[usize::from(first.series)].wait(self.wait(first, now).is_older(expiry));
         }
     }
 

@@ -211,7 +211,7 @@ impl Open {
     /// Counts what still waits: as expired if it is older than the expiry, else as pending.
     pub(crate) fn count_open(&self, fates: &mut [Fates], latest: Timestamp, expiry: Nanos) {
         for wait in self.buckets.occupied().map(|at| self.look(at, latest)).filter(Wait::is_open) {
-            fates[usize::from(wait.tag)].wait(wait.is_older(expiry));
+            fates[usize::from(wait.series)].wait(wait.is_older(expiry));
         }
     }
 
@@ -235,7 +235,7 @@ impl Open {
 /// A request that was just seen.
 #[inline]
 fn record(request: &Event, state: State) -> Record {
-    Record { at: request.at, tag: request.tag, token: byte(request.token), state }
+    Record { at: request.at, series: request.tag, token: byte(request.token), state }
 }
 
 /// The slot of the last request with this key, if it was repeated.
@@ -247,15 +247,15 @@ fn find_last(buckets: &Buckets, key: Key) -> Option<usize> {
 /// What is in a slot.
 #[inline]
 fn look(buckets: &Buckets, at: usize, now: Timestamp) -> Wait {
-    let Record { at: first, tag, token, state } = buckets.slots().get(at, now);
-    let mut wait = Wait::new(now - first, tag, token, state.is_open());
+    let Record { at: first, series, token, state } = buckets.slots().get(at, now);
+    let mut wait = Wait::new(now - first, series, token, state.is_open());
     if state == State::Repeated
         && let Some(last) = find_last(buckets, buckets.key(at))
     {
         let last = buckets.slots().get(last, now);
         // Within ±39 h of the last request are both the first one and now, which may be farther from each other.
         let first = buckets.slots().get(at, last.at).at;
-        wait = Wait::new(now - first, tag, token, true);
+        wait = Wait::new(now - first, series, token, true);
         wait.repeat(now - last.at, last.token);
     }
     wait
@@ -320,7 +320,7 @@ mod tests {
             let times =
                 found.map(|wait| (now.as_nanos() - wait.since_first.get(), now.as_nanos() - wait.since_last.get()));
             assert_eq!(times, Some((first, last)), "{number}");
-            assert_eq!(found.map(|wait| wait.tag), Some((number % 5) as u16));
+            assert_eq!(found.map(|wait| wait.series), Some((number % 5) as u16));
         }
         let mut fates = [Fates::default(); 5];
         open.count_open(&mut fates, now, Nanos::new(i64::MAX));

@@ -15,7 +15,8 @@ pub(crate) struct Key {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) at: Timestamp,
-    pub(crate) tag: u16,
+    /// The number of its series: [`crate::Event::tag`].
+    pub(crate) series: u16,
     /// One byte of it.
     pub(crate) token: u8,
     pub(crate) state: State,
@@ -126,7 +127,7 @@ impl Slots {
         let rest = rest >> self.key_bits;
         Record {
             at: near(first, now),
-            tag: (rest & ((1 << self.series_bits) - 1)) as u16,
+            series: (rest & ((1 << self.series_bits) - 1)) as u16,
             token: (rest >> self.series_bits) as u8 & self.token_mask,
             state: State::of((first >> STATE_SHIFT) as u8),
         }
@@ -139,7 +140,7 @@ impl Slots {
         let (time, class) = (lowest(record.at), word >> MOST_KEY_BITS);
         self.store(start, time | class << TIME_BITS | (record.state as u64) << STATE_SHIFT);
         let token = record.token & self.token_mask;
-        let other = u64::from(record.tag) | u64::from(token) << self.series_bits;
+        let other = u64::from(record.series) | u64::from(token) << self.series_bits;
         let rest = word & ((1 << self.key_bits) - 1) | other << self.key_bits;
         // What lies behind is another slot's.
         let own = u64::MAX >> (8 * (2 * WORD - self.stride));

@@ -10,7 +10,7 @@ pub(crate) struct Wait {
     /// Time since the last.
     pub(crate) since_last: Nanos,
     tokens: Tokens,
-    pub(crate) tag: u16,
+    pub(crate) series: u16,
     is_open: bool,
     is_repeated: bool,
 }
@@ -18,9 +18,9 @@ pub(crate) struct Wait {
 impl Wait {
     /// Of a request of this series and with this byte of a token, which came once and so long ago.
     #[inline]
-    pub(crate) fn new(since: Nanos, tag: u16, token: u8, is_open: bool) -> Self {
+    pub(crate) fn new(since: Nanos, series: u16, token: u8, is_open: bool) -> Self {
         let tokens = Tokens { first: token, last: token };
-        Self { since_first: since, since_last: since, tokens, tag, is_open, is_repeated: false }
+        Self { since_first: since, since_last: since, tokens, series, is_open, is_repeated: false }
     }
 
     /// It was repeated, last so long ago.
@@ -58,11 +58,11 @@ impl Wait {
     /// Weight 1.
     #[inline]
     pub(crate) fn sample(&self, response: &Event) -> (Sample, bool) {
-        let &Self { since_first, since_last, tag, .. } = self;
+        let &Self { since_first, since_last, series, .. } = self;
         if !self.is_repeated {
-            return (Sample::answer(response, tag, since_first), false);
+            return (Sample::answer(response, series, since_first), false);
         }
-        let mut sample = Sample { since_last, ..Sample::answer(response, tag, since_first) };
+        let mut sample = Sample { since_last, ..Sample::answer(response, series, since_first) };
         let is_resolved = sample.resolve(self.tokens.answered(response.token));
         // Where time went back between the requests, the last one is the longer ago.
         let (shorter, longer) = (sample.since_last.min(sample.since_first), sample.since_last.max(sample.since_first));
