@@ -12,6 +12,7 @@ use crate::simple::{self, Overwrite, Simple};
 use crate::timebloom::{self, TimeBloom, TimeBloomError};
 use crate::{Exchanges, Meter};
 use dwell_types::{ExchangeId, Match, Nanos, Timestamp};
+use std::fmt::Display;
 use std::ops::{Deref, DerefMut};
 
 /// A meter of any method: each takes the memory that it needs.
@@ -137,15 +138,15 @@ impl AnyMeter {
         Ok(match settings.method {
             Method::Exact => Self::Exact(Box::new(Exact::new(exchanges))),
             Method::Auto if bytes >= Roomy::LEAST_BYTES => {
-                Self::Roomy(Box::new(Roomy::new(bytes, matching.has_tokens(), exchanges)?))
+                Self::Roomy(boxed(Roomy::new(bytes, matching.has_tokens(), exchanges))?)
             }
-            Method::Auto => Self::Auto(Box::new(Horizon::new(bytes, matching.has_tokens(), exchanges)?)),
+            Method::Auto => Self::Auto(boxed(Horizon::new(bytes, matching.has_tokens(), exchanges))?),
             Method::Fridge | Method::Km => {
-                Self::Fridge(Box::new(Fridge::new(settings.fridge(matching, slots), exchanges)?))
+                Self::Fridge(boxed(Fridge::new(settings.fridge(matching, slots), exchanges))?)
             }
             Method::HashSample => {
                 let has_tokens = matching.has_tokens();
-                Self::HashSample(Box::new(HashSample::new(bytes, has_tokens, Lifetime::Learnt(LIFETIME), exchanges)?))
+                Self::HashSample(boxed(HashSample::new(bytes, has_tokens, Lifetime::Learnt(LIFETIME), exchanges))?)
             }
             Method::Simple | Method::Stages => {
                 let (usual, overwrite) = match settings.method {
@@ -155,18 +156,16 @@ impl AnyMeter {
                 let stages = settings.stages.unwrap_or(usual);
                 let fingerprint_bits = settings.fingerprint_bits.unwrap_or(32);
                 let params = simple::Params { slots, stages, fingerprint_bits, overwrite };
-                Self::Simple(Box::new(Simple::new(params, exchanges)?))
+                Self::Simple(boxed(Simple::new(params, exchanges))?)
             }
-            Method::Mis => {
-                Self::Mis(Box::new(Mis::adaptive(slots, settings.fingerprint_bits.unwrap_or(32), exchanges)?))
-            }
+            Method::Mis => Self::Mis(boxed(Mis::adaptive(slots, settings.fingerprint_bits.unwrap_or(32), exchanges))?),
             Method::TimeBloom | Method::BloomTime | Method::AleU | Method::AleE | Method::Ddbf => {
                 filters(settings, bytes, exchanges)?
             }
             Method::Dart => {
                 let needed = dart::Params::LEAST_BYTES;
                 let params = dart::Params::budget(bytes).ok_or(SettingsError::Memory { given: bytes, needed })?;
-                Self::Dart(Box::new(Dart::new(params, exchanges)?))
+                Self::Dart(boxed(Dart::new(params, exchanges))?)
             }
         })
     }
@@ -253,25 +252,29 @@ fn filters(settings: &Settings, bytes: usize, exchanges: Exchanges) -> Result<An
     let longest = settings.longest_of(exchanges.expiry);
     let (rate, exchanges) = (settings.rate, Exchanges { expiry: longest, ..exchanges });
     if let Some(rate) = rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
-        return Err(TimeBloomError::Rate(rate).into());
+        return Err(SettingsError::parameter(TimeBloomError::Rate(rate)));
     }
-    let too_few = SettingsError::Memory { given: bytes, needed: settings.method.least_table() };
+    let too_few = || SettingsError::Memory { given: bytes, needed: settings.method.least_table() };
     let ale = |widths| -> Result<AnyMeter, SettingsError> {
-        let params = ale::Params::budget(bytes, widths, longest, rate).ok_or(too_few)?;
-        Ok(AnyMeter::Ale(Box::new(Ale::new(params, exchanges)?)))
+        let params = ale::Params::budget(bytes, widths, longest, rate).ok_or_else(too_few)?;
+        Ok(AnyMeter::Ale(boxed(Ale::new(params, exchanges))?))
     };
     match settings.method {
         Method::AleU => ale(Widths::Uniform),
         Method::AleE => ale(Widths::Exponential),
         Method::Ddbf => {
-            Ok(AnyMeter::Ddbf(Box::new(Ddbf::new(ddbf::Params::budget(bytes).ok_or(too_few)?, exchanges)?)))
+            Ok(AnyMeter::Ddbf(boxed(Ddbf::new(ddbf::Params::budget(bytes).ok_or_else(too_few)?, exchanges))?))
         }
         method => {
             let budget = if method == Method::BloomTime { bloomtime::budget } else { timebloom::Params::budget };
-            let params = budget(bytes, longest, rate).ok_or(too_few)?;
-            Ok(AnyMeter::TimeBloom(Box::new(TimeBloom::new(params, exchanges)?)))
+            let params = budget(bytes, longest, rate).ok_or_else(too_few)?;
+            Ok(AnyMeter::TimeBloom(boxed(TimeBloom::new(params, exchanges))?))
         }
     }
+}
+
+fn boxed<M>(meter: Result<M, impl Display>) -> Result<Box<M>, SettingsError> {
+    meter.map(Box::new).map_err(SettingsError::parameter)
 }
 
 fn horizons(horizon: &Horizon) -> Structure {

@@ -1,15 +1,7 @@
 use super::Method;
 use crate::Exchanges;
-use crate::ale::AleError;
-use crate::dart::DartError;
-use crate::ddbf::DdbfError;
 use crate::distribution::DelayStore;
-use crate::fridge::{FridgeError, Params};
-use crate::hash_sample::HashSampleError;
-use crate::horizon::HorizonError;
-use crate::mis::MisError;
-use crate::simple::SimpleError;
-use crate::timebloom::TimeBloomError;
+use crate::fridge::Params;
 use crate::top_flows::Line;
 use dwell_types::{Leg, Match, Nanos, Series, hash};
 use std::fmt;
@@ -142,13 +134,15 @@ impl Settings {
     pub(super) fn table_bytes(&self, slots: u32, matching: Match) -> Result<usize, SettingsError> {
         Ok(match self.method.slot_bytes() {
             Some((slot, rest)) => slots as usize * slot + rest,
-            None => self.fridge(matching, slots).table_bytes(&self.exchanges(matching))?,
+            None => {
+                self.fridge(matching, slots).table_bytes(&self.exchanges(matching)).map_err(SettingsError::parameter)?
+            }
         })
     }
 }
 
 /// Why the settings cannot be met.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum SettingsError {
     /// Nothing to measure.
     NoMatches,
@@ -163,24 +157,15 @@ pub enum SettingsError {
         /// Bytes below which nothing sensible fits.
         needed: usize,
     },
-    /// A fridge parameter is out of range.
-    Fridge(FridgeError),
-    /// A parameter of the simple array is out of range.
-    Simple(SimpleError),
-    /// A parameter of the table of sampled ids is out of range.
-    HashSample(HashSampleError),
-    /// The table of the default method is too small.
-    Horizon(HorizonError),
-    /// A parameter of several fridges is out of range.
-    Mis(MisError),
-    /// A parameter of a ring of filters is out of range.
-    TimeBloom(TimeBloomError),
-    /// A parameter of a window of counting filters is out of range.
-    Ale(AleError),
-    /// A parameter of a filter of times is out of range.
-    Ddbf(DdbfError),
-    /// A parameter of a range tracker or packet tracker is out of range.
-    Dart(DartError),
+    /// A parameter of the method is out of range.
+    Parameter(String),
+}
+
+impl SettingsError {
+    /// What a method's own error becomes.
+    pub(super) fn parameter(error: impl fmt::Display) -> Self {
+        Self::Parameter(error.to_string())
+    }
 }
 
 impl fmt::Display for SettingsError {
@@ -198,40 +183,9 @@ impl fmt::Display for SettingsError {
             Self::Memory { given, needed } => {
                 write!(f, "{given} bytes of memory are too few: these matches and groups need at least {needed}")
             }
-            Self::Fridge(error) => error.fmt(f),
-            Self::Simple(error) => error.fmt(f),
-            Self::HashSample(error) => error.fmt(f),
-            Self::Horizon(error) => error.fmt(f),
-            Self::Mis(error) => error.fmt(f),
-            Self::TimeBloom(error) => error.fmt(f),
-            Self::Ale(error) => error.fmt(f),
-            Self::Ddbf(error) => error.fmt(f),
-            Self::Dart(error) => error.fmt(f),
+            Self::Parameter(error) => f.write_str(error),
         }
     }
 }
 
 impl std::error::Error for SettingsError {}
-
-/// What a method's own error becomes.
-macro_rules! from_errors {
-    ($($variant:ident($error:ty)),* $(,)?) => {
-        $(impl From<$error> for SettingsError {
-            fn from(error: $error) -> Self {
-                Self::$variant(error)
-            }
-        })*
-    };
-}
-
-from_errors! {
-    Fridge(FridgeError),
-    Simple(SimpleError),
-    HashSample(HashSampleError),
-    Horizon(HorizonError),
-    Mis(MisError),
-    TimeBloom(TimeBloomError),
-    Ale(AleError),
-    Ddbf(DdbfError),
-    Dart(DartError),
-}
