@@ -45,10 +45,10 @@ pub trait Sink {
         }
     }
 
-    /// Whether two responses of one rule, of these series, would be taken whose ids have the upper half of this one. If
-    /// not, this call has counted them, and they need not be given.
+    /// Offers two responses of one rule, of these series, whose ids have the upper half of this one: whether they would
+    /// be taken. If not, this call has counted them, and they need not be given.
     #[inline(always)]
-    fn takes_responses(&mut self, _id: ExchangeId, _of: [Series; 2]) -> bool {
+    fn offer_responses(&mut self, _id: ExchangeId, _of: [Series; 2]) -> bool {
         true
     }
 }

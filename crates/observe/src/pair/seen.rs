@@ -75,7 +75,7 @@ impl<S: Sink> Gather<'_, S> {
     /// Whether two answers of one rule are wanted whose ids have the upper half of this one; else they are not to be given.
     #[inline(always)]
     pub(super) fn wants_answers(&mut self, id: ExchangeId, [first, second]: [Exchange; 2]) -> bool {
-        self.sink.takes_responses(id, [series(first), series(second)])
+        self.sink.offer_responses(id, [series(first), series(second)])
     }
 
     #[inline(always)]

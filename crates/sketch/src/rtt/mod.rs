@@ -36,7 +36,7 @@ pub struct RttMeter {
     /// Samples of the batch at hand.
     samples: Vec<Sample>,
     kept: Option<Vec<(Series, Sample)>>,
-    /// Of the observations that come now.
+    /// Given to every event from now on: see [`RttMeter::mark`].
     mark: u8,
 }
 
@@ -51,10 +51,11 @@ struct Rule {
     series: Range<usize>,
     /// Requests older than this are given up.
     expiry: Nanos,
-    /// Room for a batch of events, of which so many wait for it to be full.
+    /// A batch, taken when it is full.
     queue: Box<[Event]>,
+    /// Events that are in it now.
     waiting: usize,
-    /// Counts at the end of the last interval; none in the first if it is the only one.
+    /// Counts at the end of the interval before, by tag; empty without intervals.
     reported: Box<[Fates]>,
 }
 
@@ -385,7 +386,7 @@ impl Sink for RttMeter {
 
     // Not a loop over both: it would put them into memory.
     #[inline(always)]
-    fn takes_responses(&mut self, id: ExchangeId, [first, second]: [Series; 2]) -> bool {
+    fn offer_responses(&mut self, id: ExchangeId, [first, second]: [Series; 2]) -> bool {
         let takes = self.doors[first.matching as usize].may_admit(id);
         if !takes {
             let (door, tag) = self.door(first);
