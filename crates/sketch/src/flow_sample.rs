@@ -23,7 +23,7 @@ impl<E: Kept> FlowSample<E> {
 
     /// An empty table of at most `bytes`, which are no less than [`FlowSample::LEAST_BYTES`].
     pub(crate) fn new(bytes: usize, seed: u64) -> Self {
-        let (slots, _) = Table::<E>::fitting(bytes);
+        let slots = Table::<E>::slots_in(bytes);
         Self { table: Table::new(slots, slots), start: hash::start(seed), threshold: u64::MAX }
     }
 

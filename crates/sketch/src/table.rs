@@ -60,17 +60,23 @@ impl<E: Entry> Table<E> {
     pub(crate) const SLOT_BYTES: usize = size_of::<E>() + 1;
     /// The least bytes for a table that measures something.
     pub(crate) const LEAST_BYTES: usize = LEAST_SLOTS * Self::SLOT_BYTES + WINDOW;
+    /// Bytes for each entry of a large table that is full, rounded down.
+    pub(crate) const ENTRY_BYTES: usize = Self::SLOT_BYTES * FULLEST.1 / FULLEST.0;
+
+    /// Slots of a table that so many entries fill.
+    pub(crate) const fn slots_for(entries: usize) -> usize {
+        let (share, of) = FULLEST;
+        entries * of / share
+    }
 
     /// Bytes of a table of so many slots.
     pub(crate) const fn bytes_of(slots: usize) -> usize {
         (if slots < WINDOW { WINDOW } else { slots }) * Self::SLOT_BYTES + WINDOW
     }
 
-    /// Slots of a table of at most so many bytes, and the entries that they may hold.
-    pub(crate) fn fitting(bytes: usize) -> (usize, usize) {
-        let slots = bytes.saturating_sub(WINDOW) / Self::SLOT_BYTES;
-        let (share, of) = FULLEST;
-        (slots, slots * share / of)
+    /// Slots of a table of at most so many bytes.
+    pub(crate) fn slots_in(bytes: usize) -> usize {
+        bytes.saturating_sub(WINDOW) / Self::SLOT_BYTES
     }
 
     /// A table that grows from `slots` to at most `most_slots` slots; both are at least [`WINDOW`].

@@ -92,11 +92,8 @@ impl Settings {
 /// Besides flows, with what all others share.
 const OWN_BYTES: usize = size_of::<TopFlows>() + DelayStore::SHARED_BYTES;
 /// Of each flow, besides its delays.
-const FLOW_BYTES: usize = size_of::<Flow>()
-    + DelayStore::SHARED_BYTES
-    + size_of::<Reverse<(u64, u32)>>()
-    + Table::<Number>::SLOT_BYTES * 4 / 3
-    + 1;
+const FLOW_BYTES: usize =
+    size_of::<Flow>() + DelayStore::SHARED_BYTES + size_of::<Reverse<(u64, u32)>>() + Table::<Number>::ENTRY_BYTES + 1;
 
 /// The flows with the most bytes.
 #[derive(Clone, Debug)]

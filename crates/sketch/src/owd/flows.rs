@@ -23,7 +23,7 @@ pub(super) const OTHER: u32 = 0;
 
 impl Flows {
     /// Bytes for each flow.
-    pub(super) const FLOW_BYTES: usize = size_of::<Flow>() + Table::<Number>::SLOT_BYTES * 4 / 3;
+    pub(super) const FLOW_BYTES: usize = size_of::<Flow>() + Table::<Number>::ENTRY_BYTES;
 
     /// Bytes of `most` flows and all others.
     pub(super) fn bytes(most: usize) -> usize {
@@ -31,7 +31,7 @@ impl Flows {
     }
 
     fn slots(most: usize) -> usize {
-        (most * 4 / 3).saturating_add(64)
+        Table::<Number>::slots_for(most) + 64
     }
 
     /// Room for `most` flows besides all others.

@@ -132,7 +132,7 @@ const FIRST_SLOTS: usize = 1 << 10;
 
 impl Matching {
     /// Bytes for each packet under way.
-    const PACKET_BYTES: usize = size_of::<Queued>() + Table::<Open>::SLOT_BYTES * 4 / 3;
+    const PACKET_BYTES: usize = size_of::<Queued>() + Table::<Open>::ENTRY_BYTES;
     /// The least memory that matches anything.
     pub(super) const LEAST_BYTES: usize = 64 * Self::PACKET_BYTES + Table::<Open>::LEAST_BYTES;
 
@@ -141,7 +141,7 @@ impl Matching {
         let (most, slots) = match bytes {
             Some(bytes) => {
                 let most = (bytes.saturating_sub(Table::<Open>::LEAST_BYTES) / Self::PACKET_BYTES).max(1);
-                (most, most * 4 / 3)
+                (most, Table::<Open>::slots_for(most))
             }
             None => (usize::MAX, usize::MAX),
         };

@@ -97,9 +97,8 @@ impl Flows {
         }
     }
 
-    /// At most ¾ of them are occupied.
     const fn slots(flows: usize) -> usize {
-        flows + flows / 3 + 1
+        Table::<Flow>::slots_for(flows) + 1
     }
 
     /// Bytes of a table of so many flows on the heap, without names.
