@@ -81,6 +81,14 @@ pub struct Measurement {
     pub interval: Option<(f64, f64)>,
 }
 
+impl Measurement {
+    /// A fact about the run.
+    pub(crate) fn value(quantity: impl Into<String>, estimate: impl Into<Option<f64>>) -> Self {
+        let (quantity, estimate) = (quantity.into(), estimate.into());
+        Self { quantity, scale: Scale::Value, truth: None, estimate, interval: None }
+    }
+}
+
 /// What a table shows of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown {

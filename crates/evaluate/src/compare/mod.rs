@@ -255,16 +255,8 @@ impl Found {
         let distribution = self.answers.iter().find(|a| a.series == truth.series).map(|a| &a.distribution);
         let mut measurements = compare_quantiles(truths, distribution);
         let samples = distribution.map_or(0, Distribution::samples);
-        for (quantity, value) in [("samples", samples as f64), ("state_bytes", self.bytes as f64)] {
-            let (scale, estimate) = (Scale::Value, Some(value));
-            measurements.push(Measurement {
-                quantity: quantity.to_owned(),
-                scale,
-                truth: None,
-                estimate,
-                interval: None,
-            });
-        }
+        measurements.push(Measurement::value("samples", samples as f64));
+        measurements.push(Measurement::value("state_bytes", self.bytes as f64));
         measurements
     }
 }

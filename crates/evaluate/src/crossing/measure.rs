@@ -58,13 +58,13 @@ pub(crate) fn compare(pair: &Pair, truth: &Truth) -> Result<Vec<Measurement>, St
                 estimate: Some(packets as f64),
                 interval: None,
             });
-            measurements.push(value("usable_cells", answer.usable_cells as f64));
-            measurements.push(value("state_bytes", receiver.state_bytes() as f64));
+            measurements.push(Measurement::value("usable_cells", answer.usable_cells as f64));
+            measurements.push(Measurement::value("state_bytes", receiver.state_bytes() as f64));
             Ok(measurements)
         }
         Pair::Trajectory { sender, receiver } => {
             let mut measurements = delays(receiver.since(sender).map_err(|error| error.to_string())?, truth);
-            measurements.push(value("state_bytes", receiver.state_bytes() as f64));
+            measurements.push(Measurement::value("state_bytes", receiver.state_bytes() as f64));
             Ok(measurements)
         }
         Pair::Probes { probes, .. } => Ok(delays(probes.estimate(), truth)),
@@ -79,7 +79,7 @@ fn delays(found: Option<Moments>, truth: &Truth) -> Vec<Measurement> {
         relative("mean_98", mean, found.map(|delays| delays.mean(Level::P98)), true),
         relative("mean_98_paper", mean, found.map(|delays| delays.mean_by_hoeffding(Level::P98)), true),
         relative("std", std, found.map(|delays| delays.std(Level::P95)), true),
-        value("packets", found.map_or(0.0, |delays| delays.packets as f64)),
+        Measurement::value("packets", found.map_or(0.0, |delays| delays.packets as f64)),
     ]
 }
 
@@ -90,15 +90,5 @@ fn relative(quantity: &str, truth: Option<f64>, estimate: Option<Estimate<f64>>,
         truth,
         estimate: estimate.map(|estimate| estimate.value),
         interval: estimate.filter(|_| has_interval).map(|estimate| (estimate.low, estimate.high)),
-    }
-}
-
-fn value(quantity: &str, value: f64) -> Measurement {
-    Measurement {
-        quantity: quantity.to_owned(),
-        scale: Scale::Value,
-        truth: None,
-        estimate: Some(value),
-        interval: None,
     }
 }

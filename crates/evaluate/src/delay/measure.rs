@@ -104,15 +104,8 @@ impl Truth {
         let mut measurements = compare_quantiles(&self.quantiles, found);
         measurements.extend(self.counts(found));
         let samples = found.map_or(0, Distribution::samples);
-        for (quantity, value) in [("samples", samples as f64), ("state_bytes", meter.most_bytes() as f64)] {
-            measurements.push(Measurement {
-                quantity: quantity.to_owned(),
-                scale: Scale::Value,
-                truth: None,
-                estimate: Some(value),
-                interval: None,
-            });
-        }
+        measurements.push(Measurement::value("samples", samples as f64));
+        measurements.push(Measurement::value("state_bytes", meter.most_bytes() as f64));
         measurements
     }
 

@@ -1,6 +1,6 @@
 use super::method::{Arrival, Configuration, MethodName, Pair};
 use super::workload::Stream;
-use crate::case::{Measurement, Scale};
+use crate::case::Measurement;
 use crate::grid::{Measured, methods_seed};
 use dwell_simulate::crossing::flows::{FlowPassage, FlowWorkload};
 use dwell_sketch::lds::{Comparison, Figure, Listed, Rule};
@@ -72,7 +72,7 @@ impl Measured for Configuration {
             let pair = &pairs[pair].1;
             let found = pair.means(configuration.method, &flows)?;
             let mut measurements = compare(&flows, &found, stream.classes.len() as u8);
-            measurements.push(value("state_bytes".to_owned(), Some(pair.state_bytes() as f64)));
+            measurements.push(Measurement::value("state_bytes", pair.state_bytes() as f64));
             Ok(measurements)
         };
         configurations.iter().zip(&pair_of).map(answer).collect()
@@ -226,16 +226,12 @@ fn errors(name: &str, flows: &[Flow], found: &[Option<Figure>], is_asked: impl F
     let at = |share: f64| errors.get((share * errors.len() as f64) as usize).copied();
     let missing = (asked > 0.0).then(|| 1.0 - errors.len() as f64 / asked);
     let mut measurements = vec![
-        value(format!("error_{name}"), at(0.5)),
-        value(format!("p95_{name}"), at(0.95)),
-        value(format!("none_{name}"), missing),
+        Measurement::value(format!("error_{name}"), at(0.5)),
+        Measurement::value(format!("p95_{name}"), at(0.95)),
+        Measurement::value(format!("none_{name}"), missing),
     ];
     if told > 0.0 {
-        measurements.push(value(format!("covered_{name}"), Some(held / told)));
+        measurements.push(Measurement::value(format!("covered_{name}"), held / told));
     }
     measurements
-}
-
-fn value(quantity: String, estimate: Option<f64>) -> Measurement {
-    Measurement { quantity, scale: Scale::Value, truth: None, estimate, interval: None }
 }

@@ -2,7 +2,7 @@ use super::bed::{BASELINE, Ends, Run};
 use super::method::{Configuration, MOST_INTERVALS, Method};
 use super::tomography::Tomography;
 use super::workload::{Stream, Wrong};
-use crate::case::{Measurement, Scale};
+use crate::case::Measurement;
 use crate::grid::Measured;
 use dwell_network::localize::{Localization, Readings, Settings, Value, Verdict};
 use dwell_simulate::network::Fault;
@@ -140,25 +140,18 @@ fn is_between_corners(stream: &Stream, path: usize) -> bool {
 }
 
 fn measurements(answer: &Answer, at_fault: &[u32], longest: &[u32]) -> Vec<Measurement> {
-    let value = |quantity: &str, estimate: f64| Measurement {
-        quantity: quantity.to_owned(),
-        scale: Scale::Value,
-        truth: None,
-        estimate: Some(estimate),
-        interval: None,
-    };
     let is_at_fault = |judged: &Judged| at_fault.contains(&judged.link);
     let share =
         |named: &mut dyn Iterator<Item = Judged>| named.filter(is_at_fault).count() as f64 / at_fault.len() as f64;
     let links = || answer.links.iter().copied();
     let is_false = answer.is_false || links().any(|judged| judged.is_alarm && !is_at_fault(&judged));
-    let mut all = vec![value("false_alarm", f64::from(u8::from(is_false)))];
+    let mut all = vec![Measurement::value("false_alarm", f64::from(u8::from(is_false)))];
     if !at_fault.is_empty() {
         let on_path = links().filter(|judged| longest.contains(&judged.link));
         all.extend([
-            value("first", share(&mut links().take(at_fault.len()))),
-            value("first_of_path", share(&mut on_path.take(at_fault.len()))),
-            value("alarm", share(&mut links().filter(|judged| judged.is_alarm))),
+            Measurement::value("first", share(&mut links().take(at_fault.len()))),
+            Measurement::value("first_of_path", share(&mut on_path.take(at_fault.len()))),
+            Measurement::value("alarm", share(&mut links().filter(|judged| judged.is_alarm))),
         ]);
     }
     all

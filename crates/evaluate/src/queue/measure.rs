@@ -1,6 +1,6 @@
 use super::method::Configuration;
 use super::workload::Stream;
-use crate::case::{Measurement, Scale};
+use crate::case::Measurement;
 use crate::grid::{Measured, methods_seed};
 use dwell_simulate::queue::Passages;
 use dwell_sketch::conquest::{Conquest, Exact, Queued, Unit};
@@ -91,20 +91,16 @@ impl Meter {
         self.errors.sort_unstable();
         let median = self.errors.get(self.errors.len() / 2).map(|&error| error as f64);
         vec![
-            value("precision", share(self.both, self.both + self.sketch_only)),
-            value("recall", share(self.both, self.both + self.twin_only)),
-            value("size_error_bytes", share(self.errors.iter().sum(), packets)),
-            value("median_size_error_bytes", median),
-            value("incomplete", share(self.incomplete, packets)),
-            value("state_bytes", Some(self.sketch.state_bytes() as f64)),
+            Measurement::value("precision", share(self.both, self.both + self.sketch_only)),
+            Measurement::value("recall", share(self.both, self.both + self.twin_only)),
+            Measurement::value("size_error_bytes", share(self.errors.iter().sum(), packets)),
+            Measurement::value("median_size_error_bytes", median),
+            Measurement::value("incomplete", share(self.incomplete, packets)),
+            Measurement::value("state_bytes", self.sketch.state_bytes() as f64),
         ]
     }
 }
 
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
-}
-
-pub(super) fn value(quantity: &str, estimate: Option<f64>) -> Measurement {
-    Measurement { quantity: quantity.to_owned(), scale: Scale::Value, truth: None, estimate, interval: None }
 }

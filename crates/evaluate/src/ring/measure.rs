@@ -148,34 +148,32 @@ impl Judged {
     }
 
     fn measurements(&self, rate: f64) -> Vec<Measurement> {
-        let measurement = |quantity: &str, scale, truth, estimate| Measurement {
-            quantity: quantity.to_owned(),
-            scale,
-            truth,
-            estimate,
-            interval: None,
-        };
         let share = |part: f64, of: u64| (of > 0).then(|| part / of as f64);
         let load = rate * self.ring.slot_width().get() as f64 / 1e9;
         let chance = false_positive_probability(self.ring.filter_bits(), self.ring.hashes(), load);
         let found = 1.0 - (1.0 - chance).powf(f64::from(self.ring.filters() - 1));
+        let false_share = share(self.found_orphans as f64, self.orphans);
         let mut measured = vec![
-            measurement("error_ms", Scale::Value, None, share(self.absolute, self.answers)),
-            measurement("relative_error", Scale::Value, None, share(self.relative, self.answers)),
-            measurement("hashes", Scale::Value, None, Some(self.ring.hashes().into())),
-            measurement("load", Scale::Value, None, Some(load)),
-            measurement("occupancy", Scale::Value, None, share(self.occupancy, self.answers)),
-            measurement("candidates", Scale::Value, None, share(self.candidates as f64, self.answers)),
-            measurement("wrong_share", Scale::Value, None, share(self.wrong as f64, self.answers)),
-            measurement("false_share", Scale::Value, None, share(self.found_orphans as f64, self.orphans)),
-            measurement("false_of_expected", Scale::Ratio, Some(found), share(self.found_orphans as f64, self.orphans)),
-            measurement("state_bytes", Scale::Value, None, Some(self.ring.state_bytes() as f64)),
+            Measurement::value("error_ms", share(self.absolute, self.answers)),
+            Measurement::value("relative_error", share(self.relative, self.answers)),
+            Measurement::value("hashes", f64::from(self.ring.hashes())),
+            Measurement::value("load", load),
+            Measurement::value("occupancy", share(self.occupancy, self.answers)),
+            Measurement::value("candidates", share(self.candidates as f64, self.answers)),
+            Measurement::value("wrong_share", share(self.wrong as f64, self.answers)),
+            Measurement::value("false_share", false_share),
+            Measurement {
+                scale: Scale::Ratio,
+                truth: Some(found),
+                ..Measurement::value("false_of_expected", false_share)
+            },
+            Measurement::value("state_bytes", self.ring.state_bytes() as f64),
         ];
         for (course, i) in self.course.iter().flat_map(|course| (0..course.stretches.len()).map(move |i| (course, i))) {
             let (stored, set) = course.stretches[i];
             let end = (i + 1) as f64 * course.length;
-            measured.push(measurement(&format!("stored_{end}"), Scale::Value, None, Some(stored as f64)));
-            measured.push(measurement(&format!("occupancy_{end}"), Scale::Value, None, Some(set)));
+            measured.push(Measurement::value(format!("stored_{end}"), stored as f64));
+            measured.push(Measurement::value(format!("occupancy_{end}"), set));
         }
         measured
     }

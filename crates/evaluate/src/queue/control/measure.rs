@@ -2,7 +2,6 @@ use super::action::{Action, Verdict};
 use super::method::Configuration;
 use crate::case::Measurement;
 use crate::grid::{Measured, methods_seed};
-use crate::queue::measure::value;
 use crate::queue::workload::Stream;
 use dwell_simulate::queue::{Arrivals, Passage, Queue};
 use dwell_types::FlowId;
@@ -105,16 +104,16 @@ impl Tally {
         let [small, large] = self.bytes;
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
         let of_stretch = |(stretch, &bytes): (usize, &u64)| {
-            value(&format!("queue_{}", stretch as f64 * course.unwrap_or(1.0)), Some(bytes as f64))
+            Measurement::value(format!("queue_{}", stretch as f64 * course.unwrap_or(1.0)), bytes as f64)
         };
         let course = self.course.iter().enumerate().map(of_stretch);
         let whole = [
-            value("peak_bytes", Some(self.peak as f64)),
-            value("small_dropped", share(small.dropped, small.came)),
-            value("large_dropped", share(large.dropped, large.came)),
-            value("small_marked", share(small.marked, small.left)),
-            value("large_marked", share(large.marked, large.left)),
-            value("small_delay_ns", share(self.delay, self.delays)),
+            Measurement::value("peak_bytes", self.peak as f64),
+            Measurement::value("small_dropped", share(small.dropped, small.came)),
+            Measurement::value("large_dropped", share(large.dropped, large.came)),
+            Measurement::value("small_marked", share(small.marked, small.left)),
+            Measurement::value("large_marked", share(large.marked, large.left)),
+            Measurement::value("small_delay_ns", share(self.delay, self.delays)),
         ];
         whole.into_iter().chain(course).collect()
     }

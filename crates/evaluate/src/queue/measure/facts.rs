@@ -1,4 +1,4 @@
-use super::{delay, share, value};
+use super::{delay, share};
 use crate::case::Measurement;
 use dwell_sketch::conquest::Culprit;
 use dwell_types::{Departure, FlowId, Nanos, Timestamp};
@@ -72,12 +72,13 @@ impl Facts {
 
     pub(super) fn measurements(&self) -> Vec<Measurement> {
         let seconds = self.span.map(|(first, last)| (last - first).get() as f64 / 1e9);
+        let rate = seconds.filter(|&span| span > 0.0).map(|span| self.bytes as f64 * 8.0 / span);
         vec![
-            value("bits_per_second", seconds.filter(|&span| span > 0.0).map(|span| self.bytes as f64 * 8.0 / span)),
-            value("longest_delay_ns", Some(self.longest.get() as f64)),
-            value("waited", share(self.waited, self.packets)),
-            value("flows_in_queue", share(self.flows, self.queues)),
-            value("culprits_in_queue", share(self.culprits, self.queues)),
+            Measurement::value("bits_per_second", rate),
+            Measurement::value("longest_delay_ns", self.longest.get() as f64),
+            Measurement::value("waited", share(self.waited, self.packets)),
+            Measurement::value("flows_in_queue", share(self.flows, self.queues)),
+            Measurement::value("culprits_in_queue", share(self.culprits, self.queues)),
         ]
     }
 }
