@@ -21,6 +21,14 @@ impl Invalid {
     }
 }
 
+/// Keys, each with whether it is given and whether the method knows it: none may be given that is not known.
+pub(crate) fn only_known(keys: &[(&str, bool, bool)]) -> Result<(), Invalid> {
+    match keys.iter().find(|(_, is_given, is_known)| *is_given && !is_known) {
+        Some(&(key, ..)) => Err(Invalid::new(key, "not a parameter of this method")),
+        None => Ok(()),
+    }
+}
+
 /// Milliseconds to nanoseconds, rounded; what is out of range becomes the nearest that is not.
 pub(crate) fn milliseconds(ms: f64) -> Nanos {
     Nanos::new((ms * 1e6).round() as i64)

@@ -1,5 +1,5 @@
 use crate::grid::{Configured, Entry};
-use crate::value::Invalid;
+use crate::value::{Invalid, only_known};
 use dwell_simulate::crossing::ProbeTimes;
 use dwell_simulate::crossing::{Passage, Settings, SettingsError};
 use dwell_sketch::lda::{Bank, CellSize, Expected, Lda, Params, ParamsError};
@@ -63,16 +63,13 @@ impl Entry for MethodEntry {
     type Item = Configuration;
 
     fn items(&self, _: f64) -> Result<Vec<Configuration>, Invalid> {
-        let given = [
+        only_known(&[
             ("memory_bytes", self.memory_bytes.is_some(), self.method != MethodName::Probes),
             ("rows", self.rows.is_some(), self.method == MethodName::Lda),
             ("losses", self.losses.is_some(), self.rows.is_some()),
             ("alpha", self.alpha.is_some(), self.rows.is_some()),
             ("rate", self.rate.is_some(), self.method == MethodName::Probes),
-        ];
-        if let Some((key, ..)) = given.into_iter().find(|&(_, is_given, is_known)| is_given && !is_known) {
-            return Err(Invalid::new(key, "not a parameter of this method"));
-        }
+        ])?;
         let alpha = self.alpha.unwrap_or(ALPHA);
         if !(alpha > 0.0 && alpha <= 10.0) {
             return Err(Invalid::new("alpha", format!("{alpha}: expected above 0 and up to 10")));

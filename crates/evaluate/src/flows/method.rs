@@ -1,5 +1,5 @@
 use crate::grid::{Configured, Entry};
-use crate::value::Invalid;
+use crate::value::{Invalid, only_known};
 use dwell_sketch::flow_table::FlowTable;
 use dwell_sketch::lds::{Lds, Params};
 use dwell_sketch::mpe::Mpe;
@@ -92,17 +92,14 @@ impl Entry for MethodEntry {
     /// Every configuration, with `share` of its columns or bytes, each of them tried.
     fn items(&self, share: f64) -> Result<Vec<Configuration>, Invalid> {
         let is_of_sketch = self.method.is_of_sketch();
-        let given = [
+        only_known(&[
             ("columns", self.columns.is_some(), is_of_sketch),
             ("cells_per_flow", self.cells_per_flow.is_some(), is_of_sketch),
             ("rates", self.rates.is_some(), is_of_sketch),
             ("weights", self.weights.is_some(), is_of_sketch),
             ("memory_bytes", self.memory_bytes.is_some(), !is_of_sketch),
             ("rate", self.rate.is_some(), self.method == MethodName::Mpe),
-        ];
-        if let Some((key, ..)) = given.into_iter().find(|&(_, is_given, is_known)| is_given && !is_known) {
-            return Err(Invalid::new(key, "not a parameter of this method"));
-        }
+        ])?;
         let scaled = |number: f64| (number * share).ceil();
         let sketch = |&columns: &u32| {
             Size::Sketch(Params {

@@ -1,6 +1,6 @@
 use super::workload::Stream;
 use crate::grid::{Configured, Entry};
-use crate::value::Invalid;
+use crate::value::{Invalid, only_known};
 use dwell_sketch::conquest::{Conquest, Counter, Params, Rule};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -61,14 +61,11 @@ impl Entry for MethodEntry {
 
     fn items(&self, _: f64) -> Result<Vec<Configuration>, Invalid> {
         let is_sized = !matches!(self.method, MethodName::Budget | MethodName::Exact);
-        let given = [
+        only_known(&[
             ("snapshots", self.snapshots.is_some(), is_sized),
             ("counters", self.counters.is_some(), is_sized),
             ("memory_bytes", self.memory_bytes.is_some(), self.method != MethodName::Exact),
-        ];
-        if let Some((key, ..)) = given.into_iter().find(|&(_, is_given, is_known)| is_given && !is_known) {
-            return Err(Invalid::new(key, "not a parameter of this method"));
-        }
+        ])?;
         if self.method != MethodName::SpaceSaving
             && let Some(odd) = self.counters.iter().flatten().find(|&&counters| counters % ROWS != 0)
         {

@@ -1,5 +1,5 @@
 use crate::grid::{Configured, Entry};
-use crate::value::Invalid;
+use crate::value::{Invalid, only_known};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -52,14 +52,11 @@ impl Entry for MethodEntry {
     fn items(&self, _: f64) -> Result<Vec<Configuration>, Invalid> {
         let is_of_flows = matches!(self.method, MethodName::Drop | MethodName::Limit | MethodName::Mark);
         let is_of_queues = matches!(self.method, MethodName::Red | MethodName::Choke);
-        let given = [
+        only_known(&[
             ("weight", self.weight.is_some(), is_of_flows),
             ("counters", self.counters.is_some(), is_of_flows),
             ("low_bytes", self.low_bytes.is_some(), is_of_queues),
-        ];
-        if let Some((key, ..)) = given.into_iter().find(|&(_, is_given, is_known)| is_given && !is_known) {
-            return Err(Invalid::new(key, "not a parameter of this method"));
-        }
+        ])?;
         if let Some(odd) = self.counters.filter(|counters| counters % ROWS != 0 || *counters == 0) {
             return Err(Invalid::new("counters", format!("{odd}: expected a multiple of 4, for four rows")));
         }
