@@ -49,6 +49,9 @@ pub(crate) trait Measured: Configured {
     fn run(stream: &Self::Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String>;
 }
 
+/// Packets or observations that go through one sketch before the next.
+pub(crate) const BLOCK: usize = 4096;
+
 /// The seed of what sees a stream, which has nothing to do with the stream's own.
 pub(crate) fn methods_seed(stream: u64) -> u64 {
     hash::word(u64::from_le_bytes(*b"evaluate"), stream)

@@ -6,6 +6,7 @@
 
 use crate::case::{Case, Measurement, Scale};
 use crate::delay::{QUANTILES, SHOWN, compare_quantiles};
+use crate::grid::BLOCK;
 use crate::metrics::{self, Summary};
 use crate::run::Run;
 use dwell_sketch::distribution::{Ambiguous, Distribution};
@@ -22,9 +23,6 @@ pub use results::{Errors, LegResult, Line, MatchResult, MethodFacts, Quantiles, 
 
 /// A largest error below this is recommended: 5%, in octaves.
 pub const GOOD_OCTAVES: f64 = 0.070_389_327_891_398;
-
-/// Observations that wait to go through all meters of a rule together.
-const BLOCK: usize = 4096;
 
 /// What is compared.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,7 +132,7 @@ impl Panel {
                 flow_expiry: settings.flow_expiry,
                 longest: settings.longest,
                 rate: settings.rate,
-                seed: hash::word(u64::from_le_bytes(*b"compare\0"), seed),
+                seed: method_seed(seed),
                 ..rtt::Settings::new(method, vec![matching], memory.saturating_sub(taken), settings.expiry)
             })
         };
@@ -210,6 +208,11 @@ impl Panel {
             results: lines,
         }
     }
+}
+
+/// The seed of a method's hashes.
+fn method_seed(seed: u64) -> u64 {
+    hash::word(u64::from_le_bytes(*b"compare\0"), seed)
 }
 
 /// The least memory from `least` up with which this works; `needed` of an error may not be the last word.

@@ -1,13 +1,10 @@
 use super::method::{Configuration, Pair};
 use super::workload::Stream;
 use crate::case::{Measurement, Scale};
-use crate::grid::{Measured, methods_seed};
+use crate::grid::{BLOCK, Measured, methods_seed};
 use dwell_simulate::crossing::{Passage, Passages, Truth};
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::moments::{Level, Moments};
-
-/// Packets that go through one pair of sketches before the next.
-const BLOCK: usize = 4096;
 
 impl Measured for Configuration {
     type Stream = Stream;

@@ -2,7 +2,7 @@ use super::method::Configuration;
 use super::workload::Stream;
 use super::{QUANTILES, SHOWN};
 use crate::case::{Measurement, Scale, Shown};
-use crate::grid::{Measured, methods_seed};
+use crate::grid::{BLOCK, Measured, methods_seed};
 use dwell_simulate::Delays;
 use dwell_simulate::exchange::{ExchangeWorkload, Workload};
 use dwell_sketch::distribution::{Ambiguous, Distribution};
@@ -11,8 +11,6 @@ use dwell_types::{Nanos, Observation, Sink};
 
 /// The group of the exchanges that are asked for, where only some are.
 const MEASURED: u16 = 1;
-/// Observations that go through one meter before the next.
-const BLOCK: usize = 4096;
 
 impl Measured for Configuration {
     type Stream = Stream;

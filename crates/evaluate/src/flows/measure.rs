@@ -1,16 +1,13 @@
 use super::method::{Arrival, Configuration, MethodName, Pair};
 use super::workload::Stream;
 use crate::case::Measurement;
-use crate::grid::{Measured, methods_seed};
+use crate::grid::{BLOCK, Measured, methods_seed};
 use dwell_simulate::crossing::flows::{FlowPassage, FlowWorkload};
 use dwell_sketch::lds::{Comparison, Figure, Listed, Rule};
 use dwell_sketch::rli::Rli;
 use dwell_types::{Crossing, FlowId, Timestamp, hash};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-
-/// Packets that go through one pair of sketches before the next.
-const BLOCK: usize = 4096;
 
 /// Flows by their packets, from and up to; the names of what is measured of them.
 const SIZES: [(u64, u64, &str); 8] = [

@@ -1,7 +1,7 @@
 use super::method::Configuration;
 use super::workload::Stream;
 use crate::case::Measurement;
-use crate::grid::{Measured, methods_seed};
+use crate::grid::{BLOCK, Measured, methods_seed};
 use dwell_simulate::queue::Passages;
 use dwell_sketch::conquest::{Conquest, Exact, Queued, Unit};
 use dwell_types::{Departure, Nanos};
@@ -9,9 +9,6 @@ use dwell_types::{Departure, Nanos};
 // What a stream is like.
 mod facts;
 use facts::Facts;
-
-/// Packets that go through one sketch before the next.
-const BLOCK: usize = 4096;
 
 /// What the twin remembers: no packet of these streams waits for longer.
 const LONGEST: Nanos = Nanos::from_secs(1);

@@ -5,7 +5,9 @@
 //! memory and seed. So no method suffers from packets at the edge of an interval; and those without a delay of their
 //! own, or not covered by both captures, are left out for all.
 
+use super::method_seed;
 use crate::crossing::{self, ALPHA, Pair};
+use crate::grid::BLOCK;
 use crate::metrics;
 use dwell_simulate::crossing::{Passage, Truth};
 use dwell_sketch::lda::{Expected, Params, ParamsError};
@@ -21,9 +23,6 @@ pub use results::{Errors, Line, Method, MethodFacts, Packets, Recommended, Resul
 
 /// An error of the mean below this is recommended.
 pub const GOOD_ERROR: f64 = 0.05;
-
-/// Packets that wait to go through all pairs together.
-const BLOCK: usize = 4096;
 
 /// Packets of which no method tells a mean and a deviation.
 const TOO_FEW: u64 = 3;
@@ -239,7 +238,7 @@ impl Candidate {
 
     /// Both points for an interval; `None` if the memory is too small.
     fn pair(&self, start: Timestamp, seed: u64) -> Option<Pair> {
-        let seed = hash::word(u64::from_le_bytes(*b"compare\0"), seed);
+        let seed = method_seed(seed);
         match &self.built {
             Built::Lda(params) => Pair::lda(Params { seed, ..params.clone() }).ok(),
             Built::Trajectory(bytes) => Pair::trajectory(*bytes, seed).ok(),
