@@ -4,6 +4,7 @@ use crate::case::Measurement;
 use crate::grid::{BLOCK, Measured, methods_seed};
 use dwell_simulate::queue::Passages;
 use dwell_sketch::conquest::{Conquest, Exact, Queued, Unit};
+use dwell_sketch::queue::Scores;
 use dwell_types::{Departure, Nanos};
 
 // What a stream is like.
@@ -55,44 +56,35 @@ fn delay(departure: &Departure) -> Nanos {
 /// A sketch, and what its answers were like for the packets that waited long enough.
 struct Meter {
     sketch: Conquest,
-    /// Culprits by both, by the sketch alone, and by the twin alone.
-    both: u64,
-    sketch_only: u64,
-    twin_only: u64,
-    incomplete: u64,
+    scores: Scores,
     /// Of the flow's size in the queue, in bytes.
     errors: Vec<u64>,
+    incomplete: u64,
 }
 
 impl Meter {
     fn new(sketch: Conquest) -> Self {
-        Self { sketch, both: 0, sketch_only: 0, twin_only: 0, incomplete: 0, errors: Vec::new() }
+        Self { sketch, scores: Scores::default(), errors: Vec::new(), incomplete: 0 }
     }
 
     fn update(&mut self, block: &[(Departure, Option<Queued>)]) {
         for (departure, truth) in block {
             let Some((found, truth)) = self.sketch.update(departure).zip(*truth) else { continue };
-            match (found.is_culprit, truth.is_culprit) {
-                (true, true) => self.both += 1,
-                (true, false) => self.sketch_only += 1,
-                (false, true) => self.twin_only += 1,
-                (false, false) => {}
-            }
-            self.incomplete += u64::from(!found.is_complete);
+            self.scores.add(&found, &truth);
             self.errors.push(found.flow_size.abs_diff(truth.flow_size));
+            self.incomplete += u64::from(!found.is_complete);
         }
     }
 
     fn measurements(mut self) -> Vec<Measurement> {
-        let packets = self.errors.len() as u64;
         self.errors.sort_unstable();
         let median = self.errors.get(self.errors.len() / 2).map(|&error| error as f64);
         vec![
-            Measurement::value("precision", share(self.both, self.both + self.sketch_only)),
-            Measurement::value("recall", share(self.both, self.both + self.twin_only)),
-            Measurement::value("size_error_bytes", share(self.errors.iter().sum(), packets)),
+            Measurement::value("precision", self.scores.precision()),
+            Measurement::value("recall", self.scores.recall()),
+            Measurement::value("size_error_bytes", self.scores.mean_error()),
             Measurement::value("median_size_error_bytes", median),
-            Measurement::value("incomplete", share(self.incomplete, packets)),
+            Measurement::value("incomplete", share(self.incomplete, self.scores.packets)),
             Measurement::value("state_bytes", self.sketch.state_bytes() as f64),
         ]
     }

@@ -37,6 +37,18 @@ pub struct Scores {
 }
 
 impl Scores {
+    /// Counts a packet, by what the sketch says and what is true.
+    pub fn add(&mut self, found: &Queued, truth: &Queued) {
+        self.packets += 1;
+        match (found.is_culprit, truth.is_culprit) {
+            (true, true) => self.both += 1,
+            (true, false) => self.sketch_only += 1,
+            (false, true) => self.exact_only += 1,
+            (false, false) => {}
+        }
+        self.error += found.flow_size.abs_diff(truth.flow_size);
+    }
+
     /// Of the culprits of the sketch, the share that are culprits; `None` without any.
     pub fn precision(&self) -> Option<f64> {
         share(self.both, self.both + self.sketch_only)
@@ -76,18 +88,10 @@ impl Comparison {
         if departure.delay() < Some(self.threshold) {
             return;
         }
-        let scores = &mut self.scores;
-        match (queued.is_culprit, exact.is_culprit) {
-            (true, true) => scores.both += 1,
-            (true, false) => scores.sketch_only += 1,
-            (false, true) => scores.exact_only += 1,
-            (false, false) => {}
-        }
-        scores.error += queued.flow_size.abs_diff(exact.flow_size);
-        if scores.packets.is_multiple_of(self.every) {
+        if self.scores.packets.is_multiple_of(self.every) {
             self.keep(Pair { actual: exact.flow_size, estimated: queued.flow_size });
         }
-        self.scores.packets += 1;
+        self.scores.add(queued, &exact);
     }
 
     fn keep(&mut self, pair: Pair) {
