@@ -4,7 +4,9 @@ use crate::case::{Case, Measurement, Shown};
 use crate::experiment::Experiment;
 use crate::value::Invalid;
 use dwell_types::hash;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
@@ -26,10 +28,16 @@ pub(crate) trait Named: Debug + Send + Sync {
 /// A method with its parameters.
 pub(crate) trait Configured: PartialEq + Debug + Send + Sync {
     /// The method's name.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> String;
 
     /// What a table shows.
     fn parameters(&self) -> BTreeMap<String, f64>;
+}
+
+/// The name of a method, as definitions have it.
+pub(crate) fn written(method: &impl Serialize) -> String {
+    let Ok(Value::String(name)) = serde_json::to_value(method) else { unreachable!("methods are words") };
+    name
 }
 
 /// A method with its parameters, of which something is measured.
@@ -118,7 +126,7 @@ impl<C: Measured> Experiment for Grid<C> {
             cases.extend(self.configurations.iter().map(|configuration| Case {
                 stream,
                 workload: named.name().to_owned(),
-                method: configuration.name().to_owned(),
+                method: configuration.name(),
                 parameters: configuration.parameters(),
             }));
         }

@@ -1,4 +1,4 @@
-use crate::grid::{Configured, Entry};
+use crate::grid::{Configured, Entry, written};
 use crate::value::{Invalid, only_known};
 use dwell_simulate::crossing::ProbeTimes;
 use dwell_simulate::crossing::{Passage, Settings, SettingsError};
@@ -6,7 +6,7 @@ use dwell_sketch::lda::{Bank, CellSize, Expected, Lda, Params, ParamsError};
 use dwell_sketch::probes::Probes;
 use dwell_sketch::trajectory::{Trajectory, TrajectoryError};
 use dwell_types::{PacketId, Timestamp};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One entry of `[[crossing.methods]]`: every number of a list is a configuration, but for the losses of one
@@ -27,7 +27,7 @@ pub(crate) struct MethodEntry {
     rate: Option<Vec<f64>>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum MethodName {
     Lda,
@@ -95,12 +95,12 @@ impl Entry for MethodEntry {
 }
 
 impl Configured for Configuration {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Budget(_) | Self::Tuned { .. } => "lda",
-            Self::Trajectory(_) => "trajectory",
-            Self::Probes(_) => "probes",
-        }
+    fn name(&self) -> String {
+        written(&match self {
+            Self::Budget(_) | Self::Tuned { .. } => MethodName::Lda,
+            Self::Trajectory(_) => MethodName::Trajectory,
+            Self::Probes(_) => MethodName::Probes,
+        })
     }
 
     fn parameters(&self) -> BTreeMap<String, f64> {

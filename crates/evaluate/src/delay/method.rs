@@ -152,8 +152,8 @@ fn wholes(key: &str, numbers: &[Number], most: u64, size: impl Fn(u64) -> Size) 
 }
 
 impl Configured for Configuration {
-    fn name(&self) -> &'static str {
-        self.method.name()
+    fn name(&self) -> String {
+        self.method.name().to_owned()
     }
 
     fn parameters(&self) -> BTreeMap<String, f64> {

@@ -1,11 +1,11 @@
-use crate::grid::{Configured, Entry};
+use crate::grid::{Configured, Entry, written};
 use crate::value::{Invalid, only_known};
 use dwell_sketch::flow_table::FlowTable;
 use dwell_sketch::lds::{Lds, Params};
 use dwell_sketch::mpe::Mpe;
 use dwell_sketch::rli::Rli;
 use dwell_types::{FlowId, PacketId, Timestamp};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -29,7 +29,7 @@ pub(crate) struct MethodEntry {
 }
 
 /// What is done with what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum MethodName {
     /// The cell with the fewest packets.
@@ -126,18 +126,8 @@ impl Entry for MethodEntry {
 }
 
 impl Configured for Configuration {
-    fn name(&self) -> &'static str {
-        match self.method {
-            MethodName::Sds => "sds",
-            MethodName::Paper => "paper",
-            MethodName::UpperBound => "upper-bound",
-            MethodName::Joint => "joint",
-            MethodName::JointKnown => "joint-known",
-            MethodName::Average => "average",
-            MethodName::Mpe => "mpe",
-            MethodName::Rli => "rli",
-            MethodName::Table => "table",
-        }
+    fn name(&self) -> String {
+        written(&self.method)
     }
 
     fn parameters(&self) -> BTreeMap<String, f64> {

@@ -1,6 +1,6 @@
-use crate::grid::{Configured, Entry};
+use crate::grid::{Configured, Entry, written};
 use crate::value::Invalid;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One entry of `[[network.methods]]`.
@@ -13,7 +13,7 @@ pub(crate) struct MethodEntry {
 }
 
 /// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Method {
     /// Every link, by an aggregator at each end.
@@ -50,12 +50,8 @@ impl Entry for MethodEntry {
 }
 
 impl Configured for Configuration {
-    fn name(&self) -> &'static str {
-        match self.method {
-            Method::Segments => "segments",
-            Method::Tomography => "tomography",
-            Method::TomographyCorners => "tomography-corners",
-        }
+    fn name(&self) -> String {
+        written(&self.method)
     }
 
     fn parameters(&self) -> BTreeMap<String, f64> {

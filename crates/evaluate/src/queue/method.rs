@@ -1,8 +1,8 @@
 use super::workload::Stream;
-use crate::grid::{Configured, Entry};
+use crate::grid::{Configured, Entry, written};
 use crate::value::{Invalid, only_known};
 use dwell_sketch::conquest::{Conquest, Counter, Params, Rule};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One entry of `[[queue.methods]]`: every combination of the lists is a configuration.
@@ -18,7 +18,7 @@ pub(crate) struct MethodEntry {
     memory_bytes: Option<Vec<usize>>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum MethodName {
     /// Count-Min, read by the rules of [`Rule`].
@@ -90,17 +90,8 @@ impl Entry for MethodEntry {
 }
 
 impl Configured for Configuration {
-    fn name(&self) -> &'static str {
-        match self.method {
-            MethodName::Paper => "paper",
-            MethodName::Text => "text",
-            MethodName::Hardware => "hardware",
-            MethodName::Interpolated => "interpolated",
-            MethodName::Conservative => "conservative",
-            MethodName::SpaceSaving => "space-saving",
-            MethodName::Budget => "budget",
-            MethodName::Exact => "exact",
-        }
+    fn name(&self) -> String {
+        written(&self.method)
     }
 
     fn parameters(&self) -> BTreeMap<String, f64> {

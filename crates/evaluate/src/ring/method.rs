@@ -88,8 +88,8 @@ impl MethodEntry {
 }
 
 impl Configured for Configuration {
-    fn name(&self) -> &'static str {
-        match (self.policy, self.learnt) {
+    fn name(&self) -> String {
+        let name = match (self.policy, self.learnt) {
             (Policy::Closest, _) => "closest",
             (Policy::Farthest, _) => "farthest",
             (Policy::Random, _) => "random",
@@ -99,7 +99,8 @@ impl Configured for Configuration {
             (Policy::Around(_), _) => "around",
             (Policy::Bayes, false) => "bayes",
             (Policy::Bayes, true) => "bayes-learnt",
-        }
+        };
+        name.to_owned()
     }
 
     fn parameters(&self) -> BTreeMap<String, f64> {

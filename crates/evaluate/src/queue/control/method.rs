@@ -1,6 +1,6 @@
-use crate::grid::{Configured, Entry};
+use crate::grid::{Configured, Entry, written};
 use crate::value::{Invalid, only_known};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One entry of `[[control.methods]]`: every number of a list is a configuration.
@@ -16,7 +16,7 @@ pub(crate) struct MethodEntry {
     low_bytes: Option<Vec<u64>>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum MethodName {
     /// Nothing is done.
@@ -80,15 +80,8 @@ impl Entry for MethodEntry {
 }
 
 impl Configured for Configuration {
-    fn name(&self) -> &'static str {
-        match self.method {
-            MethodName::None => "none",
-            MethodName::Drop => "drop",
-            MethodName::Limit => "limit",
-            MethodName::Mark => "mark",
-            MethodName::Red => "red",
-            MethodName::Choke => "choke",
-        }
+    fn name(&self) -> String {
+        written(&self.method)
     }
 
     fn parameters(&self) -> BTreeMap<String, f64> {
