@@ -1,5 +1,6 @@
 //! What all CSV forms share: they are RFC 4180 with line feeds, empty where JSON has `null`.
 
+use dwell_sketch::estimate::Estimate;
 use std::io;
 
 /// The writer's own error, so that a closed pipe stays recognisable.
@@ -8,4 +9,9 @@ pub(crate) fn io_error(error: csv::Error) -> io::Error {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),
     }
+}
+
+/// The cells of an estimate: value, low, high.
+pub(crate) fn ends<T: ToString>(estimate: Option<Estimate<T>>) -> [String; 3] {
+    estimate.map_or_else(Default::default, |e| [e.value.to_string(), e.low.to_string(), e.high.to_string()])
 }

@@ -69,7 +69,7 @@ pub(crate) fn delay(estimate: Option<Estimate<i64>>) -> String {
 
 /// The interval of a delay in the unit of its value, `[11.9–12.8]`; empty where both ends read like the value.
 pub(crate) fn interval(estimate: Estimate<i64>) -> String {
-    if estimate.low == estimate.high {
+    if estimate.is_exact() {
         return String::new();
     }
     let scale: f64 = match Nanos::new(estimate.value).to_string().rsplit(' ').next() {
@@ -107,7 +107,7 @@ fn digits(value: f64) -> String {
 
 /// How far the ends of an interval lie from the value, `± 0.7%`; empty where nothing was estimated.
 pub(crate) fn plus_minus(estimate: Estimate<f64>) -> String {
-    if estimate.low == estimate.high || estimate.value <= 0.0 {
+    if estimate.is_exact() || estimate.value <= 0.0 {
         return String::new();
     }
     let half = (estimate.high - estimate.value).max(estimate.value - estimate.low);

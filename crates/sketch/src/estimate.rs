@@ -42,6 +42,13 @@ impl<T: Copy> Estimate<T> {
     }
 }
 
+impl<T: PartialEq> Estimate<T> {
+    /// Whether the value is known: its interval has no width.
+    pub fn is_exact(&self) -> bool {
+        self.low == self.high
+    }
+}
+
 impl<T: Copy + PartialOrd> Estimate<T> {
     /// A value with the ends of its interval, which reaches as far as the value at least.
     pub(crate) fn around(value: T, low: T, high: T) -> Self {

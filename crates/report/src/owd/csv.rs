@@ -1,8 +1,7 @@
 //! CSV: one row for all packets, then one per interval and one per flow, empty where JSON has `null`.
 
 use super::{Line, OwdReport};
-use crate::csv::io_error;
-use dwell_sketch::estimate::Estimate;
+use crate::csv::{ends, io_error};
 use std::io::{self, Write};
 
 /// The columns of [`write()`], in order. Times in nanoseconds.
@@ -84,9 +83,6 @@ fn record(report: &OwdReport, place: [String; 4], line: &Line) -> Vec<String> {
 /// The cells from `sent` to `jitter_ns`.
 fn of_line(line: &Line) -> Vec<String> {
     let text = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
-    fn ends<T: ToString>(estimate: Option<Estimate<T>>) -> [String; 3] {
-        estimate.map_or_else(Default::default, |e| [e.value.to_string(), e.low.to_string(), e.high.to_string()])
-    }
     let d = &line.delay_ns;
     let runs = line.loss_runs.map_or([String::new(), String::new()], |r| [r.count.to_string(), r.longest.to_string()]);
     let mut cells = vec![line.sent.to_string(), line.bytes.map_or_else(String::new, |bytes| bytes.to_string())];
@@ -105,6 +101,7 @@ fn of_line(line: &Line) -> Vec<String> {
 mod tests {
     use super::super::{Delays, LossRuns};
     use super::*;
+    use dwell_sketch::estimate::Estimate;
 
     #[test]
     fn every_cell_has_a_column() {

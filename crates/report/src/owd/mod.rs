@@ -248,8 +248,8 @@ impl Line {
     /// Whether any number has an interval.
     pub(crate) fn is_estimated(&self) -> bool {
         let d = &self.delay_ns;
-        let widths = [d.mean, d.std, self.loss_rate].into_iter().flatten().any(|e| e.low != e.high);
-        widths || [d.p50, d.p90, d.p95, d.p99].into_iter().flatten().any(|e| e.low != e.high)
+        let widths = [d.mean, d.std, self.loss_rate].into_iter().flatten().any(|e| !e.is_exact());
+        widths || [d.p50, d.p90, d.p95, d.p99].into_iter().flatten().any(|e| !e.is_exact())
     }
 }
 

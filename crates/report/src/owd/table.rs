@@ -71,7 +71,7 @@ fn row(grid: &mut Grid, name: &str, line: &Line, estimated: bool) {
     if estimated {
         let mut cells =
             vec![format!("  {} samples", text::count(line.effective_samples)), String::new(), String::new()];
-        let rate = line.loss_rate.filter(|e| e.low != e.high);
+        let rate = line.loss_rate.filter(|e| !e.is_exact());
         cells.push(rate.map_or_else(String::new, |e| format!("[{}–{}]", text::percent(e.low), text::percent(e.high))));
         cells.extend(delays.map(|d| d.map(text::interval).unwrap_or_default()));
         grid.row(cells);

@@ -114,7 +114,7 @@ impl Plane {
     }
 
     fn band(&self, cdf: &[CdfPoint], look: Look, picture: &mut Picture) {
-        if cdf.iter().all(|p| p.share.low == p.share.high) {
+        if cdf.iter().all(|p| p.share.is_exact()) {
             return;
         }
         let mut outline = self.steps(cdf, |p| p.share.high);

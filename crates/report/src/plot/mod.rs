@@ -215,7 +215,7 @@ fn bands<'a>(mut lines: impl Iterator<Item = &'a ResultLine> + Clone) -> &'stati
     let mut widths = lines.clone().flat_map(|l| l.delay_ns.quantiles()).filter_map(|(_, q)| q);
     if lines.any(|l| !l.is_complete()) {
         " Bands: 95% intervals."
-    } else if widths.any(|q| q.low != q.high) {
+    } else if widths.any(|q| !q.is_exact()) {
         " Bands: what repeated requests leave open."
     } else {
         ""

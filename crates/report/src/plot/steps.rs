@@ -39,7 +39,7 @@ pub(super) fn draw<T: Copy + PartialEq>(
         };
         let mut band = edge(|e| e.high);
         band.extend(edge(|e| e.low).into_iter().rev());
-        if run.iter().any(|i| i.1.low != i.1.high) {
+        if run.iter().any(|i| !i.1.is_exact()) {
             picture.area(band, look.colour, 0.2);
         }
         picture.curve(edge(|e| e.value), look, 2.0);

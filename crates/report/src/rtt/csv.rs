@@ -2,7 +2,7 @@
 //! has `null`.
 
 use super::{Delays, Flow, FlowResult, ResultLine, RttReport};
-use crate::csv::io_error;
+use crate::csv::{ends, io_error};
 use dwell_sketch::estimate::Estimate;
 use std::io::{self, Write};
 
@@ -119,14 +119,11 @@ fn span(report: &RttReport) -> [String; 2] {
 
 /// Whether the number of exchanges is known; empty without any.
 fn exact(exchanges: Option<Estimate<f64>>) -> String {
-    exchanges.map_or_else(String::new, |e| (e.low == e.high).to_string())
+    exchanges.map_or_else(String::new, |e| e.is_exact().to_string())
 }
 
 /// Exchanges, then delays, each with its ends but for the smallest and the largest.
 fn estimates(exchanges: Option<Estimate<f64>>, d: &Delays) -> Vec<String> {
-    fn ends<T: ToString>(estimate: Option<Estimate<T>>) -> [String; 3] {
-        estimate.map_or_else(Default::default, |e| [e.value.to_string(), e.low.to_string(), e.high.to_string()])
-    }
     let mut cells = Vec::from(ends(exchanges));
     cells.extend([d.mean, d.p50, d.p90, d.p95, d.p99].into_iter().flat_map(ends));
     cells.extend([d.min, d.max].map(|e| e.map_or_else(String::new, |e| e.value.to_string())));

@@ -132,7 +132,7 @@ impl ResultLine {
 
     /// Whether every answered request was measured, so that their number is known and not estimated.
     pub fn is_complete(&self) -> bool {
-        self.exchanges.is_some_and(|e| e.low == e.high)
+        self.exchanges.is_some_and(|e| e.is_exact())
     }
 
     /// What a person calls this line: `tcp-handshake beyond 10.0.0.0/24`, `dns`.

@@ -167,8 +167,8 @@ fn flows(flows: &[Flow], to: &mut impl Write) -> io::Result<()> {
             let mut row = vec![format!("  {}", rtt::rule(line.matching, line.leg)), exchanges];
             row.extend(estimates.iter().chain(&[d.min, d.max]).map(|&delay| text::delay(delay)));
             grid.row(row);
-            let is_estimated = line.exchanges.is_some_and(|e| e.low != e.high);
-            if is_estimated || estimates.iter().flatten().any(|e| e.low != e.high) {
+            let is_estimated = line.exchanges.is_some_and(|e| !e.is_exact());
+            if is_estimated || estimates.iter().flatten().any(|e| !e.is_exact()) {
                 let samples = format!("  {} samples", text::count(line.samples));
                 let mut row = vec![samples, line.exchanges.map(text::plus_minus).unwrap_or_default()];
                 row.extend(estimates.map(|delay| delay.map(text::interval).unwrap_or_default()));
@@ -191,7 +191,7 @@ fn is_asked(line: &ResultLine) -> bool {
 fn has_intervals(line: &ResultLine) -> bool {
     let d = &line.delay_ns;
     !(line.is_complete() || line.exchanges.is_none())
-        || [d.mean, d.p50, d.p90, d.p95, d.p99].iter().flatten().any(|e| e.low != e.high)
+        || [d.mean, d.p50, d.p90, d.p95, d.p99].iter().flatten().any(|e| !e.is_exact())
 }
 
 /// `  3.2%, 1.02 ms–3.05 s`.
@@ -269,62 +269,58 @@ fn footing(reports: &[RttReport], extremes: &str, to: &mut impl Write) -> io::Re
 /// What became of requests and responses, groups added up, without the columns that are zero everywhere. In two grids
 /// where one would be too wide. Of a series: open at its beginning, open at its end, and the sums of all else.
 fn requests(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
-    const HEADS: [&str; 11] = [
-        "carried over",
-        "requests",
-        "matched",
-        "not admitted",
-        "evicted",
-        "expired",
-        "ambiguous",
-        "pending",
-        "responses",
-        "unmatched",
-        "unresolved",
-    ];
     /// Where the second grid begins.
     const SECOND: usize = 8;
-    let mut rules: Vec<(String, [u64; HEADS.len()])> = Vec::new();
+    let mut rules: Vec<(String, [Column; 11])> = Vec::new();
     for (i, report) in reports.iter().enumerate() {
-        let (first, last) = (i == 0, i + 1 == reports.len());
         for line in &report.results {
-            let [matched, not_admitted, evicted, expired, ambiguous, pending] = line.requests.fates().map(|f| f.1);
-            let counts = [
-                if first { line.requests.carried_over } else { 0 },
-                line.requests.seen,
-                matched,
-                not_admitted,
-                evicted,
-                expired,
-                ambiguous,
-                if last { pending } else { 0 },
-                line.responses.seen,
-                line.responses.unmatched,
-                line.ambiguous_samples,
-            ];
+            let columns = columns(line, i == 0, i + 1 == reports.len());
             match rules.iter_mut().find(|r| r.0 == line.rule()) {
-                Some((_, sums)) => sums.iter_mut().zip(counts).for_each(|(sum, c)| *sum = sum.saturating_add(c)),
-                None => rules.push((line.rule(), counts)),
+                Some((_, sums)) => sums.iter_mut().zip(columns).for_each(|(sum, c)| sum.1 = sum.1.saturating_add(c.1)),
+                None => rules.push((line.rule(), columns)),
             }
         }
     }
+    let all = rules.first().map_or(0, |rule| rule.1.len());
     let grid = |columns: std::ops::Range<usize>| {
-        let shown: Vec<usize> = columns.filter(|&c| rules.iter().any(|r| r.1[c] > 0)).collect();
+        let shown: Vec<usize> = columns.filter(|&c| rules.iter().any(|r| r.1[c].1 > 0)).collect();
         let mut grid = Grid::default();
-        grid.row(std::iter::once(String::new()).chain(shown.iter().map(|&c| HEADS[c].into())).collect());
+        let heads = rules.iter().take(1).flat_map(|rule| shown.iter().map(|&c| rule.1[c].0.to_owned()));
+        grid.row(std::iter::once(String::new()).chain(heads).collect());
         for (rule, counts) in &rules {
-            let cells = shown.iter().map(|&c| text::count(counts[c]));
+            let cells = shown.iter().map(|&c| text::count(counts[c].1));
             grid.row(std::iter::once(rule.clone()).chain(cells).collect());
         }
         grid
     };
-    let whole = grid(0..HEADS.len());
+    let whole = grid(0..all);
     if whole.width() <= WIDTH {
         return whole.write(to);
     }
     grid(0..SECOND).write(to)?;
     writeln!(to)?;
-    grid(SECOND..HEADS.len()).write(to)
+    grid(SECOND..all).write(to)
+}
+
+/// A head, and the count below it.
+type Column = (&'static str, u64);
+
+/// What became of the requests and responses of a line, in the first and last report of a series or in between.
+fn columns(line: &ResultLine, is_first: bool, is_last: bool) -> [Column; 11] {
+    let [matched, not_admitted, evicted, expired, ambiguous, pending] = line.requests.fates().map(|f| f.1);
+    [
+        ("carried over", if is_first { line.requests.carried_over } else { 0 }),
+        ("requests", line.requests.seen),
+        ("matched", matched),
+        ("not admitted", not_admitted),
+        ("evicted", evicted),
+        ("expired", expired),
+        ("ambiguous", ambiguous),
+        ("pending", if is_last { pending } else { 0 }),
+        ("responses", line.responses.seen),
+        ("unmatched", line.responses.unmatched),
+        ("unresolved", line.ambiguous_samples),
+    ]
 }
 
 /// The frames of all reports.
