@@ -1,13 +1,11 @@
 //! What `dwell owd` answers, before it takes a form: the schema `dwell.owd/1` of `docs/formats/dwell.owd.md`.
 
 use crate::facts::{Frames, Memory, Method, Span, optional_estimate};
-use dwell_sketch::distribution::Distribution;
 use dwell_sketch::estimate::Estimate;
-use dwell_sketch::moments::Level;
-use dwell_sketch::owd::{FlowAnswer, IntervalAnswer, Tally, Totals};
-use dwell_sketch::summary::{Combined, FlowMean, FlowRecord, Joined};
 use serde::Serialize;
 
+// From what was measured.
+mod answer;
 // The forms.
 pub mod csv;
 pub mod openmetrics;
@@ -112,6 +110,15 @@ pub struct Line {
     pub jitter_ns: Option<f64>,
 }
 
+impl Line {
+    /// Whether any number has an interval.
+    pub(crate) fn is_estimated(&self) -> bool {
+        let d = &self.delay_ns;
+        let widths = [d.mean, d.std, self.loss_rate].into_iter().flatten().any(|e| !e.is_exact());
+        widths || [d.p50, d.p90, d.p95, d.p99].into_iter().flatten().any(|e| !e.is_exact())
+    }
+}
+
 /// Packets that were lost one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LossRuns {
@@ -172,193 +179,4 @@ pub struct Flow {
     /// What became of them.
     #[serde(flatten)]
     pub line: Line,
-}
-
-/// How many of those sent were received, lost, and uncovered. Where packets were sampled, the shares that the estimates
-/// have of their sum, so that the parts add up to what was counted; else the counts, and whoever has no fate is
-/// uncovered: nobody can say.
-fn parts(sent: u64, fates: [Estimate<f64>; 3], is_sampled: bool) -> [u64; 3] {
-    let fates = fates.map(|fate| fate.value);
-    let all: f64 = fates.iter().sum();
-    if all == 0.0 {
-        return [0; 3];
-    }
-    let scale = if is_sampled { sent as f64 / all } else { 1.0 };
-    let [received, lost, _] = fates.map(|fate| (fate * scale).round() as u64);
-    let lost = lost.min(sent);
-    let received = received.min(sent - lost);
-    [received, lost, sent - lost - received]
-}
-
-/// The bytes of so many packets, none of which is empty: logs may not say how many.
-fn known_bytes(bytes: u64, packets: u64) -> Option<u64> {
-    (bytes > 0 || packets == 0).then_some(bytes)
-}
-
-impl Line {
-    /// From what is known of some packets.
-    fn new(sent: u64, bytes: u64, tally: &Tally, distribution: &Distribution) -> Self {
-        let [received, lost, uncovered] =
-            parts(sent, [tally.received(), tally.lost(), tally.uncovered()], !tally.is_exact(sent));
-        let ambiguous = tally.ambiguous().value / tally.received().value.max(1.0);
-        let (min, max) = distribution.extremes().unzip();
-        Self {
-            sent,
-            bytes: known_bytes(bytes, sent),
-            received,
-            lost,
-            uncovered,
-            ambiguous: (received as f64 * ambiguous).round() as u64,
-            loss_rate: tally.loss_rate(),
-            loss_runs: tally.loss_runs(sent).map(|runs| LossRuns { count: runs.count, longest: runs.longest }),
-            unusable: (tally.samples() == 0).then(|| Self::without_delay(received).to_owned()),
-            effective_samples: tally.samples(),
-            delay_ns: Delays {
-                mean: tally.mean(),
-                std: tally.standard_deviation(),
-                p50: distribution.quantile(0.5),
-                p90: distribution.quantile(0.9),
-                p95: distribution.quantile(0.95),
-                p99: distribution.quantile(0.99),
-                min,
-                max,
-            },
-            jitter_ns: tally.jitter(sent),
-        }
-    }
-
-    /// Why so many packets that arrived tell no delay.
-    const fn without_delay(received: u64) -> &'static str {
-        if received > 0 {
-            "every packet that arrived equals another one under way"
-        } else {
-            "no packet was seen at both points"
-        }
-    }
-
-    /// From counters at both points. Where more packets arrived than were sent, none is known to be lost.
-    /// A packet that one point counts in the interval before is lost there and too many here: of both together nothing is lost, so
-    /// a total is taken from sums of the counters, not from the intervals' losses.
-    fn counted(sent: u64, received: u64) -> Self {
-        let lost = sent.saturating_sub(received);
-        let rate = (sent > 0).then(|| Estimate::exact(lost as f64 / sent as f64));
-        Self { sent, received, lost, loss_rate: rate, ..Self::default() }
-    }
-
-    /// Whether any number has an interval.
-    pub(crate) fn is_estimated(&self) -> bool {
-        let d = &self.delay_ns;
-        let widths = [d.mean, d.std, self.loss_rate].into_iter().flatten().any(|e| !e.is_exact());
-        widths || [d.p50, d.p90, d.p95, d.p99].into_iter().flatten().any(|e| !e.is_exact())
-    }
-}
-
-impl From<&Totals> for Line {
-    fn from(totals: &Totals) -> Self {
-        Self::new(totals.sent, totals.sent_bytes, &totals.tally, &totals.distribution)
-    }
-}
-
-/// All intervals that two sketching points agree on; what they do not agree on is `uncovered`.
-impl From<&Combined> for Line {
-    fn from(combined: &Combined) -> Self {
-        let &Combined { sent, usable, received, effective_samples, .. } = combined;
-        let delay_ns = Delays { mean: combined.mean(), std: combined.std(), ..Delays::default() };
-        let unusable = (usable == 0).then(|| "no interval of both points fits together".to_owned());
-        Self {
-            sent,
-            uncovered: sent - usable,
-            effective_samples,
-            delay_ns,
-            unusable,
-            ..Self::counted(usable, received)
-        }
-    }
-}
-
-impl From<&Joined> for Interval {
-    fn from(joined: &Joined) -> Self {
-        let line = match &joined.answer {
-            Ok(answer) => {
-                let mean = answer.delays.map(|delays| delays.mean(Level::P95));
-                let std = answer.delays.map(|delays| delays.std(Level::P95));
-                Line {
-                    effective_samples: answer.delays.map_or(0, |delays| delays.packets),
-                    delay_ns: Delays { mean, std, ..Delays::default() },
-                    unusable: mean.is_none().then(|| "too few cells hold the same packets at both points".to_owned()),
-                    ..Line::counted(answer.sent, answer.received)
-                }
-            }
-            Err(why) => {
-                Line { sent: joined.sent, uncovered: joined.sent, unusable: Some(why.to_string()), ..Line::default() }
-            }
-        };
-        Self { start_ns: joined.start.as_nanos(), end_ns: joined.end.as_nanos(), line }
-    }
-}
-
-impl From<&IntervalAnswer> for Interval {
-    fn from(answer: &IntervalAnswer) -> Self {
-        Self {
-            start_ns: answer.start.as_nanos(),
-            end_ns: answer.end.as_nanos(),
-            line: Line::new(answer.sent, answer.sent_bytes, &answer.tally, &answer.distribution),
-        }
-    }
-}
-
-impl Flow {
-    /// The line of one flow with this name.
-    pub fn new(answer: &FlowAnswer, flow: String) -> Self {
-        let line = Line::new(answer.sent, answer.sent_bytes, &answer.tally, &answer.distribution);
-        Self { flow, packets: answer.sent, line }
-    }
-
-    /// A flow that a sender listed, and what the sketches of both points say of it.
-    pub fn sketched(record: &FlowRecord, answer: &FlowMean) -> Self {
-        let &FlowMean { mean, packets: known, joined, lost } = answer;
-        let packets = record.packets;
-        let joined = joined.min(packets);
-        let whole = lost.map_or(0, |lost| (lost.value.round().max(0.0) as u64).min(joined));
-        let share = |lost: f64| (lost / joined.max(1) as f64).clamp(0.0, 1.0);
-        let rate = lost.map(|lost| Estimate { value: share(lost.value), low: share(lost.low), high: share(lost.high) });
-        let line = Line {
-            sent: packets,
-            bytes: known_bytes(record.bytes, packets),
-            received: joined - whole,
-            lost: whole,
-            uncovered: packets - joined,
-            loss_rate: rate,
-            effective_samples: (known.round() as u64).min(joined - whole),
-            delay_ns: Delays { mean, ..Delays::default() },
-            unusable: mean.is_none().then(|| {
-                let why = if joined == 0 { "its intervals could not be joined" } else { "its cells tell nothing" };
-                why.to_owned()
-            }),
-            ..Line::default()
-        };
-        Self { flow: record.name.clone(), packets, line }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// One of 100 packets is lost; another one is counted before a cut by the sender, behind it by the receiver.
-    #[test]
-    fn a_total_is_of_sums_not_of_losses() {
-        let intervals = [Line::counted(50, 48), Line::counted(50, 51)];
-        assert_eq!(intervals.map(|line| line.lost), [2, 0]);
-        assert_eq!(Line::counted(100, 99).lost, 1);
-    }
-
-    #[test]
-    fn parts_add_up_and_invent_no_arrivals() {
-        let fates = |values: [f64; 3]| values.map(|value| Estimate { value, low: value, high: value });
-        assert_eq!(parts(47, fates([1.0, 0.0, 0.0]), false), [1, 0, 46]);
-        assert_eq!(parts(47, fates([40.0, 5.0, 2.0]), false), [40, 5, 2]);
-        assert_eq!(parts(100, fates([88.0, 11.0, 11.0]), true), [80, 10, 10]);
-        assert_eq!(parts(9, fates([0.0; 3]), true), [0; 3]);
-    }
 }

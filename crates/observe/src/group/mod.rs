@@ -1,0 +1,223 @@
+//! Groups: which requests are reported together.
+
+// What is asked for.
+mod grouping;
+pub use grouping::{Grouping, GroupingError};
+// What a packet has of it.
+mod shared;
+pub(crate) use shared::{Cut, Group};
+
+use crate::packet::Packet;
+use dwell_types::{Series, hash};
+
+/// The groups of the requests seen so far, in a table of fixed size.
+///
+/// A group is that of the request: a response belongs to that of the reversed key, with its own VLAN id and DSCP. Only
+/// requests make groups. The first of them get numbers from 1 on; when all are taken, whatever has no group goes to
+/// number 0, "other".
+#[derive(Debug)]
+pub struct Groups {
+    grouping: Grouping,
+    /// Apart, so that an observer without groups is no larger for it.
+    cut: Box<Cut>,
+    /// Group `i + 1` at `i`; never longer than its capacity.
+    groups: Vec<Group>,
+    most: usize,
+    /// Open addressing: numbers of groups, 0 is free. At least twice as long as `most`, a power of two.
+    slots: Box<[u16]>,
+}
+
+impl Groups {
+    /// Room for `most` groups besides "other": at least 1 and at most [`Series::GROUPS`]` − 1` (8,191).
+    pub fn new(grouping: Grouping, most: usize, seed: u64) -> Self {
+        let most = most.clamp(1, usize::from(Series::GROUPS) - 1);
+        Self {
+            grouping,
+            cut: Box::new(Cut::new(grouping, hash::start(seed))),
+            groups: Vec::with_capacity(most),
+            most,
+            slots: vec![0; (2 * most).next_power_of_two()].into_boxed_slice(),
+        }
+    }
+
+    /// The groups of what the packet is.
+    pub(crate) fn of<'a>(&'a mut self, packet: &'a Packet<'a>) -> PacketGroups<'a> {
+        PacketGroups { groups: self, packet, known: [None; 2] }
+    }
+
+    fn find(&self, group: &Group) -> Option<u16> {
+        self.probe(group).ok()
+    }
+
+    fn find_or_add(&mut self, group: &Group) -> u16 {
+        match self.probe(group) {
+            Ok(number) => number,
+            Err(slot) if self.groups.len() < self.most => {
+                self.groups.push(*group);
+                let number = self.groups.len() as u16;
+                self.slots[slot] = number;
+                number
+            }
+            Err(_) => 0,
+        }
+    }
+
+    /// The group's number, or the slot where it belongs. Ends, as half of the slots are free.
+    fn probe(&self, group: &Group) -> Result<u16, usize> {
+        let mask = self.slots.len() - 1;
+        let mut slot = self.cut.hash(group) as usize & mask;
+        loop {
+            match self.slots[slot] {
+                0 => return Err(slot),
+                number if self.groups[usize::from(number) - 1] == *group => return Ok(number),
+                _ => slot = (slot + 1) & mask,
+            }
+        }
+    }
+
+    /// How many groups there are, with "other".
+    pub fn len(&self) -> usize {
+        self.groups.len() + 1
+    }
+
+    /// Never: "other" is always there.
+    pub const fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// The name of a group: `src=10.0.0.0/24 vlan=7`, or `other`.
+    pub fn name(&self, number: u16) -> String {
+        let group = usize::from(number).checked_sub(1).and_then(|index| self.groups.get(index));
+        group.map_or_else(|| "other".to_owned(), |group| self.grouping.name(group))
+    }
+
+    /// Bytes that the tables hold; they do not grow.
+    pub fn state_bytes(&self) -> usize {
+        size_of::<Cut>() + self.most * size_of::<Group>() + size_of_val(&*self.slots)
+    }
+}
+
+/// The groups of what one packet is.
+pub(crate) struct PacketGroups<'a> {
+    groups: &'a mut Groups,
+    packet: &'a Packet<'a>,
+    /// Most packets are several observations in the same one or two groups: [of the reversed key, of its own key].
+    known: [Option<u16>; 2],
+}
+
+impl PacketGroups<'_> {
+    /// The group of a request with the packet's `own` key, or with the reversed one. Only what `asks` makes a group.
+    #[inline]
+    pub(crate) fn number(&mut self, own: bool, asks: bool) -> u16 {
+        let known = &mut self.known[usize::from(own)];
+        if let Some(number) = *known {
+            return number;
+        }
+        let key = if own { self.packet.flow } else { self.packet.flow.reversed() };
+        let group = self.groups.cut.group(self.packet, &key);
+        *known = if asks { Some(self.groups.find_or_add(&group)) } else { self.groups.find(&group) };
+        known.unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{Tcp, Transport};
+    use dwell_types::{Address, FlowKey, protocol};
+    use std::net::IpAddr;
+
+    fn packet(source: &str, destination: &str, flags: u8) -> Packet<'static> {
+        let address = |text: &str| text.parse::<IpAddr>().unwrap().into();
+        let segment = Tcp { flags, ..Tcp::default() };
+        Packet {
+            flow: FlowKey {
+                source: address(source),
+                destination: address(destination),
+                source_port: 40_000,
+                destination_port: 443,
+                protocol: protocol::TCP,
+            },
+            vlan: None,
+            dscp: 0,
+            identification: 0,
+            length: 40,
+            transport: Transport::Tcp(segment),
+        }
+    }
+
+    fn groups(grouping: &str, most: usize) -> Groups {
+        Groups::new(grouping.parse().unwrap(), most, 1)
+    }
+
+    #[test]
+    fn only_what_asks_makes_a_group() {
+        let mut groups = groups("src/24", 10);
+        let (there, back) = (packet("10.1.2.3", "192.0.2.1", 0), packet("192.0.2.9", "10.1.2.200", 0));
+        assert_eq!(groups.of(&there).number(true, false), 0);
+        assert_eq!(groups.of(&there).number(true, true), 1);
+        // What the packet answers has the reversed key.
+        let mut of = groups.of(&back);
+        assert_eq!([of.number(false, false), of.number(true, false), of.number(true, true)], [1, 0, 2]);
+        assert_eq!((groups.len(), groups.name(2)), (3, "src=192.0.2.0/24".to_owned()));
+    }
+
+    /// No VLAN is not VLAN 0, and no part is mistaken for another.
+    #[test]
+    fn every_part_tells_apart() {
+        let plain = packet("10.1.2.3", "192.0.2.1", 0);
+        let key = plain.flow;
+        let other = |flow| Packet { flow, ..plain };
+        let packets = [
+            plain,
+            Packet { vlan: Some(0), ..plain },
+            Packet { vlan: Some(1), ..plain },
+            Packet { dscp: 1, ..plain },
+            other(FlowKey { source: Address::v4(1), ..key }),
+            other(FlowKey { destination: Address::v4(1), ..key }),
+            other(FlowKey { source_port: 1, ..key }),
+            other(FlowKey { destination_port: 1, ..key }),
+            other(FlowKey { protocol: 1, ..key }),
+            other(FlowKey { source: Address::v6([1; 16]), destination: Address::v6([1; 16]), ..key }),
+        ];
+        let mut all = groups("src,dst,src-port,dst-port,port,vlan,dscp,protocol", 100);
+        let numbers = packets.map(|packet| all.of(&packet).number(true, true));
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        for (grouping, most) in [("vlan", 3), ("dscp", 2), ("src", 3), ("dst/0", 2), ("port", 2), ("protocol", 2)] {
+            let mut some = groups(grouping, 100);
+            let numbers = packets.map(|packet| some.of(&packet).number(true, true));
+            assert_eq!(numbers.into_iter().max(), Some(most), "{grouping}: {numbers:?}");
+        }
+    }
+
+    #[test]
+    fn names() {
+        let mut groups = groups("src/24,dst,port,vlan,dscp,protocol,src-port,dst-port", 10);
+        let v6 = Packet { vlan: Some(7), dscp: 46, ..packet("2001:db8:1:2::1", "2001:db8::2", Tcp::SYN) };
+        assert_eq!(groups.of(&v6).number(true, true), 1);
+        assert_eq!(groups.of(&packet("10.1.2.3", "192.0.2.1", Tcp::SYN)).number(true, true), 2);
+        assert_eq!(
+            groups.name(1),
+            "src=2001:db8:1::/48 dst=2001:db8::2 src-port=40000 dst-port=443 port=443 vlan=7 dscp=46 protocol=tcp"
+        );
+        assert_eq!(
+            groups.name(2),
+            "src=10.1.2.0/24 dst=192.0.2.1 src-port=40000 dst-port=443 port=443 vlan=none dscp=0 protocol=tcp"
+        );
+        assert_eq!(groups.len(), 3);
+    }
+
+    #[test]
+    fn a_full_table_says_other_and_does_not_grow() {
+        let mut groups = groups("src", 100);
+        let before = groups.state_bytes();
+        for i in 0..1000u32 {
+            let mut syn = packet("10.0.0.0", "192.0.2.1", Tcp::SYN);
+            syn.flow.source = Address::v4(0x0a00_0000 + i);
+            let expected = if i < 100 { i as u16 + 1 } else { 0 };
+            assert_eq!(groups.of(&syn).number(true, true), expected);
+            assert_eq!(groups.of(&syn).number(true, true), expected);
+        }
+        assert_eq!((groups.len(), groups.state_bytes()), (101, before));
+    }
+}

@@ -1,0 +1,141 @@
+use super::grouping::{Grouping, Lengths};
+use crate::packet::Packet;
+use dwell_types::{Address, FlowKey, Prefix, hash, protocol};
+
+/// What the packets of one group share, in words; zero where the grouping does not ask:
+///
+/// `[source, source, destination, destination, source port | destination port | lower port | VLAN id, DSCP |
+/// protocol]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Group([u64; 6]);
+
+impl Group {
+    /// All that a packet with this key has.
+    #[inline]
+    fn of(packet: &Packet<'_>, key: &FlowKey) -> Self {
+        const TAGGED: u64 = 1 << 15;
+        let ((a, b), (c, d)) = (key.source.halves(), key.destination.halves());
+        let port = key.source_port.min(key.destination_port);
+        let vlan = packet.vlan.map_or(0, |id| TAGGED | u64::from(id));
+        let ports = u64::from(key.source_port) << 48 | u64::from(key.destination_port) << 32 | u64::from(port) << 16;
+        Self([a, b, c, d, ports | vlan, u64::from(packet.dscp) << 8 | u64::from(key.protocol)])
+    }
+
+    #[inline]
+    fn and(self, mask: &Self) -> Self {
+        Self(core::array::from_fn(|i| self.0[i] & mask.0[i]))
+    }
+
+    fn source(&self) -> Address {
+        address(self.0[0], self.0[1])
+    }
+
+    fn destination(&self) -> Address {
+        address(self.0[2], self.0[3])
+    }
+
+    /// The source's port, the destination's, the lower one.
+    fn ports(&self) -> [u16; 3] {
+        [48, 32, 16].map(|shift| (self.0[4] >> shift) as u16)
+    }
+
+    fn vlan(&self) -> Option<u16> {
+        let tag = self.0[4] as u16;
+        (tag != 0).then_some(tag & 0xfff)
+    }
+
+    fn dscp(&self) -> u8 {
+        (self.0[5] >> 8) as u8
+    }
+
+    fn protocol(&self) -> u8 {
+        self.0[5] as u8
+    }
+}
+
+/// The address of two halves.
+fn address(high: u64, low: u64) -> Address {
+    Address::v6((u128::from(high) << 64 | u128::from(low)).to_be_bytes())
+}
+
+/// What a grouping makes of a packet, worked out beforehand.
+#[derive(Clone, Debug)]
+pub(crate) struct Cut {
+    /// What counts, with IPv4 and with IPv6.
+    masks: [Group; 2],
+    /// Seeds of the hash, one for each word.
+    seeds: [u64; 6],
+}
+
+impl Cut {
+    pub(crate) fn new(grouping: Grouping, start: u64) -> Self {
+        Self {
+            masks: [true, false].map(|is_v4| grouping.mask(is_v4)),
+            seeds: core::array::from_fn(|word| hash::word(start, word as u64)),
+        }
+    }
+
+    /// The group of a packet with this key.
+    #[inline]
+    pub(crate) fn group(&self, packet: &Packet<'_>, key: &FlowKey) -> Group {
+        Group::of(packet, key).and(&self.masks[usize::from(!key.source.is_v4())])
+    }
+
+    /// The words in pairs, so that the multiplications do not wait for one another.
+    #[inline]
+    pub(crate) fn hash(&self, group: &Group) -> u64 {
+        let [a, b, c, d, e, f]: [u64; 6] = core::array::from_fn(|i| group.0[i] ^ self.seeds[i]);
+        hash::finish(hash::fold(a, b) ^ hash::fold(c, d).rotate_left(21) ^ hash::fold(e, f).rotate_left(42))
+    }
+}
+
+impl Grouping {
+    /// What of a packet counts.
+    fn mask(&self, is_v4: bool) -> Group {
+        let all = if is_v4 { Address::v4(u32::MAX) } else { Address::v6([0xff; 16]) };
+        let address = |lengths: Option<Lengths>| match lengths {
+            Some(lengths) => all.truncated(lengths.of(all)).halves(),
+            None => (0, 0),
+        };
+        let ((a, b), (c, d)) = (address(self.source), address(self.destination));
+        let ones = |wanted: bool, bits: u64| if wanted { bits } else { 0 };
+        let ports = ones(self.source_port, 0xffff << 48) | ones(self.destination_port, 0xffff << 32);
+        let ports = ports | ones(self.port, 0xffff << 16) | ones(self.vlan, 0xffff);
+        Group([a, b, c, d, ports, ones(self.dscp, 0xff << 8) | ones(self.protocol, 0xff)])
+    }
+}
+
+impl Grouping {
+    pub(crate) fn name(&self, group: &Group) -> String {
+        let mut parts = Vec::new();
+        let mut address = |name: &str, lengths: Option<Lengths>, address: Address| {
+            if let Some(lengths) = lengths {
+                let whole = lengths.of(address) == Lengths::WHOLE.of(address);
+                let prefix = Prefix::new(address, lengths.of(address));
+                parts.push(if whole { format!("{name}={address}") } else { format!("{name}={prefix}") });
+            }
+        };
+        address("src", self.source, group.source());
+        address("dst", self.destination, group.destination());
+        let [source, destination, lower] = group.ports();
+        let ports = [
+            ("src-port", self.source_port, source),
+            ("dst-port", self.destination_port, destination),
+            ("port", self.port, lower),
+        ];
+        parts.extend(ports.iter().filter(|(_, wanted, _)| *wanted).map(|(name, _, port)| format!("{name}={port}")));
+        if self.vlan {
+            parts.push(group.vlan().map_or_else(|| "vlan=none".to_owned(), |vlan| format!("vlan={vlan}")));
+        }
+        if self.dscp {
+            parts.push(format!("dscp={}", group.dscp()));
+        }
+        if self.protocol {
+            parts.push(match protocol::name(group.protocol()) {
+                Some(name) => format!("protocol={name}"),
+                None => format!("protocol={}", group.protocol()),
+            });
+        }
+        parts.join(" ")
+    }
+}
