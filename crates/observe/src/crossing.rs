@@ -6,7 +6,7 @@
 //! | packet | hashed |
 //! |---|---|
 //! | all | addresses, ports, protocol; identification and fragment offset of IP where there are any |
-//! | TCP | sequence and acknowledgement number, flags, payload length, timestamp option |
+//! | TCP | sequence and acknowledgement number, flags but ECE and CWR, payload length, timestamp option |
 //! | UDP | IP length, the first bytes of the payload |
 //! | PTP, over UDP or Ethernet | message type, domain, source port identity, sequence number: transparent clocks rewrite the rest |
 //! | ICMP | IP length, type and code, the first bytes behind the checksum |
@@ -20,8 +20,9 @@
 //! before, or before a timestamp option, what is left is hashed and the packet counted as [`Crossings::cut`]: two
 //! captures with different snap lengths will not agree on such packets.
 //!
-//! **Translated addresses.** With [`Settings::nat`] neither addresses nor ports are hashed, and the identifier of ICMP
-//! echoes is not either.
+//! **Translated addresses.** With [`Settings::nat`] neither addresses nor ports are hashed, wherever they are: also in
+//! first fragments and in protocols that dwell does not look into (SCTP, UDP-Lite, DCCP), whose checksums then change,
+//! too; nor the identifier of ICMP echoes. Of a packet that an ICMP error quotes only what is not translated is hashed.
 //!
 //! **Tunnels.** The id is that of the packet whose IP header [`Key`] names: with the innermost, a tunnel that begins or
 //! ends between the points does not matter. Segments that offloading merges or cuts on one side have other ids there:
@@ -31,7 +32,8 @@ use crate::group::{Cut, Group, Grouping};
 use crate::observer::Frames;
 use crate::packet::{Packet, Tcp, Transport, port};
 use crate::parse::{self, Key, Reject};
-use dwell_types::{Crossing, FlowId, FlowKey, Frame, PacketId, hash};
+use dwell_types::{Crossing, FlowId, FlowKey, Frame, PacketId, hash, protocol};
+use std::ops::Range;
 
 /// What to look for.
 #[derive(Clone, Debug)]
@@ -165,16 +167,38 @@ impl Crossings {
                 self.cut += u64::from(is_cut && message.len() < PRECISION_TIME_HEADER);
                 precision_time(state, message)
             }
+            Transport::Other(payload) if self.settings.nat && identification >> 32 == 0 => {
+                self.untranslated(sized, flow.protocol, payload, is_cut)
+            }
             Transport::Udp(payload) | Transport::Other(payload) => self.bytes(sized, payload, is_cut),
-            Transport::Icmp(message) => self.icmp(sized, message, is_cut),
+            Transport::Icmp(message) => self.icmp(sized, &flow, message, is_cut),
         })
     }
 
-    /// Type and code, then what is behind the checksum; with translation not the identifier of echoes.
-    fn icmp(&mut self, state: u64, message: &[u8], is_cut: bool) -> u64 {
+    /// Type and code, then what is behind the checksum; with translation not the identifier of echoes, and of a quoted
+    /// packet no address, port or checksum.
+    fn icmp(&mut self, state: u64, flow: &FlowKey, message: &[u8], is_cut: bool) -> u64 {
         let (kind, rest) = message.split_at(message.len().min(2));
-        let skipped = if self.settings.nat { 4 } else { 2 };
-        self.bytes(hash::bytes(state, kind), rest.get(skipped..).unwrap_or_default(), is_cut)
+        let state = hash::bytes(state, kind);
+        if !self.settings.nat {
+            return self.bytes(state, rest.get(2..).unwrap_or_default(), is_cut);
+        }
+        match quoted(flow.protocol, message) {
+            None => self.bytes(state, rest.get(4..).unwrap_or_default(), is_cut),
+            Some(Quoted { identification, protocol, transport }) => {
+                let state = hash::absorb(state, u64::from(identification) << 8 | u64::from(protocol));
+                // No more is quoted for certain (RFC 792).
+                self.untranslated(state, protocol, transport.get(..8).unwrap_or(transport), false)
+            }
+        }
+    }
+
+    /// The first bytes of a transport header and what follows, without those that translation changes.
+    fn untranslated(&mut self, state: u64, protocol: u8, captured: &[u8], is_cut: bool) -> u64 {
+        let [ports, checksum] = translated(protocol);
+        let part = |range: Range<usize>| captured.get(range.start..range.end.min(captured.len())).unwrap_or_default();
+        let state = hash::bytes(hash::bytes(state, part(0..ports.start)), part(ports.end..checksum.start));
+        self.bytes(state, part(checksum.end..captured.len()), is_cut)
     }
 
     /// The first bytes of a payload, of which there may have been more on the wire.
@@ -185,15 +209,53 @@ impl Crossings {
     }
 }
 
+/// The flags of TCP that nothing on the way clears: all but those of congestion.
+const LASTING: u8 = 0x3f;
+
 #[inline(always)]
 const fn tcp(state: u64, segment: &Tcp<'_>) -> u64 {
     let numbers = (segment.sequence as u64) << 32 | segment.acknowledgement as u64;
-    let rest = (segment.payload_length as u64) << 8 | segment.flags as u64;
+    let rest = (segment.payload_length as u64) << 8 | (segment.flags & LASTING) as u64;
     let state = hash::absorb(hash::absorb(state, numbers), rest);
     hash::finish(match segment.timestamps {
         Some((value, echo)) => hash::absorb(state, (value as u64) << 32 | echo as u64),
         None => state,
     })
+}
+
+/// Where ports, or what is translated in their place, and the checksum are in the header of a protocol; nothing of one
+/// that is not known to have any.
+const fn translated(protocol: u8) -> [Range<usize>; 2] {
+    match protocol {
+        protocol::TCP => [0..4, 16..18],
+        protocol::UDP | protocol::UDP_LITE | protocol::DCCP => [0..4, 6..8],
+        protocol::SCTP => [0..4, 8..12],
+        // The checksum, then the identifier of echoes.
+        protocol::ICMP | protocol::ICMPV6 => [2..4, 4..6],
+        _ => [0..0, 0..0],
+    }
+}
+
+/// What an ICMP error tells of the packet that caused it.
+struct Quoted<'a> {
+    /// Zero with IPv6.
+    identification: u16,
+    protocol: u8,
+    transport: &'a [u8],
+}
+
+/// The packet that an ICMP message quotes, if it is an error (RFC 792; RFC 4443: those below 128).
+fn quoted(protocol: u8, message: &[u8]) -> Option<Quoted<'_>> {
+    const HEADER: usize = 8;
+    let (&kind, packet) = (message.first()?, message.get(HEADER..)?);
+    if protocol == protocol::ICMPV6 {
+        let header: &[u8; 40] = packet.first_chunk()?;
+        return (kind < 128).then(|| Quoted { identification: 0, protocol: header[6], transport: &packet[40..] });
+    }
+    let header: &[u8; 20] = packet.first_chunk()?;
+    let transport = packet.get(usize::from(header[0] & 0xf) * 4..)?;
+    let identification = u16::from_be_bytes([header[4], header[5]]);
+    matches!(kind, 3..=5 | 11 | 12).then_some(Quoted { identification, protocol: header[9], transport })
 }
 
 fn is_precision_time(flow: &FlowKey) -> bool {

@@ -100,6 +100,63 @@ fn translated_addresses() {
     }
 }
 
+/// IPv4 of a protocol with this payload and these flags and fragment offset.
+fn ip(protocol: u8, fragment: u16, payload: &[u8]) -> Vec<u8> {
+    let length = 20 + payload.len() as u8;
+    let [high, low] = fragment.to_be_bytes();
+    [&[0x45, 0, 0, length, 0, 7, high, low, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2][..], payload].concat()
+}
+
+/// Ports and checksums that translation changes besides addresses: of first fragments, of protocols that nobody looks
+/// into, and of what ICMP errors quote. All other bytes count; without translation these do, too.
+#[test]
+fn translation_changes_more_than_addresses() {
+    const MORE: u16 = 1 << 13;
+    let payload: Vec<u8> = (1..=40).collect();
+    let error = [&[3, 1, 0, 0, 0, 0, 0, 0][..], &ip(17, 0, &payload)].concat();
+    let udp = [0..4, 6..8];
+    let cases = [
+        (ip(17, MORE, &payload), udp.clone()),
+        (ip(6, MORE, &payload), [0..4, 16..18]),
+        (ip(1, MORE, &payload), [2..4, 4..6]),
+        (ip(17, MORE | 1, &payload), [0..0, 0..0]),
+        (ip(132, 0, &payload), [0..4, 8..12]),
+        (ip(136, 0, &payload), udp.clone()),
+        (ip(33, 0, &payload), udp),
+        (ip(50, 0, &payload), [0..0, 0..0]),
+    ];
+    let nat = Settings { nat: true, ..Settings::default() };
+    let changed = |packet: &[u8], at: usize| {
+        let mut changed = packet.to_vec();
+        changed[at] ^= 0x10;
+        changed
+    };
+    for (packet, translated) in &cases {
+        for at in 0..payload.len() {
+            let other = changed(packet, 20 + at);
+            let is_translated = translated.iter().any(|range| range.contains(&at));
+            assert_eq!(is_same(&nat, packet, &other), is_translated, "byte {at} of protocol {}", packet[9]);
+            assert!(!is_same(&Settings::default(), packet, &other), "byte {at} of protocol {}", packet[9]);
+        }
+    }
+    // Type and code; identification and protocol, and the transport's first eight bytes of what is quoted.
+    let counts = [0..2, 12..14, 17..18, 32..34];
+    let packet = ip(1, 0, &error);
+    for at in 1..error.len() {
+        let does_count = counts.iter().any(|range| range.contains(&at));
+        assert_eq!(is_same(&nat, &packet, &changed(&packet, 20 + at)), !does_count, "byte {at}");
+    }
+}
+
+#[test]
+fn ports_without_a_known_header() {
+    for (protocol, name) in [(132, "sctp"), (136, "udplite"), (33, "dccp")] {
+        let packet = ip(protocol, 0, &[0x13, 0x88, 0x17, 0x70, 0, 0, 0, 0]);
+        let passing = Crossings::new(Settings::default()).observe(&frame(LinkType::RAW, &packet)).unwrap();
+        assert_eq!(passing.flow.name(), format!("10.0.0.1:5000 → 10.0.0.2:6000 {name}"));
+    }
+}
+
 #[test]
 fn first_bytes_and_snap_lengths() {
     let long = udp(7, &[1; 60]);
@@ -156,7 +213,7 @@ fn fragments_and_other_protocols() {
     sctp[9] = 132;
     assert!(!is_same(&plain, &sctp, &udp(7, b"hello")));
     let seen = Crossings::new(plain).observe(&frame(LinkType::RAW, &sctp)).unwrap();
-    assert_eq!((seen.flow.key.protocol, seen.flow.key.source_port, seen.crossing.bytes), (132, 0, 33));
+    assert_eq!((seen.flow.key.protocol, seen.flow.key.source_port, seen.crossing.bytes), (132, 5000, 33));
 }
 
 /// A Sync message over Ethernet, whose correction field and length change at every hop, and the same over UDP.

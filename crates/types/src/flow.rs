@@ -11,8 +11,14 @@ pub mod protocol {
     pub const TCP: u8 = 6;
     /// User Datagram Protocol.
     pub const UDP: u8 = 17;
+    /// Datagram Congestion Control Protocol.
+    pub const DCCP: u8 = 33;
     /// ICMP for IPv6.
     pub const ICMPV6: u8 = 58;
+    /// Stream Control Transmission Protocol.
+    pub const SCTP: u8 = 132;
+    /// Lightweight User Datagram Protocol.
+    pub const UDP_LITE: u8 = 136;
 
     /// The name of one of these.
     pub const fn name(number: u8) -> Option<&'static str> {
@@ -20,7 +26,10 @@ pub mod protocol {
             ICMP => Some("icmp"),
             TCP => Some("tcp"),
             UDP => Some("udp"),
+            DCCP => Some("dccp"),
             ICMPV6 => Some("icmpv6"),
+            SCTP => Some("sctp"),
+            UDP_LITE => Some("udplite"),
             _ => None,
         }
     }

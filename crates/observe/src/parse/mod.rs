@@ -75,8 +75,8 @@ pub fn parse<'a>(link: LinkType, bytes: &'a [u8], wire_length: u32, key: Key) ->
 }
 
 /// As [`parse`], but packets that have no transport header of their own are packets, too: fragments and other protocols
-/// over IP (as [`Transport::Other`](crate::packet::Transport::Other), without ports), and messages of the Precision
-/// Time Protocol directly over Ethernet (as UDP from the identity of the port that sent them).
+/// over IP (as [`Transport::Other`](crate::packet::Transport::Other), with the ports of SCTP, DCCP and UDP-Lite), and
+/// messages of the Precision Time Protocol directly over Ethernet (as UDP from the identity of the port that sent them).
 #[inline]
 pub fn any<'a>(link: LinkType, bytes: &'a [u8], wire_length: u32, key: Key) -> Result<Packet<'a>, Reject> {
     wanted(link, bytes, wire_length, key, Wanted::Any)

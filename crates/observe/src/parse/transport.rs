@@ -1,6 +1,7 @@
 use super::reject::Reject;
 use super::rest::{Layer, Rest, long, number};
 use crate::packet::Tcp;
+use dwell_types::protocol;
 
 /// TCP header without options, in bytes.
 const TCP_HEADER: usize = 20;
@@ -69,6 +70,16 @@ fn search(segment: &[u8], length: usize) -> Option<u64> {
             [_, length, ..] => options.get(usize::from(length)..)?,
             [] | [_] => return None,
         }
+    }
+}
+
+/// Source and destination port of a protocol that is not looked into; zero where it has none.
+pub(super) fn ports(protocol: u8, header: &[u8]) -> [u16; 2] {
+    match (protocol, header) {
+        (protocol::SCTP | protocol::UDP_LITE | protocol::DCCP, &[a, b, c, d, ..]) => {
+            [[a, b], [c, d]].map(u16::from_be_bytes)
+        }
+        _ => [0; 2],
     }
 }
 

@@ -84,12 +84,12 @@ fn walk<'a>(
                     length: ip.length as u32,
                     transport,
                 };
-                let other = |reject| match wanted {
-                    Wanted::Any => Ok(packet([0; 2], Transport::Other(rest.bytes))),
+                let other = |ports, reject| match wanted {
+                    Wanted::Any => Ok(packet(ports, Transport::Other(rest.bytes))),
                     Wanted::Transport => Err(reject),
                 };
                 if ip.fragment == Fragment::Later || wanted == Wanted::Any && ip.fragment == Fragment::First {
-                    return other(Reject::Fragment);
+                    return other([0; 2], Reject::Fragment);
                 }
                 match ip.protocol {
                     protocol::TCP if ip.fragment == Fragment::First => return Err(Reject::Fragment),
@@ -113,7 +113,7 @@ fn walk<'a>(
                     next_header::GRE if key == Key::Inner => Next::Gre,
                     next_header::MPLS if key == Key::Inner => Next::Mpls,
                     _ if ip.has_icmp() => return Ok(packet([0; 2], Transport::Icmp(transport::icmp(rest)?))),
-                    _ => return other(Reject::Transport),
+                    _ => return other(transport::ports(ip.protocol, rest.bytes), Reject::Transport),
                 }
             }
         };
