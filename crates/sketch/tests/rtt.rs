@@ -64,6 +64,37 @@ fn samples_bear_the_marks_of_their_responses() {
     }
 }
 
+/// Ten equal requests to an exchange, as segments with one TSval, half of them behind its response: whatever a method lets
+/// go, they are one request. The twin that fails: the same under a rule by which each is one.
+#[test]
+fn equal_requests_are_one_where_the_rule_says_so() {
+    const EXCHANGES: u64 = 4_000;
+    let seen = |method: Method, matching: Match| {
+        let mut meter = RttMeter::new(&settings(method, &[matching], 8 << 10)).unwrap();
+        for step in 0..EXCHANGES + 100 {
+            // Each id comes ten times within 40 steps, and is answered after 20.
+            for copy in 0..10 {
+                let number = step.wrapping_sub(4 * copy);
+                let at = (step * 100 + copy) as i64 * 1_000;
+                let seen = sighting(matching, Leg::Both, number, at);
+                if copy == 5 && number < EXCHANGES {
+                    meter.take(Observation::Response(seen));
+                }
+                if number < EXCHANGES {
+                    meter.take(Observation::Request(seen));
+                }
+            }
+        }
+        let answers = meter.estimate(Ambiguous::Bounds);
+        answers.iter().map(|answer| answer.fates.seen).sum::<u64>() as f64 / EXCHANGES as f64
+    };
+    let is_one = |requests: f64| (0.99..1.15).contains(&requests);
+    for method in Method::ALL.into_iter().filter(|method| method.measures(Match::TcpTs)) {
+        assert!(is_one(seen(method, Match::TcpTs)), "{}: {}", method.name(), seen(method, Match::TcpTs));
+    }
+    assert!(!is_one(seen(Method::Auto, Match::Events)));
+}
+
 /// No method takes more than it is given, once it is full, or says beforehand that it is not enough. Nor does it leave
 /// a quarter unused where there is more than enough to keep in it.
 #[test]

@@ -1,7 +1,7 @@
 //! What every observation of a rule meets first: most turn out to concern nothing that the rule's meter holds.
 
 use crate::{Gate, Meter};
-use dwell_types::{ExchangeId, Leg, Match, Nanos, Sighting, Timestamp};
+use dwell_types::{ExchangeId, Leg, Match, Nanos, Repeat, Sighting, Timestamp};
 
 // Responses to what nobody asked lately.
 mod asked;
@@ -9,6 +9,9 @@ use asked::Asked;
 // Responses that were given before.
 mod repeated;
 use repeated::Repeated;
+// Requests that were made before.
+mod recent;
+use recent::Recent;
 
 /// Says which observations of a rule its meter is to take, and counts the others.
 #[derive(Clone, Debug)]
@@ -22,24 +25,27 @@ pub(super) struct Door {
     futile: Option<Box<Futile>>,
 }
 
-/// Knows of many responses that they answer nothing, where the meter remembers every request.
+/// Knows of many responses that they answer nothing, where the meter remembers every request; and of many requests that
+/// they ask nothing new, where equal ones are one exchange.
 ///
 /// Of the segments of TCP two in three say again what one before has acknowledged, and 98 in 100 of those that may end a
 /// handshake end none.
 #[derive(Clone, Debug)]
 struct Futile {
     known: Known,
-    /// Responses that the meter was told of, by tag.
+    /// Responses that the meter was told of, by tag; none if it does not remember every request.
     told: Vec<u64>,
 }
 
-/// What tells that a response answers nothing.
+/// What tells that a response answers nothing, or that a request asks nothing new.
 #[derive(Clone, Debug)]
 enum Known {
     /// Nobody asked: of handshakes.
     Asked(Asked),
     /// It was given before: of acknowledgements.
     Repeated(Repeated),
+    /// The same, if every request is remembered, and requests that were made before: of timestamps.
+    Both(Option<Repeated>, Recent),
 }
 
 impl Door {
@@ -60,9 +66,20 @@ impl Door {
         self.futile = known.map(|known| Box::new(Futile { known, told }));
     }
 
+    /// Turns away, besides, requests that ask nothing new, in so many bytes: a meter that has let the first go would take
+    /// the next one for another exchange, with a shorter delay.
+    pub(super) fn know_repeats(&mut self, expiry: Nanos, bytes: usize) {
+        let recent = Recent::within(bytes, expiry);
+        let (repeated, told) = match self.futile.take().map(|futile| *futile) {
+            Some(Futile { known: Known::Repeated(repeated), told }) => (Some(repeated), told),
+            _ => (None, Vec::new()),
+        };
+        self.futile = Some(Box::new(Futile { known: Known::Both(repeated, recent), told }));
+    }
+
     /// Whether responses are turned away that answer nothing.
     pub(super) fn knows_futile(&self) -> bool {
-        self.futile.is_some()
+        self.futile.as_ref().is_some_and(|futile| !matches!(futile.known, Known::Both(None, _)))
     }
 
     /// Learns who still waits, if it is time to, from a meter that was given all that passed.
@@ -75,9 +92,25 @@ impl Door {
         }
     }
 
-    /// From now on only the gate turns away.
+    /// From now on only the gate turns responses away.
+    #[inline]
     pub(super) fn forget_futile(&mut self) {
-        self.futile = None;
+        match self.futile.as_deref_mut() {
+            Some(Futile { known: Known::Both(repeated, _), told }) => (*repeated, *told) = (None, Vec::new()),
+            _ => self.futile = None,
+        }
+    }
+
+    /// Whether a request asks nothing new.
+    #[inline(always)]
+    pub(super) fn is_no_news(&mut self, request: &Sighting) -> bool {
+        if request.series.matching.repeat() != Repeat::Ignored {
+            return false;
+        }
+        match self.futile.as_deref_mut() {
+            Some(Futile { known: Known::Both(_, recent), .. }) => recent.is_repeated(request.id, request.at),
+            _ => false,
+        }
     }
 
     /// Tells of the responses that answered nothing since the last call: tag and number.
@@ -103,8 +136,11 @@ impl Door {
         match (&mut futile.known, is_request) {
             (Known::Asked(asked), true) => asked.ask(seen.id),
             (Known::Asked(asked), false) => return asked.is_asked(seen.id),
-            (Known::Repeated(repeated), true) => repeated.ask(seen.id, seen.at),
-            (Known::Repeated(repeated), false) => return !repeated.is_repeated(seen.id, seen.at),
+            (Known::Repeated(repeated) | Known::Both(Some(repeated), _), true) => repeated.ask(seen.id, seen.at),
+            (Known::Repeated(repeated) | Known::Both(Some(repeated), _), false) => {
+                return !repeated.is_repeated(seen.id, seen.at);
+            }
+            (Known::Both(None, _), _) => (),
         }
         true
     }
@@ -129,7 +165,7 @@ impl Door {
     pub(super) fn growth(&self) -> usize {
         match self.futile.as_ref().map(|futile| &futile.known) {
             Some(Known::Asked(asked)) => asked.growth(),
-            Some(Known::Repeated(_)) | None => 0,
+            Some(Known::Repeated(_) | Known::Both(..)) | None => 0,
         }
     }
 
@@ -143,6 +179,7 @@ impl Futile {
         let known = match &self.known {
             Known::Asked(asked) => asked.bytes(),
             Known::Repeated(repeated) => repeated.bytes(),
+            Known::Both(repeated, recent) => repeated.as_ref().map_or(0, Repeated::bytes) + recent.bytes(),
         };
         size_of::<Self>() + known + self.told.capacity() * size_of::<u64>()
     }

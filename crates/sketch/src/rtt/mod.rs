@@ -20,7 +20,7 @@ pub use any::{Array, Filters, Structure};
 
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
 use crate::{Event, Fates, Sample};
-use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Series, Sink, Timestamp};
+use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Repeat, Series, Sink, Timestamp};
 use std::ops::Range;
 
 /// Takes observations, answers with distributions of delays per match, leg and group.
@@ -175,6 +175,9 @@ impl RttMeter {
             door.turned_away = vec![[0; 2]; tags].into();
             if meter.remembers_all() {
                 door.know_futile(matching, exchanges.expiry, settings.door_bytes());
+            }
+            if exchanges.repeat == Repeat::Ignored && settings.method != Method::Exact {
+                door.know_repeats(exchanges.expiry, settings.repeat_bytes());
             }
             for (i, &leg) in legs.iter().enumerate() {
                 door.first_tag[leg as usize] = i as u16 * groups;
@@ -377,6 +380,7 @@ impl Sink for RttMeter {
         };
         let series = sighting.series;
         let (door, tag) = self.door(series);
+        let wanted = wanted && !(is_request && door.is_no_news(&sighting));
         if door.admits(wanted, &sighting, is_request) {
             self.admit(sighting.id, sighting.at, sighting.token, tag, is_request, series.matching);
         } else {

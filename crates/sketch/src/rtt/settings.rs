@@ -92,6 +92,11 @@ impl Settings {
         if self.method == Method::Exact { usize::MAX } else { self.memory / PART }
     }
 
+    /// What a rule may take to know requests that were made before.
+    pub(super) fn repeat_bytes(&self) -> usize {
+        self.memory / 16
+    }
+
     /// The longest delay of a rule with this expiry.
     pub(super) fn longest_of(&self, expiry: Nanos) -> Nanos {
         /// Delays are shorter than the expiry by so much, unless it is known better.

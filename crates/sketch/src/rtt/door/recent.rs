@@ -1,0 +1,77 @@
+use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
+
+/// Some of the ids that were asked for last, where equal requests are one exchange ([`dwell_types::Repeat::Ignored`]) and
+/// the meter may have let the first of them go: it would take the next one for another exchange, with a shorter delay.
+///
+/// **State**: four bytes for each id, in a bucket of four, until four others have come there since it last came. All are
+/// forgotten when the oldest may have expired.
+#[derive(Clone, Debug)]
+pub(super) struct Recent {
+    /// The last ones first; zero if nobody asked.
+    asked: Box<[[u32; WAYS]]>,
+    began: Timestamp,
+    expiry: Nanos,
+}
+
+const WAYS: usize = 4;
+/// So many buckets are enough for thousands of flows.
+const MOST: usize = 1 << 10;
+
+impl Recent {
+    /// In at most so many bytes, of which some are needed.
+    pub(super) fn within(bytes: usize, expiry: Nanos) -> Self {
+        let buckets = 1 << (bytes / size_of::<[u32; WAYS]>()).clamp(1, MOST).ilog2();
+        Self { asked: vec![[0; WAYS]; buckets].into(), began: Timestamp::from_nanos(i64::MIN), expiry }
+    }
+
+    /// Takes a request; true if an equal one came lately.
+    pub(super) fn is_repeated(&mut self, id: ExchangeId, at: Timestamp) -> bool {
+        if (at - self.began).is_farther_than(self.expiry) {
+            self.asked.fill([0; WAYS]);
+            self.began = at;
+        }
+        let hash = id.0.wrapping_mul(hash::GOLDEN);
+        let tag = (hash as u32).max(1);
+        let bucket = (hash >> u32::BITS) as usize & (self.asked.len() - 1);
+        let known = self.asked[bucket].iter().position(|&asked| asked == tag);
+        self.asked[bucket][..=known.unwrap_or(WAYS - 1)].rotate_right(1);
+        self.asked[bucket][0] = tag;
+        known.is_some()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.asked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_equal_request_is_known_until_it_may_have_expired() {
+        let mut recent = Recent::within(1 << 10, Nanos::new(100));
+        let mut asks = |id: u64, at: i64| recent.is_repeated(ExchangeId(hash::finish(id)), Timestamp::from_nanos(at));
+        assert_eq!(
+            [asks(1, 0), asks(1, 5), asks(2, 5), asks(1, 100), asks(1, 101), asks(1, 102)],
+            [false, true, false, true, false, true]
+        );
+        // A clock that is set back.
+        assert!(!asks(1, -50) && asks(1, -49));
+    }
+
+    /// Of half as many ids as there are places most are left, of absent ones nobody is taken for one of them, and an id that
+    /// comes again and again stays.
+    #[test]
+    fn others_take_the_place() {
+        let mut recent = Recent::within(1 << 12, Nanos::new(1 << 40));
+        let mut is_known = |id: u64| recent.is_repeated(ExchangeId(hash::finish(id)), Timestamp::from_nanos(0));
+        assert_eq!((0..512).filter(|&id| is_known(id)).count(), 0);
+        assert!((0..512).filter(|&id| is_known(id)).count() > 450);
+        assert!(!is_known(7_000_000));
+        for id in 1_000..100_000 {
+            assert!(!is_known(id) && (id % 20 > 0 || is_known(7_000_000)), "{id}");
+        }
+        assert_eq!(recent.bytes(), 1 << 12);
+    }
+}
