@@ -147,6 +147,22 @@ fn garbage_after_compressed_data_is_an_error_after_all_frames() {
     }
 }
 
+/// Zeros that fill a block, as `gzip` and `xz` know them: behind the data, and between two members.
+#[test]
+fn padding_is_no_garbage() {
+    let mut file = Pcap::new(MICROSECONDS, false);
+    file.record(1, 0, 4, 4, b"abcd");
+    let (first, second) = file.bytes.split_at(30);
+    for (compression, packed) in compressed(&file.bytes).into_iter().filter(|(name, _)| *name != "zstd") {
+        let outcome = read([&packed[..], &[0; 1024]].concat().as_slice());
+        assert!(outcome.frames.len() == 1 && outcome.error.is_none() && outcome.warning.is_none(), "{compression}");
+        let parts = [first, second].map(|part| compressed(part).into_iter().find(|(name, _)| *name == compression));
+        let [Some((_, first)), Some((_, second))] = parts else { panic!("{compression}") };
+        let outcome = read([&first[..], &[0; 512], &second].concat().as_slice());
+        assert!(outcome.frames.len() == 1 && outcome.error.is_none() && outcome.warning.is_none(), "{compression}");
+    }
+}
+
 /// 1 GiB of zeros within one skipped block, in less than a megabyte.
 #[test]
 fn decompression_bombs_do_not_grow_memory() {

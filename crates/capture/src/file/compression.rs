@@ -251,6 +251,11 @@ fn gzip_step(member: &mut Option<Decompress>, input: &[u8], output: &mut [u8], f
     if input.is_empty() && member.is_none() {
         return Step::idle(file_ended);
     }
+    if member.is_none() && input[0] == 0 {
+        // Behind a member tapes and some writers fill a block with zeros, as gzip itself knows.
+        let zeros = input.iter().take_while(|&&byte| byte == 0).count();
+        return Step { consumed: zeros, produced: 0, state: State::Open };
+    }
     let stream = member.get_or_insert_with(|| Decompress::new_gzip(15));
     let (consumed, produced) = (stream.total_in(), stream.total_out());
     let result = stream.decompress(input, output, FlushDecompress::None);
