@@ -141,7 +141,7 @@ impl Ahead {
     }
 }
 
-/// So many packets behind the next one are read.
+/// How many packets behind the next one are read.
 const AHEAD: usize = 4;
 /// A time that is farther than this from those around it can be a wild one, in nanoseconds.
 const FAR: u64 = 1_000_000_000;

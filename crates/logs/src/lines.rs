@@ -53,7 +53,7 @@ pub struct Lines {
     line: Vec<u8>,
     number: u64,
     fields: Fields,
-    /// So many fields have all lines, once that is known.
+    /// Number of fields of every line, once that is known.
     columns: Option<usize>,
     is_stopped: bool,
 }

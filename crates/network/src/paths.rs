@@ -30,7 +30,7 @@ pub struct Paths {
 /// There are too many paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMany {
-    /// So many routers on all paths together at most.
+    /// How many routers there may be on all paths together.
     pub most: usize,
 }
 

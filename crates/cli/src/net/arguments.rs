@@ -59,7 +59,7 @@ pub(super) struct InstrumentedArguments {
     /// Names of instrumented routers, joined by commas.
     #[arg(long, value_name = "ROUTERS")]
     pub(super) instrumented: Vec<String>,
-    /// So many more, as dwell net plan would choose them.
+    /// How many more, as dwell net plan would choose them.
     #[arg(long, value_name = "N", value_parser = crate::units::whole::<usize>)]
     pub(super) routers: Option<usize>,
 }
@@ -80,7 +80,7 @@ pub(super) struct ReportArguments {
 pub(super) struct PlanArguments {
     #[command(flatten)]
     pub(super) map: MapArguments,
-    /// So many routers; a sixth of all unless given, or what the budget pays.
+    /// How many routers; a sixth of all unless given, or what the budget pays.
     #[arg(long, value_name = "N", value_parser = crate::units::whole::<usize>)]
     pub(super) routers: Option<usize>,
     /// How the next router is chosen.
@@ -136,7 +136,7 @@ pub(super) struct LocalizeArguments {
     /// Judge the paths between two routers, joined by a comma, instead of all.
     #[arg(long, value_name = "FROM,TO")]
     pub(super) path: Option<String>,
-    /// So many of the first intervals are what is usual.
+    /// How many of the first intervals are what is usual.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = crate::units::between::<usize>(3..=1_000_000))]
     pub(super) baseline: usize,
     /// The share of intervals with any false alarm, in the whole network.

@@ -166,7 +166,7 @@ pub(crate) struct Arguments {
     /// One answer for each flow, those with the most bytes first.
     #[arg(long, help_heading = "What is measured")]
     pub(super) flows: bool,
-    /// So many flows.
+    /// How many flows.
     #[arg(long, requires = "flows", value_name = "N", default_value_t = 10, value_parser = crate::units::between::<usize>(1..=u32::MAX.into()), help_heading = "What is measured")]
     pub(super) top: usize,
     /// Only flows whose name contains this, such as 10.0.0.1:443.
@@ -247,7 +247,7 @@ pub(super) struct JoinArguments {
     /// Say what is known of each interval, too.
     #[arg(long, help_heading = "Output")]
     pub(super) intervals: bool,
-    /// So many flows, those with the most bytes first, if flows were sketched.
+    /// How many flows, those with the most bytes first, if flows were sketched.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::between::<usize>(1..=u32::MAX.into()), help_heading = "Output")]
     pub(super) top: usize,
     #[command(flatten)]

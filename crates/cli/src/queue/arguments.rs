@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     /// What packets of one flow share, instead of addresses, ports and protocol: dst, src/24, port, vlan, dscp, …
     #[arg(long, value_name = "KEY", help_heading = "What is measured")]
     pub(super) group: Option<Grouping>,
-    /// So many culprits of each episode, those with the most bytes first.
+    /// How many culprits of each episode, those with the most bytes first.
     #[arg(long, value_name = "N", value_parser = units::between::<u32>(1..=u32::MAX.into()), default_value_t = 5, help_heading = "What is measured")]
     pub(super) top: u32,
     /// What makes up a queue.

@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     /// The flows with the most bytes, too, each with its delays.
     #[arg(long, visible_alias = "per-flow", conflicts_with = "events", help_heading = "What is measured")]
     pub(super) flows: bool,
-    /// So many flows.
+    /// How many flows.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::between::<usize>(1..=u32::MAX.into()),
         requires = "flows", help_heading = "What is measured")]
     pub(super) top: usize,

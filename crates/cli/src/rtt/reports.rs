@@ -159,12 +159,12 @@ pub(super) struct Reports {
     method: Method,
     budget_bytes: Option<u64>,
     ambiguous: Ambiguous,
-    /// So many flows have lines of their own.
+    /// How many flows have lines of their own.
     top: usize,
     /// Length of an interval in nanoseconds; a whole multiple of it since the epoch begins one.
     interval: Option<i64>,
     interval_end: Option<i64>,
-    /// So many in a row were far before the present interval.
+    /// How many in a row were far before the present interval.
     before: u32,
     /// First and last moment of the present interval; the reverse of all time before anything was seen.
     span: (Timestamp, Timestamp),

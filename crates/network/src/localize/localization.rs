@@ -6,7 +6,7 @@ use super::series::{Value, Verdict, ln_sum};
 /// How it is judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// So many of the first intervals are what is usual.
+    /// How many of the first intervals are what is usual.
     pub baseline: usize,
     /// The share of intervals with any false alarm, in the whole network, is at most this.
     pub false_alarms: f64,

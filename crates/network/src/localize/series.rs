@@ -2,7 +2,7 @@
 
 use super::tails;
 
-/// So many of the last intervals are looked at together: what lasts is seen better by the mean of all that it changed.
+/// How many of the last intervals are looked at together: what lasts is seen better by the mean of all that it changed.
 pub const WINDOWS: [usize; 4] = [1, 2, 4, 8];
 
 /// Intervals that a baseline needs at least.
@@ -20,7 +20,7 @@ pub struct Value {
 /// What is usual.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Baseline {
-    /// So many intervals had a value.
+    /// Number of intervals that had a value.
     pub intervals: usize,
     /// Their mean.
     pub mean: f64,
@@ -35,7 +35,7 @@ pub struct Baseline {
 pub struct Shift {
     /// Number of the first of these intervals.
     pub first: usize,
-    /// So many of them had a value.
+    /// How many of them had a value.
     pub intervals: usize,
     /// Their mean.
     pub value: f64,

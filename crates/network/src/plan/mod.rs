@@ -30,7 +30,7 @@ pub enum Strategy {
 /// What may be instrumented.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
-    /// So many routers.
+    /// How many routers.
     pub routers: usize,
     /// What each router costs; 1 each if empty.
     pub costs: Vec<f64>,

@@ -49,7 +49,7 @@ pub struct LocalizeReport {
 pub struct Intervals {
     /// How many there are.
     pub count: usize,
-    /// So many of the first are what is usual.
+    /// How many of the first are what is usual.
     pub baseline: usize,
     /// When the first begins, in nanoseconds since the epoch.
     pub first_ns: i64,
