@@ -5,7 +5,7 @@
 use crate::Failure;
 use crate::damage::Damage;
 use crate::output::{self, Output};
-use crate::progress;
+use crate::progress::Reading;
 use crate::rtt::{EXPIRY, FLOW_EXPIRY, matching, usual_matches};
 use crate::signals::Signals;
 use crate::units::Memories;
@@ -142,7 +142,7 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
     let plain: Vec<Match> = matches.iter().copied().filter(|&matching| wants_plain(matching)).collect();
     let mut plain = (!plain.is_empty()).then(|| observer(arguments, plain, IdForm::Plain));
     let mut observer = observer(arguments, matches, IdForm::Hashed);
-    let progress = progress::of_bytes(source.bytes_total());
+    let mut progress = Reading::of_bytes(source.bytes_total());
     let (mut frames, mut damage) = (0, Damage::default());
     loop {
         match source.next_frame() {
@@ -159,11 +159,9 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
             }
         }
         frames += 1;
-        if frames & 0xffff == 0 {
-            progress.set_position(source.bytes_read());
-        }
+        progress.step(|| source.bytes_read());
     }
-    progress.finish_and_clear();
+    progress.end();
     let mut warnings: Vec<String> = source.warnings().iter().map(ToString::to_string).collect();
     let damage = damage.warnings(frames)?;
     let code = signals.end(source.is_stopped(), !damage.is_empty());

@@ -3,9 +3,32 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 
-/// How much of so many bytes was read; none if it is not known how many there are.
-pub(crate) fn of_bytes(bytes: Option<u64>) -> ProgressBar {
-    bytes.map_or_else(ProgressBar::hidden, |bytes| bar(bytes, "{wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}"))
+/// How much of what is read packet by packet was read.
+pub(crate) struct Reading {
+    bar: ProgressBar,
+    /// Packets since the bar was moved.
+    steps: u16,
+}
+
+impl Reading {
+    /// Of so many bytes; no bar if it is not known how many there are.
+    pub(crate) fn of_bytes(bytes: Option<u64>) -> Self {
+        let bar = |bytes| bar(bytes, "{wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}");
+        Self { bar: bytes.map_or_else(ProgressBar::hidden, bar), steps: 0 }
+    }
+
+    /// One more packet: the bar moves with every 65,536th.
+    #[inline]
+    pub(crate) fn step(&mut self, read: impl FnOnce() -> u64) {
+        self.steps = self.steps.wrapping_add(1);
+        if self.steps == 0 {
+            self.bar.set_position(read());
+        }
+    }
+
+    pub(crate) fn end(self) {
+        self.bar.finish_and_clear();
+    }
 }
 
 /// How many of so many runs of an experiment are done.

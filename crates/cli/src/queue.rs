@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::output::Output;
-use crate::progress;
+use crate::progress::Reading;
 use crate::signals::Signals;
 use crate::words::{self, Plain};
 use anyhow::Result;
@@ -32,20 +32,16 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     let (settings, mut meter) = meter(arguments)?;
     let mut source = Source::open(arguments, signals.stop())?;
     let mut outputs = Outputs::open(arguments)?;
-    let progress = progress::of_bytes(source.progress().0);
-    let mut packets = 0u64;
+    let mut progress = Reading::of_bytes(source.progress().0);
 
     while let Some(departure) = source.next()? {
         let queued = meter.update(&departure, || source.flow_name());
         outputs.packet(&departure, queued.as_ref(), || source.flow_name(), || meter.rate_change(departure.flow))?;
         outputs.take(meter.take_episodes())?;
-        packets += 1;
-        if packets & 0xffff == 0 {
-            progress.set_position(source.progress().1);
-        }
+        progress.step(|| source.progress().1);
     }
 
-    progress.finish_and_clear();
+    progress.end();
     meter.end();
     outputs.take(meter.take_episodes())?;
     let mut report = answer(arguments, &settings, &source, &meter);

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::damage::Damage;
-use crate::progress;
+use crate::progress::Reading;
 use crate::signals::Signals;
 use crate::words;
 use dwell_capture::{CaptureFiles, FrameSource};
@@ -55,7 +55,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     let mut outputs = Outputs::open(arguments)?;
     let mut followed = (outputs.want_samples() || flows.is_some()).then(|| Followed::new(flows));
     let mut reports = Reports::new(arguments, paths.iter().map(|p| p.display().to_string()).collect());
-    let progress = progress::of_bytes(source.bytes_total());
+    let mut progress = Reading::of_bytes(source.bytes_total());
     let (mut frames, mut damage) = (0, Damage::default());
 
     loop {
@@ -88,15 +88,13 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
             outputs.flush_samples()?;
         }
         frames += 1;
-        if frames & 0xffff == 0 {
-            progress.set_position(source.bytes_read());
-        }
+        progress.step(|| source.bytes_read());
         if arguments.count == Some(frames) {
             break;
         }
     }
 
-    progress.finish_and_clear();
+    progress.end();
     give(&mut followed, &mut meter, &mut outputs, &observer)?;
     for warning in source.warnings() {
         reports.warn(warning.to_string());

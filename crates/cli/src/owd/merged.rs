@@ -5,7 +5,7 @@ use crate::Failure;
 use crate::beginning::{self, Beginning};
 use crate::output;
 use crate::points::{Point, Seen, Ways};
-use crate::progress;
+use crate::progress::Reading;
 use crate::signals::Signals;
 use anyhow::Result;
 use dwell_observe::group::Grouping;
@@ -70,7 +70,8 @@ impl Merged {
     /// Shows everything that both points saw, until they end or are asked to stop. Yields the packets of each.
     pub(crate) fn follow(&mut self, mut each: impl FnMut(Passing<'_>) -> Result<()>) -> Result<[u64; 2]> {
         let (sender, receiver) = (&mut self.sender, &mut self.receiver);
-        let progress = progress::of_bytes(sender.progress().0.zip(receiver.progress().0).map(|(a, b)| a + b));
+        let total = sender.progress().0.zip(receiver.progress().0).map(|(a, b)| a + b);
+        let mut progress = Reading::of_bytes(total);
         let mut packets = [0; 2];
         while let Some((at, point)) = next(sender, receiver) {
             if let Some(seen) = point.peek() {
@@ -84,11 +85,9 @@ impl Merged {
                 each(Passing::End(at))?;
             }
             packets[at as usize] += 1;
-            if packets[at as usize] & 0xffff == 0 {
-                progress.set_position(sender.progress().1 + receiver.progress().1);
-            }
+            progress.step(|| sender.progress().1 + receiver.progress().1);
         }
-        progress.finish_and_clear();
+        progress.end();
         for (at, point) in [(At::Sender, sender), (At::Receiver, receiver)] {
             if point.is_stopped() || point.at().is_some() {
                 each(Passing::End(at))?;

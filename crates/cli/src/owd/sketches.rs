@@ -9,7 +9,7 @@ use crate::Failure;
 use crate::beginning::Beginning;
 use crate::output::{self, Output};
 use crate::points::{Point, Seen, Ways};
-use crate::progress;
+use crate::progress::Reading;
 use crate::signals::Signals;
 use crate::words;
 use anyhow::{Context, Result, bail};
@@ -259,7 +259,7 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     let reading = arguments.point.reading(None);
     let mut point = Point::open(&arguments.capture, &reading, &ways, Nanos::ZERO, signals.stop())?;
     let mut to = Output::file(&arguments.output)?;
-    let progress = progress::of_bytes(point.progress().0);
+    let mut progress = Reading::of_bytes(point.progress().0);
     let mut packets = 0u64;
     while let Some(seen) = point.peek() {
         let opposite = |(directions, key): (&mut Directions, FlowKey)| Some((directions.opposite(&key)?, key.source));
@@ -276,11 +276,9 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
         write(cutter.take(), &mut to)?;
         point.advance()?;
         packets += 1;
-        if packets & 0xffff == 0 {
-            progress.set_position(point.progress().1);
-        }
+        progress.step(|| point.progress().1);
     }
-    progress.finish_and_clear();
+    progress.end();
     cutter.end();
     write(cutter.take(), &mut to)?;
     if arguments.flows {
