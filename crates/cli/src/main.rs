@@ -26,10 +26,12 @@ mod compare;
 mod simulate;
 // Experiments with known truth.
 mod evaluate;
-// What the subcommands share: frames, points and which way packets go between them, sizes and times on the command line,
-// files that are whole or absent, words for people, how far a run is, and how it is ended.
+// What the subcommands share: frames, points, which way packets go between them and whether their times are in order,
+// sizes and times on the command line, files that are whole or absent, words for people, how far a run is, and how it is
+// ended.
 mod beginning;
 mod damage;
+mod disorder;
 mod frames;
 mod output;
 mod points;

@@ -1,6 +1,7 @@
 //! What a point saw, from a capture or from a log.
 
 use crate::damage::not_read;
+use crate::disorder::Disorder;
 use crate::words;
 use anyhow::Result;
 use dwell_capture::file::Stop;
@@ -33,8 +34,7 @@ pub(crate) struct Point {
     shift: Nanos,
     /// First and last moment that it told.
     pub(crate) span: Option<(Timestamp, Timestamp)>,
-    /// How often a packet was earlier than the one before it, and by how much at most.
-    pub(crate) backwards: (u64, Nanos),
+    disorder: Disorder,
     /// When the packet before the next passed.
     before: Option<Timestamp>,
     /// Packets whose times could not be.
@@ -191,7 +191,7 @@ impl Point {
             has_ended: false,
             shift,
             span: None,
-            backwards: (0, Nanos::ZERO),
+            disorder: Disorder::NONE,
             before: None,
             wild: 0,
             elsewhere: 0,
@@ -248,10 +248,8 @@ impl Point {
             self.ahead[0].seen.crossing.at = at;
         }
         let (first, last) = self.span.unwrap_or((at, at));
-        if at < last {
-            self.backwards = (self.backwards.0 + 1, self.backwards.1.max(last - at));
-        }
         self.span = Some((first.min(at), last.max(at)));
+        self.disorder.see(at);
         Ok(())
     }
 
@@ -329,11 +327,7 @@ impl Point {
             Side::Log(_) => Vec::new(),
         };
         let name = self.path.display();
-        let (packets, most) = self.backwards;
-        if most > Nanos::new(10_000_000) {
-            warnings
-                .push(format!("{name}: {} earlier than one before, by up to {most}", words::are(packets, "packet")));
-        }
+        warnings.extend(self.disorder.warning("packet").map(|words| format!("{name}: {words}")));
         if self.wild > 0 {
             let packets = words::are(self.wild, "packet");
             warnings.push(format!("{name}: {packets} far from those around, and taken for as late as the one before"));

@@ -2,6 +2,7 @@
 
 use super::arguments::{AmbiguousChoice, Arguments, Format};
 use crate::Failure;
+use crate::disorder::Disorder;
 use crate::frames::frames_since;
 use crate::output::Output;
 use crate::signals::Signals;
@@ -168,10 +169,7 @@ pub(super) struct Reports {
     before: u32,
     /// First and last moment of the present interval; the reverse of all time before anything was seen.
     span: (Timestamp, Timestamp),
-    /// The latest moment of all.
-    latest: Timestamp,
-    /// How often something was earlier than what came before it, and by how much at most.
-    backwards: (u64, Nanos),
+    disorder: Disorder,
     frames_before: Option<Frames>,
     /// The reports of earlier intervals, if the end needs them.
     done: Vec<RttReport>,
@@ -217,8 +215,7 @@ impl Reports {
             interval_end: None,
             before: 0,
             span: NOTHING,
-            latest: NOTHING.1,
-            backwards: (0, Nanos::new(0)),
+            disorder: Disorder::NONE,
             frames_before: None,
             done: Vec::new(),
         };
@@ -239,24 +236,14 @@ impl Reports {
     #[inline]
     pub(super) fn see(&mut self, at: Timestamp) {
         self.span = (self.span.0.min(at), self.span.1.max(at));
-        if at < self.latest {
-            let step = Nanos::new(self.latest.as_nanos().saturating_sub(at.as_nanos()));
-            self.backwards = (self.backwards.0 + 1, self.backwards.1.max(step));
-        } else {
-            self.latest = at;
-        }
+        self.disorder.see(at);
     }
 
-    /// Warns of frames out of order by more than several receive queues of one interface explain.
+    /// Warns of frames out of order.
     pub(super) fn warn_of_disorder(&mut self) {
-        const USUAL: Nanos = Nanos::new(10_000_000);
-        let (frames, most) = self.backwards;
-        if most > USUAL {
+        if let Some(words) = self.disorder.warning("frame") {
             let order = if self.sources.len() > 1 { "; give captures in the order of their time" } else { "" };
-            self.warn(format!(
-                "{} earlier than one before, by up to {most}: delays between them may be wrong{order}",
-                words::are(frames, "frame")
-            ));
+            self.warn(format!("{words}: delays between them may be wrong{order}"));
         }
     }
 
@@ -374,7 +361,7 @@ impl Reports {
     }
 
     fn report(&self, meter: &mut RttMeter, observed: &Observed<'_>) -> RttReport {
-        meter.advance(self.latest);
+        meter.advance(self.disorder.latest);
         let answers = meter.estimate(self.ambiguous);
         let mut parameters = self.parameters.clone();
         let mut is_exact = true;
