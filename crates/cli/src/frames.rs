@@ -1,25 +1,7 @@
-//! What subcommands ask and tell of frames.
+//! What subcommands tell of frames.
 
-use clap::ValueEnum;
 use dwell_observe::Frames;
-use dwell_observe::parse::Key;
 use dwell_report::facts;
-
-/// Which addresses of a packet in a tunnel count.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum KeyChoice {
-    Inner,
-    Outer,
-}
-
-impl From<KeyChoice> for Key {
-    fn from(choice: KeyChoice) -> Self {
-        match choice {
-            KeyChoice::Inner => Self::Inner,
-            KeyChoice::Outer => Self::Outer,
-        }
-    }
-}
 
 /// What became of all frames.
 pub(crate) fn frames(now: &Frames) -> facts::Frames {

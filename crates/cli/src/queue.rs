@@ -13,7 +13,7 @@ use dwell_report::json;
 use dwell_report::plot::{self, Image};
 use dwell_report::queue::{self as report, Arrivals, Depth, Episode, Packets, QueueReport, SCHEMA};
 use dwell_sketch::conquest::{Cleaning, Conquest, Counter, Params, Queued, Unit};
-use dwell_sketch::queue::{self, QueueMeter, Settings, SettingsError};
+use dwell_sketch::queue::{self, Method, QueueMeter, Settings, SettingsError};
 use dwell_types::{Departure, Nanos, Timestamp};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -22,7 +22,7 @@ use std::process::ExitCode;
 // What is asked.
 mod arguments;
 pub(crate) use arguments::Arguments;
-use arguments::{Format, Method};
+use arguments::Format;
 // What departs: from captures, or from a log.
 mod sides;
 use sides::Sides;
@@ -78,7 +78,7 @@ const LEAST_FLOWS: usize = 8;
 fn settings(arguments: &Arguments, memory: usize) -> Result<Settings, Failure> {
     const FLOW_BYTES: usize = QueueMeter::flow_bytes(MOST_FLOWS).div_ceil(MOST_FLOWS);
     Ok(Settings {
-        method: arguments.method.into(),
+        method: arguments.method,
         memory: memory - taps_bytes(arguments, memory),
         longest: arguments.longest,
         params: arguments.params(memory)?,
@@ -249,7 +249,7 @@ fn parameters(
         ("longest_ns", span(arguments.longest)),
         ("share", Parameter::Real(arguments.share)),
         ("seed", Parameter::Integer(arguments.seed)),
-        ("unit", Parameter::Text(if params.unit == Unit::Bytes { "bytes" } else { "packets" }.to_owned())),
+        ("unit", Parameter::Text(params.unit.name().to_owned())),
     ]);
     if let Source::Sides(sides) = source {
         parameters.insert("ways", Parameter::Integer(arguments.ways.into()));
@@ -263,7 +263,7 @@ fn parameters(
         parameters.insert("group", Parameter::Text(group.to_string()));
     }
     if !meter.is_exact() {
-        parameters.extend(describe(arguments, params));
+        parameters.extend(describe(params));
     }
     if params.cleaning == Cleaning::Cyclic {
         parameters.insert("dirty_snapshots", Parameter::Integer(meter.counts().dirty));
@@ -275,22 +275,19 @@ fn parameters(
 }
 
 /// What snapshots are made of.
-fn describe(arguments: &Arguments, params: &Params) -> [(&'static str, Parameter); 6] {
+fn describe(params: &Params) -> [(&'static str, Parameter); 6] {
     let windows = params.windows.iter().map(|window| Parameter::Span(window.get())).collect();
+    let name = params.counter.name();
     let counter = match params.counter {
-        Counter::CountMin { rows, columns, is_conservative } => {
-            let name = if is_conservative { "cms-conservative" } else { "cms" };
-            format!("{name} of {rows} rows of {columns}")
-        }
-        Counter::SpaceSaving { entries } => format!("space-saving of {entries}"),
+        Counter::CountMin { rows, columns, .. } => format!("{name} of {rows} rows of {columns}"),
+        Counter::SpaceSaving { entries } => format!("{name} of {entries}"),
     };
-    let cleaning = if params.cleaning == Cleaning::Cyclic { "cyclic" } else { "epochs" };
     [
         ("snapshots", Parameter::Integer(params.snapshots.into())),
         ("windows_ns", Parameter::List(windows)),
         ("counter", Parameter::Text(counter)),
-        ("rule", Parameter::Text(arguments.rule.name().to_owned())),
-        ("cleaning", Parameter::Text(cleaning.to_owned())),
+        ("rule", Parameter::Text(params.rule.name().to_owned())),
+        ("cleaning", Parameter::Text(params.cleaning.name().to_owned())),
         ("sketch_bytes", Parameter::Integer(Conquest::bytes(params) as u64)),
     ]
 }
@@ -311,16 +308,16 @@ struct Outputs {
 impl Outputs {
     /// Opens every file, so that one that cannot be written is known before the work begins.
     fn open(arguments: &Arguments) -> Result<Self> {
-        let unit = arguments.unit();
+        let unit = arguments.unit;
         let mut packets = match &arguments.per_packet {
             Some(path) => Some(csv::Writer::from_writer(Output::file(path)?)),
             None => None,
         };
         if let Some(writer) = &mut packets {
-            let size = if unit == Unit::Bytes { "bytes_in_queue" } else { "packets_in_queue" };
+            let size = format!("{}_in_queue", unit.name());
             let last = arguments.rate_change.then_some("rate_change");
             writer
-                .write_record(["departed_ns", "flow", "delay_ns", size, "share", "culprit"].into_iter().chain(last))?;
+                .write_record(["departed_ns", "flow", "delay_ns", &size, "share", "culprit"].into_iter().chain(last))?;
         }
         Ok(Self {
             report: Output::open(arguments.output.as_deref())?,

@@ -40,7 +40,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     let mut source = CaptureFiles::open(paths.iter().copied())?.until(signals.stop());
     let mut observer = Observer::new(dwell_observe::Settings {
         matches: arguments.matches(),
-        key: arguments.key.into(),
+        key: arguments.key,
         inside: arguments.inside.clone(),
         group: arguments.group,
         max_groups: usize::from(arguments.max_groups),
@@ -236,6 +236,6 @@ fn meter(arguments: &Arguments, settings: Settings, tables: usize, part: Option<
 #[inline(never)]
 fn flow_packet(frame: &Frame<'_>, arguments: &Arguments) -> Option<FlowPacket> {
     frame.at?;
-    let packet = parse::parse(frame.link, frame.bytes, frame.wire_length, arguments.key.into()).ok()?;
+    let packet = parse::parse(frame.link, frame.bytes, frame.wire_length, arguments.key).ok()?;
     Some((packet.flow, packet.length))
 }

@@ -1,8 +1,18 @@
-//! Numbers, sizes and times as people write them.
+//! Numbers, sizes, times and choices as people write them.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use dwell_sketch::Exchanges;
 use dwell_types::Nanos;
 use std::ops::RangeInclusive;
+
+/// One of these, by its name.
+pub(crate) fn one_of<T, const N: usize>(all: [T; N], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    let of_name = move |found: String| all.into_iter().find(|&one| name(one) == found);
+    PossibleValuesParser::new(all.map(name)).try_map(move |found| of_name(found).ok_or("expected one of these"))
+}
 
 /// A whole number within these bounds.
 pub(crate) fn between<T: TryFrom<u64>>(bounds: RangeInclusive<u64>) -> impl Fn(&str) -> Result<T, String> + Clone {

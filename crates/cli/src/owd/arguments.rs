@@ -3,12 +3,13 @@
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
 use super::Pair;
-use crate::frames::KeyChoice;
 use crate::points::Reading;
+use crate::units::one_of;
 use crate::{Failure, output};
 use clap::{Args, Subcommand, ValueEnum};
 use dwell_observe::crossing::Settings;
 use dwell_observe::group::Grouping;
+use dwell_observe::parse::Key;
 use dwell_report::facts::Parameter;
 use dwell_report::plot::Image;
 use dwell_sketch::lda::Expected;
@@ -30,8 +31,8 @@ pub(crate) struct PointArguments {
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, default_value = "5s", help_heading = "What is measured")]
     pub(crate) longest: Nanos,
     /// Which addresses count in a tunnel: with inner, it may begin or end between the points.
-    #[arg(long, value_enum, default_value_t = KeyChoice::Inner, help_heading = "What is measured")]
-    pub(super) key: KeyChoice,
+    #[arg(long, value_parser = one_of(Key::ALL, Key::name), default_value = Key::Inner.name(), help_heading = "What is measured")]
+    pub(super) key: Key,
     /// Addresses and ports are translated between the points.
     #[arg(long, help_heading = "What is measured")]
     pub(super) nat: bool,
@@ -94,7 +95,7 @@ impl PointArguments {
     /// How packets are told apart.
     pub(super) fn reading(&self, group: Option<Grouping>) -> Reading {
         let names =
-            Settings { key: self.key.into(), nat: self.nat, payload_bytes: self.payload_bytes, group, seed: self.seed };
+            Settings { key: self.key, nat: self.nat, payload_bytes: self.payload_bytes, group, seed: self.seed };
         Reading { is_log: self.crossings, names }
     }
 

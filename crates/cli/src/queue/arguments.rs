@@ -2,15 +2,15 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use crate::frames::KeyChoice;
 use crate::points::Reading;
 use crate::{Failure, output, units};
 use clap::{Args, ValueEnum};
 use dwell_observe::crossing::Settings;
 use dwell_observe::group::Grouping;
+use dwell_observe::parse::Key;
 use dwell_report::plot::Image;
 use dwell_sketch::conquest::{Cleaning, Counter, Culprit, Params, Rule, Unit};
-use dwell_sketch::queue::{self, Taps};
+use dwell_sketch::queue::{Method, Taps};
 use dwell_types::{Nanos, Prefix};
 use std::path::PathBuf;
 
@@ -60,11 +60,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = units::between::<u32>(1..=u32::MAX.into()), default_value_t = 5, help_heading = "What is measured")]
     pub(super) top: u32,
     /// What makes up a queue.
-    #[arg(long, value_enum, default_value_t = UnitChoice::Bytes, help_heading = "What is measured")]
-    pub(super) unit: UnitChoice,
+    #[arg(long, value_parser = units::one_of(Unit::ALL, Unit::name), default_value = Unit::Bytes.name(), help_heading = "What is measured")]
+    pub(super) unit: Unit,
     /// Which addresses count in a tunnel: with inner, it may begin or end between the captures.
-    #[arg(long, value_enum, default_value_t = KeyChoice::Inner, help_heading = "What is measured")]
-    pub(super) key: KeyChoice,
+    #[arg(long, value_parser = units::one_of(Key::ALL, Key::name), default_value = Key::Inner.name(), help_heading = "What is measured")]
+    pub(super) key: Key,
     /// Addresses and ports are translated between the captures.
     #[arg(long, help_heading = "What is measured")]
     pub(super) nat: bool,
@@ -74,7 +74,7 @@ pub(crate) struct Arguments {
 
     /// How it is known what was in the queue. auto: every departure is remembered while that fits, then snapshots of
     /// flows go on. exact: every departure, in as much memory as that takes. conquest: snapshots from the beginning.
-    #[arg(long, value_enum, default_value_t = Method::Auto, help_heading = "How")]
+    #[arg(long, value_parser = units::one_of(Method::ALL, Method::name), default_value = Method::Auto.name(), help_heading = "How")]
     pub(super) method: Method,
     /// What all data structures together may hold; not the buffers for reading. Not for --method exact.
     #[arg(long, value_name = "SIZE", value_parser = units::memory, default_value = "64MiB", help_heading = "How")]
@@ -100,11 +100,11 @@ pub(crate) struct Arguments {
     pub(super) counter: Option<CounterChoice>,
     /// Which snapshots a packet reads: as the paper's analysis has it, as its text, as its hardware, or in proportion
     /// to time.
-    #[arg(long, value_enum, default_value_t = RuleChoice::Interpolated, help_heading = "How")]
-    pub(super) rule: RuleChoice,
+    #[arg(long, value_parser = units::one_of(Rule::ALL, Rule::name), default_value = Rule::Interpolated.name(), help_heading = "How")]
+    pub(super) rule: Rule,
     /// How a snapshot is emptied: at once, or index by index with each packet as the paper does.
-    #[arg(long, value_enum, default_value_t = CleaningChoice::Epochs, help_heading = "How")]
-    pub(super) cleaning: CleaningChoice,
+    #[arg(long, value_parser = units::one_of(Cleaning::ALL, Cleaning::name), default_value = Cleaning::Epochs.name(), help_heading = "How")]
+    pub(super) cleaning: Cleaning,
     /// Compare snapshots with what truly departed, in as much memory as that takes besides. For --method conquest.
     #[arg(long, help_heading = "How")]
     pub(super) compare_exact: bool,
@@ -135,37 +135,10 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Method {
-    Auto,
-    Exact,
-    Conquest,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum UnitChoice {
-    Bytes,
-    Packets,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum CounterChoice {
     Cms,
     CmsConservative,
     SpaceSaving,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum RuleChoice {
-    Paper,
-    Text,
-    Hardware,
-    Interpolated,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum CleaningChoice {
-    Epochs,
-    Cyclic,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -178,48 +151,6 @@ pub(super) enum Format {
     Jsonl,
     /// One row for each episode and each of its culprits.
     Csv,
-}
-
-impl Method {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Exact => "exact",
-            Self::Conquest => "conquest",
-        }
-    }
-}
-
-impl From<Method> for queue::Method {
-    fn from(method: Method) -> Self {
-        match method {
-            Method::Auto => Self::Auto,
-            Method::Exact => Self::Exact,
-            Method::Conquest => Self::Conquest,
-        }
-    }
-}
-
-impl RuleChoice {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Paper => "paper",
-            Self::Text => "text",
-            Self::Hardware => "hardware",
-            Self::Interpolated => "interpolated",
-        }
-    }
-}
-
-impl From<RuleChoice> for Rule {
-    fn from(choice: RuleChoice) -> Self {
-        match choice {
-            RuleChoice::Paper => Self::Paper,
-            RuleChoice::Text => Self::Text,
-            RuleChoice::Hardware => Self::Hardware,
-            RuleChoice::Interpolated => Self::Interpolated,
-        }
-    }
 }
 
 /// Of snapshots, unless something else is asked for.
@@ -263,7 +194,7 @@ impl Arguments {
     /// How packets are told apart.
     pub(super) fn reading(&self) -> Reading {
         let names = Settings {
-            key: self.key.into(),
+            key: self.key,
             nat: self.nat,
             payload_bytes: self.payload_bytes,
             group: self.group,
@@ -277,13 +208,6 @@ impl Arguments {
         if self.method == Method::Exact { 64 << 20 } else { self.memory }
     }
 
-    pub(super) fn unit(&self) -> Unit {
-        match self.unit {
-            UnitChoice::Bytes => Unit::Bytes,
-            UnitChoice::Packets => Unit::Packets,
-        }
-    }
-
     /// The snapshots that are asked for, or the best in their share of so many bytes.
     pub(super) fn params(&self, memory: usize) -> Result<Params, Failure> {
         let culprit = Culprit { share: self.share, delay: self.threshold };
@@ -295,14 +219,10 @@ impl Arguments {
             Err(error) if !is_given => return Err(Failure::Usage(format!("--sketch-bytes: {error}"))),
             _ => self.given(culprit),
         };
-        let cleaning = match self.cleaning {
-            CleaningChoice::Epochs => Cleaning::Epochs,
-            CleaningChoice::Cyclic => Cleaning::Cyclic,
-        };
         Ok(Params {
-            unit: self.unit(),
-            rule: self.rule.into(),
-            cleaning,
+            unit: self.unit,
+            rule: self.rule,
+            cleaning: self.cleaning,
             counter: self.counter(params.counter),
             ..params
         })

@@ -2,12 +2,13 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use crate::frames::KeyChoice;
+use crate::units::one_of;
 use crate::{Failure, output};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use dwell_observe::group::Grouping;
+use dwell_observe::parse::Key;
 use dwell_report::plot::Image;
+use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::rtt::Method;
 use dwell_types::{Match, Nanos, Prefix};
 use std::path::PathBuf;
@@ -60,11 +61,11 @@ pub(crate) struct Arguments {
         help_heading = "What is measured")]
     pub(super) max_groups: u16,
     /// Which addresses count in a tunnel.
-    #[arg(long, value_enum, default_value_t = KeyChoice::Inner, help_heading = "What is measured")]
-    pub(super) key: KeyChoice,
+    #[arg(long, value_parser = one_of(Key::ALL, Key::name), default_value = Key::Inner.name(), help_heading = "What is measured")]
+    pub(super) key: Key,
     /// When a request was repeated and nothing tells which one was answered: keep both bounds, or take a side.
-    #[arg(long, value_enum, default_value_t = AmbiguousChoice::Bounds, help_heading = "What is measured")]
-    pub(super) ambiguous: AmbiguousChoice,
+    #[arg(long, value_parser = one_of(Ambiguous::ALL, Ambiguous::name), default_value = Ambiguous::Bounds.name(), help_heading = "What is measured")]
+    pub(super) ambiguous: Ambiguous,
     /// Requests are given up after this time, 36h at most; tcp-flow after a day.
     #[arg(long, value_name = "TIME", value_parser = crate::units::wait, help_heading = "What is measured")]
     pub(super) expiry: Option<Nanos>,
@@ -75,7 +76,7 @@ pub(crate) struct Arguments {
     /// was not overwritten, which loses the slow ones. stages: whatever finds one of four places free. mis: several
     /// fridges. timebloom: the slot of time of each request, in Bloom filters. bloomtime, ale-u, ale-e, ddbf: other
     /// filters, to compare with. dart: TCP segments whose acknowledgement cannot be mistaken.
-    #[arg(long, value_name = "METHOD", value_parser = method(), default_value = Method::Auto.name(), help_heading = "How")]
+    #[arg(long, value_name = "METHOD", value_parser = one_of(Method::ALL, Method::name), default_value = Method::Auto.name(), help_heading = "How")]
     pub(super) method: Method,
     /// What all data structures together may hold; not the buffers for reading. Not for --method exact.
     #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value = "64MiB", help_heading = "How")]
@@ -138,14 +139,6 @@ pub(super) enum Format {
     Ppviz,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum AmbiguousChoice {
-    Bounds,
-    First,
-    Last,
-    Drop,
-}
-
 pub(crate) fn matching(name: &str) -> Result<Match, String> {
     Match::ALL
         .into_iter()
@@ -156,11 +149,6 @@ pub(crate) fn matching(name: &str) -> Result<Match, String> {
 /// What is measured if nothing is said, as far as it can be.
 pub(crate) fn usual_matches(can: impl Fn(Match) -> bool) -> Vec<Match> {
     [Match::TcpHandshake, Match::TcpAck, Match::Dns].into_iter().filter(|&matching| can(matching)).collect()
-}
-
-fn method() -> impl TypedValueParser<Value = Method> {
-    PossibleValuesParser::new(Method::ALL.map(Method::name))
-        .map(|name| Method::ALL.into_iter().find(|method| method.name() == name).unwrap_or(Method::Auto))
 }
 
 fn probability(text: &str) -> Result<f64, String> {

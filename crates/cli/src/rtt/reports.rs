@@ -1,6 +1,6 @@
 //! The reports of a run, one or one per interval, and where they go.
 
-use super::arguments::{AmbiguousChoice, Arguments, Format};
+use super::arguments::{Arguments, Format};
 use crate::Failure;
 use crate::disorder::Disorder;
 use crate::frames::frames_since;
@@ -81,7 +81,7 @@ pub(super) struct Outputs {
     plot: Option<(Output, Image)>,
     samples: Option<samples::Writer<Output>>,
     ppviz: Option<ppviz::Writer<Output>>,
-    ambiguous: AmbiguousChoice,
+    ambiguous: Ambiguous,
 }
 
 impl Outputs {
@@ -115,8 +115,8 @@ impl Outputs {
     /// Writes a sample: an ambiguous one at the bound that was asked for, with the longer one where both are.
     pub(super) fn sample(&mut self, series: Series, sample: &Sample, group: &str, flow: Option<FlowKey>) -> Result<()> {
         let delay = match self.ambiguous {
-            AmbiguousChoice::Drop if sample.is_ambiguous() => return Ok(()),
-            AmbiguousChoice::Last => sample.since_last,
+            Ambiguous::Drop if sample.is_ambiguous() => return Ok(()),
+            Ambiguous::Last => sample.since_last,
             _ => sample.since_first,
         };
         let line = samples::Sample {
@@ -178,14 +178,8 @@ pub(super) struct Reports {
 impl Reports {
     pub(super) fn new(arguments: &Arguments, sources: Vec<String>) -> Self {
         let method = arguments.method;
-        let (ambiguous, name) = match arguments.ambiguous {
-            AmbiguousChoice::Bounds => (Ambiguous::Bounds, "bounds"),
-            AmbiguousChoice::First => (Ambiguous::First, "first"),
-            AmbiguousChoice::Last => (Ambiguous::Last, "last"),
-            AmbiguousChoice::Drop => (Ambiguous::Drop, "drop"),
-        };
         let mut parameters = BTreeMap::new();
-        parameters.insert("ambiguous", Parameter::Text(name.to_owned()));
+        parameters.insert("ambiguous", Parameter::Text(arguments.ambiguous.name().to_owned()));
         parameters.insert("seed", Parameter::Integer(arguments.seed));
         let expiry = arguments.expiry();
         parameters.insert("expiry_ns", Parameter::Span(expiry.get()));
@@ -209,7 +203,7 @@ impl Reports {
             parameters,
             method,
             budget_bytes: (method != Method::Exact).then_some(arguments.memory as u64),
-            ambiguous,
+            ambiguous: arguments.ambiguous,
             top: arguments.top,
             interval: arguments.interval.map(Nanos::get),
             interval_end: None,

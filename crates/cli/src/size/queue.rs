@@ -144,10 +144,9 @@ fn settings(arguments: &Arguments, threshold: Nanos) -> Result<Settings, Failure
 
 fn size(params: &Params, expected: &Expected, culprit: Culprit, longest: Nanos) -> Size {
     let bytes = Conquest::bytes(params);
-    let (counter, rows, columns) = match params.counter {
-        Counter::CountMin { rows, columns, is_conservative: true } => ("cms-conservative", Some(rows), columns),
-        Counter::CountMin { rows, columns, is_conservative: false } => ("cms", Some(rows), columns),
-        Counter::SpaceSaving { entries } => ("space-saving", None, entries),
+    let (rows, columns) = match params.counter {
+        Counter::CountMin { rows, columns, .. } => (Some(rows), columns),
+        Counter::SpaceSaving { entries } => (None, entries),
     };
     Size {
         memory_bytes: bytes as u64,
@@ -160,7 +159,7 @@ fn size(params: &Params, expected: &Expected, culprit: Culprit, longest: Nanos) 
         parameters: Parameters::Conquest {
             snapshots: params.snapshots,
             windows_ns: params.windows.iter().map(|window| window.get()).collect(),
-            counter,
+            counter: params.counter.name(),
             rows,
             columns,
         },

@@ -8,3 +8,16 @@ pub enum Key {
     /// packets are rejected as [`Reject::Transport`](super::Reject::Transport).
     Outer,
 }
+
+impl Key {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Inner, Self::Outer];
+
+    /// The name on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Inner => "inner",
+            Self::Outer => "outer",
+        }
+    }
+}

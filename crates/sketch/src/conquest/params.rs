@@ -47,6 +47,17 @@ pub enum Counter {
     },
 }
 
+impl Counter {
+    /// The name on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CountMin { is_conservative: false, .. } => "cms",
+            Self::CountMin { is_conservative: true, .. } => "cms-conservative",
+            Self::SpaceSaving { .. } => "space-saving",
+        }
+    }
+}
+
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
@@ -54,6 +65,19 @@ pub enum Unit {
     Bytes,
     /// Packets, whatever their length.
     Packets,
+}
+
+impl Unit {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Bytes, Self::Packets];
+
+    /// The name on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Packets => "packets",
+        }
+    }
 }
 
 /// How a snapshot is emptied before it is written again.
@@ -64,6 +88,19 @@ pub enum Cleaning {
     /// Every packet empties one index of the oldest snapshot, which nobody reads [conquest §3.3]. A window of fewer
     /// packets than indices leaves the rest of it dirty, and that is counted.
     Cyclic,
+}
+
+impl Cleaning {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Epochs, Self::Cyclic];
+
+    /// The name on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Epochs => "epochs",
+            Self::Cyclic => "cyclic",
+        }
+    }
 }
 
 /// Which packets belong to flows that build the queue [conquest §2.2].

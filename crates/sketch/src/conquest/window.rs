@@ -16,6 +16,21 @@ pub enum Rule {
     Interpolated,
 }
 
+impl Rule {
+    /// Every rule.
+    pub const ALL: [Self; 4] = [Self::Paper, Self::Text, Self::Hardware, Self::Interpolated];
+
+    /// The name on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Paper => "paper",
+            Self::Text => "text",
+            Self::Hardware => "hardware",
+            Self::Interpolated => "interpolated",
+        }
+    }
+}
+
 /// How long windows last: *T*.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {

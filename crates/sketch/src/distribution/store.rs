@@ -25,6 +25,21 @@ pub enum Ambiguous {
     Drop,
 }
 
+impl Ambiguous {
+    /// Every way.
+    pub const ALL: [Self; 4] = [Self::Bounds, Self::First, Self::Last, Self::Drop];
+
+    /// The name on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bounds => "bounds",
+            Self::First => "first",
+            Self::Last => "last",
+            Self::Drop => "drop",
+        }
+    }
+}
+
 /// Distributions of weighted delays, one for each of a fixed number of series.
 #[derive(Clone, Debug)]
 pub struct DelayStore {

@@ -16,6 +16,20 @@ pub enum Method {
     Conquest,
 }
 
+impl Method {
+    /// Every method.
+    pub const ALL: [Self; 3] = [Self::Auto, Self::Exact, Self::Conquest];
+
+    /// The name on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Exact => "exact",
+            Self::Conquest => "conquest",
+        }
+    }
+}
+
 /// What to measure, and in how much memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
