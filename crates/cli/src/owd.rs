@@ -12,9 +12,8 @@ use dwell_report::json;
 use dwell_report::owd::{self as report, ClockOffset, Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
 use dwell_report::plot::{self, Image};
 use dwell_sketch::owd::Point as At;
-use dwell_types::{Nanos, Timestamp};
+use dwell_types::Timestamp;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -33,12 +32,18 @@ use packets::Packets;
 mod sketches;
 use sketches::Sketches;
 pub(crate) use sketches::{LOST, MOST_LISTED};
+// By sketches made apart: at one point, and then joined.
+mod join;
+mod sketch;
+// What there is to say about an answer.
+mod doubts;
+use doubts::{Doubt, UNTRANSLATED, disagreement, doubts, not_joined, without_delay};
 
 pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     match &arguments.step {
         None => compare(arguments, signals),
-        Some(Step::Sketch(arguments)) => sketches::sketch(arguments, signals),
-        Some(Step::Join(arguments)) => sketches::join(arguments),
+        Some(Step::Sketch(arguments)) => sketch::sketch(arguments, signals),
+        Some(Step::Join(arguments)) => join::join(arguments),
     }
 }
 
@@ -229,110 +234,4 @@ fn both_frames(points: &Points) -> Option<Frames> {
     let mut sum = points.sender.frames.clone()?;
     sum.add(points.receiver.frames.as_ref()?);
     Some(sum)
-}
-
-/// What there is to say of sketches that could not be joined; the interval, where it is known.
-fn not_joined(total: &Line, span: Option<Span>, interval: Option<Nanos>) -> Option<String> {
-    if total.sent > 0 && total.uncovered == total.sent {
-        let lasts = span.map_or(Nanos::ZERO, |span| Nanos::new(span.end.saturating_sub(span.start)));
-        let short = interval.filter(|interval| lasts.get() / 2 < interval.get());
-        return Some(match short {
-            Some(interval) => format!(
-                "no interval could be joined: the captures last {lasts}, less than two intervals of {interval}: set a shorter \
-                 --interval"
-            ),
-            None => {
-                "no interval could be joined: are these captures of the same traffic, with the same addresses (--nat)? \
-                     Is --interval much longer than the delay?"
-                    .to_owned()
-            }
-        });
-    }
-    (total.uncovered > total.sent / 4).then(|| {
-        format!(
-            "{} of {} packets are in intervals that could not be joined: longer ones (--interval) lose less, and so does a \
-             receiver that knows how much later it sees packets (owd sketch --shift)",
-            total.uncovered, total.sent
-        )
-    })
-}
-
-/// What the answer itself says about the question.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Doubt {
-    NothingInCommon,
-    TooEarly,
-    TooLate,
-    SomeTooEarly,
-}
-
-impl fmt::Display for Doubt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NothingInCommon => {
-                "no packet was seen at both points: are these captures of the same traffic at the same time, with the same \
-                 addresses (--nat), and clocks that agree (--longest, --clock-offset)?"
-            }
-            Self::TooEarly => {
-                "packets arrived before they were sent: the captures are in the wrong order (--swap), or the clocks \
-                 disagree (--clock-offset)"
-            }
-            Self::TooLate => {
-                "packets take longer than --longest on average: the clocks disagree (--clock-offset), and intervals that \
-                 waited too long for their counterparts are left out"
-            }
-            Self::SomeTooEarly => {
-                "some packets arrived before they were sent: the captures hold both directions (name the sender's side with \
-                 --from PREFIX), or the clocks disagree (--clock-offset)"
-            }
-        })
-    }
-}
-
-/// What to think of first where nothing is in common although addresses are known to be translated.
-const UNTRANSLATED: &str = "no packet was seen at both points: --from must name the sender's side as either point sees it, with \
-                            --nat also by the addresses that it is translated to";
-
-fn doubts(total: &Line, is_both_ways: bool, longest: Option<Nanos>) -> Option<Doubt> {
-    if total.sent > 0 && total.effective_samples == 0 {
-        return (total.received == 0).then_some(Doubt::NothingInCommon);
-    }
-    let d = &total.delay_ns;
-    if d.max.is_some_and(|max| max.value < 0) || d.max.is_none() && d.mean.is_some_and(|mean| mean.high < 0.0) {
-        return Some(Doubt::TooEarly);
-    }
-    if d.mean.zip(longest).is_some_and(|(mean, longest)| mean.low > longest.get() as f64) {
-        return Some(Doubt::TooLate);
-    }
-    (d.min.is_some_and(|min| min.value < 0) && !is_both_ways).then_some(Doubt::SomeTooEarly)
-}
-
-/// What delays of both directions say about the clocks, if they cannot both be true.
-fn disagreement(ClockOffset { low, high }: ClockOffset) -> Option<String> {
-    let (from, to) = (Nanos::new(low), Nanos::new(high));
-    if low > high {
-        return Some(format!(
-            "the clocks ran apart by {} and more meanwhile, since delays of both directions cannot all be true: measure \
-             shorter captures, or with clocks that are kept together",
-            Nanos::new(low.saturating_sub(high))
-        ));
-    }
-    (low > 0 || high < 0).then(|| {
-        format!(
-            "some packets arrived before they were sent: the clocks disagree, and the receiver's is ahead by {from} to \
-             {to} (--clock-offset)"
-        )
-    })
-}
-
-/// Whether equal packets are so many that they are no accident.
-fn without_delay(total: &Line) -> Option<String> {
-    (total.ambiguous > total.received / 4).then(|| {
-        format!(
-            "{} of the {} packets that arrived equal others under way, and have no delay of their own: are packets captured \
-             twice, as at mirror ports or on all interfaces (editcap -d removes the second ones)? Or does a generator send \
-             one packet again and again?",
-            total.ambiguous, total.received
-        )
-    })
 }

@@ -84,13 +84,6 @@ impl ExpectedArguments {
     }
 }
 
-impl OutputArguments {
-    /// The files that are written.
-    pub(super) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
-        self.output.iter().chain(self.plot.as_ref().map(|(path, _)| path))
-    }
-}
-
 impl PointArguments {
     /// How packets are told apart.
     pub(super) fn reading(&self, group: Option<Grouping>) -> Reading {
@@ -117,6 +110,13 @@ pub(super) struct OutputArguments {
     /// Draw delay and loss over time: a file ending in .svg or .png.
     #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
+}
+
+impl OutputArguments {
+    /// The files that are written.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        self.output.iter().chain(self.plot.as_ref().map(|(path, _)| path))
+    }
 }
 
 /// What else there is to do.
@@ -260,6 +260,7 @@ pub(super) const SKETCH_BYTES: usize = 9_000;
 
 /// 4 rows of 4,095 cells.
 pub(super) const FLOW_BYTES: usize = 256 << 10;
+
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Method {
     Auto,

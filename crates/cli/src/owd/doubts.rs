@@ -1,0 +1,166 @@
+//! What there is to say about an answer.
+
+use dwell_report::facts::Span;
+use dwell_report::owd::{ClockOffset, Line};
+use dwell_sketch::lds::Lds;
+use dwell_sketch::summary::{Combined, FlowList, Sketch};
+use dwell_types::Nanos;
+use std::fmt;
+
+/// What there is to say of sketches that could not be joined; the interval, where it is known.
+pub(super) fn not_joined(total: &Line, span: Option<Span>, interval: Option<Nanos>) -> Option<String> {
+    if total.sent > 0 && total.uncovered == total.sent {
+        let lasts = span.map_or(Nanos::ZERO, |span| Nanos::new(span.end.saturating_sub(span.start)));
+        let short = interval.filter(|interval| lasts.get() / 2 < interval.get());
+        return Some(match short {
+            Some(interval) => format!(
+                "no interval could be joined: the captures last {lasts}, less than two intervals of {interval}: set a shorter \
+                 --interval"
+            ),
+            None => {
+                "no interval could be joined: are these captures of the same traffic, with the same addresses (--nat)? \
+                     Is --interval much longer than the delay?"
+                    .to_owned()
+            }
+        });
+    }
+    (total.uncovered > total.sent / 4).then(|| {
+        format!(
+            "{} of {} packets are in intervals that could not be joined: longer ones (--interval) lose less, and so does a \
+             receiver that knows how much later it sees packets (owd sketch --shift)",
+            total.uncovered, total.sent
+        )
+    })
+}
+
+/// What the answer itself says about the question.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doubt {
+    NothingInCommon,
+    TooEarly,
+    TooLate,
+    SomeTooEarly,
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NothingInCommon => {
+                "no packet was seen at both points: are these captures of the same traffic at the same time, with the same \
+                 addresses (--nat), and clocks that agree (--longest, --clock-offset)?"
+            }
+            Self::TooEarly => {
+                "packets arrived before they were sent: the captures are in the wrong order (--swap), or the clocks \
+                 disagree (--clock-offset)"
+            }
+            Self::TooLate => {
+                "packets take longer than --longest on average: the clocks disagree (--clock-offset), and intervals that \
+                 waited too long for their counterparts are left out"
+            }
+            Self::SomeTooEarly => {
+                "some packets arrived before they were sent: the captures hold both directions (name the sender's side with \
+                 --from PREFIX), or the clocks disagree (--clock-offset)"
+            }
+        })
+    }
+}
+
+/// What to think of first where nothing is in common although addresses are known to be translated.
+pub(super) const UNTRANSLATED: &str = "no packet was seen at both points: --from must name the sender's side as either point sees it, with \
+                            --nat also by the addresses that it is translated to";
+
+pub(super) fn doubts(total: &Line, is_both_ways: bool, longest: Option<Nanos>) -> Option<Doubt> {
+    if total.sent > 0 && total.effective_samples == 0 {
+        return (total.received == 0).then_some(Doubt::NothingInCommon);
+    }
+    let d = &total.delay_ns;
+    if d.max.is_some_and(|max| max.value < 0) || d.max.is_none() && d.mean.is_some_and(|mean| mean.high < 0.0) {
+        return Some(Doubt::TooEarly);
+    }
+    if d.mean.zip(longest).is_some_and(|(mean, longest)| mean.low > longest.get() as f64) {
+        return Some(Doubt::TooLate);
+    }
+    (d.min.is_some_and(|min| min.value < 0) && !is_both_ways).then_some(Doubt::SomeTooEarly)
+}
+
+/// What delays of both directions say about the clocks, if they cannot both be true.
+pub(super) fn disagreement(ClockOffset { low, high }: ClockOffset) -> Option<String> {
+    let (from, to) = (Nanos::new(low), Nanos::new(high));
+    if low > high {
+        return Some(format!(
+            "the clocks ran apart by {} and more meanwhile, since delays of both directions cannot all be true: measure \
+             shorter captures, or with clocks that are kept together",
+            Nanos::new(low.saturating_sub(high))
+        ));
+    }
+    (low > 0 || high < 0).then(|| {
+        format!(
+            "some packets arrived before they were sent: the clocks disagree, and the receiver's is ahead by {from} to \
+             {to} (--clock-offset)"
+        )
+    })
+}
+
+/// Whether equal packets are so many that they are no accident.
+pub(super) fn without_delay(total: &Line) -> Option<String> {
+    (total.ambiguous > total.received / 4).then(|| {
+        format!(
+            "{} of the {} packets that arrived equal others under way, and have no delay of their own: are packets captured \
+             twice, as at mirror ports or on all interfaces (editcap -d removes the second ones)? Or does a generator send \
+             one packet again and again?",
+            total.ambiguous, total.received
+        )
+    })
+}
+
+/// Whether packets change their order so much that sketches suffer.
+pub(super) fn unordered(total: &Combined) -> Option<String> {
+    let &Combined { intervals, unordered, .. } = total;
+    (unordered > intervals / 4).then(|| {
+        format!(
+            "in {unordered} of {intervals} intervals more packets arrived than were sent: some change their order around borders, \
+             or are doubled, and sketches err by more than they say: longer intervals (--interval) suffer less, and comparing \
+             packets (--method auto) does not"
+        )
+    })
+}
+
+/// Whether the sender's list lacks flows: one that it has no room for, or all.
+pub(super) fn unlisted(total: &Combined, list: &FlowList) -> Option<String> {
+    let listed: u64 = list.records().iter().map(|record| record.packets).sum();
+    let missing = Line::from(total).sent.saturating_sub(listed);
+    if list.records().is_empty() && missing > 0 {
+        return Some("flows were sketched, but the sender's list of them is missing: none is told".to_owned());
+    }
+    (missing > 0).then(|| {
+        format!(
+            "{missing} packets are of flows beyond the first {}, which are not told: intervals of flows are wider for them",
+            list.records().len()
+        )
+    })
+}
+
+/// What is doubted, where nothing can be set any more.
+pub(super) fn said(doubt: Doubt) -> String {
+    match doubt {
+        Doubt::TooEarly | Doubt::SomeTooEarly => {
+            "packets arrived before they were sent: the points are in the wrong order, or their clocks disagree"
+                .to_owned()
+        }
+        doubt => doubt.to_string(),
+    }
+}
+
+/// How two sketches differ in what they were made with.
+pub(super) fn foreign(sent: &Sketch, received: &Sketch) -> Option<String> {
+    let [ours, theirs] = [sent, received].map(|sketch| (sketch.lda.params(), sketch.lds.as_ref().map(Lds::params)));
+    let seeds = [ours.0.seed, theirs.0.seed];
+    if seeds[0] != seeds[1] {
+        return Some(format!("the sketches were made with different seeds (--seed {} and {})", seeds[0], seeds[1]));
+    }
+    (ours != theirs).then(|| {
+        "the sketches were made with different parameters: --sketch-bytes, --packets-per-interval, --loss, --longest, \
+         --flows, --flow-bytes and --weights must be the same at both points"
+            .to_owned()
+    })
+}

@@ -1,0 +1,109 @@
+//! `dwell owd join`: the sketches of two points, joined.
+
+use super::Outputs;
+use super::arguments::JoinArguments;
+use super::doubts::{doubts, foreign, not_joined, said, unlisted, unordered};
+use super::sketches::{describe_sketch, flows};
+use crate::Failure;
+use crate::output;
+use crate::words;
+use anyhow::{Context, Result, bail};
+use dwell_report::facts::{Memory, Method as MethodFacts, Span};
+use dwell_report::owd::{Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
+use dwell_sketch::lds::Lds;
+use dwell_sketch::summary::{Combined, FlowList, FlowMeans, Join, Message, Messages, Summary};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// `dwell owd join`.
+pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
+    let inputs = [&arguments.sender, &arguments.receiver];
+    output::check_different(inputs, "the sketches of two points")?;
+    output::check_apart(inputs, arguments.output.paths())?;
+    let mut warnings = Vec::new();
+    let (sent, list) = read(&arguments.sender, &mut warnings)?;
+    let (received, _) = read(&arguments.receiver, &mut warnings)?;
+    let first = &sent[0].sketch;
+    let foreign = foreign(first, &received[0].sketch);
+    let has_flows = first.lds.is_some();
+    let parameters = describe_sketch(first.lda.params(), first.lds.as_ref().map(Lds::params));
+    let points = Points { sender: facts(&sent, None), receiver: facts(&received, None) };
+    let all = || sent.iter().chain(&received);
+    let start = all().map(|summary| summary.start.as_nanos()).min();
+    let end = all().map(|summary| summary.end.as_nanos()).max();
+    let bytes: usize = all().map(|summary| summary.sketch.state_bytes()).sum();
+
+    let mut join = Join::all(sent, received);
+    let joined = join.take();
+    let (mut total, mut means) = (Combined::default(), FlowMeans::default());
+    for joined in &joined {
+        total.add(joined);
+        if let Some(flows) = &joined.flows {
+            means.add(flows, &list);
+        }
+    }
+    let mut flows = flows(&means, &list);
+    flows.truncate(arguments.top);
+    if join.duplicates() > 0 {
+        warnings.push(format!("{} messages came twice", join.duplicates()));
+    }
+
+    let line = Line::from(&total);
+    let span = start.zip(end).map(|(start, end)| Span { start, end });
+    let doubts = || not_joined(&line, span, None).or_else(|| doubts(&line, false, None).map(said));
+    warnings.extend(foreign.or_else(doubts));
+    warnings.extend(unordered(&total));
+    if has_flows {
+        warnings.extend(unlisted(&total, &list));
+    }
+
+    let mut outputs = Outputs::open(&arguments.output, arguments.intervals)?;
+    outputs.take(joined.iter().map(Interval::from).collect())?;
+    outputs.finish(OwdReport {
+        schema: SCHEMA,
+        sources: inputs.map(|path| path.display().to_string()),
+        warnings,
+        span_ns: span,
+        frames: None,
+        points: Points { receiver: PointFacts { unsent: Some(join.unjoined()), ..points.receiver }, ..points },
+        memory: Memory { budget_bytes: None, state_bytes: bytes as u64 },
+        method: MethodFacts { name: "lda", exact: false, parameters },
+        clock_offset_ns: None,
+        flows,
+        total: line,
+        reverse: None,
+        intervals: Vec::new(),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn facts(summaries: &[Summary], unsent: Option<u64>) -> PointFacts {
+    let packets = summaries.iter().map(|summary| summary.sketch.lda.packets()).sum();
+    PointFacts { packets, unsent, ..PointFacts::default() }
+}
+
+/// The sound messages of a file: intervals in the order of their numbers, at least one, and flows.
+fn read(path: &Path, warnings: &mut Vec<String>) -> Result<(Vec<Summary>, FlowList)> {
+    let name = path.display();
+    let bytes = std::fs::read(path).with_context(|| name.to_string())?;
+    let (mut summaries, mut flows, mut damaged, mut first) = (Vec::new(), FlowList::default(), 0, None);
+    for message in Messages::new(&bytes) {
+        match message {
+            Ok(Message::Summary(summary)) => summaries.push(summary),
+            Ok(Message::Flows(list)) => flows = list,
+            Err(error) => {
+                damaged += 1;
+                first = first.or(Some(error));
+            }
+        }
+    }
+    if summaries.is_empty() {
+        let found = first.map_or_else(|| "an empty file".to_owned(), |error| error.to_string());
+        bail!("{name}: expected sketches made by dwell owd sketch: {found}");
+    }
+    if let Some(error) = first {
+        warnings.push(format!("{name}: {} damaged, the first: {error}", words::are(damaged, "message")));
+    }
+    summaries.sort_by_key(|summary| summary.number);
+    Ok((summaries, flows))
+}

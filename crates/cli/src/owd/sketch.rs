@@ -1,0 +1,104 @@
+//! `dwell owd sketch`: what passes one point, as sketches of each interval.
+
+use super::arguments::SketchArguments;
+use super::sketches::{MOST_LISTED, cutter, params};
+use super::weights::Weights;
+use crate::Failure;
+use crate::output::{self, Output};
+use crate::points::{Point, Ways};
+use crate::progress::Reading;
+use crate::signals::Signals;
+use crate::words;
+use anyhow::Result;
+use dwell_sketch::summary::{FlowList, Message, Summary};
+use dwell_types::{Address, FlowKey, Nanos};
+use std::collections::HashMap;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// The source of the first packet between each pair of addresses, the lower one first.
+#[derive(Default)]
+struct Directions(HashMap<[Address; 2], Address>);
+
+impl Directions {
+    /// More pairs than these are not remembered.
+    const MOST: usize = 1 << 16;
+
+    /// The source of earlier packets that went the other way between these addresses.
+    fn opposite(&mut self, key: &FlowKey) -> Option<Address> {
+        let mut pair = [key.source, key.destination];
+        pair.sort_unstable();
+        match self.0.get(&pair) {
+            Some(&first) => (first != key.source).then_some(first),
+            None => {
+                if self.0.len() < Self::MOST {
+                    self.0.insert(pair, key.source);
+                }
+                None
+            }
+        }
+    }
+}
+
+/// `dwell owd sketch`.
+pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<ExitCode, Failure> {
+    if arguments.point.weights.is_some() && !arguments.flows {
+        return Err(Failure::Usage("--weights needs --flows".to_owned()));
+    }
+    if arguments.point.nat && arguments.flows {
+        let words = "with --nat a flow has other addresses at the other point: leave --flows away, or compare packets";
+        return Err(Failure::Usage(format!("{words} (dwell owd --nat --flows)")));
+    }
+    output::check_apart([&arguments.capture].into_iter().chain(&arguments.point.weights), [&arguments.output])?;
+    let weights = Weights::new(&arguments.point, signals.stop())?;
+    let flow_bytes = arguments.flows.then_some(arguments.flow_bytes);
+    let params = params(arguments.sketch_bytes, flow_bytes, &weights, &arguments.expected, &arguments.point)?;
+    let mut flows = FlowList::new(if arguments.flows { MOST_LISTED } else { 0 });
+    let mut cutter = cutter(&params, &arguments.point, arguments.shift)?;
+    let ways = Ways::asked(&arguments.point.from, false);
+    let mut directions = arguments.point.from.is_empty().then(Directions::default);
+    let reading = arguments.point.reading(None);
+    let mut point = Point::open(&arguments.capture, &reading, &ways, Nanos::ZERO, signals.stop())?;
+    let mut to = Output::file(&arguments.output)?;
+    let mut progress = Reading::of_bytes(point.progress().0);
+    let mut packets = 0u64;
+    while let Some(seen) = point.peek() {
+        let opposite = |(directions, key): (&mut Directions, FlowKey)| Some((directions.opposite(&key)?, key.source));
+        if let Some((one, other)) = directions.as_mut().zip(point.key()).and_then(opposite) {
+            let name = arguments.capture.display();
+            return Err(Failure::Usage(format!(
+                "{name}: packets go from {one} to {other} and back, and sketches cannot tell directions apart: name the \
+                 sender's side with --from PREFIX"
+            )));
+        }
+        let class = weights.class(&seen, &point);
+        let listed = flows.update(&seen.crossing, class, || point.flow_name());
+        cutter.update_flow(&seen.crossing, class, listed);
+        write(cutter.take(), &mut to)?;
+        point.advance()?;
+        packets += 1;
+        progress.step(|| point.progress().1);
+    }
+    progress.end();
+    cutter.end();
+    write(cutter.take(), &mut to)?;
+    if arguments.flows {
+        to.write_all(&Message::Flows(flows).to_bytes())?;
+    }
+    to.finish()?;
+    words::warn(&point.warnings());
+    if packets == 0 {
+        words::warn(&["no packet was sketched: is --from the sender's side?".to_owned()]);
+    }
+    if point.is_stopped() {
+        words::warn(&[signals.warning()]);
+    }
+    Ok(signals.end(point.is_stopped(), point.damage.is_some()))
+}
+
+fn write(summaries: Vec<Summary>, to: &mut Output) -> Result<()> {
+    for summary in summaries {
+        to.write_all(&Message::Summary(summary).to_bytes())?;
+    }
+    Ok(())
+}
