@@ -11,7 +11,7 @@ use dwell_report::facts::{Frames, Memory, Method as MethodFacts, Parameter, Span
 use dwell_report::json;
 use dwell_report::owd::{self as report, ClockOffset, Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
 use dwell_report::plot::{self, Image};
-use dwell_sketch::owd::Point as At;
+use dwell_sketch::owd::Side;
 use dwell_types::Timestamp;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -23,7 +23,7 @@ pub(crate) use arguments::{Arguments, PointArguments};
 use arguments::{Format, Method, OutputArguments, Step};
 // Both points, in the order of time.
 mod merged;
-pub(crate) use merged::{Merged, Pair, Passing};
+pub(crate) use merged::{Merged, Next, Pair};
 // What packets of each flow count.
 mod weights;
 // Comparing two points: packet by packet, or by sketches.
@@ -60,8 +60,8 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     let mut outputs = Outputs::open(&arguments.output, arguments.point.interval.is_some())?;
     let [sent, received] = points.follow(|step| {
         match step {
-            Passing::Packet(at, seen, point) => comparison.update(at, seen, point),
-            Passing::End(at) => comparison.end(at),
+            Next::Packet(side, seen, point) => comparison.update(side, seen, point),
+            Next::End(side) => comparison.end(side),
         }
         outputs.take(comparison.take_intervals())
     })?;
@@ -112,10 +112,10 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
 /// A way to compare two points.
 trait Comparison {
     /// Takes the next packet of a point.
-    fn update(&mut self, at: At, seen: Seen, point: &Point);
+    fn update(&mut self, side: Side, seen: Seen, point: &Point);
 
     /// A point has ended.
-    fn end(&mut self, at: At);
+    fn end(&mut self, side: Side);
 
     /// The intervals that ended since this was last asked.
     fn take_intervals(&mut self) -> Vec<Interval>;

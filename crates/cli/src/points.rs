@@ -24,7 +24,7 @@ pub(crate) struct Reading {
 
 /// One point, and the next packet that passes it.
 pub(crate) struct Point {
-    side: Side,
+    source: Source,
     path: PathBuf,
     /// The next packet, and those behind it that tell whether its time can be.
     ahead: VecDeque<Ahead>,
@@ -116,8 +116,8 @@ pub(crate) struct Seen {
 }
 
 #[allow(clippy::large_enum_variant, reason = "there are two")]
-enum Side {
-    Capture { source: CaptureFiles, crossings: Crossings, ways: Ways },
+enum Source {
+    Capture { files: CaptureFiles, crossings: Crossings, ways: Ways },
     Log(CrossingLog),
 }
 
@@ -175,17 +175,17 @@ fn instead(
 impl Point {
     /// Opens a point and looks at its first packet.
     pub(crate) fn open(path: &Path, reading: &Reading, ways: &Ways, shift: Nanos, stop: &Stop) -> Result<Self> {
-        let side = if reading.is_log {
-            Side::Log(CrossingLog::open(path, reading.names.seed, stop)?)
+        let source = if reading.is_log {
+            Source::Log(CrossingLog::open(path, reading.names.seed, stop)?)
         } else {
-            Side::Capture {
-                source: CaptureFiles::open([path])?.until(stop),
+            Source::Capture {
+                files: CaptureFiles::open([path])?.until(stop),
                 crossings: Crossings::new(reading.names.clone()),
                 ways: ways.clone(),
             }
         };
         let mut point = Self {
-            side,
+            source,
             path: path.to_owned(),
             ahead: VecDeque::with_capacity(AHEAD + 1),
             has_ended: false,
@@ -255,17 +255,17 @@ impl Point {
 
     /// Reads one more packet, if there is one.
     fn read(&mut self) -> Result<bool> {
-        let (source, crossings, ways) = match &mut self.side {
-            Side::Log(log) => {
+        let (files, crossings, ways) = match &mut self.source {
+            Source::Log(log) => {
                 let Some(crossing) = log.next_crossing()? else { return Ok(false) };
                 let whose = Whose::Named(log.flow_name().map(Into::into));
                 self.ahead.push_back(Ahead::new(crossing, self.shift, false, whose));
                 return Ok(true);
             }
-            Side::Capture { source, crossings, ways } => (source, crossings, ways),
+            Source::Capture { files, crossings, ways } => (files, crossings, ways),
         };
         loop {
-            let frame = match source.next_frame() {
+            let frame = match files.next_frame() {
                 Ok(Some(frame)) => frame,
                 Ok(None) => return Ok(false),
                 // What was read before the damage is sound.
@@ -290,41 +290,41 @@ impl Point {
     }
 
     pub(crate) fn frames(&self) -> Option<&Frames> {
-        match &self.side {
-            Side::Capture { crossings, .. } => Some(crossings.frames()),
-            Side::Log(_) => None,
+        match &self.source {
+            Source::Capture { crossings, .. } => Some(crossings.frames()),
+            Source::Log(_) => None,
         }
     }
 
     /// Packets that the capture cut before the last byte that names them.
     pub(crate) fn cut(&self) -> u64 {
-        match &self.side {
-            Side::Capture { crossings, .. } => crossings.cut(),
-            Side::Log(_) => 0,
+        match &self.source {
+            Source::Capture { crossings, .. } => crossings.cut(),
+            Source::Log(_) => 0,
         }
     }
 
     /// Bytes to read, if that is known, and bytes read.
     pub(crate) fn progress(&self) -> (Option<u64>, u64) {
-        match &self.side {
-            Side::Capture { source, .. } => (source.bytes_total(), source.bytes_read()),
-            Side::Log(_) => (None, 0),
+        match &self.source {
+            Source::Capture { files, .. } => (files.bytes_total(), files.bytes_read()),
+            Source::Log(_) => (None, 0),
         }
     }
 
     /// Whether it was asked to stop before the end.
     pub(crate) fn is_stopped(&self) -> bool {
-        match &self.side {
-            Side::Capture { source, .. } => source.is_stopped(),
-            Side::Log(log) => log.is_stopped(),
+        match &self.source {
+            Source::Capture { files, .. } => files.is_stopped(),
+            Source::Log(log) => log.is_stopped(),
         }
     }
 
     /// What the reader must know.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        let mut warnings = match &self.side {
-            Side::Capture { source, .. } => source.warnings().iter().map(ToString::to_string).collect(),
-            Side::Log(_) => Vec::new(),
+        let mut warnings = match &self.source {
+            Source::Capture { files, .. } => files.warnings().iter().map(ToString::to_string).collect(),
+            Source::Log(_) => Vec::new(),
         };
         let name = self.path.display();
         warnings.extend(self.disorder.warning("packet").map(|words| format!("{name}: {words}")));

@@ -1,7 +1,7 @@
 //! Two points packet by packet, against lists of what truly happened.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
-use dwell_sketch::owd::{LossRuns, OwdMeter, Point, Settings, Tally};
+use dwell_sketch::owd::{LossRuns, OwdMeter, Settings, Side, Tally};
 use dwell_types::{Crossing, FlowId, Nanos, PacketId, Timestamp, hash};
 
 const SECOND: i64 = 1_000_000_000;
@@ -22,9 +22,9 @@ fn crossing(id: u64, at: i64) -> Crossing {
 }
 
 /// Both points' crossings in the order of time.
-fn crossings(packets: &[Packet]) -> Vec<(Point, Crossing)> {
-    let sent = packets.iter().map(|p| (Point::Sender, crossing(p.id, p.sent)));
-    let received = packets.iter().filter_map(|p| Some((Point::Receiver, crossing(p.id, p.sent + p.delay?))));
+fn crossings(packets: &[Packet]) -> Vec<(Side, Crossing)> {
+    let sent = packets.iter().map(|p| (Side::Sender, crossing(p.id, p.sent)));
+    let received = packets.iter().filter_map(|p| Some((Side::Receiver, crossing(p.id, p.sent + p.delay?))));
     let mut all: Vec<_> = sent.chain(received).collect();
     all.sort_by_key(|(_, crossing)| crossing.at);
     all
@@ -32,8 +32,8 @@ fn crossings(packets: &[Packet]) -> Vec<(Point, Crossing)> {
 
 fn measure(settings: &Settings, packets: &[Packet]) -> OwdMeter {
     let mut meter = OwdMeter::new(settings).unwrap();
-    for (point, crossing) in crossings(packets) {
-        meter.update(point, &crossing);
+    for (side, crossing) in crossings(packets) {
+        meter.update(side, &crossing);
     }
     meter.end();
     meter
@@ -45,16 +45,16 @@ fn measure(settings: &Settings, packets: &[Packet]) -> OwdMeter {
 fn an_absurd_time_hides_no_other_fate() {
     let packets = stream(500, 4);
     let arrived = packets.iter().filter(|p| p.delay.is_some()).count() as f64;
-    for point in [Point::Sender, Point::Receiver] {
+    for side in [Side::Sender, Side::Receiver] {
         for at in [i64::MAX, i64::MAX - SECOND, i64::MIN, 0] {
             let mut meter = OwdMeter::new(&EXACT).unwrap();
-            meter.update(point, &crossing(77, at));
-            for (point, crossing) in crossings(&packets) {
-                meter.update(point, &crossing);
+            meter.update(side, &crossing(77, at));
+            for (side, crossing) in crossings(&packets) {
+                meter.update(side, &crossing);
             }
             meter.end();
             let total = meter.total();
-            assert_eq!(total.tally.received().value, arrived, "{point:?} at {at}");
+            assert_eq!(total.tally.received().value, arrived, "{side:?} at {at}");
             let fates = [total.tally.received(), total.tally.lost(), total.tally.uncovered()];
             assert_eq!(fates.iter().map(|fate| fate.value).sum::<f64>(), total.sent as f64);
         }
@@ -231,12 +231,12 @@ fn nobody_knows_which_of_equal_packets_were_lost() {
 fn very_many_equal_packets_arrive() {
     let many = 70_000;
     let mut meter = OwdMeter::new(&EXACT).unwrap();
-    meter.update(Point::Sender, &crossing(3, -9));
-    meter.update(Point::Receiver, &crossing(3, -8));
-    (0..many).for_each(|i| _ = meter.update(Point::Sender, &crossing(1, i)));
-    (0..many - 7).for_each(|i| _ = meter.update(Point::Receiver, &crossing(1, many + i)));
-    meter.update(Point::Sender, &crossing(2, 2 * many));
-    meter.update(Point::Receiver, &crossing(2, 2 * many + 1));
+    meter.update(Side::Sender, &crossing(3, -9));
+    meter.update(Side::Receiver, &crossing(3, -8));
+    (0..many).for_each(|i| _ = meter.update(Side::Sender, &crossing(1, i)));
+    (0..many - 7).for_each(|i| _ = meter.update(Side::Receiver, &crossing(1, many + i)));
+    meter.update(Side::Sender, &crossing(2, 2 * many));
+    meter.update(Side::Receiver, &crossing(2, 2 * many + 1));
     meter.end();
     let total = meter.total();
     assert_eq!((total.sent, total.arrived, total.unsent), (many as u64 + 2, many as u64 - 5, 0.0));
@@ -246,11 +246,11 @@ fn very_many_equal_packets_arrive() {
 #[test]
 fn what_arrives_without_being_sent() {
     let mut meter = OwdMeter::new(&EXACT).unwrap();
-    meter.update(Point::Sender, &crossing(1, 0));
-    meter.update(Point::Receiver, &crossing(1, 5));
-    meter.update(Point::Receiver, &crossing(1, 6));
-    meter.update(Point::Receiver, &crossing(2, 7));
-    meter.update(Point::Receiver, &crossing(2, 8));
+    meter.update(Side::Sender, &crossing(1, 0));
+    meter.update(Side::Receiver, &crossing(1, 5));
+    meter.update(Side::Receiver, &crossing(1, 6));
+    meter.update(Side::Receiver, &crossing(2, 7));
+    meter.update(Side::Receiver, &crossing(2, 8));
     meter.end();
     let total = meter.total();
     assert_eq!((total.sent, total.arrived, total.unsent), (1, 4, 3.0));
@@ -263,11 +263,11 @@ fn what_takes_longer_than_the_longest_is_lost() {
     let packet = |id, sent, delay| Packet { id, sent: sent * MILLI, delay: Some(delay * MILLI) };
     let packets = [packet(1, 0, 10), packet(2, 20, 2_001), packet(3, 30, 1_999), packet(4, 2_100, 10)];
     let equal = [packet(1, 0, 10), packet(2, 20, 2_005), packet(2, 21, 2_005), packet(4, 2_100, 10)];
-    let late = (Point::Sender, crossing(9, 4_000 * MILLI));
+    let late = (Side::Sender, crossing(9, 4_000 * MILLI));
     let [few, both, many] = [(&packets, 0), (&equal, 0), (&packets, 1)].map(|(packets, late_ones)| {
         let mut meter = OwdMeter::new(&EXACT).unwrap();
-        for (point, crossing) in std::iter::repeat_n(late, late_ones).chain(crossings(packets)) {
-            meter.update(point, &crossing);
+        for (side, crossing) in std::iter::repeat_n(late, late_ones).chain(crossings(packets)) {
+            meter.update(side, &crossing);
         }
         meter.end();
         meter.total()
@@ -299,13 +299,13 @@ fn packets_that_nobody_could_see_are_not_lost() {
     let (from, to) = (2_000 * MILLI, 7_000 * MILLI);
     let mut meter = OwdMeter::new(&EXACT).unwrap();
     let mut has_ended = false;
-    for (point, crossing) in crossings(&packets) {
+    for (side, crossing) in crossings(&packets) {
         if !has_ended && crossing.at.as_nanos() >= to {
             has_ended = true;
             meter.end_receiver();
         }
-        if point == Point::Sender || (from..to).contains(&crossing.at.as_nanos()) {
-            meter.update(point, &crossing);
+        if side == Side::Sender || (from..to).contains(&crossing.at.as_nanos()) {
+            meter.update(side, &crossing);
         }
     }
     meter.end();
@@ -381,8 +381,8 @@ fn few_samples_say_how_little_they_know() {
 fn nothing_in_common() {
     let mut meter = OwdMeter::new(&EXACT).unwrap();
     for n in 0..100 {
-        meter.update(Point::Sender, &crossing(n, n as i64 * MILLI));
-        meter.update(Point::Receiver, &crossing(n + 1_000, n as i64 * MILLI));
+        meter.update(Side::Sender, &crossing(n, n as i64 * MILLI));
+        meter.update(Side::Receiver, &crossing(n + 1_000, n as i64 * MILLI));
     }
     meter.end();
     let total = meter.total();

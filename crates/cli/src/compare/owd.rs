@@ -5,7 +5,7 @@
 use super::{Format, check_sum, distinct};
 use crate::Failure;
 use crate::output::{self, Output};
-use crate::owd::{Pair, Passing, PointArguments};
+use crate::owd::{Next, Pair, PointArguments};
 use crate::signals::Signals;
 use crate::units::Memories;
 use crate::words;
@@ -14,7 +14,7 @@ use dwell_evaluate::compare::owd::{Method, OwdComparison, Recommended, Results, 
 use dwell_report::json;
 use dwell_report::plot::{self, Image, Sweep, SweepPanel};
 use dwell_sketch::estimate::Estimate;
-use dwell_sketch::owd::Point as At;
+use dwell_sketch::owd::Side;
 use dwell_types::Nanos;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -107,9 +107,9 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     let plot = Output::picture(arguments.plot.as_ref())?;
     points.follow(|passing| {
         match passing {
-            Passing::Packet(at, seen, _) if !seen.is_reverse => comparison.update(at, &seen.crossing),
-            Passing::End(At::Receiver) => comparison.end_receiver(),
-            Passing::Packet(..) | Passing::End(At::Sender) => {}
+            Next::Packet(side, seen, _) if !seen.is_reverse => comparison.update(side, &seen.crossing),
+            Next::End(Side::Receiver) => comparison.end_receiver(),
+            Next::Packet(..) | Next::End(Side::Sender) => {}
         }
         Ok(())
     })?;

@@ -9,7 +9,7 @@ use crate::progress::Reading;
 use crate::signals::Signals;
 use anyhow::Result;
 use dwell_observe::group::Grouping;
-use dwell_sketch::owd::Point as At;
+use dwell_sketch::owd::Side;
 use dwell_types::Nanos;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -59,38 +59,38 @@ pub(crate) struct Merged {
 }
 
 /// What comes next.
-pub(crate) enum Passing<'a> {
+pub(crate) enum Next<'a> {
     /// A packet passes a point.
-    Packet(At, Seen, &'a Point),
+    Packet(Side, Seen, &'a Point),
     /// A point has ended.
-    End(At),
+    End(Side),
 }
 
 impl Merged {
     /// Shows everything that both points saw, until they end or are asked to stop. Yields the packets of each.
-    pub(crate) fn follow(&mut self, mut each: impl FnMut(Passing<'_>) -> Result<()>) -> Result<[u64; 2]> {
+    pub(crate) fn follow(&mut self, mut each: impl FnMut(Next<'_>) -> Result<()>) -> Result<[u64; 2]> {
         let (sender, receiver) = (&mut self.sender, &mut self.receiver);
         let total = sender.progress().0.zip(receiver.progress().0).map(|(a, b)| a + b);
         let mut progress = Reading::of_bytes(total);
         let mut packets = [0; 2];
-        while let Some((at, point)) = next(sender, receiver) {
+        while let Some((side, point)) = next(sender, receiver) {
             if let Some(seen) = point.peek() {
-                each(Passing::Packet(at, seen, point))?;
+                each(Next::Packet(side, seen, point))?;
             }
             point.advance()?;
             if point.is_stopped() {
                 break;
             }
             if point.at().is_none() {
-                each(Passing::End(at))?;
+                each(Next::End(side))?;
             }
-            packets[at as usize] += 1;
+            packets[side as usize] += 1;
             progress.step(|| sender.progress().1 + receiver.progress().1);
         }
         progress.end();
-        for (at, point) in [(At::Sender, sender), (At::Receiver, receiver)] {
+        for (side, point) in [(Side::Sender, sender), (Side::Receiver, receiver)] {
             if point.is_stopped() || point.at().is_some() {
-                each(Passing::End(at))?;
+                each(Next::End(side))?;
             }
         }
         Ok(packets)
@@ -115,11 +115,11 @@ impl Merged {
 }
 
 /// The point whose next packet is the earlier one.
-fn next<'a>(sender: &'a mut Point, receiver: &'a mut Point) -> Option<(At, &'a mut Point)> {
+fn next<'a>(sender: &'a mut Point, receiver: &'a mut Point) -> Option<(Side, &'a mut Point)> {
     match (sender.at(), receiver.at()) {
         (None, None) => None,
-        (Some(_), None) => Some((At::Sender, sender)),
-        (Some(sent), Some(received)) if sent <= received => Some((At::Sender, sender)),
-        (_, Some(_)) => Some((At::Receiver, receiver)),
+        (Some(_), None) => Some((Side::Sender, sender)),
+        (Some(sent), Some(received)) if sent <= received => Some((Side::Sender, sender)),
+        (_, Some(_)) => Some((Side::Receiver, receiver)),
     }
 }

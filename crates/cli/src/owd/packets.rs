@@ -7,7 +7,7 @@ use crate::points::{Point, Seen, Ways};
 use dwell_logs::{REST, told_apart};
 use dwell_report::facts::Parameter;
 use dwell_report::owd::{ClockOffset, Flow, Interval, Line};
-use dwell_sketch::owd::{OwdMeter, Point as At, Settings, SettingsError};
+use dwell_sketch::owd::{OwdMeter, Settings, SettingsError, Side};
 use dwell_types::{FlowKey, Nanos};
 use std::collections::BTreeMap;
 
@@ -107,23 +107,23 @@ impl<'a> Packets<'a> {
 
 impl Comparison for Packets<'_> {
     /// What is the sender for one direction is the receiver for the other.
-    fn update(&mut self, at: At, seen: Seen, point: &Point) {
+    fn update(&mut self, side: Side, seen: Seen, point: &Point) {
         match &mut self.reverse {
             Some(reverse) if seen.is_reverse => {
-                reverse.update(opposite(at), &seen.crossing);
+                reverse.update(side.opposite(), &seen.crossing);
             }
             _ => {
-                if self.forward.update(at, &seen.crossing) {
+                if self.forward.update(side, &seen.crossing) {
                     self.flows.push(point.flow_name().into());
                 }
             }
         }
     }
 
-    fn end(&mut self, at: At) {
-        match at {
-            At::Receiver => self.forward.end_receiver(),
-            At::Sender => {
+    fn end(&mut self, side: Side) {
+        match side {
+            Side::Receiver => self.forward.end_receiver(),
+            Side::Sender => {
                 if let Some(reverse) = &mut self.reverse {
                     reverse.end_receiver();
                 }
@@ -163,12 +163,5 @@ impl Comparison for Packets<'_> {
             parameters: self.parameters(),
             warnings: Vec::new(),
         }
-    }
-}
-
-const fn opposite(at: At) -> At {
-    match at {
-        At::Sender => At::Receiver,
-        At::Receiver => At::Sender,
     }
 }

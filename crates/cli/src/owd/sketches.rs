@@ -12,7 +12,7 @@ use dwell_report::facts::Parameter;
 use dwell_report::owd::{Flow, Interval, Line};
 use dwell_sketch::lda;
 use dwell_sketch::lds;
-use dwell_sketch::owd::Point as At;
+use dwell_sketch::owd::Side;
 use dwell_sketch::summary::{Combined, Cutter, FlowList, FlowMeans, Join, Params};
 use dwell_types::Nanos;
 use std::collections::BTreeMap;
@@ -137,11 +137,11 @@ impl<'a> Sketches<'a> {
         })
     }
 
-    fn send(&mut self, at: At) {
-        for summary in self.points[at as usize].take() {
-            match at {
-                At::Sender => self.join.sent(summary),
-                At::Receiver => self.join.received(summary),
+    fn send(&mut self, side: Side) {
+        for summary in self.points[side as usize].take() {
+            match side {
+                Side::Sender => self.join.sent(summary),
+                Side::Receiver => self.join.received(summary),
             }
         }
         self.take();
@@ -159,19 +159,19 @@ impl<'a> Sketches<'a> {
 }
 
 impl Comparison for Sketches<'_> {
-    fn update(&mut self, at: At, seen: Seen, point: &Point) {
+    fn update(&mut self, side: Side, seen: Seen, point: &Point) {
         let class = self.weights.class(&seen, point);
-        let listed = match at {
-            At::Sender => self.flows.update(&seen.crossing, class, || point.flow_name()),
-            At::Receiver => None,
+        let listed = match side {
+            Side::Sender => self.flows.update(&seen.crossing, class, || point.flow_name()),
+            Side::Receiver => None,
         };
-        self.points[at as usize].update_flow(&seen.crossing, class, listed);
-        self.send(at);
+        self.points[side as usize].update_flow(&seen.crossing, class, listed);
+        self.send(side);
     }
 
-    fn end(&mut self, at: At) {
-        self.points[at as usize].end();
-        self.send(at);
+    fn end(&mut self, side: Side) {
+        self.points[side as usize].end();
+        self.send(side);
     }
 
     fn take_intervals(&mut self) -> Vec<Interval> {

@@ -10,11 +10,21 @@ use dwell_types::{Crossing, Nanos, Timestamp};
 
 /// Where a packet was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Point {
+pub enum Side {
     /// The point that it passes first.
     Sender,
     /// The point that it passes later.
     Receiver,
+}
+
+impl Side {
+    /// The other one.
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::Sender => Self::Receiver,
+            Self::Receiver => Self::Sender,
+        }
+    }
 }
 
 /// What to measure, and in how much memory.
@@ -163,18 +173,18 @@ impl OwdMeter {
 
     /// Takes the next crossing at either point, in the order of time. Says whether it is the first of a flow with a new
     /// number: they are counted from one, in this order.
-    pub fn update(&mut self, point: Point, crossing: &Crossing) -> bool {
-        self.update_each(point, crossing, |_| {})
+    pub fn update(&mut self, side: Side, crossing: &Crossing) -> bool {
+        self.update_each(side, crossing, |_| {})
     }
 
     /// The same, and shows `each` packet whose fate was known before, in the order of sending.
-    pub fn update_each(&mut self, point: Point, crossing: &Crossing, each: impl FnMut(&Passed)) -> bool {
+    pub fn update_each(&mut self, side: Side, crossing: &Crossing, each: impl FnMut(&Passed)) -> bool {
         let &Crossing { packet, flow, at, bytes } = crossing;
         let mut is_new = false;
         // First: who has waited for too long does not arrive now.
         self.settle(Some(at), each);
-        match point {
-            Point::Sender => {
+        match side {
+            Side::Sender => {
                 self.sent.add(bytes);
                 if let Some(intervals) = &mut self.intervals {
                     intervals.sent(at, bytes);
@@ -189,7 +199,7 @@ impl OwdMeter {
                 };
                 self.matching.sent(Sent { packet, at, flow: number, bytes });
             }
-            Point::Receiver => {
+            Side::Receiver => {
                 self.received.add(bytes);
                 self.matching.received(packet, at);
             }

@@ -40,7 +40,9 @@ mod intervals;
 pub use intervals::IntervalAnswer;
 // All of it.
 mod meter;
-pub use meter::{FlowAnswer, OwdMeter, Point, Settings, SettingsError, Totals};
+pub use meter::{FlowAnswer, OwdMeter, Settings, SettingsError, Side, Totals};
+// As evaluate calls it.
+pub use meter::Side as Point;
 
 /// Packets and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
