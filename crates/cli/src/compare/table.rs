@@ -89,8 +89,7 @@ fn cells(line: &Line, to: &mut impl Write) -> io::Result<()> {
     let find = |quantity: &str| line.errors.get(quantity);
     for errors in QUANTILES.map(find) {
         let of = |value: fn(&Errors) -> Option<f64>| error(errors.and_then(value));
-        let covered = errors.and_then(|e| e.covered_share);
-        let covered = covered.map_or_else(|| "–".to_owned(), |share| format!("{:.0}%", share * 100.0));
+        let covered = covered(errors.and_then(|e| e.covered_share));
         write!(to, "  {:>6} {:>6} {covered:>7}", of(|e| e.median_octaves), of(|e| e.rms_octaves))?;
     }
     let of = |value: fn(&Errors) -> Option<f64>| error(find(LARGEST).and_then(value));
@@ -132,6 +131,11 @@ fn error(octaves: Option<f64>) -> String {
         _ if factor < 99.5 => format!("×{factor:.1}"),
         _ => format!("×{factor:.0}"),
     }
+}
+
+/// The share of the intervals that hold the truth.
+pub(super) fn covered(share: Option<f64>) -> String {
+    share.map_or_else(|| "–".to_owned(), |share| format!("{:.0}%", share * 100.0))
 }
 
 pub(super) fn size(bytes: usize) -> String {

@@ -11,7 +11,7 @@ pub(super) struct Followed {
     /// The largest ones, if these are asked for.
     pub(super) flows: Option<TopFlows>,
     packets: Vec<Option<FlowPacket>>,
-    /// Of these packets, which are their marks.
+    /// Their samples; a sample's mark is the index of its packet.
     samples: Vec<(Series, Sample)>,
 }
 

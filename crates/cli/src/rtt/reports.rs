@@ -266,9 +266,9 @@ impl Reports {
     /// are left out.
     #[inline]
     pub(super) fn is_interval_over(&mut self, at: Timestamp) -> bool {
-        /// Frames that come too late by more than this, in nanoseconds, are not late:
+        /// Nanoseconds before the interval from which on a time is no latecomer, but of a clock set back,
         const FAR: i64 = 1_000_000_000;
-        /// so many in a row.
+        /// if so many such times come in a row.
         const MANY: u32 = 4;
         let Some(interval) = self.interval else { return false };
         let at = at.as_nanos();

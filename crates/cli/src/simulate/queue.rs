@@ -76,7 +76,7 @@ enum Order {
     Turns,
 }
 
-/// Times of captures, moved so far, are such as captures can tell.
+/// At most so far that a capture can still hold the times.
 fn clock_offset(text: &str) -> Result<Nanos, String> {
     const MOST: i64 = 10_000 * 86_400_000_000_000;
     let offset = units::offset(text)?;
@@ -265,7 +265,8 @@ impl Outputs {
         if let Some(truth) = self.truth {
             truth.into_inner().map_err(csv::IntoInnerError::into_error)?.finish()?;
         }
-        eprintln!("dwell: {} packets arrived, {} departed, {} dropped", self.arrived, self.departed, self.dropped);
+        let Self { arrived, departed, dropped, .. } = self;
+        words::say(&format!("{arrived} packets arrived, {departed} departed, {dropped} dropped"));
         Ok(())
     }
 }

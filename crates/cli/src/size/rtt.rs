@@ -9,7 +9,7 @@ use crate::units::{self, share};
 use clap::Args;
 use dwell_report::size::{self, Exact, Parameters, Size, SizeError, SizeReport};
 use dwell_simulate::Distribution;
-use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings as Exchanges, Workload};
+use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings as Stream, Workload};
 use dwell_sketch::fridge::Traffic;
 use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError, Structure};
 use dwell_types::{Match, Nanos};
@@ -81,9 +81,9 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
 fn traffic(arguments: &Arguments) -> Result<Traffic, Failure> {
     const DRAWN: u64 = 100_000;
     let &Arguments { requests_per_second: rate, mean, p99, answered, span, .. } = arguments;
-    let settings = Exchanges {
+    let settings = Stream {
         arrivals: Arrivals::Constant,
-        ..Exchanges::poisson(1e6, Distribution::LogNormal { mean, p99 }, End::AfterRequests(DRAWN))
+        ..Stream::poisson(1e6, Distribution::LogNormal { mean, p99 }, End::AfterRequests(DRAWN))
     };
     let mut workload = ExchangeWorkload::new(&settings, 0).map_err(usage)?;
     let mut delays = Vec::with_capacity(DRAWN as usize);
@@ -184,7 +184,7 @@ fn table(report: &SizeReport, to: &mut Output) -> io::Result<()> {
         let samples = errors.iter().find_map(|line| line.samples).unwrap_or_default();
         write!(to, "{:>10} {slots:>9} {entry_probability:>12.6} {samples:>10.0}", kib(*memory_bytes))?;
         for error in errors.iter().filter_map(|line| line.error) {
-            write!(to, " {:>8}", percent(error))?;
+            write!(to, " {:>8}", percent_or_factor(error))?;
         }
         writeln!(to)?;
     }
@@ -200,7 +200,7 @@ fn kib(bytes: u64) -> String {
     if kib >= 1024.0 { format!("{}MiB", kib / 1024.0) } else { format!("{kib}KiB") }
 }
 
-/// A factor where it is more than twice.
-fn percent(share: f64) -> String {
+/// A share in percent, or a factor where that is more than twice.
+fn percent_or_factor(share: f64) -> String {
     if share < 1.0 { format!("{:.1}%", share * 100.0) } else { format!("×{:.1}", 1.0 + share) }
 }

@@ -1,6 +1,6 @@
 //! A comparison as a table: one line per memory and method.
 
-use super::super::table::size;
+use super::super::table::{covered, size};
 use dwell_evaluate::compare::owd::{Errors, Line, Results};
 use dwell_types::Nanos;
 use std::io::{self, Write};
@@ -72,8 +72,7 @@ fn cells(line: &Line, to: &mut impl Write) -> io::Result<()> {
         let of = |value: fn(&Errors) -> Option<f64>| error(errors.and_then(value));
         write!(to, "  {:>7} {:>7}", of(|e| e.median_relative), of(|e| e.rms_relative))?;
         if quantity != "loss" {
-            let covered = errors.and_then(|e| e.covered_share);
-            let covered = covered.map_or_else(|| "–".to_owned(), |share| format!("{:.0}%", share * 100.0));
+            let covered = covered(errors.and_then(|e| e.covered_share));
             write!(to, " {covered:>7} {:>5}", errors.map_or(0, |e| e.missing))?;
         }
     }
