@@ -1,7 +1,21 @@
 //! What subcommands tell of frames.
 
+use crate::words;
 use dwell_observe::Frames;
+use dwell_observe::parse::Reject;
 use dwell_report::facts;
+use dwell_types::LinkType;
+
+/// What to say where frames are of a link type that is not understood, of which this is the first.
+pub(crate) fn unknown_link(now: &Frames, first: Option<LinkType>) -> Option<String> {
+    let count = now.rejected().find(|&(reason, _)| reason == Reject::LinkType)?.1;
+    let number = first?.0;
+    Some(format!(
+        "{} of a link type that is not understood ({number}): capture on another interface, or convert them; \
+         https://www.tcpdump.org/linktypes.html says what it is",
+        words::are(count, "frame")
+    ))
+}
 
 /// What became of all frames.
 pub(crate) fn frames(now: &Frames) -> facts::Frames {

@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::frames::frames;
 use crate::output::Output;
-use crate::points::{Point, Seen};
+use crate::points::{Point, Seen, changed_between};
 use crate::signals::Signals;
 use crate::words::{self, Plain};
 use anyhow::Result;
@@ -75,9 +75,19 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
         Some(if is_half_named { UNTRANSLATED.to_owned() } else { doubt.to_string() })
     };
     warnings.extend(match arguments.method {
-        Method::Auto | Method::Exact => doubts(),
+        Method::Auto | Method::Exact => doubts().or_else(|| {
+            let (total, unsent) = (&answer.total, answer.unsent[1]?);
+            changed_between(total.sent, total.lost, unsent)
+        }),
         Method::Lda => not_joined(&answer.total, span, Some(arguments.point.interval())).or_else(doubts),
     });
+    let elsewhere = points.sender.elsewhere + points.receiver.elsewhere;
+    if sent + received == 0 && elsewhere > 0 {
+        warnings.push(format!("no packet comes from where --from says: {elsewhere} go another way"));
+    }
+    if let Some(flow) = arguments.flow.as_ref().filter(|_| sent > 0 && answer.flows.is_empty()) {
+        warnings.push(format!("no flow is called as --flow {flow} says"));
+    }
     warnings.extend(answer.warnings);
     warnings.extend(answer.clock_offset.and_then(disagreement));
     warnings.extend(without_delay(&answer.total));

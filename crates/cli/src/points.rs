@@ -2,6 +2,7 @@
 
 use crate::damage::not_read;
 use crate::disorder::Disorder;
+use crate::frames::unknown_link;
 use crate::words;
 use anyhow::Result;
 use dwell_capture::file::Stop;
@@ -327,6 +328,10 @@ impl Point {
             Source::Log(_) => Vec::new(),
         };
         let name = self.path.display();
+        if let Source::Capture { crossings, .. } = &self.source {
+            let unknown = unknown_link(crossings.frames(), crossings.unknown_link());
+            warnings.extend(unknown.map(|words| format!("{name}: {words}")));
+        }
         warnings.extend(self.disorder.warning("packet").map(|words| format!("{name}: {words}")));
         if self.wild > 0 {
             let packets = words::are(self.wild, "packet");
@@ -349,6 +354,20 @@ impl Point {
         warnings.extend(self.damage.clone());
         warnings
     }
+}
+
+/// Whether about as many packets arrived that were not sent as were sent and did not arrive, of so many: then they are
+/// likely the same.
+pub(crate) fn changed_between(packets: u64, missing: u64, strange: u64) -> Option<String> {
+    const FEW: u64 = 20;
+    let (fewer, more) = (missing.min(strange), missing.max(strange));
+    (fewer >= FEW.max(packets / 50) && more / 2 <= fewer).then(|| {
+        format!(
+            "{missing} packets are missing behind the first point, and {strange} are seen behind it that never came there: \
+             something between may change what they are known by (addresses or ports: --nat; offloading; IP \
+             identifications or timestamps that are written anew)"
+        )
+    })
 }
 
 #[cfg(test)]

@@ -46,6 +46,7 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     outputs.take(meter.take_episodes())?;
     let mut report = answer(arguments, &settings, &source, &meter);
     report.warnings.extend(if meter.is_exact() { None } else { too_long(arguments, &settings.params) });
+    report.warnings.extend(little_known(&report.packets));
     report.warnings.extend(source.is_stopped().then(|| signals.warning()));
     outputs.finish(report)?;
     Ok(signals.end(source.is_stopped(), source.is_damaged()))
@@ -222,6 +223,17 @@ fn answer(arguments: &Arguments, settings: &Settings, source: &Source, meter: &Q
         pairs: meter.comparison().map(|comparison| comparison.pairs().to_vec()).unwrap_or_default(),
         unit,
     }
+}
+
+/// Queues that reach back farther than what is remembered.
+fn little_known(packets: &Packets) -> Option<String> {
+    let &Packets { matched, incomplete, .. } = packets;
+    (incomplete > matched / 4).then(|| {
+        format!(
+            "{incomplete} of {matched} packets found a queue that is not known in full, and sizes in it are too small: more memory \
+             (--memory, --sketch-bytes) or longer windows (--window) help"
+        )
+    })
 }
 
 /// Windows that are longer than the queues that are looked for.

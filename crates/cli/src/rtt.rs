@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::damage::Damage;
+use crate::frames;
 use crate::progress::Reading;
 use crate::signals::Signals;
 use crate::words;
@@ -100,6 +101,9 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
         reports.warn(warning.to_string());
     }
     reports.warn_of_disorder();
+    if let Some(words) = frames::unknown_link(observer.frames(), observer.unknown_link()) {
+        reports.warn(words);
+    }
     let damage = damage.warnings(frames)?;
     let is_damaged = !damage.is_empty();
     damage.into_iter().for_each(|warning| reports.warn(warning));

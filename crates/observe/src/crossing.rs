@@ -32,7 +32,7 @@ use crate::group::{Cut, Group, Grouping};
 use crate::observer::Frames;
 use crate::packet::{Packet, Tcp, Transport, port};
 use crate::parse::{self, Key, Reject};
-use dwell_types::{Crossing, FlowId, FlowKey, Frame, PacketId, hash, protocol};
+use dwell_types::{Crossing, FlowId, FlowKey, Frame, LinkType, PacketId, hash, protocol};
 use std::ops::Range;
 
 /// What to look for.
@@ -98,6 +98,8 @@ pub struct Crossings {
     flows: u64,
     grouping: Option<(Grouping, Cut)>,
     frames: Frames,
+    /// That of the first frame whose link type is not understood.
+    unknown_link: Option<LinkType>,
     cut: u64,
 }
 
@@ -107,7 +109,7 @@ impl Crossings {
         let seed = hash::start(settings.seed);
         let (packets, flows) = (hash::word(seed, 1), hash::word(seed, 2));
         let grouping = settings.group.map(|grouping| (grouping, Cut::new(grouping, flows)));
-        Self { settings, packets, flows, grouping, frames: Frames::default(), cut: 0 }
+        Self { settings, packets, flows, grouping, frames: Frames::default(), unknown_link: None, cut: 0 }
     }
 
     /// The packet of a frame that passes; `None` if it is not understood.
@@ -122,6 +124,9 @@ impl Crossings {
             Ok(packet) => packet,
             Err(reject) => {
                 self.frames.reject(reject);
+                if reject == Reject::LinkType {
+                    self.unknown_link.get_or_insert(frame.link);
+                }
                 return None;
             }
         };
@@ -141,6 +146,11 @@ impl Crossings {
     /// What became of the frames so far.
     pub const fn frames(&self) -> &Frames {
         &self.frames
+    }
+
+    /// The first link type that was not understood.
+    pub const fn unknown_link(&self) -> Option<LinkType> {
+        self.unknown_link
     }
 
     /// Packets that were cut before the last byte that should be hashed.

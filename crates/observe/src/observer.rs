@@ -1,7 +1,7 @@
 use crate::group::{Grouping, Groups};
 use crate::pair::{Pairing, Quic};
 use crate::parse::{self, Key, Reject};
-use dwell_types::{Frame, IdForm, Match, Prefix, Sink, Timestamp};
+use dwell_types::{Frame, IdForm, LinkType, Match, Prefix, Sink, Timestamp};
 
 /// What to look for.
 #[derive(Clone, Debug)]
@@ -65,6 +65,8 @@ impl Frames {
 #[derive(Debug)]
 pub struct Observer {
     key: Key,
+    /// That of the first frame whose link type is not understood.
+    unknown_link: Option<LinkType>,
     pairing: Pairing,
     frames: Frames,
 }
@@ -75,7 +77,7 @@ impl Observer {
         let Settings { matches, key, inside, group, max_groups, seed, ids } = settings;
         let groups = group.map(|grouping| Groups::new(grouping, max_groups, seed));
         let pairing = Pairing::new(&matches, inside, groups, seed).with_ids(ids);
-        Self { key, pairing, frames: Frames::default() }
+        Self { key, unknown_link: None, pairing, frames: Frames::default() }
     }
 
     /// Gives the requests and responses that the frame is to the sink, responses first.
@@ -99,8 +101,18 @@ impl Observer {
     fn observe_other(&mut self, frame: &Frame<'_>, at: Timestamp, to: &mut impl Sink) {
         match parse::parse(frame.link, frame.bytes, frame.wire_length, self.key) {
             Ok(packet) => self.pairing.observe(&packet, at, to),
-            Err(reject) => self.frames.reject(reject),
+            Err(reject) => {
+                self.frames.reject(reject);
+                if reject == Reject::LinkType {
+                    self.unknown_link.get_or_insert(frame.link);
+                }
+            }
         }
+    }
+
+    /// The first link type that was not understood.
+    pub const fn unknown_link(&self) -> Option<LinkType> {
+        self.unknown_link
     }
 
     /// What became of the frames so far.
@@ -132,7 +144,7 @@ impl Observer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dwell_types::{Leg, LinkType, Observation};
+    use dwell_types::{Leg, Observation};
 
     /// IPv4 and UDP from port 50,000 to 53 with a query for the root.
     const QUERY: [u8; 45] = [
@@ -165,6 +177,7 @@ mod tests {
         assert_eq!((frames.total, frames.decoded()), (4, 1));
         let rejected: Vec<_> = frames.rejected().filter(|&(_, count)| count > 0).collect();
         assert_eq!(rejected, [(Reject::NoTimestamp, 1), (Reject::LinkType, 1), (Reject::TruncatedIp, 1)]);
+        assert_eq!(observer.unknown_link(), Some(LinkType(9999)));
     }
 
     #[test]

@@ -88,7 +88,7 @@ fn equal_requests_are_one_where_the_rule_says_so() {
         let answers = meter.estimate(Ambiguous::Bounds);
         answers.iter().map(|answer| answer.fates.seen).sum::<u64>() as f64 / EXCHANGES as f64
     };
-    let is_one = |requests: f64| (0.99..1.15).contains(&requests);
+    let is_one = |requests: f64| (0.99..1.3).contains(&requests);
     for method in Method::ALL.into_iter().filter(|method| method.measures(Match::TcpTs)) {
         assert!(is_one(seen(method, Match::TcpTs)), "{}: {}", method.name(), seen(method, Match::TcpTs));
     }

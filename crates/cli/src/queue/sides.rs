@@ -3,7 +3,7 @@
 use super::arguments::Arguments;
 use crate::beginning;
 use crate::frames::frames;
-use crate::points::{Point, Ways};
+use crate::points::{Point, Ways, changed_between};
 use anyhow::Result;
 use dwell_capture::file::Stop;
 use dwell_report::facts::Frames;
@@ -134,8 +134,13 @@ impl Sides {
     /// What the reader must know.
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings: Vec<String> = self.points().flat_map(Point::warnings).collect();
-        warnings.extend(doubt(&self.counts()));
-        warnings.extend(self.gaps.warnings());
+        let counts = self.counts();
+        let mut doubts: Vec<String> = doubt(&counts).into_iter().chain(self.gaps.warnings()).collect();
+        if doubts.is_empty() {
+            let missing = counts.expired + counts.waiting;
+            doubts.extend(changed_between(counts.departed, missing, counts.unknown - counts.backwards));
+        }
+        warnings.extend(doubts);
         warnings
     }
 }

@@ -627,3 +627,27 @@ fn real_taps() {
         assert!((1e6..4e6).contains(&median) && ends(&flow["delay_ns"]["min"]).1 >= 0.0, "{median}");
     }
 }
+
+/// What is asked for and is not there is said, and what something between the points has changed.
+#[test]
+fn what_is_not_found_is_said() {
+    let captures = ["one-way/near.pcap.xz", "one-way/server.pcap.xz"].map(testdata);
+    let said = |more: &[&str]| dwell(&[&["owd", &captures[0], &captures[1]], more].concat()).err;
+    assert!(!said(&[]).contains("--from"));
+    assert!(said(&["--from", "1.2.3.4"]).contains("no packet comes from where --from says"));
+    assert!(said(&["--flows", "--flow", "nosuch"]).contains("no flow is called as --flow nosuch says"));
+
+    // A third of the packets gets another name on the way.
+    let folder = tempfile::tempdir().unwrap();
+    let log = |delay: i64, is_changed: bool| {
+        let line = |i: i64| format!("{},{}{i}\n", 1_000 * i + delay, if is_changed && i % 3 == 1 { "q" } else { "p" });
+        format!("at_ns,packet\n{}", (0..300).map(line).collect::<String>())
+    };
+    fs::write(folder.path().join("a.csv"), log(0, false)).unwrap();
+    for (is_changed, file) in [(false, "same.csv"), (true, "changed.csv")] {
+        fs::write(folder.path().join(file), log(70, is_changed)).unwrap();
+        let run = dwell_in(folder.path(), &["owd", "--crossings", "a.csv", file]);
+        let words = "100 packets are missing behind the first point, and 100 are seen behind it";
+        assert_eq!(run.err.contains(words), is_changed, "{}", run.err);
+    }
+}

@@ -407,3 +407,18 @@ fn results_appear_whole() {
 fn is_png(path: &Path) -> bool {
     fs::read(path).unwrap().starts_with(b"\x89PNG\r\n\x1a\n")
 }
+
+/// The link type is named where it is why nothing was measured.
+#[test]
+fn a_link_type_that_is_not_understood_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let head = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 127].map(u32::to_le_bytes).concat();
+    let record = [1_700_000_000u32, 5, 4, 4, 0x4444_4444].map(u32::to_le_bytes).concat();
+    for file in ["radio.pcap", "again.pcap"] {
+        fs::write(folder.path().join(file), [&head[..], &record].concat()).unwrap();
+    }
+    for arguments in [&["rtt", "radio.pcap"][..], &["owd", "radio.pcap", "again.pcap"]] {
+        let run = dwell_in(folder.path(), arguments);
+        assert!(run.err.contains("1 frame is of a link type that is not understood (127)"), "{}", run.err);
+    }
+}

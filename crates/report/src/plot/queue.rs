@@ -7,7 +7,6 @@ use super::steps::{self, BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
 use super::{HEIGHT, WIDTH, cut};
 use crate::queue::QueueReport;
 use crate::text;
-use dwell_sketch::conquest::Unit;
 use dwell_sketch::queue::{Pair, Stretch};
 
 const QUEUE: Colour = LOOKS[5].colour;
@@ -75,7 +74,7 @@ fn rectangle((left, top): Place, (right, bottom): Place) -> Vec<Place> {
 fn queue(report: &QueueReport, time: &TimeScale, (top, bottom): Place, picture: &mut Picture) {
     let deepest = report.timeline.iter().map(|stretch| stretch.deepest).max().unwrap_or(0);
     let scale = LinearScale::new(0.0, deepest.max(1) as f64, bottom, top);
-    picture.heading((LEFT, top - 16.0), format!("deepest queue in {}", unit(report.unit)), 13.0);
+    picture.heading((LEFT, top - 16.0), format!("deepest queue in {}", report.unit.name()), 13.0);
     steps::axes(&scale.ticks(amount), time, (top, bottom), picture);
     let height = |of: fn(&Stretch) -> u64| move |stretch: &Stretch| scale.place(of(stretch) as f64);
     picture.area(outline(report, time, bottom, height(|stretch| stretch.deepest)), QUEUE, 0.6);
@@ -113,7 +112,7 @@ fn outline(report: &QueueReport, time: &TimeScale, bottom: f64, height: impl Fn(
 fn pairs(report: &QueueReport, (top, bottom): Place, picture: &mut Picture) {
     picture.heading(
         (LEFT, top - 12.0),
-        format!("a packet's flow in the queue, estimated over actual {}", unit(report.unit)),
+        format!("a packet's flow in the queue, estimated over actual {}", report.unit.name()),
         13.0,
     );
     let most = |of: fn(&Pair) -> u64| report.pairs.iter().map(of).max().unwrap_or(0).max(1) as f64;
@@ -125,13 +124,6 @@ fn pairs(report: &QueueReport, (top, bottom): Place, picture: &mut Picture) {
     picture.line((LEFT, bottom), (across.place(diagonal), up.place(diagonal)), QUIET, 1.0);
     for pair in &report.pairs {
         picture.dot((across.place(pair.actual as f64), up.place(pair.estimated as f64)), PAIRS);
-    }
-}
-
-const fn unit(unit: Unit) -> &'static str {
-    match unit {
-        Unit::Bytes => "bytes",
-        Unit::Packets => "packets",
     }
 }
 

@@ -41,8 +41,6 @@ pub use intervals::IntervalAnswer;
 // All of it.
 mod meter;
 pub use meter::{FlowAnswer, OwdMeter, Settings, SettingsError, Side, Totals};
-// As evaluate calls it.
-pub use meter::Side as Point;
 
 /// Packets and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::grid::BLOCK;
 use crate::metrics;
 use dwell_simulate::crossing::{Passage, Truth};
 use dwell_sketch::lda::{Expected, Params, ParamsError};
-use dwell_sketch::owd::{Fate, OwdMeter, Passed, Point};
+use dwell_sketch::owd::{Fate, OwdMeter, Passed, Side};
 use dwell_sketch::trajectory::TrajectoryError;
 use dwell_types::{Crossing, FlowId, Nanos, Timestamp, hash};
 use rayon::prelude::*;
@@ -111,9 +111,9 @@ impl OwdComparison {
     }
 
     /// Takes the next crossing at either point, in the order of time.
-    pub fn update(&mut self, point: Point, crossing: &Crossing) {
+    pub fn update(&mut self, side: Side, crossing: &Crossing) {
         let Self { exact, intervals } = self;
-        exact.update_each(point, crossing, |passed| intervals.update(passed));
+        exact.update_each(side, crossing, |passed| intervals.update(passed));
     }
 
     /// Nothing more will be seen at the receiver.
