@@ -4,7 +4,7 @@
 
 use crate::units::one_of;
 use crate::{Failure, output};
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use dwell_observe::group::Grouping;
 use dwell_observe::parse::Key;
 use dwell_report::plot::Image;
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 /// With no flags the answer is exact as long as everything fits 64 MiB, and an unbiased estimate with 95% intervals
 /// after that. The report says which it was.
 #[derive(Args)]
-#[command(after_help = "\
+#[command(group = ArgGroup::new("grouped").args(["group", "events"]).multiple(true), after_help = "\
 Examples:
   dwell rtt capture.pcapng.gz                     handshakes, TCP data and DNS, as a table
   dwell rtt -r mon.pcap -r tue.pcap --match dns --group dst/24 --format json
@@ -56,9 +56,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::between::<usize>(1..=u32::MAX.into()),
         requires = "flows", help_heading = "What is measured")]
     pub(super) top: usize,
-    /// Groups beyond so many go into "other".
+    /// How many groups have lines of their own; what is of no such group goes into "other".
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = crate::units::between::<u16>(1..=8191),
-        help_heading = "What is measured")]
+        requires = "grouped", help_heading = "What is measured")]
     pub(super) max_groups: u16,
     /// Which addresses count in a tunnel.
     #[arg(long, value_parser = one_of(Key::ALL, Key::name), default_value = Key::Inner.name(), help_heading = "What is measured")]

@@ -168,6 +168,7 @@ fn every_form_has_flows() {
     for (arguments, word) in [
         (&["--flows", "--top", "0"][..], "--top"),
         (&["--top", "3"], "--flows"),
+        (&["--max-groups", "3"], "--group"),
         (&["--interval", "1s", "--format", "ppviz"], "ppviz"),
         (&["--flows", "--format", "ppviz"], "ppviz"),
         (&["--flows", "--interval", "1s"], "--format table"),
