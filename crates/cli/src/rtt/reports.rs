@@ -313,7 +313,11 @@ impl Reports {
         observed: &Observed<'_>,
         mut outputs: Outputs,
     ) -> Result<(), Failure> {
-        let last = self.report(meter, observed);
+        let mut last = self.report(meter, observed);
+        if let Some(words) = captured_twice(self.done.iter().chain([&last])).filter(|_| observed.frames().is_some()) {
+            self.warn(words.clone());
+            last.warnings.push(words);
+        }
         let to = &mut outputs.report;
         if self.interval.is_none() {
             match outputs.format {
@@ -390,6 +394,19 @@ impl Reports {
             flows: observed.flows(self.top, self.ambiguous),
         }
     }
+}
+
+/// Whether requests that came again before their answer are so many that they are no accident.
+fn captured_twice<'a>(reports: impl Iterator<Item = &'a RttReport>) -> Option<String> {
+    const FEW: u64 = 20;
+    let lines = reports.flat_map(|report| &report.results).map(|line| (line.ambiguous_samples, line.samples));
+    let (unresolved, samples) = lines.fold((0, 0), |sums, line| (sums.0 + line.0, sums.1 + line.1));
+    (unresolved > FEW.max(samples / 4)).then(|| {
+        format!(
+            "{unresolved} of {samples} delays are unresolved, since their requests were seen more than once before the answer: \
+             are packets captured twice, as at mirror ports or on all interfaces (editcap -d removes the second ones)?"
+        )
+    })
 }
 
 /// What kind of structure a rule's requests are held in, and its parameters; `None` if there are none.

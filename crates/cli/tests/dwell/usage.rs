@@ -422,3 +422,28 @@ fn a_link_type_that_is_not_understood_is_named() {
         assert!(run.err.contains("1 frame is of a link type that is not understood (127)"), "{}", run.err);
     }
 }
+
+/// A mirror port that shows both sides of a switch: each request comes again, a few microseconds later.
+#[test]
+fn packets_that_are_captured_twice_are_said() {
+    let bytes = fs::read(testdata("ntp/ntp.pcap")).unwrap();
+    let (head, mut records) = bytes.split_at(24);
+    let mut twice = head.to_vec();
+    while let Some(length) = records.get(8..12) {
+        let length = 16 + u32::from_le_bytes(length.try_into().unwrap()) as usize;
+        let (record, behind) = records.split_at(length);
+        let mut again = record.to_vec();
+        let fraction = u32::from_le_bytes(again[4..8].try_into().unwrap());
+        again[4..8].copy_from_slice(&(fraction + 7).to_le_bytes());
+        twice.extend([record, &again].concat());
+        records = behind;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (file, bytes, is_twice) in [("once.pcap", &bytes, false), ("twice.pcap", &twice, true)] {
+        fs::write(folder.path().join(file), bytes).unwrap();
+        let run = dwell_in(folder.path(), &["rtt", file, "--match", "ntp", "--format", "json"]);
+        let is_said = run.err.contains("captured twice");
+        let is_reported = run.json()["warnings"].to_string().contains("captured twice");
+        assert_eq!((is_said, is_reported), (is_twice, is_twice), "{}", run.err);
+    }
+}
