@@ -2,7 +2,6 @@
 
 use super::bins::{self, FINEST};
 use super::cell::{Cell, Dither, Keyed, add_all, clear, merge, range_of};
-use super::store::Series;
 use std::ops::Range;
 use std::slice;
 use std::sync::Arc;
@@ -154,20 +153,19 @@ impl Ones {
         Merged { ranks: ranks.collect(), series, bits, plain, keys, range }
     }
 
-    /// Moves those that are sorted into sorted bins.
-    pub(super) fn move_to(&mut self, bins: &mut Vec<Cell>, series: &[Series], dither: &mut Dither) {
-        let merged: Vec<Merged> =
-            series.iter().enumerate().map(|(number, &Series { bits, .. })| self.of(number, bits)).collect();
+    /// Moves those that are sorted into sorted bins, of the resolution that each series has.
+    pub(super) fn move_to(&mut self, bins: &mut Vec<Cell>, bits: impl Fn(usize) -> i8, dither: &mut Dither) {
+        let merged: Vec<Merged> = (0..self.plain.len()).map(|series| self.of(series, bits(series))).collect();
         add_all(bins, merged.iter().flat_map(|merged| merged.iter(0..merged.len())), dither);
         drop(merged);
         self.plain.iter_mut().for_each(|run| run.sorted = Arc::default());
         self.keys.sorted = Arc::default();
     }
 
-    /// The keys of all of them, in any order.
-    pub(super) fn all<'a>(&'a self, series: &'a [Series]) -> impl Iterator<Item = u64> + 'a {
-        let runs = self.plain.iter().zip(series).enumerate();
-        let plain = runs.flat_map(|(series, (run, &Series { bits, .. }))| {
+    /// The keys of all of them, in any order, where each series has this resolution.
+    pub(super) fn all(&self, bits: impl Fn(usize) -> i8) -> impl Iterator<Item = u64> {
+        let plain = self.plain.iter().enumerate().flat_map(move |(series, run)| {
+            let bits = bits(series);
             run.all().map(move |delay| plain_key(series, bits, delay))
         });
         plain.chain(self.keys.all())

@@ -315,7 +315,7 @@ impl DelayStore {
         }
         if let Some(ones) = &mut self.ones {
             ones.sort_in();
-            ones.move_to(bins, &self.series, &mut self.dither);
+            ones.move_to(bins, |series| self.series[series].bits, &mut self.dither);
         }
         if self.most.is_some() && is_weighed {
             self.ones = None;
@@ -437,7 +437,7 @@ impl DelayStore {
                 ours.max = ours.max.max(theirs.max);
             }
         }
-        let ones = other.ones.iter().flat_map(|ones| ones.all(&other.series)).map(Cell::one);
+        let ones = other.ones.iter().flat_map(|ones| ones.all(|series| other.series[series].bits)).map(Cell::one);
         for cell in other.bins.iter().chain(&other.recent).copied().chain(ones) {
             let (low, _) = bins::range(cell.code(), other.series[cell.series()].bits);
             let series = cell.series();
