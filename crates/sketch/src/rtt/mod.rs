@@ -380,7 +380,8 @@ impl Sink for RttMeter {
         };
         let series = sighting.series;
         let (door, tag) = self.door(series);
-        let wanted = wanted && !(is_request && door.is_no_news(&sighting));
+        // Not `&&` of what is wanted, which nobody could foretell.
+        let wanted = wanted & !(is_request && door.is_no_news(&sighting));
         if door.admits(wanted, &sighting, is_request) {
             self.admit(sighting.id, sighting.at, sighting.token, tag, is_request, series.matching);
         } else {
