@@ -4,11 +4,13 @@
 
 use crate::Failure;
 use crate::damage::Damage;
+use crate::disorder::Disorder;
+use crate::frames::unknown_link;
 use crate::output::{self, Output};
 use crate::progress::Reading;
 use crate::rtt::{EXPIRY, FLOW_EXPIRY, matching, usual_matches};
 use crate::signals::Signals;
-use crate::units::Memories;
+use crate::units::{Memories, is_given};
 use crate::words;
 use clap::{Args, Subcommand, ValueEnum};
 use dwell_capture::{CaptureFiles, FrameSource};
@@ -143,10 +145,11 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
     let mut plain = (!plain.is_empty()).then(|| observer(arguments, plain, IdForm::Plain));
     let mut observer = observer(arguments, matches, IdForm::Hashed);
     let mut progress = Reading::of_bytes(source.bytes_total());
-    let (mut frames, mut damage) = (0, Damage::default());
+    let (mut frames, mut damage, mut disorder) = (0, Damage::default(), Disorder::NONE);
     loop {
         match source.next_frame() {
             Ok(Some(frame)) => {
+                frame.at.iter().for_each(|&at| disorder.see(at));
                 observer.observe(&frame, &mut comparison);
                 if let Some(plain) = &mut plain {
                     plain.observe(&frame, &mut comparison.of_form(IdForm::Plain));
@@ -169,6 +172,8 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
     if source.is_stopped() {
         warnings.push(signals.warning());
     }
+    warnings.extend(disorder.warning("frame"));
+    warnings.extend(unknown_link(observer.frames(), observer.unknown_link()));
     words::warn(&warnings);
     let facts = |method| MethodFacts::new(method, arguments.longest, arguments.rate);
     let results = Results {
@@ -242,14 +247,19 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
 fn check_sum(memories: &[usize], copies: usize, what: &str) -> Result<(), Failure> {
     const MOST_BYTES: usize = 16 << 30;
     let all = memories.iter().fold(0usize, |sum, &memory| sum.saturating_add(memory)).saturating_mul(copies);
-    if all <= MOST_BYTES {
-        return Ok(());
+    if all > MOST_BYTES {
+        let (all, most) = (all >> 30, MOST_BYTES >> 30);
+        return Err(Failure::Usage(format!(
+            "--memory: all {what} together would take {all} GiB, expected at most {most}"
+        )));
     }
-    Err(Failure::Usage(format!(
-        "--memory: all {what} together would take {} GiB, expected at most {}",
-        all >> 30,
-        MOST_BYTES >> 30
-    )))
+    if !is_given(all) {
+        let all = all >> 20;
+        return Err(Failure::Usage(format!(
+            "--memory: all {what} together would take {all} MiB, and this machine does not give so much"
+        )));
+    }
+    Ok(())
 }
 
 /// Methods in this order, each once.

@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     outputs.take(meter.take_episodes())?;
     let mut report = answer(arguments, &settings, &source, &meter);
     report.warnings.extend(if meter.is_exact() { None } else { too_long(arguments, &settings.params) });
-    report.warnings.extend(little_known(&report.packets));
+    report.warnings.extend(if meter.is_exact() { None } else { little_known(&report.packets) });
     report.warnings.extend(source.is_stopped().then(|| signals.warning()));
     outputs.finish(report)?;
     Ok(signals.end(source.is_stopped(), source.is_damaged()))

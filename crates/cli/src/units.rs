@@ -71,10 +71,12 @@ pub(crate) fn bytes(text: &str) -> Result<usize, String> {
 /// Bytes of memory, of as much as the system would give at once.
 pub(crate) fn memory(text: &str) -> Result<usize, String> {
     let bytes = bytes(text)?;
-    match Vec::<u8>::new().try_reserve_exact(bytes) {
-        Ok(()) => Ok(bytes),
-        Err(_) => Err("this machine does not give so much memory".to_owned()),
-    }
+    if is_given(bytes) { Ok(bytes) } else { Err("this machine does not give so much memory".to_owned()) }
+}
+
+/// Whether the system would give so much memory at once.
+pub(crate) fn is_given(bytes: usize) -> bool {
+    Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
 }
 
 /// Memories to compare, in bytes: ascending, each once.

@@ -9,8 +9,8 @@
 //!   |log₂| of their ratio, then the median and root mean square over the groups of ten. This removes variance and leaves
 //!   bias.
 //!
-//! A run without an estimate is counted as missing and takes no part in any mean. An estimate or truth that is not
-//! above zero has no logarithm: such a run is missing as well.
+//! A run without an estimate is counted as missing and takes no part in any mean. An estimate that is not above zero has
+//! no logarithm: such a run is missing as well. Where the truth is not, there is no error, and none is missing.
 
 use crate::case::{Case, Measurement, Scale, Shown};
 use crate::experiment::Experiment;
@@ -112,9 +112,7 @@ fn one(case: &Case, quantity: &str, runs: &[Run]) -> Summary {
     let found: Vec<Option<&Measurement>> = runs.iter().map(|run| find(run, quantity)).collect();
     let scale = found.iter().flatten().next().map_or(Scale::Log2, |m| m.scale);
     let values: Vec<f64> = found.iter().flatten().filter_map(|m| compared(m)).collect();
-    // A stream without a single exchange of some delay, or without loss, has no ratio there; that is no estimate
-    // missing.
-    let asked = found.iter().filter(|m| !m.is_some_and(|m| scale != Scale::Log2 && m.truth == Some(0.0))).count();
+    let asked = found.iter().filter(|m| !m.is_some_and(has_no_ratio)).count();
     let mut summary = Summary::new(case, quantity, scale, asked, values.len());
     if scale == Scale::Relative {
         let magnitudes: Vec<f64> = values.iter().map(|value| value.abs()).collect();
@@ -137,17 +135,28 @@ fn one(case: &Case, quantity: &str, runs: &[Run]) -> Summary {
     summary
 }
 
-/// The largest |*e*| over several quantities, of runs that have them all.
+/// The largest |*e*| over several quantities, of runs that have all that there is a ratio to.
 fn largest(case: &Case, name: &str, members: &[&str], runs: &[Run]) -> Summary {
     let largest = |errors: Vec<Option<f64>>| {
         let errors: Option<Vec<f64>> = errors.into_iter().collect();
         errors.map(|errors| errors.into_iter().fold(0.0, |most: f64, e| most.max(e.abs())))
     };
-    let of_run = |run: &Run| largest(members.iter().map(|name| find(run, name).and_then(compared)).collect());
-    let of_ten = |ten: &[Run]| largest(members.iter().map(|name| error_of_average(ten, name)).collect());
-    let values: Vec<f64> = runs.iter().filter_map(of_run).collect();
+    let asked = |runs: &[Run]| -> Vec<&str> {
+        let has_ratio = |name: &str| !runs.iter().any(|run| find(run, name).is_some_and(has_no_ratio));
+        members.iter().copied().filter(|name| has_ratio(name)).collect()
+    };
+    let of_run = |run: &Run| {
+        let asked = asked(std::slice::from_ref(run));
+        (!asked.is_empty()).then(|| largest(asked.iter().map(|name| find(run, name).and_then(compared)).collect()))
+    };
+    let of_ten = |ten: &[Run]| {
+        let asked = asked(ten);
+        largest(asked.iter().map(|name| error_of_average(ten, name)).collect()).filter(|_| !asked.is_empty())
+    };
+    let found: Vec<Option<f64>> = runs.iter().filter_map(of_run).collect();
+    let values: Vec<f64> = found.iter().flatten().copied().collect();
     let averages: Vec<f64> = runs.chunks_exact(AVERAGED).filter_map(of_ten).collect();
-    let mut summary = Summary::new(case, name, Scale::Log2, runs.len(), values.len());
+    let mut summary = Summary::new(case, name, Scale::Log2, found.len(), values.len());
     summary.set_errors(&values, &averages);
     summary
 }
@@ -184,6 +193,12 @@ impl Summary {
 
 fn find<'a>(run: &'a Run, quantity: &str) -> Option<&'a Measurement> {
     run.measurements.iter().find(|m| m.quantity == quantity)
+}
+
+/// Whether there is no ratio to the truth, whatever the estimate: of a stream without a single exchange of some delay,
+/// without loss, or with delays of zero and less. That is no estimate missing.
+fn has_no_ratio(measurement: &Measurement) -> bool {
+    measurement.scale != Scale::Value && measurement.truth.is_some_and(|truth| truth <= 0.0)
 }
 
 /// Estimate against truth on the measurement's scale.
@@ -259,6 +274,27 @@ mod tests {
         // 200 ± 10, 50 ± 10 and 0 ± 10 do not hold 100; 100 ± 10 does.
         assert_eq!(summary.covered, Some(0.25));
         assert_eq!(summary.ten_rms_error, None);
+    }
+
+    /// A quantity that is zero in truth is in no error, and not missed.
+    #[test]
+    fn what_has_no_ratio_is_not_asked_for() {
+        let of = |truths: [f64; 2], estimates: [Option<f64>; 2]| {
+            let both = ["a", "b"].into_iter().zip(truths).zip(estimates);
+            let measure = |((quantity, truth), estimate): ((&str, f64), Option<f64>)| Measurement {
+                quantity: quantity.into(),
+                scale: Scale::Log2,
+                truth: Some(truth),
+                estimate,
+                interval: None,
+            };
+            let run = Run { case: 0, seed: 1, measurements: both.map(measure).collect() };
+            let summary = largest(&case(), "ab", &["a", "b"], &vec![run; 10]);
+            (summary.runs, summary.missing, summary.median_error, summary.ten_median_error)
+        };
+        assert_eq!(of([0.0, 100.0], [Some(0.0), Some(200.0)]), (10, 0, Some(1.0), Some(1.0)));
+        assert_eq!(of([0.0, 100.0], [Some(0.0), None]), (10, 10, None, None));
+        assert_eq!(of([0.0, -5.0], [Some(0.0), Some(-5.0)]), (0, 0, None, None));
     }
 
     #[test]

@@ -399,11 +399,11 @@ impl Reports {
 /// Whether requests that came again before their answer are so many that they are no accident.
 fn captured_twice<'a>(reports: impl Iterator<Item = &'a RttReport>) -> Option<String> {
     const FEW: u64 = 20;
-    let lines = reports.flat_map(|report| &report.results).map(|line| (line.ambiguous_samples, line.samples));
-    let (unresolved, samples) = lines.fold((0, 0), |sums, line| (sums.0 + line.0, sums.1 + line.1));
-    (unresolved > FEW.max(samples / 4)).then(|| {
+    let lines = reports.flat_map(|report| &report.results).map(|line| (line.ambiguous_samples, line.requests.matched));
+    let (unresolved, matched) = lines.fold((0, 0), |sums, line| (sums.0 + line.0, sums.1 + line.1));
+    (unresolved > FEW.max(matched / 4)).then(|| {
         format!(
-            "{unresolved} of {samples} delays are unresolved, since their requests were seen more than once before the answer: \
+            "{unresolved} of {matched} delays are unresolved, since their requests were seen more than once before the answer: \
              are packets captured twice, as at mirror ports or on all interfaces (editcap -d removes the second ones)?"
         )
     })

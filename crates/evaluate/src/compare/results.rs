@@ -200,7 +200,12 @@ fn judge(legs: &[LegResult], number: usize) -> Option<(u64, Recommended)> {
         let line = leg.results.get(number)?;
         let errors = line.errors.get("max_p05_p95")?;
         missing += errors.missing;
-        let error = errors.median_octaves?;
+        let error = match errors.median_octaves {
+            Some(error) => error,
+            // No delay of this leg has a ratio.
+            None if errors.missing == 0 => continue,
+            None => return None,
+        };
         if worst.as_ref().is_none_or(|worst| error > worst.max_error_octaves) {
             let (method, memory_bytes) = (line.method, line.memory_bytes);
             worst = Some(Recommended {
