@@ -211,7 +211,7 @@ fn draw(results: &Results, image: Image, mut to: Output) -> Result<(), Failure> 
         };
         SweepPanel { name: matched.matching.to_owned(), curves: results.methods.iter().map(curve).collect() }
     };
-    let title = format!("Error against memory, {} seeds", results.seeds);
+    let title = format!("Error against memory, {}", words::of(results.seeds, "seed"));
     let subtitle = "Median over the seeds of the largest error from p5 to p95, on the worst leg.";
     let panels = results.matches.iter().map(panel).collect();
     plot::write_sweep(&Sweep::of_memories(title, subtitle, &results.memory_bytes, panels), image, &mut to)?;

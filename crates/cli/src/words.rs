@@ -24,6 +24,11 @@ fn plain(words: &str) -> String {
     line
 }
 
+/// "1 seed", "2 seeds".
+pub(crate) fn of(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 /// "1 line is", "2 lines are".
 pub(crate) fn are(number: u64, noun: &str) -> String {
     match number {

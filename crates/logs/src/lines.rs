@@ -87,6 +87,12 @@ impl Lines {
         let head = &self.fields.record;
         self.columns = Some(head.len());
         let column = |wanted: &str| head.iter().position(|name| name == wanted);
+        let is_wanted = |name: &str| needed.contains(&name) || others.contains(&name);
+        let twice = head.iter().enumerate().find(|&(at, name)| is_wanted(name) && column(name) != Some(at));
+        if let Some((_, name)) = twice {
+            let what = format!("expected each column once, found '{name}' twice");
+            return Err(LogError::Line { path: self.path.clone(), number: self.number, what });
+        }
         let places = needed.map(column);
         if places.contains(&None) {
             let others: String = others.iter().map(|name| format!("[,{name}]")).collect();
@@ -133,6 +139,9 @@ impl Lines {
                 return Err(self.error(format!("expected a line of at most {LONGEST} bytes")));
             }
             self.line.truncate(self.line.trim_ascii_end().len());
+            if self.line.contains(&b'\r') {
+                return Err(self.error("expected lines that end with a line feed, found a carriage return alone"));
+            }
             if !self.line.is_empty() && self.line != MARK {
                 return Ok(true);
             }

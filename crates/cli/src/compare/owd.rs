@@ -168,7 +168,7 @@ fn draw(results: &Results, image: Image, mut to: Output) -> Result<(), Failure> 
         };
         SweepPanel { name: name.to_owned(), curves: results.methods.iter().map(|method| curve(method.name)).collect() }
     };
-    let title = format!("Error between two points against memory, {} seeds", results.seeds);
+    let title = format!("Error between two points against memory, {}", words::of(results.seeds, "seed"));
     let panels = table::QUANTITIES.into_iter().map(panel).collect();
     let sweep = Sweep::of_memories(title, "Median over seeds and intervals.", &results.memory_bytes, panels);
     plot::write_sweep(&sweep, image, &mut to)?;

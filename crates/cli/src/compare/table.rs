@@ -1,5 +1,6 @@
 //! A comparison as tables: one block per match and leg, one line per memory and method.
 
+use crate::words;
 use dwell_evaluate::compare::{Errors, LegResult, Line, MatchResult, MethodFacts, Results};
 use dwell_types::Nanos;
 use std::io::{self, Write};
@@ -9,7 +10,7 @@ const QUANTILES: [&str; 3] = ["p50", "p95", "p99"];
 const LARGEST: &str = "max_p05_p95";
 
 pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
-    writeln!(to, "{}: {} seeds", results.sources.join(", "), results.seeds)?;
+    writeln!(to, "{}: {}", results.sources.join(", "), words::of(results.seeds, "seed"))?;
     for warning in &results.warnings {
         writeln!(to, "warning: {warning}")?;
     }
@@ -99,6 +100,7 @@ fn cells(line: &Line, to: &mut impl Write) -> io::Result<()> {
 }
 
 fn recommendation(matched: &MatchResult, seeds: u64) -> String {
+    let seeds = words::of(seeds, "seed");
     let name = matched.matching;
     let Some(best) = &matched.recommended else {
         let reason = if matched.legs.is_empty() { "no exchanges" } else { "no method gave an answer" };
@@ -111,11 +113,10 @@ fn recommendation(matched: &MatchResult, seeds: u64) -> String {
     };
     let (method, memory, error) = (best.method, size(best.memory_bytes), error(Some(best.max_error_octaves)));
     if best.is_good {
-        return format!("{name}: {method} in {memory} is enough: max error {error}, median of {seeds} seeds{leg}.");
+        return format!("{name}: {method} in {memory} is enough: max error {error}, median of {seeds}{leg}.");
     }
     format!(
-        "{name}: nothing here stays below 5%; the best is {method} in {memory}: max error {error}, median of {seeds} \
-         seeds{leg}."
+        "{name}: nothing here stays below 5%; the best is {method} in {memory}: max error {error}, median of {seeds}{leg}."
     )
 }
 

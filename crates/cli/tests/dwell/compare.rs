@@ -231,7 +231,7 @@ fn a_picture_has_every_match_and_method() {
         std::fs::read(to).unwrap()
     };
     let svg = String::from_utf8(draw("mixed/mixed.pcap.zst", &at("p.svg"), &[])).unwrap();
-    for word in ["tcp-handshake", "tcp-ack", "dns", "hash-sample", "simple", "km", "auto", "16 KiB", "10%", "1 seeds"] {
+    for word in ["tcp-handshake", "tcp-ack", "dns", "hash-sample", "simple", "km", "auto", "16 KiB", "10%", "1 seed"] {
         assert!(svg.contains(word), "{word}");
     }
     let every = String::from_utf8(draw("mixed/mixed.pcap.zst", &at("every.svg"), &["--methods", ALL])).unwrap();

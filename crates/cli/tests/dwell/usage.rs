@@ -14,6 +14,8 @@ fn folder() -> tempfile::TempDir {
     write("notes.txt", b"Buy milk, please.\nAnd bread.\n");
     write("head.csv", b"time,kind,id\n1,request,a\n");
     write("number.csv", b"at_ns,kind,id\n1,request,a\nnoon,response,a\n");
+    write("twice.csv", b"at_ns,kind,id,id\n1,request,a,b\n");
+    write("returns.csv", b"at_ns,kind,id\r1,request,a\r2,response,a\r");
     write("kind.csv", b"at_ns,kind,id\n1,request,a\n2,reply,a\n");
     write("fields.csv", b"at_ns,kind,id\n1,request,a\n2,response\n");
     write("open.csv", b"at_ns,kind,id\n\n1,request,\"a\n2,request,\"b\"\n3,response,b\n");
@@ -215,6 +217,11 @@ fn what_cannot_be_read_fails_the_run() {
         ),
         (&["--events", "open.csv"], "dwell: open.csv: line 3: expected a second quotation mark in the line\n"),
         (&["--events", "last.csv"], "dwell: last.csv: line 2: expected a second quotation mark in the line\n"),
+        (&["--events", "twice.csv"], "dwell: twice.csv: line 1: expected each column once, found 'id' twice\n"),
+        (
+            &["--events", "returns.csv"],
+            "dwell: returns.csv: line 1: expected lines that end with a line feed, found a carriage return alone\n",
+        ),
         (&["--events", "bytes.csv"], "dwell: bytes.csv: line 3: expected text in UTF-8\n"),
         (&["--events", "cut.csv.zst"], "dwell: cut.csv.zst: the zstd data breaks off\n"),
     ];

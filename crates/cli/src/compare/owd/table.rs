@@ -1,6 +1,7 @@
 //! A comparison as a table: one line per memory and method.
 
 use super::super::table::{covered, size};
+use crate::words;
 use dwell_evaluate::compare::owd::{Errors, Line, Results};
 use dwell_types::Nanos;
 use std::io::{self, Write};
@@ -11,8 +12,9 @@ pub(super) const QUANTITIES: [(&str, &str); 3] = [("mean", "mean"), ("std", "dev
 pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
     let packets = &results.packets;
     let interval = Nanos::new(results.interval_ns);
-    let (seeds, intervals) = (results.seeds, packets.intervals);
-    writeln!(to, "{}: {seeds} seeds, {intervals} intervals of {interval}", results.sources.join(" → "))?;
+    let seeds = words::of(results.seeds, "seed");
+    let intervals = words::of(packets.intervals, "interval");
+    writeln!(to, "{}: {seeds}, {intervals} of {interval}", results.sources.join(" → "))?;
     for warning in &results.warnings {
         writeln!(to, "warning: {warning}")?;
     }
