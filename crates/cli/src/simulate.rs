@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     /// Time within which connections and queries begin.
     #[arg(long, value_name = "TIME", value_parser = units::span, conflicts_with = "queue")]
     span: Option<Nanos>,
-    /// Bytes of a frame that are captured at most.
+    /// Bytes of a frame that are captured at most, instead of 96; of queues 128, or all that a captured one has.
     #[arg(long, value_name = "BYTES", value_parser = units::whole_u32)]
     snap_length: Option<u32>,
     /// Seed of all that is drawn.
