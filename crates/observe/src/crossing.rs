@@ -181,26 +181,26 @@ impl Crossings {
                 self.untranslated(sized, flow.protocol, payload, is_cut)
             }
             Transport::Udp(payload) | Transport::Other(payload) => self.bytes(sized, payload, is_cut),
-            Transport::Icmp(message) => self.icmp(sized, &flow, message, is_cut),
+            Transport::Icmp(message) => self.icmp(sized, flow.protocol, message, is_cut),
         })
     }
 
     /// Type and code, then what is behind the checksum; with translation not the identifier of echoes, and of a quoted
     /// packet no address, port or checksum.
-    fn icmp(&mut self, state: u64, flow: &FlowKey, message: &[u8], is_cut: bool) -> u64 {
+    fn icmp(&mut self, state: u64, protocol: u8, message: &[u8], is_cut: bool) -> u64 {
+        /// No more of a transport is quoted for certain (RFC 792).
+        const CERTAIN: usize = 8;
         let (kind, rest) = message.split_at(message.len().min(2));
-        let state = hash::bytes(state, kind);
         if !self.settings.nat {
-            return self.bytes(state, rest.get(2..).unwrap_or_default(), is_cut);
+            return self.bytes(hash::bytes(state, kind), rest.get(2..).unwrap_or_default(), is_cut);
         }
-        match quoted(flow.protocol, message) {
-            None => self.bytes(state, rest.get(4..).unwrap_or_default(), is_cut),
-            Some(Quoted { identification, protocol, transport }) => {
-                let state = hash::absorb(state, u64::from(identification) << 8 | u64::from(protocol));
-                // No more is quoted for certain (RFC 792).
-                self.untranslated(state, protocol, transport.get(..8).unwrap_or(transport), false)
-            }
-        }
+        let Some(Quoted { identification, protocol, transport }) = quoted(protocol, message) else {
+            return self.untranslated(state, protocol, message, is_cut);
+        };
+        self.cut += u64::from(is_cut && transport.len() < CERTAIN);
+        let packet = u64::from(identification) << 8 | u64::from(protocol);
+        let state = hash::absorb(hash::bytes(state, kind), packet);
+        self.untranslated(state, protocol, transport.get(..CERTAIN).unwrap_or(transport), false)
     }
 
     /// The first bytes of a transport header and what follows, without those that translation changes.

@@ -146,6 +146,12 @@ fn translation_changes_more_than_addresses() {
         let does_count = counts.iter().any(|range| range.contains(&at));
         assert_eq!(is_same(&nat, &packet, &changed(&packet, 20 + at)), !does_count, "byte {at}");
     }
+    // Cut behind these, or before.
+    let mut crossings = Crossings::new(nat);
+    for (captured, cut) in [(20 + 36, 0), (20 + 35, 1)] {
+        let frame = Frame { wire_length: packet.len() as u32, ..frame(LinkType::RAW, &packet[..captured]) };
+        assert!(crossings.observe(&frame).is_some() && crossings.cut() == cut, "{captured}");
+    }
 }
 
 #[test]

@@ -103,7 +103,15 @@ fn recommendation(matched: &MatchResult, seeds: u64) -> String {
     let seeds = words::of(seeds, "seed");
     let name = matched.matching;
     let Some(best) = &matched.recommended else {
-        let reason = if matched.legs.is_empty() { "no exchanges" } else { "no method gave an answer" };
+        let lines = matched.legs.iter().flat_map(|leg| &leg.results);
+        let mut errors = lines.filter_map(|line| line.errors.get(LARGEST)).peekable();
+        let reason = if matched.legs.is_empty() {
+            "no exchanges"
+        } else if errors.peek().is_some() && errors.all(|errors| errors.missing == 0) {
+            "no delay is above zero, and of others there is no error in percent"
+        } else {
+            "no method gave an answer"
+        };
         return format!("{name}: {reason}.");
     };
     let leg = match matched.legs.len() {

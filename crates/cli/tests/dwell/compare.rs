@@ -1,6 +1,6 @@
 //! Every method on one capture: that errors are errors, and that what does not fit or does not exist is said.
 
-use crate::run::{dwell, line, testdata};
+use crate::run::{dwell, dwell_in, line, testdata};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -178,6 +178,34 @@ fn too_small_is_no_failure() {
     let table = String::from_utf8(compare("1KiB", "table").out).unwrap();
     assert!(table.contains("km           1 KiB  too small: 6 KiB\n"), "{table}");
     assert!(table.ends_with("dns: no method gave an answer.\n"), "{table}");
+}
+
+/// A clock that is too coarse for half of the delays, and for all of them: what is zero in truth is nobody's fault.
+#[test]
+fn delays_of_zero_have_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let head = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 101].map(u32::to_le_bytes).concat();
+    let packet = |at: u32, is_answer: bool, id: u8| {
+        let (client, server) = ([10, 0, 0, 1], [10, 0, 0, 2]);
+        let (from, to) = if is_answer { (server, client) } else { (client, server) };
+        let ports = if is_answer { [0, 53, 4, 0] } else { [4, 0, 0, 53] };
+        let ip = [&[0x45, 0, 0, 53, 0, 0, 0, 0, 64, 17, 0, 0][..], &from, &to].concat();
+        let flags = if is_answer { 0x81 } else { 1 };
+        let dns = [&[0, id, flags, 0, 0, 1, 0, 0, 0, 0, 0, 0][..], b"\x07example\x00\x00\x01\x00\x01"].concat();
+        let bytes = [&ip[..], &ports, &[0, 33, 0, 0], &dns].concat();
+        [[5, at, 53, 53].map(u32::to_le_bytes).concat(), bytes].concat()
+    };
+    for (delay, words) in [(40, "is enough"), (0, "no delay is above zero")] {
+        let exchange = |id: u8| {
+            let at = 1_000 * u32::from(id);
+            [packet(at, false, id), packet(at + u32::from(id % 2) * delay, true, id)].concat()
+        };
+        let frames: Vec<u8> = (0..100).flat_map(exchange).collect();
+        std::fs::write(folder.path().join("coarse.pcap"), [&head[..], &frames].concat()).unwrap();
+        let arguments = ["compare", "coarse.pcap", "--match", "dns", "--memory", "16KiB", "--seeds", "1"];
+        let table = String::from_utf8(dwell_in(folder.path(), &arguments).ok().out).unwrap();
+        assert!(table.lines().last().unwrap().contains(words), "{table}");
+    }
 }
 
 #[test]
