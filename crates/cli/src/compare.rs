@@ -149,7 +149,9 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
     loop {
         match source.next_frame() {
             Ok(Some(frame)) => {
-                frame.at.iter().for_each(|&at| disorder.see(at));
+                if let Some(at) = frame.at {
+                    disorder.see(at);
+                }
                 observer.observe(&frame, &mut comparison);
                 if let Some(plain) = &mut plain {
                     plain.observe(&frame, &mut comparison.of_form(IdForm::Plain));

@@ -24,6 +24,10 @@ fn plain(words: &str) -> String {
     line
 }
 
+/// What to ask where everything is seen again at once.
+pub(crate) const CAPTURED_TWICE: &str = "are packets captured twice, as at mirror ports or on all interfaces (editcap -d \
+                                         removes the second ones)?";
+
 /// "1 seed", "2 seeds".
 pub(crate) fn of(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
@@ -31,10 +35,7 @@ pub(crate) fn of(number: u64, noun: &str) -> String {
 
 /// "1 line is", "2 lines are".
 pub(crate) fn are(number: u64, noun: &str) -> String {
-    match number {
-        1 => format!("1 {noun} is"),
-        _ => format!("{number} {noun}s are"),
-    }
+    format!("{} {}", of(number, noun), if number == 1 { "is" } else { "are" })
 }
 
 /// Text for people: lines in which control characters of what was read, such as the names of flows and routers, are

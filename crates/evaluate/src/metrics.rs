@@ -205,10 +205,11 @@ fn has_no_ratio(measurement: &Measurement) -> bool {
 fn compared(measurement: &Measurement) -> Option<f64> {
     let estimate = measurement.estimate?;
     match measurement.scale {
-        Scale::Log2 => log_ratio(estimate, measurement.truth?),
-        Scale::Relative => measurement.truth.filter(|&truth| truth > 0.0).map(|truth| estimate / truth - 1.0),
-        Scale::Ratio => measurement.truth.filter(|&truth| truth > 0.0).map(|truth| estimate / truth),
         Scale::Value => Some(estimate),
+        _ if has_no_ratio(measurement) => None,
+        Scale::Log2 => log_ratio(estimate, measurement.truth?),
+        Scale::Relative => Some(estimate / measurement.truth? - 1.0),
+        Scale::Ratio => Some(estimate / measurement.truth?),
     }
 }
 

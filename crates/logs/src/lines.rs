@@ -90,8 +90,7 @@ impl Lines {
         let is_wanted = |name: &str| needed.contains(&name) || others.contains(&name);
         let twice = head.iter().enumerate().find(|&(at, name)| is_wanted(name) && column(name) != Some(at));
         if let Some((_, name)) = twice {
-            let what = format!("expected each column once, found '{name}' twice");
-            return Err(LogError::Line { path: self.path.clone(), number: self.number, what });
+            return Err(self.error(format!("expected each column once, found '{name}' twice")));
         }
         let places = needed.map(column);
         if places.contains(&None) {

@@ -1,5 +1,6 @@
 //! What there is to say about an answer.
 
+use crate::words::CAPTURED_TWICE;
 use dwell_report::facts::Span;
 use dwell_report::owd::{ClockOffset, Line};
 use dwell_sketch::lds::Lds;
@@ -105,9 +106,8 @@ pub(super) fn disagreement(ClockOffset { low, high }: ClockOffset) -> Option<Str
 pub(super) fn without_delay(total: &Line) -> Option<String> {
     (total.ambiguous > total.received / 4).then(|| {
         format!(
-            "{} of the {} packets that arrived equal others under way, and have no delay of their own: are packets captured \
-             twice, as at mirror ports or on all interfaces (editcap -d removes the second ones)? Or does a generator send \
-             one packet again and again?",
+            "{} of the {} packets that arrived equal others under way, and have no delay of their own: {CAPTURED_TWICE} Or \
+             does a generator send one packet again and again?",
             total.ambiguous, total.received
         )
     })

@@ -6,7 +6,7 @@ use crate::disorder::Disorder;
 use crate::frames::frames_since;
 use crate::output::Output;
 use crate::signals::Signals;
-use crate::words::{self, Plain};
+use crate::words::{self, CAPTURED_TWICE, Plain};
 use anyhow::Result;
 use dwell_logs::EventLog;
 use dwell_observe::{Frames, Observer};
@@ -404,7 +404,7 @@ fn captured_twice<'a>(reports: impl Iterator<Item = &'a RttReport>) -> Option<St
     (unresolved > FEW.max(matched / 4)).then(|| {
         format!(
             "{unresolved} of {matched} delays are unresolved, since their requests were seen more than once before the answer: \
-             are packets captured twice, as at mirror ports or on all interfaces (editcap -d removes the second ones)?"
+             {CAPTURED_TWICE}"
         )
     })
 }

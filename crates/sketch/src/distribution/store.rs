@@ -268,24 +268,19 @@ impl DelayStore {
     /// Batches are as large as the bins are many, so that sorting them in visits each bin a few times altogether.
     fn begin_batch(&mut self) {
         let free = self.most().saturating_sub(self.most_recent() + self.bins.len());
-        let usual = self.bins.len().max(FIRST_BATCH).min(self.most_recent()).min(free).max(1);
-        // As long as all samples stand for themselves there are no others, or few before the memory is theirs.
-        let batch = if self.keeps_ones_alone() { FIRST_BATCH } else { usual };
-        self.batch = u32::try_from(batch).unwrap_or(u32::MAX);
+        let mut batch = self.bins.len().max(FIRST_BATCH).min(self.most_recent()).min(free).max(1);
         let (bins, room, most_recent) = (self.bins.len(), self.most_bins(), self.most_recent());
         let is_bounded = self.most.is_some();
         if let Some(ones) = &mut self.ones {
             // While there are no bins, as many as there would be room for bins; beside bins, as many as may become some.
             ones.begin_batch(bins, if is_bounded && bins > 0 { most_recent } else { room });
+            // There are no others than these, or few before the memory is theirs.
+            batch = if is_bounded { FIRST_BATCH } else { batch };
         }
-        if self.most.is_some() {
+        self.batch = u32::try_from(batch).unwrap_or(u32::MAX);
+        if is_bounded {
             self.recent.reserve_exact(self.batch as usize);
         }
-    }
-
-    /// Whether the memory is that of samples that stand for themselves, and of their bins.
-    fn keeps_ones_alone(&self) -> bool {
-        self.ones.is_some() && self.most.is_some()
     }
 
     /// Sorts what came recently into the bins. As long as all samples stand for themselves, few are alike, and there

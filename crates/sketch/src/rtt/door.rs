@@ -104,6 +104,7 @@ impl Door {
     /// Whether a request asks nothing new.
     #[inline(always)]
     pub(super) fn is_no_news(&mut self, request: &Sighting) -> bool {
+        // Where the rule is known, no other pays for this.
         if request.series.matching.repeat() != Repeat::Ignored {
             return false;
         }

@@ -94,7 +94,8 @@ impl Settings {
 
     /// What a rule may take to know requests that were made before.
     pub(super) fn repeat_bytes(&self) -> usize {
-        self.memory / 16
+        const PART: usize = 1 << 4;
+        self.memory / PART
     }
 
     /// The longest delay of a rule with this expiry.
