@@ -9,11 +9,11 @@ use crate::words;
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_logs::EventLog;
 use dwell_observe::Observer;
-use dwell_observe::parse;
+use dwell_observe::parse::{self, Key};
 use dwell_sketch::reuse::Reuse;
 use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
 use dwell_sketch::top_flows::{self, TopFlows};
-use dwell_types::{Frame, Match, Observation, Sink};
+use dwell_types::{Frame, LinkType, Match, Observation, Sink};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -58,6 +58,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     let mut reports = Reports::new(arguments, paths.iter().map(|p| p.display().to_string()).collect());
     let mut progress = Reading::of_bytes(source.bytes_total());
     let (mut frames, mut damage) = (0, Damage::default());
+    let most_frames = arguments.count.unwrap_or(u64::MAX);
 
     loop {
         let frame = match source.next_frame() {
@@ -77,7 +78,9 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
             reports.see(at);
         }
         if let Some(followed) = &mut followed {
-            followed.follow(flow_packet(&frame, arguments), &mut meter);
+            let Frame { at, link, bytes, wire_length } = frame;
+            let packet = at.and_then(|_| flow_packet(link, bytes, wire_length, arguments.key));
+            followed.follow(packet, &mut meter);
         }
         observer.observe(&frame, &mut meter);
         // Nobody is to wait for samples while this waits for packets.
@@ -90,7 +93,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
         }
         frames += 1;
         progress.step(|| source.bytes_read());
-        if arguments.count == Some(frames) {
+        if frames == most_frames {
             break;
         }
     }
@@ -238,8 +241,7 @@ fn meter(arguments: &Arguments, settings: Settings, tables: usize, part: Option<
 
 /// The flow of a frame that will be observed. Not inlined: what most runs do has its registers for itself.
 #[inline(never)]
-fn flow_packet(frame: &Frame<'_>, arguments: &Arguments) -> Option<FlowPacket> {
-    frame.at?;
-    let packet = parse::parse(frame.link, frame.bytes, frame.wire_length, arguments.key).ok()?;
+fn flow_packet(link: LinkType, bytes: &[u8], wire_length: u32, key: Key) -> Option<FlowPacket> {
+    let packet = parse::parse(link, bytes, wire_length, key).ok()?;
     Some((packet.flow, packet.length))
 }

@@ -86,25 +86,48 @@ impl Observer {
         self.frames.total += 1;
         let Some(at) = frame.at else { return self.frames.reject(Reject::NoTimestamp) };
         // Nearly every packet: paired where it is parsed, so that its fields stay in registers.
-        if let Some(link) = parse::common(frame.link, frame.bytes) {
-            if let Some(packet) = link.v4(self.key) {
-                return self.pairing.observe(&packet, at, to);
+        if self.pairing.is_usual()
+            && let Some(link) = parse::common(frame.link, frame.bytes)
+        {
+            if let Some(ip) = link.v4()
+                && self.observe_usual(&ip, at, to)
+            {
+                return;
             }
-            if let Some(packet) = link.v6(self.key) {
-                return self.pairing.observe(&packet, at, to);
+            if let Some(ip) = link.v6()
+                && self.observe_usual(&ip, at, to)
+            {
+                return;
             }
         }
-        self.observe_other(frame, at, to);
+        self.observe_other(at, frame.link, frame.bytes, frame.wire_length, to);
     }
 
+    /// Says whether it did.
+    #[inline(always)]
+    fn observe_usual(&mut self, ip: &parse::Ip<'_>, at: Timestamp, to: &mut impl Sink) -> bool {
+        if let Some((ports, segment)) = ip.tcp() {
+            return self.pairing.observe_tcp(&ip.flow(ports), &segment, at, to);
+        }
+        if let Some((ports, payload)) = ip.udp(self.key) {
+            self.pairing.observe_udp(ip.flow(ports), payload, at, to);
+            return true;
+        }
+        false
+    }
+
+    // Takes the frame by its parts: that of the usual way is never put into memory.
     #[inline(never)]
-    fn observe_other(&mut self, frame: &Frame<'_>, at: Timestamp, to: &mut impl Sink) {
-        match parse::parse(frame.link, frame.bytes, frame.wire_length, self.key) {
+    fn observe_other(&mut self, at: Timestamp, link: LinkType, bytes: &[u8], wire_length: u32, to: &mut impl Sink) {
+        if let Some(packet) = parse::common_packet(link, bytes, self.key) {
+            return self.pairing.observe(&packet, at, to);
+        }
+        match parse::walk(link, bytes, wire_length, self.key) {
             Ok(packet) => self.pairing.observe(&packet, at, to),
             Err(reject) => {
                 self.frames.reject(reject);
                 if reject == Reject::LinkType {
-                    self.unknown_link.get_or_insert(frame.link);
+                    self.unknown_link.get_or_insert(link);
                 }
             }
         }

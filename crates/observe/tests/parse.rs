@@ -3,8 +3,10 @@
 mod packets;
 
 use dwell_observe::packet::{Packet, Tcp, Transport};
+use dwell_observe::pair::Pairing;
 use dwell_observe::parse::{Key, Reject, parse};
-use dwell_types::LinkType;
+use dwell_observe::{Observer, Settings};
+use dwell_types::{Frame, LinkType, Match, Timestamp};
 use packets::{plain_sample, sample};
 use proptest::prelude::*;
 
@@ -107,7 +109,7 @@ proptest! {
     }
 
     /// The inline path for common layouts yields what the walk over all layers does: the same packet behind a cooked
-    /// header never takes it.
+    /// header never takes it. It is paired as any packet is.
     #[test]
     fn the_common_path_is_no_other(sample in plain_sample(), place in any::<prop::sample::Index>(), mask: u8, cut in 0..40usize) {
         let mut bytes = sample.bytes();
@@ -121,6 +123,21 @@ proptest! {
             let ethernet = parse_checked(LinkType::ETHERNET, &bytes[..captured], bytes.len(), key);
             let walked = parse_checked(LinkType::LINUX_SLL, &cooked[..captured + 2], cooked.len(), key);
             assert_eq!(ethernet, walked);
+            for matches in [vec![Match::TcpHandshake, Match::TcpAck, Match::Dns], vec![Match::TcpAck, Match::Ntp], vec![]] {
+                let settings = Settings { matches, key, ..Settings::default() };
+                let at = Timestamp::from_nanos(5);
+                let wire_length = bytes.len() as u32;
+                let frame = Frame { at: Some(at), link: LinkType::ETHERNET, bytes: &bytes[..captured], wire_length };
+                let (mut observed, mut paired) = (Vec::new(), Vec::new());
+                let mut observer = Observer::new(settings.clone());
+                observer.observe(&frame, &mut |seen| observed.push(seen));
+                let mut pairing = Pairing::new(&settings.matches, Vec::new(), None, settings.seed);
+                if let Ok(packet) = ethernet {
+                    pairing.observe(&packet, at, &mut |seen| paired.push(seen));
+                }
+                prop_assert_eq!(observed, paired);
+                prop_assert_eq!(observer.frames().decoded(), u64::from(ethernet.is_ok()));
+            }
         }
     }
 }

@@ -137,6 +137,29 @@ impl Pairing {
         });
     }
 
+    /// Whether nothing has a name, and rules look only at the flow of a segment and its numbers (but for DNS).
+    #[inline]
+    pub(crate) const fn is_usual(&self) -> bool {
+        let Rules { plain_ack, timestamps, lifetime, .. } = self.rules;
+        !(self.names | plain_ack | timestamps | lifetime)
+    }
+
+    /// The same as [`Pairing::observe`] where that is so; does nothing and says so where it is not so of this segment.
+    #[inline(always)]
+    pub(crate) fn observe_tcp(&mut self, key: &FlowKey, segment: &Tcp<'_>, at: Timestamp, to: &mut impl Sink) -> bool {
+        let is_usual = !(self.rules.dns && dns::is_tcp(key));
+        if is_usual {
+            tcp::<false, _>(self.rules, key, segment, &mut Gather::new(&self.ids, key, at, to));
+        }
+        is_usual
+    }
+
+    /// The same for a datagram.
+    #[inline(always)]
+    pub(crate) fn observe_udp(&mut self, key: FlowKey, payload: &[u8], at: Timestamp, to: &mut impl Sink) {
+        udp(self.rules, &mut self.spin, key, payload, Gather::new(&self.ids, &key, at, to));
+    }
+
     /// The groups that requests were counted in, if there is grouping.
     pub const fn groups(&self) -> Option<&Groups> {
         self.groups.as_ref()
@@ -183,26 +206,26 @@ fn icmp<S: Sink>(rules: Rules, protocol: u8, message: &[u8], mut to: Gather<'_, 
 
 #[inline(always)]
 fn observe(rules: Rules, ids: &Ids, spin: &mut Option<Spin>, packet: &Packet<'_>, at: Timestamp, sink: &mut impl Sink) {
-    let mut to = Gather { ids, flow: ids.flow(&packet.flow), at, sink };
+    let mut to = Gather::new(ids, &packet.flow, at, sink);
     match packet.transport {
-        Transport::Tcp(segment) => tcp(rules, &packet.flow, &segment, &mut to),
+        Transport::Tcp(segment) => tcp::<true, _>(rules, &packet.flow, &segment, &mut to),
         Transport::Udp(payload) => udp(rules, spin, packet.flow, payload, to),
         Transport::Icmp(message) => icmp(rules, packet.flow.protocol, message, to),
         Transport::Other(_) => {}
     }
 }
 
+/// By the rules for handshakes and acknowledgements, and by all others if they may be asked for.
 #[inline(always)]
-fn tcp<S: Sink>(rules: Rules, key: &FlowKey, segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
-    let dns = rules.dns && dns::is_tcp(key) && !segment.payload.is_empty();
+fn tcp<const OTHERS: bool, S: Sink>(rules: Rules, key: &FlowKey, segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
+    let dns = OTHERS && rules.dns && dns::is_tcp(key) && !segment.payload.is_empty();
     if rules.handshake {
         handshake::responses(segment, to);
     }
     if rules.ack {
         ack::response(segment, to);
     }
-    let others = rules.plain_ack | rules.timestamps | rules.lifetime | dns;
-    if others {
+    if OTHERS {
         if rules.plain_ack {
             ack::plain_response(segment, to);
         }
@@ -222,7 +245,7 @@ fn tcp<S: Sink>(rules: Rules, key: &FlowKey, segment: &Tcp<'_>, to: &mut Gather<
     if rules.ack {
         ack::request(segment, to);
     }
-    if others {
+    if OTHERS {
         if rules.plain_ack {
             ack::plain_request(segment, to);
         }

@@ -1,5 +1,5 @@
 use super::ids::{Exchange, Flow, Ids};
-use dwell_types::{ExchangeId, Observation, Series, Sighting, Sink, Timestamp};
+use dwell_types::{ExchangeId, FlowKey, Observation, Series, Sighting, Sink, Timestamp};
 
 /// What a rule needs to give the observations of one packet to whoever wants them, one after another.
 pub(super) struct Gather<'a, S> {
@@ -10,7 +10,12 @@ pub(super) struct Gather<'a, S> {
     pub(super) sink: &'a mut S,
 }
 
-impl<S: Sink> Gather<'_, S> {
+impl<'a, S: Sink> Gather<'a, S> {
+    #[inline(always)]
+    pub(super) fn new(ids: &'a Ids, key: &FlowKey, at: Timestamp, sink: &'a mut S) -> Self {
+        Self { ids, flow: ids.flow(key), at, sink }
+    }
+
     /// The same for a function that is not inlined: this one stays in registers.
     #[inline]
     pub(super) fn again(&mut self) -> Gather<'_, S> {

@@ -6,7 +6,7 @@ use super::link::ether_type;
 use super::rest::{Rest, long, number};
 use super::transport as headers;
 use super::tunnel::UdpTunnel;
-use crate::packet::{Packet, Transport};
+use crate::packet::{Packet, Tcp, Transport};
 use dwell_types::{Address, FlowKey, protocol};
 
 /// An Ethernet II frame with at most one VLAN tag: what is above.
@@ -28,9 +28,9 @@ impl<'a> Link<'a> {
         Some(Self { ether_type: number(tag, 2), vlan: Some(number(tag, 0) & 0xfff), bytes })
     }
 
-    /// IPv4 without options, and TCP or UDP that carries no tunnel.
+    /// IPv4 without options, not in fragments.
     #[inline(always)]
-    pub(crate) fn v4(&self, key: Key) -> Option<Packet<'a>> {
+    pub(crate) fn v4(&self) -> Option<Ip<'a>> {
         if self.ether_type != ether_type::IPV4 {
             return None;
         }
@@ -39,15 +39,22 @@ impl<'a> Link<'a> {
         if header[0] != 0x45 || number(header, 6) & 0x3fff != 0 {
             return None;
         }
-        let addresses = (Address::v4(long(header, 12)), Address::v4(long(header, 16)));
         let length = usize::from(number(header, 2)).checked_sub(20)?;
-        let ip = Ip { dscp: header[1] >> 2, protocol: header[9], identification: number(header, 4).into(), header: 20 };
-        transport(key, self.vlan, ip, addresses, bytes, length)
+        Some(Ip {
+            vlan: self.vlan,
+            dscp: header[1] >> 2,
+            identification: number(header, 4).into(),
+            length: 20 + length,
+            protocol: header[9],
+            source: Address::v4(long(header, 12)),
+            destination: Address::v4(long(header, 16)),
+            rest: payload(bytes, length),
+        })
     }
 
-    /// IPv6 without extension headers, and TCP or UDP that carries no tunnel.
+    /// IPv6 without extension headers.
     #[inline(always)]
-    pub(crate) fn v6(&self, key: Key) -> Option<Packet<'a>> {
+    pub(crate) fn v6(&self) -> Option<Ip<'a>> {
         if self.ether_type != ether_type::IPV6 {
             return None;
         }
@@ -57,47 +64,72 @@ impl<'a> Link<'a> {
             return None;
         }
         let (addresses, _) = header[8..].as_chunks::<16>();
-        let addresses = (Address::v6(addresses[0]), Address::v6(addresses[1]));
-        let dscp = (number(header, 0) >> 6 & 0x3f) as u8;
-        let ip = Ip { dscp, protocol: header[6], identification: 0, header: 40 };
-        transport(key, self.vlan, ip, addresses, bytes, length)
+        Some(Ip {
+            vlan: self.vlan,
+            dscp: (number(header, 0) >> 6 & 0x3f) as u8,
+            identification: 0,
+            length: 40 + length,
+            protocol: header[6],
+            source: Address::v6(addresses[0]),
+            destination: Address::v6(addresses[1]),
+            rest: payload(bytes, length),
+        })
     }
 }
 
-/// What both versions of IP say.
-struct Ip {
-    dscp: u8,
-    protocol: u8,
-    identification: u64,
-    /// Length of the header in bytes.
-    header: usize,
+#[inline(always)]
+fn payload(bytes: &[u8], length: usize) -> Rest<'_> {
+    // Whether a frame was cut is hard to foretell: no branch.
+    Rest { bytes: bytes.split_at(length.min(bytes.len())).0, wire: length }
 }
 
-#[inline(always)]
-fn transport<'a>(
-    key: Key,
+/// What an IP header says, and what follows it.
+pub(crate) struct Ip<'a> {
     vlan: Option<u16>,
-    Ip { dscp, protocol, identification, header }: Ip,
-    (source, destination): (Address, Address),
-    bytes: &'a [u8],
+    dscp: u8,
+    identification: u64,
+    /// With the header, in bytes.
     length: usize,
-) -> Option<Packet<'a>> {
-    // Whether a frame was cut is hard to foretell: no branch.
-    let mut rest = Rest { bytes: bytes.split_at(length.min(bytes.len())).0, wire: length };
-    let ([source_port, destination_port], transport) = match protocol {
-        protocol::TCP => {
-            let (ports, tcp) = headers::tcp(rest).ok()?;
-            (ports, Transport::Tcp(tcp))
+    protocol: u8,
+    source: Address,
+    destination: Address,
+    rest: Rest<'a>,
+}
+
+impl<'a> Ip<'a> {
+    /// Ports and segment, if it carries TCP.
+    #[inline(always)]
+    pub(crate) fn tcp(&self) -> Option<([u16; 2], Tcp<'a>)> {
+        if self.protocol == protocol::TCP { headers::tcp(self.rest).ok() } else { None }
+    }
+
+    /// Ports and payload, if it carries UDP, which carries no tunnel that counts.
+    #[inline(always)]
+    pub(crate) fn udp(&self, key: Key) -> Option<([u16; 2], &'a [u8])> {
+        if self.protocol != protocol::UDP {
+            return None;
         }
-        protocol::UDP => {
-            let ports = headers::udp(&mut rest).ok()?;
-            if key == Key::Inner && UdpTunnel::of_port(ports[1]).is_some() {
-                return None;
-            }
-            (ports, Transport::Udp(rest.bytes))
-        }
-        _ => return None,
-    };
-    let flow = FlowKey { source, destination, source_port, destination_port, protocol };
-    Some(Packet { flow, vlan, dscp, identification, length: (header + length) as u32, transport })
+        let mut rest = self.rest;
+        let ports = headers::udp(&mut rest).ok()?;
+        let is_tunnel = key == Key::Inner && UdpTunnel::of_port(ports[1]).is_some();
+        (!is_tunnel).then_some((ports, rest.bytes))
+    }
+
+    /// The flow between these ports.
+    #[inline(always)]
+    pub(crate) fn flow(&self, [source_port, destination_port]: [u16; 2]) -> FlowKey {
+        let &Self { source, destination, protocol, .. } = self;
+        FlowKey { source, destination, source_port, destination_port, protocol }
+    }
+
+    /// The packet, if it carries either.
+    #[inline(always)]
+    pub(crate) fn packet(&self, key: Key) -> Option<Packet<'a>> {
+        let (ports, transport) = match self.tcp() {
+            Some((ports, segment)) => (ports, Transport::Tcp(segment)),
+            None => self.udp(key).map(|(ports, payload)| (ports, Transport::Udp(payload)))?,
+        };
+        let &Self { vlan, dscp, identification, length, .. } = self;
+        Some(Packet { flow: self.flow(ports), vlan, dscp, identification, length: length as u32, transport })
+    }
 }

@@ -43,6 +43,7 @@ mod rest;
 mod next;
 // The layout that nearly all packets have, inline.
 mod common;
+pub(crate) use common::Ip;
 use common::Link;
 // All layouts, one header after another.
 mod walk;
@@ -90,16 +91,31 @@ fn wanted<'a>(
     key: Key,
     wanted: Wanted,
 ) -> Result<Packet<'a>, Reject> {
-    let common = common(link, bytes).and_then(|link| link.v4(key).or_else(|| link.v6(key)));
-    match common {
+    match common_packet(link, bytes, key) {
         Some(packet) => Ok(packet),
         None => walk::parse(link, bytes, wire_length, key, wanted),
     }
 }
 
-/// The way to what [`parse`] gives for a frame of the layout that nearly all have. Who uses the packet at once, where
-/// it is found, spares a copy of it.
+/// As [`parse`] for frames that have not the layout that nearly all have.
+#[inline]
+pub(crate) fn walk(link: LinkType, bytes: &[u8], wire_length: u32, key: Key) -> Result<Packet<'_>, Reject> {
+    walk::parse(link, bytes, wire_length, key, Wanted::Transport)
+}
+
+/// What is below IP in a frame of the layout that nearly all have: the way to what [`parse`] gives. Who uses the packet
+/// at once, where it is found, spares a copy of it.
 #[inline(always)]
 pub(crate) fn common(link: LinkType, bytes: &[u8]) -> Option<Link<'_>> {
     if link == LinkType::ETHERNET { Link::ethernet(bytes) } else { None }
+}
+
+/// The packet of a frame of that layout.
+#[inline(always)]
+pub(crate) fn common_packet(link: LinkType, bytes: &[u8], key: Key) -> Option<Packet<'_>> {
+    let link = common(link, bytes)?;
+    match link.v4() {
+        Some(ip) => ip.packet(key),
+        None => link.v6()?.packet(key),
+    }
 }

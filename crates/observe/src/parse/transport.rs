@@ -28,7 +28,8 @@ pub(super) fn tcp(rest: Rest<'_>) -> Result<([u16; 2], Tcp<'_>), Reject> {
         is_header_cut: rest.bytes.len() < length,
         payload: rest.bytes.get(length..).unwrap_or_default(),
     };
-    Ok(([number(header, 0), number(header, 2)], tcp))
+    let ports = long(header, 0);
+    Ok(([(ports >> 16) as u16, ports as u16], tcp))
 }
 
 /// TSval and TSecr of a segment with `length` bytes of header.

@@ -483,9 +483,12 @@ pub(crate) fn body() -> impl Strategy<Value = Body> {
         _ => TcpOptions::Sack(value, echo),
     });
     let port = any::<u16>().prop_filter("a tunnel's port", |port| ![2152, 4789, 6081, 8472].contains(port));
+    let port = prop_oneof![3 => port, 1 => prop::sample::select(vec![53, 123])];
     let ports = [port.clone(), port];
+    let query = [&[0, 17, 0, 9, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0][..], &[0, 0, 1, 0, 1]].concat();
+    let payload = prop_oneof![4 => vec(any::<u8>(), 0..60), 1 => Just(query)];
     prop_oneof![
-        3 => (ports.clone(), any::<[u32; 2]>(), any::<u8>(), options, vec(any::<u8>(), 0..60)).prop_map(
+        3 => (ports.clone(), any::<[u32; 2]>(), any::<u8>(), options, payload).prop_map(
             |(ports, [sequence, acknowledgement], flags, options, payload)| {
                 Body::Tcp { ports, sequence, acknowledgement, flags, options, payload }
             }
