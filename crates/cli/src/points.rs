@@ -325,7 +325,7 @@ impl Point {
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut warnings = match &self.source {
             Source::Capture { files, .. } => files.warnings().iter().map(ToString::to_string).collect(),
-            Source::Log(_) => Vec::new(),
+            Source::Log(log) => Vec::from_iter(log.warning()),
         };
         let name = self.path.display();
         if let Source::Capture { crossings, .. } = &self.source {

@@ -165,6 +165,9 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     }
     followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;
 
+    if let Some(words) = events.warning() {
+        reports.warn(words);
+    }
     if events.backwards() > 0 {
         reports.warn(format!("{}: {} earlier than one before", path.display(), words::are(events.backwards(), "line")));
     }

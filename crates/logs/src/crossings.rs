@@ -50,4 +50,9 @@ impl CrossingLog {
     pub fn is_stopped(&self) -> bool {
         self.lines.is_stopped()
     }
+
+    /// What the reader must know of the end.
+    pub fn warning(&self) -> Option<String> {
+        self.lines.warning()
+    }
 }

@@ -151,6 +151,11 @@ impl EventLog {
         self.lines.is_stopped()
     }
 
+    /// What the reader must know of the end.
+    pub fn warning(&self) -> Option<String> {
+        self.lines.warning()
+    }
+
     /// Lines that were earlier than one before them.
     pub fn backwards(&self) -> u64 {
         self.backwards

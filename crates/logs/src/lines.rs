@@ -2,7 +2,7 @@
 
 use csv::StringRecord;
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
-use dwell_capture::file::{Decompressed, Stop, is_stopped};
+use dwell_capture::file::{Decompressed, Stop, is_cut, is_stopped};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -56,6 +56,8 @@ pub struct Lines {
     /// Number of fields of every line, once that is known.
     columns: Option<usize>,
     is_stopped: bool,
+    /// Why nothing follows, though there was more.
+    cut: Option<io::Error>,
 }
 
 impl Lines {
@@ -74,6 +76,7 @@ impl Lines {
             fields: Fields::new(),
             columns: None,
             is_stopped: false,
+            cut: None,
         })
     }
 
@@ -102,7 +105,8 @@ impl Lines {
         Ok((places.map(Option::unwrap_or_default), others.map(column)))
     }
 
-    /// Goes on to the next line that is not empty, if there is one; there is none after a stop, nor is a part of one.
+    /// Goes on to the next line that is not empty, if there is one; there is none after a stop, nor where compressed data
+    /// breaks off, nor is a part of one.
     pub fn advance(&mut self) -> Result<bool, LogError> {
         if !self.read()? {
             self.fields.record.clear();
@@ -130,6 +134,10 @@ impl Lines {
                 Ok(_) => self.number += 1,
                 Err(error) if is_stopped(&error) => {
                     self.is_stopped = true;
+                    return Ok(false);
+                }
+                Err(error) if is_cut(&error) && self.columns.is_some() => {
+                    self.cut = Some(error);
                     return Ok(false);
                 }
                 Err(error) => return Err(LogError::Unread(self.path.clone(), error)),
@@ -171,6 +179,12 @@ impl Lines {
     /// Whether it was asked to stop before the end.
     pub fn is_stopped(&self) -> bool {
         self.is_stopped
+    }
+
+    /// What the reader must know of the end.
+    pub fn warning(&self) -> Option<String> {
+        let cut = self.cut.as_ref()?;
+        Some(format!("{}: {cut} after line {}: nothing behind it counts", self.path.display(), self.number))
     }
 }
 

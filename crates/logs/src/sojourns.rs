@@ -99,7 +99,7 @@ impl SojournLog {
     /// What the reader must know.
     pub fn warnings(&self) -> Vec<String> {
         let name = self.path.display();
-        let mut warnings = Vec::new();
+        let mut warnings = Vec::from_iter(self.lines.warning());
         if let Oddities { count: count @ 1.., first } = self.late {
             warnings.push(format!(
                 "{name}: lines that depart before the line above them: {count}, the first is line {first}; expected the order of \

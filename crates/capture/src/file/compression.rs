@@ -121,8 +121,8 @@ impl<R: Read> Input<R> {
 }
 
 /// Any file, pipe or standard input as its plain bytes: what gzip, xz or zstd has compressed is decompressed. An error
-/// where that breaks off or is corrupt; after a [`Stop`](super::Stop), one of which [`is_stopped`](super::is_stopped)
-/// holds.
+/// where that is corrupt or breaks off, of which [`is_cut`] holds; after a [`Stop`](super::Stop), one of which
+/// [`is_stopped`](super::is_stopped) holds.
 pub struct Decompressed(Input<Source>);
 
 impl Decompressed {
@@ -130,6 +130,11 @@ impl Decompressed {
     pub fn open(path: &Path, stop: Option<&super::Stop>) -> io::Result<Self> {
         Ok(Self(Input::new(Source::open(path, stop)?)?))
     }
+}
+
+/// Whether compressed data breaks off here.
+pub fn is_cut(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::UnexpectedEof
 }
 
 impl Read for Decompressed {

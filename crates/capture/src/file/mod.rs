@@ -23,7 +23,7 @@ use source::Source;
 pub use source::{Stop, is_stopped};
 // Which compression, and the bytes behind it.
 mod compression;
-pub use compression::Decompressed;
+pub use compression::{Decompressed, is_cut};
 // The part of the stream that is held.
 mod window;
 // The two formats.

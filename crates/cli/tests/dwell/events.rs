@@ -55,6 +55,44 @@ fn logs_may_be_compressed() {
     assert_eq!(lines("log.bin")[0]["samples"], 1);
 }
 
+/// Compressed data that breaks off: all lines before that count, but not the part of one.
+#[test]
+fn of_a_log_that_is_cut_the_whole_lines_count() {
+    let head = "at_ns,kind,id\n";
+    let exchange = |n: u64| format!("{n}000,request,{n:04}\n{n}500,response,{n:04}\n");
+    // Of frames of their own, so that it is known what is left.
+    let frame = |text: &str| zstd::bulk::compress(text.as_bytes(), 3).unwrap();
+    let whole: String = (0..5).map(exchange).collect();
+    let before = [frame(head), frame(&whole), frame("9000,request,00"), frame("09\n")].concat();
+    let folder = log(&(head.to_owned() + &whole));
+    fs::write(folder.path().join("cut.csv.zst"), &before[..before.len() - 1]).unwrap();
+    let run = dwell_in(folder.path(), &["rtt", "--events", "cut.csv.zst", "--format", "json"]);
+    let cut = run.json();
+    let warning = "cut.csv.zst: the zstd data breaks off after line 11: nothing behind it counts";
+    assert_eq!(cut["warnings"], serde_json::json!([warning]));
+    assert_eq!((run.code, run.err.as_str()), (0, format!("dwell: warning: {warning}\n").as_str()));
+    assert_eq!(lines(&cut), lines(&rtt(&folder, &["--format", "json"]).ok().json()));
+
+    // So it is where other logs are read.
+    let crossings: String = (0..5).map(|n| format!("{n}000,{n}\n")).collect();
+    let sojourns: String = (0..5).map(|n| format!("{n}000,{n}900,flow,100\n")).collect();
+    for (arguments, text) in [
+        (&["owd", "--crossings", "whole.csv", "cut.csv.zst"][..], "at_ns,packet\n".to_owned() + &crossings),
+        (
+            &["queue", "--sojourns", "cut.csv.zst", "--threshold", "1us"],
+            "arrived_ns,departed_ns,flow,bytes\n".to_owned() + &sojourns,
+        ),
+    ] {
+        fs::write(folder.path().join("whole.csv"), &text).unwrap();
+        let data = [frame(&text), frame("9000,more")].concat();
+        fs::write(folder.path().join("cut.csv.zst"), &data[..data.len() - 1]).unwrap();
+        let run = dwell_in(folder.path(), &[arguments, &["--format", "json"]].concat());
+        let warnings = run.json()["warnings"].to_string();
+        assert_eq!(run.code, 0, "{}", run.err);
+        assert!(warnings.contains("cut.csv.zst: the zstd data breaks off after line 6"), "{warnings}");
+    }
+}
+
 #[test]
 fn groups_of_a_log_have_lines_of_their_own() {
     let folder = log("group,id,kind,at_ns\n\

@@ -24,7 +24,7 @@ fn folder() -> tempfile::TempDir {
     write("long.csv", &[b"at_ns,kind,id\n1,request,a\n2,request,".as_slice(), &[b'b'; 1 << 20]].concat());
     write("bytes.csv", b"at_ns,kind,id\n1,request,a\n2,response,\xff\n");
     let log = zstd::bulk::compress(b"at_ns,kind,id\n1,request,a\n2,response,a\n", 3).unwrap();
-    write("cut.csv.zst", &log[..log.len() - 9]);
+    write("head.csv.zst", &log[..9]);
     write("old.json", b"an old result");
     folder
 }
@@ -223,7 +223,7 @@ fn what_cannot_be_read_fails_the_run() {
             "dwell: returns.csv: line 1: expected lines that end with a line feed, found a carriage return alone\n",
         ),
         (&["--events", "bytes.csv"], "dwell: bytes.csv: line 3: expected text in UTF-8\n"),
-        (&["--events", "cut.csv.zst"], "dwell: cut.csv.zst: the zstd data breaks off\n"),
+        (&["--events", "head.csv.zst"], "dwell: head.csv.zst: the zstd data breaks off\n"),
     ];
     for (arguments, expected) in cases {
         let all = [&["rtt"], *arguments, &output].concat();
