@@ -1,7 +1,7 @@
 //! The `dwell` command: one file per subcommand, and what they share.
 //!
 //! Results go to standard output, words to standard error. Exit code 0; 1 if the run failed; 2 for wrong usage; 130 and
-//! 143 after Ctrl-C and SIGTERM. A closed pipe is no failure.
+//! 143 after Ctrl-C and SIGTERM, 129 after SIGHUP. A closed pipe is no failure.
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};

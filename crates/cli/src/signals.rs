@@ -1,11 +1,13 @@
-//! Ctrl-C and SIGTERM. The first asks a command that reads to end in order, with a report of what it read; a second
-//! one, or the first where nothing is read, ends the run at once. Neither leaves a file half written.
+//! Ctrl-C, SIGTERM, and SIGHUP, which comes when a terminal or connection is closed. The first asks a command that reads
+//! to end in order, with a report of what it read; a second one, or the first where nothing is read, ends the run at
+//! once. None leaves a file half written.
 
 use crate::output;
 use dwell_capture::file::Stop;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals as Incoming;
 use signal_hook::low_level::signal_name;
+use std::fs;
 use std::io::{self, PipeWriter, Write};
 use std::process::{self, ExitCode};
 use std::sync::Arc;
@@ -31,6 +33,9 @@ impl Signals {
     pub(crate) fn watch() -> io::Result<Self> {
         let (asked, ask) = io::pipe()?;
         let incoming = Incoming::new([SIGINT, SIGTERM])?;
+        if !is_kept_running() {
+            incoming.handle().add_signal(SIGHUP)?;
+        }
         let state = Arc::new(State::default());
         let of_thread = Arc::clone(&state);
         thread::Builder::new().name("signals".to_owned()).spawn(move || serve(incoming, ask, &of_thread))?;
@@ -62,6 +67,15 @@ impl Signals {
     fn received(&self) -> i32 {
         self.state.received.load(Ordering::SeqCst)
     }
+}
+
+/// Whether SIGHUP is to have no effect, as under `nohup`: who takes a signal takes it also then. Where nobody says whether
+/// it is ignored, it is not taken.
+fn is_kept_running() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_none_or(|mask| mask >> (SIGHUP - 1) & 1 == 1)
 }
 
 const fn code(signal: i32) -> i32 {

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: to a process that waits at a pipe which stays open, and to one that is busy. What the former has
+//! Ctrl-C, SIGTERM and SIGHUP: to a process that waits at a pipe which stays open, and to one that is busy. What the former has
 //! written by then.
 
 use crate::run::{Run, assert_conserved, command, dwell, dwell_in, names, testdata};
@@ -113,7 +113,11 @@ fn a_signal_ends_a_live_capture_with_its_report() {
     fs::write(folder.path().join("whole.pcap"), &bytes).unwrap();
     // Something is left of the last record: that it is cut is no news.
     let part = &bytes[..bytes.len() - 7];
-    for (name, code) in [("INT", 130), ("TERM", 143)] {
+    for (name, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        if name == "HUP" && ignores_hangup() {
+            eprintln!("skipped: SIGHUP is ignored here");
+            continue;
+        }
         let (live, _input) = Live::fed(&["rtt", "-", "--format", "json", "-o", "report.json"], part);
         live.signal(name);
         let (run, written) = live.end();
@@ -127,6 +131,35 @@ fn a_signal_ends_a_live_capture_with_its_report() {
         let same = dwell_in(folder.path(), &["rtt", "whole.pcap", "--format", "json", "-c", &frames.to_string()]);
         assert_eq!(report["results"], same.ok().json()["results"], "{frames} frames");
     }
+}
+
+/// Whether SIGHUP has no effect on this process, nor on those that it starts.
+fn ignores_hangup() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).map(str::trim);
+    ignored.is_none_or(|mask| u64::from_str_radix(mask, 16).unwrap() & 1 == 1)
+}
+
+/// As `nohup` wants it.
+#[test]
+fn a_hangup_that_is_ignored_ends_nothing() {
+    let bytes = dwell(&["simulate", "-w", "-"]).out;
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = Command::new("sh")
+        .args(["-c", "trap '' HUP; exec \"$0\" rtt - --format json -o report.json", env!("CARGO_BIN_EXE_dwell")])
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let (before, after) = bytes.split_at(bytes.len() / 2);
+    input.write_all(before).unwrap();
+    until("its output is open", || !names(folder.path()).is_empty());
+    assert!(Command::new("kill").args(["-s", "HUP", &child.id().to_string()]).status().unwrap().success());
+    input.write_all(after).unwrap();
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    assert_eq!(report(folder.path())["warnings"], Value::Array(Vec::new()));
 }
 
 /// Not even a file header came.
