@@ -10,6 +10,10 @@ use dwell_types::{Frame, LinkType, Match, Timestamp};
 use packets::{plain_sample, sample};
 use proptest::prelude::*;
 
+fn untagged(packet: Packet<'_>) -> Packet<'_> {
+    Packet { vlan: None, ..packet }
+}
+
 /// What holds for every frame: slices lie in it, and no payload is longer than it says.
 fn parse_checked(link: LinkType, bytes: &[u8], wire: usize, key: Key) -> Result<Packet<'_>, Reject> {
     let result = parse(link, bytes, wire as u32, key);
@@ -108,36 +112,52 @@ proptest! {
         }
     }
 
-    /// The inline path for common layouts yields what the walk over all layers does: the same packet behind a cooked
-    /// header never takes it. It is paired as any packet is.
+    /// The inline path for common layouts yields what the walk over all layers does: the same packet behind a VLAN tag of
+    /// a rare kind never takes it. It is paired as any packet is.
     #[test]
     fn the_common_path_is_no_other(sample in plain_sample(), place in any::<prop::sample::Index>(), mask: u8, cut in 0..40usize) {
         let mut bytes = sample.bytes();
         let place = place.index(bytes.len() - 12);
         bytes[12 + place] ^= mask;
         let captured = bytes.len().saturating_sub(cut).max(14);
+        let (above, ether_type) = (&bytes[12..], [bytes[12], bytes[13]]);
         // The type fields mean the same from 1536 on.
-        prop_assume!(u16::from_be_bytes([bytes[12], bytes[13]]) >= 1536);
-        let cooked = [&[0, 0, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2, 0, 0], &bytes[12..]].concat();
-        for key in [Key::Inner, Key::Outer] {
+        prop_assume!(u16::from_be_bytes(ether_type) >= 1536);
+        let tagged = [&bytes[..12], &[0x91, 0, 0, 5], above].concat();
+        let cooked = [&[0, 0, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2, 0, 0], above].concat();
+        let cooked_2 = [&ether_type[..], &[0, 0, 0, 0, 0, 2, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2, 0, 0], &above[2..]].concat();
+        let mut frames =
+            vec![(LinkType::ETHERNET, &bytes[..]), (LinkType::LINUX_SLL, &cooked), (LinkType::LINUX_SLL2, &cooked_2)];
+        let version = above.get(2).map(|first| first >> 4);
+        if ether_type == [8, 0] && version != Some(6) || ether_type == [0x86, 0xdd] && version == Some(6) {
+            frames.push((LinkType::RAW, &above[2..]));
+        }
+        for ((link, frame), key) in frames.iter().flat_map(|frame| [(*frame, Key::Inner), (*frame, Key::Outer)]) {
+            let not_captured = bytes.len() - captured;
+            let parsed = parse_checked(link, &frame[..frame.len() - not_captured], frame.len(), key);
+            let walked = parse_checked(LinkType::ETHERNET, &tagged[..captured + 4], tagged.len(), key);
+            prop_assert_eq!(parsed.map(untagged), walked.map(untagged));
             let ethernet = parse_checked(LinkType::ETHERNET, &bytes[..captured], bytes.len(), key);
-            let walked = parse_checked(LinkType::LINUX_SLL, &cooked[..captured + 2], cooked.len(), key);
-            assert_eq!(ethernet, walked);
+            prop_assert_eq!(parsed.map(|packet| packet.vlan), ethernet.map(|packet| packet.vlan));
+
+            let (at, wire_length) = (Timestamp::from_nanos(5), frame.len() as u32);
+            let frame = Frame { at: Some(at), link, bytes: &frame[..frame.len() - not_captured], wire_length };
             for matches in [vec![Match::TcpHandshake, Match::TcpAck, Match::Dns], vec![Match::TcpAck, Match::Ntp], vec![]] {
                 let settings = Settings { matches, key, ..Settings::default() };
-                let at = Timestamp::from_nanos(5);
-                let wire_length = bytes.len() as u32;
-                let frame = Frame { at: Some(at), link: LinkType::ETHERNET, bytes: &bytes[..captured], wire_length };
                 let (mut observed, mut paired) = (Vec::new(), Vec::new());
                 let mut observer = Observer::new(settings.clone());
                 observer.observe(&frame, &mut |seen| observed.push(seen));
                 let mut pairing = Pairing::new(&settings.matches, Vec::new(), None, settings.seed);
-                if let Ok(packet) = ethernet {
+                if let Ok(packet) = parsed {
                     pairing.observe(&packet, at, &mut |seen| paired.push(seen));
                 }
                 prop_assert_eq!(observed, paired);
-                prop_assert_eq!(observer.frames().decoded(), u64::from(ethernet.is_ok()));
+                prop_assert_eq!(observer.frames().decoded(), u64::from(parsed.is_ok()));
             }
         }
+        let netlink = [&[0, 0, 3, 56][..], &cooked[4..]].concat();
+        prop_assert_eq!(parse_checked(LinkType::LINUX_SLL, &netlink, netlink.len(), Key::Inner), Err(Reject::NotIp));
+        let netlink = [&cooked_2[..8], &[3, 56], &cooked_2[10..]].concat();
+        prop_assert_eq!(parse_checked(LinkType::LINUX_SLL2, &netlink, netlink.len(), Key::Inner), Err(Reject::NotIp));
     }
 }

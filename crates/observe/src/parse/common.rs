@@ -2,14 +2,15 @@
 //! gives. One function per version of IP, so that whoever uses the packet at once need not ask again which it is.
 
 use super::key::Key;
-use super::link::ether_type;
+use super::link::{NETLINK, ether_type};
 use super::rest::{Rest, long, number};
 use super::transport as headers;
 use super::tunnel::UdpTunnel;
 use crate::packet::{Packet, Tcp, Transport};
-use dwell_types::{Address, FlowKey, protocol};
+use dwell_types::{Address, FlowKey, LinkType, protocol};
 
-/// An Ethernet II frame with at most one VLAN tag: what is above.
+/// A frame of Ethernet II with at most one VLAN tag, of either of Linux' cooked headers, or of nothing but IP: what is
+/// above.
 pub(crate) struct Link<'a> {
     ether_type: u16,
     vlan: Option<u16>,
@@ -17,6 +18,31 @@ pub(crate) struct Link<'a> {
 }
 
 impl<'a> Link<'a> {
+    #[inline(always)]
+    pub(super) fn of(link: LinkType, bytes: &'a [u8]) -> Option<Self> {
+        match link {
+            LinkType::ETHERNET => Self::ethernet(bytes),
+            LinkType::LINUX_SLL => {
+                let (header, bytes) = bytes.split_first_chunk::<16>()?;
+                Self::cooked(number(header, 2), number(header, 14), bytes)
+            }
+            LinkType::LINUX_SLL2 => {
+                let (header, bytes) = bytes.split_first_chunk::<20>()?;
+                Self::cooked(number(header, 8), number(header, 0), bytes)
+            }
+            LinkType::RAW => {
+                let ether_type = if bytes.first()? >> 4 == 6 { ether_type::IPV6 } else { ether_type::IPV4 };
+                Some(Self { ether_type, vlan: None, bytes })
+            }
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    fn cooked(device: u16, ether_type: u16, bytes: &'a [u8]) -> Option<Self> {
+        (device != NETLINK).then_some(Self { ether_type, vlan: None, bytes })
+    }
+
     #[inline(always)]
     pub(super) fn ethernet(bytes: &'a [u8]) -> Option<Self> {
         let (ethernet, bytes) = bytes.split_first_chunk::<14>()?;

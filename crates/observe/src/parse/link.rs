@@ -19,6 +19,9 @@ pub(super) mod ether_type {
     pub(crate) const VLAN_9100: u16 = 0x9100;
 }
 
+/// `ARPHRD_NETLINK`: the protocol field of a cooked header holds a netlink family.
+pub(super) const NETLINK: u16 = 824;
+
 /// Ethernet type fields up to this are lengths in bytes (IEEE 802.3 §3.2.6).
 const LONGEST_LENGTH: u16 = 1500;
 
@@ -118,8 +121,6 @@ fn linux_cooked_2(rest: &mut Rest<'_>) -> Step {
 /// What Linux' device types and protocol numbers say about the bytes behind a cooked header.
 #[inline(always)]
 fn cooked(device: u16, protocol: u16, rest: &mut Rest<'_>) -> Step {
-    /// `ARPHRD_NETLINK`: the protocol field holds a netlink family.
-    const NETLINK: u16 = 824;
     /// `ETH_P_802_2`: an LLC header follows.
     const LLC: u16 = 4;
     match (device, protocol) {

@@ -103,17 +103,17 @@ pub(crate) fn walk(link: LinkType, bytes: &[u8], wire_length: u32, key: Key) -> 
     walk::parse(link, bytes, wire_length, key, Wanted::Transport)
 }
 
-/// What is below IP in a frame of the layout that nearly all have: the way to what [`parse`] gives. Who uses the packet
-/// at once, where it is found, spares a copy of it.
+/// What is below IP in a frame of Ethernet of the layout that nearly all have: the way to what [`parse`] gives. Who uses
+/// the packet at once, where it is found, spares a copy of it.
 #[inline(always)]
 pub(crate) fn common(link: LinkType, bytes: &[u8]) -> Option<Link<'_>> {
     if link == LinkType::ETHERNET { Link::ethernet(bytes) } else { None }
 }
 
-/// The packet of a frame of that layout.
+/// The packet of a frame of that layout, or of a like one of another link type.
 #[inline(always)]
 pub(crate) fn common_packet(link: LinkType, bytes: &[u8], key: Key) -> Option<Packet<'_>> {
-    let link = common(link, bytes)?;
+    let link = Link::of(link, bytes)?;
     match link.v4() {
         Some(ip) => ip.packet(key),
         None => link.v6()?.packet(key),
