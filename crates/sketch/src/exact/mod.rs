@@ -36,6 +36,9 @@ pub struct Exact {
 }
 
 impl Exact {
+    /// Each request takes more than this.
+    pub(crate) const LEAST_BYTES: usize = Table::ENTRY_BYTES;
+
     /// A table that grows as needed.
     pub fn new(exchanges: Exchanges) -> Self {
         Self {
@@ -59,20 +62,25 @@ impl Exact {
         self.open.bytes()
     }
 
+    /// The same, if a batch comes now, at the moment when they are most.
+    pub(crate) fn bytes_ahead(&self) -> usize {
+        self.open.bytes_ahead()
+    }
+
     /// Responses so far that found no request, by tag.
     pub(crate) fn unmatched(&self) -> impl Iterator<Item = u64> {
         self.fates.iter().map(|fates| fates.unmatched)
     }
 
     /// Gives all requests that have not expired by now to `take`: the first of equal ones and the last, if there were
-    /// several. Says what became of the others, and the latest time.
+    /// several, and their memory bit by bit. Says what became of the others, and the latest time.
     pub(crate) fn hand_over(
         mut self,
         now: Timestamp,
-        mut take: impl FnMut(ExchangeId, Record, Option<Record>),
+        take: impl FnMut(ExchangeId, Record, Option<Record>),
     ) -> (Vec<Fates>, Timestamp) {
         self.sweep(now);
-        self.open.requests().for_each(|(id, first, last)| take(id, first, last));
+        self.open.drain(take);
         (self.fates, self.latest)
     }
 

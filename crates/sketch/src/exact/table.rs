@@ -58,6 +58,8 @@ impl Found {
 }
 
 impl Table {
+    pub(super) const ENTRY_BYTES: usize = size_of::<Entry>();
+
     pub(super) fn new() -> Self {
         Self { entries: Vec::new(), free: NONE, index: Index::new(), indexed: 0 }
     }
@@ -70,9 +72,13 @@ impl Table {
 
     /// Makes room for a batch.
     pub(super) fn grow(&mut self) {
-        let Self { entries, index, indexed, .. } = self;
-        let is_crowded = 2 * *indexed > index.room() || entries.len() + BATCH > index.end();
-        index.renew(is_crowded, |at| Key::of(entries[at as usize].id));
+        let is_crowded = self.is_crowded();
+        self.index.renew(is_crowded, |at| Key::of(self.entries[at as usize].id));
+    }
+
+    /// Whether there is to be twice as much, and not only what has gone cleared away.
+    fn is_crowded(&self) -> bool {
+        2 * self.indexed > self.index.room() || self.entries.len() + BATCH > self.index.end()
     }
 
     /// Asks for what an event with this id will read.
@@ -120,7 +126,12 @@ impl Table {
     /// Room for a quarter more.
     #[cold]
     fn reserve(&mut self) {
-        self.entries.reserve_exact(BATCH.max(self.entries.len() / 4));
+        self.entries.reserve_exact(self.more());
+    }
+
+    /// For so many there is room when there has been none.
+    fn more(&self) -> usize {
+        BATCH.max(self.entries.len() / 4)
     }
 
     /// How long a request has waited, and what it was.
@@ -195,18 +206,33 @@ impl Table {
         }
     }
 
-    /// All that are known: the first of equal ones and the last, if there were several.
-    pub(super) fn requests(&self) -> impl Iterator<Item = (ExchangeId, Record, Option<Record>)> {
+    /// Gives away all that are known, the first of equal ones and the last if there were several, and their memory bit by
+    /// bit.
+    pub(super) fn drain(self, mut take: impl FnMut(ExchangeId, Record, Option<Record>)) {
+        /// Entries whose memory is given back at once.
+        const BIT: usize = 1 << 15;
+        let Self { mut entries, index, .. } = self;
+        drop(index);
         let record = |&Entry { at, series, token, .. }: &Entry, state| Record { at, series, token, state };
-        self.entries.iter().filter(|entry| entry.kind != Kind::Hidden).map(move |first| {
-            let last = self.entries.get(first.last as usize);
-            let state = match (first.kind, last) {
-                (Kind::Answered, _) => State::Answered,
-                (_, None) => State::Open,
-                (_, Some(_)) => State::Repeated,
-            };
-            (first.id, record(first, state), last.map(|last| record(last, State::Last)))
-        })
+        for at in 0..entries.len() {
+            let first = entries[at];
+            if first.kind != Kind::Hidden
+                && let Some(last) = entries.get(first.last as usize)
+            {
+                let state = if first.kind == Kind::Answered { State::Answered } else { State::Repeated };
+                take(first.id, record(&first, state), Some(record(last, State::Last)));
+                entries[at].kind = Kind::Hidden;
+            }
+        }
+        while let Some(entry) = entries.pop() {
+            if entry.kind != Kind::Hidden {
+                let state = if entry.kind == Kind::Answered { State::Answered } else { State::Open };
+                take(entry.id, record(&entry, state), None);
+            }
+            if entries.len().is_multiple_of(BIT) {
+                entries.shrink_to_fit();
+            }
+        }
     }
 
     /// The ids of those that wait.
@@ -223,5 +249,12 @@ impl Table {
 
     pub(super) fn bytes(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>() + self.index.bytes()
+    }
+
+    /// Bytes that it may take, for a moment at least, if a batch comes now.
+    pub(super) fn bytes_ahead(&self) -> usize {
+        let more = if self.entries.len() + BATCH > self.entries.capacity() { self.more() } else { 0 };
+        let renewed = if self.is_full() { self.index.bytes() << u32::from(self.is_crowded()) } else { 0 };
+        self.bytes() + more * size_of::<Entry>() + renewed
     }
 }

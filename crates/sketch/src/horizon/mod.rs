@@ -43,5 +43,6 @@ mod curve;
 mod roomy;
 mod sketch;
 
+pub(crate) use roomy::Borrower;
 pub use roomy::Roomy;
 pub use sketch::{Horizon, HorizonError};

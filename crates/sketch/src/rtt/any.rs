@@ -6,7 +6,7 @@ use crate::ddbf::{self, Ddbf};
 use crate::exact::Exact;
 use crate::fridge::Fridge;
 use crate::hash_sample::{HashSample, Lifetime};
-use crate::horizon::{Horizon, Roomy};
+use crate::horizon::{Borrower, Horizon, Roomy};
 use crate::mis::Mis;
 use crate::simple::{self, Overwrite, Simple};
 use crate::timebloom::{self, TimeBloom, TimeBloomError};
@@ -177,6 +177,21 @@ impl AnyMeter {
             Self::Exact(exact) => exact.prefetch(id),
             Self::Roomy(roomy) => roomy.prefetch(id),
             _ => (),
+        }
+    }
+
+    /// Its table's plain entries, as long as it has such.
+    pub(super) fn borrower(&self) -> Option<Borrower> {
+        match self {
+            Self::Roomy(roomy) => roomy.borrower(),
+            _ => None,
+        }
+    }
+
+    /// See [`Roomy::lend`].
+    pub(super) fn lend(&mut self, bytes: usize, now: Timestamp) {
+        if let Self::Roomy(roomy) = self {
+            roomy.lend(bytes, now);
         }
     }
 
