@@ -49,7 +49,7 @@ impl Roomy {
 
     /// As long as requests are not packed, who may take what others leave.
     pub(crate) fn borrower(&self) -> Option<Borrower> {
-        let exact = &self.plain.as_ref()?.exact;
+        let exact = self.exact()?;
         Some(Borrower { bytes: exact.bytes(), ahead: exact.bytes_ahead(), own: self.bytes })
     }
 
@@ -68,12 +68,10 @@ impl Roomy {
         &self.packed
     }
 
-    /// See [`Exact::prefetch`].
+    /// The table of plain entries, as long as requests are not packed.
     #[inline]
-    pub(crate) fn prefetch(&self, id: ExchangeId) {
-        if let Some(plain) = &self.plain {
-            plain.exact.prefetch(id);
-        }
+    pub(crate) fn exact(&self) -> Option<&Exact> {
+        self.plain.as_ref().map(|plain| &plain.exact)
     }
 
     #[cold]

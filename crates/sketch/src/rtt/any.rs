@@ -173,10 +173,13 @@ impl AnyMeter {
     /// Asks for the memory that an event with this id will need, where that is known and may be far.
     #[inline]
     pub(super) fn prefetch(&self, id: ExchangeId) {
-        match self {
-            Self::Exact(exact) => exact.prefetch(id),
-            Self::Roomy(roomy) => roomy.prefetch(id),
-            _ => (),
+        let exact = match self {
+            Self::Exact(exact) => Some(&**exact),
+            Self::Roomy(roomy) => roomy.exact(),
+            _ => None,
+        };
+        if let Some(exact) = exact {
+            exact.prefetch(id);
         }
     }
 

@@ -17,9 +17,10 @@ use door::Door;
 mod any;
 use any::AnyMeter;
 pub use any::{Array, Filters, Structure};
+// Memory that rules lend each other.
+mod loans;
 
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
-use crate::horizon::Borrower;
 use crate::{Event, Fates, Sample};
 use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Repeat, Series, Sink, Timestamp};
 use std::ops::Range;
@@ -223,33 +224,6 @@ impl RttMeter {
         }
     }
 
-    /// Lets a rule's plain entries have what those of others leave of the memory of all, or at least its own.
-    fn lend(&mut self, number: usize, now: Timestamp) {
-        let Some(Borrower { own, ahead, .. }) = self.rules[number].meter.borrower() else { return };
-        let (all, others) = self.borrowed(Some(number));
-        let left = all.saturating_sub(others);
-        if left < ahead && ahead <= own {
-            self.call_back(now);
-        }
-        self.rules[number].meter.lend(left.max(own), now);
-    }
-
-    /// Packs plain entries that have more than their rule's own.
-    fn call_back(&mut self, now: Timestamp) {
-        for rule in &mut self.rules {
-            if let Some(Borrower { own, .. }) = rule.meter.borrower() {
-                rule.meter.lend(own, now);
-            }
-        }
-    }
-
-    /// What rules with plain entries have of their own, and what their entries take, but for those of one.
-    fn borrowed(&self, but_for: Option<usize>) -> (usize, usize) {
-        let borrowers = || self.rules.iter().enumerate().filter_map(|(at, rule)| Some((at, rule.meter.borrower()?)));
-        let others = borrowers().filter(|&(at, _)| Some(at) != but_for);
-        (borrowers().map(|(_, borrower)| borrower.own).sum(), others.map(|(_, borrower)| borrower.bytes).sum())
-    }
-
     /// Takes the events that wait in a rule's queue.
     #[inline(never)]
     fn take_batch(&mut self, number: usize) {
@@ -258,13 +232,11 @@ impl RttMeter {
         }
         let now = self.rules[number].begin_of_batch();
         if let Some(now) = now {
-            self.lend(number, now);
+            loans::lend(&mut self.rules, number, now);
         }
         self.update(number);
-        let (all, taken) = self.borrowed(None);
-        if let Some(now) = now.filter(|_| taken > all) {
-            // It has been packed, and its own is not lent any more.
-            self.call_back(now);
+        if let Some(now) = now {
+            loans::settle(&mut self.rules, now);
         }
     }
 
@@ -483,48 +455,5 @@ impl Rule {
     #[inline]
     fn series_of(&self, tag: u16, groups: u16) -> Series {
         Series { matching: self.matching, leg: self.legs[usize::from(tag / groups)], group: tag % groups }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use dwell_types::{Sighting, hash};
-
-    /// The plain entries of one rule have what those of others leave, and go when these need it. Whoever has how much,
-    /// memory is kept to and no request is let go.
-    #[test]
-    fn rules_lend_each_other_memory() {
-        const MEMORY: usize = 64 << 20;
-        let matches = vec![Match::TcpHandshake, Match::TcpAck, Match::Dns];
-        let mut meter = RttMeter::new(&Settings::new(Method::Auto, matches, MEMORY, Nanos::from_secs(100))).unwrap();
-        let mut now = 0;
-        let mut see = |meter: &mut RttMeter, matching, number, is_request| {
-            now += 1;
-            let series = Series { matching, leg: Leg::Both, group: 0 };
-            let (id, at) = (ExchangeId(hash::finish(number)), Timestamp::from_nanos(now));
-            let seen = Sighting { id, at, token: 0, series };
-            meter.take(if is_request { Observation::Request(seen) } else { Observation::Response(seen) });
-            assert!(
-                number % 1_024 > 0 || meter.state_bytes() <= MEMORY,
-                "{matching:?} {number}: {}",
-                meter.state_bytes()
-            );
-        };
-        let borrower = |meter: &RttMeter, matching: Match| {
-            meter.rules[usize::from(meter.rule_of[matching as usize])].meter.borrower()
-        };
-        let asked = [(Match::TcpAck, 1_300_000), (Match::Dns, 450_000)];
-        (0..asked[0].1).for_each(|number| see(&mut meter, Match::TcpAck, number, true));
-        assert!(borrower(&meter, Match::TcpAck).is_some_and(|Borrower { bytes, own, .. }| bytes > own + own / 4));
-        (0..asked[1].1).for_each(|number| see(&mut meter, Match::Dns, number, true));
-        assert!(borrower(&meter, Match::TcpAck).is_none() && borrower(&meter, Match::TcpHandshake).is_some());
-        for (matching, number) in asked {
-            (0..number).for_each(|number| see(&mut meter, matching, number, false));
-        }
-        let answers = meter.estimate(Ambiguous::Bounds);
-        let matched = answers.iter().map(|answer| (answer.series.matching, answer.fates.matched));
-        assert_eq!(matched.collect::<Vec<_>>(), asked);
-        assert!(meter.rules().all(|rule| rule.sampled_since.is_none()));
     }
 }

@@ -1,0 +1,86 @@
+//! Plain entries of one rule have the memory that those of others leave. When these need their own, they call it back, and
+//! who has more than its own packs its entries.
+
+use super::Rule;
+use crate::horizon::Borrower;
+use dwell_types::Timestamp;
+
+/// Lets a rule's plain entries have what those of others leave of the memory of all, or at least its own.
+pub(super) fn lend(rules: &mut [Rule], number: usize, now: Timestamp) {
+    let Some(Borrower { own, ahead, .. }) = rules[number].meter.borrower() else { return };
+    let (all, taken) = sums(rules.iter().enumerate().map(|(at, rule)| (rule, at == number)));
+    let left = all.saturating_sub(taken);
+    if left < ahead && ahead <= own {
+        call_back(rules, now);
+    }
+    rules[number].meter.lend(left.max(own), now);
+}
+
+/// Calls back what is lent if more than all is taken: the own of a rule that has packed its entries is lent no more.
+pub(super) fn settle(rules: &mut [Rule], now: Timestamp) {
+    let (all, taken) = sums(rules.iter().map(|rule| (rule, false)));
+    if taken > all {
+        call_back(rules, now);
+    }
+}
+
+fn call_back(rules: &mut [Rule], now: Timestamp) {
+    for rule in rules {
+        if let Some(Borrower { own, .. }) = rule.meter.borrower() {
+            rule.meter.lend(own, now);
+        }
+    }
+}
+
+/// What the rules with plain entries have of their own, and what these take but for those that are left out.
+fn sums<'a>(rules: impl Iterator<Item = (&'a Rule, bool)>) -> (usize, usize) {
+    rules.fold((0, 0), |(all, taken), (rule, is_left_out)| match rule.meter.borrower() {
+        Some(Borrower { own, bytes, .. }) => (all + own, taken + if is_left_out { 0 } else { bytes }),
+        None => (all, taken),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::distribution::Ambiguous;
+    use crate::rtt::{Method, RttMeter, Settings};
+    use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Series, Sighting, Sink, hash};
+
+    /// The plain entries of one rule have what those of others leave, and go when these need it. Whoever has how much,
+    /// memory is kept to and no request is let go.
+    #[test]
+    fn rules_lend_each_other_memory() {
+        const MEMORY: usize = 64 << 20;
+        let matches = vec![Match::TcpHandshake, Match::TcpAck, Match::Dns];
+        let mut meter = RttMeter::new(&Settings::new(Method::Auto, matches, MEMORY, Nanos::from_secs(100))).unwrap();
+        let mut now = 0;
+        let mut see = |meter: &mut RttMeter, matching, number, is_request| {
+            now += 1;
+            let series = Series { matching, leg: Leg::Both, group: 0 };
+            let (id, at) = (ExchangeId(hash::finish(number)), Timestamp::from_nanos(now));
+            let seen = Sighting { id, at, token: 0, series };
+            meter.take(if is_request { Observation::Request(seen) } else { Observation::Response(seen) });
+            assert!(
+                number % 1_024 > 0 || meter.state_bytes() <= MEMORY,
+                "{matching:?} {number}: {}",
+                meter.state_bytes()
+            );
+        };
+        let borrower = |meter: &RttMeter, matching: Match| {
+            meter.rules[usize::from(meter.rule_of[matching as usize])].meter.borrower()
+        };
+        let asked = [(Match::TcpAck, 1_300_000), (Match::Dns, 450_000)];
+        (0..asked[0].1).for_each(|number| see(&mut meter, Match::TcpAck, number, true));
+        assert!(borrower(&meter, Match::TcpAck).is_some_and(|Borrower { bytes, own, .. }| bytes > own + own / 4));
+        (0..asked[1].1).for_each(|number| see(&mut meter, Match::Dns, number, true));
+        assert!(borrower(&meter, Match::TcpAck).is_none() && borrower(&meter, Match::TcpHandshake).is_some());
+        for (matching, number) in asked {
+            (0..number).for_each(|number| see(&mut meter, matching, number, false));
+        }
+        let answers = meter.estimate(Ambiguous::Bounds);
+        let matched = answers.iter().map(|answer| (answer.series.matching, answer.fates.matched));
+        assert_eq!(matched.collect::<Vec<_>>(), asked);
+        assert!(meter.rules().all(|rule| rule.sampled_since.is_none()));
+    }
+}
