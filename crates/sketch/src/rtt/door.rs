@@ -149,11 +149,13 @@ impl Door {
     /// Whether the meter may take a response whose id has the upper half of this one.
     #[inline(always)]
     pub(super) fn may_admit(&self, id: ExchangeId) -> bool {
-        let is_asked = || match self.futile.as_ref().map(|futile| &futile.known) {
+        if !self.gate.admits(id) {
+            return false;
+        }
+        match self.futile.as_ref().map(|futile| &futile.known) {
             Some(Known::Asked(asked)) => asked.is_asked(id),
             _ => true,
-        };
-        self.gate.admits(id) && is_asked()
+        }
     }
 
     /// Counts what is turned away, if it is one.
