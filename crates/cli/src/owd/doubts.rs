@@ -116,7 +116,7 @@ pub(super) fn without_delay(total: &Line) -> Option<String> {
 /// Whether packets change their order so much that sketches suffer.
 pub(super) fn unordered(total: &Combined) -> Option<String> {
     let &Combined { intervals, unordered, .. } = total;
-    (unordered > intervals / 4).then(|| {
+    total.is_unordered().then(|| {
         format!(
             "in {unordered} of {intervals} intervals more packets arrived than were sent: some change their order around borders, \
              or are doubled, and sketches err by more than they say: longer intervals (--interval) suffer less, and comparing \

@@ -1,4 +1,5 @@
 use dwell_types::Timestamp;
+use std::ops::Range;
 
 /// One bank at work.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,6 +26,16 @@ pub(super) struct Taken {
 }
 
 impl Sampled {
+    /// Its cells.
+    pub(super) const fn range(&self) -> Range<usize> {
+        self.first..self.first + self.rows as usize
+    }
+
+    /// The chance that it takes a packet.
+    pub(super) fn probability(&self) -> f64 {
+        ((self.last - self.begin) as f64 + 1.0) / 2f64.powi(64)
+    }
+
     /// The cell of a hash that this bank takes.
     #[inline(always)]
     pub(super) const fn cell(&self, place: u64) -> usize {

@@ -15,12 +15,17 @@ pub struct OneWay {
     pub cells: u64,
     /// Cells that both points filled with the same packets, at least one.
     pub usable_cells: u64,
+    /// Packets that only one point counted, an estimate from the cells that differ: those that were lost, and those that
+    /// passed the other point in another interval.
+    pub apart: f64,
     /// Banks with usable cells that were not used: their counts do not add up, as with many equal ids, or their sums
     /// have too few bits for these delays.
     pub unused_banks: u64,
     /// Mean and standard deviation of the delays; `packets` is the effective sample size. `None` with fewer than three
     /// usable cells.
     pub delays: Option<Moments>,
+    /// Third central moment of the delays, in cubic nanoseconds; zero where they are not known.
+    pub third_ns3: f64,
     /// Σ (difference of neighbouring rows)² and packets, over pairs of usable rows.
     neighbours: (f64, u64),
 }
@@ -67,22 +72,24 @@ impl Lda {
     /// bits tell delays from there on.
     pub fn since_about(&self, sender: &Self, later: Nanos) -> Result<OneWay, PairError> {
         self.pairs_with(sender)?;
+        let cells: Vec<(Fields, Fields)> = sender.cells.iter().zip(self.cells.iter()).collect();
         let mut answer = OneWay {
             sent: sender.packets,
             received: self.packets,
             cells: self.cells.len() as u64,
             usable_cells: 0,
+            apart: apart(sender.banks.iter().map(|bank| (bank, &cells[bank.range()]))),
             unused_banks: 0,
             delays: None,
+            third_ns3: 0.0,
             neighbours: (0.0, 0),
         };
-        let cells: Vec<(Fields, Fields)> = sender.cells.iter().zip(self.cells.iter()).collect();
         let mut used: Vec<Row> = Vec::new();
         // From few packets per cell to many: the first predict the sums of the last.
         let mut order: Vec<&Sampled> = sender.banks.iter().collect();
         order.sort_by(|a, b| per_row(a).total_cmp(&per_row(b)));
         for bank in order {
-            let cells = &cells[bank.first..bank.first + bank.rows as usize];
+            let cells = &cells[bank.range()];
             let sum_bits = self.params.cell.sum_bits();
             let rows = counted(cells, bank, self.params.cell.count_bits());
             let expected = mean(used.iter()).unwrap_or(later.get() as f64);
@@ -96,6 +103,7 @@ impl Lda {
         }
         answer.usable_cells = used.len() as u64;
         answer.delays = moments_of(&used, self.packets.min(sender.packets));
+        answer.third_ns3 = answer.delays.map_or(0.0, |delays| third_moment(&used, delays.mean_ns));
         Ok(answer)
     }
 }
@@ -103,6 +111,24 @@ impl Lda {
 /// Packets per row of a bank.
 fn per_row(bank: &Sampled) -> f64 {
     bank.packets as f64 / f64::from(bank.rows)
+}
+
+/// Whether both points filled a cell with the same packets.
+fn are_alike(sent: &Fields, received: &Fields) -> bool {
+    sent.count == received.count && sent.digest == received.digest
+}
+
+/// Packets that only one point counted, from the bank that tells their number best: if *x* of them come to a row on
+/// average, a share of e^−*x* of the *m* rows is alike, and the relative variance is (e^*x* − 1)/(*m* *x*²).
+fn apart<'a>(banks: impl Iterator<Item = (&'a Sampled, &'a [(Fields, Fields)])>) -> f64 {
+    let told = banks.filter_map(|(bank, cells)| {
+        let rows = f64::from(bank.rows);
+        let alike = cells.iter().filter(|(sent, received)| are_alike(sent, received)).count() as f64;
+        // Of a row that differs among few nothing more can be told.
+        let each = -(alike.max(0.5) / rows).ln();
+        (each > 0.0).then(|| (each * rows / bank.probability(), each.exp_m1() / (rows * each * each)))
+    });
+    told.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0.0, |(packets, _)| packets)
 }
 
 /// The number nearest to `expected` that is `residue` modulo 2^`bits`.
@@ -120,8 +146,7 @@ fn counted(cells: &[(Fields, Fields)], bank: &Sampled, bits: u32) -> Option<Vec<
     for (sent, received) in cells {
         let packets = u64::try_from(nearest(sent.count.into(), bits, expected)).ok()?;
         total += u128::from(packets);
-        let is_usable = sent.count == received.count && sent.digest == received.digest;
-        rows.push(if is_usable { packets } else { 0 });
+        rows.push(if are_alike(sent, received) { packets } else { 0 });
     }
     (total == u128::from(bank.packets)).then_some(rows)
 }
@@ -140,6 +165,16 @@ fn summed(cells: &[(Fields, Fields)], packets: &[u64], expected: f64, bits: u32)
     // Sums that fill their range evenly deviate by 2^bits/√12.
     let most = ((1i128 << bits) as f64 / 8.0).powi(2);
     (square <= most * usable.len() as f64).then_some(rows)
+}
+
+/// The third central moment: of a sum of *n* delays it is *n* times that of one, and its cube deviates as *n*^1.5, so that
+/// rows weigh 1/*n*².
+fn third_moment(rows: &[Row], mean_ns: f64) -> f64 {
+    let (cubes, weight) = rows.iter().fold((0.0, 0.0), |(cubes, weight), row| {
+        let packets = row.packets as f64;
+        (cubes + (row.delay_ns as f64 - packets * mean_ns).powi(3) / (packets * packets), weight + packets.recip())
+    });
+    cubes / weight
 }
 
 /// Mean delay in nanoseconds; `None` without rows.

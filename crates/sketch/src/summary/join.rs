@@ -3,6 +3,7 @@ use crate::estimate::{Estimate, Z95};
 use crate::lda::OneWay;
 use crate::lds::Lds;
 use crate::moments::Level;
+use core::f64::consts::SQRT_2;
 use core::fmt;
 use dwell_types::{Nanos, Timestamp};
 use std::collections::{HashMap, VecDeque};
@@ -281,8 +282,17 @@ pub struct Combined {
     pub unordered: u64,
     /// Packets that the delays rest on.
     pub effective_samples: u64,
-    /// Packets that arrived in intervals whose delay is known.
+    /// Packets that arrived in intervals whose delay is known, and how many of these there are and how long they last
+    /// together, in nanoseconds.
     weight: f64,
+    telling: f64,
+    time: f64,
+    /// Packets sent in them, and those that only one point counted there.
+    told_sent: f64,
+    apart: f64,
+    /// Σ weight · third central moment within an interval, and Σ weight · std³.
+    cubes: f64,
+    cubes_of_std: f64,
     mean: f64,
     /// Σ weight · (std² + (mean − overall mean)²).
     squares: f64,
@@ -307,6 +317,12 @@ impl Combined {
         let mean = delays.mean(Level::P95);
         let std = delays.std(Level::P95);
         self.weight += weight;
+        self.telling += 1.0;
+        self.told_sent += answer.sent as f64;
+        self.apart += answer.apart;
+        self.cubes += weight * answer.third_ns3;
+        self.cubes_of_std += weight * std.value.powi(3);
+        self.time += (joined.end - joined.start).get() as f64;
         let before = mean.value - self.mean;
         self.mean += before * weight / self.weight;
         self.squares += weight * (std.value * std.value + before * (mean.value - self.mean));
@@ -314,10 +330,39 @@ impl Combined {
         self.variance_error += (weight * std.value * (std.high - std.low) / Z95).powi(2);
     }
 
-    /// Mean delay in nanoseconds with its 95% interval; `None` without delays.
+    /// Whether packets change their order around borders so often that it is no accident.
+    pub fn is_unordered(&self) -> bool {
+        self.unordered > self.intervals / 4
+    }
+
+    /// Mean delay in nanoseconds with its 95% interval; `None` without delays. It reaches to where the mean may be with
+    /// packets that passed a border at one point only, and are missing.
     pub fn mean(&self) -> Option<Estimate<f64>> {
-        let error = Z95 * self.error.sqrt() / self.weight;
-        (self.weight > 0.0).then_some(Estimate { value: self.mean, low: self.mean - error, high: self.mean + error })
+        let (error, missing) = (Z95 * self.error.sqrt() / self.weight, self.missing());
+        let (low, high) = (self.mean - error + missing.min(0.0), self.mean + error + missing.max(0.0));
+        (self.weight > 0.0).then_some(Estimate { value: self.mean, low, high })
+    }
+
+    /// What the mean may lack for packets that are missing at borders; negative if it has too much.
+    ///
+    /// If delays *D* are independent, *λ* E|*D* − *D*ʹ| of the packets that come at a rate *λ* are missing at a border, *D*ʹ
+    /// being the delay of its packet, and in intervals of *T* the mean lacks E\[(*D* − *μ*) |*D* − *D*ʹ|\]/*T*: at most
+    /// √2 *σ*²/*T* (Cauchy and Schwarz), nothing where delays are symmetric, and *σ*²/*T* *γ*/√(4 + *γ*²) where there are
+    /// two of them and *γ* is their skewness. The former by the latter's share is more than it is where delays are
+    /// exponential or log-normal. Where they change slowly fewer are missing, and only what changes from packet to packet
+    /// counts: *σ* is replaced by four times what E|*D* − *D*ʹ| comes out as, if that is less.
+    fn missing(&self) -> f64 {
+        let lost = self.told_sent - self.weight;
+        // Whoever is missing is apart at two intervals.
+        let at_a_border = (self.apart - lost).max(0.0) / 2.0 / self.telling;
+        let (interval, apart_by) = (self.time / self.telling, at_a_border * self.time / self.weight);
+        let skewness = if self.cubes_of_std > 0.0 { self.cubes / self.cubes_of_std } else { 0.0 };
+        let share = skewness / skewness.hypot(2.0);
+        SQRT_2 * share * self.variance().min((4.0 * apart_by).powi(2)) / interval
+    }
+
+    fn variance(&self) -> f64 {
+        (self.squares / self.weight).max(0.0)
     }
 
     /// Standard deviation of the delay in nanoseconds with its 95% interval; `None` without delays.
@@ -325,7 +370,7 @@ impl Combined {
         if self.weight == 0.0 {
             return None;
         }
-        let value = (self.squares / self.weight).max(0.0).sqrt();
+        let value = self.variance().sqrt();
         let error = if value > 0.0 { Z95 * self.variance_error.sqrt() / self.weight / (2.0 * value) } else { 0.0 };
         Some(Estimate { value, low: (value - error).max(0.0), high: value + error })
     }
