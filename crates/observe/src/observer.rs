@@ -103,7 +103,7 @@ impl Observer {
         self.observe_other(at, frame.link, frame.bytes, frame.wire_length, to);
     }
 
-    /// Says whether it did.
+    /// Pairs what an IP packet carries where that is usual; says whether it did.
     #[inline(always)]
     fn observe_usual(&mut self, ip: &parse::Ip<'_>, at: Timestamp, to: &mut impl Sink) -> bool {
         if let Some((ports, segment)) = ip.tcp() {
