@@ -242,7 +242,8 @@ fn meter(arguments: &Arguments, settings: Settings, tables: usize, part: Option<
     })
 }
 
-/// The flow of a frame that will be observed. Not inlined: what most runs do has its registers for itself.
+/// The flow of a frame that will be observed. Not inlined, and of its parts: what most runs do has its registers for
+/// itself, and puts no frame into memory.
 #[inline(never)]
 fn flow_packet(link: LinkType, bytes: &[u8], wire_length: u32, key: Key) -> Option<FlowPacket> {
     let packet = parse::parse(link, bytes, wire_length, key).ok()?;

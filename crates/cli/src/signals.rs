@@ -33,7 +33,7 @@ impl Signals {
     pub(crate) fn watch() -> io::Result<Self> {
         let (asked, ask) = io::pipe()?;
         let incoming = Incoming::new([SIGINT, SIGTERM])?;
-        if !is_kept_running() {
+        if !is_hangup_ignored() {
             incoming.handle().add_signal(SIGHUP)?;
         }
         let state = Arc::new(State::default());
@@ -69,9 +69,9 @@ impl Signals {
     }
 }
 
-/// Whether SIGHUP is to have no effect, as under `nohup`: who takes a signal takes it also then. Where nobody says whether
-/// it is ignored, it is not taken.
-fn is_kept_running() -> bool {
+/// Whether SIGHUP is to have no effect, as under `nohup`: who takes a signal takes it also then. Also where nobody says
+/// whether it is ignored.
+fn is_hangup_ignored() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());

@@ -214,21 +214,25 @@ impl Table {
         let Self { mut entries, index, .. } = self;
         drop(index);
         let record = |&Entry { at, series, token, .. }: &Entry, state| Record { at, series, token, state };
+        let mut give = |first: &Entry, last: Option<&Entry>| {
+            let state = match (first.kind, last) {
+                (Kind::Hidden, _) => return,
+                (Kind::Answered, _) => State::Answered,
+                (Kind::Open, None) => State::Open,
+                (Kind::Open, Some(_)) => State::Repeated,
+            };
+            take(first.id, record(first, state), last.map(|last| record(last, State::Last)));
+        };
+        // Where there are two, both must still be there.
         for at in 0..entries.len() {
             let first = entries[at];
-            if first.kind != Kind::Hidden
-                && let Some(last) = entries.get(first.last as usize)
-            {
-                let state = if first.kind == Kind::Answered { State::Answered } else { State::Repeated };
-                take(first.id, record(&first, state), Some(record(last, State::Last)));
+            if let Some(last) = entries.get(first.last as usize).filter(|_| first.kind != Kind::Hidden) {
+                give(&first, Some(last));
                 entries[at].kind = Kind::Hidden;
             }
         }
         while let Some(entry) = entries.pop() {
-            if entry.kind != Kind::Hidden {
-                let state = if entry.kind == Kind::Answered { State::Answered } else { State::Open };
-                take(entry.id, record(&entry, state), None);
-            }
+            give(&entry, None);
             if entries.len().is_multiple_of(BIT) {
                 entries.shrink_to_fit();
             }
