@@ -11,7 +11,7 @@ mod sample;
 pub use sample::{Fates, Sample};
 // What takes requests and responses and gives weighted delays: the interface, then the methods.
 mod meter;
-pub use meter::{Event, Exchanges, Gate, Meter};
+pub use meter::{Event, Exchanges, Gate, Meter, Rounding};
 pub mod ale;
 pub mod bloomtime;
 pub mod dart;

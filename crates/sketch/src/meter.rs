@@ -1,3 +1,4 @@
+use crate::estimate::Estimate;
 use crate::{Fates, NewBands, Risk, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 
@@ -53,6 +54,11 @@ pub trait Meter {
         None
     }
 
+    /// How far a delay may be from the truth because the meter keeps times in ticks.
+    fn rounding(&self) -> Rounding {
+        Rounding::NONE
+    }
+
     /// Begins anew with what [`Meter::risk`] tells; open requests stay.
     fn forget_risk(&mut self) {}
 
@@ -61,6 +67,35 @@ pub trait Meter {
 
     /// Bytes that the data structure holds.
     fn state_bytes(&self) -> usize;
+}
+
+/// Half of the ticks in which a meter keeps times: delays may be longer or shorter by so much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rounding {
+    /// Of short delays.
+    pub short: Nanos,
+    /// Of delays from here on ...
+    pub long_from: Nanos,
+    /// ... so much.
+    pub long: Nanos,
+}
+
+impl Rounding {
+    /// Times are kept as they were seen.
+    pub const NONE: Self = Self { short: Nanos::new(0), long_from: Nanos::new(i64::MAX), long: Nanos::new(0) };
+
+    /// The least and the most that a delay may have been: neither falls where delays rise, nor below zero before they do.
+    pub(crate) fn around(self, delay: i64) -> (i64, i64) {
+        let [short, from, long] = [self.short, self.long_from, self.long].map(Nanos::get);
+        let is_long = delay >= from;
+        let least = if is_long { delay - long } else { delay.saturating_sub(short).min(from - long) };
+        (least.max(delay.min(0)), delay.saturating_add(if is_long { long } else { short }))
+    }
+
+    /// An interval that holds what was rounded.
+    pub(crate) fn widen(self, delay: Estimate<i64>) -> Estimate<i64> {
+        Estimate { low: self.around(delay.low).0, high: self.around(delay.high).1, ..delay }
+    }
 }
 
 /// Admission by the hash of the id, so that a response knows whether its request was admitted.

@@ -3,12 +3,12 @@
 
 mod common;
 
-use common::{Coverage, assert_unbiased, coverage, exchanges, is_unbiased, nearest_rank, run};
+use common::{Coverage, assert_unbiased, coverage, estimate, exchanges, is_unbiased, nearest_rank, run};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::Settings;
-use dwell_sketch::Sample;
 use dwell_sketch::distribution::{Ambiguous, DelayStore};
 use dwell_sketch::fridge::{Fridge, Params, Traffic};
+use dwell_sketch::{Meter, Sample};
 use dwell_types::Nanos;
 
 fn fridge(slots: u32, p: Option<f64>, seed: u64) -> Fridge {
@@ -93,6 +93,36 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     let is_right = |shares: &[f64; 6]| shares.iter().all(|share| (0.93..=0.97).contains(share));
     assert!(is_right(&shares), "{shares:.4?}");
     assert!(!is_right(&halved) && !is_right(&doubled), "{halved:.4?} {doubled:.4?}");
+}
+
+/// All exchanges take 15 µs, a few of an entry's ticks: every interval of a quantile and of the extremes holds that, and
+/// the mean has no part in it. Where it is not known that times were rounded, few intervals do.
+#[test]
+fn what_ticks_round_is_in_the_intervals() {
+    const DELAY: i64 = 15_000;
+    let settings = Settings {
+        delays: Distribution::Constant(Nanos::new(DELAY)),
+        ..Settings::fridge_synthetic(Nanos::new(0)).with_requests(50_000)
+    };
+    let held = |distribution: &dwell_sketch::distribution::Distribution| {
+        let (min, max) = distribution.extremes().expect("samples are many");
+        let mut estimates = vec![min, max];
+        estimates.extend([0.01, 0.05, 0.5, 0.9, 0.95, 0.99].map(|q| distribution.quantile(q).expect("as before")));
+        estimates.iter().filter(|estimate| (estimate.low..=estimate.high).contains(&DELAY)).count()
+    };
+    let mut fridge = fridge(1 << 12, Some(1.0), 1);
+    let (distribution, truth) = estimate(&mut fridge, &settings, 1);
+    assert!(held(&distribution) < 4, "{:?}", distribution.quantile(0.99));
+    let mean = distribution.mean().expect("as before").value;
+    assert!((mean - DELAY).abs() < 50, "{mean}");
+    let distribution = distribution.with_rounding(fridge.rounding());
+    assert_eq!(held(&distribution), 8);
+    for (delay, share) in distribution.cdf(100) {
+        assert!((share.low..=share.high).contains(&f64::from(u8::from(delay >= DELAY))), "{delay}: {share:?}");
+    }
+    let [below, from] = distribution.histogram(&[0, DELAY, 2 * DELAY])[..] else { panic!("three edges") };
+    assert!(below.low == 0.0 && below.value > 1_000.0, "{below:?}");
+    assert!((from.low..=from.high).contains(&(truth.len() as f64)) && from.value < from.high - 1_000.0, "{from:?}");
 }
 
 /// From where it begins, a fridge finds a probability about as good as the best fixed one: three quarters of the errors

@@ -3,6 +3,7 @@
 use super::curve::{Curve, Sums};
 use super::view::{Bin, Bins, Shares};
 use crate::estimate::{Estimate, Z95};
+use crate::meter::Rounding;
 use crate::survival::Survival;
 use dwell_types::Nanos;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ pub struct Distribution {
     high: Option<Curve>,
     samples: u64,
     ambiguous: u64,
+    rounding: Rounding,
 }
 
 impl Distribution {
@@ -31,11 +33,11 @@ impl Distribution {
         match ends {
             None => {
                 let [value] = Curve::all(&bins, [value], survival);
-                Self { value, low: None, high: None, samples, ambiguous }
+                Self { value, low: None, high: None, samples, ambiguous, rounding: Rounding::NONE }
             }
             Some([low, high]) => {
                 let [value, low, high] = Curve::all(&bins, [value, low, high], survival);
-                Self { value, low: Some(low), high: Some(high), samples, ambiguous }
+                Self { value, low: Some(low), high: Some(high), samples, ambiguous, rounding: Rounding::NONE }
             }
         }
     }
@@ -46,6 +48,13 @@ impl Distribution {
         for curve in [Some(&mut self.value), self.low.as_mut(), self.high.as_mut()].into_iter().flatten() {
             curve.possible = Some(longest.get());
         }
+        self
+    }
+
+    /// The same of delays that were rounded: intervals of quantiles, extremes and shares reach as far to either side. A
+    /// mean's does not, since ticks make some delays longer and others shorter.
+    pub fn with_rounding(mut self, rounding: Rounding) -> Self {
+        self.rounding = rounding;
         self
     }
 
@@ -92,7 +101,7 @@ impl Distribution {
         let estimate = self.value.quantile(q, self.samples);
         let low = self.low.as_ref().map_or(estimate.low, |curve| curve.quantile(q, self.samples).low);
         let high = self.high.as_ref().map_or(estimate.high, |curve| curve.quantile(q, self.samples).high);
-        Some(Estimate::around(estimate.value, low, high))
+        Some(self.rounding.widen(Estimate::around(estimate.value, low, high)))
     }
 
     /// The mean delay in nanoseconds; `None` without samples that count.
@@ -111,7 +120,8 @@ impl Distribution {
         let smallest = self.low().weighed().next()?.low;
         let next = self.high().weighed().next()?.low;
         let [last, low, high] = [&self.value, self.low(), self.high()].map(Curve::longest);
-        Some((Estimate::around(first, smallest, next), Estimate::around(last, low, high)))
+        let ends = [Estimate::around(first, smallest, next), Estimate::around(last, low, high)];
+        Some(ends.map(|end| self.rounding.widen(end)).into())
     }
 
     /// The share of exchanges that took no longer than each bin's upper end, in rising order: at most `points` points,
@@ -130,8 +140,9 @@ impl Distribution {
             let next_share = share + 1.0 / points as f64;
             let error = self.value.error(rank);
             // Delays are longer where every ambiguous sample takes its longer bound, so shares are smaller.
-            let low = self.high.as_ref().map_or(share, |c| c.share_up_to(bin.high));
-            let high = self.low.as_ref().map_or(share, |c| c.share_up_to(bin.high));
+            let (least, most) = self.rounding.around(bin.high);
+            let low = if least < bin.high || self.high.is_some() { self.high().share_up_to(least) } else { share };
+            let high = if most > bin.high || self.low.is_some() { self.low().share_up_to(most) } else { share };
             cdf.push((
                 bin.high,
                 Estimate {
@@ -149,10 +160,13 @@ impl Distribution {
     /// Number of exchanges between rising edges: `edges[i] ≤ delay < edges[i + 1]`, each with its interval. A bin that
     /// an edge cuts counts where its middle lies, and the interval includes that it lies on the other side.
     pub fn histogram(&self, edges: &[i64]) -> Vec<Estimate<f64>> {
-        let curve = &self.value;
+        let (curve, rounding) = (&self.value, self.rounding);
         // Bins below an edge: all of them, their middles, and their lower ends.
         let cut = |&edge: &i64| {
-            let ends: [fn(&Bin) -> i64; 3] = [|bin| bin.high, |bin| i64::midpoint(bin.low, bin.high), |bin| bin.low];
+            let ends: [&dyn Fn(&Bin) -> i64; 3] =
+                [&|bin| rounding.around(bin.high).1, &|bin| i64::midpoint(bin.low, bin.high), &|bin| {
+                    rounding.around(bin.low).0
+                }];
             ends.map(|end| curve.bins.partition_point(|bin| end(bin) < edge))
         };
         let between = |start: usize, end: usize| curve.sums_of(end).less(curve.sums_of(start));

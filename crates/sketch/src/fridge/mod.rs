@@ -26,8 +26,8 @@
 //! below 2,048 slots), and stops at 8 *M*. A false match (another request's fingerprint) has probability 2^−bits per
 //! response that passes the gate and has no entry of its own.
 //!
-//! Delays are known to half a tick, a microsecond or two with an expiry of 128 s, and from half a second on to 2⁻¹² of
-//! their length. What is older than the expiry is given up where somebody comes by, and never looks younger.
+//! Delays are known to half a tick ([`Meter::rounding`](crate::Meter::rounding)), a microsecond or two with an expiry of
+//! 128 s, and from half a second on to 2⁻¹² of their length. What is older than the expiry is given up where somebody comes by, and never looks younger.
 //!
 //! Equal requests: the second one counts, so the weight is that of the last request, and the first one's time is kept
 //! beside it. When the first was overwritten in between, or the place for its repeats holds another entry's, nothing

@@ -7,7 +7,7 @@ use super::slot::{Entry, Table};
 use super::{EntryProbability, Profile};
 use crate::batch::{BATCH, CACHED_BYTES, Numbers};
 use crate::repeats::byte;
-use crate::{Event, Exchanges, Fates, Gate, Meter, NewBands, Risk, Sample};
+use crate::{Event, Exchanges, Fates, Gate, Meter, NewBands, Risk, Rounding, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 
 /// An (*M*, *p*)-fridge.
@@ -424,6 +424,10 @@ impl Meter for Fridge {
 
     fn gate(&self) -> Gate {
         self.gate
+    }
+
+    fn rounding(&self) -> Rounding {
+        self.table.layout().rounding()
     }
 
     fn risk(&self, tag: usize) -> Option<Risk> {

@@ -3,6 +3,7 @@
 use super::FridgeError;
 use crate::batch::CACHED_BYTES;
 use crate::codec::{CodecError, Reader, Writer};
+use crate::meter::Rounding;
 use dwell_types::{Nanos, Timestamp};
 use std::ops::Range;
 
@@ -183,6 +184,13 @@ impl Layout {
     #[inline]
     fn unit_bits(self, entry: Entry) -> u32 {
         self.tick_bits + self.old_bits * (entry.0 & OLD) as u32
+    }
+
+    /// Half a tick, and half a coarse one.
+    pub(super) fn rounding(self) -> Rounding {
+        let half = |bits: u32| Nanos::new(1 << bits >> 1);
+        let long_from = Nanos::new(1 << self.young_bits());
+        Rounding { short: half(self.tick_bits), long_from, long: half(self.tick_bits + self.old_bits) }
     }
 
     /// Nanoseconds for which an entry is young, as a power of two.

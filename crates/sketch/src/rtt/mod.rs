@@ -320,7 +320,7 @@ impl RttMeter {
                     None => self.store.distribution(index, ambiguous),
                     Some(risk) => self.store.distribution_at_risk(index, ambiguous, &risk.among(fates.responses)),
                 };
-                let distribution = distribution.with_longest(rule.expiry);
+                let distribution = distribution.with_longest(rule.expiry).with_rounding(rule.meter.rounding());
                 if fates.seen + fates.responses + then.pending == 0 && distribution.samples() == 0 {
                     continue;
                 }
