@@ -136,11 +136,19 @@ pub struct Warning {
     pub found: String,
 }
 
+impl Warning {
+    /// Of a file without a byte.
+    pub(crate) fn empty(path: PathBuf) -> Self {
+        Self { path, offset: 0, frames: 0, expected: "a capture file".to_owned(), found: "no bytes at all".to_owned() }
+    }
+}
+
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, offset, frames, expected, found } = self;
         write!(f, "{}: cut short at byte {offset}: expected {expected}, found {found}", Name(path))?;
         match frames {
+            0 => Ok(()),
             1 => f.write_str("; the 1 frame before is used"),
             _ => write!(f, "; the {frames} frames before are used"),
         }

@@ -93,11 +93,9 @@ fn after_damage_comes_the_next_file() {
 fn paths_are_looked_at_first() {
     let folder = tempfile::tempdir().unwrap();
     let sound = write(folder.path(), "sound.pcap", &capture(2, 1));
-    let empty = write(folder.path(), "empty.pcap", b"");
     let missing = folder.path().join("missing.pcap");
     let cases = [
         (folder.path(), "expected a capture file, found a directory"),
-        (empty.as_path(), "expected a capture file, found no bytes at all"),
         (missing.as_path(), "No such file or directory (os error 2)"),
     ];
     for (path, words) in cases {
@@ -107,6 +105,21 @@ fn paths_are_looked_at_first() {
     }
     let Err(error) = CaptureFiles::open([&missing]) else { panic!("a missing file was opened") };
     assert!(matches!(error, CaptureError::Io { .. }) && std::error::Error::source(&error).is_some());
+}
+
+/// A recorder that has begun a new file leaves an empty one: that spoils nothing, and is said. Alone it is an error.
+#[test]
+fn empty_files_beside_others_are_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let sound = write(folder.path(), "sound.pcap", &capture(2, 3));
+    let empty = write(folder.path(), "empty.pcap", b"");
+    let mut files = CaptureFiles::open([&empty, &sound, &empty]).unwrap();
+    while files.next_frame().unwrap().is_some() {}
+    assert_eq!((files.frames(), files.warnings().len()), (3, 2));
+    let words = format!("{}: cut short at byte 0: expected a capture file, found no bytes at all", empty.display());
+    assert_eq!(files.warnings()[0].to_string(), words);
+    let Err(error) = CaptureFiles::open([&empty, &empty]) else { panic!("nothing was opened") };
+    assert!(matches!(&error, CaptureError::Empty { path } if *path == empty), "{error}");
 }
 
 /// A pipe has no length, and is opened only once.

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{MICROSECONDS, MODIFIED, NANOSECONDS, Pcap, frame, read};
+use common::{MICROSECONDS, MODIFIED, NANOSECONDS, Owned, Pcap, frame, read};
 use dwell_capture::{CaptureError, CaptureFile, FrameSource, PcapWriter};
 use dwell_types::{LinkType, Timestamp};
 
@@ -22,6 +22,37 @@ fn every_magic_in_both_byte_orders() {
             assert!(outcome.warning.is_none() && outcome.error.is_none());
         }
     }
+}
+
+/// Files one behind the other, of any kinds, one of them without records: all frames come, none is invented, and places
+/// count from the first byte of the stream. A header of another version is what it seems: an empty frame.
+#[test]
+fn files_behind_one_another_are_read_on() {
+    let mut stream = Vec::new();
+    let mut expected = Vec::new();
+    for (number, (magic, unit_ns)) in
+        [(MICROSECONDS, 1_000), (NANOSECONDS, 1), (MODIFIED, 1_000)].into_iter().enumerate()
+    {
+        for big_endian in [false, true] {
+            let mut file = Pcap::with_header(magic, big_endian, (2, 4), 65_535, 1 + number as u32);
+            file.record(1_700_000_000, 5, 3, 60, b"abc").record(1_700_000_001, 6, 0, 0, b"");
+            stream.extend(&file.bytes);
+            stream.extend(Pcap::new(magic, !big_endian).bytes);
+            let link = 1 + number as u16;
+            expected.push(Owned { link, ..frame(1_700_000_000_000_000_000 + 5 * unit_ns, 1, 60, b"abc") });
+            expected.push(Owned { link, ..frame(1_700_000_001_000_000_000 + 6 * unit_ns, 1, 0, b"") });
+        }
+    }
+    let outcome = read(stream.as_slice());
+    assert_eq!(outcome.frames, expected);
+    assert!(outcome.warning.is_none() && outcome.error.is_none());
+    let length = stream.len() as u64;
+    stream.extend(&Pcap::new(MICROSECONDS, false).bytes[..20]);
+    let warning = read(stream.as_slice()).warning.unwrap();
+    assert_eq!((warning.offset, warning.frames), (length, 12));
+    let mut file = Pcap::new(MICROSECONDS, false);
+    file.record(MICROSECONDS, 0x0005_0002, 0, 0, b"");
+    assert_eq!(read(file.bytes.as_slice()).frames.len(), 1);
 }
 
 #[test]

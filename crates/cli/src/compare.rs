@@ -5,7 +5,7 @@
 use crate::Failure;
 use crate::damage::Damage;
 use crate::disorder::Disorder;
-use crate::frames::unknown_link;
+use crate::frames::undecoded;
 use crate::output::{self, Output};
 use crate::progress::Reading;
 use crate::rtt::{EXPIRY, FLOW_EXPIRY, matching, usual_matches};
@@ -174,8 +174,8 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
     if source.is_stopped() {
         warnings.push(signals.warning());
     }
-    warnings.extend(disorder.warning("frame"));
-    warnings.extend(unknown_link(observer.frames(), observer.unknown_link()));
+    warnings.extend(disorder.warning("frame", false));
+    warnings.extend(undecoded(observer.frames(), observer.unknown_link()));
     words::warn(&warnings);
     let facts = |method| MethodFacts::new(method, arguments.longest, arguments.rate);
     let results = Results {

@@ -27,10 +27,11 @@ impl Disorder {
         }
     }
 
-    /// What there is to say, if it is more than several receive queues of one interface explain.
-    pub(crate) fn warning(&self, noun: &str) -> Option<String> {
+    /// What there is to say, if it is more than several receive queues of one interface explain, or if delays show it.
+    pub(crate) fn warning(&self, noun: &str, is_any_negative: bool) -> Option<String> {
         const USUAL: Nanos = Nanos::new(10_000_000);
         let &Self { count, most, .. } = self;
-        (most > USUAL).then(|| format!("{} earlier than one before, by up to {most}", words::are(count, noun)))
+        (most > USUAL || is_any_negative && count > 0)
+            .then(|| format!("{} earlier than one before, by up to {most}", words::are(count, noun)))
     }
 }

@@ -6,15 +6,27 @@ use dwell_observe::parse::Reject;
 use dwell_report::facts;
 use dwell_types::LinkType;
 
-/// What to say where frames are of a link type that is not understood, of which this is the first.
-pub(crate) fn unknown_link(now: &Frames, first: Option<LinkType>) -> Option<String> {
-    let count = now.rejected().find(|&(reason, _)| reason == Reject::LinkType)?.1;
-    let number = first?.0;
-    Some(format!(
-        "{} of a link type that is not understood ({number}): capture on another interface, or convert them; \
-         https://www.tcpdump.org/linktypes.html says what it is",
-        words::are(count, "frame")
-    ))
+/// What to say where frames are of a link type that is not understood, of which this is the first, or where most were
+/// rejected for another reason.
+pub(crate) fn undecoded(now: &Frames, unknown_link: Option<LinkType>) -> Option<String> {
+    let of = |wanted: Reject| now.rejected().find(|&(reason, _)| reason == wanted).map_or(0, |(_, count)| count);
+    if let Some(LinkType(number)) = unknown_link {
+        return Some(format!(
+            "{} of a link type that is not understood ({number}): capture on another interface, or convert them; \
+             https://www.tcpdump.org/linktypes.html says what it is",
+            words::are(of(Reject::LinkType), "frame")
+        ));
+    }
+    let rejected = now.total - now.decoded();
+    (rejected > now.decoded()).then(|| {
+        let (reason, _) = now.rejected().max_by_key(|&(_, count)| count)?;
+        Some(format!(
+            "{} of {} not decoded, most of them as {}: the guide to dwell rtt says what is",
+            rejected,
+            words::are(now.total, "frame"),
+            reason.name()
+        ))
+    })?
 }
 
 /// What became of all frames.

@@ -2,7 +2,7 @@
 
 use crate::damage::not_read;
 use crate::disorder::Disorder;
-use crate::frames::unknown_link;
+use crate::frames::undecoded;
 use crate::words;
 use anyhow::Result;
 use dwell_capture::file::Stop;
@@ -329,10 +329,10 @@ impl Point {
         };
         let name = self.path.display();
         if let Source::Capture { crossings, .. } = &self.source {
-            let unknown = unknown_link(crossings.frames(), crossings.unknown_link());
-            warnings.extend(unknown.map(|words| format!("{name}: {words}")));
+            let words = undecoded(crossings.frames(), crossings.unknown_link());
+            warnings.extend(words.map(|words| format!("{name}: {words}")));
         }
-        warnings.extend(self.disorder.warning("packet").map(|words| format!("{name}: {words}")));
+        warnings.extend(self.disorder.warning("packet", false).map(|words| format!("{name}: {words}")));
         if self.wild > 0 {
             let packets = words::are(self.wild, "packet");
             warnings.push(format!("{name}: {packets} far from those around, and taken for as late as the one before"));

@@ -103,8 +103,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     for warning in source.warnings() {
         reports.warn(warning.to_string());
     }
-    reports.warn_of_disorder();
-    if let Some(words) = frames::unknown_link(observer.frames(), observer.unknown_link()) {
+    if let Some(words) = frames::undecoded(observer.frames(), observer.unknown_link()) {
         reports.warn(words);
     }
     let damage = damage.warnings(frames)?;

@@ -93,7 +93,10 @@ fn json_has_the_documented_keys() {
 fn csv_is_flat() {
     let mut reports = vec![common::sampled()];
     reports.extend(common::series(1.0).into_iter().take(2));
-    let text = check("reports.csv", |to| csv::write(&reports, to));
+    let text = check("reports.csv", |to| {
+        csv::write_head(to)?;
+        reports.iter().try_for_each(|report| csv::write_rows(report, to))
+    });
     let mut reader = ::csv::Reader::from_reader(text.as_bytes());
     assert_eq!(reader.headers().unwrap(), &csv::COLUMNS.to_vec());
     let rows: Vec<::csv::StringRecord> = reader.records().map(Result::unwrap).collect();

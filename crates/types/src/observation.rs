@@ -138,6 +138,11 @@ impl Match {
         Self::Events,
     ];
 
+    /// The rules that pair packets, in the same order.
+    pub fn of_packets() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|&matching| matching != Self::Events)
+    }
+
     /// The name on the command line and in reports.
     pub const fn name(self) -> &'static str {
         match self {

@@ -25,16 +25,26 @@ pub struct CaptureFiles {
 }
 
 impl CaptureFiles {
-    /// Takes the captures in this order. Every path is looked at first: one that is missing, unreadable, empty or a
-    /// directory is an error before any frame is read.
+    /// Takes the captures in this order. Every path is looked at first: one that is missing, unreadable or a directory is
+    /// an error before any frame is read, and so is an empty one. Beside others that leaves a warning, since a recorder
+    /// that begins a new file now and then ends with an empty one.
     pub fn open<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>) -> Result<Self, CaptureError> {
-        let paths: Vec<PathBuf> = paths.into_iter().map(Into::into).collect();
-        let mut bytes_total = Some(0);
+        let mut paths: Vec<PathBuf> = paths.into_iter().map(Into::into).collect();
+        let (mut bytes_total, mut empty) = (Some(0), Vec::new());
         for path in &paths {
             let length = check(path)?;
+            if length == Some(0) {
+                empty.push(path.clone());
+            }
             bytes_total = bytes_total.zip(length).map(|(total, length)| total + length);
         }
-        let (current, warnings) = (None, Vec::new());
+        if empty.len() == paths.len()
+            && let Some(path) = empty.pop()
+        {
+            return Err(CaptureError::Empty { path });
+        }
+        paths.retain(|path| !empty.contains(path));
+        let (current, warnings) = (None, empty.into_iter().map(Warning::empty).collect());
         let (stop, is_stopped) = (None, false);
         Ok(Self { paths, next: 0, current, warnings, bytes_before: 0, frames_before: 0, bytes_total, stop, is_stopped })
     }
@@ -135,9 +145,6 @@ fn check(path: &Path) -> Result<Option<u64>, CaptureError> {
     }
     if !metadata.is_file() {
         return Ok(None);
-    }
-    if metadata.len() == 0 {
-        return Err(CaptureError::Empty { path: path.to_owned() });
     }
     File::open(path).map_err(|error| io_error(path, error))?;
     Ok(Some(metadata.len()))

@@ -4,6 +4,8 @@
 //! record headers; pcapng with any number of sections and up to 65,536 interfaces in each. Either may be compressed
 //! with gzip, xz or zstd. Format and compression are recognised by the first bytes, never by the name.
 //!
+//! Files one behind the other in one stream, as `cat` makes them, are read on if they are of one format.
+//!
 //! What is wrong with a file decides what follows:
 //! - It ends in the middle of a record or block, or its compressed data does: everything before is yielded, a
 //!   [`Warning`](crate::Warning) says where it was cut, and reading goes on.

@@ -86,7 +86,8 @@ impl Pcap {
         let held = window.held();
         let [seconds, fraction, captured, wire_length] = first_words::<4>(held)?.map(u32::from_le_bytes);
         let whole = captured as usize + 16;
-        if captured > self.limit || whole > held.len() {
+        // An empty frame may be the header of another file (see below), too: less than nothing is more than the limit.
+        if captured.wrapping_sub(1) >= self.limit || whole > held.len() {
             return None;
         }
         let start = window.position() + 16;
@@ -102,9 +103,22 @@ impl Pcap {
         Record { at, link: self.link, wire_length, start, length: captured as usize }
     }
 
+    /// What the magic number stands for, where the header of another file stands instead of a record, as after
+    /// `cat a.pcap b.pcap`. As a record it would be an empty frame of the year 2055, and of the one fraction of a second
+    /// that is the version.
+    fn another_file(head: &[[u8; 4]; 4]) -> Option<(bool, i64, usize)> {
+        let [magic, version, zone, _] = *head;
+        Self::magic(magic).filter(|_| matches!(version, [2, 0, 4, 0] | [0, 2, 0, 4]) && zone == [0; 4])
+    }
+
     /// The next record of any kind of file, read from the stream if it is not held, with every check.
     #[inline(never)]
-    pub(super) fn next<R: Read>(&self, window: &mut Window<R>) -> Result<Option<Record>, Trouble> {
+    pub(super) fn next<R: Read>(&mut self, window: &mut Window<R>) -> Result<Option<Record>, Trouble> {
+        while window.hold(16)?
+            && let Some(kind) = first_words::<4>(window.held()).and_then(Self::another_file)
+        {
+            *self = Self::open(window, kind)?;
+        }
         let offset = window.offset();
         if !window.hold(self.record_header)? {
             if window.is_finished() {

@@ -140,10 +140,10 @@ pub(super) enum Format {
 }
 
 pub(crate) fn matching(name: &str) -> Result<Match, String> {
-    Match::ALL
-        .into_iter()
-        .find(|m| m.name() == name && *m != Match::Events)
-        .ok_or_else(|| "expected tcp-handshake, tcp-ack, tcp-ts, tcp-flow, dns, ntp, icmp-echo or quic-spin".to_owned())
+    Match::of_packets().find(|matching| matching.name() == name).ok_or_else(|| {
+        let names: Vec<&str> = Match::of_packets().map(Match::name).collect();
+        format!("expected one of {}", names.join(", "))
+    })
 }
 
 /// What is measured if nothing is said, as far as it can be.

@@ -78,6 +78,8 @@ impl Observed<'_> {
 pub(super) struct Outputs {
     report: Output,
     format: Format,
+    /// Whether the column names of CSV have been written.
+    has_head: bool,
     plot: Option<(Output, Image)>,
     samples: Option<samples::Writer<Output>>,
     ppviz: Option<ppviz::Writer<Output>>,
@@ -93,6 +95,7 @@ impl Outputs {
             // With ppviz there is no report besides the samples.
             report: if is_ppviz { Output::stdout() } else { report()? },
             format: arguments.format,
+            has_head: false,
             plot: Output::picture(arguments.plot.as_ref())?,
             samples: match &arguments.samples {
                 Some(path) => Some(samples::Writer::new(Output::file(path)?)?),
@@ -103,9 +106,25 @@ impl Outputs {
         })
     }
 
-    /// Whether the reports of intervals are still needed at the end. JSON Lines go on for as long as packets come.
+    /// Whether the reports of intervals are still needed at the end. JSON Lines and CSV are written as intervals end, for as
+    /// long as packets come.
     fn keep_reports(&self) -> bool {
-        self.plot.is_some() || matches!(self.format, Format::Table | Format::Json | Format::Csv)
+        self.plot.is_some() || matches!(self.format, Format::Table | Format::Json)
+    }
+
+    /// Writes a report where the format does not wait for the others.
+    fn report(&mut self, report: &RttReport) -> Result<()> {
+        match self.format {
+            Format::Jsonl => json::write_line(report, &mut self.report)?,
+            Format::Csv => {
+                if !std::mem::replace(&mut self.has_head, true) {
+                    csv::write_head(&mut self.report)?;
+                }
+                csv::write_rows(report, &mut self.report)?;
+            }
+            Format::Table | Format::Json | Format::Openmetrics | Format::Ppviz => return Ok(()),
+        }
+        Ok(self.report.flush()?)
     }
 
     pub(super) fn want_samples(&self) -> bool {
@@ -170,6 +189,14 @@ pub(super) struct Reports {
     /// First and last moment of the present interval; the reverse of all time before anything was seen.
     span: (Timestamp, Timestamp),
     disorder: Disorder,
+    /// The rules that are looked for in packets.
+    matches: Vec<Match>,
+    /// Whether any report so far has results, and whether any delay in them is negative.
+    has_results: bool,
+    has_negative: bool,
+    /// Delays in all reports so far, and those of which the request was seen more than once.
+    matched: u64,
+    unresolved: u64,
     frames_before: Option<Frames>,
     /// The reports of earlier intervals, if the end needs them.
     done: Vec<RttReport>,
@@ -210,6 +237,11 @@ impl Reports {
             before: 0,
             span: NOTHING,
             disorder: Disorder::NONE,
+            matches: arguments.matches(),
+            has_results: false,
+            has_negative: false,
+            matched: 0,
+            unresolved: 0,
             frames_before: None,
             done: Vec::new(),
         };
@@ -231,14 +263,6 @@ impl Reports {
     pub(super) fn see(&mut self, at: Timestamp) {
         self.span = (self.span.0.min(at), self.span.1.max(at));
         self.disorder.see(at);
-    }
-
-    /// Warns of frames out of order.
-    pub(super) fn warn_of_disorder(&mut self) {
-        if let Some(words) = self.disorder.warning("frame") {
-            let order = if self.sources.len() > 1 { "; give captures in the order of their time" } else { "" };
-            self.warn(format!("{words}: delays between them may be wrong{order}"));
-        }
     }
 
     /// Warns where exchanges that were sampled share ids: so many responses there were to each.
@@ -296,10 +320,7 @@ impl Reports {
         meter.reset_interval();
         self.span = NOTHING;
         self.frames_before = observed.frames();
-        if outputs.format == Format::Jsonl {
-            json::write_line(&report, &mut outputs.report)?;
-            outputs.report.flush()?;
-        }
+        outputs.report(&report)?;
         if outputs.keep_reports() {
             self.done.push(report);
         }
@@ -314,32 +335,27 @@ impl Reports {
         mut outputs: Outputs,
     ) -> Result<(), Failure> {
         let mut last = self.report(meter, observed);
-        if let Some(words) = captured_twice(self.done.iter().chain([&last])).filter(|_| observed.frames().is_some()) {
-            self.warn(words.clone());
-            last.warnings.push(words);
+        if let Some(frames) = observed.frames() {
+            let found = [self.disorder_of_frames(), self.captured_twice(), self.nothing_seen(&frames)];
+            for words in found.into_iter().flatten() {
+                self.warn(words.clone());
+                last.warnings.push(words);
+            }
         }
+        outputs.report(&last)?;
+        let is_series = self.interval.is_some();
         let to = &mut outputs.report;
-        if self.interval.is_none() {
-            match outputs.format {
-                Format::Table => table::write(&last, &mut Plain(to))?,
-                Format::Json => json::write(&last, to)?,
-                Format::Jsonl => json::write_line(&last, to)?,
-                Format::Csv => csv::write([&last], to)?,
-                Format::Openmetrics => openmetrics::write(&last, to)?,
-                Format::Ppviz => (),
-            }
-            self.done.push(last);
-        } else {
-            if outputs.format == Format::Jsonl {
-                json::write_line(&last, to)?;
-            }
-            self.done.push(last);
-            match outputs.format {
-                Format::Table => table::write_series(&self.done, &mut Plain(to))?,
-                Format::Json => json::write_series(&self.done, to)?,
-                Format::Csv => csv::write(&self.done, to)?,
-                Format::Jsonl | Format::Openmetrics | Format::Ppviz => (),
-            }
+        match outputs.format {
+            Format::Table if !is_series => table::write(&last, &mut Plain(to))?,
+            Format::Json if !is_series => json::write(&last, to)?,
+            Format::Openmetrics => openmetrics::write(&last, to)?,
+            Format::Table | Format::Json | Format::Jsonl | Format::Csv | Format::Ppviz => (),
+        }
+        self.done.push(last);
+        match outputs.format {
+            Format::Table if is_series => table::write_series(&self.done, &mut Plain(to))?,
+            Format::Json if is_series => json::write_series(&self.done, to)?,
+            _ => (),
         }
         outputs.report.finish()?;
         if let Some(ppviz) = outputs.ppviz {
@@ -358,7 +374,39 @@ impl Reports {
         Ok(())
     }
 
-    fn report(&self, meter: &mut RttMeter, observed: &Observed<'_>) -> RttReport {
+    /// Whether frames are out of order.
+    fn disorder_of_frames(&self) -> Option<String> {
+        let words = self.disorder.warning("frame", self.has_negative)?;
+        let order = if self.sources.len() > 1 { "; give captures in the order of their time" } else { "" };
+        Some(format!("{words}: delays between them may be wrong{order}"))
+    }
+
+    /// Whether requests that came again before their answer are so many that they are no accident.
+    fn captured_twice(&self) -> Option<String> {
+        const FEW: u64 = 20;
+        let &Self { matched, unresolved, .. } = self;
+        (unresolved > FEW.max(matched / 4)).then(|| {
+            format!(
+                "{unresolved} of {matched} delays are unresolved, since their requests were seen more than once before the answer: \
+                 {CAPTURED_TWICE}"
+            )
+        })
+    }
+
+    /// What to ask for where packets were decoded and none of them was looked for.
+    fn nothing_seen(&self, frames: &Frames) -> Option<String> {
+        let names = |is_asked: bool| {
+            let rules = Match::of_packets().filter(|matching| self.matches.contains(matching) == is_asked);
+            rules.map(Match::name).collect::<Vec<_>>().join(", ")
+        };
+        (!self.has_results && frames.decoded() > 0).then(|| {
+            let others =
+                if names(false).is_empty() { String::new() } else { format!("; --match finds {}", names(false)) };
+            format!("no packet is a request or a response of {}{others}", names(true))
+        })
+    }
+
+    fn report(&mut self, meter: &mut RttMeter, observed: &Observed<'_>) -> RttReport {
         meter.advance(self.disorder.latest);
         let answers = meter.estimate(self.ambiguous);
         let mut parameters = self.parameters.clone();
@@ -374,6 +422,14 @@ impl Reports {
         parameters.extend(structures.into_iter().map(|(kind, rules)| (kind, Parameter::Map(rules))));
         let resolution = answers.iter().map(|a| a.resolution).fold(0.0, f64::max);
         parameters.insert("relative_resolution", Parameter::Real(resolution));
+        let results: Vec<ResultLine> = answers
+            .iter()
+            .map(|a| ResultLine::new(a, observed.group_name(a.series.group), self.interval.is_none()))
+            .collect();
+        self.has_results |= !results.is_empty();
+        self.has_negative |= results.iter().any(|line| line.delay_ns.min.is_some_and(|min| min.value < 0));
+        self.matched += results.iter().map(|line| line.requests.matched).sum::<u64>();
+        self.unresolved += results.iter().map(|line| line.ambiguous_samples).sum::<u64>();
         RttReport {
             schema: SCHEMA,
             sources: self.sources.clone(),
@@ -387,26 +443,10 @@ impl Reports {
             },
             method: facts::Method { name: self.method.name(), exact: is_exact, parameters },
             quic: observed.quic(),
-            results: answers
-                .iter()
-                .map(|a| ResultLine::new(a, observed.group_name(a.series.group), self.interval.is_none()))
-                .collect(),
+            results,
             flows: observed.flows(self.top, self.ambiguous),
         }
     }
-}
-
-/// Whether requests that came again before their answer are so many that they are no accident.
-fn captured_twice<'a>(reports: impl Iterator<Item = &'a RttReport>) -> Option<String> {
-    const FEW: u64 = 20;
-    let lines = reports.flat_map(|report| &report.results).map(|line| (line.ambiguous_samples, line.requests.matched));
-    let (unresolved, matched) = lines.fold((0, 0), |sums, line| (sums.0 + line.0, sums.1 + line.1));
-    (unresolved > FEW.max(matched / 4)).then(|| {
-        format!(
-            "{unresolved} of {matched} delays are unresolved, since their requests were seen more than once before the answer: \
-             {CAPTURED_TWICE}"
-        )
-    })
 }
 
 /// What kind of structure a rule's requests are held in, and its parameters; `None` if there are none.

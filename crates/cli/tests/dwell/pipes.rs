@@ -2,7 +2,7 @@
 
 use crate::run::{command, dwell_in, finish, lines, names, testdata};
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 
 /// Whoever pipes into `head` wants no complaint.
@@ -40,7 +40,7 @@ fn a_full_disk_is_told_in_one_line() {
     }
     let ntp = testdata("ntp/ntp.pcap");
     for how in [
-        &["rtt", &ntp, "-o", "/dev/full"][..],
+        &["rtt", &ntp, "--match", "ntp", "-o", "/dev/full"][..],
         &["rtt", &ntp, "--match", "ntp", "--samples", "/dev/full"],
         &["rtt", &ntp, "--match", "ntp", "--format", "ppviz", "-o", "/dev/full"],
         &["simulate", "-w", "/dev/full"],
@@ -52,7 +52,10 @@ fn a_full_disk_is_told_in_one_line() {
             "{how:?}"
         );
     }
-    for how in [&["rtt", &ntp][..], &["rtt", &ntp, "--interval", "1s", "--format", "jsonl"]] {
+    for how in [
+        &["rtt", &ntp, "--match", "ntp"][..],
+        &["rtt", &ntp, "--match", "ntp", "--interval", "1s", "--format", "jsonl"],
+    ] {
         let mut full = command(how);
         full.stdout(File::options().write(true).open("/dev/full").unwrap()).stderr(Stdio::piped());
         let output = full.spawn().unwrap().wait_with_output().unwrap();
@@ -74,6 +77,43 @@ fn a_capture_comes_through_standard_input() {
     assert_eq!(piped["sources"][0], "-");
     assert_eq!((&piped["results"], &piped["frames"]), (&named["results"], &named["frames"]));
     assert_eq!(lines(&piped)[0]["samples"], 470);
+}
+
+/// Whoever watches a pipe sees each interval when it ends, while more packets may come; the rest follows, and nothing
+/// twice.
+#[test]
+fn intervals_are_written_as_they_end() {
+    for format in ["jsonl", "csv"] {
+        let how = ["rtt", "-", "--match", "ntp", "--interval", "1s", "--format", format];
+        let mut child = command(&how).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(&fs::read(testdata("ntp/ntp.pcap")).unwrap()).unwrap();
+        stdin.flush().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut text = String::new();
+        for _ in 0..3 {
+            assert!(stdout.read_line(&mut text).unwrap() > 0, "{format}: nothing while packets may come");
+        }
+        drop(stdin);
+        stdout.read_to_string(&mut text).unwrap();
+        assert!(child.wait().unwrap().success());
+        let whole = finish(command(&[
+            "rtt",
+            &testdata("ntp/ntp.pcap"),
+            "--match",
+            "ntp",
+            "--interval",
+            "1s",
+            "--format",
+            format,
+        ]));
+        let source = testdata("ntp/ntp.pcap");
+        assert_eq!(
+            text,
+            String::from_utf8(whole.out).unwrap().replace(&format!("[\"{source}\"]"), "[\"-\"]"),
+            "{format}"
+        );
+    }
 }
 
 /// Standard output by its other name, redirected into a file: the file is written, and nothing put in the device's
@@ -98,7 +138,11 @@ fn a_link_is_written_through() {
     let (target, link) = (folder.path().join("target.json"), folder.path().join("link.json"));
     fs::write(&target, "old").unwrap();
     std::os::unix::fs::symlink(&target, &link).unwrap();
-    dwell_in(folder.path(), &["rtt", &testdata("ntp/ntp.pcap"), "--format", "json", "-o", "link.json"]).ok();
+    dwell_in(
+        folder.path(),
+        &["rtt", &testdata("ntp/ntp.pcap"), "--match", "ntp", "--format", "json", "-o", "link.json"],
+    )
+    .ok();
     assert!(link.is_symlink() && fs::read_to_string(&target).unwrap().contains("dwell.rtt/1"));
     assert_eq!(names(folder.path()), ["link.json", "target.json"]);
 }

@@ -268,7 +268,7 @@ fn the_memory_that_would_do_does() {
         let refused = rtt("1KiB");
         assert_refusal(&refused, 2, &["--memory"]);
         let named = refused.err.split(": ").last().unwrap().split("KiB").next().unwrap();
-        rtt(&format!("{named}KiB")).ok();
+        assert_eq!(rtt(&format!("{named}KiB")).code, 0, "{how:?}");
         let less = named.parse::<f64>().unwrap() * 0.8;
         assert_eq!(rtt(&format!("{less}KiB")).code, 2, "{how:?}: {named}KiB is more than is needed");
     }
@@ -340,7 +340,7 @@ fn a_damaged_capture_is_reported_up_to_the_damage() {
     // Captures before and behind it are read whole.
     let [damaged, other] = [damaged.to_str().unwrap(), &testdata("icmp/icmp.pcapng")];
     let total = |run: Run| run.json()["frames"]["total"].as_u64().unwrap();
-    let alone = total(dwell(&["rtt", other, "--format", "json"]).ok());
+    let alone = total(dwell(&["rtt", other, "--format", "json"]));
     for captures in [[damaged, other], [other, damaged]] {
         let run = dwell(&[&["rtt", "--format", "json"], &captures[..]].concat());
         assert_eq!((run.code, run.err.lines().filter(|line| line.contains("not read")).count()), (1, 1), "{}", run.err);
@@ -430,6 +430,43 @@ fn a_link_type_that_is_not_understood_is_named() {
     }
 }
 
+/// What to ask for is said where the packets hold something else, in intervals, too; not where anything was found.
+#[test]
+fn what_was_not_looked_for_is_named() {
+    let words =
+        "no packet is a request or a response of tcp-handshake, tcp-ack, dns; --match finds tcp-ts, tcp-flow, ntp";
+    for (file, how, is_said) in [
+        ("ntp/ntp.pcap", &[][..], true),
+        ("ntp/ntp.pcap", &["--interval", "10s", "--format", "csv"], true),
+        ("ntp/ntp.pcap", &["--match", "ntp"], false),
+        ("mixed/mixed.pcap.zst", &["--interval", "60s"], false),
+    ] {
+        let run = dwell(&[&["rtt", &testdata(file)], how].concat());
+        assert_eq!(run.code, 0);
+        assert_eq!(run.err.contains(words), is_said, "{file} {how:?}: {}", run.err);
+    }
+}
+
+/// Frames that are not IP, most of a capture: why there is nothing is said, and with one of three nothing is.
+#[test]
+fn a_capture_of_something_else_is_no_silent_success() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = fs::read(testdata("ntp/ntp.pcap")).unwrap();
+    let length = 40 + u32::from_le_bytes(bytes[32..36].try_into().unwrap()) as usize;
+    let (head, known) = (&bytes[..24], &bytes[24..length]);
+    let mut other = known.to_vec();
+    // Cisco MetaData.
+    other[28..30].copy_from_slice(&[0x89, 0x09]);
+    for (others, is_said) in [(1, false), (2, true)] {
+        let frames = [head, known, known, &other.repeat(2 * others)].concat();
+        fs::write(folder.path().join("odd.pcap"), frames).unwrap();
+        let run = dwell_in(folder.path(), &["rtt", "odd.pcap", "--match", "ntp", "--format", "json"]);
+        let words = format!("{} of {} frames are not decoded, most of them as not-ip", 2 * others, 2 + 2 * others);
+        assert_eq!(run.err.contains(&words), is_said, "{}", run.err);
+        assert_eq!(run.json()["warnings"].to_string().contains(&words), is_said);
+    }
+}
+
 /// A mirror port that shows both sides of a switch: each request comes again, a few microseconds later.
 #[test]
 fn packets_that_are_captured_twice_are_said() {
@@ -452,5 +489,8 @@ fn packets_that_are_captured_twice_are_said() {
         let is_said = run.err.contains("captured twice");
         let is_reported = run.json()["warnings"].to_string().contains("captured twice");
         assert_eq!((is_said, is_reported), (is_twice, is_twice), "{}", run.err);
+        // The last interval alone does not tell.
+        let run = dwell_in(folder.path(), &["rtt", file, "--match", "ntp", "--interval", "5s", "--format", "jsonl"]);
+        assert_eq!(run.err.contains("captured twice"), is_twice, "{}", run.err);
     }
 }

@@ -6,7 +6,7 @@ use crate::csv::{ends, io_error};
 use dwell_sketch::estimate::Estimate;
 use std::io::{self, Write};
 
-/// The columns of [`write()`], in order. Times in nanoseconds.
+/// The columns, in order. Times in nanoseconds.
 pub const COLUMNS: [&str; 43] = [
     "start_ns",
     "end_ns",
@@ -53,18 +53,22 @@ pub const COLUMNS: [&str; 43] = [
     "uncounted_bytes",
 ];
 
-/// Writes the head and the rows of all reports: one report, or one per interval.
-pub fn write<'a>(reports: impl IntoIterator<Item = &'a RttReport>, to: &mut impl Write) -> io::Result<()> {
+/// Writes the head.
+pub fn write_head(to: &mut impl Write) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(to);
     writer.write_record(COLUMNS).map_err(io_error)?;
-    for report in reports {
-        for line in &report.results {
-            writer.write_record(result(report, line)).map_err(io_error)?;
-        }
-        for flow in &report.flows {
-            for line in flow.results.iter().map(Some).chain(flow.results.is_empty().then_some(None)) {
-                writer.write_record(of_flow(report, flow, line)).map_err(io_error)?;
-            }
+    writer.flush()
+}
+
+/// Writes the rows of a report; a time series is one call per interval.
+pub fn write_rows(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
+    let mut writer = csv::Writer::from_writer(to);
+    for line in &report.results {
+        writer.write_record(result(report, line)).map_err(io_error)?;
+    }
+    for flow in &report.flows {
+        for line in flow.results.iter().map(Some).chain(flow.results.is_empty().then_some(None)) {
+            writer.write_record(of_flow(report, flow, line)).map_err(io_error)?;
         }
     }
     writer.flush()

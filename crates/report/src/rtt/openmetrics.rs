@@ -17,7 +17,8 @@ pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
         connections(quic, to)?;
     }
     common(report.frames.as_ref(), &report.memory, to)?;
-    family("dwell_rtt_method", "info", None, "How delays were measured, and whether nothing was estimated.", to)?;
+    // Not of type "info", which the older text format does not know: node_exporter reads no file that has one.
+    family("dwell_rtt_method_info", "gauge", None, "How delays were measured, and whether nothing was estimated.", to)?;
     let (name, exact) = (escaped(report.method.name), report.method.exact);
     writeln!(to, "dwell_rtt_method_info{{method=\"{name}\",exact=\"{exact}\"}} 1")?;
     writeln!(to, "# EOF")

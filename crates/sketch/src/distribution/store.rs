@@ -454,6 +454,12 @@ impl DelayStore {
         }
     }
 
+    /// Whether a series has any samples.
+    pub fn has_samples(&self, series: usize) -> bool {
+        let parts = &self.series[series].parts;
+        parts[CLEAR].samples + parts[SINCE_LAST].samples > 0
+    }
+
     /// The distribution of a series as its samples tell it.
     pub fn distribution(&self, series: usize, ambiguous: Ambiguous) -> Distribution {
         self.settled().distribution_of(series, ambiguous, None)

@@ -310,6 +310,11 @@ impl Horizon {
             *at_risk = AtRisk { before: sums.map(|sum| sum as f32), last: [0; BANDS] };
         }
         self.each = all.map(|(sum, squares)| if sum > 0.0 { (squares / sum) as f32 } else { 0.0 });
+        self.tell_responses();
+    }
+
+    /// Tells the chooser of the responses under the present thresholds.
+    fn tell_responses(&mut self) {
         self.chooser.respond(f64::from(self.unfolded) * self.curve.weight(1));
         self.unfolded = 0;
     }
@@ -505,7 +510,7 @@ impl Meter for Horizon {
     }
 
     fn forget_risk(&mut self) {
-        self.fold();
+        self.tell_responses();
         self.by_tag.fill(AtRisk::default());
         self.each = [0.0; BANDS];
     }

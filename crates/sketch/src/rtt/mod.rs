@@ -316,14 +316,14 @@ impl RttMeter {
                 let then = rule.reported.get(tag).copied().unwrap_or_default();
                 let index = rule.series.start + tag;
                 let fates = now.since(&then);
+                if fates.seen + fates.responses + then.pending == 0 && !self.store.has_samples(index) {
+                    continue;
+                }
                 let distribution = match rule.meter.risk(tag) {
                     None => self.store.distribution(index, ambiguous),
                     Some(risk) => self.store.distribution_at_risk(index, ambiguous, &risk.among(fates.responses)),
                 };
                 let distribution = distribution.with_longest(rule.expiry).with_rounding(rule.meter.rounding());
-                if fates.seen + fates.responses + then.pending == 0 && distribution.samples() == 0 {
-                    continue;
-                }
                 answers.push(Answer {
                     series: rule.series_of(tag as u16, self.groups),
                     fates,
