@@ -32,6 +32,8 @@ pub struct SizeReport {
 #[allow(missing_docs, reason = "keys are described in docs/formats/dwell.size.md")]
 pub enum Traffic {
     Rtt {
+        #[serde(rename = "match")]
+        matching: &'static str,
         requests_per_second: f64,
         mean_ns: i64,
         p99_ns: i64,

@@ -5,6 +5,7 @@
 use super::{Answer, Asked, usage};
 use crate::Failure;
 use crate::output::Output;
+use crate::rtt::matching;
 use crate::units::{self, share};
 use clap::Args;
 use dwell_report::size::{self, Exact, Parameters, Size, SizeError, SizeReport};
@@ -28,6 +29,9 @@ Examples:
 pub(super) struct Arguments {
     #[command(flatten)]
     pub(super) asked: Asked,
+    /// What is to be measured; only this, since rules share the memory.
+    #[arg(long = "match", value_name = "RULE", value_parser = matching, default_value = "dns")]
+    matching: Match,
     /// Requests, answered or not.
     #[arg(long, value_name = "N", value_parser = units::above_zero("requests per second, above 0"))]
     requests_per_second: f64,
@@ -56,14 +60,15 @@ const MOST: usize = 1 << 40;
 
 pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     let traffic = traffic(arguments)?;
-    let &Arguments { requests_per_second, mean, p99, answered, span, expiry, .. } = arguments;
+    let &Arguments { matching, requests_per_second, mean, p99, answered, span, expiry, .. } = arguments;
     if let Some(memory) = arguments.asked.memory {
-        meter(Method::Fridge, memory, expiry).map_err(usage)?;
+        arguments.meter(Method::Fridge, memory).map_err(usage)?;
     }
     Ok(Answer {
         question: "rtt",
         method: "fridge",
         traffic: size::Traffic::Rtt {
+            matching: matching.name(),
             requests_per_second,
             mean_ns: mean.get(),
             p99_ns: p99.get(),
@@ -95,31 +100,33 @@ fn traffic(arguments: &Arguments) -> Result<Traffic, Failure> {
     traffic.ok_or_else(|| usage("less than one exchange is expected: a higher rate, or a longer --span"))
 }
 
-/// A meter of one rule in so many bytes.
-fn meter(method: Method, memory: usize, expiry: Nanos) -> Result<RttMeter, SettingsError> {
-    RttMeter::new(&Settings::new(method, vec![Match::Dns], memory, expiry))
-}
-
-/// Requests that the default holds in so many bytes.
-fn room(memory: usize, expiry: Nanos) -> usize {
-    match structure(Method::Auto, memory, expiry) {
-        Some(Structure::Horizons { room, .. }) => room,
-        _ => 0,
+impl Arguments {
+    /// A meter of the rule in so many bytes.
+    fn meter(&self, method: Method, memory: usize) -> Result<RttMeter, SettingsError> {
+        RttMeter::new(&Settings::new(method, vec![self.matching], memory, self.expiry))
     }
-}
 
-/// Slots of a fridge in so many bytes.
-fn slots(memory: usize, expiry: Nanos) -> Option<u32> {
-    match structure(Method::Fridge, memory, expiry)? {
-        Structure::Fridge { slots, .. } => Some(slots),
-        _ => None,
+    /// What a meter of so many bytes holds requests in; `None` if they are too few.
+    fn structure(&self, method: Method, memory: usize) -> Option<Structure> {
+        let meter = self.meter(method, memory).ok()?;
+        meter.rules().next().map(|rule| rule.structure)
     }
-}
 
-/// What a meter of so many bytes holds requests in; `None` if they are too few.
-fn structure(method: Method, memory: usize, expiry: Nanos) -> Option<Structure> {
-    let meter = meter(method, memory, expiry).ok()?;
-    meter.rules().next().map(|rule| rule.structure)
+    /// Requests that the default holds in so many bytes.
+    fn room(&self, memory: usize) -> usize {
+        match self.structure(Method::Auto, memory) {
+            Some(Structure::Horizons { room, .. }) => room,
+            _ => 0,
+        }
+    }
+
+    /// Slots of a fridge in so many bytes.
+    fn slots(&self, memory: usize) -> Option<u32> {
+        match self.structure(Method::Fridge, memory)? {
+            Structure::Fridge { slots, .. } => Some(slots),
+            _ => None,
+        }
+    }
 }
 
 /// What holds every request that is open.
@@ -130,7 +137,7 @@ fn exact(arguments: &Arguments) -> Exact {
     let orphans = (1.0 - answered) * seconds(expiry.min(span));
     let open = rate * (answered * seconds(arguments.mean) + orphans);
     let most = open + 5.0 * open.sqrt();
-    let bytes = memories().find(|&bytes| room(bytes, expiry) as f64 >= most);
+    let bytes = memories().find(|&bytes| arguments.room(bytes) as f64 >= most);
     Exact { open_requests: open, most_open_requests: most, memory_bytes: bytes.map(|bytes| bytes as u64) }
 }
 
@@ -143,7 +150,7 @@ fn sampled(arguments: &Arguments, traffic: &Traffic) -> Vec<Size> {
     let asked = arguments.asked.memory;
     let mut sizes = Vec::new();
     for bytes in asked.into_iter().chain(memories().filter(|_| asked.is_none())) {
-        let Some(slots) = slots(bytes, arguments.expiry) else { continue };
+        let Some(slots) = arguments.slots(bytes) else { continue };
         let (probability, worst) = traffic.best_probability(slots, &QUANTILES);
         let error = |quantile| SizeError {
             quantile: Some(quantile),
@@ -153,7 +160,7 @@ fn sampled(arguments: &Arguments, traffic: &Traffic) -> Vec<Size> {
         };
         sizes.push(Size {
             memory_bytes: bytes as u64,
-            command: Some(format!("dwell rtt --method fridge --memory {}", kib(bytes as u64))),
+            command: Some(format!("dwell rtt --match {} --method fridge --memory {}", arguments.matching.name(), kib(bytes as u64))),
             parameters: Parameters::Fridge { slots, entry_probability: probability },
             errors: QUANTILES.map(error).to_vec(),
         });
@@ -166,14 +173,15 @@ fn sampled(arguments: &Arguments, traffic: &Traffic) -> Vec<Size> {
 }
 
 fn table(report: &SizeReport, to: &mut Output) -> io::Result<()> {
+    let size::Traffic::Rtt { matching, .. } = report.traffic else { return Ok(()) };
     if let Some(Exact { open_requests, most_open_requests, memory_bytes }) = report.exact {
         writeln!(to, "{open_requests:.0} requests are open at a time, hardly ever more than {most_open_requests:.0}")?;
         match memory_bytes {
-            Some(bytes) => writeln!(to, "every exchange: dwell rtt --memory {}", kib(bytes))?,
+            Some(bytes) => writeln!(to, "every exchange: dwell rtt --match {matching} --memory {}", kib(bytes))?,
             None => writeln!(to, "every exchange: no memory that could be had")?,
         }
     }
-    writeln!(to, "\nsampled: dwell rtt --method fridge\n")?;
+    writeln!(to, "\nsampled: dwell rtt --match {matching} --method fridge\n")?;
     writeln!(
         to,
         "{:>10} {:>9} {:>12} {:>10} {:>8} {:>8} {:>8}",
@@ -190,7 +198,7 @@ fn table(report: &SizeReport, to: &mut Output) -> io::Result<()> {
     }
     writeln!(
         to,
-        "\nprobability: of a request to enter; the fridge finds it while running, at up to 1.3 times these errors. p50, p95, p99:\n\
+        "\nprobability: of a request to enter; the fridge finds it while running, at up to 1.4 times these errors. p50, p95, p99:\n\
          standard errors; 95% of runs err by less than twice that."
     )
 }

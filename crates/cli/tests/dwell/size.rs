@@ -112,7 +112,7 @@ fn one_point_by_error_or_by_memory() {
 fn what_is_said_to_be_exact_is() {
     let traffic = ["--requests-per-second", "2000", "--mean", "30ms", "--p99", "300ms", "--span", "10s"];
     let (text, _) = rows(&[&["--error", "5%"], &traffic[..]].concat());
-    let memory = text.split_once("dwell rtt --memory ").unwrap().1.split_whitespace().next().unwrap();
+    let memory = text.split_once("dwell rtt --match dns --memory ").unwrap().1.split_whitespace().next().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log.csv");
     let mut lines: Vec<(u64, String)> = Vec::new();

@@ -153,12 +153,17 @@ fn mark(alarm: bool) -> &'static str {
     if alarm { " *" } else { "" }
 }
 
+/// Those that are slower than usual, the likeliest first; nothing where there are none.
 fn delays(segments: &[SegmentLine], to: &mut impl Write) -> io::Result<()> {
+    let mut slower: Vec<_> = segments.iter().filter_map(|line| Some((line, line.delay?))).collect();
+    slower.retain(|(_, delay)| delay.alarm || delay.excess_ns > 0.0);
+    if slower.is_empty() {
+        return Ok(());
+    }
     let mut grid = Grid::default();
     let heads = ["slower", "now", "usual", "excess", "score", "chance", "probability", "since"];
     grid.row(heads.map(Into::into).to_vec());
-    for (number, line) in segments.iter().enumerate() {
-        let Some(d) = line.delay.filter(|d| number < RANKED || d.alarm) else { continue };
+    for (_, (line, d)) in (0..).zip(slower).filter(|(number, (_, d))| *number < RANKED || d.alarm) {
         grid.row(vec![
             route(&line.segment) + mark(d.alarm),
             nanos(d.found_ns),
