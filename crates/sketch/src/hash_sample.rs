@@ -4,7 +4,7 @@
 //!
 //! **Model**: a table of the open requests whose id's hash passes the gate. When the table is full, first what is older
 //! than the lifetime goes, then the gate closes by steps of 2^−⅛ and what it no longer admits goes, until a quarter of
-//! the room is free. The gate never opens again. Assumes that ids of different exchanges are independent under the
+//! the room is free. It closes, too, where a request finds no slot though some are free. The gate never opens again. Assumes that ids of different exchanges are independent under the
 //! seeded hash; who knows the seed can break that.
 //!
 //! **State**: the table of [`crate::horizon`]; 48 × 8 bytes by which the lifetime is learnt; the counts of each series.
@@ -98,6 +98,8 @@ pub struct HashSample {
     fates: Vec<Fates>,
     began: Option<Timestamp>,
     latest: Timestamp,
+    /// Time of the last request that the gate admitted.
+    before: Timestamp,
 }
 
 /// *p* of a step.
@@ -142,6 +144,7 @@ impl HashSample {
             fates: vec![Fates::default(); usize::from(exchanges.tags)],
             began: None,
             latest: Timestamp::from_nanos(i64::MIN),
+            before: Timestamp::from_nanos(i64::MAX),
         })
     }
 
@@ -166,19 +169,51 @@ impl HashSample {
             return self.turn_away(request);
         }
         self.latest = self.latest.max(request.at);
+        // A time that is wild must not sweep away what waits.
+        let now = request.at.min(std::mem::replace(&mut self.before, request.at));
         if self.open.is_full() && !self.open.grow() {
-            self.make_room(request.at);
+            self.make_room(now);
             // The gate may have closed for this request, too.
             if !self.gate.admits(request.id) {
                 return self.turn_away(request);
             }
         }
         let place = place(&self.open);
-        match self.open.find(&place) {
-            Some(at) => self.meet(at, request),
-            None if self.open.put(&place, request) => self.fates[usize::from(request.tag)].seen += 1,
-            None => self.turn_away(request),
+        if let Some(at) = self.open.find(&place) {
+            return self.meet(at, request, now);
         }
+        let is_put = self.open.put(&place, request)
+            || self.make_way(now, |this| {
+                this.gate.admits(request.id).then(|| this.open.put(&this.open.place(request.id), request))
+            });
+        if is_put {
+            self.fates[usize::from(request.tag)].seen += 1;
+        } else {
+            self.turn_away(request);
+        }
+    }
+
+    /// Makes way for a request that finds no slot though not all are taken: the table grows, or else the gate closes until
+    /// `put` finds one, or says by `None` that the request is no longer admitted. Says whether it is in the table.
+    #[cold]
+    fn make_way(&mut self, now: Timestamp, put: impl Fn(&mut Self) -> Option<bool>) -> bool {
+        if !self.open.grow() {
+            self.sweep(now);
+        }
+        loop {
+            match put(self) {
+                Some(false) if self.step < LAST_STEP => self.close(),
+                ended => return ended == Some(true),
+            }
+            self.sweep(now);
+        }
+    }
+
+    /// Closes the gate by a step.
+    fn close(&mut self) {
+        self.step += 1;
+        self.weight = 1.0 / probability(self.step);
+        self.gate = self.gate.with_probability(probability(self.step));
     }
 
     fn turn_away(&mut self, request: &Event) {
@@ -186,7 +221,7 @@ impl HashSample {
     }
 
     /// A request with the id of one that is in the table.
-    fn meet(&mut self, at: usize, request: &Event) {
+    fn meet(&mut self, at: usize, request: &Event, now: Timestamp) {
         let met = self.open.look(at, request.at);
         let fates = &mut self.fates[usize::from(met.series)];
         match met.meets(&self.exchanges) {
@@ -194,8 +229,12 @@ impl HashSample {
             Meets::Open => {
                 fates.seen += 1;
                 fates.ambiguous += 1;
-                // Without a slot the repeat is taken for the first request.
-                let _is_noted = self.open.repeat(at, request);
+                if !self.open.repeat(at, request) {
+                    self.make_way(now, |this| {
+                        let at = this.open.find(&this.open.place(request.id))?;
+                        Some(this.open.repeat(at, request))
+                    });
+                }
             }
             Meets::Other => {
                 fates.expired += u64::from(met.is_open());
@@ -210,12 +249,10 @@ impl HashSample {
     fn make_room(&mut self, now: Timestamp) {
         let began = *self.began.get_or_insert(now);
         self.learn(now - began);
-        let mut kept = self.sweep(self.latest);
+        let mut kept = self.sweep(now);
         while kept > self.most_kept && self.step < LAST_STEP {
-            self.step += 1;
-            self.weight = 1.0 / probability(self.step);
-            self.gate = self.gate.with_probability(probability(self.step));
-            kept = self.sweep(self.latest);
+            self.close();
+            kept = self.sweep(now);
         }
     }
 
@@ -314,7 +351,7 @@ impl Meter for HashSample {
 
     fn advance(&mut self, now: Timestamp) {
         lapse::between(self.latest, now).for_each(|now| _ = self.sweep(now));
-        self.latest = self.latest.max(now);
+        self.latest = now;
     }
 
     fn gate(&self) -> Gate {
@@ -377,7 +414,10 @@ impl Octaves {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{assert_batches_agree, assert_exact, exchanges, feed};
+    use crate::test_support::{
+        assert_batches_agree, assert_exact, assert_no_repeat_is_lost_unsaid, assert_no_request_is_lost_unsaid,
+        exchanges, feed, request,
+    };
     use dwell_types::Match;
 
     /// Of a slot with tokens in a small table.
@@ -395,6 +435,34 @@ mod tests {
             let mut table = table(1 << 20, LONG, matching);
             assert_exact(&mut table, matching);
             assert_eq!(table.gate(), Gate::new(hash::word(1, 2), 1.0));
+        }
+    }
+
+    /// A small table has free slots that no move brings near: where a request, or one that comes again, finds none, the
+    /// gate closes, so that whoever asks is told that not every exchange is known.
+    #[test]
+    fn nothing_is_lost_unsaid() {
+        const BYTES: usize = Open::LEAST_BYTES;
+        let room = |matching: Match| {
+            Open::bounded(BYTES, 2, true, Gate::OPEN).1 as u64 / if matching == Match::Dns { 2 } else { 1 }
+        };
+        let make = |matching| move || table(BYTES, LONG, matching);
+        let remembers_all = |table: &HashSample| table.probability() == 1.0;
+        assert_no_request_is_lost_unsaid(room(Match::TcpAck) - 1, make(Match::TcpAck), remembers_all);
+        assert_no_repeat_is_lost_unsaid(room(Match::Dns) - 1, make(Match::Dns), remembers_all);
+    }
+
+    /// A request whose time cannot be comes when the table is full: the others stay.
+    #[test]
+    fn a_wild_time_expires_nothing() {
+        for wild in 0..200 {
+            let mut table = table(100 * SLOT_BYTES, LONG, Match::Dns);
+            let at = |i: u64| if i == wild { i64::MAX / 2 } else { i as i64 };
+            let events: Vec<Event> = (0..200).map(|i| request(hash::finish(i), at(i))).collect();
+            table.update(&events, &mut Vec::new());
+            table.advance(Timestamp::from_nanos(200));
+            let fates = table.fates()[0];
+            assert!(fates.expired <= 1 && fates.pending > 40, "wild at {wild}: {fates:?}");
         }
     }
 

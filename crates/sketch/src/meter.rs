@@ -11,8 +11,8 @@ pub trait Meter {
     /// Takes the next events; appends a sample for each response whose request is known, in order.
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>);
 
-    /// The present moment, if it is later than all events so far: [`Meter::fates`] are those of then. A meter sees only
-    /// events that concern it, and these may have ended long ago.
+    /// The present moment: [`Meter::fates`] are those of then. A meter sees only events that concern it, and these may have
+    /// ended long ago, or have had a time that cannot be.
     fn advance(&mut self, now: Timestamp);
 
     /// Which exchanges the meter can know of. An event of another may be kept from it: that changes nothing but its

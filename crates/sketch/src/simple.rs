@@ -267,7 +267,7 @@ impl Meter for Simple {
 
     fn advance(&mut self, now: Timestamp) {
         lapse::between(self.latest, now).for_each(|now| self.sweep(now));
-        self.latest = self.latest.max(now);
+        self.latest = now;
     }
 
     fn fates(&self) -> Vec<Fates> {

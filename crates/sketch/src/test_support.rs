@@ -92,3 +92,62 @@ pub(crate) fn assert_batches_agree<M: Meter>(make: impl Fn() -> M) {
         assert!(run(size) == expected, "batches of {size}");
     }
 }
+
+/// Of so many requests that are open at a time a table that nearly has room for them finds every one, or says that it does
+/// not remember all, and gives samples that stand for others.
+pub(crate) fn assert_no_request_is_lost_unsaid<M: Meter>(
+    open: u64,
+    make: impl Fn() -> M,
+    remembers_all: impl Fn(&M) -> bool,
+) {
+    let (requests, mut exact, mut crowded) = (300, 0, 0);
+    for seed in 0..400 {
+        let mut meter = make();
+        let id = |i| hash::finish(seed << 32 | i);
+        let mut samples = Vec::new();
+        for i in 0..requests + open {
+            let answered = i.checked_sub(open).map(|asked| response(id(asked), i as i64));
+            let asked = (i < requests).then(|| request(id(i), i as i64));
+            meter.update(&answered.into_iter().chain(asked).collect::<Vec<_>>(), &mut samples);
+        }
+        let matched = meter.fates()[0].matched;
+        if remembers_all(&meter) {
+            assert_eq!((matched, samples.len() as u64), (requests, requests), "seed {seed}");
+            exact += 1;
+        } else {
+            assert!(matched < requests && samples.iter().any(|sample| sample.weight > 1.0), "seed {seed}");
+            crowded += 1;
+        }
+    }
+    assert!(exact > 100 && crowded > 20, "{exact} exact, {crowded} crowded");
+}
+
+/// The same where each request comes twice: all are known to be ambiguous, or it is said that not all are remembered.
+pub(crate) fn assert_no_repeat_is_lost_unsaid<M: Meter>(
+    open: u64,
+    make: impl Fn() -> M,
+    remembers_all: impl Fn(&M) -> bool,
+) {
+    let (requests, mut exact, mut crowded) = (300, 0, 0);
+    for seed in 0..400 {
+        let mut meter = make();
+        let id = |i| hash::finish(seed << 32 | i);
+        let mut samples = Vec::new();
+        for i in 0..requests + open {
+            let answered = i.checked_sub(open).map(|asked| response(id(asked), 9 * i as i64));
+            let asked = (i < requests).then(|| [0, 5].map(|later| request(id(i), 9 * i as i64 + later)));
+            let events: Vec<Event> = answered.into_iter().chain(asked.into_iter().flatten()).collect();
+            meter.update(&events, &mut samples);
+        }
+        let fates = meter.fates()[0];
+        assert!(fates.is_conserved(), "seed {seed}: {fates:?}");
+        if remembers_all(&meter) {
+            assert_eq!((fates.matched, fates.ambiguous), (requests, requests), "seed {seed}");
+            assert!(samples.iter().all(Sample::is_ambiguous), "seed {seed}");
+            exact += 1;
+        } else {
+            crowded += 1;
+        }
+    }
+    assert!(exact > 50 && crowded > 50, "{exact} exact, {crowded} crowded");
+}

@@ -407,7 +407,7 @@ impl Reports {
     }
 
     fn report(&mut self, meter: &mut RttMeter, observed: &Observed<'_>) -> RttReport {
-        meter.advance(self.disorder.latest);
+        meter.advance(self.disorder.present());
         let answers = meter.estimate(self.ambiguous);
         let mut parameters = self.parameters.clone();
         let mut is_exact = true;

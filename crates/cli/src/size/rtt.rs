@@ -160,7 +160,11 @@ fn sampled(arguments: &Arguments, traffic: &Traffic) -> Vec<Size> {
         };
         sizes.push(Size {
             memory_bytes: bytes as u64,
-            command: Some(format!("dwell rtt --match {} --method fridge --memory {}", arguments.matching.name(), kib(bytes as u64))),
+            command: Some(format!(
+                "dwell rtt --match {} --method fridge --memory {}",
+                arguments.matching.name(),
+                kib(bytes as u64)
+            )),
             parameters: Parameters::Fridge { slots, entry_probability: probability },
             errors: QUANTILES.map(error).to_vec(),
         });

@@ -467,6 +467,39 @@ fn a_capture_of_something_else_is_no_silent_success() {
     }
 }
 
+/// One frame of another year, anywhere: what waits goes on waiting, in every method, and what comes is in time.
+#[test]
+fn a_time_that_cannot_be_ends_no_wait() {
+    let folder = tempfile::tempdir().unwrap();
+    let sane = fs::read(testdata("ntp/ntp.pcap")).unwrap();
+    let mut starts = Vec::new();
+    let mut at = 24;
+    while at < sane.len() {
+        starts.push(at);
+        at += 16 + u32::from_le_bytes(sane[at + 8..at + 12].try_into().unwrap()) as usize;
+    }
+    for method in ["auto", "exact", "fridge", "km", "hash-sample", "simple", "mis"] {
+        let requests = |bytes: &[u8]| {
+            fs::write(folder.path().join("some.pcap"), bytes).unwrap();
+            let run = dwell_in(
+                folder.path(),
+                &["rtt", "some.pcap", "--match", "ntp", "--method", method, "--format", "json"],
+            );
+            let requests = run.json()["results"][0]["requests"].clone();
+            ["pending", "expired", "matched"].map(|fate| requests[fate].as_i64().unwrap())
+        };
+        let usual = requests(&sane);
+        for frame in [0, 1, starts.len() / 2, starts.len() - 1] {
+            let mut wild = sane.clone();
+            wild[starts[frame] + 3] = 0xf0;
+            let found = requests(&wild);
+            // The frame's own exchange has another fate, and one that a batch of one event begins with.
+            let is_near = usual.iter().zip(found).all(|(usual, found)| usual.abs_diff(found) <= 2);
+            assert!(is_near, "{method}, frame {frame} of {}: {found:?}, without it {usual:?}", starts.len());
+        }
+    }
+}
+
 /// A mirror port that shows both sides of a switch: each request comes again, a few microseconds later.
 #[test]
 fn packets_that_are_captured_twice_are_said() {

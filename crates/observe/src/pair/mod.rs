@@ -140,7 +140,8 @@ impl Pairing {
     /// Whether nothing has a name, and rules look only at the flow of a segment and its numbers (but for DNS).
     #[inline]
     pub(crate) const fn is_usual(&self) -> bool {
-        let Rules { plain_ack, timestamps, lifetime, .. } = self.rules;
+        // All by name: whoever adds a rule is asked which way it takes.
+        let Rules { handshake: _, ack: _, plain_ack, timestamps, lifetime, dns: _, ntp: _, echo: _ } = self.rules;
         !(self.names | plain_ack | timestamps | lifetime)
     }
 

@@ -181,7 +181,7 @@ impl Meter for Exact {
     }
 
     fn advance(&mut self, now: Timestamp) {
-        self.latest = self.latest.max(now);
+        self.latest = now;
     }
 
     fn fates(&self) -> Vec<Fates> {

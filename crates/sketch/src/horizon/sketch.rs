@@ -462,7 +462,7 @@ impl Meter for Horizon {
 
     fn advance(&mut self, now: Timestamp) {
         lapse::between(self.latest, now).for_each(|now| _ = self.sweep(now));
-        self.latest = self.latest.max(now);
+        self.latest = now;
     }
 
     fn gate(&self) -> Gate {
@@ -530,7 +530,10 @@ impl Meter for Horizon {
 mod tests {
     use super::*;
     use crate::distribution::{Ambiguous, DelayStore};
-    use crate::test_support::{assert_exact, exchanges, feed, request, response};
+    use crate::test_support::{
+        assert_exact, assert_no_repeat_is_lost_unsaid, assert_no_request_is_lost_unsaid, exchanges, feed, request,
+        response,
+    };
     use dwell_types::Match;
 
     const SLOT: usize = 13;
@@ -543,56 +546,16 @@ mod tests {
     /// turn it away, or others, and whoever asks is told that not every exchange is known.
     #[test]
     fn no_request_is_lost_unsaid() {
-        let (requests, mut exact, mut crowded) = (300, 0, 0);
-        for seed in 0..400 {
-            let mut horizon = horizon(Horizon::LEAST_BYTES, Match::TcpAck);
-            let open = horizon.room() as u64 - 1;
-            let id = |i| hash::finish(seed << 32 | i);
-            let mut samples = Vec::new();
-            for i in 0..requests + open {
-                let answered = i.checked_sub(open).map(|asked| response(id(asked), i as i64));
-                let asked = (i < requests).then(|| request(id(i), i as i64));
-                horizon.update(&answered.into_iter().chain(asked).collect::<Vec<_>>(), &mut samples);
-            }
-            let matched = horizon.fates()[0].matched;
-            if horizon.remembers_all() {
-                assert_eq!((matched, samples.len() as u64), (requests, requests), "seed {seed}");
-                exact += 1;
-            } else {
-                assert!(matched < requests && samples.iter().any(|sample| sample.weight > 1.0), "seed {seed}");
-                crowded += 1;
-            }
-        }
-        assert!(exact > 100 && crowded > 20, "{exact} exact, {crowded} crowded");
+        let open = horizon(Horizon::LEAST_BYTES, Match::TcpAck).room() as u64 - 1;
+        assert_no_request_is_lost_unsaid(open, || horizon(Horizon::LEAST_BYTES, Match::TcpAck), Horizon::remembers_all);
     }
 
     /// The same for a request that comes again and needs a second slot: where it finds none, it is not taken for one that
     /// came once.
     #[test]
     fn no_repeat_is_lost_unsaid() {
-        let (requests, mut exact, mut crowded) = (300, 0, 0);
-        for seed in 0..400 {
-            let mut horizon = horizon(Horizon::LEAST_BYTES, Match::Dns);
-            let open = horizon.room() as u64 / 2 - 1;
-            let id = |i| hash::finish(seed << 32 | i);
-            let mut samples = Vec::new();
-            for i in 0..requests + open {
-                let answered = i.checked_sub(open).map(|asked| response(id(asked), 9 * i as i64));
-                let asked = (i < requests).then(|| [0, 5].map(|later| request(id(i), 9 * i as i64 + later)));
-                let events: Vec<Event> = answered.into_iter().chain(asked.into_iter().flatten()).collect();
-                horizon.update(&events, &mut samples);
-            }
-            let fates = horizon.fates()[0];
-            assert!(fates.is_conserved(), "seed {seed}: {fates:?}");
-            if horizon.remembers_all() {
-                assert_eq!((fates.matched, fates.ambiguous), (requests, requests), "seed {seed}");
-                assert!(samples.iter().all(Sample::is_ambiguous), "seed {seed}");
-                exact += 1;
-            } else {
-                crowded += 1;
-            }
-        }
-        assert!(exact > 50 && crowded > 50, "{exact} exact, {crowded} crowded");
+        let open = horizon(Horizon::LEAST_BYTES, Match::Dns).room() as u64 / 2 - 1;
+        assert_no_repeat_is_lost_unsaid(open, || horizon(Horizon::LEAST_BYTES, Match::Dns), Horizon::remembers_all);
     }
 
     /// While nothing had to go, every sample and every count is that of the exact table; the bands have no effect.

@@ -252,7 +252,7 @@ impl Meter for Mis {
 
     fn advance(&mut self, now: Timestamp) {
         lapse::between(self.latest, now).for_each(|now| self.sweep(now));
-        self.latest = self.latest.max(now);
+        self.latest = now;
     }
 
     fn gate(&self) -> Gate {
