@@ -105,7 +105,7 @@ fn csv_is_flat() {
     assert_eq!(&rows[4][column("group")], "say \"hi\", \\ all");
     assert_eq!((&rows[0][column("exact")], &rows[4][column("exact")]), ("false", "true"));
     assert_eq!((&rows[5][column("p50_ns")], &rows[5][column("requests_seen")]), ("", "5"));
-    assert_eq!(&rows[8][column("start_ns")], "1700000010000000000");
+    assert_eq!(&rows[8][column("interval_start_ns")], "1700000010000000000");
 }
 
 #[test]

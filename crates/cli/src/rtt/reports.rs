@@ -184,6 +184,8 @@ pub(super) struct Reports {
     /// Length of an interval in nanoseconds; a whole multiple of it since the epoch begins one.
     interval: Option<i64>,
     interval_end: Option<i64>,
+    /// Where the next one ends, once the present one is over.
+    next_end: Option<i64>,
     /// How many in a row were far before the present interval.
     before: u32,
     /// First and last moment of the present interval; the reverse of all time before anything was seen.
@@ -234,6 +236,7 @@ impl Reports {
             top: arguments.top,
             interval: arguments.interval.map(Nanos::get),
             interval_end: None,
+            next_end: None,
             before: 0,
             span: NOTHING,
             disorder: Disorder::NONE,
@@ -305,7 +308,7 @@ impl Reports {
         self.before = if is_far_before { self.before + 1 } else { 0 };
         let is_over = at >= present || self.before == MANY;
         if is_over {
-            (self.interval_end, self.before) = (Some(end), 0);
+            (self.next_end, self.before) = (Some(end), 0);
         }
         is_over
     }
@@ -318,6 +321,7 @@ impl Reports {
     ) -> Result<()> {
         let report = self.report(meter, observed);
         meter.reset_interval();
+        self.interval_end = self.next_end.take();
         self.span = NOTHING;
         self.frames_before = observed.frames();
         outputs.report(&report)?;
@@ -436,6 +440,10 @@ impl Reports {
             warnings: self.warnings.clone(),
             span_ns: (self.span != NOTHING)
                 .then(|| Span { start: self.span.0.as_nanos(), end: self.span.1.as_nanos() }),
+            interval_ns: self
+                .interval
+                .zip(self.interval_end)
+                .map(|(length, end)| Span { start: end.saturating_sub(length), end }),
             frames: observed.frames().map(|frames| frames_since(&frames, &self.frames_before.unwrap_or_default())),
             memory: Memory {
                 budget_bytes: self.budget_bytes,

@@ -116,6 +116,33 @@ fn intervals_are_written_as_they_end() {
     }
 }
 
+/// The borders of intervals are whole multiples of their length, and all that was seen lies between them; rows of CSV have
+/// a cell for each column.
+#[test]
+fn intervals_have_borders() {
+    const LENGTH: i64 = 7_000_000_000;
+    let rtt = |format: &str| {
+        let ntp = testdata("ntp/ntp.pcap");
+        let how = ["rtt", &ntp, "--match", "ntp", "--interval", "7s", "--group", "src/24", "--format", format];
+        String::from_utf8(finish(command(&how)).ok().out).unwrap()
+    };
+    let mut last = 0;
+    for line in rtt("jsonl").lines() {
+        let report: serde_json::Value = serde_json::from_str(line).unwrap();
+        let [from, to, first, end] =
+            [("interval_ns", "start"), ("interval_ns", "end"), ("span_ns", "start"), ("span_ns", "end")]
+                .map(|(span, key)| report[span][key].as_i64().unwrap());
+        assert_eq!((from % LENGTH, to - from), (0, LENGTH));
+        assert!(last <= from && from <= first && first <= end && end < to, "{report}");
+        last = to;
+    }
+    let table = rtt("csv");
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
+    assert!(rows.len() > 5 && rows.iter().all(|row| row.len() == rows[0].len()), "{table}");
+    let border = rows[0].iter().position(|&name| name == "interval_end_ns").unwrap();
+    assert_eq!(rows[rows.len() - 1][border], last.to_string());
+}
+
 /// Standard output by its other name, redirected into a file: the file is written, and nothing put in the device's
 /// place.
 #[test]

@@ -3,11 +3,12 @@
 
 use super::{Delays, Flow, FlowResult, ResultLine, RttReport};
 use crate::csv::{ends, io_error};
+use crate::facts::Span;
 use dwell_sketch::estimate::Estimate;
 use std::io::{self, Write};
 
 /// The columns, in order. Times in nanoseconds.
-pub const COLUMNS: [&str; 43] = [
+pub const COLUMNS: [&str; 45] = [
     "start_ns",
     "end_ns",
     "match",
@@ -51,6 +52,8 @@ pub const COLUMNS: [&str; 43] = [
     "packets",
     "bytes",
     "uncounted_bytes",
+    "interval_start_ns",
+    "interval_end_ns",
 ];
 
 /// Writes the head.
@@ -76,7 +79,7 @@ pub fn write_rows(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
 
 fn result(report: &RttReport, line: &ResultLine) -> Vec<String> {
     let (requests, responses) = (&line.requests, &line.responses);
-    let [start, end] = span(report);
+    let [start, end] = span(report.span_ns);
     let counts = [
         requests.carried_over,
         requests.seen,
@@ -97,6 +100,7 @@ fn result(report: &RttReport, line: &ResultLine) -> Vec<String> {
     cells.extend(estimates(line.exchanges, &line.delay_ns));
     cells.push(report.method.name.into());
     cells.extend([const { String::new() }; 4]);
+    cells.extend(span(report.interval_ns));
     cells
 }
 
@@ -104,7 +108,7 @@ fn result(report: &RttReport, line: &ResultLine) -> Vec<String> {
 fn of_flow(report: &RttReport, flow: &Flow, line: Option<&FlowResult>) -> Vec<String> {
     /// What only a result has: requests and responses.
     const REQUESTS: usize = 10;
-    let [start, end] = span(report);
+    let [start, end] = span(report.span_ns);
     let [matching, leg, is_exact, samples] = line.map_or_else(Default::default, |line| {
         [line.matching.to_owned(), line.leg.to_owned(), exact(line.exchanges), line.samples.to_string()]
     });
@@ -114,11 +118,12 @@ fn of_flow(report: &RttReport, flow: &Flow, line: Option<&FlowResult>) -> Vec<St
     cells.extend(estimates(line.and_then(|line| line.exchanges), &line.map(|line| line.delay_ns).unwrap_or_default()));
     cells.extend([report.method.name.to_owned(), flow.flow.clone()]);
     cells.extend([flow.packets, flow.bytes, flow.uncounted_bytes].map(|count| count.to_string()));
+    cells.extend(span(report.interval_ns));
     cells
 }
 
-fn span(report: &RttReport) -> [String; 2] {
-    report.span_ns.map_or_else(Default::default, |span| [span.start, span.end].map(|ns| ns.to_string()))
+fn span(span: Option<Span>) -> [String; 2] {
+    span.map_or_else(Default::default, |span| [span.start, span.end].map(|ns| ns.to_string()))
 }
 
 /// Whether the number of exchanges is known; empty without any.

@@ -30,6 +30,8 @@ pub struct RttReport {
     pub warnings: Vec<String>,
     /// First and last timestamp that the answer covers; `null` if nothing had one.
     pub span_ns: Option<Span>,
+    /// Begin and end (exclusive) of the interval, whole multiples of its length since the epoch; `null` without intervals.
+    pub interval_ns: Option<Span>,
     /// What became of the frames; `null` without packets (`--events`).
     pub frames: Option<Frames>,
     /// What was promised, and what was used.

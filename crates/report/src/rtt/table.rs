@@ -216,11 +216,11 @@ fn series<'a>(result: &ResultLine, reports: &'a [RttReport], to: &mut impl Write
         true => cells([&result.name(), "exchanges", "sampled", "p50", "p95", "p99"], &[]),
         false => cells([&result.name(), "exchanges", "p50", "p90", "p95", "p99", "mean", "max"], &[]),
     });
-    let days: Vec<String> = reports.iter().filter_map(|r| r.span_ns).map(|s| text::utc(s.start).0).collect();
+    let begin = |report: &RttReport| report.interval_ns.or(report.span_ns).map(|span| text::utc(span.start));
+    let days: Vec<String> = reports.iter().filter_map(begin).map(|(day, _)| day).collect();
     let one_day = days.iter().all(|d| Some(d) == days.first());
     for report in reports {
-        let Some(span) = report.span_ns else { continue };
-        let (day, time) = text::utc(span.start);
+        let Some((day, time)) = begin(report) else { continue };
         let time = if one_day { format!("  {time}") } else { format!("  {day} {time}") };
         let Some(line) = find(report) else {
             grid.row(vec![time, "0".into()]);

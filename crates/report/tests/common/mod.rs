@@ -149,6 +149,7 @@ fn report(exact: bool, results: Vec<ResultLine>) -> RttReport {
         sources: vec!["office.pcap.zst".into()],
         warnings: Vec::new(),
         span_ns: Some(Span { start: START, end: START + 598_000_000_000 }),
+        interval_ns: None,
         frames: Some(Frames {
             total: 1_204_330,
             decoded: 1_204_112,
@@ -285,7 +286,8 @@ pub fn series(sampled: f64) -> Vec<RttReport> {
             }
             let mut report = report(sampled >= 1.0, results);
             let start = START + i as i64 * 10_000_000_000;
-            report.span_ns = Some(Span { start, end: start + 9_999_999_999 });
+            report.span_ns = Some(Span { start: start + 5_000_000, end: start + 9_998_000_000 });
+            report.interval_ns = Some(Span { start, end: start + 10_000_000_000 });
             report
         })
         .collect()
