@@ -80,7 +80,7 @@ fn after_damage_comes_the_next_file() {
     assert!(matches!(error, CaptureError::Damaged { offset: 68, .. }), "{error}");
     let error = files.next_frame().unwrap_err();
     assert_eq!((error.path(), error.frames()), (text.as_path(), 0));
-    let words = "expected a pcap or pcapng file, plain or in gzip, xz or zstd, found text: \"hello\"";
+    let words = "expected a pcap or pcapng file, plain or gzip, xz, zstd, found text: \"hello\"";
     assert_eq!(error.to_string(), format!("{}: {words}", text.display()));
     assert_eq!(files.next_frame().unwrap().unwrap().at.unwrap().as_nanos(), 2_000_000_000);
     assert!(files.next_frame().unwrap().is_none());
@@ -97,7 +97,7 @@ fn paths_are_looked_at_first() {
     let missing = folder.path().join("missing.pcap");
     let cases = [
         (folder.path(), "expected a capture file, found a directory"),
-        (empty.as_path(), "expected a capture file, found no bytes at all"),
+        (empty.as_path(), "expected a capture file, found an empty file"),
         (missing.as_path(), "No such file or directory (os error 2)"),
     ];
     for (path, words) in cases {

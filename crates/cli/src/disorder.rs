@@ -31,6 +31,6 @@ impl Disorder {
     pub(crate) fn warning(&self, noun: &str) -> Option<String> {
         const USUAL: Nanos = Nanos::new(10_000_000);
         let &Self { count, most, .. } = self;
-        (most > USUAL).then(|| format!("{} earlier than one before, by up to {most}", words::are(count, noun)))
+        (most > USUAL).then(|| format!("{} out of time order, by up to {most}", words::are(count, noun)))
     }
 }

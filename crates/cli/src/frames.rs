@@ -11,8 +11,8 @@ pub(crate) fn unknown_link(now: &Frames, first: Option<LinkType>) -> Option<Stri
     let count = now.rejected().find(|&(reason, _)| reason == Reject::LinkType)?.1;
     let number = first?.0;
     Some(format!(
-        "{} of a link type that is not understood ({number}): capture on another interface, or convert them; \
-         https://www.tcpdump.org/linktypes.html says what it is",
+        "{} of an unsupported link type ({number}): capture on another interface, or convert them; see \
+         https://www.tcpdump.org/linktypes.html",
         words::are(count, "frame")
     ))
 }

@@ -40,7 +40,7 @@ mod signals;
 mod units;
 mod words;
 
-/// Measures how long packets take and who makes them wait: passively, on real traffic, in a stated memory budget.
+/// Measures packet delays, and which flows cause them, passively and within a memory budget that you set.
 #[derive(Parser)]
 #[command(version, about, max_term_width = 100, arg_required_else_help = true, propagate_version = true)]
 struct Arguments {
