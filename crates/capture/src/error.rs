@@ -93,9 +93,9 @@ impl fmt::Display for CaptureError {
             Self::Io { offset: 0, error, .. } => write!(f, "{error}"),
             Self::Io { offset, error, .. } => write!(f, "byte {offset}: {error}"),
             Self::Directory { .. } => f.write_str("expected a capture file, found a directory"),
-            Self::Empty { .. } => f.write_str("expected a capture file, found no bytes at all"),
+            Self::Empty { .. } => f.write_str("expected a capture file, found an empty file"),
             Self::NotACapture { found, .. } => {
-                write!(f, "expected a pcap or pcapng file, plain or in gzip, xz or zstd, found {found}")
+                write!(f, "expected a pcap or pcapng file, plain or gzip, xz, zstd, found {found}")
             }
             Self::Version { offset, expected, found, .. } => {
                 write!(f, "byte {offset}: expected {expected}, found {found}")
@@ -139,7 +139,7 @@ pub struct Warning {
 impl Warning {
     /// Of a file without a byte.
     pub(crate) fn empty(path: PathBuf) -> Self {
-        Self { path, offset: 0, frames: 0, expected: "a capture file".to_owned(), found: "no bytes at all".to_owned() }
+        Self { path, offset: 0, frames: 0, expected: "a capture file".to_owned(), found: "an empty file".to_owned() }
     }
 }
 

@@ -88,7 +88,7 @@ fn compressed_files_cut_at_every_byte() {
                     (None, Some(CaptureError::Damaged { found, frames: 0, .. })) => found,
                     other => panic!("{name} {compression} cut at {length}: {other:?}"),
                 };
-                assert!(words.ends_with(&format!("before the {compression} data breaks off")), "{words}");
+                assert!(words.ends_with(&format!("before the truncated {compression} data ends")), "{words}");
             }
         }
     }
@@ -198,7 +198,7 @@ fn what_is_no_capture_is_named() {
         ("Grüße".as_bytes(), "text: \"Grüße\""),
         (b"BZh91AY&SY", "bzip2 data: 42 5a 68 39 31 41 59 26"),
         (b"PK\x03\x04\x14\0", "a zip archive: 50 4b 03 04 14 00"),
-        (b"\0\0\0", "bytes of no known kind: 00 00 00"),
+        (b"\0\0\0", "an unknown format: 00 00 00"),
         (&[0xff; 100], "text: \"����������������������������������������\""),
     ];
     for (bytes, words) in cases {

@@ -80,7 +80,7 @@ fn after_damage_comes_the_next_file() {
     assert!(matches!(error, CaptureError::Damaged { offset: 68, .. }), "{error}");
     let error = files.next_frame().unwrap_err();
     assert_eq!((error.path(), error.frames()), (text.as_path(), 0));
-    let words = "expected a pcap or pcapng file, plain or in gzip, xz or zstd, found text: \"hello\"";
+    let words = "expected a pcap or pcapng file, plain or gzip, xz, zstd, found text: \"hello\"";
     assert_eq!(error.to_string(), format!("{}: {words}", text.display()));
     assert_eq!(files.next_frame().unwrap().unwrap().at.unwrap().as_nanos(), 2_000_000_000);
     assert!(files.next_frame().unwrap().is_none());
@@ -116,7 +116,7 @@ fn empty_files_beside_others_are_passed_over() {
     let mut files = CaptureFiles::open([&empty, &sound, &empty]).unwrap();
     while files.next_frame().unwrap().is_some() {}
     assert_eq!((files.frames(), files.warnings().len()), (3, 2));
-    let words = format!("{}: cut short at byte 0: expected a capture file, found no bytes at all", empty.display());
+    let words = format!("{}: cut short at byte 0: expected a capture file, found an empty file", empty.display());
     assert_eq!(files.warnings()[0].to_string(), words);
     let Err(error) = CaptureFiles::open([&empty, &empty]) else { panic!("nothing was opened") };
     assert!(matches!(&error, CaptureError::Empty { path } if *path == empty), "{error}");

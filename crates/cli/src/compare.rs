@@ -30,68 +30,72 @@ mod table;
 // The same between two points.
 mod owd;
 
-/// Which method, in how much memory: every method on your own capture at equal memory, against every exchange of it.
+/// Which method, in how much memory: all methods at equal memory on your own capture, compared with the exact result.
 ///
-/// Each match is measured as if it were alone, as dwell rtt --match MATCH --memory SIZE would; the capture is read
-/// once. The truth is what --method exact says. Seeds differ in the methods' hashes, not in the exchanges.
+/// Each match is measured alone, as by dwell rtt --match MATCH --memory SIZE; the capture is read once. The true values
+/// are those of --method exact. Seeds change the methods' hashes, not the exchanges.
 #[derive(Args)]
 #[command(
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_help = "\
-How each method is tuned: all with the same effort, none by hand. They find their parameters while they run: km and fridge
-search the share of the requests that enters, mis searches lifetimes, hash-sample lowers its rate until its ids fit and
-learns how long a request waits, auto is exact until the memory is full, and then chooses by age what may wait; simple has
-nothing to tune.
-They need no prior knowledge. stages, timebloom, bloomtime, ale-u, ale-e and ddbf divide their memory by rule, timebloom learns the delays; all
-six must be told the longest delay, with --longest or by a sixteenth of the expiry (8 s; tcp-flow 90 min), and timebloom,
-bloomtime and ale-u can use the rate. dart, for tcp-ack alone, divides its memory by rule; it leaves out SYN and whatever was
-sent twice, which the truth has.
+How the methods are tuned: all with the same effort, none by hand.
+
+Without prior knowledge, at run time: km and fridge find the probability that a request enters, mis its lifetimes, \
+hash-sample its sampling rate and how long to wait, auto its sampling by age once the memory is full; simple has no \
+parameters.
+
+With prior knowledge: stages, timebloom, bloomtime, ale-u, ale-e and ddbf need the longest delay, from --longest or a \
+sixteenth of the expiry (8 s; tcp-flow 90 min). timebloom, bloomtime and ale-u can use --rate; timebloom learns the \
+delays. All six divide their memory by fixed rules.
+
+dart, for tcp-ack only, divides its memory by fixed rules; it omits SYN and segments sent twice, which the exact result \
+includes.
 
 Examples:
   dwell compare capture.pcapng.gz
-  dwell compare capture.pcap --match tcp-ack --memory 8KiB,32KiB --methods km,hash-sample --seeds 100
+  dwell compare capture.pcap --match tcp-ack --memory 8KiB,32KiB --methods km,auto --seeds 100
   dwell compare mon.pcap tue.pcap --format json -o compared.json --plot error.svg
   dwell compare owd sender.pcap receiver.pcap            delay and loss between two points"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     question: Option<Question>,
-    /// Captures in order: pcap or pcapng, plain or in gzip, xz or zstd; - is standard input.
+    /// Captures in chronological order: pcap or pcapng, plain or gzip, xz, zstd; - is standard input.
     #[arg(value_name = "CAPTURE", required = true)]
     captures: Vec<PathBuf>,
-    /// What all data structures together may hold, for each match; 4KiB..1MiB is all doublings.
+    /// Memory limits of all data structures together, per match; 4KiB..1MiB means all doublings.
     #[arg(long, value_name = "SIZES", value_parser = crate::units::memories,
         default_value = "4KiB,16KiB,64KiB,256KiB")]
     memory: Memories,
-    /// The methods: km, fridge, hash-sample, simple, auto, stages, mis, timebloom, bloomtime, ale-u, ale-e, ddbf, and
-    /// dart for tcp-ack.
+    /// Methods: km, fridge, hash-sample, simple, auto, stages, mis, timebloom, bloomtime, ale-u, ale-e, ddbf, and dart
+    /// for tcp-ack.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = method,
         default_value = "km,fridge,hash-sample,simple,auto")]
     methods: Vec<Method>,
-    /// No delay is longer: prior knowledge of stages, timebloom, bloomtime, ale-u, ale-e and ddbf.
+    /// Longest delay to expect: prior knowledge of stages, timebloom, bloomtime, ale-u, ale-e and ddbf.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span)]
     longest: Option<Nanos>,
-    /// Requests per second of each match: prior knowledge of timebloom, bloomtime and ale-u.
+    /// Expected requests per second and match: prior knowledge of timebloom, bloomtime and ale-u.
     #[arg(long, value_name = "N", value_parser = crate::units::above_zero("requests per second, above 0"))]
     rate: Option<f64>,
-    /// What is a request and what its response, as in dwell rtt. If not given, tcp-handshake, tcp-ack and dns; of these
-    /// what some method can measure.
+    /// What counts as request and response, as in dwell rtt. Default: those of tcp-handshake, tcp-ack and dns that some
+    /// method can measure.
     #[arg(long = "match", value_name = "LIST", value_delimiter = ',', value_parser = matching)]
     matches: Vec<Match>,
-    /// What is inside, so that legs are named outward and inward: prefixes such as 10.0.0.0/8 or 2001:db8::/32.
+    /// Prefixes of the inside network, such as 10.0.0.0/8 or 2001:db8::/32; legs are then named outward and inward.
     #[arg(long, value_name = "PREFIX", value_delimiter = ',')]
     inside: Vec<Prefix>,
-    /// Seeds of every method's hashes, 1 to N; the average of ten seeds needs ten.
+    /// Number of seeds of each method's hashes; the average of ten needs at least ten.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::between::<u16>(1..=1000))]
     seeds: u16,
-    /// The form of the results.
+    /// Format of the results.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Where the results go, instead of standard output.
+    /// Write the results to a file instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Draw error against memory, for each match on its worst leg: a file ending in .svg or .png.
+    /// Plot error against memory, for each match on its worst leg, to a .svg or .png file.
     #[arg(long, value_name = "FILE", value_parser = crate::output::picture)]
     plot: Option<(PathBuf, Image)>,
 }
@@ -105,11 +109,11 @@ enum Question {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people.
+    /// Human-readable.
     Table,
     /// One document, schema dwell.compare/1 or dwell.compare-owd/1.
     Json,
-    /// One row per method, memory and quantity, of each leg if there are legs.
+    /// One row per method, memory, quantity and leg.
     Csv,
 }
 
@@ -118,8 +122,8 @@ fn method(name: &str) -> Result<Method, String> {
     Method::ALL.into_iter().find(is_it).ok_or_else(|| {
         let others = Method::ALL.into_iter().filter(|method| *method != Method::Exact);
         let names: Vec<&str> = others.map(Method::name).collect();
-        let truth = if name == Method::Exact.name() { "it is the truth: " } else { "" };
-        format!("{truth}expected some of {}", names.join(", "))
+        let reference = if name == Method::Exact.name() { "exact is the reference: " } else { "" };
+        format!("{reference}expected one of {}", names.join(", "))
     })
 }
 
@@ -258,7 +262,7 @@ fn check_sum(memories: &[usize], copies: usize, what: &str) -> Result<(), Failur
     if !is_given(all) {
         let all = all >> 20;
         return Err(Failure::Usage(format!(
-            "--memory: all {what} together would take {all} MiB, and this machine does not give so much"
+            "--memory: all {what} together would take {all} MiB, more than this machine has"
         )));
     }
     Ok(())

@@ -23,5 +23,5 @@ impl Damage {
 
 /// What is said of a capture that was read up to there.
 pub(crate) fn not_read(error: CaptureError) -> String {
-    format!("{error}; what follows there was not read")
+    format!("{error}; the rest of the file was not read")
 }

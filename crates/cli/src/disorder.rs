@@ -54,6 +54,6 @@ impl Disorder {
         const USUAL: Nanos = Nanos::new(10_000_000);
         let &Self { count, most, .. } = self;
         (most > USUAL || is_any_negative && count > 0)
-            .then(|| format!("{} earlier than one before, by up to {most}", words::are(count, noun)))
+            .then(|| format!("{} out of time order, by up to {most}", words::are(count, noun)))
     }
 }

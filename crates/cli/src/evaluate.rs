@@ -21,9 +21,9 @@ mod table;
 // Results as a figure.
 mod figure;
 
-/// Runs an experiment: methods against streams of which every delay is known, over many seeds.
+/// Run an experiment: methods on simulated streams with known delays, over many seeds.
 ///
-/// Definitions are TOML files; a name stands for experiments/definitions/NAME.toml in this folder or one above. The
+/// Definitions are TOML files; NAME stands for experiments/definitions/NAME.toml in this or a parent directory. The
 /// same definition and seeds give the same numbers, whatever the number of threads.
 #[derive(Args)]
 #[command(after_help = "\
@@ -32,43 +32,43 @@ Examples:
   dwell evaluate fridge-bursts --quick
   dwell evaluate fridge-fig3 --seeds 20 --record /tmp/fig3
   dwell evaluate --check                          every experiment that has a quick record
-  dwell evaluate --draw                           figure.svg in every latest record, from its results")]
+  dwell evaluate --draw                           redraw figure.svg of all latest records")]
 pub(crate) struct Arguments {
-    /// Names of experiments, or files that end in .toml.
+    /// Names of experiments, or .toml files.
     #[arg(value_name = "NAME|FILE", required_unless_present_any = ["list", "check", "draw"])]
     experiments: Vec<String>,
-    /// List the experiments that there are.
+    /// List all experiments.
     #[arg(long, conflicts_with_all = ["experiments", "check", "draw", "quick", "seeds", "record"])]
     list: bool,
-    /// Run shorter streams and fewer seeds, as the definition says.
+    /// Run the shorter streams and fewer seeds of the definition's quick size.
     #[arg(long)]
     quick: bool,
-    /// Run the quick size and compare it with its latest record, or with --record; exit code 1 if something moved.
+    /// Run the quick size and compare with its latest record, or with --record; exit code 1 if a result changed.
     #[arg(long, conflicts_with_all = ["quick", "seeds"])]
     check: bool,
-    /// Draw the figures of the latest records, or of --record, once more; runs nothing.
+    /// Redraw the figures of the latest records, or of --record, without running anything.
     #[arg(long, conflicts_with_all = ["check", "quick", "seeds", "threads", "format"])]
     draw: bool,
-    /// Draw figure.png, too.
+    /// Also draw figure.png.
     #[arg(long, conflicts_with_all = ["list", "check"])]
     png: bool,
-    /// Seeds 1 to N, instead of the definition's number.
+    /// Number of seeds, instead of the definition's.
     #[arg(long, value_name = "N", value_parser = crate::units::between::<u64>(1..=Definition::MOST_SEEDS))]
     seeds: Option<u64>,
-    /// Threads, instead of one per core.
+    /// Number of threads, instead of one per core.
     #[arg(long, value_name = "N", value_parser = crate::units::between::<u16>(1..=u16::MAX.into()))]
     threads: Option<u16>,
-    /// The record's folder, instead of experiments/record/DATE-NAME; one that was begun is continued.
+    /// Directory of the record, instead of experiments/record/DATE-NAME; an unfinished record is continued.
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
-    /// The form of the results on standard output.
+    /// Format of the results on standard output.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people.
+    /// Human-readable.
     Table,
     /// One document per experiment, schema dwell.evaluate/1.
     Json,
@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return list();
     }
     if arguments.record.is_some() && arguments.experiments.len() != 1 {
-        return Err(Failure::Usage("--record: expected exactly one experiment beside it".to_owned()));
+        return Err(Failure::Usage("--record requires exactly one experiment".to_owned()));
     }
     if arguments.check {
         return check_all(arguments);
@@ -176,7 +176,7 @@ fn check_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let Some(folder) = recorded(arguments, &definition, Size::Quick)? else {
             if named {
                 return Err(Failure::Run(anyhow::anyhow!(
-                    "{}: no quick record to compare with: dwell evaluate {} --quick makes one",
+                    "{}: no quick record to compare with: create one with dwell evaluate {} --quick",
                     definition.name,
                     definition.name
                 )));
@@ -208,7 +208,7 @@ fn check(arguments: &Arguments, definition: &Definition, folder: &Path) -> Resul
     for moved in &moved {
         writeln!(to, "{}: {moved}", definition.name)?;
     }
-    let verdict = if moved.is_empty() { "as recorded".to_owned() } else { format!("{} numbers moved", moved.len()) };
+    let verdict = if moved.is_empty() { "as recorded".to_owned() } else { format!("{} numbers changed", moved.len()) };
     writeln!(to, "{}: {} summaries, {verdict} in {}", definition.name, fresh.len(), folder.display())?;
     to.finish()?;
     Ok(moved)
@@ -238,7 +238,7 @@ fn definitions(experiments: &[String]) -> Result<Vec<Definition>, Failure> {
             found.cloned().ok_or_else(|| {
                 let stems = names.iter().filter_map(|path| path.file_stem()).map(|stem| stem.to_string_lossy());
                 Failure::Usage(format!(
-                    "no experiment '{experiment}': expected a file that ends in .toml, or one of {}",
+                    "no experiment '{experiment}': expected a .toml file, or one of {}",
                     stems.collect::<Vec<_>>().join(", ")
                 ))
             })?
@@ -272,7 +272,7 @@ fn root() -> Result<PathBuf> {
     let mut folders = here.ancestors().map(|folder| folder.join("experiments"));
     folders
         .find(|folder| folder.join("definitions").is_dir())
-        .context("no experiments/definitions here or above: name a file that ends in .toml, and --record")
+        .context("no experiments/definitions in this or a parent directory: give a .toml file and --record")
 }
 
 /// What a record is called, behind its date.

@@ -12,8 +12,8 @@ pub(crate) fn undecoded(now: &Frames, unknown_link: Option<LinkType>) -> Option<
     let of = |wanted: Reject| now.rejected().find(|&(reason, _)| reason == wanted).map_or(0, |(_, count)| count);
     if let Some(LinkType(number)) = unknown_link {
         return Some(format!(
-            "{} of a link type that is not understood ({number}): capture on another interface, or convert them; \
-             https://www.tcpdump.org/linktypes.html says what it is",
+            "{} of an unsupported link type ({number}): capture on another interface, or convert them; see \
+             https://www.tcpdump.org/linktypes.html",
             words::are(of(Reject::LinkType), "frame")
         ));
     }
@@ -21,7 +21,7 @@ pub(crate) fn undecoded(now: &Frames, unknown_link: Option<LinkType>) -> Option<
     (rejected > now.decoded()).then(|| {
         let (reason, _) = now.rejected().max_by_key(|&(_, count)| count)?;
         Some(format!(
-            "{} of {} not decoded, most of them as {}: the guide to dwell rtt says what is",
+            "{} of {} not decoded, most of them because of {}: docs/guide/rtt.md lists what is supported",
             rejected,
             words::are(now.total, "frame"),
             reason.name()

@@ -40,7 +40,7 @@ mod signals;
 mod units;
 mod words;
 
-/// Measures how long packets take and who makes them wait: passively, on real traffic, in a stated memory budget.
+/// Measures packet delays, and which flows cause them, passively and within a memory budget that you set.
 #[derive(Parser)]
 #[command(version, about, max_term_width = 100, arg_required_else_help = true, propagate_version = true)]
 struct Arguments {
@@ -80,7 +80,9 @@ fn main() -> ExitCode {
     let arguments = match parse() {
         Ok(arguments) => arguments,
         Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            return usage(&format!("expected a command: {}", commands()));
+            let (_, command) = asked();
+            let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+            return usage(&format!("expected a command: {}", names.join(", ")));
         }
         Err(error) if error.use_stderr() => return usage(&first_line(&error)),
         Err(help) => {
@@ -138,13 +140,19 @@ fn failed(error: &anyhow::Error) -> ExitCode {
 }
 
 fn usage(words: &str) -> ExitCode {
-    words::say(&format!("{words} (see dwell --help)"));
+    words::say(&format!("{words} (see {} --help)", asked().0));
     ExitCode::from(2)
 }
 
-fn commands() -> String {
-    let command = Arguments::command();
-    command.get_subcommands().map(clap::Command::get_name).collect::<Vec<_>>().join(", ")
+/// The subcommand that the command line begins with, or the program itself, and how it is called.
+fn asked() -> (String, clap::Command) {
+    let (mut name, mut command) = ("dwell".to_owned(), Arguments::command());
+    for word in std::env::args_os().skip(1) {
+        let Some(next) = command.get_subcommands().find(|next| word == next.get_name()).cloned() else { break };
+        name = format!("{name} {}", next.get_name());
+        command = next;
+    }
+    (name, command)
 }
 
 /// What is wrong with the command line, in one line.

@@ -157,7 +157,7 @@ impl Map {
         let (mode, mode_name) =
             if arguments.single_path { (Mode::Single, "single") } else { (Mode::EqualCost, "equal-cost") };
         let all_paths = |topology: &Topology| {
-            let advice = if arguments.single_path { "" } else { ": choose one path per pair (--single-path)" };
+            let advice = if arguments.single_path { "" } else { ": use one path per pair (--single-path)" };
             Paths::all(topology, mode, Paths::MOST).map_err(|error| anyhow!("{source}: {error}{advice}"))
         };
         let before = match arguments.failed[..] {
@@ -213,15 +213,15 @@ impl Map {
                 warnings.push(format!("{count} {what}"));
             }
         };
-        warn(self.failed, "links are taken to have failed");
+        warn(self.failed, "links are removed as failed");
         warn(self.network.unreachable_pairs, "ordered pairs of routers have no path between them");
         // Where most pairs have no path, arrows are more likely than one-way links.
         if self.network.unreachable_pairs > self.network.paths {
-            warn(self.topology.one_way(), "links go one way only (--both-ways)");
+            warn(self.topology.one_way(), "links are one-way (--both-ways)");
         }
-        warn(remarks.parallel, "links beside another one of less weight, or as much, were left out");
-        warn(remarks.loops, "links from a router to itself were left out");
-        warn(remarks.outside, "links to routers outside the map were left out");
+        warn(remarks.parallel, "parallel links were ignored, only that of least weight is used");
+        warn(remarks.loops, "links from a router to itself were ignored");
+        warn(remarks.outside, "links to routers outside the map were ignored");
         warnings
     }
 
@@ -249,10 +249,10 @@ impl Map {
 fn fail(topology: &mut Topology, source: &str, ends: &str) -> Result<usize, Failure> {
     let usage = |what| Failure::Usage(format!("--failed {ends}: {what}"));
     let [a, b] = routers(topology, source, "--failed", ends)?[..] else {
-        return Err(usage("expected two routers, joined by a comma"));
+        return Err(usage("expected two routers, separated by a comma"));
     };
     match topology.fail(a, b) {
-        0 => Err(usage("there is no link between them")),
+        0 => Err(usage("no link between them")),
         links => Ok(links),
     }
 }
@@ -266,7 +266,7 @@ fn routers(topology: &Topology, source: &str, flag: &str, names: &str) -> Result
         let ends = rest.match_indices(',').map(|(at, _)| at).chain([rest.len()]);
         let Some((end, router)) = ends.rev().find_map(|end| Some((end, topology.find(&rest[..end])?))) else {
             let name = rest.split(',').next().unwrap_or(rest);
-            return Err(Failure::Usage(format!("{flag} {name}: {source} has no router of this name")));
+            return Err(Failure::Usage(format!("{flag} {name}: no router of this name in {source}")));
         };
         routers.push(router);
         match rest.get(end + 1..) {
@@ -299,7 +299,7 @@ fn probe(topology: &Topology, routers: &[u32]) -> Probe {
 /// A text file.
 fn text(path: &Path, expected: &str) -> Result<String> {
     let bytes = fs::read(path).with_context(|| path.display().to_string())?;
-    String::from_utf8(bytes).map_err(|_| anyhow!("{}: is no text: expected {expected}", path.display()))
+    String::from_utf8(bytes).map_err(|_| anyhow!("{}: not a text file: expected {expected}", path.display()))
 }
 
 /// The cost of every router: a CSV with the columns `router` and `cost`; 1 for those that are not in it.

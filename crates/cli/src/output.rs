@@ -52,7 +52,7 @@ pub(crate) fn check_apart(
         let Some(place) = (if is_stdout(path) { Some(PathBuf::from("-")) } else { place(path) }) else { continue };
         if inputs.contains(&place) {
             return Err(Failure::Usage(format!(
-                "{}: is read, and would be replaced: name another file",
+                "{}: is an input, and would be replaced: name another file",
                 path.display()
             )));
         }

@@ -83,10 +83,10 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     });
     let elsewhere = points.sender.elsewhere + points.receiver.elsewhere;
     if sent + received == 0 && elsewhere > 0 {
-        warnings.push(format!("no packet comes from where --from says: {elsewhere} go another way"));
+        warnings.push(format!("no packet comes from a --from prefix; {elsewhere} have other sources"));
     }
     if let Some(flow) = arguments.flow.as_ref().filter(|_| sent > 0 && answer.flows.is_empty()) {
-        warnings.push(format!("no flow is called as --flow {flow} says"));
+        warnings.push(format!("no flow has a name that contains {flow} (--flow)"));
     }
     warnings.extend(answer.warnings);
     warnings.extend(answer.clock_offset.and_then(disagreement));

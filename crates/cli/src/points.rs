@@ -335,19 +335,22 @@ impl Point {
         warnings.extend(self.disorder.warning("packet", false).map(|words| format!("{name}: {words}")));
         if self.wild > 0 {
             let packets = words::are(self.wild, "packet");
-            warnings.push(format!("{name}: {packets} far from those around, and taken for as late as the one before"));
+            warnings.push(format!(
+                "{name}: {packets} timestamped far from neighbouring packets; the timestamp of the packet before is \
+                 used instead"
+            ));
         }
         if self.untold > 0 {
             warnings.push(format!(
-                "{name}: {} left out, since the first packets of the captures do not tell which way they go: name the \
+                "{name}: {} left out, since the first packets of the captures do not show their direction: name the \
                  sender's side with --from PREFIX",
                 words::are(self.untold, "packet")
             ));
         }
         if self.cut() > 0 {
             warnings.push(format!(
-                "{name}: {} cut before the last byte that names a packet: with another snap length nothing would \
-                 recognise them (--payload-bytes)",
+                "{name}: {} truncated within the bytes that identify a packet, and match only packets truncated at \
+                 the same byte (--payload-bytes)",
                 words::are(self.cut(), "packet")
             ));
         }
@@ -363,9 +366,9 @@ pub(crate) fn changed_between(packets: u64, missing: u64, strange: u64) -> Optio
     let (fewer, more) = (missing.min(strange), missing.max(strange));
     (fewer >= FEW.max(packets / 50) && more / 2 <= fewer).then(|| {
         format!(
-            "{missing} packets are missing behind the first point, and {strange} are seen behind it that never came there: \
-             something between may change what they are known by (addresses or ports: --nat; offloading; IP \
-             identifications or timestamps that are written anew)"
+            "{missing} packets did not arrive, and {strange} arrived that were not seen at the first point: something \
+             between may rewrite what identifies them (addresses or ports: --nat; offloading; IP identifications or \
+             timestamps)"
         )
     })
 }

@@ -65,9 +65,9 @@ fn meter(arguments: &Arguments) -> Result<(Settings, QueueMeter), Failure> {
         settings.is_ok_and(|settings| QueueMeter::new(&settings).is_ok())
     };
     let enough = (10..50).map(|bits| 1 << bits).find(would_do).unwrap_or(needed).div_ceil(1024);
-    let hint = if arguments.sketch_bytes.is_some() { "" } else { " (--sketch-bytes is for snapshots alone)" };
+    let hint = if arguments.sketch_bytes.is_some() { "" } else { " (--sketch-bytes limits the snapshots alone)" };
     let memory = arguments.memory;
-    Err(Failure::Usage(format!("--memory of {memory} bytes is too small: {enough}KiB would do{hint}")))
+    Err(Failure::Usage(format!("--memory of {memory} bytes is too small: {enough}KiB is enough{hint}")))
 }
 
 /// The most flows of an episode that are told apart.
@@ -230,8 +230,8 @@ fn little_known(packets: &Packets) -> Option<String> {
     let &Packets { matched, incomplete, .. } = packets;
     (incomplete > matched / 4).then(|| {
         format!(
-            "{incomplete} of {matched} packets found a queue that is not known in full, and sizes in it are too small: more memory \
-             (--memory, --sketch-bytes) or longer windows (--window) help"
+            "the queue of {incomplete} of {matched} packets is only partly known, and its size too small: use more \
+             memory (--memory, --sketch-bytes) or longer windows (--window)"
         )
     })
 }
@@ -242,8 +242,8 @@ fn too_long(arguments: &Arguments, params: &Params) -> Option<String> {
     let threshold = arguments.threshold;
     (shortest > threshold).then(|| {
         format!(
-            "the shortest window of snapshots, {shortest}, is longer than --threshold, {threshold}: sizes in the queue can be too \
-             small; more memory (--sketch-bytes) or a shorter --longest helps"
+            "the shortest window of snapshots, {shortest}, is longer than --threshold, {threshold}: sizes in the \
+             queue may be too small; use more memory (--sketch-bytes) or a shorter --longest"
         )
     })
 }

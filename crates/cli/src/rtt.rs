@@ -168,7 +168,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
         reports.warn(words);
     }
     if events.backwards() > 0 {
-        reports.warn(format!("{}: {} earlier than one before", path.display(), words::are(events.backwards(), "line")));
+        reports.warn(format!("{}: {} out of time order", path.display(), words::are(events.backwards(), "line")));
     }
     let is_sampled = meter.rules().any(|rule| rule.sampled_since.is_some());
     reports.warn_of_reuse(reuse.per_exchange().filter(|_| is_sampled));
@@ -231,7 +231,7 @@ fn meter(arguments: &Arguments, settings: Settings, tables: usize, part: Option<
                     (rest + bytes).max(rest.div_ceil(one_in - 1).saturating_mul(one_in))
                 });
                 format!(
-                    "--memory of {} bytes is too small for these matches, groups and slots: {}KiB would do",
+                    "--memory of {} bytes is too small for these matches, groups and slots: {}KiB is enough",
                     arguments.memory,
                     whole.div_ceil(1024)
                 )

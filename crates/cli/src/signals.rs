@@ -51,7 +51,7 @@ impl Signals {
     /// What a report says whose reading was stopped.
     pub(crate) fn warning(&self) -> String {
         let name = signal_name(self.received()).unwrap_or("a signal");
-        format!("ended by {name}: what came after that was not read")
+        format!("stopped by {name}: the rest of the input was not read")
     }
 
     /// How a run ends that gave its answer: as shells have it, with 128 and the number of the signal if it was stopped,

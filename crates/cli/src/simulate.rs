@@ -16,10 +16,10 @@ use std::process::ExitCode;
 // Packets that pass a queue.
 mod queue;
 
-/// Writes captures of simulated traffic of which everything is known: TCP connections, scans and DNS on one link; or,
-/// with --queue, packets on both sides of a queue.
+/// Write captures of simulated traffic with known delays: TCP connections, scans and DNS on one link; or, with --queue,
+/// packets on both sides of a queue.
 ///
-/// The same flags and seed give the same bytes anywhere.
+/// The same flags and seed give the same bytes on any machine.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -27,32 +27,32 @@ Examples:
   dwell simulate -w - --traffic speed | dwell rtt - --method fridge --memory 64KiB
   dwell simulate --queue bursts -w in.pcap --egress out.pcap && dwell queue in.pcap out.pcap
   dwell simulate --queue incast --discipline turns --truth - | dwell queue --sojourns -
-  dwell simulate --queue capture --arrivals trunk.pcap --speed-up 50 --rate 1e9 -w in.pcap --egress out.pcap")]
+  dwell simulate --queue capture --arrivals trunk.pcap --speed-up 50 -w in.pcap --egress out.pcap")]
 pub(crate) struct Arguments {
-    /// The capture to write: pcap with nanoseconds; - is standard output. With --queue, what arrives.
+    /// The capture to write: pcap with nanoseconds; - is standard output. With --queue, of the arriving packets.
     #[arg(short, long, value_name = "FILE", required_unless_present = "queue")]
     write: Option<PathBuf>,
-    /// Also write every exchange as CSV: match, leg, at_ns (of the response), delay_ns, since_first_ns, since_last_ns.
-    /// With --queue, every packet that departs: arrived_ns, departed_ns, flow, bytes, as dwell queue --sojourns reads
-    /// it.
+    /// Also write the true delays as CSV. Every exchange: match, leg, at_ns (of the response), delay_ns,
+    /// since_first_ns, since_last_ns. With --queue, every departing packet: arrived_ns, departed_ns, flow, bytes, the
+    /// format of dwell queue --sojourns.
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
-    /// What the traffic is like.
+    /// Traffic to simulate.
     #[arg(long, value_enum, default_value_t = Traffic::Small, conflicts_with = "queue")]
     traffic: Traffic,
-    /// TCP connections, instead of the traffic's own number.
+    /// Number of TCP connections, instead of that of --traffic.
     #[arg(long, value_name = "N", value_parser = units::whole_u32, conflicts_with = "queue")]
     flows: Option<u32>,
-    /// DNS queries, instead of the traffic's own number.
+    /// Number of DNS queries, instead of that of --traffic.
     #[arg(long, value_name = "N", value_parser = units::whole_u32, conflicts_with = "queue")]
     queries: Option<u32>,
-    /// Time within which connections and queries begin.
+    /// Time span in which connections and queries begin.
     #[arg(long, value_name = "TIME", value_parser = units::span, conflicts_with = "queue")]
     span: Option<Nanos>,
-    /// Bytes of a frame that are captured at most, instead of 96; of queues 128, or all that a captured one has.
+    /// Maximum captured bytes per frame. Default: 96; with --queue 128; with --queue capture as captured.
     #[arg(long, value_name = "BYTES", value_parser = units::whole_u32)]
     snap_length: Option<u32>,
-    /// Seed of all that is drawn.
+    /// Random seed.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = units::whole::<u64>)]
     seed: u64,
     #[command(flatten)]
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let outputs = arguments.write.iter().chain(&arguments.truth).chain(arguments.queue.egress());
     output::check_apart(arguments.queue.inputs(), outputs.clone())?;
     if outputs.count() == 0 {
-        return Err(Failure::Usage("expected something to write: --write, --egress or --truth".to_owned()));
+        return Err(Failure::Usage("expected an output: --write, --egress or --truth".to_owned()));
     }
     match &arguments.write {
         // Without a queue there is a capture to write.

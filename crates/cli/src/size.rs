@@ -20,7 +20,7 @@ mod queue;
 // One point.
 mod rtt;
 
-/// How much memory for which error: from what the traffic is like, without traffic.
+/// How much memory a given error needs: predicted from traffic parameters, without traffic.
 #[derive(Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Arguments {
@@ -40,13 +40,13 @@ enum Question {
 #[derive(Args)]
 #[command(group = ArgGroup::new("what").required(true).args(["error", "memory"]))]
 struct Asked {
-    /// The least memory whose error is at most this.
+    /// Find the least memory with at most this error.
     #[arg(long, value_name = "SHARE", value_parser = error)]
     error: Option<f64>,
-    /// The error in so much memory.
+    /// Predict the error in this much memory.
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     memory: Option<usize>,
-    /// The form of the report.
+    /// Format of the report.
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
 }
@@ -59,7 +59,7 @@ fn error(text: &str) -> Result<f64, String> {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people.
+    /// Human-readable.
     Table,
     /// One document, schema dwell.size/1.
     Json,

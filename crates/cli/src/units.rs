@@ -71,7 +71,7 @@ pub(crate) fn bytes(text: &str) -> Result<usize, String> {
 /// Bytes of memory, of as much as the system would give at once.
 pub(crate) fn memory(text: &str) -> Result<usize, String> {
     let bytes = bytes(text)?;
-    if is_given(bytes) { Ok(bytes) } else { Err("this machine does not give so much memory".to_owned()) }
+    if is_given(bytes) { Ok(bytes) } else { Err("this machine does not have so much memory".to_owned()) }
 }
 
 /// Whether the system would give so much memory at once.

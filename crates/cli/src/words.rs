@@ -25,8 +25,8 @@ fn plain(words: &str) -> String {
 }
 
 /// What to ask where everything is seen again at once.
-pub(crate) const CAPTURED_TWICE: &str = "are packets captured twice, as at mirror ports or on all interfaces (editcap -d \
-                                         removes the second ones)?";
+pub(crate) const CAPTURED_TWICE: &str = "are packets captured twice, as at mirror ports or with -i any (editcap -d removes \
+                                         the copies; of -i any, editcap -I 20 -d)?";
 
 /// "1 seed", "2 seeds".
 pub(crate) fn of(number: u64, noun: &str) -> String {

@@ -114,7 +114,7 @@ impl Lines {
         }
         let Ok(line) = str::from_utf8(&self.line) else { return Err(self.error("expected text in UTF-8")) };
         if !self.fields.split(line) {
-            return Err(self.error("expected a second quotation mark in the line"));
+            return Err(self.error("expected a closing quotation mark in the line"));
         }
         let found = self.fields.record.len();
         match self.columns {
@@ -184,7 +184,7 @@ impl Lines {
     /// What the reader must know of the end.
     pub fn warning(&self) -> Option<String> {
         let cut = self.cut.as_ref()?;
-        Some(format!("{}: {cut} after line {}: nothing behind it counts", self.path.display(), self.number))
+        Some(format!("{}: {cut} after line {}: the rest is not used", self.path.display(), self.number))
     }
 }
 

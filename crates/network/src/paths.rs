@@ -36,7 +36,7 @@ pub struct TooMany {
 
 impl fmt::Display for TooMany {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "paths of more than {} routers in all", self.most)
+        write!(f, "all paths together have more than {} routers", self.most)
     }
 }
 

@@ -80,9 +80,9 @@ impl fmt::Display for CodecError {
             Self::Length { needed, present } => write!(f, "expected {needed} bytes, found {present}"),
             Self::Magic(found) => write!(f, "expected a sketch beginning with 'dwel', found {found:02x?}"),
             Self::Kind { expected, found } => write!(f, "expected a sketch of kind {expected}, found {found}"),
-            Self::Version(version) => write!(f, "layout version {version} is not known"),
-            Self::Checksum => f.write_str("the checksum does not fit: the bytes were changed"),
-            Self::Value(what) => write!(f, "no sketch has such {what}"),
+            Self::Version(version) => write!(f, "unknown layout version {version}"),
+            Self::Checksum => f.write_str("wrong checksum: the data is damaged"),
+            Self::Value(what) => write!(f, "invalid {what}"),
         }
     }
 }

@@ -147,9 +147,9 @@ impl From<Unread> for io::Error {
     fn from(unread: Unread) -> Self {
         match unread {
             Unread::Io(error) => error,
-            Unread::Cut(how) => Self::new(io::ErrorKind::UnexpectedEof, format!("the {how} data breaks off")),
+            Unread::Cut(how) => Self::new(io::ErrorKind::UnexpectedEof, format!("the {how} data is truncated")),
             Unread::Corrupt(how, reason) => {
-                Self::new(io::ErrorKind::InvalidData, format!("expected sound {how} data, found {reason}"))
+                Self::new(io::ErrorKind::InvalidData, format!("expected valid {how} data, found {reason}"))
             }
         }
     }

@@ -196,7 +196,7 @@ fn looks_like(head: &[u8]) -> String {
             let line = String::from_utf8_lossy(&line[..line.len().min(40)]);
             return format!("text: {:?}", line.trim());
         }
-        _ => "bytes of no known kind",
+        _ => "an unknown format",
     };
     let bytes: Vec<String> = head.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     format!("{kind}: {}", bytes.join(" "))

@@ -128,7 +128,7 @@ impl<R: Read> Window<R> {
         let length = self.base + self.end as u64 - offset;
         let bytes = if length == 1 { "byte" } else { "bytes" };
         let found = match self.ended {
-            Some(End::Cut(compression)) => format!("{length} {bytes} before the {compression} data breaks off"),
+            Some(End::Cut(compression)) => format!("{length} {bytes} before the truncated {compression} data ends"),
             _ => format!("{length} {bytes}"),
         };
         Trouble::Cut { offset, expected, found }

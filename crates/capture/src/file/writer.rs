@@ -25,7 +25,7 @@ impl<W: Write> PcapWriter<W> {
     pub fn write(&mut self, at: Timestamp, wire_length: u32, bytes: &[u8]) -> io::Result<()> {
         let nanos = at.as_nanos();
         let Ok(seconds) = u32::try_from(nanos.div_euclid(NANOS_PER_SECOND)) else {
-            let message = format!("{nanos} ns is outside of the 2³² seconds since 1970 that a pcap file can tell");
+            let message = format!("{nanos} ns is outside the 2³² seconds since 1970 that a pcap file can represent");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         };
         let fraction = nanos.rem_euclid(NANOS_PER_SECOND) as u32;

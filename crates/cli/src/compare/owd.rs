@@ -22,68 +22,67 @@ use std::process::ExitCode;
 // Results for people.
 mod table;
 
-/// Which method between two points, in how much memory: every method on your own captures, against every packet of
-/// them.
+/// Which method between two points, in how much memory: all methods on your own captures, compared with the exact
+/// result.
 ///
-/// The captures are read as dwell owd reads them. Each interval (1 s) goes through a pair of sketches for each method,
-/// memory and seed; the truth is what --method exact says of it. Seeds differ in the methods' hashes, not in the
-/// packets.
+/// The captures are read as by dwell owd. Each interval passes through a pair of sketches per method, memory and seed;
+/// the true values are those of --method exact. Seeds change the methods' hashes, not the packets.
 #[derive(Args)]
 #[command(
     mut_arg("interval", |interval| interval.help(
-        "The stretch of time that each sketch holds, by the time of sending; 1s if not given",
+        "Length of the interval of a sketch, by time of sending. Default: 1s",
     )),
     mut_arg("weights", |weights| weights.hide(true)),
     mut_arg("from", |from| from.help(
-        "Only packets of these sources go from the sender to the receiver: addresses or prefixes such as 10.0.0.0/8. If not given, \
-         the directions are recognised, as far as their addresses are among the first packets, and that to the receiver counts",
+        "Addresses or prefixes on the sender's side, such as 10.0.0.0/8: only packets from them are measured. \
+         Default: the direction to the receiver, detected from the first packets",
     )),
     after_help = "\
-lda: an aggregator as dwell owd --method lda has it; lda-paper: the paper's two banks; trajectory: the same few packets
-remembered at both points; probes: a probe of 64 bytes for every 64 bytes of memory in each interval, at times of a Poisson
-process, that waits and gets lost as the packet behind it.
+lda: the sketch of dwell owd --method lda. lda-paper: the paper's two banks. trajectory: a sample of packets, the same at \
+both points. probes: active probes of 64 bytes, one per 64 bytes of memory and interval, at random (Poisson) times, \
+delayed and lost like the packets behind them.
 
 Examples:
   dwell compare owd sender.pcap receiver.pcap
-  dwell compare owd a.pcap b.pcap --from 10.0.0.0/8 --interval 10s --memory 4KiB --seeds 100 --format json"
+  dwell compare owd a.pcap b.pcap --from 10.0.0.0/8 --interval 10s --memory 4KiB --seeds 100"
 )]
 pub(super) struct Arguments {
     #[command(flatten)]
     point: PointArguments,
-    /// The capture that packets pass first: pcap or pcapng, plain or in gzip, xz or zstd; - is standard input.
+    /// The capture at the sender's side: pcap or pcapng, plain or gzip, xz, zstd; - is standard input.
     #[arg(value_name = "SENDER")]
     sender: PathBuf,
-    /// The capture that packets pass later.
+    /// The capture at the receiver's side.
     #[arg(value_name = "RECEIVER")]
     receiver: PathBuf,
-    /// How far the receiver's clock is ahead of the sender's; negative if it is behind.
+    /// How far the receiver's clock is ahead of the sender's; negative if behind.
     #[arg(long, value_name = "TIME", value_parser = crate::units::offset, default_value = "0", help_heading = "What is measured")]
     clock_offset: Nanos,
-    /// What a sketch of an interval may hold at each point; 1KiB..64KiB is all doublings.
+    /// Memory per interval and point; 1KiB..64KiB means all doublings.
     #[arg(long, value_name = "SIZES", value_parser = crate::units::memories,
-        default_value = "1KiB,4KiB,16KiB,64KiB", help_heading = "How")]
+        default_value = "1KiB,4KiB,16KiB,64KiB", help_heading = "Method and memory")]
     memory: Memories,
-    /// The methods: lda, lda-paper, trajectory, probes.
+    /// Methods: lda, lda-paper, trajectory, probes.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = method,
-        default_value = "lda,lda-paper,trajectory,probes", help_heading = "How")]
+        default_value = "lda,lda-paper,trajectory,probes", help_heading = "Method and memory")]
     methods: Vec<Method>,
-    /// Seeds of every method's hashes, 1 to N.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::between::<u16>(1..=1000), help_heading = "How")]
+    /// Number of seeds of each method's hashes.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::between::<u16>(1..=1000), help_heading = "Method and memory")]
     seeds: u16,
-    /// The form of the results.
+    /// Format of the results.
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
-    /// Where the results go, instead of standard output.
+    /// Write the results to a file instead of standard output.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
-    /// Draw error against memory: a file ending in .svg or .png.
+    /// Plot error against memory to a .svg or .png file.
     #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     plot: Option<(PathBuf, Image)>,
 }
 
 fn method(name: &str) -> Result<Method, String> {
     let found = Method::ALL.into_iter().find(|method| method.name() == name);
-    found.ok_or_else(|| format!("expected some of {}", Method::ALL.map(Method::name).join(", ")))
+    found.ok_or_else(|| format!("expected one of {}", Method::ALL.map(Method::name).join(", ")))
 }
 
 pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
@@ -95,7 +94,9 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     };
     pair.check()?;
     if arguments.point.weights.is_some() {
-        return Err(Failure::Usage("--weights belongs to sketches of flows, which are not compared here".to_owned()));
+        return Err(Failure::Usage(
+            "--weights applies only to sketches of flows, which are not compared here".to_owned(),
+        ));
     }
     let plot = arguments.plot.as_ref().map(|(path, _)| path);
     output::check_apart(&pair.paths, arguments.output.iter().chain(plot))?;
@@ -117,7 +118,10 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     let mut warnings = points.warnings();
     warnings.extend((packets.unsent > 0).then(|| {
         let unsent = packets.unsent;
-        format!("{unsent} packets passed the receiver alone and are left out: each would spoil a cell of lda as a lost one does")
+        format!(
+            "{unsent} packets seen only at the receiver are left out: each would invalidate a cell of lda, like a \
+                 lost one"
+        )
     }));
     warnings.extend(points.is_stopped().then(|| signals.warning()));
     words::warn(&warnings);

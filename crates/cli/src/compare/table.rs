@@ -21,15 +21,15 @@ pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
     }
     writeln!(
         to,
-        "\nError: how far the estimate is from the truth, up or down; median and rms over single seeds; avg: rms where the\n\
-         estimates of ten seeds are averaged first. in 95%: share of the seeds whose 95% interval holds the truth. none: seeds\n\
-         without an estimate, which no median or rms counts. max: the largest error over p5, p10 … p95."
+        "\nError: difference from the true value, up or down; median and rms over single seeds; avg: rms after averaging the\n\
+         estimates of ten seeds. in 95%: share of seeds whose 95% interval contains the true value. none: seeds without an\n\
+         estimate, not included in median and rms. max: the largest error over p5, p10 … p95."
     )?;
     for (names, knowledge) in knowledgeable(&results.methods) {
         writeln!(to, "* Prior knowledge of {}: {knowledge}.", names.join(", "))?;
     }
     if results.methods.iter().all(|method| method.prior_knowledge.is_none()) {
-        writeln!(to, "All methods find their parameters while they run; none needs prior knowledge.")?;
+        writeln!(to, "All methods find their parameters at run time; none needs prior knowledge.")?;
     }
     writeln!(to)?;
     results.matches.iter().try_for_each(|matched| writeln!(to, "{}", recommendation(matched, results.seeds)))
@@ -85,7 +85,7 @@ fn name(results: &Results, line: &Line) -> String {
 
 fn cells(line: &Line, to: &mut impl Write) -> io::Result<()> {
     if let Some(needed) = line.needed_bytes {
-        return writeln!(to, "  too small: {}", size(needed.next_multiple_of(1024)));
+        return writeln!(to, "  needs {}", size(needed.next_multiple_of(1024)));
     }
     let find = |quantity: &str| line.errors.get(quantity);
     for errors in QUANTILES.map(find) {
@@ -108,9 +108,9 @@ fn recommendation(matched: &MatchResult, seeds: u64) -> String {
         let reason = if matched.legs.is_empty() {
             "no exchanges"
         } else if errors.peek().is_some() && errors.all(|errors| errors.missing == 0) {
-            "no delay is above zero, and of others there is no error in percent"
+            "no delay is above zero, so errors in percent are undefined"
         } else {
-            "no method gave an answer"
+            "no method gave an estimate"
         };
         return format!("{name}: {reason}.");
     };
@@ -124,7 +124,8 @@ fn recommendation(matched: &MatchResult, seeds: u64) -> String {
         return format!("{name}: {method} in {memory} is enough: max error {error}, median of {seeds}{leg}.");
     }
     format!(
-        "{name}: nothing here stays below 5%; the best is {method} in {memory}: max error {error}, median of {seeds}{leg}."
+        "{name}: no method stays below 5%; the best is {method} in {memory}: max error {error}, median of \
+         {seeds}{leg}."
     )
 }
 

@@ -51,10 +51,10 @@ pub(super) fn write<W: Write>(results: &Results, to: &mut W) -> io::Result<()> {
     writeln!(to)?;
     writeln!(
         to,
-        "median, rms: of |log2(estimate/truth)| over single runs; ten: rms where the estimates of ten seeds are averaged.\n\
-         bias: mean of log2(estimate/truth). in 95%: share of intervals that hold the truth. none: runs without an estimate.\n\
-         octaves: of all octaves of delay, those whose mean count is {BIASED} standard errors or more away from the\n\
-         truth, or of which nothing was ever sampled."
+        "median, rms: of |log2(estimate/truth)| over single runs; ten: rms after averaging the estimates of ten seeds.\n\
+         bias: mean of log2(estimate/truth). in 95%: share of intervals that contain the truth. none: runs without an\n\
+         estimate. octaves: of all octaves of delay, those whose mean count is {BIASED} or more standard errors from\n\
+         the truth, or that were never sampled."
     )
 }
 

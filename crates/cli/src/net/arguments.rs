@@ -7,11 +7,10 @@ use dwell_network::plan::Strategy;
 use dwell_report::plot::Image;
 use std::path::PathBuf;
 
-/// A whole network: which routers to instrument next, who measures what then, and which segment is to blame for a slow
-/// path.
+/// A whole network: which routers to instrument next, who probes whom, and which segment makes a path slow or lossy.
 ///
-/// Every path is cut where a router measures inside itself; the segments between are probed. Maps: Rocketfuel
-/// weights.intra and cch, GraphML as the Internet Topology Zoo writes it, and a TOML format of our own.
+/// An instrumented router measures inside itself and cuts every path through it into segments, which are probed end to
+/// end. Maps: Rocketfuel weights.intra and cch, Internet Topology Zoo GraphML, and a TOML format of dwell.
 #[derive(Args)]
 #[command(
     disable_help_subcommand = true,
@@ -41,14 +40,13 @@ pub(super) struct MapArguments {
     /// The map of the network.
     #[arg(value_name = "TOPOLOGY")]
     pub(super) topology: PathBuf,
-    /// One shortest path for each pair of routers instead of all equally short ones.
+    /// One shortest path per pair of routers instead of all equally short ones.
     #[arg(long)]
     pub(super) single_path: bool,
-    /// Links that the map has in one direction only go back as well, with the same weight: some maps are drawn with
-    /// arrows that mean nothing.
+    /// Make links that the map has in one direction only bidirectional, with the same weight.
     #[arg(long)]
     pub(super) both_ways: bool,
-    /// Routes as they are when the link between two routers has failed, in both directions; may be given often.
+    /// Remove the link between two routers, in both directions; repeatable.
     #[arg(long, value_name = "A,B")]
     pub(super) failed: Vec<String>,
 }
@@ -56,10 +54,10 @@ pub(super) struct MapArguments {
 /// Which routers measure inside themselves.
 #[derive(Args)]
 pub(super) struct InstrumentedArguments {
-    /// Names of instrumented routers, joined by commas.
+    /// Names of instrumented routers, separated by commas.
     #[arg(long, value_name = "ROUTERS")]
     pub(super) instrumented: Vec<String>,
-    /// How many more, as dwell net plan would choose them.
+    /// Number of further routers, chosen as by dwell net plan.
     #[arg(long, value_name = "N", value_parser = crate::units::whole::<usize>)]
     pub(super) routers: Option<usize>,
 }
@@ -67,100 +65,100 @@ pub(super) struct InstrumentedArguments {
 /// Where an answer goes, and in which form.
 #[derive(Args)]
 pub(super) struct ReportArguments {
-    /// The form of the report.
+    /// Format of the report.
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     pub(super) format: Format,
-    /// Where the report goes, instead of standard output.
+    /// Write the report to a file instead of standard output.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
 }
 
-/// Which routers to instrument, one after the other, so that few hops are probed and faults are located finely.
+/// Which routers to instrument, in order, to reduce probe traffic and locate faults finely.
 #[derive(Args)]
 pub(super) struct PlanArguments {
     #[command(flatten)]
     pub(super) map: MapArguments,
-    /// How many routers; a sixth of all unless given, or what the budget pays.
+    /// Number of routers. Default: a sixth of all, or as many as --budget allows.
     #[arg(long, value_name = "N", value_parser = crate::units::whole::<usize>)]
     pub(super) routers: Option<usize>,
-    /// How the next router is chosen.
+    /// How to choose the next router.
     #[arg(long, value_enum, default_value_t = StrategyChoice::Greedy)]
     pub(super) strategy: StrategyChoice,
-    /// What routers cost: CSV with the columns router and cost; 1 for those that are not in it.
+    /// Costs of routers: CSV with columns router and cost; 1 for those not listed.
     #[arg(long, value_name = "FILE")]
     pub(super) costs: Option<PathBuf>,
-    /// What all of them may cost together.
+    /// Limit of the total cost.
     #[arg(long, value_name = "N", value_parser = crate::units::above_zero("a cost above 0"))]
     pub(super) budget: Option<f64>,
-    /// Say how many probe hops any plan of as many routers leaves at least, or of the same budget.
+    /// Also report a lower bound on the probe hops of any plan with as many routers, or the same budget.
     #[arg(long)]
     pub(super) bound: bool,
-    /// Of random choices.
+    /// Seed of random choices.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>)]
     pub(super) seed: u64,
     #[command(flatten)]
     pub(super) report: ReportArguments,
-    /// Draw probe hops and lengths of segments, beside those of a random order: a file ending in .svg or .png.
+    /// Plot probe hops and segment lengths, compared with a random order, to a .svg or .png file.
     #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
 }
 
-/// Who probes whom with some routers instrumented, and how much traffic that is.
+/// Who probes whom with given routers instrumented, and how much probe traffic that is.
 #[derive(Args)]
 pub(super) struct PathsArguments {
     #[command(flatten)]
     pub(super) map: MapArguments,
     #[command(flatten)]
     pub(super) instrumented: InstrumentedArguments,
-    /// Probes of each segment per second.
+    /// Probes per segment and second.
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = crate::units::above_zero("a number of probes per second above 0"))]
     pub(super) probes_per_second: f64,
     #[command(flatten)]
     pub(super) report: ReportArguments,
-    /// Draw the map, instrumented routers marked: a file ending in .svg or .png.
+    /// Draw the map, with instrumented routers marked, to a .svg or .png file.
     #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
 }
 
-/// Which segment is to blame for a slow path: how long each takes now, and what is usual.
+/// Which segment makes a path slow or lossy: measurements of each compared with a baseline.
 #[derive(Args)]
 pub(super) struct LocalizeArguments {
     #[command(flatten)]
     pub(super) map: MapArguments,
     #[command(flatten)]
     pub(super) instrumented: InstrumentedArguments,
-    /// What was measured: CSV with the segments named as dwell net paths --format csv does, or what dwell owd
-    /// --interval says of one segment, named by its routers or only its ends, joined by commas. May be given often.
+    /// Measurements: CSV with segments named as by dwell net paths --format csv, or the JSON report of dwell owd
+    /// --interval for one segment, named by all its routers or its ends, separated by commas. Repeatable.
     #[arg(long, value_name = "[SEGMENT=]FILE", required = true)]
     pub(super) measurements: Vec<String>,
-    /// Judge the paths between two routers, joined by a comma, instead of all.
+    /// Judge only the paths between two routers, separated by a comma.
     #[arg(long, value_name = "FROM,TO")]
     pub(super) path: Option<String>,
-    /// How many of the first intervals are what is usual.
+    /// Number of intervals at the start that form the baseline.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = crate::units::between::<usize>(3..=1_000_000))]
     pub(super) baseline: usize,
-    /// The share of intervals with any false alarm, in the whole network.
+    /// Share of intervals with a false alarm anywhere in the network.
     #[arg(long, value_name = "P", default_value_t = 0.01, value_parser = crate::units::share)]
     pub(super) false_alarms: f64,
-    /// Measurements that begin in the same multiple of this are of one interval; otherwise they must begin together.
+    /// Align measurements to intervals of this length; otherwise their start times must be equal.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span)]
     pub(super) interval: Option<dwell_types::Nanos>,
     #[command(flatten)]
     pub(super) report: ReportArguments,
-    /// Draw the map, links coloured by delay: a file ending in .svg or .png.
+    /// Draw the map, with links coloured by delay, to a .svg or .png file.
     #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum StrategyChoice {
-    /// The router through which most segments lead.
+    /// The router on most segments.
     Greedy,
     /// The router that saves most probe hops.
     Saving,
-    /// As many routers as saving takes, as long as one exchanged for another saves more.
+    /// Exchanges routers of the saving plan while that saves more probe hops.
     Swap,
-    /// Any.
+    /// Random order.
     Random,
 }
 
@@ -186,7 +184,7 @@ impl StrategyChoice {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    /// For people.
+    /// Human-readable.
     Table,
     /// One document.
     Json,

@@ -86,10 +86,10 @@ fn split(text: &str) -> (Option<&str>, PathBuf) {
 fn between(map: &Map, routes: &Routes, ends: &str) -> Result<Vec<usize>, Failure> {
     let usage = |what: String| Failure::Usage(format!("--path {ends}: {what}"));
     let [from, to] = map.routers("--path", ends)?[..] else {
-        return Err(usage("expected two routers, joined by a comma".to_owned()));
+        return Err(usage("expected two routers, separated by a comma".to_owned()));
     };
     let paths = routes.paths_between(from, to);
-    if paths.is_empty() { Err(usage("there is no path".to_owned())) } else { Ok(paths) }
+    if paths.is_empty() { Err(usage("no path between them".to_owned())) } else { Ok(paths) }
 }
 
 /// The segment through some routers, or the only one between two.
@@ -100,13 +100,13 @@ fn segment(map: &Map, routes: &Routes, names: &str) -> Result<u32, Failure> {
     }
     let usage = |what: &str| Failure::Usage(format!("--measurements {names}: {what}"));
     let [from, to] = routers[..] else {
-        return Err(usage("is no segment: dwell net paths lists them"));
+        return Err(usage("not a segment: dwell net paths lists them"));
     };
     let mut candidates = routes.between(from, to);
     match (candidates.next(), candidates.next()) {
         (Some(segment), None) => Ok(segment),
-        (None, _) => Err(usage("is no segment: dwell net paths lists them")),
-        (Some(_), Some(_)) => Err(usage("is more than one segment: name the routers between")),
+        (None, _) => Err(usage("not a segment: dwell net paths lists them")),
+        (Some(_), Some(_)) => Err(usage("more than one segment: name the routers between as well")),
     }
 }
 
@@ -132,10 +132,9 @@ fn read(
     })?;
     let (intervals, baseline) = (readings.starts().len(), arguments.baseline);
     if intervals <= baseline {
-        return Err(anyhow!(
-            "{intervals} intervals: expected more than those of the baseline, {baseline} (--baseline)"
-        )
-        .into());
+        return Err(
+            anyhow!("{intervals} intervals: expected more than the {baseline} of the baseline (--baseline)").into()
+        );
     }
     Ok(readings)
 }
@@ -262,15 +261,16 @@ impl Answer<'_> {
         let asked = (0..self.routes.segments() as u32).filter(|&segment| self.found.is_asked(segment));
         let unknown = asked.filter(|&segment| self.found.delays[segment as usize].is_none()).count();
         if unknown > 0 {
-            warnings.push(format!("segments measured in too few intervals, or not at all: {unknown}"));
+            warnings.push(format!("segments with too few or no measurements: {unknown}"));
         }
         if self.is_scattered() {
-            warnings.push("segments were measured at different times: --interval puts them side by side".to_owned());
+            warnings.push("segments were measured at different times: align them with --interval".to_owned());
         }
         // Four standard errors: by chance once in 30,000.
         if let Some((correlation, _)) = self.found.correlation.filter(|&(mean, error)| mean > (4.0 * error).max(0.1)) {
             warnings.push(format!(
-                "neighbouring intervals are alike (correlation {correlation:.2}): false alarms are more frequent than stated; longer intervals are more independent"
+                "successive intervals are correlated ({correlation:.2}): false alarms are more frequent than stated; \
+                 use longer intervals"
             ));
         }
         warnings

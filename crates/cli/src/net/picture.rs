@@ -19,7 +19,7 @@ pub(super) struct Shade {
 /// Places all routers; each link has its part of the delay of the shortest segment over it.
 pub(super) fn draw(map: &Map, segments: &Segments, shade: impl Fn(&[u32]) -> Option<Shade>) -> Result<MapPicture> {
     let places = layout::layout(&map.topology)
-        .with_context(|| format!("--plot: a map of more than {} routers", layout::MOST))?;
+        .with_context(|| format!("--plot: the map has more than {} routers", layout::MOST))?;
     let mut over: HashMap<(u32, u32), (usize, Shade)> = HashMap::new();
     for routers in segments.iter() {
         let Some(shade) = shade(routers) else { continue };

@@ -20,36 +20,35 @@ use std::path::PathBuf;
 /// What a point looks at: the same for one point and for two.
 #[derive(Args, Clone)]
 pub(crate) struct PointArguments {
-    /// Logs instead of captures: CSV with the columns at_ns, packet and, if wanted, flow and bytes.
+    /// Read logs instead of captures: CSV with columns at_ns, packet and optionally flow and bytes.
     #[arg(long, conflicts_with_all = ["key", "nat", "payload_bytes", "from"])]
     pub(super) crossings: bool,
-    /// Only packets of these sources go from the sender to the receiver: addresses or prefixes such as 10.0.0.0/8. If
-    /// not given, both directions are recognised and measured, as far as their addresses are among the first packets.
+    /// Addresses or prefixes on the sender's side, such as 10.0.0.0/8: only packets from them are measured. Default:
+    /// both directions are detected from the first packets, and measured.
     #[arg(long, value_name = "PREFIX", value_delimiter = ',', help_heading = "What is measured")]
     pub(super) from: Vec<Prefix>,
     /// A packet that has not arrived after this time is lost.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, default_value = "5s", help_heading = "What is measured")]
     pub(crate) longest: Nanos,
-    /// Which addresses count in a tunnel: with inner, it may begin or end between the points.
+    /// Which addresses of tunnelled packets to use; with inner, a tunnel may begin or end between the points.
     #[arg(long, value_parser = one_of(Key::ALL, Key::name), default_value = Key::Inner.name(), help_heading = "What is measured")]
     pub(super) key: Key,
     /// Addresses and ports are translated between the points.
     #[arg(long, help_heading = "What is measured")]
     pub(super) nat: bool,
-    /// Bytes of a payload by which packets are told apart, where the capture has so many.
+    /// Payload bytes used to identify a packet, as far as captured.
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = crate::units::whole::<usize>, help_heading = "What is measured")]
     pub(super) payload_bytes: usize,
-    /// What one packet counts for in a sketch of flows (1 to 65536; 1 if no line says it): CSV with the columns flow
-    /// and weight, where flow is an address or prefix of the sender or receiver, in a log the flow. The same file at
-    /// both points.
-    #[arg(long, value_name = "FILE", help_heading = "How")]
+    /// Weights of flows in the sketch of flows (1 to 65536, 1 if not listed): CSV with columns flow and weight; flow is
+    /// an address or prefix of sender or receiver, or the flow's name in a log. Use the same file at both points.
+    #[arg(long, value_name = "FILE", help_heading = "Method and memory")]
     pub(crate) weights: Option<PathBuf>,
-    /// Seed of all hashes: the same seed gives the same answer. Who knows it can send packets that hide or take long to
-    /// measure: choose your own where somebody might.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>, help_heading = "How")]
+    /// Seed of all hashes: the same seed gives the same result. Whoever knows it can craft packets that evade or slow
+    /// down the measurement: choose a secret one on untrusted traffic.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>, help_heading = "Method and memory")]
     pub(super) seed: u64,
 
-    /// An answer for each stretch of time, too, by the time of sending; 1s for JSON, CSV and plots if not given.
+    /// Also report each interval of this length, by time of sending. Default for JSON, CSV and plots: 1s.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "Output")]
     pub(super) interval: Option<Nanos>,
 }
@@ -57,11 +56,11 @@ pub(crate) struct PointArguments {
 /// What the banks of a sketch are for: the same at both points.
 #[derive(Args, Clone)]
 pub(super) struct ExpectedArguments {
-    /// Packets of an interval that a sketch is made for; a million unless given.
-    #[arg(long, value_name = "N", value_parser = crate::units::count, help_heading = "How")]
+    /// Packets per interval to dimension a sketch for. Default: a million.
+    #[arg(long, value_name = "N", value_parser = crate::units::count, help_heading = "Method and memory")]
     packets_per_interval: Option<u64>,
-    /// Shares of the packets that may be lost, which a sketch is made for; 0.01%..10% unless given.
-    #[arg(long, value_name = "LOW..HIGH", value_parser = crate::units::shares, help_heading = "How")]
+    /// Loss rates to dimension a sketch for. Default: 0.01%..10%.
+    #[arg(long, value_name = "LOW..HIGH", value_parser = crate::units::shares, help_heading = "Method and memory")]
     loss: Option<RangeInclusive<f64>>,
 }
 
@@ -101,13 +100,13 @@ impl PointArguments {
 /// Where an answer goes, and in which form.
 #[derive(Args)]
 pub(super) struct OutputArguments {
-    /// The form of the report.
+    /// Format of the report.
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     pub(super) format: Format,
-    /// Where the report goes, instead of standard output.
+    /// Write the report to a file instead of standard output.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
-    /// Draw delay and loss over time: a file ending in .svg or .png.
+    /// Plot delay and loss over time to a .svg or .png file.
     #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
 }
@@ -126,129 +125,124 @@ pub(super) enum Step {
     Join(JoinArguments),
 }
 
-/// How long one way takes and how much is lost: the same traffic, captured at two points with clocks that agree.
+/// One-way delay and loss: the same traffic, captured at two points with synchronised clocks.
 ///
-/// Packets are recognised by what nothing on the way changes. With no flags the answer is exact as long as the packets
-/// under way fit 64 MiB, and an unbiased estimate with 95% intervals after that. The report says which it was.
+/// Packets are matched by fields that do not change on the path. Exact while the packets in flight fit --memory; beyond
+/// that, an unbiased estimate with 95% intervals. The report says which.
 #[derive(Args)]
 #[command(
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true,
     after_help = "\
 Examples:
-  dwell owd sender.pcap receiver.pcap                    all packets, as a table
-  dwell owd client.pcap server.pcap --from 10.0.0.2 --reverse   both directions, and what they say about the clocks
+  dwell owd sender.pcap receiver.pcap                           all packets, as a table
+  dwell owd client.pcap server.pcap --from 10.0.0.2 --reverse   both directions, clock offset
   dwell owd a.pcap b.pcap --interval 1s --flows --format json
-  dwell owd --crossings a.csv b.csv                      logs with the columns at_ns, packet, flow and bytes"
+  dwell owd --crossings a.csv b.csv                             logs of packets"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) point: PointArguments,
     #[command(subcommand)]
     pub(super) step: Option<Step>,
-    /// The capture that packets pass first: pcap or pcapng, plain or in gzip, xz or zstd; - is standard input.
+    /// The capture at the sender's side: pcap or pcapng, plain or gzip, xz, zstd; - is standard input.
     #[arg(value_name = "SENDER", required = true)]
     pub(super) sender: Option<PathBuf>,
-    /// The capture that packets pass later.
+    /// The capture at the receiver's side.
     #[arg(value_name = "RECEIVER", required = true)]
     pub(super) receiver: Option<PathBuf>,
-    /// The sender comes second.
+    /// Swap the two: the first capture is the receiver's.
     #[arg(long)]
     pub(super) swap: bool,
 
-    /// Measure the packets of all other sources than --from, too, as those that go from the receiver to the sender.
-    /// Both directions bound the offset of the clocks. Without --from both directions are recognised and measured as
-    /// they are.
+    /// With --from: also measure packets from all other sources, as the reverse direction. Both directions bound the
+    /// clock offset. Without --from both are detected and measured anyway.
     #[arg(long, help_heading = "What is measured")]
     pub(super) reverse: bool,
-    /// How far the receiver's clock is ahead of the sender's; negative if it is behind.
+    /// How far the receiver's clock is ahead of the sender's; negative if behind.
     #[arg(long, value_name = "TIME", value_parser = crate::units::offset, default_value = "0", help_heading = "What is measured")]
     pub(super) clock_offset: Nanos,
-    /// One answer for each flow, those with the most bytes first.
+    /// Also report each flow, those with the most bytes first.
     #[arg(long, help_heading = "What is measured")]
     pub(super) flows: bool,
-    /// How many flows.
+    /// Number of flows to report.
     #[arg(long, requires = "flows", value_name = "N", default_value_t = 10, value_parser = crate::units::between::<usize>(1..=u32::MAX.into()), help_heading = "What is measured")]
     pub(super) top: usize,
-    /// Only flows whose name contains this, such as 10.0.0.1:443.
+    /// Report only flows whose name contains this, such as 10.0.0.1:443.
     #[arg(long, value_name = "TEXT", help_heading = "What is measured")]
     pub(super) flow: Option<String>,
-    /// What packets of one flow share, instead of addresses, ports and protocol: src/24, dst/48, port, vlan, dscp, …
+    /// Define flows by this key instead of addresses, ports and protocol: src/24, dst/48, port, vlan, dscp, …
     #[arg(long, value_name = "KEY", help_heading = "What is measured")]
     pub(super) group: Option<Grouping>,
 
-    /// How packets are compared. auto: every packet while it fits, then a sample of them. exact: every packet, in as
-    /// much memory as that takes. lda: a small sketch of each interval at either point, as they could be sent from one
-    /// to the other.
-    #[arg(long, value_enum, default_value_t = Method::Auto, help_heading = "How")]
+    /// How to compare packets. auto: every packet while they fit, then a sample. exact: every packet, without memory
+    /// limit. lda: a small sketch per interval at each point, as if exchanged between them.
+    #[arg(long, value_enum, default_value_t = Method::Auto, help_heading = "Method and memory")]
     pub(super) method: Method,
-    /// Bytes of a sketch of --method lda; 9000 unless given, or a quarter of the memory if that is less.
-    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, help_heading = "How")]
+    /// Bytes per sketch of --method lda. Default: 9000, or a quarter of the memory if less.
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, help_heading = "Method and memory")]
     pub(super) sketch_bytes: Option<usize>,
-    /// Bytes of a sketch of flows of --method lda with --flows; 256 KiB unless given, or a quarter of the memory if
-    /// that is less.
-    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, help_heading = "How")]
+    /// Bytes per sketch of flows of --method lda --flows. Default: 256 KiB, or a quarter of the memory if less.
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, help_heading = "Method and memory")]
     pub(super) flow_bytes: Option<usize>,
     #[command(flatten)]
     pub(super) expected: ExpectedArguments,
-    /// What all data structures together may hold; not the buffers for reading. Not for --method exact.
-    #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value = "64MiB", help_heading = "How")]
+    /// Memory limit of all data structures together, excluding read buffers. Not used by --method exact.
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value = "64MiB", help_heading = "Method and memory")]
     pub(super) memory: usize,
     #[command(flatten)]
     pub(super) output: OutputArguments,
 }
 
-/// Sketch what passes one point, a few kilobytes for each interval, to be joined with another point's sketches
-/// elsewhere.
+/// Sketch the packets at one point, a few kilobytes per interval, to join with the sketches of another point later.
 #[derive(Args)]
 #[command(
     mut_arg("from", |from| from.help(
-        "Only packets of these sources go from the sender to the receiver, and are sketched: addresses or prefixes such as \
-         10.0.0.0/8, the same at both points. Needed where both directions pass: sketches cannot tell them apart",
+        "Addresses or prefixes on the sender's side, such as 10.0.0.0/8, the same at both points: only packets from \
+         them are sketched. Required if the capture holds both directions",
     )),
     mut_arg("interval", |interval| interval.help(
-        "A sketch for each stretch of time, the same at both points; 1s if not given",
+        "Length of the interval of a sketch, the same at both points. Default: 1s",
     )),
 )]
 pub(super) struct SketchArguments {
-    /// A capture, or a log with --crossings.
+    /// The capture, or with --crossings the log.
     #[arg(value_name = "CAPTURE")]
     pub(super) capture: PathBuf,
     #[command(flatten)]
     pub(super) point: PointArguments,
-    /// Bytes of a sketch.
-    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value_t = SKETCH_BYTES, help_heading = "How")]
+    /// Bytes per sketch.
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value_t = SKETCH_BYTES, help_heading = "Method and memory")]
     pub(super) sketch_bytes: usize,
     #[command(flatten)]
     pub(super) expected: ExpectedArguments,
-    /// Sketch flows, too.
-    #[arg(long, help_heading = "How")]
+    /// Also sketch flows.
+    #[arg(long, help_heading = "Method and memory")]
     pub(super) flows: bool,
-    /// Bytes of a sketch of flows.
-    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value_t = FLOW_BYTES, help_heading = "How")]
+    /// Bytes per sketch of flows.
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value_t = FLOW_BYTES, help_heading = "Method and memory")]
     pub(super) flow_bytes: usize,
-    /// How much later packets pass here than at the point whose intervals are meant, roughly: fewer intervals must be
-    /// joined.
-    #[arg(long, value_name = "TIME", value_parser = crate::units::offset, default_value = "0", help_heading = "How")]
+    /// Roughly how much later packets pass here than at the other point; fewer intervals then have to be merged.
+    #[arg(long, value_name = "TIME", value_parser = crate::units::offset, default_value = "0", help_heading = "Method and memory")]
     pub(super) shift: Nanos,
-    /// Where the sketches go.
+    /// Write the sketches to this file.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(super) output: PathBuf,
 }
 
-/// Join the sketches of two points, made by dwell owd sketch.
+/// Join the sketches of two points, written by dwell owd sketch.
 #[derive(Args)]
 pub(super) struct JoinArguments {
-    /// The sketches of the point that packets pass first.
+    /// The sketches of the sender's side.
     #[arg(value_name = "SENDER")]
     pub(super) sender: PathBuf,
-    /// The sketches of the point that packets pass later.
+    /// The sketches of the receiver's side.
     #[arg(value_name = "RECEIVER")]
     pub(super) receiver: PathBuf,
-    /// Say what is known of each interval, too.
+    /// Also report each interval.
     #[arg(long, help_heading = "Output")]
     pub(super) intervals: bool,
-    /// How many flows, those with the most bytes first, if flows were sketched.
+    /// Number of flows to report, those with the most bytes first, if flows were sketched.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::between::<usize>(1..=u32::MAX.into()), help_heading = "Output")]
     pub(super) top: usize,
     #[command(flatten)]
@@ -280,13 +274,13 @@ impl Method {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    /// For people.
+    /// Human-readable.
     Table,
     /// One document, schema dwell.owd/1.
     Json,
-    /// One line per interval as it ends, then the document without them.
+    /// One line per interval as it ends, then the report without them.
     Jsonl,
-    /// One row for all packets, each interval and each flow.
+    /// One row for the total, each interval and each flow.
     Csv,
     /// For Prometheus.
     Openmetrics,
@@ -300,35 +294,35 @@ impl Arguments {
         pair.check()?;
         let weights = self.point.weights.as_ref();
         if self.reverse && self.point.from.is_empty() {
-            return usage("--reverse needs --from, to tell the directions apart");
+            return usage("--reverse requires --from, which tells the directions apart");
         }
         if (self.sketch_bytes.is_some() || self.flow_bytes.is_some()) && self.method != Method::Lda {
-            return usage("--sketch-bytes and --flow-bytes belong to --method lda");
+            return usage("--sketch-bytes and --flow-bytes apply only to --method lda");
         }
         let ExpectedArguments { packets_per_interval, loss } = &self.expected;
         if (packets_per_interval.is_some() || loss.is_some()) && self.method != Method::Lda {
-            return usage("--packets-per-interval and --loss belong to --method lda");
+            return usage("--packets-per-interval and --loss apply only to --method lda");
         }
         if self.method == Method::Lda && self.reverse {
-            return usage("--method lda knows one direction: leave --reverse away");
+            return usage("--method lda measures one direction only: omit --reverse");
         }
         if self.group.is_some() && !self.wants_flows() {
-            return usage("--group says what a flow is: it needs --flows or --flow");
+            return usage("--group defines flows: it requires --flows or --flow");
         }
         if self.point.weights.is_some() && !(self.method == Method::Lda && self.wants_flows()) {
-            return usage("--weights belongs to --method lda with --flows");
+            return usage("--weights applies only to --method lda with --flows");
         }
         if self.point.weights.is_some() && self.group.is_some() {
-            return usage("--weights goes by the addresses of packets: leave --group away");
+            return usage("--weights refers to addresses: omit --group");
         }
         if self.point.nat && self.method == Method::Lda && self.wants_flows() && self.group.is_none() {
             return usage(
-                "--method lda: with --nat a flow has other addresses at the other point, and would be lost: compare packets \
-                 (--method auto), or say by --group what translation leaves alone, such as dst-port",
+                "--method lda: with --nat flows have other addresses at the other point: compare packets (--method \
+                 auto), or define flows with --group by what is not translated, such as dst-port",
             );
         }
         if self.output.format == Format::Openmetrics && self.point.interval.is_some() {
-            return usage("--format openmetrics has no series of intervals: use jsonl or csv");
+            return usage("--format openmetrics does not support --interval: use jsonl or csv");
         }
         let outputs = self.output.paths();
         output::check_apart(pair.paths.iter().chain(weights), outputs)

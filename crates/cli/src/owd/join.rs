@@ -45,7 +45,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     let mut flows = flows(&means, &list);
     flows.truncate(arguments.top);
     if join.duplicates() > 0 {
-        warnings.push(format!("{} messages came twice", join.duplicates()));
+        warnings.push(format!("{} duplicate messages were ignored", join.duplicates()));
     }
 
     let line = Line::from(&total);
@@ -102,7 +102,7 @@ fn read(path: &Path, warnings: &mut Vec<String>) -> Result<(Vec<Summary>, FlowLi
         bail!("{name}: expected sketches made by dwell owd sketch: {found}");
     }
     if let Some(error) = first {
-        warnings.push(format!("{name}: {} damaged, the first: {error}", words::are(damaged, "message")));
+        warnings.push(format!("{name}: {} damaged and ignored, the first: {error}", words::are(damaged, "message")));
     }
     summaries.sort_by_key(|summary| summary.number);
     Ok((summaries, flows))

@@ -43,10 +43,10 @@ impl Directions {
 /// `dwell owd sketch`.
 pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<ExitCode, Failure> {
     if arguments.point.weights.is_some() && !arguments.flows {
-        return Err(Failure::Usage("--weights needs --flows".to_owned()));
+        return Err(Failure::Usage("--weights requires --flows".to_owned()));
     }
     if arguments.point.nat && arguments.flows {
-        let words = "with --nat a flow has other addresses at the other point: leave --flows away, or compare packets";
+        let words = "with --nat flows have other addresses at the other point: omit --flows, or compare packets";
         return Err(Failure::Usage(format!("{words} (dwell owd --nat --flows)")));
     }
     output::check_apart([&arguments.capture].into_iter().chain(&arguments.point.weights), [&arguments.output])?;
@@ -67,8 +67,8 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
         if let Some((one, other)) = directions.as_mut().zip(point.key()).and_then(opposite) {
             let name = arguments.capture.display();
             return Err(Failure::Usage(format!(
-                "{name}: packets go from {one} to {other} and back, and sketches cannot tell directions apart: name the \
-                 sender's side with --from PREFIX"
+                "{name}: holds packets from {one} to {other} and back, and sketches cannot tell directions apart: \
+                 name the sender's side with --from PREFIX"
             )));
         }
         let class = weights.class(&seen, &point);

@@ -100,7 +100,7 @@ impl<'a> Sketches<'a> {
         if let Ways::Found(_) = ways {
             let words = "the captures hold both directions, which sketches cannot tell apart: name the sender's side";
             let from = ways.from().unwrap_or_default();
-            return Err(Failure::Usage(format!("{words} with --from, as it seems {from}")));
+            return Err(Failure::Usage(format!("{words} with --from, probably {from}")));
         }
         let memory = arguments.memory;
         // A quarter of it for the list of flows, and another for sketches of all packets beside those of flows.
@@ -119,8 +119,8 @@ impl<'a> Sketches<'a> {
         let held = points.iter().map(Cutter::state_bytes).sum::<usize>() + most_flows * LISTED_BYTES;
         if held > memory {
             return Err(Failure::Usage(format!(
-                "--memory of {memory} bytes is too small for two sketches of this size at each point: {}KiB would do, or \
-                 smaller --sketch-bytes and --flow-bytes",
+                "--memory of {memory} bytes is too small for two sketches of this size at each point: {}KiB is \
+                 enough, or reduce --sketch-bytes and --flow-bytes",
                 held.div_ceil(1024)
             )));
         }

@@ -61,7 +61,7 @@ impl Weights {
         if class == self.weights.len() {
             self.weights.push(weight);
         }
-        u8::try_from(class).map_err(|_| anyhow!("more than {} different weights", Params::MOST_CLASSES))
+        u8::try_from(class).map_err(|_| anyhow!("expected at most {} different weights", Params::MOST_CLASSES))
     }
 
     /// The class of a packet, which is the next one of its point.

@@ -14,122 +14,122 @@ use dwell_sketch::queue::{Method, Taps};
 use dwell_types::{Nanos, Prefix};
 use std::path::PathBuf;
 
-/// Who built a queue: captures on both sides of it, by one clock.
+/// Which flows built a queue: captures on both sides of it, timestamped by the same clock.
 ///
-/// The last capture is where packets leave the queue, all others are where they come to it. Stretches in which packets
-/// wait for long are told with the flows that caused them. With no flags the answer is exact as long as what departs
-/// fits 64 MiB, and estimated by snapshots after that. The report says which it was.
+/// Packets arrive at the queue in all captures but the last, and depart in the last. Episodes of congestion are
+/// reported with the flows that caused them. Exact while the departures fit --memory; beyond that, estimated by
+/// snapshots. The report says which.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  dwell queue ingress.pcap egress.pcap                   episodes and their culprits, as a table
+  dwell queue ingress.pcap egress.pcap                       episodes and their culprits, as a table
   dwell queue port1.pcap port2.pcap out.pcap --threshold 200us --plot queue.svg
-  dwell queue in.pcap out.pcap --group dst --format json who is sent too much at once
-  dwell queue --sojourns log.csv --per-packet packets.csv     a log with the columns arrived_ns, departed_ns, flow and bytes")]
+  dwell queue in.pcap out.pcap --group dst --format json     destinations of incast
+  dwell queue --sojourns log.csv --per-packet packets.csv    a log of packets")]
 pub(crate) struct Arguments {
-    /// The captures where packets arrive, then the one where they depart: pcap or pcapng, plain, gzip, xz or zstd; - is
+    /// The captures where packets arrive, then the one where they depart: pcap or pcapng, plain or gzip, xz, zstd; - is
     /// standard input.
     #[arg(value_name = "CAPTURE", required_unless_present = "sojourns", conflicts_with = "sojourns")]
     pub(super) captures: Vec<PathBuf>,
-    /// A log instead of captures: CSV with the columns arrived_ns (empty if not known), departed_ns, flow and bytes, in
-    /// the order of departure.
+    /// Read a log instead of captures: CSV with columns arrived_ns (empty if unknown), departed_ns, flow and bytes, in
+    /// order of departure.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "key", "nat", "payload_bytes", "group", "ways"])]
     pub(super) sojourns: Option<PathBuf>,
 
-    /// A packet that waits at least so long makes an episode of congestion.
+    /// Delay from which a packet is part of an episode of congestion.
     #[arg(long, value_name = "TIME", value_parser = units::span, default_value = "1ms", help_heading = "What is measured")]
     pub(super) threshold: Nanos,
-    /// A flow that takes more than this of the queue is a culprit: 1% or 0.01.
+    /// Share of the queue above which a flow is a culprit, such as 1% or 0.01.
     #[arg(long, value_name = "SHARE", value_parser = units::share, default_value = "1%", help_heading = "What is measured")]
     pub(super) share: f64,
-    /// An episode is over when no packet has waited for the threshold for longer than this.
+    /// End an episode when no packet has reached the threshold for this time.
     #[arg(long, value_name = "TIME", value_parser = units::span, default_value = "10ms", help_heading = "What is measured")]
     pub(super) quiet: Nanos,
-    /// No packet waits for longer: one that has not departed by then never will.
+    /// Longest time in the queue: a packet that has not departed by then is given up.
     #[arg(long, value_name = "TIME", value_parser = units::span, default_value = "1s", help_heading = "What is measured")]
     pub(super) longest: Nanos,
-    /// Only packets of these sources pass the queue: addresses or prefixes such as 10.0.0.0/8. If not given and the
-    /// captures hold both directions, the one from the first captures to the last is recognised, as far as its
-    /// addresses are among the first packets.
+    /// Addresses or prefixes such as 10.0.0.0/8: only packets from them pass the queue. Default: the direction from the
+    /// first captures to the last, detected from the first packets.
     #[arg(long, value_name = "PREFIX", value_delimiter = ',', help_heading = "What is measured")]
     pub(super) from: Vec<Prefix>,
-    /// What packets of one flow share, instead of addresses, ports and protocol: dst, src/24, port, vlan, dscp, …
+    /// Define flows by this key instead of addresses, ports and protocol: dst, src/24, port, vlan, dscp, …
     #[arg(long, value_name = "KEY", help_heading = "What is measured")]
     pub(super) group: Option<Grouping>,
-    /// How many culprits of each episode, those with the most bytes first.
+    /// Number of culprits to report per episode, those with the most bytes first.
     #[arg(long, value_name = "N", value_parser = units::between::<u32>(1..=u32::MAX.into()), default_value_t = 5, help_heading = "What is measured")]
     pub(super) top: u32,
-    /// What makes up a queue.
+    /// Unit of queue sizes.
     #[arg(long, value_parser = units::one_of(Unit::ALL, Unit::name), default_value = Unit::Bytes.name(), help_heading = "What is measured")]
     pub(super) unit: Unit,
-    /// Which addresses count in a tunnel: with inner, it may begin or end between the captures.
+    /// Which addresses of tunnelled packets to use; with inner, a tunnel may begin or end between the captures.
     #[arg(long, value_parser = units::one_of(Key::ALL, Key::name), default_value = Key::Inner.name(), help_heading = "What is measured")]
     pub(super) key: Key,
     /// Addresses and ports are translated between the captures.
     #[arg(long, help_heading = "What is measured")]
     pub(super) nat: bool,
-    /// Bytes of a payload by which packets are told apart, where the capture has so many.
+    /// Payload bytes used to identify a packet, as far as captured.
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = units::whole::<usize>, help_heading = "What is measured")]
     pub(super) payload_bytes: usize,
 
-    /// How it is known what was in the queue. auto: every departure is remembered while that fits, then snapshots of
-    /// flows go on. exact: every departure, in as much memory as that takes. conquest: snapshots from the beginning.
-    #[arg(long, value_parser = units::one_of(Method::ALL, Method::name), default_value = Method::Auto.name(), help_heading = "How")]
+    /// How to determine what was in the queue. auto: every departure while they fit, then snapshots of flow sizes.
+    /// exact: every departure, without memory limit. conquest: snapshots from the start.
+    #[arg(long, value_parser = units::one_of(Method::ALL, Method::name), default_value = Method::Auto.name(), help_heading = "Method and memory")]
     pub(super) method: Method,
-    /// What all data structures together may hold; not the buffers for reading. Not for --method exact.
-    #[arg(long, value_name = "SIZE", value_parser = units::memory, default_value = "64MiB", help_heading = "How")]
+    /// Memory limit of all data structures together, excluding read buffers. Not used by --method exact.
+    #[arg(long, value_name = "SIZE", value_parser = units::memory, default_value = "64MiB", help_heading = "Method and memory")]
     pub(super) memory: usize,
-    /// Bytes of all snapshots; 1 MiB unless given, or a quarter of the memory if that is less.
+    /// Bytes of all snapshots together. Default: 1 MiB, or a quarter of the memory if less.
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, conflicts_with_all = ["snapshots", "window", "rows", "columns"],
-        help_heading = "How")]
+        help_heading = "Method and memory")]
     pub(super) sketch_bytes: Option<usize>,
-    /// Snapshots of each length of windows, instead of what fits.
-    #[arg(long, value_name = "N", value_parser = units::whole_u32, help_heading = "How")]
+    /// Number of snapshots per window length, instead of as many as fit.
+    #[arg(long, value_name = "N", value_parser = units::whole_u32, help_heading = "Method and memory")]
     pub(super) snapshots: Option<u32>,
-    /// How long each snapshot is written; with several, each a multiple of the one before.
-    #[arg(long, value_name = "TIME", value_parser = units::span, value_delimiter = ',', help_heading = "How")]
+    /// Time that each snapshot covers; several lengths with commas, each a multiple of the one before.
+    #[arg(long, value_name = "TIME", value_parser = units::span, value_delimiter = ',', help_heading = "Method and memory")]
     pub(super) window: Vec<Nanos>,
-    /// Rows of Count-Min.
-    #[arg(long, value_name = "N", value_parser = units::whole_u32, help_heading = "How")]
+    /// Rows of a Count-Min sketch.
+    #[arg(long, value_name = "N", value_parser = units::whole_u32, help_heading = "Method and memory")]
     pub(super) rows: Option<u32>,
-    /// Counters of each row, or entries of space-saving.
-    #[arg(long, value_name = "N", value_parser = units::whole_u32, help_heading = "How")]
+    /// Counters per row of Count-Min, or entries of space-saving.
+    #[arg(long, value_name = "N", value_parser = units::whole_u32, help_heading = "Method and memory")]
     pub(super) columns: Option<u32>,
-    /// What a snapshot is: Count-Min, with conservative update, or the largest flows.
-    #[arg(long, value_enum, help_heading = "How")]
+    /// Data structure of a snapshot: Count-Min, Count-Min with conservative update, or space-saving.
+    #[arg(long, value_enum, help_heading = "Method and memory")]
     pub(super) counter: Option<CounterChoice>,
-    /// Which snapshots a packet reads: as the paper's analysis has it, as its text, as its hardware, or in proportion
-    /// to time.
-    #[arg(long, value_parser = units::one_of(Rule::ALL, Rule::name), default_value = Rule::Interpolated.name(), help_heading = "How")]
+    /// Which snapshots a packet queries: as in the paper's analysis, its text or its hardware, or in proportion to
+    /// time.
+    #[arg(long, value_parser = units::one_of(Rule::ALL, Rule::name), default_value = Rule::Interpolated.name(), help_heading = "Method and memory")]
     pub(super) rule: Rule,
-    /// How a snapshot is emptied: at once, or index by index with each packet as the paper does.
-    #[arg(long, value_parser = units::one_of(Cleaning::ALL, Cleaning::name), default_value = Cleaning::Epochs.name(), help_heading = "How")]
+    /// How a snapshot is cleared: at once, or index by index with each packet as in the paper.
+    #[arg(long, value_parser = units::one_of(Cleaning::ALL, Cleaning::name), default_value = Cleaning::Epochs.name(), help_heading = "Method and memory")]
     pub(super) cleaning: Cleaning,
-    /// Compare snapshots with what truly departed, in as much memory as that takes besides. For --method conquest.
-    #[arg(long, help_heading = "How")]
+    /// Compare snapshots with the exact queue, in additional memory. For --method conquest.
+    #[arg(long, help_heading = "Method and memory")]
     pub(super) compare_exact: bool,
-    /// Places that a packet may take in the table between the captures; 1 as in the paper.
-    #[arg(long, value_name = "N", value_parser = units::between::<u16>(1..=65_535), default_value_t = Taps::WAYS as u16, help_heading = "How")]
+    /// Places a packet may take in the table of packets in the queue; 1 as in the paper.
+    #[arg(long, value_name = "N", value_parser = units::between::<u16>(1..=65_535), default_value_t = Taps::WAYS as u16, help_heading = "Method and memory")]
     pub(super) ways: u16,
-    /// Seed of all hashes: the same seed gives the same answer. Who knows it can send packets that hide or take long to
-    /// measure: choose your own where somebody might.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = units::whole::<u64>, help_heading = "How")]
+    /// Seed of all hashes: the same seed gives the same result. Whoever knows it can craft packets that evade or slow
+    /// down the measurement: choose a secret one on untrusted traffic.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = units::whole::<u64>, help_heading = "Method and memory")]
     pub(super) seed: u64,
 
-    /// The form of the report.
+    /// Format of the report.
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     pub(super) format: Format,
-    /// Where the report goes, instead of standard output.
+    /// Write the report to a file instead of standard output.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
-    /// What was in the queue with each packet, as CSV: departed_ns, flow, delay_ns, bytes_in_queue, share and culprit.
+    /// Write what was in the queue with each packet, as CSV: departed_ns, flow, delay_ns, bytes_in_queue, share and
+    /// culprit.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) per_packet: Option<PathBuf>,
-    /// A last column for --per-packet, rate_change: by how many bytes per second (packets with --unit packets) more of
-    /// its flow departed in the last finished window than in the one before it; --window says how long these are.
+    /// Add the column rate_change to --per-packet: the change of the flow's departure rate, in bytes per second
+    /// (packets with --unit packets), between the last two finished windows of length --window.
     #[arg(long, requires = "per_packet", help_heading = "Output")]
     pub(super) rate_change: bool,
-    /// Draw the queue over time: a file ending in .svg or .png.
+    /// Plot the queue over time to a .svg or .png file.
     #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
 }
@@ -143,13 +143,13 @@ pub(super) enum CounterChoice {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    /// For people.
+    /// Human-readable.
     Table,
     /// One document, schema dwell.queue/1.
     Json,
-    /// One line per episode as it ends, then the document without them.
+    /// One line per episode as it ends, then the report without them.
     Jsonl,
-    /// One row for each episode and each of its culprits.
+    /// One row per episode and per culprit.
     Csv,
 }
 
@@ -170,17 +170,17 @@ impl Arguments {
         let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
         let is_stdin = |path: &&PathBuf| path.as_os_str() == "-";
         if self.sojourns.is_none() && self.captures.len() < 2 {
-            return usage("expected captures where packets arrive, and the one where they depart");
+            return usage("expected at least two captures: where packets arrive, and last where they depart");
         }
         if self.captures.iter().filter(is_stdin).count() > 1 {
             return usage("only one of the captures can be standard input");
         }
         output::check_different(&self.captures, "different captures")?;
         if self.compare_exact && self.method != Method::Conquest {
-            return usage("--compare-exact belongs to --method conquest");
+            return usage("--compare-exact applies only to --method conquest");
         }
         if self.rows.is_some() && self.counter == Some(CounterChoice::SpaceSaving) {
-            return usage("--rows belongs to --counter cms and cms-conservative");
+            return usage("--rows applies only to --counter cms and cms-conservative");
         }
         let others = self.per_packet.iter().chain(self.plot.as_ref().map(|(path, _)| path)).map(PathBuf::as_path);
         output::check_apart(self.inputs(), others.chain([output::place_of_report(self.output.as_ref())]))

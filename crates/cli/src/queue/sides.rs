@@ -160,21 +160,19 @@ fn doubt(counts: &TapCounts) -> Option<String> {
     }
     if backwards > matched {
         return Some(format!(
-            "{backwards} packets departed before they arrived, by {least} to {most}, and {matched} after: the captures are in \
-             the wrong order (the last one is where packets depart), or the clock there is behind"
+            "{backwards} packets departed before they arrived, by {least} to {most}, and {matched} after: the \
+             captures are in the wrong order (the last one is where packets depart), or the last one's clock is \
+             behind"
         ));
     }
     if backwards * SINGLE > matched {
         return Some(format!(
-            "{backwards} packets departed before they arrived, by up to {most}: the clocks are apart by at least that, or the \
-             captures hold both directions (--from PREFIX)"
+            "{backwards} packets departed before they arrived, by up to {most}: the clocks differ by at least that, \
+             or the captures hold both directions (--from PREFIX)"
         ));
     }
-    (evicted > 0).then(|| {
-        format!(
-            "{evicted} packets that arrived were forgotten for want of memory (--memory): their delays are not known"
-        )
-    })
+    (evicted > 0)
+        .then(|| format!("{evicted} packets in the queue did not fit the memory (--memory): their delays are unknown"))
 }
 
 /// Stretches in which only one side sees packets.
@@ -254,8 +252,8 @@ impl Gaps {
         let mut warnings = Vec::new();
         if let Some(words) = self.longest_unknown.words() {
             warnings.push(format!(
-                "a capture where packets arrive has a gap, or packets came another way: {words}, departed without having \
-                 been seen to arrive"
+                "a capture where packets arrive has a gap, or packets arrived elsewhere: {words}, departed without \
+                 being seen to arrive"
             ));
         }
         if let Some(words) = self.longest_stuck.words().filter(|_| self.is_gap(&self.longest_stuck)) {
@@ -286,7 +284,7 @@ mod tests {
         let words = |matched, backwards| doubt(&counts(matched, backwards)).unwrap_or_default();
         assert!(words(0, 0).contains("no packet was seen on both sides"));
         assert!(words(10, 90).contains("90 packets departed before they arrived, by 2.00 µs to 20.0 ms, and 10 after"));
-        assert!(words(90, 10).contains("by up to 20.0 ms: the clocks are apart"));
+        assert!(words(90, 10).contains("by up to 20.0 ms: the clocks differ"));
         assert_eq!((words(100, 0), words(1_000, 1)), (String::new(), String::new()));
         assert!(doubt(&TapCounts { evicted: 3, ..counts(97, 0) }).is_some_and(|words| words.contains("--memory")));
         assert_eq!(doubt(&TapCounts::default()), None);

@@ -13,10 +13,9 @@ use dwell_sketch::rtt::Method;
 use dwell_types::{Match, Nanos, Prefix};
 use std::path::PathBuf;
 
-/// How long responses take: delay distributions from requests and responses seen at one point.
+/// Response times: delay distributions of requests and responses seen at one point.
 ///
-/// With no flags the answer is exact as long as everything fits 64 MiB, and an unbiased estimate with 95% intervals
-/// after that. The report says which it was.
+/// Exact while everything fits --memory; beyond that, an unbiased estimate with 95% intervals. The report says which.
 #[derive(Args)]
 #[command(group = ArgGroup::new("grouped").args(["group", "events"]).multiple(true), after_help = "\
 Examples:
@@ -25,107 +24,108 @@ Examples:
   tcpdump -i eth0 -w - | dwell rtt - --interval 10s --format jsonl
   dwell rtt capture.pcap --memory 64KiB --plot cdf.svg")]
 pub(crate) struct Arguments {
-    /// Captures in order: pcap or pcapng, plain or in gzip, xz or zstd; - is standard input.
+    /// Captures in chronological order: pcap or pcapng, plain or gzip, xz, zstd; - is standard input.
     #[arg(value_name = "CAPTURE")]
     pub(super) captures: Vec<PathBuf>,
-    /// The same, as tcpdump calls it.
+    /// Same as CAPTURE, as in tcpdump.
     #[arg(short = 'r', value_name = "CAPTURE")]
     pub(super) read: Vec<PathBuf>,
-    /// A log instead of captures: CSV with the columns at_ns, kind (request or response), id and, if wanted, group.
+    /// Read a log instead of captures: CSV with columns at_ns, kind (request or response), id and optionally group.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["captures", "read", "matches", "inside", "group", "key", "count"])]
     pub(super) events: Option<PathBuf>,
     /// Stop after this many frames.
     #[arg(short = 'c', value_name = "COUNT", value_parser = crate::units::count)]
     pub(super) count: Option<u64>,
 
-    /// What is a request and what its response: tcp-handshake, tcp-ack, tcp-ts, tcp-flow, dns, ntp, icmp-echo,
-    /// quic-spin. If not given, tcp-handshake, tcp-ack and dns; of these what the method can measure.
+    /// What counts as request and response: tcp-handshake, tcp-ack, tcp-ts, tcp-flow, dns, ntp, icmp-echo, quic-spin.
+    /// Default: those of tcp-handshake, tcp-ack and dns that the method can measure.
     #[arg(long = "match", value_name = "LIST", value_delimiter = ',', value_parser = matching,
         help_heading = "What is measured")]
     matches: Vec<Match>,
-    /// What is inside, so that legs are named outward and inward: prefixes such as 10.0.0.0/8 or 2001:db8::/32.
+    /// Prefixes of the inside network, such as 10.0.0.0/8 or 2001:db8::/32; legs are then named outward and inward.
     #[arg(long, value_name = "PREFIX", value_delimiter = ',', help_heading = "What is measured")]
     pub(super) inside: Vec<Prefix>,
-    /// One distribution for each: src/24, dst/48, vlan, port, src-port, dst-port, dscp, protocol; several with commas.
+    /// Group delays by src/24, dst/48, vlan, port, src-port, dst-port, dscp or protocol; several with commas.
     #[arg(long, value_name = "KEY", help_heading = "What is measured")]
     pub(super) group: Option<Grouping>,
-    /// The flows with the most bytes, too, each with its delays.
+    /// Also report the flows with the most bytes, each with its delays.
     #[arg(long, visible_alias = "per-flow", conflicts_with = "events", help_heading = "What is measured")]
     pub(super) flows: bool,
-    /// How many flows.
+    /// Number of flows to report.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::between::<usize>(1..=u32::MAX.into()),
         requires = "flows", help_heading = "What is measured")]
     pub(super) top: usize,
-    /// How many groups have lines of their own; what is of no such group goes into "other".
+    /// Number of groups reported separately; the rest is counted as "other".
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = crate::units::between::<u16>(1..=8191),
         requires = "grouped", help_heading = "What is measured")]
     pub(super) max_groups: u16,
-    /// Which addresses count in a tunnel.
+    /// Which addresses of tunnelled packets to use.
     #[arg(long, value_parser = one_of(Key::ALL, Key::name), default_value = Key::Inner.name(), help_heading = "What is measured")]
     pub(super) key: Key,
-    /// When a request was repeated and nothing tells which one was answered: keep both bounds, or take a side.
+    /// If it is unknown which copy of a repeated request was answered: report both bounds, count from the first or last
+    /// copy, or drop the exchange.
     #[arg(long, value_parser = one_of(Ambiguous::ALL, Ambiguous::name), default_value = Ambiguous::Bounds.name(), help_heading = "What is measured")]
     pub(super) ambiguous: Ambiguous,
-    /// Requests are given up after this time, 36h at most; tcp-flow after a day.
+    /// Stop waiting for a response after this time, at most 36h. Default: 128s; one day for tcp-flow.
     #[arg(long, value_name = "TIME", value_parser = crate::units::wait, help_heading = "What is measured")]
     pub(super) expiry: Option<Nanos>,
 
-    /// How delays are found. auto: every exchange while it fits, then a sample that keeps slow ones as long as memory
-    /// allows. exact: every exchange, in as much memory as that takes. km: a sample, what was overwritten counted by
-    /// the product limit. fridge: a sample as in the paper. hash-sample: all exchanges of some ids. simple: whatever
-    /// was not overwritten, which loses the slow ones. stages: whatever finds one of four places free. mis: several
-    /// fridges. timebloom: the slot of time of each request, in Bloom filters. bloomtime, ale-u, ale-e, ddbf: other
-    /// filters, to compare with. dart: TCP segments whose acknowledgement cannot be mistaken.
-    #[arg(long, value_name = "METHOD", value_parser = one_of(Method::ALL, Method::name), default_value = Method::Auto.name(), help_heading = "How")]
+    /// How to measure within the memory. auto: every exchange while it fits, then a sample that keeps slow exchanges as
+    /// long as memory allows. exact: every exchange, without memory limit. km: a sample; overwritten requests are
+    /// accounted for by the product limit. fridge: a sample as in the paper. hash-sample: all exchanges of some ids.
+    /// simple: whatever was not overwritten; loses slow exchanges. stages: hash tables in four stages. mis: several
+    /// fridges. timebloom: Bloom filters, one per time slot. bloomtime, ale-u, ale-e, ddbf: other filters, for
+    /// comparison. dart: only TCP segments whose acknowledgement is unambiguous.
+    #[arg(long, value_name = "METHOD", value_parser = one_of(Method::ALL, Method::name), default_value = Method::Auto.name(), help_heading = "Method and memory")]
     pub(super) method: Method,
-    /// What all data structures together may hold; not the buffers for reading. Not for --method exact.
-    #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value = "64MiB", help_heading = "How")]
+    /// Memory limit of all data structures together, excluding read buffers. Not used by --method exact.
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value = "64MiB", help_heading = "Method and memory")]
     pub(super) memory: usize,
-    /// Slots of each fridge, instead of what fits the memory.
-    #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(2..=u32::MAX.into()), help_heading = "How")]
+    /// Slots per fridge or array, instead of as many as fit the memory.
+    #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(2..=u32::MAX.into()), help_heading = "Method and memory")]
     pub(super) slots: Option<u32>,
-    /// Share of the requests that enter each fridge, instead of one found while running.
-    #[arg(long, value_name = "P", value_parser = probability, help_heading = "How")]
+    /// Probability that a request enters each fridge, instead of one found at run time.
+    #[arg(long, value_name = "P", value_parser = probability, help_heading = "Method and memory")]
     pub(super) entry_probability: Option<f64>,
-    /// Bits that an array or a fridge keeps of an id; more let fewer responses meet a false entry. 32 in an array; 16
-    /// in a fridge, or as many as the number of a slot has if that is more.
-    #[arg(long, value_name = "BITS", value_parser = crate::units::between::<u32>(1..=32), help_heading = "How")]
+    /// Bits of an id stored per entry; more bits, fewer false matches. Default: 32 in an array; 16 in a fridge, or the
+    /// bits of a slot number if more.
+    #[arg(long, value_name = "BITS", value_parser = crate::units::between::<u32>(1..=32), help_heading = "Method and memory")]
     pub(super) fingerprint_bits: Option<u32>,
-    /// Stages of the array of --method simple and stages, each with a hash of its own; one and four unless given.
-    #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(1..=6), help_heading = "How")]
+    /// Stages, each with its own hash, of --method simple (default 1) and stages (default 4).
+    #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(1..=6), help_heading = "Method and memory")]
     pub(super) stages: Option<u32>,
-    /// No delay is longer: what --method stages, timebloom, bloomtime, ale-u, ale-e and ddbf must know. A sixteenth of
-    /// the expiry unless given.
-    #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "How")]
+    /// Longest delay to expect, for --method stages, timebloom, bloomtime, ale-u, ale-e and ddbf. Default: a sixteenth
+    /// of the expiry.
+    #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "Method and memory")]
     pub(super) longest: Option<Nanos>,
-    /// Requests per second and match, if known, for --method timebloom, bloomtime and ale-u to choose their filters by.
-    #[arg(long, value_name = "N", value_parser = crate::units::above_zero("requests per second, above 0"), help_heading = "How")]
+    /// Expected requests per second and match, by which --method timebloom, bloomtime and ale-u choose their filters.
+    #[arg(long, value_name = "N", value_parser = crate::units::above_zero("requests per second, above 0"), help_heading = "Method and memory")]
     pub(super) rate: Option<f64>,
-    /// Seed of all hashes: the same seed gives the same answer. Who knows it can send packets that hide or take long to
-    /// measure: choose your own where somebody might.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>, help_heading = "How")]
+    /// Seed of all hashes: the same seed gives the same result. Whoever knows it can craft packets that evade or slow
+    /// down the measurement: choose a secret one on untrusted traffic.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>, help_heading = "Method and memory")]
     pub(super) seed: u64,
 
-    /// A report for each stretch of time instead of one for all.
+    /// Report each interval of this length separately.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "Output")]
     pub(super) interval: Option<Nanos>,
-    /// The form of the report.
+    /// Format of the report.
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     pub(super) format: Format,
-    /// Where the report goes, instead of standard output.
+    /// Write the report to a file instead of standard output.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
-    /// Draw the distributions, or with --interval their course over time: a file ending in .svg or .png.
+    /// Plot the distributions, or with --interval the delays over time, to a .svg or .png file.
     #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
-    /// Write every weighted sample as CSV.
+    /// Write every sample with its weight as CSV.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) samples: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    /// For people.
+    /// Human-readable.
     Table,
     /// One document, schema dwell.rtt/1.
     Json,
@@ -135,7 +135,7 @@ pub(super) enum Format {
     Csv,
     /// For Prometheus.
     Openmetrics,
-    /// Every sample in the form of pping, for ppviz.
+    /// Every sample in the output format of pping, for ppviz.
     Ppviz,
 }
 
@@ -199,20 +199,20 @@ impl Arguments {
         for (flag, is_set, has) in of_methods {
             if is_set && !has(self.method) {
                 let methods: Vec<&str> = Method::ALL.into_iter().filter(|&m| has(m)).map(Method::name).collect();
-                return usage(&format!("{flag} belongs to --method {}", methods.join(", ")));
+                return usage(&format!("{flag} applies only to --method {}", methods.join(", ")));
             }
         }
         if self.flows && self.format == Format::Ppviz {
-            return usage("--format ppviz has no place for --flows");
+            return usage("--format ppviz does not support --flows");
         }
         if self.flows && self.format == Format::Table && self.interval.is_some() {
-            return usage("--format table has no flows of intervals: use json, jsonl or csv");
+            return usage("--format table does not support --flows with --interval: use json, jsonl or csv");
         }
         if self.format == Format::Ppviz && self.interval.is_some() {
-            return usage("--format ppviz has no place for --interval");
+            return usage("--format ppviz does not support --interval");
         }
         if self.format == Format::Openmetrics && self.interval.is_some() {
-            return usage("--format openmetrics has no series of intervals: use jsonl or csv");
+            return usage("--format openmetrics does not support --interval: use jsonl or csv");
         }
         let others = self.samples.iter().chain(self.plot.as_ref().map(|(path, _)| path)).map(PathBuf::as_path);
         let outputs = others.chain([output::place_of_report(self.output.as_ref())]);

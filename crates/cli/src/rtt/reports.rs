@@ -250,7 +250,10 @@ impl Reports {
         };
         if method.is_biased() {
             let name = method.name();
-            reports.warn(format!("{name} is biased: what it loses depends on the delay, and intervals do not show it"));
+            reports.warn(format!(
+                "{name} is biased: which samples it loses depends on their delay, and intervals do \
+                                  not show it"
+            ));
         }
         reports
     }
@@ -274,8 +277,9 @@ impl Reports {
         if let Some(responses) = responses_per_id.filter(|&responses| responses >= MANY) {
             let narrow = responses.sqrt();
             self.warn(format!(
-                "ids are used again, some {responses:.0} times: all exchanges of an id are sampled or none, so that intervals are up \
-                 to {narrow:.1} times too narrow, that of their number first: use each id once, or more --memory"
+                "ids are reused, some {responses:.0} times each: all exchanges of an id are sampled or none, so \
+                 intervals are up to {narrow:.1} times too narrow, that of the count most: use each id once, or more \
+                 --memory"
             ));
         }
     }
@@ -381,8 +385,8 @@ impl Reports {
     /// Whether frames are out of order.
     fn disorder_of_frames(&self) -> Option<String> {
         let words = self.disorder.warning("frame", self.has_negative)?;
-        let order = if self.sources.len() > 1 { "; give captures in the order of their time" } else { "" };
-        Some(format!("{words}: delays between them may be wrong{order}"))
+        let order = if self.sources.len() > 1 { "; give captures in chronological order" } else { "" };
+        Some(format!("{words}: delays across them may be wrong{order}"))
     }
 
     /// Whether requests that came again before their answer are so many that they are no accident.

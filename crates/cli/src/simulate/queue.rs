@@ -18,49 +18,49 @@ use feed::{Feed, Log, Replay};
 
 #[derive(Args)]
 pub(super) struct QueueArguments {
-    /// Packets that pass a queue, instead of a link.
-    #[arg(long, value_enum, help_heading = "A queue")]
+    /// Simulate a queue instead of a link.
+    #[arg(long, value_enum, help_heading = "Queue")]
     queue: Option<Traffic>,
-    /// What arrives. With --queue log CSV: at_ns, flow, bytes, in the order of time; only --truth can be written then.
-    /// With --queue capture pcap or pcapng, plain or compressed, frame by frame.
-    #[arg(long, value_name = "FILE", help_heading = "A queue", required_if_eq_any([("queue", "log"), ("queue", "capture")]))]
+    /// The arriving packets. With --queue log: CSV with columns at_ns, flow, bytes, in time order; only --truth can be
+    /// written then. With --queue capture: pcap or pcapng, plain or compressed.
+    #[arg(long, value_name = "FILE", help_heading = "Queue", required_if_eq_any([("queue", "log"), ("queue", "capture")]))]
     arrivals: Option<PathBuf>,
-    /// How many times faster --arrivals come.
-    #[arg(long, value_name = "N", value_parser = units::above_zero("a number above 0, such as 50"), requires = "arrivals", help_heading = "A queue")]
+    /// Speed up --arrivals by this factor.
+    #[arg(long, value_name = "N", value_parser = units::above_zero("a number above 0, such as 50"), requires = "arrivals", help_heading = "Queue")]
     speed_up: Option<f64>,
-    /// The capture of what departs.
-    #[arg(long, value_name = "FILE", requires = "queue", help_heading = "A queue")]
+    /// The capture of departing packets to write.
+    #[arg(long, value_name = "FILE", requires = "queue", help_heading = "Queue")]
     egress: Option<PathBuf>,
-    /// How far the clock of --egress is ahead at the beginning; negative if it is behind. --truth has the right times.
-    #[arg(long, value_name = "TIME", value_parser = clock_offset, default_value = "0", requires = "egress", help_heading = "A queue")]
+    /// How far the clock of --egress is ahead at the beginning; negative if behind. --truth has the true times.
+    #[arg(long, value_name = "TIME", value_parser = clock_offset, default_value = "0", requires = "egress", help_heading = "Queue")]
     clock_offset: Nanos,
-    /// How much that clock gains, in parts per million; negative if it loses.
-    #[arg(long, value_name = "N", value_parser = drift, default_value = "0", requires = "egress", help_heading = "A queue")]
+    /// Drift of that clock in parts per million; negative if slow.
+    #[arg(long, value_name = "N", value_parser = drift, default_value = "0", requires = "egress", help_heading = "Queue")]
     clock_drift: f64,
-    /// Which packet leaves next.
-    #[arg(long, value_enum, default_value_t = Order::Fifo, requires = "queue", help_heading = "A queue")]
+    /// Queueing discipline.
+    #[arg(long, value_enum, default_value_t = Order::Fifo, requires = "queue", help_heading = "Queue")]
     discipline: Order,
-    /// Packets that depart.
-    #[arg(long, value_name = "N", value_parser = units::count, requires = "queue", help_heading = "A queue")]
+    /// Number of departing packets.
+    #[arg(long, value_name = "N", value_parser = units::count, requires = "queue", help_heading = "Queue")]
     packets: Option<u64>,
-    /// Bits per second of the line, instead of 10e9.
-    #[arg(long, value_name = "BITS", value_parser = units::above_zero("bits per second above 0, such as 10e9"), requires = "queue", help_heading = "A queue")]
+    /// Line rate in bits per second, instead of 10e9.
+    #[arg(long, value_name = "BITS", value_parser = units::above_zero("bits per second above 0, such as 10e9"), requires = "queue", help_heading = "Queue")]
     rate: Option<f64>,
-    /// Bytes that may wait, instead of the traffic's own number.
-    #[arg(long, value_name = "SIZE", value_parser = units::bytes, requires = "queue", help_heading = "A queue")]
+    /// Buffer size, instead of that of the traffic.
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes, requires = "queue", help_heading = "Queue")]
     buffer: Option<usize>,
-    /// Share of the line that the background takes, instead of the traffic's own.
-    #[arg(long, value_name = "N", value_parser = units::above_zero("a share above 0, such as 0.3"), requires = "queue", help_heading = "A queue")]
+    /// Share of the line rate taken by background traffic, instead of that of the traffic.
+    #[arg(long, value_name = "N", value_parser = units::above_zero("a share above 0, such as 0.3"), requires = "queue", help_heading = "Queue")]
     load: Option<f64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Traffic {
-    /// Three large flows at a time over many small ones, without bound on the buffer.
+    /// Three large flows at a time over many small ones, unlimited buffer.
     Bursts,
     /// 64 senders at a time over many small flows, a buffer of 2 MiB.
     Incast,
-    /// What the log --arrivals says.
+    /// The packets of the log --arrivals.
     Log,
     /// The frames of the capture --arrivals.
     Capture,
@@ -68,11 +68,11 @@ enum Traffic {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Order {
-    /// The one that came first.
+    /// First in, first out.
     Fifo,
-    /// Of small flows first, of large ones when none of these waits.
+    /// Small flows before large ones.
     Priority,
-    /// Flows in turn, 1,500 bytes each.
+    /// Deficit round robin, 1,500 bytes per flow and turn.
     Turns,
 }
 
@@ -81,7 +81,7 @@ fn clock_offset(text: &str) -> Result<Nanos, String> {
     const MOST: i64 = 10_000 * 86_400_000_000_000;
     let offset = units::offset(text)?;
     let is_possible = (-MOST..=MOST).contains(&offset.get());
-    is_possible.then_some(offset).ok_or_else(|| "expected at most 10000d either way, such as -3ms or 250us".to_owned())
+    is_possible.then_some(offset).ok_or_else(|| "expected from -10000d to 10000d, such as -3ms or 250us".to_owned())
 }
 
 /// A clock that stands still or goes back is none.
@@ -162,23 +162,23 @@ fn feed(arguments: &super::Arguments, settings: &Settings) -> Result<Feed, Failu
     let speed_up = queue.speed_up.unwrap_or(1.0);
     match (queue.queue, &queue.arrivals) {
         (Some(Traffic::Log | Traffic::Capture), _) if queue.discipline == Order::Priority => {
-            usage("--discipline priority: what comes from a file is neither of small flows nor of large ones")
+            usage("--discipline priority does not support --arrivals: its flows are not classified as small or large")
         }
         (Some(Traffic::Log | Traffic::Capture), _) if queue.load.is_some() => {
-            usage("--load: what comes from a file comes as fast as it did, or --speed-up times as fast")
+            usage("--load does not support --arrivals: change their rate with --speed-up")
         }
         (Some(Traffic::Log), Some(path)) => {
             if arguments.write.is_some() || queue.egress.is_some() {
-                return usage("--queue log: only --truth can be written, a log holds no frames");
+                return usage("--queue log: only --truth can be written, since a log holds no frames");
             }
             Ok(Feed::Log(Log::open(path, speed_up)?))
         }
         (Some(Traffic::Capture), Some(path)) => {
             Ok(Feed::Capture(Replay::open(path, speed_up, snap_length(arguments), arguments.seed)?))
         }
-        (_, Some(_)) => usage("--arrivals: expected --queue log or --queue capture beside it"),
+        (_, Some(_)) => usage("--arrivals requires --queue log or --queue capture"),
         (_, None) if settings.buffer_bytes.is_none() && settings.arrival_rate() >= settings.rate => usage(&format!(
-            "{:.2e} bits per second arrive, and would wait without bound: expected a larger --rate, or a --buffer",
+            "{:.2e} bits per second arrive, and the queue would grow without bound: increase --rate, or set --buffer",
             settings.arrival_rate()
         )),
         (_, None) => {

@@ -13,12 +13,12 @@ use dwell_simulate::crossing::flows::TwoPareto;
 use dwell_sketch::lds::{Forecast, Lds, Params, Traffic};
 use std::io::{self, Write};
 
-/// How large the sketch of flows of dwell owd --flows --method lda must be for an error of a flow's mean delay, or
-/// which error it has.
+/// Size of the sketch of flows of dwell owd --flows --method lda for a given error of a flow's mean delay, or the error
+/// of a given size.
 ///
-/// The error is that of an interval, as a share of the mean: half of the flows of so many packets err by less. It is
-/// that of all flows decoded at once, with numbers of packets that are known: dwell owd counts them for the first 4,096
-/// flows. Of more flows it is that of the cells with the fewest packets, unless --known.
+/// The error is that of an interval, as a share of the mean: half of the flows of the given size err by less. All flows
+/// are decoded at once, with known packet counts: dwell owd counts them for the first 4,096 flows. With more flows,
+/// unless --known, the error is that of the cells with the fewest packets.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -27,30 +27,29 @@ Examples:
 pub(super) struct Arguments {
     #[command(flatten)]
     pub(super) asked: Asked,
-    /// Packets of the flow whose error is meant by --error. Its losses decide what rows sample; with --memory those of
-    /// a flow of 10,000 unless given.
+    /// Size in packets of the flow that --error refers to; its losses decide the sampling of rows. Default with
+    /// --memory: 10,000.
     #[arg(long, value_name = "N", value_parser = units::count)]
     flow_packets: Option<u64>,
-    /// Packets of an interval.
+    /// Packets per interval.
     #[arg(long, value_name = "N", value_parser = units::count)]
     packets_per_interval: u64,
-    /// Flows of an interval.
+    /// Flows per interval.
     #[arg(long, value_name = "N", value_parser = units::count)]
     flows: u64,
-    /// Pareto index of the numbers of packets of flows above three times the least: the lower, the more of all packets
-    /// are in large flows.
+    /// Pareto index of flow sizes above three times the smallest: the lower, the more packets are in large flows.
     #[arg(long, value_name = "INDEX", value_parser = units::above_zero("an index above 0"), default_value = "0.7")]
     tail: f64,
-    /// Share of the packets that is lost; 0 for none.
+    /// Share of packets lost; 0 for none.
     #[arg(long, value_name = "SHARE", value_parser = loss, default_value = "0.01%")]
     loss: f64,
-    /// Coefficient of variation of the flows' mean delays: their standard deviation over their mean.
+    /// Coefficient of variation of the flows' mean delays: standard deviation over mean.
     #[arg(long, value_name = "RATIO", value_parser = units::above_zero("a number above 0"), default_value = "0.5")]
     cv: f64,
-    /// Standard deviation of the delays of one flow's packets, over the mean of all; as --cv unless given.
+    /// Standard deviation of delays within a flow, over the mean of all. Default: as --cv.
     #[arg(long, value_name = "RATIO", value_parser = units::above_zero("a number above 0"))]
     flow_cv: Option<f64>,
-    /// The numbers of packets of all flows are known, also where they are more than 4,096.
+    /// Packet counts of all flows are known, even of more than 4,096.
     #[arg(long)]
     known: bool,
 }
@@ -81,7 +80,7 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
         Traffic { flows, sizes: sizes(packets_per_interval as f64 / flows as f64, tail), loss, between: cv, within };
     let params = match (arguments.asked.error, flow_packets, arguments.asked.memory) {
         (Some(error), Some(packets), _) => Params::for_flow_error(error, packets as f64, &traffic, known),
-        (Some(_), None, _) => return Err(usage("--error: expected --flow-packets beside it")),
+        (Some(_), None, _) => return Err(usage("--error requires --flow-packets")),
         (None, packets, memory) => Params::budget(memory.unwrap_or(0), loss * packets.unwrap_or(LARGE) as f64, 0),
     };
     let params = params.map_err(usage)?;
@@ -161,9 +160,9 @@ fn table(report: &SizeReport, to: &mut Output) -> io::Result<()> {
         let Parameters::Lds { rows, columns, cells_per_flow, rates, cell_bits } = parameters else { continue };
         writeln!(
             to,
-            "{memory_bytes} bytes for each interval at each point: {rows} rows of {columns} cells of {cell_bits} bits"
+            "{memory_bytes} bytes per interval at each point: {rows} rows of {columns} cells of {cell_bits} bits"
         )?;
-        writeln!(to, "(sum of times, digest, number of packets); cells per flow and row: {cells_per_flow}")?;
+        writeln!(to, "(timestamp sum, digest, packet count); {cells_per_flow} per flow and row")?;
         if rates.iter().any(|&rate| rate < 1.0) {
             let rates: Vec<String> = rates.iter().map(|&rate| percent(rate)).collect();
             writeln!(to, "rows sample {} of the packets", rates.join(", "))?;
@@ -179,6 +178,6 @@ fn table(report: &SizeReport, to: &mut Output) -> io::Result<()> {
     }
     writeln!(
         to,
-        "\npackets: of a flow. error of the mean: half of such flows err by less; none: most have no estimate."
+        "\npackets: size of a flow. error of the mean: the median over such flows; none: most have no estimate."
     )
 }

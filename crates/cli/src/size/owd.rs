@@ -13,9 +13,9 @@ use dwell_types::Nanos;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
-/// How large an aggregator of dwell owd --method lda must be for an error of the mean delay, or which error it has.
+/// Size of the sketch of dwell owd --method lda for a given error of the mean delay, or the error of a given size.
 ///
-/// The error is the standard error of the mean of an interval, as a share of the mean: two of three intervals err by
+/// The error is the standard error of an interval's mean delay, as a share of the mean: two of three intervals err by
 /// less.
 #[derive(Args)]
 #[command(after_help = "\
@@ -25,16 +25,16 @@ Examples:
 pub(super) struct Arguments {
     #[command(flatten)]
     pub(super) asked: Asked,
-    /// Packets of an interval.
+    /// Packets per interval.
     #[arg(long, value_name = "N", value_parser = units::count)]
     packets_per_interval: u64,
-    /// Shares of the packets that may be lost.
+    /// Range of the share of packets lost.
     #[arg(long, value_name = "LOW..HIGH", value_parser = units::shares, default_value = "0.01%..10%")]
     loss: RangeInclusive<f64>,
-    /// Coefficient of variation of the delays: their standard deviation over their mean.
+    /// Coefficient of variation of the delays: standard deviation over mean.
     #[arg(long, value_name = "RATIO", value_parser = units::above_zero("a number above 0"), default_value = "1")]
     cv: f64,
-    /// No packet takes longer, as with dwell owd: cells must hold sums of that.
+    /// Longest delay, as in dwell owd: sets the width of the cells.
     #[arg(long, value_name = "TIME", value_parser = units::span, default_value = "5s")]
     longest: Nanos,
 }
@@ -103,11 +103,11 @@ fn size(params: &Params, expected: &Expected, arguments: &Arguments) -> Size {
 fn table(report: &SizeReport, to: &mut Output) -> io::Result<()> {
     for Size { memory_bytes, command, parameters, errors } in &report.sizes {
         let Parameters::Lda { cells, cell_bits, banks } = parameters else { continue };
-        writeln!(to, "{memory_bytes} bytes for each interval at each point: {cells} cells of {cell_bits} bits")?;
+        writeln!(to, "{memory_bytes} bytes per interval at each point: {cells} cells of {cell_bits} bits")?;
         if let Some(command) = command {
             writeln!(to, "as in {command}")?;
         }
-        writeln!(to, "\n{:>8}  {:>10}", "rows", "takes")?;
+        writeln!(to, "\n{:>8}  {:>10}", "rows", "sampled")?;
         for bank in banks {
             writeln!(to, "{:>8}  {:>9.4}%", bank.rows, bank.probability * 100.0)?;
         }
@@ -119,6 +119,7 @@ fn table(report: &SizeReport, to: &mut Output) -> io::Result<()> {
     }
     writeln!(
         to,
-        "\npackets: those that the mean rests on. error of the mean: its standard error; 95% of intervals err by less than twice that."
+        "\npackets: sampled for the mean. error of the mean: standard error; 95% of intervals err by less\nthan twice \
+         that."
     )
 }

@@ -13,11 +13,11 @@ use dwell_sketch::conquest::{Conquest, Counter, Culprit, Expected, Params, Trial
 use dwell_types::{Nanos, Timestamp};
 use std::io::{self, Write};
 
-/// How much memory the snapshots of dwell queue --method conquest need for an error of a flow's size in the queue, or
-/// which error they have.
+/// Size of the snapshots of dwell queue --method conquest for a given error of a flow's size in the queue, or the error
+/// of a given size.
 ///
-/// Found on simulated bursts that keep packets waiting from the threshold to the longest delay. The error is the mean
-/// over packets that waited for the threshold, as a share of the queue.
+/// Found by simulating bursts that fill the queue for times from the threshold to the longest delay. The error is the
+/// mean over packets delayed by at least the threshold, as a share of the queue.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -26,25 +26,25 @@ Examples:
 pub(super) struct Arguments {
     #[command(flatten)]
     pub(super) asked: Asked,
-    /// Bits per second of the line behind the queue.
+    /// Line rate behind the queue, in bits per second.
     #[arg(long, value_name = "N", value_parser = units::above_zero("bits per second, above 0"), default_value = "10e9")]
     line_rate: f64,
-    /// The longest delay that is to be told: the finished windows reach back so far.
+    /// Longest delay to cover with finished windows.
     #[arg(long, value_name = "TIME", value_parser = units::span, default_value = "6.4ms")]
     longest: Nanos,
-    /// Delay from which on packets are asked for; an eighth of the longest unless given.
+    /// Delay from which packets are analysed. Default: an eighth of --longest.
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     threshold: Option<Nanos>,
-    /// Share of the queue that makes a flow a culprit.
+    /// Share of the queue above which a flow is a culprit.
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "1%")]
     share: f64,
-    /// Share of the line that small flows take.
+    /// Share of the line rate taken by small flows.
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "30%")]
     background: f64,
-    /// Small flows that send at a time.
+    /// Number of concurrent small flows.
     #[arg(long, value_name = "N", value_parser = units::between::<u32>(1..=1 << 20), default_value = "200")]
     flows: u32,
-    /// Large flows that burst together.
+    /// Number of large flows that burst together.
     #[arg(long, value_name = "N", value_parser = units::between::<u32>(1..=1 << 10), default_value = "2")]
     senders: u32,
 }
@@ -81,7 +81,7 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
         }
     };
     if expected.packets == 0 {
-        return Err(usage("no simulated packet waited for the threshold"));
+        return Err(usage("no simulated packet reached the threshold"));
     }
     Ok(Answer {
         question: "queue",
@@ -193,9 +193,9 @@ fn table(report: &SizeReport, to: &mut Output) -> io::Result<()> {
             writeln!(to, "\nerror of a flow's size   {:>8} of the queue", word(line.error))?;
             writeln!(to, "  due to windows         {:>8}", word(line.windows_error))?;
             writeln!(to, "  due to counters        {:>8}", word(line.counters_error))?;
-            writeln!(to, "called culprits who are  {:>8}", word(line.precision))?;
-            writeln!(to, "culprits who are found   {:>8}", word(line.recall))?;
+            writeln!(to, "culprit precision        {:>8}", word(line.precision))?;
+            writeln!(to, "culprit recall           {:>8}", word(line.recall))?;
         }
     }
-    writeln!(to, "\nerror: mean over the packets that waited for the threshold, of {PACKETS} simulated ones.")
+    writeln!(to, "\nerror: mean over those of {PACKETS} simulated packets that reached the threshold.")
 }

@@ -16,38 +16,37 @@ use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError, Structure};
 use dwell_types::{Match, Nanos};
 use std::io::{self, Write};
 
-/// How much memory dwell rtt needs to know every exchange, or to sample so many that p50, p95 and p99 err by no more
-/// than this.
+/// Memory of dwell rtt to measure every exchange, or to sample enough for a given error of p50, p95 and p99.
 ///
-/// Delays are taken to be log-normal. The error is the standard error, as a share of the quantile: two of three runs
-/// err by less.
+/// Delays are assumed log-normal. The error is the standard error, as a share of the quantile: two of three runs err by
+/// less.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  dwell size rtt --error 5% --requests-per-second 100000 --mean 50ms --p99 500ms --answered 40% --span 60s
+  dwell size rtt --error 5% --requests-per-second 100000 --mean 50ms --p99 500ms --answered 40%
   dwell size rtt --memory 64KiB --requests-per-second 1000 --mean 20ms --p99 200ms")]
 pub(super) struct Arguments {
     #[command(flatten)]
     pub(super) asked: Asked,
-    /// What is to be measured; only this, since rules share the memory.
+    /// The rule that the requests belong to; rules share the memory, so measure it alone.
     #[arg(long = "match", value_name = "RULE", value_parser = matching, default_value = "dns")]
     matching: Match,
-    /// Requests, answered or not.
+    /// Requests per second, answered or not.
     #[arg(long, value_name = "N", value_parser = units::above_zero("requests per second, above 0"))]
     requests_per_second: f64,
     /// Mean delay.
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     mean: Nanos,
-    /// The delay that one exchange of a hundred exceeds.
+    /// 99th percentile of the delay.
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     p99: Nanos,
-    /// The share of the requests that are answered.
+    /// Share of requests that are answered.
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "100%")]
     answered: f64,
-    /// What is measured together: the length of the capture, or of an interval.
+    /// Length of the capture, or of an interval.
     #[arg(long, value_name = "TIME", value_parser = units::span, default_value = "60s")]
     span: Nanos,
-    /// How long an unanswered request is waited for.
+    /// How long to wait for a response.
     #[arg(long, value_name = "TIME", value_parser = units::span, default_value = "128s")]
     expiry: Nanos,
 }
@@ -97,7 +96,7 @@ fn traffic(arguments: &Arguments) -> Result<Traffic, Failure> {
     }
     let exchanges = rate * answered * span.get() as f64 / 1e9;
     let traffic = Traffic::new(rate, exchanges, &delays).filter(|_| exchanges >= 1.0);
-    traffic.ok_or_else(|| usage("less than one exchange is expected: a higher rate, or a longer --span"))
+    traffic.ok_or_else(|| usage("less than one exchange expected: use a higher rate or a longer --span"))
 }
 
 impl Arguments {
@@ -179,10 +178,10 @@ fn sampled(arguments: &Arguments, traffic: &Traffic) -> Vec<Size> {
 fn table(report: &SizeReport, to: &mut Output) -> io::Result<()> {
     let size::Traffic::Rtt { matching, .. } = report.traffic else { return Ok(()) };
     if let Some(Exact { open_requests, most_open_requests, memory_bytes }) = report.exact {
-        writeln!(to, "{open_requests:.0} requests are open at a time, hardly ever more than {most_open_requests:.0}")?;
+        writeln!(to, "{open_requests:.0} requests are open on average, hardly ever more than {most_open_requests:.0}")?;
         match memory_bytes {
             Some(bytes) => writeln!(to, "every exchange: dwell rtt --match {matching} --memory {}", kib(bytes))?,
-            None => writeln!(to, "every exchange: no memory that could be had")?,
+            None => writeln!(to, "every exchange: would need more than 1 TiB")?,
         }
     }
     writeln!(to, "\nsampled: dwell rtt --match {matching} --method fridge\n")?;
@@ -202,8 +201,8 @@ fn table(report: &SizeReport, to: &mut Output) -> io::Result<()> {
     }
     writeln!(
         to,
-        "\nprobability: of a request to enter; the fridge finds it while running, at up to 1.4 times these errors. p50, p95, p99:\n\
-         standard errors; 95% of runs err by less than twice that."
+        "\nprobability: that a request enters the fridge, which finds it at run time, at up to 1.4 times these\n\
+         errors. p50, p95, p99: standard errors; 95% of runs err by less than twice that."
     )
 }
 

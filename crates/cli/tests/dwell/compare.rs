@@ -176,8 +176,8 @@ fn too_small_is_no_failure() {
         }
     }
     let table = String::from_utf8(compare("1KiB", "table").out).unwrap();
-    assert!(table.contains("km           1 KiB  too small: 6 KiB\n"), "{table}");
-    assert!(table.ends_with("dns: no method gave an answer.\n"), "{table}");
+    assert!(table.contains("km           1 KiB  needs 6 KiB\n"), "{table}");
+    assert!(table.ends_with("dns: no method gave an estimate.\n"), "{table}");
 }
 
 /// A clock that is too coarse for half of the delays, and for all of them: what is zero in truth is nobody's fault.
@@ -278,7 +278,7 @@ fn nonsense_is_refused_in_one_line() {
     let capture = testdata("ntp/ntp.pcap");
     let cases: &[(&[&str], i32, &[&str])] = &[
         (&[], 2, &["CAPTURE"]),
-        (&[&capture, "--methods", "exact"], 2, &["'exact'", "truth"]),
+        (&[&capture, "--methods", "exact"], 2, &["'exact'", "reference"]),
         (&[&capture, "--methods", "km,best"], 2, &["'best'", "hash-sample"]),
         (&[&capture, "--methods", ""], 2, &["--methods"]),
         (&[&capture, "--longest", "soon"], 2, &["'soon'", "--longest"]),
@@ -305,7 +305,7 @@ fn nonsense_is_refused_in_one_line() {
         }
     }
     let help = String::from_utf8(dwell(&["compare", "--help"]).ok().out).unwrap();
-    for word in ["prior knowledge", "--longest", "km and fridge", "--seeds", "hash-sample lowers its rate"] {
+    for word in ["prior knowledge", "--longest", "km and fridge", "--seeds", "hash-sample its sampling rate"] {
         assert!(help.contains(word), "{help}");
     }
 }

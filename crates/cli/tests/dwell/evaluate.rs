@@ -238,7 +238,7 @@ fn a_check_tells_what_moved() {
     let run = dwell_in(place, &["evaluate", "--check"]);
     let said = String::from_utf8(run.out).unwrap();
     assert_eq!((run.code, run.err.as_str(), said.lines().count()), (1, "", 2), "{said}");
-    for word in ["small: all, fridge", "slots=256, p95: rms error was", "may move by 0.0010", "1 numbers moved"] {
+    for word in ["small: all, fridge", "slots=256, p95: rms error was", "may move by 0.0010", "1 numbers changed"] {
         assert!(said.contains(word), "{said} does not say {word}");
     }
 }

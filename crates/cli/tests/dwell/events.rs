@@ -68,7 +68,7 @@ fn of_a_log_that_is_cut_the_whole_lines_count() {
     fs::write(folder.path().join("cut.csv.zst"), &before[..before.len() - 1]).unwrap();
     let run = dwell_in(folder.path(), &["rtt", "--events", "cut.csv.zst", "--format", "json"]);
     let cut = run.json();
-    let warning = "cut.csv.zst: the zstd data breaks off after line 11: nothing behind it counts";
+    let warning = "cut.csv.zst: the zstd data is truncated after line 11: the rest is not used";
     assert_eq!(cut["warnings"], serde_json::json!([warning]));
     assert_eq!((run.code, run.err.as_str()), (0, format!("dwell: warning: {warning}\n").as_str()));
     assert_eq!(lines(&cut), lines(&rtt(&folder, &["--format", "json"]).ok().json()));
@@ -89,7 +89,7 @@ fn of_a_log_that_is_cut_the_whole_lines_count() {
         let run = dwell_in(folder.path(), &[arguments, &["--format", "json"]].concat());
         let warnings = run.json()["warnings"].to_string();
         assert_eq!(run.code, 0, "{}", run.err);
-        assert!(warnings.contains("cut.csv.zst: the zstd data breaks off after line 6"), "{warnings}");
+        assert!(warnings.contains("cut.csv.zst: the zstd data is truncated after line 6"), "{warnings}");
     }
 }
 
@@ -207,7 +207,7 @@ fn ids_that_are_used_again_are_told() {
     for (ids, memory, is_told) in [(60, "16KiB", true), (6_000, "16KiB", false), (60, "64MiB", false)] {
         let folder = log(&format!("at_ns,kind,id\n{}", lines(ids)));
         let run = rtt(&folder, &["--memory", memory]);
-        assert_eq!(run.err.contains("ids are used again"), is_told, "{ids} {memory}: {}", run.err);
+        assert_eq!(run.err.contains("ids are reused"), is_told, "{ids} {memory}: {}", run.err);
     }
 }
 
@@ -218,7 +218,7 @@ fn lines_out_of_order_are_told() {
     assert_eq!((run.code, run.err.lines().count()), (0, 1), "{}", run.err);
     let report = run.json();
     let warning = report["warnings"][0].as_str().unwrap();
-    assert!(warning.contains("2 lines are earlier"), "{warning}");
+    assert!(warning.contains("2 lines are out of time order"), "{warning}");
     assert_eq!(run.err, format!("dwell: warning: {warning}\n"));
     assert_eq!((&report["results"][0]["samples"], &report["span_ns"]["start"]), (&2.into(), &100.into()));
 }

@@ -68,7 +68,7 @@ fn links_may_fail() {
         dwell(&[&["net", "paths", &map, "--instrumented", "b3,b4", "--format", "json"], failed].concat())
     };
     let (before, run) = (paths(&[]).ok().json(), paths(&["--failed", "b3,b4"]));
-    assert_eq!(run.err, "dwell: warning: 2 links are taken to have failed\n");
+    assert_eq!(run.err, "dwell: warning: 2 links are removed as failed\n");
     let after = run.json();
     assert_eq!((&after["links"], &before["overlap"]), (&30.into(), &serde_json::Value::Null));
     let [old, new] = [&before, &after].map(|report| report["probes"].as_array().unwrap());
@@ -125,13 +125,13 @@ fn wrong_maps_and_wishes_are_refused_in_one_line() {
     let absent = folder.path().join("absent");
     let cases = [
         (vec!["net", "plan", &negative], 1, "line 2"),
-        (vec!["net", "plan", &binary], 1, "no text"),
+        (vec!["net", "plan", &binary], 1, "not a text file"),
         (vec!["net", "plan", &empty], 1, "no links"),
         (vec!["net", "plan", absent.to_str().unwrap()], 1, "absent"),
         (vec!["net", "plan", &map, "--costs", &costs], 1, "line 2"),
         (vec!["net", "paths", &map, "--instrumented", "b9"], 2, "b9"),
         (vec!["net", "plan", &map, "--budget", "-3"], 2, "cost above 0"),
-        (vec!["net", "plan", &map, "-o", &map], 2, "is read"),
+        (vec!["net", "plan", &map, "-o", &map], 2, "is an input"),
         (vec!["net", "grow", &map], 2, "grow"),
     ];
     for (arguments, code, words) in cases {
@@ -215,7 +215,7 @@ fn what_is_not_measured_is_said() {
     let lines = all.lines().filter(|line| !line.starts_with("b3,b4"));
     std::fs::write(&part, lines.collect::<Vec<_>>().join("\n")).unwrap();
     let run = localize(&["--measurements", part.to_str().unwrap(), "--path", "b3,b5", "--format", "json"]);
-    assert!(run.err.contains("segments measured in too few intervals, or not at all: 1"), "{}", run.err);
+    assert!(run.err.contains("segments with too few or no measurements: 1"), "{}", run.err);
     let report = run.json();
     let path = &report["path_lines"][0];
     assert_eq!((&path["missing"][0]["to"], &path["delay"]), (&"b4".into(), &serde_json::Value::Null));
@@ -238,7 +238,7 @@ fn wrong_measurements_are_refused_in_one_line() {
     let twice = write("twice.csv", &format!("{head}a1,a2,,1,2,0,2,5,1\na1,a2,,1,2,0,2,5,1\n"));
     let [crossed, bent, unknown] = ["a1,b2", "a1,b1,b2", "a1,x"].map(|segment| format!("{segment}={measured}"));
     let cases = [
-        (vec!["--measurements", &stranger], 1, "line 3: 'a1' to 'b2' is no segment"),
+        (vec!["--measurements", &stranger], 1, "line 3: 'a1' to 'b2' is not a segment"),
         (vec!["--measurements", &word], 1, "line 2"),
         (vec!["--measurements", &damaged], 1, "line 2"),
         (vec!["--measurements", &twice], 1, "two measurements"),
@@ -249,10 +249,10 @@ fn wrong_measurements_are_refused_in_one_line() {
         (vec!["--measurements", &measured, "--path", "a1"], 2, "two routers"),
         (vec!["--measurements", &measured, "--path", "a1,c1"], 2, "c1"),
         (vec!["--measurements", &measured, "--path", "a1,a1"], 2, "no path"),
-        (vec!["--measurements", &crossed], 2, "no segment"),
-        (vec!["--measurements", &bent], 2, "no segment"),
+        (vec!["--measurements", &crossed], 2, "not a segment"),
+        (vec!["--measurements", &bent], 2, "not a segment"),
         (vec!["--measurements", &unknown], 2, "x"),
-        (vec!["--measurements", &measured, "-o", &measured], 2, "is read"),
+        (vec!["--measurements", &measured, "-o", &measured], 2, "is an input"),
         (vec![], 2, "--measurements"),
     ];
     for (arguments, code, words) in cases {
@@ -270,7 +270,7 @@ fn arrows_that_mean_nothing() {
     std::fs::write(&map, "a b 1\nc b 1\nc d 1\n").unwrap();
     let map = map.to_str().unwrap();
     let run = dwell(&["net", "paths", map, "--format", "json"]);
-    assert!(run.err.contains("3 links go one way only (--both-ways)"), "{}", run.err);
+    assert!(run.err.contains("3 links are one-way (--both-ways)"), "{}", run.err);
     let both = dwell(&["net", "paths", map, "--both-ways", "--format", "json"]).ok().json();
     assert_eq!((&both["paths"], &both["links"], &both["unreachable_pairs"]), (&12.into(), &6.into(), &0.into()));
 }

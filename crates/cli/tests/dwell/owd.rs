@@ -432,7 +432,11 @@ fn wild_times_lose_nothing() {
         fs::write(folder.path().join(name), lines.join("\n")).unwrap();
         let run = dwell_in(folder.path(), &["owd", "--crossings", "a.csv", "b.csv", "--format", "json"]);
         fs::write(folder.path().join(name), text).unwrap();
-        assert!(run.err.contains(&format!("{name}: 4 packets are far from those around")), "{}", run.err);
+        assert!(
+            run.err.contains(&format!("{name}: 4 packets are timestamped far from neighbouring packets")),
+            "{}",
+            run.err
+        );
         let wild = run.json();
         for count in ["sent", "received", "lost", "uncovered"] {
             assert_eq!(wild["total"][count], sane["total"][count], "{count}, {name}");
@@ -513,7 +517,7 @@ fn small_memory_holds() {
     }
     let large = run("1MiB", &["--method", "lda", "--sketch-bytes", "4MiB"]);
     assert!(
-        large.code == 2 && large.err.contains("--sketch-bytes") && large.err.contains("KiB would do"),
+        large.code == 2 && large.err.contains("--sketch-bytes") && large.err.contains("KiB is enough"),
         "{}",
         large.err
     );
@@ -524,7 +528,7 @@ fn what_cannot_be_is_said_in_one_line() {
     let folder = logs(&packets());
     let cases: [(i32, &[&str], &str); 7] = [
         (2, &["a.csv", "b.csv", "--nat", "--method", "lda", "--flows"], "--method auto"),
-        (2, &["sketch", "a.csv", "-o", "x", "--nat", "--flows"], "leave --flows away"),
+        (2, &["sketch", "a.csv", "-o", "x", "--nat", "--flows"], "omit --flows"),
         (2, &["--crossings", "a.csv", "b.csv", "--memory", "1KiB"], "KiB would do"),
         (1, &["a.csv", "b.csv"], "a.csv: expected a pcap"),
         (1, &["--crossings", "a.csv", "none.csv"], "none.csv"),
@@ -634,8 +638,8 @@ fn what_is_not_found_is_said() {
     let captures = ["one-way/near.pcap.xz", "one-way/server.pcap.xz"].map(testdata);
     let said = |more: &[&str]| dwell(&[&["owd", &captures[0], &captures[1]], more].concat()).err;
     assert!(!said(&[]).contains("--from"));
-    assert!(said(&["--from", "1.2.3.4"]).contains("no packet comes from where --from says"));
-    assert!(said(&["--flows", "--flow", "nosuch"]).contains("no flow is called as --flow nosuch says"));
+    assert!(said(&["--from", "1.2.3.4"]).contains("no packet comes from a --from prefix"));
+    assert!(said(&["--flows", "--flow", "nosuch"]).contains("no flow has a name that contains nosuch (--flow)"));
 
     // A third of the packets gets another name on the way.
     let folder = tempfile::tempdir().unwrap();
@@ -647,7 +651,7 @@ fn what_is_not_found_is_said() {
     for (is_changed, file) in [(false, "same.csv"), (true, "changed.csv")] {
         fs::write(folder.path().join(file), log(70, is_changed)).unwrap();
         let run = dwell_in(folder.path(), &["owd", "--crossings", "a.csv", file]);
-        let words = "100 packets are missing behind the first point, and 100 are seen behind it";
+        let words = "100 packets did not arrive, and 100 arrived that were not seen at the first point";
         assert_eq!(run.err.contains(words), is_changed, "{}", run.err);
     }
 }

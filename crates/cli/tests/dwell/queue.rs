@@ -324,7 +324,7 @@ fn captures_that_cannot_be_are_told() {
     let capture = names(Path::new(&testdata("mixed"))).into_iter().find(|name| name.contains(".pcap")).unwrap();
     let foreign = dwell(&["queue", &testdata(&format!("mixed/{capture}")), &server]);
     assert!(foreign.code == 0 && foreign.err.contains("no packet was seen on both sides"), "{}", foreign.err);
-    assert!(String::from_utf8(foreign.out).unwrap().contains("No packet was seen to arrive and to depart."));
+    assert!(String::from_utf8(foreign.out).unwrap().contains("No packet was seen on both sides of the queue."));
     // A second way in, which sees the same again.
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy.pcap.xz");
@@ -343,14 +343,11 @@ fn captures_that_cannot_be_are_told() {
     assert_eq!(twice, [2 * seen, matched + more, seen + repeated - backwards, backwards]);
     let calm = dwell(&["queue", &near, &server, "--threshold", "10s", "--longest", "20s"]).ok();
     let text = String::from_utf8(calm.out).unwrap();
-    assert!(
-        text.contains("No episode: no packet waited for 10.0 s (--threshold). The longest delay was 369 ms."),
-        "{text}"
-    );
+    assert!(text.contains("No episode: no delay reached 10.0 s (--threshold). The longest was 369 ms."), "{text}");
     // A small table between the captures forgets packets, and says so.
     let small = recorded(&["--memory", "64KiB", "--ways", "1", "--sketch-bytes", "8KiB"]);
     assert_conserved(&small.json());
-    assert!(small.err.contains("packets that arrived were forgotten for want of memory"), "{}", small.err);
+    assert!(small.err.contains("packets in the queue did not fit the memory"), "{}", small.err);
     assert!(small.json()["memory"]["state_bytes"].as_u64() <= Some(64 << 10), "{}", small.json()["memory"]);
 }
 
@@ -393,14 +390,14 @@ fn logs_that_cannot_be_are_told() {
 fn what_cannot_be_is_said_in_one_line() {
     let folder = log(&passages()[..100]);
     let cases: [(i32, &[&str], &str); 9] = [
-        (2, &["a.pcap"], "expected captures where packets arrive"),
+        (2, &["a.pcap"], "expected at least two captures"),
         (2, &["a.pcap", "a.pcap"], "found a.pcap twice"),
         (2, &["-", "-"], "standard input"),
-        (2, &["--sojourns", "log.csv", "--memory", "1KiB"], "KiB would do"),
-        (2, &["--sojourns", "log.csv", "--compare-exact"], "--compare-exact belongs to --method conquest"),
+        (2, &["--sojourns", "log.csv", "--memory", "1KiB"], "KiB is enough"),
+        (2, &["--sojourns", "log.csv", "--compare-exact"], "--compare-exact applies only to --method conquest"),
         (2, &["--sojourns", "log.csv", "--snapshots", "1"], "1 snapshots: expected from 2"),
         (2, &["--sojourns", "log.csv", "--share", "101"], "a share above 0"),
-        (2, &["--sojourns", "log.csv", "--per-packet", "log.csv"], "is read, and would be replaced"),
+        (2, &["--sojourns", "log.csv", "--per-packet", "log.csv"], "is an input, and would be replaced"),
         (1, &["log.csv", "none.pcap"], "log.csv: expected a pcap"),
     ];
     for (code, arguments, words) in cases {

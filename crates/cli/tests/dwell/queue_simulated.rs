@@ -68,11 +68,11 @@ fn a_log_of_arrivals_is_fed() {
 
     write("7,a,1\n5,a,1\n");
     let refused: [(i32, &[&str], &str); 7] = [
-        (1, &["--arrivals", "at.csv", "--truth", "new.csv"], "at.csv: line 3: arrives before the line above it"),
+        (1, &["--arrivals", "at.csv", "--truth", "new.csv"], "at.csv: line 3: earlier than the line before"),
         (1, &["--arrivals", "none.csv", "--truth", "new.csv"], "none.csv"),
-        (2, &["--arrivals", "at.csv"], "expected something to write"),
+        (2, &["--arrivals", "at.csv"], "expected an output"),
         (2, &["--arrivals", "at.csv", "-w", "in.pcap"], "only --truth can be written"),
-        (2, &["--arrivals", "at.csv", "--truth", "at.csv"], "is read, and would be replaced"),
+        (2, &["--arrivals", "at.csv", "--truth", "at.csv"], "is an input, and would be replaced"),
         (2, &[], "--arrivals"),
         (2, &["--arrivals", "at.csv", "--traffic", "speed"], "--traffic"),
     ];
@@ -206,7 +206,7 @@ fn captures_that_cannot_be_fed_are_told() {
     odd.extend([0xff; 300]);
     fs::write(place.join("odd.pcap"), odd).unwrap();
     let fed = run(&["--arrivals", "odd.pcap"]);
-    assert!(fed.code == 1 && fed.err.contains("what follows there did not arrive"), "{} {}", fed.code, fed.err);
+    assert!(fed.code == 1 && fed.err.contains("the rest of the file was left out"), "{} {}", fed.code, fed.err);
     assert!(String::from_utf8_lossy(&fed.out).lines().count() > 400);
     // Two sections of a pcapng file that differ in their links cannot be one pcap file.
     let block = |kind: u32, body: &[u32]| {
@@ -275,11 +275,11 @@ fn clocks_and_gaps_are_told() {
     told(["out.pcap", "in.pcap"], "the captures are in the wrong order (the last one is where packets depart)");
     // The clock behind the queue is late by less than most packets take, by more, by much more, by an hour.
     for (behind, words) in [
-        (100, "the clocks are apart by at least that"),
-        (20_000, "or the clock there is behind"),
+        (100, "the clocks differ by at least that"),
+        (20_000, "or the last one's clock is behind"),
         (
             50_000_000,
-            "the captures are in the wrong order (the last one is where packets depart), or the clock there is behind",
+            "the captures are in the wrong order (the last one is where packets depart), or the last one's clock is behind",
         ),
         (3_600_000_000_000, "no packet was seen on both sides"),
     ] {

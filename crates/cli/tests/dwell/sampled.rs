@@ -235,7 +235,7 @@ fn extremes_of_a_sample_are_told_as_such() {
     let text = |arguments: &[&str]| String::from_utf8(dwell(arguments).ok().out).unwrap();
     let mixed = testdata("mixed/mixed.pcap.zst");
     let rtt = |how: &[&str]| text(&[&["rtt", mixed.as_str(), "--match", "dns"], how].concat());
-    let words = "intervals; min and max are of the sample alone\n";
+    let words = "intervals; min and max are those of the sample\n";
     let small = ["--memory", "24KiB", "--method", "fridge"];
     assert!(rtt(&small).contains(words));
     assert!(!rtt(&[]).contains("alone"));
@@ -243,7 +243,7 @@ fn extremes_of_a_sample_are_told_as_such() {
 
     let [near, server] = ["near", "server"].map(|point| testdata(&format!("one-way/{point}.pcap.xz")));
     let owd = |how: &[&str]| text(&[&["owd", near.as_str(), server.as_str()], how].concat());
-    let words = "intervals; max is of the sample alone\n";
+    let words = "intervals; max is that of the sample\n";
     assert!(owd(&["--memory", "20KiB"]).contains(words));
     assert!(!owd(&[]).contains("alone"));
     assert!(!owd(&["--method", "lda", "--from", "10.10.0.0/16,fd00:10::/32"]).contains("alone"));

@@ -121,7 +121,7 @@ fn a_signal_ends_a_live_capture_with_its_report() {
         let (live, _input) = Live::fed(&["rtt", "-", "--format", "json", "-o", "report.json"], part);
         live.signal(name);
         let (run, written) = live.end();
-        let words = format!("ended by SIG{name}: what came after that was not read");
+        let words = format!("stopped by SIG{name}: the rest of the input was not read");
         assert_eq!((run.code, run.err), (code, format!("dwell: warning: {words}\n")));
         let report = report(written.path());
         assert_eq!(report["warnings"], Value::from(vec![words]));

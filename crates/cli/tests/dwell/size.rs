@@ -99,7 +99,7 @@ fn one_point_by_error_or_by_memory() {
     let traffic = ["--requests-per-second", "100000", "--mean", "50ms", "--p99", "500ms", "--answered", "40%"];
     let (text, tried) = rows(&[&["--error", "3%"], &traffic[..]].concat());
     // 100,000 × (.4 × .05 + .6 × 60) requests, of which most are never answered.
-    assert!(text.starts_with("3602000 requests are open at a time"), "{text}");
+    assert!(text.starts_with("3602000 requests are open on average"), "{text}");
     assert!(tried.len() > 3 && tried.windows(2).all(|pair| pair[1].0 == 2.0 * pair[0].0 && pair[1].1 < pair[0].1));
     let (kib, error) = *tried.last().unwrap();
     assert!(error <= 3.0 && tried[tried.len() - 2].1 > 3.0, "{tried:?}");

@@ -54,8 +54,9 @@ fn assert_refusal(run: &Run, code: i32, words: &[&str]) {
 fn wrong_flags_are_wrong_usage() {
     let cases: &[(&[&str], &[&str])] = &[
         (&[], &["expected a command", "rtt", "compare", "simulate"]),
-        (&["rrt"], &["'rrt'", "'rtt'"]),
-        (&["rtt"], &["expected a capture"]),
+        (&["rrt"], &["'rrt'", "'rtt'", "(see dwell --help)"]),
+        (&["net"], &["expected a command: plan, paths, localize (see dwell net --help)"]),
+        (&["rtt"], &["expected a capture", "(see dwell rtt --help)"]),
         (&["owd"], &["<SENDER>", "<RECEIVER>"]),
         (&["owd", "ntp.pcap"], &["<RECEIVER>"]),
         (&["owd", "ntp.pcap", "ntp.pcap"], &["two captures", "twice"]),
@@ -72,11 +73,11 @@ fn wrong_flags_are_wrong_usage() {
         (&["owd", "ntp.pcap", "empty", "--clock-offset", "late"], &["'late'", "--clock-offset", "-3ms"]),
         (&["owd", "sketch", "ntp.pcap"], &["--output"]),
         (&["owd", "sketch", "ntp.pcap", "-o", "old.dwell", "--sketch-bytes", "10"], &["--sketch-bytes", "bytes"]),
-        (&["owd", "join", "ntp.pcap"], &["<RECEIVER>"]),
+        (&["owd", "join", "ntp.pcap"], &["<RECEIVER>", "(see dwell owd join --help)"]),
         (&["owd", "join", "ntp.pcap", "ntp.pcap"], &["two points", "twice"]),
         (&["rtt", "ntp.pcap", "--memroy", "1MiB"], &["'--memroy'", "'--memory'"]),
         (&["rtt", "ntp.pcap", "--match", "dhcp"], &["'dhcp'", "--match", "tcp-handshake", "icmp-echo"]),
-        (&["rtt", "ntp.pcap", "--memory", "1KiB"], &["--memory", "KiB would do"]),
+        (&["rtt", "ntp.pcap", "--memory", "1KiB"], &["--memory", "KiB is enough"]),
         (&["rtt", "ntp.pcap", "--memory", "much"], &["'much'", "--memory", "64KiB"]),
         (&["rtt", "ntp.pcap", "--expiry", "2d"], &["--expiry", "'2d'", "36h"]),
         (&["rtt", "ntp.pcap", "--slots", "100"], &["--slots", "--method fridge"]),
@@ -109,10 +110,10 @@ fn wrong_flags_are_wrong_usage() {
         (&["rtt", "ntp.pcap", "-o", "new", "--samples", "directory/../new"], &["new", "twice"]),
         (&["rtt", "ntp.pcap", "--samples", "-"], &["-: ", "twice"]),
         (&["simulate", "-w", "old.json", "--truth", "old.json"], &["old.json", "twice"]),
-        (&["rtt", "ntp.pcap", "--method", "fridge", "--slots", "4000000000"], &["--memory", "KiB would do"]),
+        (&["rtt", "ntp.pcap", "--method", "fridge", "--slots", "4000000000"], &["--memory", "KiB is enough"]),
         (&["rtt", "ntp.pcap", "--group", "colour"], &["'colour'", "--group", "src", "vlan"]),
         (&["rtt", "ntp.pcap", "--inside", "10.0.0.0/64"], &["'10.0.0.0/64'", "--inside", "at most 32"]),
-        (&["rtt", "ntp.pcap", "--interval", "0"], &["--interval", "10s"]),
+        (&["rtt", "ntp.pcap", "--interval", "0"], &["--interval", "10s", "(see dwell rtt --help)"]),
         (&["rtt", "ntp.pcap", "--interval", "1s", "--format", "openmetrics"], &["openmetrics", "jsonl"]),
         (&["rtt", "ntp.pcap", "--format", "xml"], &["'xml'", "json"]),
         (&["rtt", "ntp.pcap", "--plot", "x.txt"], &["'x.txt'", "--plot", ".svg", ".png"]),
@@ -191,10 +192,10 @@ fn what_cannot_be_read_fails_the_run() {
         (&["ntp.pcap", "missing.pcap"], "dwell: missing.pcap: No such file or directory (os error 2)\n"),
         (&["notes.txt/x.pcap"], "dwell: notes.txt/x.pcap: Not a directory (os error 20)\n"),
         (&["directory"], "dwell: directory: expected a capture file, found a directory\n"),
-        (&["empty"], "dwell: empty: expected a capture file, found no bytes at all\n"),
+        (&["empty"], "dwell: empty: expected a capture file, found an empty file\n"),
         (
             &["notes.txt"],
-            "dwell: notes.txt: expected a pcap or pcapng file, plain or in gzip, xz or zstd, found text: \"Buy milk, \
+            "dwell: notes.txt: expected a pcap or pcapng file, plain or gzip, xz, zstd, found text: \"Buy milk, \
              please.\"\n",
         ),
         (&["--events", "missing.csv"], "dwell: missing.csv: No such file or directory (os error 2)\n"),
@@ -215,15 +216,15 @@ fn what_cannot_be_read_fails_the_run() {
             &["--events", "fields.csv"],
             "dwell: fields.csv: line 3: expected as many fields as on the first line, 3, found 2\n",
         ),
-        (&["--events", "open.csv"], "dwell: open.csv: line 3: expected a second quotation mark in the line\n"),
-        (&["--events", "last.csv"], "dwell: last.csv: line 2: expected a second quotation mark in the line\n"),
+        (&["--events", "open.csv"], "dwell: open.csv: line 3: expected a closing quotation mark in the line\n"),
+        (&["--events", "last.csv"], "dwell: last.csv: line 2: expected a closing quotation mark in the line\n"),
         (&["--events", "twice.csv"], "dwell: twice.csv: line 1: expected each column once, found 'id' twice\n"),
         (
             &["--events", "returns.csv"],
             "dwell: returns.csv: line 1: expected lines that end with a line feed, found a carriage return alone\n",
         ),
         (&["--events", "bytes.csv"], "dwell: bytes.csv: line 3: expected text in UTF-8\n"),
-        (&["--events", "head.csv.zst"], "dwell: head.csv.zst: the zstd data breaks off\n"),
+        (&["--events", "head.csv.zst"], "dwell: head.csv.zst: the zstd data is truncated\n"),
     ];
     for (arguments, expected) in cases {
         let all = [&["rtt"], *arguments, &output].concat();
@@ -374,7 +375,7 @@ fn captures_out_of_order_are_told() {
     assert_eq!((run.code, run.err.lines().count()), (0, 1), "{}", run.err);
     let warning = run.json()["warnings"][0].as_str().unwrap().to_owned();
     assert_eq!(run.err, format!("dwell: warning: {warning}\n"));
-    assert!(warning.contains("1037 frames are earlier"), "{warning}");
+    assert!(warning.contains("1037 frames are out of time order"), "{warning}");
 }
 
 #[test]
@@ -426,7 +427,7 @@ fn a_link_type_that_is_not_understood_is_named() {
     }
     for arguments in [&["rtt", "radio.pcap"][..], &["owd", "radio.pcap", "again.pcap"]] {
         let run = dwell_in(folder.path(), arguments);
-        assert!(run.err.contains("1 frame is of a link type that is not understood (127)"), "{}", run.err);
+        assert!(run.err.contains("1 frame is of an unsupported link type (127)"), "{}", run.err);
     }
 }
 
@@ -461,7 +462,8 @@ fn a_capture_of_something_else_is_no_silent_success() {
         let frames = [head, known, known, &other.repeat(2 * others)].concat();
         fs::write(folder.path().join("odd.pcap"), frames).unwrap();
         let run = dwell_in(folder.path(), &["rtt", "odd.pcap", "--match", "ntp", "--format", "json"]);
-        let words = format!("{} of {} frames are not decoded, most of them as not-ip", 2 * others, 2 + 2 * others);
+        let words =
+            format!("{} of {} frames are not decoded, most of them because of not-ip", 2 * others, 2 + 2 * others);
         assert_eq!(run.err.contains(&words), is_said, "{}", run.err);
         assert_eq!(run.json()["warnings"].to_string().contains(&words), is_said);
     }

@@ -265,11 +265,11 @@ impl Names {
     pub fn find(&self, row: &Row) -> Result<u32, FileError> {
         let error = |what| FileError { line: row.line, what };
         let Some(named) = &row.segment else {
-            return Err(error("names no segment: expected the columns from,to,via, or SEGMENT=FILE".to_owned()));
+            return Err(error("expected the columns from,to,via, or SEGMENT=FILE".to_owned()));
         };
         self.numbers.get(named).copied().ok_or_else(|| {
             let via = if named.via.is_empty() { String::new() } else { format!(" via {}", named.via) };
-            error(format!("'{}' to '{}'{via} is no segment: dwell net paths lists them", named.from, named.to))
+            error(format!("'{}' to '{}'{via} is not a segment: dwell net paths lists them", named.from, named.to))
         })
     }
 }
@@ -300,7 +300,7 @@ mod tests {
         let numbers: Vec<u32> = rows.iter().map(|row| names.find(row).unwrap()).collect();
         assert_eq!(numbers.iter().map(|&n| routes.routers(n).len()).collect::<Vec<_>>(), [3, 2]);
         let stranger = &read(&format!("{HEAD}a,c,,100,9,1,8,5.5,2\n")).unwrap()[0];
-        assert!(names.find(stranger).unwrap_err().to_string().starts_with("line 2: 'a' to 'c' is no segment"));
+        assert!(names.find(stranger).unwrap_err().to_string().starts_with("line 2: 'a' to 'c' is not a segment"));
         let nameless = &read("start_ns,received,lost,mean_ns,std_ns\n1,2,3,4,5\n").unwrap()[0];
         assert_eq!(nameless.reading.delay.unwrap().samples, 2);
         assert!(names.find(nameless).unwrap_err().to_string().contains("from,to,via"));

@@ -137,11 +137,7 @@ fn close(
 fn connect(edge: &Open, is_directed: bool, builder: &mut Builder) -> Result<(), TopologyError> {
     let end = |name: &str| {
         let id = edge.attributes.get(name).ok_or_else(|| at(edge.line, format!("an edge without {name}")))?;
-        builder
-            .keys
-            .get(id)
-            .copied()
-            .ok_or_else(|| at(edge.line, format!("an edge to node '{id}', which is not there")))
+        builder.keys.get(id).copied().ok_or_else(|| at(edge.line, format!("an edge to an unknown node '{id}'")))
     };
     let (from, to) = (end("source")?, end("target")?);
     let number = |name: &str| edge.data.get(name).and_then(|text| text.parse::<f64>().ok()).filter(|&n| n >= 0.0);

@@ -171,7 +171,7 @@ impl Topology {
     pub fn set_latencies(&mut self, text: &str) -> Result<(), TopologyError> {
         let Self { graph, names, .. } = self;
         rocketfuel::each_line(text, |line, [from, to, latency]| {
-            let end = |name: &str| names.get(name).ok_or_else(|| at(line, format!("'{name}' is no router of the map")));
+            let end = |name: &str| names.get(name).ok_or_else(|| at(line, format!("unknown router '{name}'")));
             let (from, to) = (*end(from)?, *end(to)?);
             let latency: f64 =
                 latency.parse().ok().filter(|ms| (0.0..1e9).contains(ms)).ok_or_else(|| {

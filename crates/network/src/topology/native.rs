@@ -52,7 +52,7 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyErro
         .map_err(|error| at(error.span().map_or(1, |span| line_of(span.start)), error.message().to_owned()))?;
     for router in &file.router {
         if builder.keys.contains_key(&router.name) {
-            return Err(at(0, format!("two routers are called '{}'", router.name)));
+            return Err(at(0, format!("two routers are named '{}'", router.name)));
         }
         let index = builder.router(&router.name);
         builder.topology.graph[index].place = router.latitude.zip(router.longitude);
@@ -63,7 +63,7 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyErro
         if let Some(unknown) =
             [&link.from, &link.to].into_iter().find(|&name| is_closed && !builder.keys.contains_key(name))
         {
-            return Err(at(line, format!("'{unknown}' is none of the routers above")));
+            return Err(at(line, format!("unknown router '{unknown}'")));
         }
         let weight = match &link.weight {
             None => Weight::ONE,

@@ -33,17 +33,17 @@ pub fn write_plan(report: &PlanReport, to: &mut impl Write) -> io::Result<()> {
     grid.write(to)?;
     writeln!(to)?;
     let what = match report.strategy {
-        "greedy" => "greedy: the router through which most segments lead comes next",
-        "saving" => "saving: the router that saves most probe hops comes next",
-        "swap" => "swap: no router exchanged for another saves more probe hops; in the order of what they save",
-        _ => "random: any router comes next",
+        "greedy" => "greedy: next is the router on most segments",
+        "saving" => "saving: next is the router that saves most probe hops",
+        "swap" => "swap: no exchange of routers saves more probe hops; ordered by savings",
+        _ => "random: routers in random order",
     };
     item("strategy", what, to)?;
     if let (Some(least), Some(end)) = (report.least_probe_hops, report.curve.last()) {
         let fewer = text::percent(1.0 - least as f64 / end.probe_hops.max(1) as f64);
         let words = match least < end.probe_hops {
-            true => format!("no plan like this leaves fewer than {} probe hops, {fewer} fewer", text::count(least)),
-            false => "no plan like this leaves fewer probe hops".to_owned(),
+            true => format!("no plan of this size has fewer than {} probe hops, {fewer} fewer", text::count(least)),
+            false => "no plan of this size has fewer probe hops".to_owned(),
         };
         item("bound", &words, to)?;
     }
@@ -62,16 +62,16 @@ pub fn write_paths(report: &PathsReport, to: &mut impl Write) -> io::Result<()> 
     grid.write_left(to)?;
     writeln!(to)?;
     let count = |number: u64| text::count(number);
-    item("segments", &format!("{} are probed", count(report.probes.len() as u64)), to)?;
+    item("segments", &format!("{} probed", count(report.probes.len() as u64)), to)?;
     let hops = format!(
-        "{} for one probe of each, {} per second with {} probes per second",
+        "{} for one probe of each segment, {} per second at {} probes per second",
         count(report.probe_hops),
         count(report.probe_hops_per_second.round() as u64),
         report.probes_per_second
     );
     item("hops", &hops, to)?;
     let inner = format!(
-        "{} pairs of interfaces in {} instrumented routers, which send {:.1} Mbit/s",
+        "{} pairs of interfaces in {} instrumented routers, reporting {:.1} Mbit/s",
         count(report.inner_pairs),
         count(report.instrumented.len() as u64),
         report.aggregator_bps as f64 / 1e6
@@ -79,7 +79,7 @@ pub fn write_paths(report: &PathsReport, to: &mut impl Write) -> io::Result<()> 
     item("inside", &inner, to)?;
     if let Some(overlap) = &report.overlap {
         let words = format!(
-            "{} segments are new; {} of the routes before the failure are probed on for a time, {} hops with them",
+            "{} new segments; {} of those before the failure are still probed for a time, {} hops in total",
             count(overlap.added as u64),
             count(overlap.dropped.len() as u64),
             count(overlap.probe_hops)
@@ -101,7 +101,7 @@ pub fn write_localize(report: &LocalizeReport, to: &mut impl Write) -> io::Resul
     let (day, time) = text::utc(intervals.last_ns);
     writeln!(
         to,
-        "{} intervals, the first {} of them the baseline; judged at {day} {time} UTC",
+        "{} intervals, the first {} as baseline; state at {day} {time} UTC",
         text::count(intervals.count as u64),
         text::count(intervals.baseline as u64)
     )?;
@@ -113,22 +113,20 @@ pub fn write_localize(report: &LocalizeReport, to: &mut impl Write) -> io::Resul
     }
     changes(&report.changes, to)?;
     let rate = format!(
-        "* is an alarm; at most {} of the intervals have a false one if intervals are independent",
+        "* marks an alarm; at most {} of intervals have a false alarm if intervals are independent",
         text::percent(report.false_alarms)
     );
     item("alarms", &rate, to)?;
     let slow = format!(
-        "{} slow of {} judged; {} of these have segments that are not known well enough",
+        "{} slow of {} judged; {} of these with too few measurements of some segment",
         text::count(report.slow_paths as u64),
         text::count(report.judged_paths as u64),
         text::count(report.incomplete_paths as u64)
     );
     item("paths", &slow, to)?;
     if let Some(hops) = report.granularity {
-        let words = format!(
-            "{:.2} links on average, at most {}; which link of a segment it is cannot be told",
-            hops.mean, hops.max
-        );
+        let words =
+            format!("{:.2} links on average, at most {}; faults are not located within a segment", hops.mean, hops.max);
         item("segments", &words, to)?;
     }
     footing::warnings(&report.warnings, to)
@@ -161,7 +159,7 @@ fn delays(segments: &[SegmentLine], to: &mut impl Write) -> io::Result<()> {
         return Ok(());
     }
     let mut grid = Grid::default();
-    let heads = ["slower", "now", "usual", "excess", "score", "chance", "probability", "since"];
+    let heads = ["slower", "now", "usual", "excess", "score", "p-value", "probability", "since"];
     grid.row(heads.map(Into::into).to_vec());
     for (_, (line, d)) in (0..).zip(slower).filter(|(number, (_, d))| *number < RANKED || d.alarm) {
         grid.row(vec![
@@ -189,7 +187,7 @@ fn losses(segments: &[SegmentLine], to: &mut impl Write) -> io::Result<()> {
         return Ok(());
     }
     let mut grid = Grid::default();
-    grid.row(["lossier", "now", "usual", "chance", "since"].map(Into::into).to_vec());
+    grid.row(["lossier", "now", "usual", "p-value", "since"].map(Into::into).to_vec());
     for (line, loss) in lossy {
         grid.row(vec![
             route(&line.segment) + mark(loss.alarm),
@@ -211,17 +209,17 @@ fn path(line: &PathLine, to: &mut impl Write) -> io::Result<()> {
     if let Some(d) = line.delay {
         let (usual, since) = (nanos(d.usual_ns), text::utc(d.since_ns).1);
         let (excess, chance) = (nanos(d.excess_ns), chance(d.p_value));
-        writeln!(to, "  {now}, usually {usual}: {excess} more since {since}, chance {chance}")?;
+        writeln!(to, "  {now}, usually {usual}: {excess} more since {since}, p-value {chance}")?;
     }
     for missing in &line.missing {
-        writeln!(to, "  {} is not known well enough", route(missing))?;
+        writeln!(to, "  {} has too few measurements", route(missing))?;
     }
     let mut grid = Grid::default();
     for suspect in line.suspects.iter().take(RANKED) {
         grid.row(vec![
             format!("  {}", route(&suspect.segment)),
             nanos(suspect.excess_ns),
-            suspect.share.map_or_else(String::new, |share| format!("{:.0}% of it", 100.0 * share)),
+            suspect.share.map_or_else(String::new, |share| format!("{:.0}% of the excess", 100.0 * share)),
             format!("probability {}", text::percent(suspect.probability)),
         ]);
     }
@@ -234,7 +232,7 @@ fn changes(changes: &[ChangeLine], to: &mut impl Write) -> io::Result<()> {
         return Ok(());
     }
     let mut grid = Grid::default();
-    grid.row(["alarms of", "kind", "since", "first", "last", "chance"].map(Into::into).to_vec());
+    grid.row(["alarms", "kind", "since", "first", "last", "p-value"].map(Into::into).to_vec());
     for change in changes.iter().take(SHOWN) {
         let mut cells = vec![route(&change.segment), change.kind.into()];
         cells.extend([change.since_ns, change.first_alarm_ns, change.last_alarm_ns].map(|ns| text::utc(ns).1));

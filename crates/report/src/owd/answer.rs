@@ -63,7 +63,7 @@ impl Line {
     /// Why so many packets that arrived tell no delay.
     const fn without_delay(received: u64) -> &'static str {
         if received > 0 {
-            "every packet that arrived equals another one under way"
+            "every packet that arrived equals another one in flight"
         } else {
             "no packet was seen at both points"
         }
@@ -90,7 +90,7 @@ impl From<&Combined> for Line {
     fn from(combined: &Combined) -> Self {
         let &Combined { sent, usable, received, effective_samples, .. } = combined;
         let delay_ns = Delays { mean: combined.mean(), std: combined.std(), ..Delays::default() };
-        let unusable = (usable == 0).then(|| "no interval of both points fits together".to_owned());
+        let unusable = (usable == 0).then(|| "no interval could be joined".to_owned());
         Self {
             sent,
             uncovered: sent - usable,
@@ -158,7 +158,7 @@ impl Flow {
             effective_samples: (known.round() as u64).min(joined - whole),
             delay_ns: Delays { mean, ..Delays::default() },
             unusable: mean.is_none().then(|| {
-                let why = if joined == 0 { "its intervals could not be joined" } else { "its cells tell nothing" };
+                let why = if joined == 0 { "its intervals could not be joined" } else { "none of its cells is usable" };
                 why.to_owned()
             }),
             ..Line::default()

@@ -86,7 +86,7 @@ fn whole(estimate: Estimate<f64>) -> Estimate<i64> {
 fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     let total = &report.total;
     let is_lda = report.method.name == "lda";
-    let uncovered = if is_lda { NOT_JOINED } else { "while the receiver was not listening" };
+    let uncovered = if is_lda { NOT_JOINED } else { "while the receiver was not capturing" };
     let parts = [("received", total.received), ("lost", total.lost), (uncovered, total.uncovered)];
     item("sent", &footing::sum_of(total.sent, &parts), to)?;
     if let Some(runs) = total.loss_runs.filter(|runs| runs.count > 0) {
@@ -97,7 +97,7 @@ fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
         let ambiguous = text::count(total.ambiguous);
         item(
             "",
-            &format!("{ambiguous} of those received have no delay of their own: equal packets were under way"),
+            &format!("{ambiguous} of those received are ambiguous and have no delay: equal packets were in flight"),
             to,
         )?;
     }
@@ -107,19 +107,22 @@ fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     if let Some(ClockOffset { low, high }) = report.clock_offset_ns {
         let [at_least, at_most] = [low, high].map(|ns| text::delay(Some(Estimate::exact(ns))));
         let words = if low <= high {
-            format!("the receiver's is ahead by {at_least} to {at_most}, as both directions tell")
+            format!("the receiver's is ahead by {at_least} to {at_most}, bounded by delays of both directions")
         } else {
-            format!("ran apart: the receiver's was ahead by {at_most} and less, and by {at_least} and more")
+            format!(
+                "drifted apart: the receiver's was ahead by {at_most} or less at one time, {at_least} or more at \
+                     another"
+            )
         };
         item("clocks", &words, to)?;
     }
-    let unsent = if is_lda { NOT_JOINED } else { "not sent" };
+    let unsent = if is_lda { NOT_JOINED } else { "not seen at the other point" };
     point("sender", &report.points.sender, unsent, to)?;
     point("receiver", &report.points.receiver, unsent, to)?;
     footing::memory(&report.memory, to)?;
     let exact = match total.delay_ns.max {
         _ if report.method.exact => "exact: every packet was compared",
-        Some(_) => "estimated, with 95% intervals; max is of the sample alone",
+        Some(_) => "estimated, with 95% intervals; max is that of the sample",
         None => "estimated, with 95% intervals",
     };
     footing::method(&report.method, exact, to)?;
@@ -136,8 +139,8 @@ fn point(name: &str, point: &PointFacts, unsent: &str, to: &mut impl Write) -> i
         }
     };
     count(point.unsent.unwrap_or(0), &format!("of them {unsent}"));
-    count(point.elsewhere, "of another way");
-    count(point.cut, "cut short");
+    count(point.elsewhere, "in other directions");
+    count(point.cut, "truncated");
     item(name, &words.join(", "), to)?;
     match &point.frames {
         Some(frames) => footing::frames(frames, to),

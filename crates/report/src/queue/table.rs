@@ -8,7 +8,7 @@ use dwell_sketch::conquest::Unit;
 use dwell_types::Nanos;
 use std::io::{self, Write};
 
-const HEADS: [&str; 7] = ["episode", "lasts", "longest delay", "mean", "deepest queue", "packets", "bytes"];
+const HEADS: [&str; 7] = ["episode", "duration", "longest delay", "mean", "deepest queue", "packets", "bytes"];
 /// More are not read.
 const MOST_EPISODES: usize = 20;
 
@@ -23,10 +23,10 @@ pub fn write(report: &QueueReport, threshold: Nanos, to: &mut impl Write) -> io:
     writeln!(to)?;
     match (report.packets.departed, report.longest_delay_ns) {
         (0, _) => writeln!(to, "No packets were seen.")?,
-        (_, None) => writeln!(to, "No packet was seen to arrive and to depart.")?,
+        (_, None) => writeln!(to, "No packet was seen on both sides of the queue.")?,
         (_, Some(longest)) if report.episodes.is_empty() => writeln!(
             to,
-            "No episode: no packet waited for {threshold} (--threshold). The longest delay was {}.",
+            "No episode: no delay reached {threshold} (--threshold). The longest was {}.",
             Nanos::new(longest)
         )?,
         _ => episodes(report, to)?,
@@ -102,11 +102,11 @@ fn footing(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
     if let Some(arrivals) = packets.arrivals {
         let parts = [
             ("matched", arrivals.matched),
-            ("departed before", arrivals.backwards),
-            ("not departed in time", arrivals.expired),
-            ("lost for want of memory", arrivals.evicted),
-            ("while an equal one waited", arrivals.repeated),
-            ("waiting", arrivals.waiting),
+            ("departed before arriving", arrivals.backwards),
+            ("never departed", arrivals.expired),
+            ("evicted for lack of memory", arrivals.evicted),
+            ("equal to a waiting one", arrivals.repeated),
+            ("still waiting", arrivals.waiting),
         ];
         item("arrived", &footing::sum_of(arrivals.seen, &parts), to)?;
     }
@@ -114,10 +114,10 @@ fn footing(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
     item("departed", &footing::sum_of(packets.departed, &parts), to)?;
     if packets.incomplete > 0 {
         let incomplete = text::count(packets.incomplete);
-        item("", &format!("{incomplete} of those matched found a queue that is not known in full"), to)?;
+        item("", &format!("{incomplete} of those matched found a queue that is only partly known"), to)?;
     }
     if packets.elsewhere > 0 {
-        item("", &format!("besides {} packets of another direction", text::count(packets.elsewhere)), to)?;
+        item("", &format!("besides {} packets in other directions", text::count(packets.elsewhere)), to)?;
     }
     if let Some(longest) = report.longest_delay_ns {
         let deepest = depth(report.peak_queue);
@@ -133,7 +133,7 @@ fn footing(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
             },
         );
         let words = format!(
-            "{} packets that waited: precision {}, recall {}, mean error of sizes {error}",
+            "{} packets over the threshold: precision {}, recall {}, mean error of sizes {error}",
             text::count(scores.packets),
             share(scores.precision),
             share(scores.recall),
@@ -144,7 +144,7 @@ fn footing(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
         footing::frames(frames, to)?;
     }
     footing::memory(&report.memory, to)?;
-    let exact = if report.method.exact { "exact: every departure was remembered" } else { "estimated by snapshots" };
+    let exact = if report.method.exact { "exact: every departure was recorded" } else { "estimated by snapshots" };
     footing::method(&report.method, exact, to)?;
     footing::warnings(&report.warnings, to)
 }

@@ -21,7 +21,7 @@ const FEWEST_SAMPLES: u64 = 20;
 pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
     title(std::slice::from_ref(report), to)?;
     if report.results.is_empty() {
-        writeln!(to, "\nNo requests and no responses were seen.")?;
+        writeln!(to, "\nNo requests or responses were seen.")?;
     } else {
         writeln!(to)?;
         delays(&report.results, to)?;
@@ -41,7 +41,7 @@ pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
         histogram::write(line, to)?;
     }
     writeln!(to)?;
-    footing(std::slice::from_ref(report), "; min and max are of the sample alone", to)
+    footing(std::slice::from_ref(report), "; min and max are those of the sample", to)
 }
 
 /// Writes a time series: one report per interval, in order. Every result gets a block with one line per interval.
@@ -54,7 +54,7 @@ pub fn write_series(reports: &[RttReport], to: &mut impl Write) -> io::Result<()
         }
     }
     if seen.is_empty() {
-        writeln!(to, "\nNo requests and no responses were seen.")?;
+        writeln!(to, "\nNo requests or responses were seen.")?;
     }
     for result in seen {
         writeln!(to)?;
@@ -73,17 +73,17 @@ pub fn write_series(reports: &[RttReport], to: &mut impl Write) -> io::Result<()
 fn quic(quic: &Quic, to: &mut impl Write) -> io::Result<()> {
     let [all, spinning, not_spinning, undecided] =
         [quic.connections, quic.spinning, quic.not_spinning, quic.undecided].map(text::count);
-    writeln!(to, "QUIC connections: {all} seen to begin")?;
+    writeln!(to, "QUIC connections: {all} seen from the start")?;
     if quic.connections > 0 {
-        let words = format!("{spinning} spin and are measured, {not_spinning} do not spin");
+        let words = format!("{spinning} use the spin bit and are measured, {not_spinning} do not");
         writeln!(to, "  {words}, {undecided} have too few packets to tell")?;
     }
     if quic.evicted > 0 {
-        writeln!(to, "  {} of these had to make room for others", text::count(quic.evicted))?;
+        writeln!(to, "  {} of these were evicted", text::count(quic.evicted))?;
     }
     if quic.unknown_packets > 0 {
         let packets = text::count(quic.unknown_packets);
-        writeln!(to, "  {packets} packets may be of others: that began before, or changed their addresses")?;
+        writeln!(to, "  {packets} packets may belong to others, which began before or changed addresses")?;
     }
     Ok(())
 }
@@ -156,7 +156,7 @@ fn flows(flows: &[Flow], to: &mut impl Write) -> io::Result<()> {
     for flow in flows {
         let mut size = format!("  {} packets, {}", text::count(flow.packets), text::bytes(flow.bytes));
         if flow.uncounted_bytes > 0 {
-            size += &format!(", at most {} more are counted as other", text::bytes(flow.uncounted_bytes));
+            size += &format!(", up to {} more counted as other", text::bytes(flow.uncounted_bytes));
         }
         grid.heading(flow.flow.clone());
         grid.heading(size);
@@ -257,7 +257,7 @@ fn footing(reports: &[RttReport], extremes: &str, to: &mut impl Write) -> io::Re
     footing::memory(&Memory { state_bytes, ..last.memory }, to)?;
     let exact = match reports.iter().all(|r| r.method.exact) {
         true if reports.iter().flat_map(|r| &r.results).any(|l| l.ambiguous_samples > 0) => {
-            "exact but for the unresolved: requests that were repeated before the answer".to_owned()
+            "exact, except unresolved exchanges (requests repeated before the response)".to_owned()
         }
         true => "exact: every exchange was measured".to_owned(),
         false => format!("estimated from a sample, with 95% intervals{extremes}"),

@@ -57,7 +57,7 @@ impl fmt::Display for ParamsError {
                 write!(f, "no aggregator of up to {} bytes has an error of {error}", Params::MOST_BYTES)
             }
             Self::Expected => {
-                f.write_str("expected losses from above 0 to 1, the larger one last, of at least a packet")
+                f.write_str("expected loss rates above 0 and up to 1, the larger last, of at least one packet")
             }
         }
     }

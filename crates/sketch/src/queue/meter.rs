@@ -68,7 +68,7 @@ pub enum SettingsError {
 impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Memory { needed } => write!(f, "the memory is too small: {needed} bytes would do"),
+            Self::Memory { needed } => write!(f, "the memory is too small: {needed} bytes are enough"),
             Self::Snapshots(error) => error.fmt(f),
         }
     }

@@ -22,13 +22,13 @@ pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
     let left_out = packets.ambiguous + packets.uncovered + packets.unsent;
     if left_out > 0 {
         let (ambiguous, uncovered, unsent) = (packets.ambiguous, packets.uncovered, packets.unsent);
-        writeln!(to, "left out: {ambiguous} ambiguous, {uncovered} uncovered, {unsent} unsent")?;
+        writeln!(to, "left out: {ambiguous} ambiguous, {uncovered} uncovered, {unsent} seen only at the receiver")?;
     }
     lines(results, to)?;
     writeln!(
         to,
-        "\nError: how far the estimate is from the truth, as a share of it; median and rms over seeds and intervals. in 95%: share\n\
-         of the 95% intervals that hold the truth. none: without an estimate, which no median or rms counts.\n"
+        "\nError: difference from the true value, as a share of it; median and rms over seeds and intervals. in 95%: share of the\n\
+         95% intervals that contain the true value. none: without an estimate, not included in median and rms.\n"
     )?;
     writeln!(to, "{}", recommendation(results))
 }
@@ -67,7 +67,7 @@ fn lines(results: &Results, to: &mut impl Write) -> io::Result<()> {
 
 fn cells(line: &Line, to: &mut impl Write) -> io::Result<()> {
     if let Some(needed) = line.needed_bytes {
-        return writeln!(to, "  too small: {}", size(needed.next_multiple_of(64)));
+        return writeln!(to, "  needs {}", size(needed.next_multiple_of(64)));
     }
     for (quantity, _) in QUANTITIES {
         let errors = line.errors.get(quantity);
@@ -84,9 +84,9 @@ fn cells(line: &Line, to: &mut impl Write) -> io::Result<()> {
 fn recommendation(results: &Results) -> String {
     let Some(best) = &results.recommended else {
         let reason = if results.packets.intervals == 0 {
-            "no interval with three packets that arrived"
+            "no interval with at least three received packets"
         } else {
-            "no method gave an answer"
+            "no method gave an estimate"
         };
         return format!("{reason}.");
     };
@@ -95,7 +95,7 @@ fn recommendation(results: &Results) -> String {
     if best.is_good {
         return format!("{method} in {memory} is enough: {median}.");
     }
-    format!("nothing here is reliably below 5%; the best is {method} in {memory}: {median}.")
+    format!("no method is reliably below 5%; the best is {method} in {memory}: {median}.")
 }
 
 /// A share as a percentage, or as a multiple of the truth from ten up.

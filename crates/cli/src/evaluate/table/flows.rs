@@ -36,8 +36,8 @@ pub(super) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Re
     writeln!(to)?;
     writeln!(
         to,
-        "Median of |estimate/truth - 1| over the flows of so many packets in a run, mean over the runs; classes from 100 packets on.\n\
-         in 95%: share of intervals that hold the truth, from 100 packets on. none: flows without an estimate, from 1,000 on."
+        "Median of |estimate/truth - 1| over the flows of a size in a run, mean over the runs; classes from 100 packets on.\n\
+         in 95%: share of intervals that contain the truth, from 100 packets on. none: flows without an estimate, from 1,000 on."
     )
 }
 

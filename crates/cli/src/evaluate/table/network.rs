@@ -27,7 +27,7 @@ pub(super) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Re
     writeln!(to)?;
     writeln!(
         to,
-        "named: links at fault that come first among all links; of its path: among those of the longest path over the first of them. in alarm: links at\n\
-         fault that raise an alarm. false alarm: runs in which a link or path that is sound raises one at the last interval."
+        "named: faulty links ranked first of all links; of its path: ranked first on the longest path over the first of them.\n\
+         in alarm: faulty links with an alarm. false alarm: runs with an alarm of a sound link or path at the last interval."
     )
 }

@@ -26,8 +26,8 @@ pub(super) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Re
     writeln!(to)?;
     writeln!(
         to,
-        "precision, recall: of the packets of culprits among those that waited long enough, mean over the runs ± its standard\n\
-         error. error of sizes: of a flow in the queue, mean and median over packets. incomplete: answers for which windows were gone."
+        "precision, recall: over packets that reached the threshold, mean over the runs ± its standard error. error of sizes:\n\
+         of a flow in the queue, mean and median over packets. incomplete: answers for which windows were missing."
     )
 }
 

@@ -17,7 +17,7 @@ pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Res
     writeln!(
         to,
         "error: mean of |estimate/truth - 1| over single runs. bias: mean of estimate/truth - 1. in 95%, in 98%: share of\n\
-         intervals that hold the truth. packets: those that an estimate rests on. none: runs without an estimate."
+         intervals that contain the truth. packets: number that an estimate is based on. none: runs without an estimate."
     )
 }
 

@@ -25,8 +25,8 @@ pub(super) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Re
     writeln!(to)?;
     writeln!(
         to,
-        "error: mean of |estimate - truth| of the responses, mean over the runs ± its standard error. wrong: responses whose request was\n\
-         sought in another slot of time. false: of responses that answer nothing, those that found a request."
+        "error: mean of |estimate - truth| of the responses, mean over the runs ± its standard error. wrong: responses whose\n\
+         request was looked for in another time slot. false: share of responses without a request that matched one."
     )
 }
 

@@ -188,7 +188,7 @@ impl Read for Log {
             self.pace.start = at;
         }
         if self.pace.since(at) < self.pace.last {
-            bail!(self.lines.error("arrives before the line above it: expected the order of arrival"));
+            bail!(self.lines.error("earlier than the line before: expected lines in time order"));
         }
         let id = FlowId(hash::bytes(hash::start(0), flow.as_bytes()));
         self.names.entry(id).or_insert_with(|| flow.to_owned());
@@ -241,18 +241,20 @@ impl Replay {
         let untimed = frames.total - self.pace.count;
         let other = frames.total - frames.decoded() - untimed;
         if untimed > 0 {
-            warnings.push(format!("{name}: {untimed} frames have no time and did not arrive"));
+            warnings.push(format!("{name}: {untimed} frames have no timestamp and were left out"));
         }
         if other > 0 {
             warnings.push(format!(
-                "{name}: {} not understood: they pass as one flow, '{}'",
+                "{name}: {} not decoded: they form one flow, '{}'",
                 words::are(other, "frame"),
                 OTHER.1
             ));
         }
         if self.late > 0 {
-            warnings
-                .push(format!("{name}: {} earlier than one before, and came with it", words::are(self.late, "frame")));
+            warnings.push(format!(
+                "{name}: {} out of time order, and arrive with the one before",
+                words::are(self.late, "frame")
+            ));
         }
         warnings.extend(self.damage.clone());
         warnings
@@ -271,7 +273,7 @@ impl Read for Replay {
                 Ok(None) => return Ok(None),
                 // What was read before the damage is sound.
                 Err(error) if self.pace.count > 0 => {
-                    self.damage = Some(format!("{error}; what follows there did not arrive"));
+                    self.damage = Some(format!("{error}; the rest of the file was left out"));
                     return Ok(None);
                 }
                 Err(error) => return Err(error.into()),
