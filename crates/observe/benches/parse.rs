@@ -103,7 +103,7 @@ fn parsing(c: &mut Criterion) {
             }
             sum
         };
-        // Source and destination address: 10.0.x.y ^ 10.1.1.1; with IPv6 the low halves end in x.y and 48.48.48.48.
+        // IPv4: 10.0.x.y ^ 10.1.1.1; IPv6: the low halves end in x.y and 48.48.48.48.
         let numbers: u64 =
             (0..PACKETS).map(|i| u64::from(if ipv6 { i ^ 0x3030_3030 } else { (10 << 24 | i) ^ 0x0a01_0101 })).sum();
         assert_eq!(run(), numbers + u64::from(PACKETS) * each, "{name}");

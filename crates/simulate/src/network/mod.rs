@@ -12,8 +12,8 @@
 //! let fault = Fault { link: 2, from: 5, harm: Harm::Slow(Nanos::new(40_000)) };
 //! let mut network = Network::new(&Settings::backbone(3), &[fault], 1)?;
 //! for _ in 0..10 {
+//!     network.advance();
 //!     // The method under test measures network.passages(link), or network.probe(&[0, 2]).
-//!     // What is under test measures network.passages(link), or network.probe(&[0, 2]).
 //! }
 //! assert!(network.probe(&[2]).expect("nothing is lost") > Nanos::new(40_000));
 //! # Ok::<(), dwell_simulate::network::SettingsError>(())
