@@ -18,8 +18,8 @@ fn delay(passage: &Passage) -> i64 {
     passage.departure.delay().map_or(0, Nanos::get)
 }
 
-/// In a first-in-first-out queue, the bytes in the queue with a packet are those that depart while it waits [conquest
-/// §2.2], which counts them in another way.
+/// In a first-in-first-out queue, the bytes in the queue with a packet are those that depart while it waits
+/// [conquest §2.2], which counts them in another way.
 #[test]
 fn the_truth_is_what_departs_meanwhile() {
     let start = Timestamp::from_parts(1_700_000_000, 5);
