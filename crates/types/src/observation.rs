@@ -46,8 +46,8 @@ pub trait Sink {
         }
     }
 
-    /// Announces two responses of one rule, in these two series, whose ids share the upper half of this one. Returns whether
-    /// to pass them to [`Sink::take`]; if not, this call has already counted them, and they must not be passed.
+    /// Announces two responses of one rule, in these two series, whose ids share the upper half of this one. Returns
+    /// whether to pass them to [`Sink::take`]; if not, this call has already counted them, and they must not be passed.
     #[inline(always)]
     fn offer_responses(&mut self, _id: ExchangeId, _of: [Series; 2]) -> bool {
         true
