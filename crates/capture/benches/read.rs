@@ -1,5 +1,5 @@
-//! Time per frame of reading a file from the page cache, beside a bare `read` of the same bytes and the `pcap-file`
-//! crate. Every case checks that it saw every frame and byte.
+//! Time per frame to read a file from the page cache, compared with a bare `read` of the same bytes and with the
+//! `pcap-file` crate. Every case checks that it saw every frame and byte.
 #![allow(missing_docs, reason = "the harness makes public functions")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 const FRAMES: u64 = 1_000_000;
 
-/// What a pass over a file sums up: frames, and their captured bytes.
+/// What one pass over a file counts: frames, and their captured bytes.
 type Seen = (u64, u64);
 
 /// One way of reading a file.
 type Case = fn(&Path) -> Seen;
 
-/// Headers of 54 to 94 bytes, as a capture of TCP cut behind the headers has them.
+/// Frames of 54 to 94 bytes, as in a TCP capture whose snap length keeps only headers.
 fn generate(path: &Path) -> Seen {
     let mut writer =
         PcapWriter::new(File::create(path).expect("a file"), LinkType::ETHERNET, 65_535).expect("a header");
@@ -77,7 +77,7 @@ fn pcap_file(path: &Path) -> Seen {
     seen
 }
 
-/// Only the system's part: what no reader over `read` can be faster than.
+/// The system call alone: the lower bound for any reader based on `read`.
 fn bare_read(path: &Path) -> Seen {
     let mut file = File::open(path).expect("the file");
     let mut buffer = vec![0; 256 << 10];

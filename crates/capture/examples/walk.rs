@@ -1,4 +1,4 @@
-//! Walks over the frames of captures and counts them: the floor that every tool stands on.
+//! Iterates over the frames of captures and counts them: a lower bound on the time of every tool.
 //!
 //! `cargo run --release -p dwell-capture --example walk -- FILE…`
 

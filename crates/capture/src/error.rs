@@ -2,20 +2,20 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a capture could not be read, or not to its end.
+/// Why a capture could not be read, or not up to its end.
 ///
 /// Offsets count bytes from the start of the file; in a compressed file, from the start of the decompressed data.
 #[derive(Debug)]
 pub enum CaptureError {
-    /// The system refused to open or read the file.
+    /// The operating system reported an error on opening or reading the file.
     Io {
         /// The file; `-` is standard input.
         path: PathBuf,
-        /// How far it was read.
+        /// The offset up to which it was read.
         offset: u64,
-        /// Frames of this file that were yielded before.
+        /// Frames of this file that were yielded before the error.
         frames: u64,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// The path names a directory.
@@ -28,37 +28,37 @@ pub enum CaptureError {
         /// The file.
         path: PathBuf,
     },
-    /// The file begins like no capture that dwell reads.
+    /// The first bytes of the file match no supported capture format.
     NotACapture {
         /// The file.
         path: PathBuf,
         /// What the first bytes look like.
         found: String,
     },
-    /// The format is known, this version of it is not.
+    /// The format is supported, but not this version of it.
     Version {
         /// The file.
         path: PathBuf,
-        /// Where the version stands.
+        /// Offset of the version field.
         offset: u64,
-        /// Frames of this file that were yielded before (a pcapng file has a version per section).
+        /// Frames of this file that were yielded before the error (a pcapng file has a version per section).
         frames: u64,
-        /// Which versions can be read.
+        /// The supported versions.
         expected: &'static str,
-        /// Format and version that stood there.
+        /// The format and version found.
         found: String,
     },
-    /// The file contradicts its own format, so that nothing after this place can be trusted.
+    /// The file violates its format, so that nothing after this offset can be trusted.
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where the contradiction stands.
+        /// Offset of the violation.
         offset: u64,
-        /// Frames of this file that were yielded before: all that stood before the damage.
+        /// Frames of this file that were yielded before the error: all that precede the damage.
         frames: u64,
-        /// What the format asks for there.
+        /// What the format requires there.
         expected: String,
-        /// What stood there.
+        /// What was found there.
         found: String,
     },
 }
@@ -76,7 +76,7 @@ impl CaptureError {
         }
     }
 
-    /// Frames of this file that were yielded before the error: more than zero if a part of it was read, and counts.
+    /// Frames of this file that were yielded before the error: more than zero if a part of the file has been used.
     pub fn frames(&self) -> u64 {
         match self {
             Self::Io { frames, .. } | Self::Version { frames, .. } | Self::Damaged { frames, .. } => *frames,
@@ -85,7 +85,7 @@ impl CaptureError {
     }
 }
 
-/// One line: file, place, what was expected, what stood there.
+/// One line: file, offset, what was expected, what was found.
 impl fmt::Display for CaptureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", Name(self.path()))?;
@@ -121,23 +121,23 @@ impl std::error::Error for CaptureError {
     }
 }
 
-/// A file that ends in the middle of a record: everything before was yielded, and reading went on with the next file.
+/// A file that ends in the middle of a record: everything before was yielded, and reading continued with the next file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// The file; `-` is standard input.
     pub path: PathBuf,
-    /// Where the incomplete record begins, as in [`CaptureError`].
+    /// Offset of the incomplete record, counted as in [`CaptureError`].
     pub offset: u64,
-    /// Frames of this file that were yielded before.
+    /// Frames of this file that were yielded before the incomplete record.
     pub frames: u64,
-    /// What should have stood there.
+    /// What was expected there.
     pub expected: String,
-    /// What was left of it.
+    /// What was found of it.
     pub found: String,
 }
 
 impl Warning {
-    /// Of a file without a byte.
+    /// The warning about a file without any bytes.
     pub(crate) fn empty(path: PathBuf) -> Self {
         Self { path, offset: 0, frames: 0, expected: "a capture file".to_owned(), found: "an empty file".to_owned() }
     }
@@ -155,7 +155,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// A path as people call it.
+/// A path as shown to the user.
 struct Name<'a>(&'a Path);
 
 impl fmt::Display for Name<'_> {

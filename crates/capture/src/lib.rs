@@ -1,4 +1,4 @@
-//! Frames in: pcap and pcapng files, plain or compressed, in the order in which they were given.
+//! Reads frames from pcap and pcapng files, plain or compressed, in the order in which the files are given.
 //!
 //! ```no_run
 //! use dwell_capture::{CaptureFiles, FrameSource};
@@ -16,17 +16,17 @@
 
 use dwell_types::Frame;
 
-// What can be wrong with a capture: the run fails, or goes on with a warning.
+// Errors that end a run, and warnings after which it continues.
 mod error;
 pub use error::{CaptureError, Warning};
 // Captures in files and pipes.
 pub mod file;
 pub use file::{CaptureFile, CaptureFiles, PcapWriter};
 
-/// Whatever yields captured frames, one at a time, each valid until the next is asked for.
+/// A source of captured frames, one at a time; each is valid until the next call.
 pub trait FrameSource {
     /// The next frame; `None` at the end, and from then on.
     ///
-    /// After an error the source goes on with what comes after the damaged file, if there is anything.
+    /// After an error, the source continues with the next file, if there is one.
     fn next_frame(&mut self) -> Result<Option<Frame<'_>>, CaptureError>;
 }

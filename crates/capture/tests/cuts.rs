@@ -1,4 +1,4 @@
-//! Files that end too early, come in small pieces, or are no captures at all.
+//! Files that end too early, arrive in small pieces, or are no captures at all.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 mod common;
@@ -7,7 +7,7 @@ use common::{MICROSECONDS, MODIFIED, NANOSECONDS, Outcome, Pcap, Pcapng, Trickle
 use dwell_capture::CaptureError;
 use std::io::Read;
 
-/// Small files, and how many of their first bytes make a header.
+/// Small files: name, length of the file header in bytes, content.
 fn files() -> Vec<(&'static str, usize, Vec<u8>)> {
     let mut files = Vec::new();
     for big_endian in [false, true] {
@@ -24,7 +24,7 @@ fn files() -> Vec<(&'static str, usize, Vec<u8>)> {
     files
 }
 
-/// Every prefix yields a prefix of the frames, and either ends between two records or is warned of.
+/// Every prefix of a file yields a prefix of its frames, and either ends between two records or causes a warning.
 #[test]
 fn cut_at_every_byte() {
     for (name, header, bytes) in files() {
@@ -55,7 +55,7 @@ fn cut_at_every_byte() {
                 }
             }
         }
-        // Between any two records or blocks, and after the header.
+        // Prefixes that end between two records or blocks, or right after the header.
         assert_eq!(clean, if name == "pcapng" { 7 } else { 3 }, "{name}");
     }
 }
@@ -74,7 +74,7 @@ fn small_pieces_make_no_difference() {
     }
 }
 
-/// A compressed file that is cut yields a prefix of the frames and says so: an error while the header is incomplete.
+/// A truncated compressed file yields a prefix of its frames and a warning; an error while the header is incomplete.
 #[test]
 fn compressed_files_cut_at_every_byte() {
     for (name, _, bytes) in files() {
@@ -109,8 +109,8 @@ fn members_streams_and_frames_are_joined() {
     }
 }
 
-/// Some bytes in the middle are changed: what stands well before them is yielded, and the error is not missed, be it
-/// that only the checksum at the end tells.
+/// Some bytes in the middle are changed: what precedes them by far is yielded, and the error is always reported, even
+/// if only the checksum at the end reveals it.
 #[test]
 fn corrupt_compressed_data_is_an_error() {
     let mut file = Pcap::new(MICROSECONDS, false);
@@ -147,7 +147,7 @@ fn garbage_after_compressed_data_is_an_error_after_all_frames() {
     }
 }
 
-/// Zeros that fill a block, as `gzip` and `xz` know them: behind the data, and between two members.
+/// Zero padding, as `gzip` and `xz` accept it: after the data, and between two members.
 #[test]
 fn padding_is_no_garbage() {
     let mut file = Pcap::new(MICROSECONDS, false);
@@ -163,7 +163,7 @@ fn padding_is_no_garbage() {
     }
 }
 
-/// 1 GiB of zeros within one skipped block, in less than a megabyte.
+/// 1 GiB of zeros inside one skipped block is read in less than a megabyte of memory.
 #[test]
 fn decompression_bombs_do_not_grow_memory() {
     let mut file = Pcapng::new(false);
@@ -182,7 +182,7 @@ fn decompression_bombs_do_not_grow_memory() {
     assert!(peak_bytes() - before < 16 << 20, "{} bytes more", peak_bytes() - before);
 }
 
-/// The most memory that this process ever held.
+/// The peak memory of this process.
 fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0");
@@ -218,7 +218,7 @@ fn what_is_no_capture_is_named() {
     assert!(matches!(read(compressed(b"")[0].1.as_slice()).error, Some(CaptureError::Empty { .. })));
 }
 
-/// The system's own errors keep their words, and what was read before counts.
+/// Errors of the operating system are passed on with their message, and what was read before them counts.
 #[test]
 fn read_errors_are_passed_on() {
     struct Broken;

@@ -1,4 +1,4 @@
-//! Every capture in the folder that the environment variable `DWELL_DATA` names, against the table beside them.
+//! Compares every capture in the folder that the environment variable `DWELL_DATA` names with the table there.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use dwell_capture::{CaptureError, CaptureFiles, FrameSource};
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Sound captures that are refused or read otherwise, and why.
+/// Valid captures that are rejected or read differently, and why.
 const EXCEPTIONS: [(&str, &str); 1] = [("captures/formats/solaris.snoop", "snoop is neither pcap nor pcapng")];
 
 fn data() -> Option<PathBuf> {
@@ -20,7 +20,7 @@ fn data() -> Option<PathBuf> {
     folder
 }
 
-/// Paths of MANIFEST.tsv and the rest of their lines, by column.
+/// The rows of MANIFEST.tsv, by column name.
 fn manifest(folder: &Path) -> Vec<BTreeMap<String, String>> {
     let text = fs::read_to_string(folder.join("MANIFEST.tsv")).unwrap();
     let mut lines = text.lines();
@@ -60,7 +60,7 @@ fn read(path: &Path) -> Outcome {
     outcome
 }
 
-/// The manifest's text of a time as nanoseconds, if it has that form: seconds, a point, six or nine digits.
+/// Converts a time in the manifest to nanoseconds, if it consists of seconds, a point, and six or nine digits.
 fn nanos(text: &str) -> Option<i64> {
     let (seconds, fraction) = text.split_once('.')?;
     let unit = match fraction.len() {
@@ -93,7 +93,7 @@ fn frame_counts_of_sound_captures() {
         }
         assert!(outcome.error.is_none(), "{path}: {}", outcome.error.unwrap());
         assert_eq!((outcome.frames, outcome.warnings), (packets, 0), "{path}");
-        // Not every tick fits the range of a timestamp.
+        // Not every tick count fits the range of a timestamp.
         if let (Some(expected), Some(earliest)) = (nanos(&row["first_packet_epoch_s"]), outcome.earliest_ns) {
             assert_eq!(earliest, expected, "{path}: time of the earliest packet");
             times += 1;
@@ -119,7 +119,7 @@ fn malformed_captures_end_in_time_and_say_why() {
         if !path.ends_with(".gz") {
             assert!(outcome.captured_bytes <= row["bytes"].parse().unwrap(), "{path}");
         }
-        // tshark's words, and its count unless it gave up.
+        // tshark's verdict, and its packet count unless it gave up.
         let (reference, packets) = (row["opens_cleanly"].as_str(), row["packets"].parse::<u64>().ok());
         let Outcome { frames, warnings, error, .. } = outcome;
         println!("{path}: {frames} frames, {warnings} warnings, {error:?}; reference: {packets:?}, {reference}");

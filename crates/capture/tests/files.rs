@@ -1,4 +1,4 @@
-//! Several files, as the command line names them.
+//! Several files, given as on the command line.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 mod common;
@@ -31,7 +31,7 @@ fn capture(seconds: u32, frames: u32) -> Vec<u8> {
 fn files_follow_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let first = write(folder.path(), "first.pcap", &capture(1, 3));
-    // Cut in its last record.
+    // Truncated in its last record.
     let bytes = capture(2, 3);
     let second = write(folder.path(), "second.pcap", &bytes[..bytes.len() - 1]);
     let packed = gzip(&capture(3, 2));
@@ -88,7 +88,7 @@ fn after_damage_comes_the_next_file() {
     assert!(files.warnings().is_empty());
 }
 
-/// What cannot be read is an error before the first file is touched.
+/// A path that cannot be read is an error before any frame is read.
 #[test]
 fn paths_are_looked_at_first() {
     let folder = tempfile::tempdir().unwrap();
@@ -107,7 +107,7 @@ fn paths_are_looked_at_first() {
     assert!(matches!(error, CaptureError::Io { .. }) && std::error::Error::source(&error).is_some());
 }
 
-/// A recorder that has begun a new file leaves an empty one: that spoils nothing, and is said. Alone it is an error.
+/// A recorder that has just started a new file leaves an empty one: only a warning next to others, an error alone.
 #[test]
 fn empty_files_beside_others_are_passed_over() {
     let folder = tempfile::tempdir().unwrap();
@@ -152,13 +152,13 @@ fn no_files_have_no_frames() {
     assert_eq!(files.bytes_total(), Some(0));
 }
 
-/// A pipe that stays open: what came before the stop is yielded, and nothing of the files after it.
+/// A pipe that stays open: frames that came before the stop are yielded, and none of the files after the pipe.
 #[test]
 fn a_stop_ends_reading() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = capture(1, 3);
     let later = write(folder.path(), "later.pcap", &bytes);
-    // A whole number of frames, a part of a frame, a part of the file header, nothing.
+    // A whole number of frames, a partial frame, a partial file header, nothing.
     for (length, frames) in [(bytes.len(), 3), (bytes.len() - 1, 2), (10, 0), (0, 0)] {
         let (pipe, mut to) = io::pipe().unwrap();
         to.write_all(&bytes[..length]).unwrap();

@@ -1,4 +1,4 @@
-//! Agreement with the `pcap-file` crate, and of all ways of reading one file with each other.
+//! Agreement with the `pcap-file` crate, and between all ways of reading the same file.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 mod common;
@@ -7,7 +7,7 @@ use common::{MICROSECONDS, NANOSECONDS, Owned, Pcap, Pcapng, Trickle, gzip, read
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// A frame of a generated file: seconds, fraction below a second of its unit, bytes on the wire beyond the captured
+/// Frames of a generated file: seconds, fraction of a second in the file's unit, bytes on the wire beyond the captured
 /// ones, captured bytes.
 fn frames() -> impl Strategy<Value = Vec<(u32, u32, u16, Vec<u8>)>> {
     vec((any::<u32>(), 0..1_000_000u32, 0..2_000u16, vec(any::<u8>(), 0..200)), 0..40)
@@ -29,7 +29,7 @@ fn pcap_file(bytes: &[u8]) -> Vec<Owned> {
     frames
 }
 
-/// The oracle gives timestamps of pcapng in raw ticks, as nanoseconds: clocks are tested beside their code.
+/// The oracle returns timestamps of pcapng as raw ticks, labelled nanoseconds: clocks are tested in their own module.
 fn pcapng_file(bytes: &[u8]) -> Vec<Owned> {
     use pcap_file::pcapng::{Block, PcapNgReader};
     let mut reader = PcapNgReader::new(bytes).unwrap();
@@ -42,7 +42,7 @@ fn pcapng_file(bytes: &[u8]) -> Vec<Owned> {
                 (packet.interface_id, Some(at_ns), packet.original_len, packet.data.into_owned())
             }
             Block::SimplePacket(packet) => {
-                // The oracle leaves the padding on.
+                // The oracle does not remove the padding.
                 let data = packet.data[..packet.original_len as usize].to_vec();
                 (0, None, packet.original_len, data)
             }
@@ -97,7 +97,7 @@ proptest! {
         prop_assert_eq!(&outcome.frames, &pieces.frames);
     }
 
-    /// Any bytes after a sound beginning: no panic, and small pieces make no difference.
+    /// Arbitrary bytes after a valid beginning: no panic, and reading in small pieces makes no difference.
     #[test]
     fn garbage_is_harmless(garbage in vec(any::<u8>(), 0..400), big_endian: bool, kind in 0..3u8, limit in 1..8usize) {
         let mut bytes = match kind {

@@ -24,8 +24,9 @@ fn every_magic_in_both_byte_orders() {
     }
 }
 
-/// Files one behind the other, of any kinds, one of them without records: all frames come, none is invented, and places
-/// count from the first byte of the stream. A header of another version is what it seems: an empty frame.
+/// Concatenated files of any kinds, one of them without records: all frames are read, none is invented, and offsets
+/// count from the first byte of the stream. A header of another version is read as an empty frame, which is what it
+/// looks like.
 #[test]
 fn files_behind_one_another_are_read_on() {
     let mut stream = Vec::new();
@@ -74,7 +75,7 @@ fn the_link_type_is_the_lower_half_of_its_field() {
     assert_eq!(read(file.bytes.as_slice()).frames[0].link, 276);
 }
 
-/// Captured more than was on the wire: nonsense, and seen in real files.
+/// A captured length above the length on the wire makes no sense, but occurs in real files.
 #[test]
 fn a_captured_length_above_the_wire_length_is_kept() {
     let mut file = Pcap::new(MICROSECONDS, true);
@@ -82,7 +83,7 @@ fn a_captured_length_above_the_wire_length_is_kept() {
     assert_eq!(read(file.bytes.as_slice()).frames, [frame(1_000_000_000, 1, 2, b"abcd")]);
 }
 
-/// Before version 2.4 some writers put the length on the wire first.
+/// Before version 2.4 some writers put the wire length first.
 #[test]
 fn lengths_of_old_versions_come_in_either_order() {
     for big_endian in [false, true] {
@@ -101,7 +102,7 @@ fn other_versions_are_refused() {
     assert_eq!(error.to_string(), "test: byte 4: expected pcap 2.x, found pcap 1.2");
 }
 
-/// As found in captures of real programs, which other tools read or refuse.
+/// As found in captures of real programs; some other tools read them, some reject them.
 #[test]
 fn versions_in_the_wrong_byte_order_are_understood() {
     let mut file = Pcap::with_header(MICROSECONDS, false, (0x0200, 0x0400), 65_535, 1);
@@ -112,7 +113,7 @@ fn versions_in_the_wrong_byte_order_are_understood() {
     assert_eq!(read(file.bytes.as_slice()).frames, [frame(1_000_000_000, 1, 3, b"ab")]);
 }
 
-/// The bound is the greater of the snap length and 262,144, and never more than 16 MiB.
+/// The limit is the greater of the snap length and 262,144, and never more than 16 MiB.
 #[test]
 fn absurd_captured_lengths_are_damage() {
     for (snap_length, limit) in [(0, 262_144), (96, 262_144), (300_000, 300_000), (u32::MAX, 16 << 20)] {
@@ -134,7 +135,7 @@ fn absurd_captured_lengths_are_damage() {
     }
 }
 
-/// A length in the file allocates nothing: only bytes that arrive do. A record that claims 16 MiB and brings none
+/// A length field in the file allocates nothing: only bytes that arrive do. A record that claims 16 MiB and has none
 /// leaves the reader's memory as it was, so this ends at once even when repeated often.
 #[test]
 fn lengths_that_are_not_kept_cost_nothing() {
@@ -174,7 +175,7 @@ fn the_writer_refuses_times_that_the_format_cannot_hold() {
     assert_eq!(writer.finish().unwrap().len(), 24);
 }
 
-/// Records across every boundary of the reader's blocks, which hold 262,144 bytes.
+/// Records across all boundaries of the reader's blocks of 262,144 bytes.
 #[test]
 fn records_across_blocks() {
     for length in [1, 1_000, 65_535, 262_128, 262_129, 262_144] {

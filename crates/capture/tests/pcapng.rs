@@ -1,4 +1,4 @@
-//! Every part of pcapng that tells about packets, built byte by byte.
+//! Every part of pcapng that affects packets, built byte by byte.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 mod common;
@@ -25,7 +25,7 @@ fn every_packet_block_in_both_byte_orders() {
         file.interface(1, 4, &[]).interface(101, 0, &[]);
         file.enhanced(1, 1_700_000_000_000_001, 60, b"abcde");
         file.obsolete(0, 0xffff, 0x1_0000_0002, 9, b"abc");
-        // Interface 0 keeps four bytes; the rest of the block is padding or nothing.
+        // Interface 0 has a snap length of four bytes; the rest of the block is padding or nothing.
         file.simple(60, b"abcd").simple(3, b"abc");
         let outcome = read(file.bytes.as_slice());
         let simple = |wire_length, bytes: &[u8]| Owned { at_ns: None, link: 1, wire_length, bytes: bytes.to_vec() };
@@ -55,7 +55,7 @@ fn sections_are_independent() {
     ];
     assert_eq!(read(file.bytes.as_slice()).frames, expected);
 
-    // The interfaces of the first section are gone in the second.
+    // The interfaces of the first section do not exist in the second.
     let mut file = Pcapng::new(false);
     file.interface(1, 0, &[]).enhanced(0, 7, 1, b"a").section(false);
     let offset = file.bytes.len() as u64;
@@ -91,7 +91,7 @@ fn other_blocks_are_skipped_however_long() {
     assert_eq!(read(file.bytes.as_slice()).frames, [frame(7_000, 1, 1, b"a")]);
 }
 
-/// A block of 4 GiB that holds no packet is skipped without being held.
+/// A block of 4 GiB without a packet is skipped without being buffered.
 #[test]
 fn a_block_of_four_gigabytes_takes_no_memory() {
     use std::io::Read;
@@ -180,7 +180,7 @@ fn interfaces_that_contradict_themselves_are_damage() {
     assert_eq!(damage(&file), (offset, 0, words));
 }
 
-/// A file of nothing but interfaces must not take all memory.
+/// A file that consists of interfaces must not exhaust memory.
 #[test]
 fn interfaces_are_bounded() {
     let mut file = Pcapng::new(false);

@@ -1,4 +1,4 @@
-//! Zstd data that no compressor writes: few bytes that are very many, and damage right behind a sound block.
+//! Zstd data that no compressor writes: few bytes that decompress to very many, and damage right after a valid block.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 mod common;
@@ -8,7 +8,7 @@ use dwell_capture::{CaptureError, CaptureFile, FrameSource};
 use std::fs;
 use std::io::Read;
 
-/// What a block holds: its bytes, one byte many times, or what no block may.
+/// Block types: raw bytes, one byte repeated, or reserved.
 const RAW: u32 = 0;
 const RUN: u32 = 1;
 const RESERVED: u32 = 3;
@@ -21,7 +21,7 @@ fn block(kind: u32, length: u32, is_last: bool, content: &[u8]) -> Vec<u8> {
     [&header[..3], content].concat()
 }
 
-/// The same of a frame that says how many bytes it holds.
+/// The same for a frame that states its content size.
 fn frame_of(bytes: usize) -> Vec<u8> {
     [&[0x28, 0xb5, 0x2f, 0xfd, 2 << 6, 7 << 3], &(bytes as u32).to_le_bytes()[..]].concat()
 }
@@ -34,7 +34,7 @@ fn header() -> [u8; 24] {
     file
 }
 
-/// A pcap file header, and so many blocks of 128 KiB of zeros, each of four bytes.
+/// A pcap file header, and this many blocks of 128 KiB of zeros, in four bytes each.
 fn bomb(blocks: u32) -> Vec<u8> {
     let mut bytes = [&FRAME[..], &block(RAW, 24, false, &header())].concat();
     for number in 1..=blocks {
@@ -43,14 +43,14 @@ fn bomb(blocks: u32) -> Vec<u8> {
     bytes
 }
 
-/// The most memory that this process ever held, in bytes; `None` where the system does not say.
+/// The peak memory of this process in bytes; `None` where the system does not report it.
 fn most_held() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
 }
 
-/// 8 kB that are 256 MiB: records without a byte, the only ones that zeros can be.
+/// 8 kB that decompress to 256 MiB of empty records, the only records that zeros can encode.
 #[test]
 fn a_bomb_of_zeros_takes_no_memory() {
     const BLOCKS: u32 = 2_048;
@@ -69,7 +69,7 @@ fn a_bomb_of_zeros_takes_no_memory() {
     }
 }
 
-/// Found by fuzzing: a sound block was lost with the header behind it.
+/// Found by fuzzing: a valid block was lost if the header after it was damaged.
 #[test]
 fn a_block_before_a_damaged_one_is_read() {
     let records = [header().as_slice(), &[0; 3 * 16]].concat();
@@ -78,8 +78,8 @@ fn a_block_before_a_damaged_one_is_read() {
     damaged_behind(&bytes, records.len(), 3);
 }
 
-/// Found by fuzzing: what comes out of a block that holds more or less than its frame announces depended on the pieces
-/// that it was read in.
+/// Found by fuzzing: the output of a block that is longer or shorter than its frame states depended on the sizes of the
+/// pieces in which it was read.
 #[test]
 fn a_block_of_another_length_than_its_frame_is_read_as_far_as_it_is_sound() {
     let records = [header().as_slice(), &[0; 3 * 16]].concat();
@@ -89,11 +89,10 @@ fn a_block_of_another_length_than_its_frame_is_read_as_far_as_it_is_sound() {
     damaged_behind(&[frame_of(records.len() + 1), content].concat(), records.len() - 1, 2);
 }
 
-/// Bytes that the decoder held for want of room were lost with the damaged header behind them.
+/// Bytes that the decoder held because the output was full were lost if the header after them was damaged.
 #[test]
 fn a_block_that_does_not_fit_at_once_is_read_before_a_damaged_one() {
-    // One record that is so long that the last 16 bytes of the second block do not fit in 256 KiB with it, and empty
-    // ones.
+    // One record so long that the last 16 bytes of the second block do not fit into 256 KiB with it, then empty ones.
     const LENGTH: usize = 240_000;
     const EMPTY: usize = ((256 << 10) - LENGTH) / 16;
     let mut record = [0; 16];
@@ -105,7 +104,7 @@ fn a_block_that_does_not_fit_at_once_is_read_before_a_damaged_one() {
     damaged_behind(&bytes, 40 + (256 << 10), 1 + EMPTY);
 }
 
-/// Checks that a capture is read as far as `records` and damaged at `offset`, whole and in pieces.
+/// Checks that a capture is read up to `records` frames and then damaged at `offset`, read at once and in pieces.
 fn damaged_behind(bytes: &[u8], offset: usize, records: usize) {
     read_until_damaged(bytes, offset, records);
     for limit in [1, 2, 3, 5, 7, 16] {

@@ -1,5 +1,5 @@
-//! Packets at a point from a log instead of a capture: CSV with the columns `at_ns,packet` and, if wanted, `flow` and
-//! `bytes`.
+//! Packets seen at one point, from a log instead of a capture: CSV with the columns `at_ns,packet` and, optionally,
+//! `flow` and `bytes`.
 
 use crate::names::{flow_of, flows_of};
 use crate::{Lines, LogError};
@@ -27,7 +27,7 @@ impl CrossingLog {
         Ok(Self { lines, at, packet, flow, bytes, packets: hash::word(seed, 1), flows: flows_of(seed) })
     }
 
-    /// The next line.
+    /// The next packet; `None` at the end of the log.
     pub fn next_crossing(&mut self) -> Result<Option<Crossing>, LogError> {
         if !self.lines.advance()? {
             return Ok(None);
@@ -41,17 +41,17 @@ impl CrossingLog {
         }))
     }
 
-    /// The name of the last line's flow, if there is one.
+    /// The name of the flow of the line read last, if the log has a `flow` column.
     pub fn flow_name(&self) -> Option<&str> {
         self.flow.map(|column| self.lines.field(column))
     }
 
-    /// Whether it was asked to stop before the end.
+    /// Whether reading was stopped (see [`Stop`]) before the end.
     pub fn is_stopped(&self) -> bool {
         self.lines.is_stopped()
     }
 
-    /// What the reader must know of the end.
+    /// A warning if the compressed data is truncated.
     pub fn warning(&self) -> Option<String> {
         self.lines.warning()
     }

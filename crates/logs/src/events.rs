@@ -1,4 +1,4 @@
-//! Requests and responses from a log instead of packets: CSV with the columns `at_ns,kind,id` and, if wanted, `group`.
+//! Requests and responses from a log instead of packets: CSV with the columns `at_ns,kind,id` and, optionally, `group`.
 
 use crate::{Lines, LogError, REST, told_apart};
 use dwell_capture::file::Stop;
@@ -9,7 +9,7 @@ use std::path::Path;
 pub struct EventLog {
     lines: Lines,
     columns: Columns,
-    /// If lines name them.
+    /// Present if the log has a `group` column.
     groups: Option<Groups>,
     seed: u64,
     at: i64,
@@ -24,21 +24,20 @@ struct Columns {
     group: Option<usize>,
 }
 
-/// The names of the groups so far, in tables that do not grow.
+/// The names of the groups seen so far, in tables of fixed size.
 struct Groups {
-    /// One name after the other.
+    /// All names, concatenated.
     names: String,
-    /// Names beyond so many bytes, all together, have no place.
+    /// Limit on the total length of the names; a name that would exceed it is not added.
     most_bytes: usize,
-    /// Where the name of group `i + 1` ends, at `i`; never longer than its capacity.
+    /// `ends[i]` is where the name of group `i + 1` ends. Never grows beyond its initial capacity.
     ends: Vec<usize>,
-    /// Open addressing: numbers of groups, 0 is free. At least twice as many as groups, a power of two.
+    /// Open addressing: group numbers, 0 for a free slot. The length is a power of two, at least twice the groups.
     slots: Box<[u16]>,
 }
 
 impl Groups {
-    /// Room for `most` groups besides the rest, and for so many bytes of names; for as many as there are if that is
-    /// not said.
+    /// Room for `most` groups besides "other" and for `bytes` bytes of names; `None` for no limit on the names.
     fn new(most: usize, bytes: Option<usize>) -> Self {
         Self {
             names: String::with_capacity(bytes.unwrap_or_default()),
@@ -48,7 +47,7 @@ impl Groups {
         }
     }
 
-    /// The group of this name; zero if there is none, and it is not to be added, or there is no place for it.
+    /// The number of the group of this name; zero if it is unknown and not to be added, or there is no room for it.
     fn find(&mut self, name: &str, or_add: bool) -> u16 {
         let mask = self.slots.len() - 1;
         let mut slot = hash::bytes(hash::start(0), name.as_bytes()) as usize & mask;
@@ -67,7 +66,7 @@ impl Groups {
         self.slots[slot]
     }
 
-    /// The name of a group that is not the rest.
+    /// The name of a group other than zero ("other").
     fn name(&self, number: u16) -> &str {
         let place = usize::from(number) - 1;
         let begin = place.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -80,8 +79,8 @@ impl Groups {
 }
 
 impl EventLog {
-    /// Opens a log; `-` is standard input. Of its groups there are at most so many besides the rest, and names as long
-    /// as `name_bytes`, all together, if that is said.
+    /// Opens a log; `-` is standard input. Keeps at most `most_groups` groups besides "other", and at most `name_bytes`
+    /// bytes of group names in total, if given.
     pub fn open(
         path: &Path,
         most_groups: usize,
@@ -96,7 +95,7 @@ impl EventLog {
         Ok(Self { lines, columns, groups, seed: hash::start(seed), at: 0, latest: i64::MIN, backwards: 0 })
     }
 
-    /// The next line.
+    /// The next request or response; `None` at the end of the log.
     pub fn next_event(&mut self) -> Result<Option<Observation>, LogError> {
         if !self.lines.advance()? {
             return Ok(None);
@@ -116,7 +115,7 @@ impl EventLog {
         Ok(Some(if is_request { Observation::Request(sighting) } else { Observation::Response(sighting) }))
     }
 
-    /// The number of this line's group: only requests open groups.
+    /// The group number of this line. Only requests add groups.
     fn group(&mut self, is_request: bool) -> u16 {
         let name = self.columns.group.map(|column| self.lines.field(column));
         self.groups.as_mut().zip(name).map_or(0, |(groups, name)| groups.find(name, is_request))
@@ -131,38 +130,38 @@ impl EventLog {
         }
     }
 
-    /// Whether lines name groups.
+    /// Whether the log has a `group` column.
     pub fn has_groups(&self) -> bool {
         self.groups.is_some()
     }
 
-    /// When the last line was seen.
+    /// The time of the line read last.
     pub fn at(&self) -> Timestamp {
         Timestamp::from_nanos(self.at)
     }
 
-    /// Bytes that the names of the groups may take.
+    /// Bytes of memory reserved for the names of the groups.
     pub fn state_bytes(&self) -> usize {
         self.groups.as_ref().map_or(0, Groups::state_bytes)
     }
 
-    /// Whether it was asked to stop before the end.
+    /// Whether reading was stopped (see [`Stop`]) before the end.
     pub fn is_stopped(&self) -> bool {
         self.lines.is_stopped()
     }
 
-    /// What the reader must know of the end.
+    /// A warning if the compressed data is truncated.
     pub fn warning(&self) -> Option<String> {
         self.lines.warning()
     }
 
-    /// Lines that were earlier than one before them.
+    /// Number of lines whose time is earlier than that of some line before them.
     pub fn backwards(&self) -> u64 {
         self.backwards
     }
 }
 
-/// The id of an exchange that a log names by a text of its own: the same for a request and its response.
+/// The exchange id for the text in the log's `id` column: the same for a request and its response.
 fn id(start: u64, name: &str) -> ExchangeId {
     ExchangeId(hash::bytes(start, name.as_bytes()))
 }

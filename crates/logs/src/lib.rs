@@ -1,20 +1,20 @@
-//! Logs instead of packets: comma-separated values, compressed or not, line by line.
+//! Logs as input instead of packets: comma-separated values, compressed or not, read line by line.
 //!
-//! What is damaged is an error that says file, line, what was expected and what was found; a log that is cut inside a
-//! line ends with an error there, and everything before it was handed out.
+//! A malformed line is an error that names the file and the line, what was expected and what was found. A log that is
+//! cut off inside a line ends with such an error, after everything before it has been returned.
 
-// Lines and their fields.
+// CSV lines, their fields, and errors.
 mod lines;
 pub use lines::{Lines, LogError};
-// Names of groups and flows.
+// Names and hashes of groups and flows.
 mod names;
 pub use names::{REST, flow_id, told_apart};
-// Requests and responses.
+// Requests and responses (`dwell rtt --events`).
 mod events;
 pub use events::EventLog;
-// Packets at a point.
+// Packets that pass a point (`dwell owd --crossings`).
 mod crossings;
 pub use crossings::CrossingLog;
-// Packets that passed a queue.
+// Packets that passed through a queue (`dwell queue`).
 mod sojourns;
 pub use sojourns::SojournLog;

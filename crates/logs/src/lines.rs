@@ -11,17 +11,17 @@ use std::str::FromStr;
 /// Why a log cannot be read.
 #[derive(Debug)]
 pub enum LogError {
-    /// The file cannot be opened or read; the source says why.
+    /// The file cannot be opened or read, for the reason in the source error.
     Unread(PathBuf, io::Error),
-    /// It is no file of lines.
+    /// The path is a directory.
     Directory(PathBuf),
     /// A line is not as expected.
     Line {
-        /// Of this file.
+        /// The file.
         path: PathBuf,
-        /// Counted from 1.
+        /// The line number, counted from 1.
         number: u64,
-        /// What was expected, and found.
+        /// What was expected, and what was found.
         what: String,
     },
 }
@@ -45,18 +45,18 @@ impl std::error::Error for LogError {
     }
 }
 
-/// Lines of comma-separated values under a line of names. No value goes on in the next line, so that a quotation mark
-/// that is not closed is known where it stands.
+/// CSV records below a header line. A quoted value must end on its own line, so that an unclosed quotation mark is
+/// reported at the line that contains it.
 pub struct Lines {
     source: BufReader<Decompressed>,
     path: PathBuf,
     line: Vec<u8>,
     number: u64,
     fields: Fields,
-    /// Number of fields of every line, once that is known.
+    /// Number of fields on every line, known once the header has been read.
     columns: Option<usize>,
     is_stopped: bool,
-    /// Why nothing follows, though there was more.
+    /// The error at which truncated compressed data ended the log early.
     cut: Option<io::Error>,
 }
 
@@ -80,7 +80,8 @@ impl Lines {
         })
     }
 
-    /// Where the columns are that the first line names: all that are `needed`, and of the `others` those that it has.
+    /// Reads the header line and returns the positions of all `needed` columns, and of those of the `others` that it
+    /// has.
     pub fn columns<const N: usize, const M: usize>(
         &mut self,
         needed: [&str; N],
@@ -105,8 +106,8 @@ impl Lines {
         Ok((places.map(Option::unwrap_or_default), others.map(column)))
     }
 
-    /// Goes on to the next line that is not empty, if there is one; there is none after a stop, nor where compressed data
-    /// breaks off, nor is a part of one.
+    /// Advances to the next non-empty line; false at the end, after a stop, or where compressed data is truncated (a
+    /// partial last line is dropped there).
     pub fn advance(&mut self) -> Result<bool, LogError> {
         if !self.read()? {
             self.fields.record.clear();
@@ -125,7 +126,7 @@ impl Lines {
         }
     }
 
-    /// Reads the next line that is not empty, without its end.
+    /// Reads the next non-empty line, without its line ending.
     fn read(&mut self) -> Result<bool, LogError> {
         loop {
             self.line.clear();
@@ -155,43 +156,43 @@ impl Lines {
         }
     }
 
-    /// What the line has in a column.
+    /// The text in a column of the current line.
     pub fn field(&self, column: usize) -> &str {
         self.fields.record.get(column).unwrap_or_default()
     }
 
-    /// The whole number that it has there.
+    /// The text in a column of the current line, parsed as a whole number; `what` describes it in the error message.
     pub fn whole_number<T: FromStr>(&self, column: usize, what: &str) -> Result<T, LogError> {
         let text = self.field(column);
         text.parse().map_err(|_| self.error(format!("expected a whole number of {what}, found '{text}'")))
     }
 
-    /// The number of the line.
+    /// The number of the current line.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// What is wrong with the line.
+    /// An error about the current line.
     pub fn error(&self, what: impl Into<String>) -> LogError {
         LogError::Line { path: self.path.clone(), number: self.number, what: what.into() }
     }
 
-    /// Whether it was asked to stop before the end.
+    /// Whether reading was stopped (see [`Stop`]) before the end.
     pub fn is_stopped(&self) -> bool {
         self.is_stopped
     }
 
-    /// What the reader must know of the end.
+    /// A warning if the compressed data is truncated.
     pub fn warning(&self) -> Option<String> {
         let cut = self.cut.as_ref()?;
         Some(format!("{}: {cut} after line {}: the rest is not used", self.path.display(), self.number))
     }
 }
 
-/// What some programs begin a file with; the reader of fields leaves it out.
+/// The byte order mark that some programs write first; the CSV reader skips it.
 const MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Bytes of the longest line that is read, its end included.
+/// Length limit of a line in bytes, including the line ending.
 const LONGEST: u64 = 1 << 20;
 
 /// The fields of a line.
@@ -208,7 +209,7 @@ impl Fields {
         Self { reader, text: Vec::new(), ends: Vec::new(), record: StringRecord::new() }
     }
 
-    /// Splits a line that has no end; says whether all quotation marks in it are closed.
+    /// Splits a line without its line ending; returns whether all quotation marks in it are closed.
     fn split(&mut self, line: &str) -> bool {
         if self.ends.len() <= line.len() {
             (self.text, self.ends) = (vec![0; line.len() + 1], vec![0; line.len() + 1]);
@@ -250,7 +251,8 @@ mod tests {
         }
     }
 
-    /// All short lines.
+    /// For all lines of up to six of these characters, fields equal those that the `csv` crate finds, unless the line
+    /// has an unclosed quotation mark.
     #[test]
     fn another_reader_finds_the_same_fields() {
         let letters = ["a", " ", ",", "\""];

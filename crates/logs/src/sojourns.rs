@@ -1,4 +1,4 @@
-//! What passed a queue, from a log: CSV with the columns `arrived_ns,departed_ns,flow,bytes`.
+//! Packets that passed through a queue, from a log: CSV with the columns `arrived_ns,departed_ns,flow,bytes`.
 
 use crate::{Lines, LogError};
 use dwell_capture::file::Stop;
@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 pub struct SojournLog {
     lines: Lines,
     path: PathBuf,
-    /// Places of arrival, departure, flow and bytes.
+    /// Columns of arrival, departure, flow and bytes.
     columns: [usize; 4],
     seed: u64,
     span: Option<(Timestamp, Timestamp)>,
-    /// Lines that are earlier than the one before, and the first of them.
+    /// Lines that depart before a line above them.
     late: Oddities,
     /// Lines whose packet departed before it arrived.
     backwards: Oddities,
 }
 
-/// Lines of one kind.
+/// How many lines have some irregularity, and the number of the first.
 #[derive(Clone, Copy, Default)]
 struct Oddities {
     count: u64,
@@ -51,12 +51,12 @@ impl SojournLog {
         })
     }
 
-    /// The departures so far, from the first to the last in time.
+    /// The earliest and the latest departure so far.
     pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
         self.span
     }
 
-    /// The next line.
+    /// The next departure; `None` at the end of the log.
     pub fn next_departure(&mut self) -> Result<Option<Departure>, LogError> {
         if !self.lines.advance()? {
             return Ok(None);
@@ -81,12 +81,12 @@ impl SojournLog {
         Ok(Some(Departure { arrived, departed, flow, bytes }))
     }
 
-    /// The name of the flow of the line that was read last.
+    /// The name of the flow of the line read last.
     pub fn flow_name(&self) -> String {
         self.lines.field(self.columns[2]).to_owned()
     }
 
-    /// Whether it was asked to stop before the end.
+    /// Whether reading was stopped (see [`Stop`]) before the end.
     pub fn is_stopped(&self) -> bool {
         self.lines.is_stopped()
     }
@@ -96,7 +96,7 @@ impl SojournLog {
         self.backwards.count
     }
 
-    /// What the reader must know.
+    /// Warnings about truncated data and irregular lines.
     pub fn warnings(&self) -> Vec<String> {
         let name = self.path.display();
         let mut warnings = Vec::from_iter(self.lines.warning());

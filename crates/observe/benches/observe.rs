@@ -1,9 +1,9 @@
-//! Nanoseconds per packet of the whole observer, headers and pairing: divide by the elements per iteration. The bench
-//! `parse` tells how much of it is the headers.
+//! Nanoseconds per packet of the whole observer, header parsing and pairing: divide by the elements per iteration. The
+//! bench `parse` measures the share of the headers.
 //!
 //! 16,384 packets of 1,024 connections in shuffled order (1.1 MB), so that direction, flags and payload are as hard to
-//! predict as in traffic: of 100 packets 2 are SYN, 2 SYN-ACK, 2 FIN, 5 DNS over UDP, 45 data, the rest bare ACKs; all
-//! of TCP with the timestamp option. Each case first checks how many requests and responses it gets.
+//! predict as in real traffic: of 100 packets 2 are SYN, 2 SYN-ACK, 2 FIN, 5 DNS over UDP, 45 data, the rest bare ACKs;
+//! all TCP packets have the timestamp option. Each case first checks its numbers of requests and responses.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dwell_observe::{Observer, Settings};
@@ -16,7 +16,7 @@ const FIN: u8 = 0x01;
 const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
 
-/// The frames one after the other, each of them 86 bytes.
+/// Size of a frame in bytes; the frames follow one another without gaps.
 const FRAME: usize = 86;
 
 fn frames() -> (Vec<u8>, Expected) {
@@ -132,7 +132,7 @@ fn observing(c: &mut Criterion) {
     let standard = Settings::default();
     let handshake = (2 * e.syn + e.syn_ack, e.syn_ack + 2 * (e.ack - e.syn_ack));
     let default = (handshake.0 + e.asking + e.dns[0], handshake.1 + e.ack + e.dns[1]);
-    // Timestamps, and lifetimes.
+    // Requests and responses of timestamps and lifetimes.
     let all = (default.0 + e.asking + e.syn, default.1 + e.ack + e.fin);
     let matches = |matches: &[Match]| Settings { matches: matches.to_vec(), ..standard.clone() };
     let grouped = Settings { group: Some("src/24,vlan".parse().expect("a grouping")), ..standard.clone() };

@@ -36,7 +36,7 @@ fn frame(link_header: &[u8], ipv6: bool, number: u32, transport: &[u8]) -> Vec<u
     frame
 }
 
-/// Depends on every field that pairing reads.
+/// A value that depends on every field that pairing reads.
 #[inline(always)]
 fn digest(packet: &Packet<'_>) -> u64 {
     let flow = packet.flow;
@@ -58,7 +58,7 @@ fn parsing(c: &mut Criterion) {
     let tagged = ethernet(&[0x81, 0, 0, 7, 8, 0]);
     let twice_tagged = ethernet(&[0x88, 0xa8, 0, 7, 0x81, 0, 0, 7, 8, 0]);
     let cooked = [&[0; 14][..], &[8, 0]].concat();
-    // Ethernet, IPv4 and UDP of a tunnel to port 4789, its VXLAN header, and Ethernet again.
+    // Ethernet, IPv4 and UDP headers of a tunnel to port 4789, its VXLAN header, and Ethernet again.
     let mut vxlan = v4.clone();
     vxlan.extend([
         0x45, 0, 0, 122, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0x80, 0, 0x12, 0xb5, 0, 102, 0, 0,
@@ -66,7 +66,7 @@ fn parsing(c: &mut Criterion) {
     vxlan.extend([8, 0, 0, 0, 0, 0, 7, 0]);
     vxlan.extend(&v4);
 
-    // What one packet adds besides its number: ports, the fields of the transport, its payload's length, twice if TCP.
+    // What a packet adds to the sum besides its number: ports, transport fields and, twice for TCP, the payload length.
     let tcp = 0x8000 + 80 + 1 + 2 + 0x10 + 40;
     let timestamps = tcp + 3 + 4;
     let udp = 0x8000 + 53 + 32;

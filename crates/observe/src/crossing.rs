@@ -1,32 +1,33 @@
-//! Frames to crossings: which packet passes, in an id that is the same at every point of its way.
+//! From frames to crossings: an id for each packet that is the same at every point of its path.
 //!
-//! **What is hashed.** Only what nothing on the way changes: neither hop limit nor DSCP and ECN, neither checksums
-//! (offloading sends them unfinished) nor anything below IP, VLAN tags included.
+//! **What is hashed.** Only fields that nothing on the path changes: not hop limit, DSCP or ECN, not checksums (which
+//! are incomplete where they are offloaded), and nothing below IP, including VLAN tags.
 //!
 //! | packet | hashed |
 //! |---|---|
-//! | all | addresses, ports, protocol; identification and fragment offset of IP where there are any |
-//! | TCP | sequence and acknowledgement number, flags but ECE and CWR, payload length, timestamp option |
+//! | all | addresses, ports, protocol; IP identification and fragment offset, if any |
+//! | TCP | sequence and acknowledgement number, flags except ECE and CWR, payload length, timestamp option |
 //! | UDP | IP length, the first bytes of the payload |
 //! | PTP, over UDP or Ethernet | message type, domain, source port identity, sequence number: transparent clocks rewrite the rest |
-//! | ICMP | IP length, type and code, the first bytes behind the checksum |
+//! | ICMP | IP length, type and code, the first bytes after the checksum |
 //! | others, fragments | IP length, the first bytes of the payload |
 //!
 //! **Identification.** Linux numbers the packets of a connected socket, so that retransmissions and equal datagrams
-//! differ; where the field is constantly zero (no socket, IPv6) two packets that agree in all of the above get one id.
-//! They are ambiguous, and whoever compares two points counts them.
+//! have different ids; where the field is always zero (no socket, IPv6), packets that agree in all of the above share
+//! an id. They are ambiguous; the code that compares two points counts them.
 //!
-//! **First bytes.** [`Settings::payload_bytes`] of them, as far as the packet has so many. Where the capture is cut
-//! before, or before a timestamp option, what is left is hashed and the packet counted as [`Crossings::cut`]: two
+//! **First bytes.** [`Settings::payload_bytes`] of them, or all if the packet has fewer. If the capture ends before
+//! them, or before a timestamp option, the captured part is hashed and the packet counted as [`Crossings::cut`]: two
 //! captures with different snap lengths will not agree on such packets.
 //!
-//! **Translated addresses.** With [`Settings::nat`] neither addresses nor ports are hashed, wherever they are: also in
-//! first fragments and in protocols that dwell does not look into (SCTP, UDP-Lite, DCCP), whose checksums then change,
-//! too; nor the identifier of ICMP echoes. Of a packet that an ICMP error quotes only what is not translated is hashed.
+//! **Translated addresses.** With [`Settings::nat`] addresses and ports are not hashed, wherever they are: not in first
+//! fragments, nor in protocols that dwell does not parse (SCTP, UDP-Lite, DCCP), whose checksums change as well and are
+//! left out, too; nor is the identifier of ICMP echoes. Of a packet quoted by an ICMP error only untranslated fields
+//! count.
 //!
-//! **Tunnels.** The id is that of the packet whose IP header [`Key`] names: with the innermost, a tunnel that begins or
-//! ends between the points does not matter. Segments that offloading merges or cuts on one side have other ids there:
-//! switch it off where captures are taken (`ethtool -K … tso off gso off gro off`).
+//! **Tunnels.** The id is that of the packet whose IP header [`Key`] selects: with the innermost, a tunnel may begin or
+//! end between the points. Segments that offloading merges or splits on one side have other ids there: switch it off
+//! where captures are taken (`ethtool -K … tso off gso off gro off`).
 
 use crate::group::{Cut, Group, Grouping};
 use crate::observer::Frames;
@@ -35,16 +36,16 @@ use crate::parse::{self, Key, Reject};
 use dwell_types::{Crossing, FlowId, FlowKey, Frame, LinkType, PacketId, hash, protocol};
 use std::ops::Range;
 
-/// What to look for.
+/// How to identify packets and flows.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Which IP header of a tunnelled packet names it.
+    /// Which IP header of a tunnelled packet identifies it.
     pub key: Key,
     /// Whether addresses and ports are translated between the points.
     pub nat: bool,
-    /// How many bytes of a payload are looked at, if it has so many.
+    /// How many bytes of a payload are hashed, at most.
     pub payload_bytes: usize,
-    /// What packets of one flow share, instead of the addresses, ports and protocol as sent.
+    /// What the packets of one flow have in common, instead of the addresses, ports and protocol as sent.
     pub group: Option<Grouping>,
     /// Seed of the ids; both points must use the same.
     pub seed: u64,
@@ -56,16 +57,16 @@ impl Default for Settings {
     }
 }
 
-/// A packet that passes.
+/// A packet that passes the point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passing {
     /// What is compared with the other point.
     pub crossing: Crossing,
-    /// Whose it is.
+    /// The flow that it belongs to.
     pub flow: Flow,
 }
 
-/// The flow of a packet, as people call it.
+/// The flow of a packet, in a form that can be printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
     /// Addresses, ports and protocol as sent.
@@ -73,7 +74,7 @@ pub struct Flow {
     name: Name,
 }
 
-/// What the name of a flow is made of, besides the key.
+/// What names a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Name {
     Key,
@@ -98,13 +99,13 @@ pub struct Crossings {
     flows: u64,
     grouping: Option<(Grouping, Cut)>,
     frames: Frames,
-    /// That of the first frame whose link type is not understood.
+    /// Link type of the first frame that was rejected for it.
     unknown_link: Option<LinkType>,
     cut: u64,
 }
 
 impl Crossings {
-    /// Keeps nothing but counts.
+    /// Keeps no state but counts.
     pub fn new(settings: Settings) -> Self {
         let seed = hash::start(settings.seed);
         let (packets, flows) = (hash::word(seed, 1), hash::word(seed, 2));
@@ -112,7 +113,7 @@ impl Crossings {
         Self { settings, packets, flows, grouping, frames: Frames::default(), unknown_link: None, cut: 0 }
     }
 
-    /// The packet of a frame that passes; `None` if it is not understood.
+    /// The packet in a frame; `None` if it cannot be parsed.
     #[inline]
     pub fn observe(&mut self, frame: &Frame<'_>) -> Option<Passing> {
         self.frames.total += 1;
@@ -143,17 +144,17 @@ impl Crossings {
         Some(Passing { crossing, flow: Flow { key: packet.flow, name } })
     }
 
-    /// What became of the frames so far.
+    /// How many frames were decoded, and how many rejected for which reason.
     pub const fn frames(&self) -> &Frames {
         &self.frames
     }
 
-    /// The first link type that was not understood.
+    /// The link type of the first frame that was rejected for it.
     pub const fn unknown_link(&self) -> Option<LinkType> {
         self.unknown_link
     }
 
-    /// Packets that were cut before the last byte that should be hashed.
+    /// Packets that the capture cut before the last byte to be hashed.
     pub const fn cut(&self) -> u64 {
         self.cut
     }
@@ -185,10 +186,10 @@ impl Crossings {
         })
     }
 
-    /// Type and code, then what is behind the checksum; with translation not the identifier of echoes, and of a quoted
-    /// packet no address, port or checksum.
+    /// Hashes type and code, then the bytes after the checksum; with `nat` neither the identifier of echoes nor
+    /// addresses, ports and checksum of a quoted packet.
     fn icmp(&mut self, state: u64, protocol: u8, message: &[u8], is_cut: bool) -> u64 {
-        /// No more of a transport is quoted for certain (RFC 792).
+        /// Length of the part of the transport header that is always quoted (RFC 792).
         const CERTAIN: usize = 8;
         let (kind, rest) = message.split_at(message.len().min(2));
         if !self.settings.nat {
@@ -203,7 +204,7 @@ impl Crossings {
         self.untranslated(state, protocol, transport.get(..CERTAIN).unwrap_or(transport), false)
     }
 
-    /// The first bytes of a transport header and what follows, without those that translation changes.
+    /// Hashes the first bytes of a transport header and its payload, without the fields that translation changes.
     fn untranslated(&mut self, state: u64, protocol: u8, captured: &[u8], is_cut: bool) -> u64 {
         let [ports, checksum] = translated(protocol);
         let part = |range: Range<usize>| captured.get(range.start..range.end.min(captured.len())).unwrap_or_default();
@@ -211,7 +212,7 @@ impl Crossings {
         self.bytes(state, part(checksum.end..captured.len()), is_cut)
     }
 
-    /// The first bytes of a payload, of which there may have been more on the wire.
+    /// Hashes the first bytes of a payload; counts the packet as cut if some of them were not captured.
     fn bytes(&mut self, state: u64, captured: &[u8], is_cut: bool) -> u64 {
         let wanted = self.settings.payload_bytes;
         self.cut += u64::from(is_cut && captured.len() < wanted);
@@ -219,7 +220,7 @@ impl Crossings {
     }
 }
 
-/// The flags of TCP that nothing on the way clears: all but those of congestion.
+/// The TCP flags that nothing on the path clears: all except those of congestion control.
 const LASTING: u8 = 0x3f;
 
 #[inline(always)]
@@ -233,8 +234,8 @@ const fn tcp(state: u64, segment: &Tcp<'_>) -> u64 {
     })
 }
 
-/// Where ports, or what is translated in their place, and the checksum are in the header of a protocol; nothing of one
-/// that is not known to have any.
+/// The byte ranges of the ports, or what is translated in their place, and of the checksum in a protocol's header;
+/// empty for a protocol not known to have them.
 const fn translated(protocol: u8) -> [Range<usize>; 2] {
     match protocol {
         protocol::TCP => [0..4, 16..18],
@@ -246,7 +247,7 @@ const fn translated(protocol: u8) -> [Range<usize>; 2] {
     }
 }
 
-/// What an ICMP error tells of the packet that caused it.
+/// What an ICMP error contains of the packet that caused it.
 struct Quoted<'a> {
     /// Zero with IPv6.
     identification: u16,
@@ -272,7 +273,7 @@ fn is_precision_time(flow: &FlowKey) -> bool {
     port::PRECISION_TIME.contains(&flow.destination_port)
 }
 
-/// Bytes of what all messages begin with (IEEE 1588-2019 §13.3).
+/// Length in bytes of the header that all messages begin with (IEEE 1588-2019 §13.3).
 const PRECISION_TIME_HEADER: usize = 34;
 
 /// IEEE 1588-2019 §13.3: message type, domain number, source port identity, sequence number.

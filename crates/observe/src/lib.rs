@@ -1,16 +1,16 @@
-//! Frames to observations: header parsing, pairing of requests with responses, and ids of packets that two points
-//! share.
+//! From frames to observations: header parsing, pairing of requests with responses, and ids that identify a packet at
+//! two points.
 
-// The headers of one packet.
+// The parsed headers of one packet.
 pub mod packet;
-// Bytes to headers.
+// From bytes to headers.
 pub mod parse;
-// Headers to requests and responses that share an id.
+// From headers to requests and responses that share an id.
 pub mod pair;
-// Which requests are reported together.
+// Groups: which requests are reported together.
 pub mod group;
-// All of it: frames to observations.
+// All steps together: from frames to observations.
 mod observer;
 pub use observer::{Frames, Observer, Settings};
-// Headers to an id that a packet has at every point of its way.
+// From headers to an id that is the same at every point of a packet's path.
 pub mod crossing;

@@ -3,22 +3,22 @@ use crate::pair::{Pairing, Quic};
 use crate::parse::{self, Key, Reject};
 use dwell_types::{Frame, IdForm, LinkType, Match, Prefix, Sink, Timestamp};
 
-/// What to look for.
+/// What to observe.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The rules that pair.
+    /// The pairing rules.
     pub matches: Vec<Match>,
-    /// Which IP header of a tunnelled packet gives it its flow.
+    /// Which IP header of a tunnelled packet determines its flow.
     pub key: Key,
-    /// What is "inside", to name the legs; empty for no such names.
+    /// The prefixes that count as inside, for naming legs; empty if legs are not to be named by them.
     pub inside: Vec<Prefix>,
-    /// What is reported together.
+    /// Which requests are reported together.
     pub group: Option<Grouping>,
     /// The most groups besides "other", `1..=8191`.
     pub max_groups: usize,
     /// Seed of the ids.
     pub seed: u64,
-    /// What the ids of `tcp-ack` are made of.
+    /// How the ids of `tcp-ack` are built.
     pub ids: IdForm,
 }
 
@@ -45,7 +45,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Frames whose headers were understood down to the transport.
+    /// Frames whose headers were parsed down to the transport.
     pub fn decoded(&self) -> u64 {
         self.total - self.rejected.iter().sum::<u64>()
     }
@@ -55,7 +55,7 @@ impl Frames {
         self.rejected[reject as usize] += 1;
     }
 
-    /// The other frames by reason, every reason in the order of [`Reject::ALL`].
+    /// The other frames by reason, with every reason in the order of [`Reject::ALL`].
     pub fn rejected(&self) -> impl Iterator<Item = (Reject, u64)> {
         Reject::ALL.into_iter().zip(self.rejected)
     }
@@ -65,14 +65,14 @@ impl Frames {
 #[derive(Debug)]
 pub struct Observer {
     key: Key,
-    /// That of the first frame whose link type is not understood.
+    /// Link type of the first frame that was rejected for it.
     unknown_link: Option<LinkType>,
     pairing: Pairing,
     frames: Frames,
 }
 
 impl Observer {
-    /// Allocates all that it will ever hold.
+    /// Allocates all memory that it will ever use.
     pub fn new(settings: Settings) -> Self {
         let Settings { matches, key, inside, group, max_groups, seed, ids } = settings;
         let groups = group.map(|grouping| Groups::new(grouping, max_groups, seed));
@@ -80,12 +80,12 @@ impl Observer {
         Self { key, unknown_link: None, pairing, frames: Frames::default() }
     }
 
-    /// Gives the requests and responses that the frame is to the sink, responses first.
+    /// Passes the requests and responses in the frame to the sink, responses first.
     #[inline(always)]
     pub fn observe(&mut self, frame: &Frame<'_>, to: &mut impl Sink) {
         self.frames.total += 1;
         let Some(at) = frame.at else { return self.frames.reject(Reject::NoTimestamp) };
-        // Nearly every packet: paired where it is parsed, so that its fields stay in registers.
+        // The path of nearly every packet: paired where it is parsed, so that its fields stay in registers.
         if self.pairing.is_usual()
             && let Some(link) = parse::common(frame.link, frame.bytes)
         {
@@ -103,7 +103,7 @@ impl Observer {
         self.observe_other(at, frame.link, frame.bytes, frame.wire_length, to);
     }
 
-    /// Pairs what an IP packet carries where that is usual; says whether it did.
+    /// Pairs the TCP segment or UDP datagram in an IP packet, if it is of the common kind; returns whether it was.
     #[inline(always)]
     fn observe_usual(&mut self, ip: &parse::Ip<'_>, at: Timestamp, to: &mut impl Sink) -> bool {
         if let Some((ports, segment)) = ip.tcp() {
@@ -116,7 +116,7 @@ impl Observer {
         false
     }
 
-    // Takes the frame by its parts: that of the usual way is never put into memory.
+    // Takes the parts of the frame, not the frame, so that on the common path it is never stored in memory.
     #[inline(never)]
     fn observe_other(&mut self, at: Timestamp, link: LinkType, bytes: &[u8], wire_length: u32, to: &mut impl Sink) {
         if let Some(packet) = parse::common_packet(link, bytes, self.key) {
@@ -133,17 +133,17 @@ impl Observer {
         }
     }
 
-    /// The first link type that was not understood.
+    /// The link type of the first frame that was rejected for it.
     pub const fn unknown_link(&self) -> Option<LinkType> {
         self.unknown_link
     }
 
-    /// What became of the frames so far.
+    /// How many frames were decoded, and how many rejected for which reason.
     pub const fn frames(&self) -> &Frames {
         &self.frames
     }
 
-    /// How many groups there are so far, with that of number 0.
+    /// Number of groups so far, including number 0.
     pub fn groups(&self) -> usize {
         self.pairing.groups().map_or(1, Groups::len)
     }
@@ -153,12 +153,12 @@ impl Observer {
         self.pairing.groups().map_or_else(|| "all".to_owned(), |groups| groups.name(number))
     }
 
-    /// How many QUIC connections spin, if `quic-spin` is asked for.
+    /// Counts of QUIC connections, if `quic-spin` is among the rules.
     pub fn quic(&self) -> Option<Quic> {
         self.pairing.quic()
     }
 
-    /// Bytes that the data structures hold; they do not grow.
+    /// Size of the data structures in bytes; it does not change.
     pub fn state_bytes(&self) -> usize {
         size_of::<Self>() - size_of::<Pairing>() + self.pairing.state_bytes()
     }
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
     use dwell_types::{Leg, Observation};
 
-    /// IPv4 and UDP from port 50,000 to 53 with a query for the root.
+    /// An IPv4 packet with a UDP datagram from port 50,000 to 53: a query for the root.
     const QUERY: [u8; 45] = [
         0x45, 0, 0, 45, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0xc3, 0x50, 0, 53, 0, 25, 0, 0, //
         0, 9, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1,

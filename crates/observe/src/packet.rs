@@ -1,8 +1,8 @@
-//! What the parser hands to pairing: the headers of one packet, borrowed from the frame.
+//! The parser's result and the input of pairing: the headers of one packet, borrowed from the frame.
 
 use dwell_types::FlowKey;
 
-/// UDP ports that dwell looks into, besides those of tunnels.
+/// UDP ports that dwell gives a meaning, besides those of tunnels.
 pub(crate) mod port {
     /// Precision Time Protocol: event messages, general messages.
     pub(crate) const PRECISION_TIME: [u16; 2] = [319, 320];
@@ -11,14 +11,14 @@ pub(crate) mod port {
 /// The headers of one packet, down to the transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// Addresses, ports and protocol, as sent. Ports are zero for ICMP, fragments and protocols without any.
+    /// Addresses, ports and protocol, as sent. Ports are zero for ICMP, fragments and protocols without ports.
     pub flow: FlowKey,
     /// The outermost VLAN id, if the frame was tagged.
     pub vlan: Option<u16>,
     /// Differentiated services code point, `0..64`.
     pub dscp: u8,
-    /// What tells packets of one flow apart on their whole way: the identification field of IP (16 bits with IPv4, 32
-    /// in the fragment header of IPv6) and above these 32 bits the fragment offset in units of eight bytes. Zero where
+    /// Distinguishes packets of one flow along their whole path: the identification field of IP (16 bits with IPv4, 32
+    /// in the fragment header of IPv6) and, above these 32 bits, the fragment offset in units of eight bytes. Zero if
     /// there is none.
     pub identification: u64,
     /// Length on the wire from the IP header on, in bytes, without padding and trailers.
@@ -27,7 +27,7 @@ pub struct Packet<'a> {
     pub transport: Transport<'a>,
 }
 
-/// A transport header that pairing knows.
+/// What an IP packet carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport<'a> {
     /// A TCP segment.
@@ -36,8 +36,7 @@ pub enum Transport<'a> {
     Udp(&'a [u8]),
     /// An ICMP or ICMPv6 message from its type byte on, as far as captured.
     Icmp(&'a [u8]),
-    /// What IP carries besides, as far as captured: fragments and other protocols. Only [`any`](crate::parse::any)
-    /// yields it.
+    /// Anything else, as far as captured: fragments and other protocols. Only [`any`](crate::parse::any) yields it.
     Other(&'a [u8]),
 }
 
@@ -46,11 +45,11 @@ pub enum Transport<'a> {
 pub struct Tcp<'a> {
     /// Sequence number of the first payload byte, or of the SYN.
     pub sequence: u32,
-    /// Acknowledgement number; means something only with [`Tcp::ACK`].
+    /// Acknowledgement number; valid only with [`Tcp::ACK`].
     pub acknowledgement: u32,
     /// The flag bits of byte 13 of the header.
     pub flags: u8,
-    /// Payload length on the wire in bytes, by the IP length; more than `payload.len()` where the capture is cut.
+    /// Payload length on the wire in bytes, by the IP length; more than `payload.len()` if the capture is cut.
     pub payload_length: u32,
     /// TSval and TSecr of the timestamp option (RFC 7323), if the header has one.
     pub timestamps: Option<(u32, u32)>,

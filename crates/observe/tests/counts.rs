@@ -1,10 +1,10 @@
-//! Counts on real captures against those of tshark, in the folder that `DWELL_DATA` names: its `MANIFEST.tsv` lists
-//! files and, by file, tshark's numbers of handshakes (connections with a SYN-ACK), `tcp.analysis.ack_rtt` and
-//! `dns.time`.
+//! Compares counts on real captures with those of tshark, in the folder that `DWELL_DATA` names: its `MANIFEST.tsv`
+//! lists files and, for each file, tshark's numbers of handshakes (connections with a SYN-ACK), `tcp.analysis.ack_rtt`
+//! and `dns.time`.
 //!
-//! Requests are matched as simply as can be: the first open one of an id is kept, a response removes it. The rules by
-//! which the numbers may differ are those of `docs/guide/counts.md`; each is counted here without knowing tshark's
-//! number.
+//! Requests are matched as simply as possible: the first open one with an id is kept, a response removes it. The rules
+//! by which the numbers may differ are those of `docs/guide/counts.md`; the cases of each rule are counted here
+//! independently of tshark.
 
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_observe::packet::{Packet, Tcp, Transport};
@@ -14,18 +14,19 @@ use dwell_types::{ExchangeId, FlowKey, Frame, Leg, Match, Observation, Sighting}
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// What one file has.
+/// The counts of one file.
 #[derive(Default)]
 struct Counts {
     /// Samples by rule and leg.
     samples: BTreeMap<(Match, Leg), u64>,
-    /// `tcp-ack` samples of no delay, but of timestamps beyond the year 2262, which are all the same here.
+    /// `tcp-ack` samples with a delay of zero whose timestamps are beyond the year 2262, where all times saturate to
+    /// one.
     immediate: u64,
-    /// `tcp-ack` samples of segments that are longer by their IP header than by the capture's record.
+    /// `tcp-ack` samples of segments whose IP length exceeds the length in the capture's record.
     longer_than_record: u64,
-    /// `tcp-ack` samples whose ACK is older than another one that was seen before.
+    /// `tcp-ack` samples whose ACK number is lower than that of an ACK seen before.
     older_ack: u64,
-    /// Handshakes that were asked and answered a second time.
+    /// Handshakes that were requested and answered a second time.
     handshake_again: u64,
     /// Packets of multicast DNS.
     multicast_dns: u64,
@@ -41,7 +42,7 @@ impl Counts {
     }
 }
 
-/// An open request.
+/// A request without a response so far.
 struct Asked {
     sighting: Sighting,
     /// Number of its frame.
@@ -59,7 +60,7 @@ fn is_older(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
 
-/// What the record of the frame cannot hold: more payload than it says was on the wire.
+/// Whether the segment has more payload than the frame's record says was on the wire.
 fn longer_than_record(frame: &Frame<'_>, segment: &Tcp<'_>) -> bool {
     let not_captured = (frame.wire_length as usize).saturating_sub(frame.bytes.len());
     segment.payload_length as usize > segment.payload.len() + not_captured
@@ -155,7 +156,7 @@ fn counts_agree_with_tshark() {
     let (mut files, mut wrong) = (0, 0);
     for line in lines {
         let fields: Vec<_> = line.split('\t').collect();
-        // The format of Solaris' snoop is not read; other tables have no packets.
+        // Solaris' snoop format is not supported; files of other kinds contain no packets.
         if !fields[path].starts_with("captures/") || [".snoop", ".csv"].iter().any(|end| fields[path].ends_with(end)) {
             continue;
         }
@@ -167,7 +168,8 @@ fn counts_agree_with_tshark() {
         let handshakes_agree = ours - counts.handshake_again == theirs(handshakes);
         let explained = counts.immediate + counts.longer_than_record + counts.older_ack;
         let acks_agree = counts.of(Match::TcpAck, Leg::Both) - explained == theirs(acks);
-        // Without cut messages, multicast and TCP the number is the same; TCP may add, multicast is missing here.
+        // Without cut messages, multicast and TCP the numbers are equal; TCP may add samples, multicast ones are
+        // missing here.
         let dns_here = counts.of(Match::Dns, Leg::Both);
         let least = if counts.multicast_dns > 0 { 0 } else { theirs(dns) };
         let most = theirs(dns) + counts.tcp_dns;

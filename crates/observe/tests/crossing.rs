@@ -1,4 +1,4 @@
-//! Packets have one id on their whole way, and ids of their own.
+//! A packet has the same id along its whole path, and a different id from all other packets.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use dwell_observe::crossing::{Crossings, Settings};
@@ -37,7 +37,7 @@ fn is_same(settings: &Settings, a: &[u8], b: &[u8]) -> bool {
     cross(settings, a).packet == cross(settings, b).packet
 }
 
-/// Every single byte of the headers: those that the way changes do not count, all others do.
+/// Flips a bit in each byte of the headers: the id stays the same for fields that the path changes, and for no others.
 #[test]
 fn what_the_way_changes_does_not_count() {
     let plain = Settings::default();
@@ -46,7 +46,7 @@ fn what_the_way_changes_does_not_count() {
     {
         let flags = 6..8;
         for at in (0..packet.len()).filter(|at| !flags.contains(at)) {
-            // Lengths, versions and protocols are not free to change.
+            // Changing lengths, versions or protocols would make the packet invalid.
             if [0, 2, 3, 9, 24, 25, 32].contains(&at) && !(packet[9] == 6 && [24, 25].contains(&at)) {
                 continue;
             }
@@ -100,15 +100,15 @@ fn translated_addresses() {
     }
 }
 
-/// IPv4 of a protocol with this payload and these flags and fragment offset.
+/// An IPv4 packet with this protocol, these flags and fragment offset, and this payload.
 fn ip(protocol: u8, fragment: u16, payload: &[u8]) -> Vec<u8> {
     let length = 20 + payload.len() as u8;
     let [high, low] = fragment.to_be_bytes();
     [&[0x45, 0, 0, length, 0, 7, high, low, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2][..], payload].concat()
 }
 
-/// Ports and checksums that translation changes besides addresses: of first fragments, of protocols that nobody looks
-/// into, and of what ICMP errors quote. All other bytes count; without translation these do, too.
+/// Translation changes ports and checksums, too: those of first fragments, of protocols that dwell does not parse, and
+/// of packets quoted by ICMP errors. With `nat` they do not count and all other bytes do; without it, these count, too.
 #[test]
 fn translation_changes_more_than_addresses() {
     const MORE: u16 = 1 << 13;
@@ -139,14 +139,14 @@ fn translation_changes_more_than_addresses() {
             assert!(!is_same(&Settings::default(), packet, &other), "byte {at} of protocol {}", packet[9]);
         }
     }
-    // Type and code; identification and protocol, and the transport's first eight bytes of what is quoted.
+    // Fields that count: type and code; of the quoted packet identification, protocol and eight bytes of transport.
     let counts = [0..2, 12..14, 17..18, 32..34];
     let packet = ip(1, 0, &error);
     for at in 1..error.len() {
         let does_count = counts.iter().any(|range| range.contains(&at));
         assert_eq!(is_same(&nat, &packet, &changed(&packet, 20 + at)), !does_count, "byte {at}");
     }
-    // Cut behind these, or before.
+    // The capture is cut right after the last of these fields, or before it.
     let mut crossings = Crossings::new(nat);
     for (captured, cut) in [(20 + 36, 0), (20 + 35, 1)] {
         let frame = Frame { wire_length: packet.len() as u32, ..frame(LinkType::RAW, &packet[..captured]) };
@@ -182,7 +182,7 @@ fn first_bytes_and_snap_lengths() {
     assert_eq!(crossings.cut(), 1, "a short packet is not cut");
 }
 
-/// Options of TCP and headers of PTP: a packet is named as the whole one, or counted.
+/// A packet with cut TCP options or a cut PTP header has the id of the whole one, or is counted as cut.
 #[test]
 fn headers_that_are_cut_are_counted() {
     let mut segment = tcp(7, 1);
@@ -202,7 +202,7 @@ fn headers_that_are_cut_are_counted() {
     }
     let bare = tcp(7, 1);
     let mut crossings = Crossings::new(Settings::default());
-    // Behind a header without options only padding can be missing.
+    // After a header without options only padding can be missing.
     assert!(crossings.observe(&Frame { wire_length: 46, ..frame(LinkType::RAW, &bare) }).is_some());
     assert_eq!(crossings.cut(), 0);
 }

@@ -1,4 +1,4 @@
-//! The parser on packets whose fields are known, on every shorter slice of them, and on damaged ones.
+//! Runs the parser on packets with known fields, on every shorter slice of them, and on damaged ones.
 
 mod packets;
 
@@ -14,7 +14,8 @@ fn untagged(packet: Packet<'_>) -> Packet<'_> {
     Packet { vlan: None, ..packet }
 }
 
-/// What holds for every frame: slices lie in it, and no payload is longer than it says.
+/// Parses, and checks what holds for every frame: slices lie inside it, and no payload is longer than its stated
+/// length.
 fn parse_checked(link: LinkType, bytes: &[u8], wire: usize, key: Key) -> Result<Packet<'_>, Reject> {
     let result = parse(link, bytes, wire as u32, key);
     if let Ok(packet) = &result {
@@ -33,7 +34,7 @@ fn parse_checked(link: LinkType, bytes: &[u8], wire: usize, key: Key) -> Result<
     result
 }
 
-/// Whether a packet of a cut frame is what remains of the packet of the whole one.
+/// Whether the packet of a cut frame equals that of the whole frame, except for what was cut off.
 fn is_cut_of(cut: &Packet<'_>, whole: &Packet<'_>) -> bool {
     let transport = match (cut.transport, whole.transport) {
         (Transport::Tcp(cut), Transport::Tcp(whole)) => {
@@ -63,7 +64,7 @@ proptest! {
         }
     }
 
-    /// A cut frame yields what is left of the packet, or says that it is cut. More bytes never yield less.
+    /// A cut frame yields the remaining part of the packet, or is rejected as truncated. More bytes never yield less.
     #[test]
     fn every_cut_of_a_capture(sample in sample()) {
         let bytes = sample.bytes();
@@ -85,7 +86,8 @@ proptest! {
         }
     }
 
-    /// A frame that really ends early never counts as cut by the capture, unless an IP header says so.
+    /// A frame that is short on the wire never counts as cut by the capture, unless an IP header says that it was
+    /// longer.
     #[test]
     fn every_shorter_frame(sample in sample()) {
         let bytes = sample.bytes();
@@ -112,8 +114,8 @@ proptest! {
         }
     }
 
-    /// The inline path for common layouts yields what the walk over all layers does: the same packet behind a VLAN tag of
-    /// a rare kind never takes it. It is paired as any packet is.
+    /// The inlined path for common layouts yields the same as the walk over all layers, which is forced by a VLAN tag
+    /// of a rare type. The observations are those of pairing any packet.
     #[test]
     fn the_common_path_is_no_other(sample in plain_sample(), place in any::<prop::sample::Index>(), mask: u8, cut in 0..40usize, rules: u16) {
         let mut bytes = sample.bytes();
@@ -121,7 +123,7 @@ proptest! {
         bytes[12 + place] ^= mask;
         let captured = bytes.len().saturating_sub(cut).max(14);
         let (above, ether_type) = (&bytes[12..], [bytes[12], bytes[13]]);
-        // The type fields mean the same from 1536 on.
+        // Type fields are unambiguous from 1536 on.
         prop_assume!(u16::from_be_bytes(ether_type) >= 1536);
         let tagged = [&bytes[..12], &[0x91, 0, 0, 5], above].concat();
         let cooked = [&[0, 0, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2, 0, 0], above].concat();

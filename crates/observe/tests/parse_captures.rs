@@ -1,8 +1,8 @@
-//! The parser on every capture of the folder that `DWELL_DATA` names: no panic on any, and the counts of tshark on
-//! those of the table.
+//! Runs the parser on every capture in the folder that `DWELL_DATA` names: it must never panic, and on the captures of
+//! the table it must count what tshark counts.
 //!
 //! The table was made by tshark 4.0 with reassembly of IP fragments and TCP streams off, from the fields
-//! `frame.protocols` (the transport above the innermost IP header that is no quotation in an ICMP error), `tcp.len`,
+//! `frame.protocols` (the transport above the innermost IP header that is not quoted in an ICMP error), `tcp.len`,
 //! `tcp.seq_raw`, `tcp.ack_raw` and `tcp.options.timestamp.tsval`.
 
 use dwell_capture::{CaptureFiles, FrameSource};
@@ -12,7 +12,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What is compared with tshark.
+/// The counts that are compared with tshark's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Counts {
     tcp: u64,
@@ -33,7 +33,7 @@ impl Counts {
     }
 }
 
-/// Reads as many frames as the file gives.
+/// Counts the packets up to the end of the file, or to the first error in it.
 fn count(path: &Path, key: Key) -> Counts {
     let mut counts = Counts::default();
     let Ok(mut source) = CaptureFiles::open([path]) else { return counts };
@@ -117,24 +117,24 @@ fn every_rejected_frame_has_its_reason() {
     }
 }
 
-/// A file, and [`Counts::columns`].
+/// A file, and its [`Counts::columns`].
 type Row = (&'static str, [u64; 6]);
 
-/// Captures that we read differently, with our counts.
+/// Captures that dwell reads differently from tshark, with dwell's counts.
 const DIFFERENT: &[Row] = &[
-    // Longer than 64 KiB, so without an IP length: tshark 4.0 stops there, we take the length of the frame.
+    // Longer than 64 KiB and so without an IP length: tshark 4.0 stops there, dwell uses the length of the frame.
     ("encap/bigtcp-ipv6.pcap", [1, 0, 0, 79_968, 1, 1_821_095_037]),
-    // Six segments without payload, whose IP length counts six bytes of Ethernet padding; tshark cuts the segment at
-    // the PPPoE length (34,520 bytes), we take IP at its word.
+    // Six segments without payload, whose IP length includes six bytes of Ethernet padding; tshark ends the segment at
+    // the PPPoE length (34,520 bytes), dwell at the IP length.
     ("encap/pppoe-qinq-86.pcap", [86, 0, 0, 34_556, 1, 1_318_615_447]),
-    // Cut captures that state the captured length as the length on the wire. tshark takes that for the end of the
-    // segment (12,584, 1,188 and 1,728 bytes), we the IP length.
+    // Cut captures that give the captured length as the length on the wire. tshark takes that as the end of the segment
+    // (12,584, 1,188 and 1,728 bytes), dwell uses the IP length.
     ("tcp/tcptrace-fast-port-reuse.pcap", [513, 0, 0, 185_816, 496, 1_090_899_397]),
     ("tcp/tcptrace-long-rtt.pcap", [42, 0, 0, 31_441, 41, 777_688_681]),
     ("tcp/tcptrace-six-syns.pcap", [68, 0, 0, 44_981, 66, 100_738_845]),
 ];
 
-/// Reasons on captures that have some.
+/// Captures with rejected frames, and the counts by reason.
 const REJECTED: &[(&str, &[(Reject, u64)])] = &[
     // Spanning tree, a discovery protocol and ARP inside the mirrored frames.
     ("encap/erspan2-108.pcap", &[(Reject::NotIp, 108)]),
@@ -147,7 +147,7 @@ const REJECTED: &[(&str, &[(Reject, u64)])] = &[
     ("two-point/three-hop-ptp/point1-s1-in.pcap", &[(Reject::NotIp, 7058)]),
 ];
 
-/// What tshark counts and we too.
+/// Captures on which dwell and tshark agree, with the counts.
 const TSHARK: &[Row] = &[
     ("derived/trunk-mix.pcap", [129_664, 21_779, 240, 169_133_270, 112_350, 2_993_112_338]),
     ("dns/authoritative-knot-17k.pcap", [956, 16_348, 189, 102_956, 95, 1_153_220_369]),

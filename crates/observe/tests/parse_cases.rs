@@ -1,10 +1,10 @@
-//! Named packets: one rule of the parser each.
+//! Hand-made packets, each for one rule of the parser.
 
 use dwell_observe::packet::{Packet, Transport};
 use dwell_observe::parse::{Key, LAYERS, Reject, parse};
 use dwell_types::{LinkType, protocol};
 
-/// Eight bytes of UDP header to a port, for a payload of that length.
+/// The eight bytes of a UDP header to this port, for a payload of this length.
 fn udp(port: u16, length: usize) -> Vec<u8> {
     [&[0xc3, 0x50][..], &port.to_be_bytes(), &(length as u16 + 8).to_be_bytes(), &[0, 0]].concat()
 }
@@ -12,7 +12,7 @@ fn udp(port: u16, length: usize) -> Vec<u8> {
 /// Ports 50000 and 80, sequence number 1, acknowledgement number 2, ACK, no options.
 const TCP: [u8; 20] = [0xc3, 0x50, 0, 80, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x10, 1, 0, 0, 0, 0, 0];
 
-/// IPv4 from 10.0.0.1 to 10.0.0.2, with that fragment field and around that payload.
+/// IPv4 from 10.0.0.1 to 10.0.0.2 with this fragment field and payload.
 fn ipv4(protocol: u8, fragment: u16, payload: &[u8]) -> Vec<u8> {
     let [high, low] = (payload.len() as u16 + 20).to_be_bytes();
     let [offset_high, offset_low] = fragment.to_be_bytes();
@@ -20,7 +20,7 @@ fn ipv4(protocol: u8, fragment: u16, payload: &[u8]) -> Vec<u8> {
     [&header, payload].concat()
 }
 
-/// IPv6 around that payload.
+/// IPv6 with this payload.
 fn ipv6(next: u8, payload: &[u8]) -> Vec<u8> {
     let [high, low] = (payload.len() as u16).to_be_bytes();
     [&[0x60, 0, 0, 0, high, low, next, 64][..], &[0x20; 16], &[0x30; 16], payload].concat()
@@ -34,7 +34,7 @@ fn inner(link: LinkType, bytes: &[u8]) -> Result<Packet<'_>, Reject> {
     parse(link, bytes, bytes.len() as u32, Key::Inner)
 }
 
-/// Transport, destination port and payload length on the wire of raw IP.
+/// Transport protocol, destination port and payload length on the wire, of a raw IP packet.
 fn found(bytes: &[u8]) -> Result<(u8, u16, usize), Reject> {
     inner(LinkType::RAW, bytes).map(|packet| {
         let length = match packet.transport {
@@ -52,7 +52,7 @@ fn fragments() {
     assert_eq!(found(&ipv4(protocol::UDP, MORE, &datagram)), Ok((protocol::UDP, 53, 24)), "what the first one has");
     assert_eq!(found(&ipv4(protocol::UDP, MORE | 4, &datagram)), Err(Reject::Fragment));
     assert_eq!(found(&ipv4(protocol::UDP, 4, &datagram)), Err(Reject::Fragment));
-    // The end of the segment, and with it what will acknowledge it, is in another fragment.
+    // The end of the segment, and so the number that will acknowledge it, is in another fragment.
     assert_eq!(found(&ipv4(protocol::TCP, MORE, &TCP)), Err(Reject::Fragment));
     assert_eq!(found(&ipv4(protocol::TCP, 0x4000, &TCP)), Ok((protocol::TCP, 80, 0)), "only “don't fragment”");
 
@@ -64,7 +64,7 @@ fn fragments() {
     assert_eq!(found(&six(1, protocol::TCP, &TCP)), Err(Reject::Fragment));
     assert_eq!(found(&six(1, protocol::UDP, &datagram)), Ok((protocol::UDP, 53, 24)));
     assert_eq!(found(&six(8, protocol::UDP, &datagram)), Err(Reject::Fragment));
-    // The first fragment of a tunnelled packet: the inner header has a length of its own.
+    // The first fragment of a tunnelled packet: the inner header has its own length.
     let mut inside = ipv4(protocol::TCP, 0, &TCP);
     inside[2..4].copy_from_slice(&1040u16.to_be_bytes());
     assert_eq!(found(&ipv4(4, MORE, &inside)), Ok((protocol::TCP, 80, 1000)));
@@ -98,11 +98,11 @@ fn a_tunnel_without_ip_is_plain_udp() {
         Ok((protocol::UDP, 2152, 16)),
         "extension of length 0"
     );
-    // The last byte of the first word names the next extension, of the last word of an extension the one after it.
+    // The last byte of the GTP-U header's options, and of each extension, is the type of the next extension.
     let extended = [&[0, 0, 0, 0x85, 1, 0, 0, 0x85, 2, 0, 0, 0, 0, 0, 0, 0], &ip[..]].concat();
     assert_eq!(through(2152, &gtp(0x34, 255, &extended)), Ok((protocol::TCP, 80, 0)));
 
-    // An IP header is there: what is wrong behind it is its own.
+    // There is an IP header, so an error after it is that of the inner packet.
     assert_eq!(through(4789, &vxlan(0x0800, &ipv4(132, 0, &[0; 20]))), Err(Reject::Transport));
     assert_eq!(through(4789, &vxlan(0x0800, &ipv4(protocol::TCP, 4, &TCP))), Err(Reject::Fragment));
     // A tunnel in a tunnel, the inner one without IP: plain UDP of the inner flow.
@@ -153,7 +153,7 @@ fn generic_routing() {
     assert_eq!(gre(&[0, 2, 8, 0], &ip), Err(Reject::LinkHeader), "version 2");
     assert_eq!(gre(&[0, 0, 0x12, 0x34], &ip), Err(Reject::NotIp));
     assert_eq!(gre(&[0, 0, 0x65, 0x58], &ethernet(0x0800, &ip)), tcp);
-    // ERSPAN types I, II, III, III with the platform's header and bare IP.
+    // ERSPAN types I, II and III, then III with a platform-specific header and bare IP.
     assert_eq!(gre(&[0, 0, 0x88, 0xbe], &ethernet(0x0800, &ip)), tcp);
     assert_eq!(gre(&[0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 0x10, 7, 0, 7, 0, 0, 0, 1], &ethernet(0x0800, &ip)), tcp);
     let mut third = vec![0x10, 0, 0x22, 0xeb, 0, 0, 0, 1, 0x20, 7, 0, 7, 0, 0, 0, 1, 0, 0, 0, 0];
@@ -199,12 +199,12 @@ fn lengths_that_ip_states() {
     assert_eq!(with_length(20), Err(Reject::TransportHeader));
     assert_eq!(with_length(19), Err(Reject::IpHeader));
 
-    // Segments beyond 64 KiB have no length in IP: the frame's counts, of which only the headers are captured.
+    // Segments beyond 64 KiB have no IP length: that of the frame counts, of which only the headers are captured.
     let mut bytes = ethernet(0x86dd, &ipv6(protocol::TCP, &TCP));
     bytes[18..20].fill(0);
     let packet = parse(LinkType::ETHERNET, &bytes, 180_074, Key::Inner).expect("a packet");
     assert!(matches!(packet.transport, Transport::Tcp(tcp) if tcp.payload_length == 180_000));
-    // Nothing of Ethernet's padding is payload.
+    // Ethernet's padding is not payload.
     let mut padded = ethernet(0x0800, &ipv4(protocol::TCP, 0, &TCP));
     padded.resize(60, 0);
     let packet = inner(LinkType::ETHERNET, &padded).expect("a packet");
@@ -233,7 +233,7 @@ fn ip_headers_that_lie() {
 
 #[test]
 fn many_headers() {
-    // Extension headers are bounded by the bytes that they take.
+    // The number of extension headers is limited only by the bytes that they take.
     let mut next = protocol::TCP;
     let mut payload = TCP.to_vec();
     for i in 0..200 {
@@ -241,13 +241,13 @@ fn many_headers() {
         next = [60, 43, 135, 139, 140][i % 5];
     }
     assert_eq!(found(&ipv6(next, &payload)), Ok((protocol::TCP, 80, 0)));
-    // Authentication counts in other units, also with IPv4.
+    // The length of an authentication header has another unit, also with IPv4.
     let authenticated =
         [&[protocol::TCP, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0][..], &TCP].concat();
     assert_eq!(found(&ipv6(51, &authenticated)), Ok((protocol::TCP, 80, 0)));
     assert_eq!(found(&ipv4(51, 0, &authenticated)), Ok((protocol::TCP, 80, 0)));
 
-    // Tags, labels and tunnels are bounded by their number: here IPv4 counts too, and Ethernet does not.
+    // The number of tags, labels and tunnels is limited: here the IPv4 header counts, too, and Ethernet does not.
     let tagged = |tags: usize| {
         let tags = [0x81, 0, 0, 7].repeat(tags);
         let bytes = [&[2; 12], &tags[..], &[8, 0], &ipv4(protocol::TCP, 0, &TCP)].concat();
@@ -256,7 +256,7 @@ fn many_headers() {
     assert_eq!(tagged(LAYERS - 1), Ok(Some(7)));
     assert_eq!(tagged(LAYERS), Err(Reject::Layers));
     assert_eq!(tagged(10_000), Err(Reject::Layers));
-    // Found by fuzzing: the limit is the same behind every link type.
+    // Found by fuzzing: the limit is the same for every link type.
     let cooked_and_tagged = |tags: usize| {
         let tags = [0x81, 0, 0, 7].repeat(tags);
         let bytes =

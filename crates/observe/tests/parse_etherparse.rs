@@ -1,4 +1,4 @@
-//! The parser against `etherparse`, on layouts that both know: whole, cut at every length, and damaged.
+//! Compares the parser with `etherparse`, on layouts that both support: whole, cut at every length, and damaged.
 
 #[expect(dead_code, reason = "other tests use the rest of the generators")]
 mod packets;
@@ -11,7 +11,7 @@ use packets::plain_sample;
 use proptest::prelude::*;
 use std::net::IpAddr;
 
-/// The fields that both parsers know; payload and its length where the capture is not cut.
+/// The fields that both parsers report; the payload where the capture is not cut.
 #[derive(Debug, PartialEq, Eq)]
 struct Fields {
     flow: FlowKey,
@@ -78,7 +78,7 @@ proptest! {
         assert_eq!(ours(&packet), expected);
         for length in 0..bytes.len() {
             let cut = parse(LinkType::ETHERNET, &bytes[..length], bytes.len() as u32, Key::Outer);
-            // They want the transport header complete, we the part with the numbers.
+            // etherparse requires the whole transport header, dwell only the part with the numbers.
             if let Some(theirs) = theirs(&bytes[..length]) {
                 assert_eq!(ours(&cut.expect("they decode it")), theirs, "{length} bytes");
             }

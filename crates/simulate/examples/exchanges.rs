@@ -1,11 +1,11 @@
-//! How fast streams of exchanges are made, with the presets of the fridge paper.
+//! Measures how fast streams of exchanges are generated, with the presets of the fridge paper.
 //!
 //! `cargo run --release -p dwell-simulate --example exchanges`
 
 use dwell_simulate::exchange::{ExchangeWorkload, Settings, SettingsError, Truth, Workload};
 use dwell_types::Nanos;
 
-/// Processor time of this thread so far, in seconds; on a busy machine it says more than the clock on the wall.
+/// CPU time of this thread so far, in seconds; more meaningful than wall time on a busy machine.
 fn processor_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split(' ').next().and_then(|nanos| nanos.parse::<f64>().ok()).unwrap_or(f64::NAN) / 1e9

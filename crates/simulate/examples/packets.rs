@@ -1,4 +1,4 @@
-//! How fast frames are made; with a file name, writes them into a pcap file.
+//! Measures how fast frames are generated; with a file name, writes them to a pcap file.
 //!
 //! `cargo run --release -p dwell-simulate --example packets [small|speed [FILE [SNAP_LENGTH]]]`
 
@@ -8,7 +8,7 @@ use dwell_types::LinkType;
 use std::error::Error;
 use std::fs::File;
 
-/// Processor time of this thread so far, in seconds; on a busy machine it says more than the clock on the wall.
+/// CPU time of this thread so far, in seconds; more meaningful than wall time on a busy machine.
 fn processor_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split(' ').next().and_then(|nanos| nanos.parse::<f64>().ok()).unwrap_or(f64::NAN) / 1e9

@@ -2,14 +2,14 @@ use dwell_types::hash;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng;
 
-/// Seeded random numbers; every purpose of one seed has numbers of its own.
+/// Seeded random numbers; each purpose has its own independent sequence for the same seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Chance {
     generator: Pcg64Mcg,
 }
 
 impl Chance {
-    /// The numbers of one purpose.
+    /// The sequence of one purpose.
     pub(crate) fn new(seed: u64, purpose: u64) -> Self {
         let start = hash::start(seed);
         let word = |half: u64| hash::word(start, purpose << 1 | half);

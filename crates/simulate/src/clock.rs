@@ -1,16 +1,16 @@
 use dwell_types::{Nanos, Timestamp};
 
-/// A clock that is not right.
+/// A clock with an offset and a drift.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Clock {
-    /// How far it is ahead when a stream starts; negative if it is behind.
+    /// How far it is ahead at the start of a stream; negative if it is behind.
     pub offset: Nanos,
-    /// How much it gains: parts per million, above −10⁶.
+    /// How fast it gains: parts per million, above −10⁶.
     pub drift: f64,
 }
 
 impl Clock {
-    /// What it shows at a moment of a stream.
+    /// What it shows at a given true time of a stream.
     pub fn read(self, at: Timestamp, start: Timestamp) -> Timestamp {
         let gained = (at - start).get() as f64 * self.drift * 1e-6;
         at + self.offset + Nanos::new(gained as i64)

@@ -1,6 +1,6 @@
 use dwell_types::Nanos;
 
-/// The delays of exchanges, all of them: the exact distribution.
+/// All delays of a set of exchanges, and so their exact distribution.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
     values: Vec<Nanos>,
@@ -15,7 +15,7 @@ impl Delays {
         self.sorted = false;
     }
 
-    /// How many there are.
+    /// Number of delays.
     pub fn len(&self) -> usize {
         self.values.len()
     }
@@ -31,8 +31,8 @@ impl Delays {
         (!self.is_empty()).then(|| sum as f64 / self.len() as f64)
     }
 
-    /// The smallest delay that at least the share `p` of all delays does not exceed: the ⌈p·n⌉-th in rising order. `p`
-    /// is cut to `0..=1`; `None` without delays.
+    /// The smallest delay that at least the share `p` of all delays does not exceed: the ⌈p·n⌉-th in ascending order.
+    /// `p` is clamped to `0..=1`; `None` without delays.
     pub fn quantile(&mut self, p: f64) -> Option<Nanos> {
         let rank = libm::ceil(p * self.len() as f64).max(1.0) as usize;
         let last = self.len().checked_sub(1)?;
@@ -45,7 +45,7 @@ impl Delays {
         self.sorted().partition_point(|&value| value <= delay) as f64 / n
     }
 
-    /// All of them in rising order.
+    /// All delays in ascending order.
     pub fn sorted(&mut self) -> &[Nanos] {
         if !self.sorted {
             self.values.sort_unstable();

@@ -2,7 +2,7 @@ use crate::chance::Chance;
 use core::fmt;
 use dwell_types::Nanos;
 
-/// How delays are distributed. Draws above [`Distribution::LONGEST`] count as that.
+/// A distribution of delays. Draws above [`Distribution::LONGEST`] are clamped to it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distribution {
     /// Always the same.
@@ -21,7 +21,7 @@ pub enum Distribution {
         /// Upper end.
         high: Nanos,
     },
-    /// The logarithm is normal. Of the two that fit, the one with the smaller spread; `p99` is at most 14.9 `mean`.
+    /// The logarithm is normal. If two fit, the one with the smaller spread; `p99` is at most 14.9 `mean`.
     LogNormal {
         /// Arithmetic mean.
         mean: Nanos,
@@ -32,7 +32,7 @@ pub enum Distribution {
     Weibull {
         /// The delay that a share 1/e exceeds.
         scale: Nanos,
-        /// Below one: heavier than exponential.
+        /// Below one: a heavier tail than the exponential distribution.
         shape: f64,
     },
     /// P(delay > x) = (least/x)^shape.
@@ -42,7 +42,7 @@ pub enum Distribution {
         /// Tail index; the mean is infinite up to one, the variance up to two.
         shape: f64,
     },
-    /// A mixture of two.
+    /// A mixture of two distributions.
     TwoModes {
         /// The usual delays.
         common: Box<Distribution>,
@@ -55,18 +55,18 @@ pub enum Distribution {
     Empirical(Vec<Nanos>),
 }
 
-/// Why a distribution cannot be.
+/// Why a distribution is invalid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DistributionError {
     /// A delay is outside `0..=LONGEST`, or zero where it must not be.
     Delay(Nanos),
-    /// The upper end lies below the lower.
+    /// The upper end is below the lower end.
     Range(Nanos, Nanos),
     /// No log-normal distribution has this mean and 99th percentile.
     Percentile {
-        /// Asked mean.
+        /// The mean.
         mean: Nanos,
-        /// Asked 99th percentile.
+        /// The 99th percentile.
         p99: Nanos,
     },
     /// A shape must be finite and above zero.
@@ -104,7 +104,7 @@ impl Distribution {
     /// The longest delay: 2⁵⁶ ns, 2.3 years.
     pub const LONGEST: Nanos = Nanos::new(1 << 56);
 
-    /// The distribution in the form that draws use.
+    /// The distribution in the form used for drawing.
     pub(crate) fn sampler(&self) -> Result<Sampler, DistributionError> {
         Ok(match *self {
             Self::Constant(value) => Sampler::Linear { low: ns(value, 0)?, span: 0.0 },
@@ -196,7 +196,7 @@ impl Sampler {
     }
 }
 
-/// A drawn delay as a span: rounded to the nearest nanosecond, from zero to [`Distribution::LONGEST`].
+/// Rounds a drawn delay to the nearest nanosecond, from zero to [`Distribution::LONGEST`].
 #[inline]
 pub(crate) fn rounded(nanos: f64) -> i64 {
     ((nanos + 0.5) as i64).clamp(0, Distribution::LONGEST.get())
@@ -217,8 +217,8 @@ mod tests {
         (0..n).map(|_| Nanos::new(rounded(sampler.draw(&mut chance)))).collect()
     }
 
-    /// The share of 10⁶ draws up to x is within 6 standard errors (at most .003) of its probability: a false alarm
-    /// in one of the 21 comparisons has a chance of 4·10⁻⁸. A Weibull distribution whose shape is forgotten must fail.
+    /// The share of 10⁶ draws up to x is within 6 standard errors (at most .003) of its probability: a false alarm in
+    /// one of the 21 comparisons has a chance of 4·10⁻⁸. A Weibull distribution that ignores its shape must fail.
     #[test]
     fn shares_are_as_the_formulas_say() {
         let e = |x: f64| x.exp();
@@ -260,7 +260,7 @@ mod tests {
 
     /// Mean 57.8 ms and p99 512 ms are feasible: σ = 1.302, median 24.77 ms. The mean of 10⁶ draws has a standard error
     /// of 57.8 ms · √(e^σ² − 1)/1000 = .122 ms; six of them are .74 ms. The median has one of .040 ms. Either false
-    /// alarm: 2·10⁻⁹. A mean that is taken for the median, without e^(σ²/2), must fail.
+    /// alarm: 2·10⁻⁹. Taking the median for the mean, without e^(σ²/2), must fail.
     #[test]
     fn the_log_normal_of_the_fridge_paper() {
         let mut delays = draws(&Distribution::LogNormal { mean: Nanos::new(57_800_000), p99: ms(512) }, 1_000_000);

@@ -1,4 +1,4 @@
-//! Streams with known truth.
+//! Simulated traffic whose delays, losses and queues are known exactly.
 //!
 //! A stream is a function of its settings and a seed: the same on every platform with IEEE 754 double arithmetic,
 //! because chance comes from one generator (PCG64 MCG) and `ln`, `exp` and `pow` from the `libm` crate rather than from
@@ -8,24 +8,24 @@
 
 // Seeded random numbers.
 mod chance;
-// How long things take.
+// Distributions of delays.
 mod distribution;
 pub use distribution::{Distribution, DistributionError};
-// What happens later, in order.
+// A timing wheel: events in time order.
 mod wheel;
-// The delays that really occurred.
+// Exact distributions of simulated delays.
 mod delays;
 pub use delays::Delays;
-// Clocks that are not right.
+// Clocks with offset and drift.
 mod clock;
 pub use clock::Clock;
-// Requests and responses, for sketches.
+// Requests and responses, for the sketches of `dwell rtt`.
 pub mod exchange;
-// Packets from one point to another, for sketches at both.
+// Packets from one point to another, for the sketches at both.
 pub mod crossing;
-// Packets that pass a queue, for sketches of who built it.
+// Packets that pass through a queue, for sketches that find who built it.
 pub mod queue;
-// Links of a network, one of them at fault, for what finds it.
+// Links of a network, some of them at fault, for locating the fault.
 pub mod network;
-// Frames, for the whole path from capture to report.
+// Whole frames, for everything from capture to report.
 pub mod packet;

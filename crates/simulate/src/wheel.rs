@@ -1,31 +1,31 @@
-//! A hierarchical timing wheel: what happens later, given out in order.
+//! A hierarchical timing wheel: accepts entries for later times, and returns them in time order.
 //!
-//! Time is cut into ticks of 2^shift ns. A tick is a number of eleven digits to the base 64; an entry waits at the
-//! level of the highest digit in which its tick differs from the current one, in the slot of that digit. When the time
-//! comes, a slot of level zero is sorted and given out, a slot of a higher level is spread over the lower ones:
-//! constant work per entry, wherever a binary heap of many entries would miss the cache once per level.
+//! Time is divided into ticks of 2^shift ns. A tick is a number of eleven digits to the base 64; an entry is stored at
+//! the level of the highest digit in which its tick differs from the current one, in the slot of that digit. When its
+//! time comes, a slot of level zero is sorted and returned, a slot of a higher level is distributed over the lower
+//! ones: constant work per entry, where a binary heap with many entries would have a cache miss per level.
 //!
-//! Entries wait in blocks of [`BLOCK`] from one pool that blocks return to, so memory is bounded by the largest number
-//! of entries that waited at once, and there is no allocation after that.
+//! Entries are stored in blocks of [`BLOCK`] from a pool to which blocks return, so memory is bounded by the largest
+//! number of entries stored at once, and there is no allocation after that.
 
 const DIGIT_BITS: u32 = 6;
 const SLOTS: usize = 1 << DIGIT_BITS;
-/// 64 bits, six at a time.
+/// 64 bits in digits of six.
 const LEVELS: usize = 11;
 const BLOCK: usize = 32;
 const NONE: u32 = u32::MAX;
 
-/// Entries by time; equal times in the order of insertion.
+/// Entries by time; those of equal times in the order of insertion.
 #[derive(Clone, Debug)]
 pub(crate) struct Wheel<T> {
     shift: u32,
-    /// The tick whose entries, and earlier ones, are in `due`.
+    /// The entries of this tick and of earlier ones are in `due`.
     current: u64,
-    /// No waiting entry has an earlier tick.
+    /// No entry in the slots has an earlier tick.
     earliest: u64,
     len: usize,
     inserted: u64,
-    /// Latest first.
+    /// Sorted, the latest first.
     due: Vec<Entry<T>>,
     /// First block of each slot.
     slots: [[u32; SLOTS]; LEVELS],
@@ -57,7 +57,7 @@ struct Block {
 }
 
 impl<T: Copy> Wheel<T> {
-    /// A wheel with ticks that hold about 16 of `rate` entries per second.
+    /// A wheel whose ticks hold about 16 entries each at `rate` entries per second.
     pub(crate) fn new(rate: f64) -> Self {
         let tick = (16e9 / rate).clamp(1.0, 1e9) as u64;
         Self {
@@ -75,12 +75,12 @@ impl<T: Copy> Wheel<T> {
         }
     }
 
-    /// How many entries wait.
+    /// Number of entries in the wheel.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Order-preserving from signed time to unsigned ticks.
+    /// Maps signed time to unsigned ticks, preserving the order.
     #[inline]
     fn tick(&self, at: i64) -> u64 {
         (at as u64 ^ 1 << 63) >> self.shift
@@ -102,7 +102,7 @@ impl<T: Copy> Wheel<T> {
         }
     }
 
-    /// Takes out the first entry if its time is at most `limit`.
+    /// Removes and returns the first entry if its time is at most `limit`.
     #[inline]
     pub(crate) fn pop_until(&mut self, limit: i64) -> Option<(i64, T)> {
         if self.due.is_empty() && self.len > 0 {
@@ -154,7 +154,7 @@ impl<T: Copy> Wheel<T> {
         block
     }
 
-    /// Empties the first occupied slot if it begins by the tick `limit`; else learns when it begins.
+    /// Empties the first occupied slot if it begins by the tick `limit`; otherwise only records when it begins.
     fn advance(&mut self, limit: u64) {
         let Some(level) = self.occupied.iter().position(|&slots| slots != 0) else {
             self.earliest = u64::MAX;
@@ -203,7 +203,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// One step: push an entry this far after the last one taken, or take everything up to this far after it.
+    /// One step: push an entry this long after the current time, or pop everything up to then.
     #[derive(Clone, Copy, Debug)]
     enum Step {
         Push(i64),
@@ -247,7 +247,7 @@ mod tests {
         }
     }
 
-    /// An empty wheel whose ticks are single nanoseconds ends, also at the end of time.
+    /// Popping from an empty wheel with ticks of one nanosecond terminates, also at the end of the time range.
     #[test]
     fn the_end_of_time() {
         let mut wheel = Wheel::new(1e10);
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(wheel.pop_until(i64::MAX), None);
     }
 
-    /// The blocks of the pool are used again: a thousand times the entries, no more blocks.
+    /// Blocks of the pool are reused: a thousand times the entries need no more blocks.
     #[test]
     fn memory_is_bounded_by_what_waits() {
         let mut wheel = Wheel::new(1e6);

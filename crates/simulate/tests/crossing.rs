@@ -1,7 +1,7 @@
-//! Streams of passages are what their settings say.
+//! Streams of passages match their settings.
 //!
-//! Tolerances: six standard errors each, a chance of 2·10⁻⁹ to fail without reason per comparison. Twins that must fail
-//! expect what other settings would give.
+//! Tolerances are six standard errors: each comparison fails by chance with a probability of 2·10⁻⁹. Negative checks
+//! compare with the values that other settings would give, which must not match.
 
 mod common;
 
@@ -26,7 +26,7 @@ fn weibull(packets: u64) -> Settings {
 }
 
 /// Mean 200.1 ns and standard deviation 351.8 ns; the fourth central moment of this Weibull is 40.5 variances squared,
-/// so a million packets have standard errors of .35 ns and 1.1 ns. Rounding adds nothing to the mean.
+/// so a million packets have standard errors of .35 ns and 1.1 ns. Rounding does not change the mean.
 #[test]
 fn delays_are_those_of_the_lda_paper() {
     let seen = passages(&weibull(1_000_000));
@@ -40,8 +40,8 @@ fn delays_are_those_of_the_lda_paper() {
     assert_eq!(naive as f64 / seen.len() as f64, mean);
 }
 
-/// Runs of lost packets have the asked mean, and the asked share of packets is lost. A share from *n* runs of mean *b*
-/// has a variance of about 2 share (1 − share) b/packets.
+/// Runs of lost packets have the mean length in the settings, and the share of lost packets is that in the settings. A
+/// share from *n* runs of mean *b* has a variance of about 2 share (1 − share) b/packets.
 #[test]
 fn losses_come_alone_or_in_bursts() {
     let packets = 1_000_000;
@@ -65,7 +65,7 @@ fn losses_come_alone_or_in_bursts() {
         let runs = seen.chunk_by(|a, b| a.is_lost == b.is_lost).filter(|run| run[0].is_lost).count() as f64;
         let mean = truth.lost as f64 / runs;
         assert_near(mean, mean_run, mean_run / runs.sqrt());
-        // As if packets were lost one by one.
+        // The mean run length if packets were lost independently must not match.
         assert!(
             mean_run < 2.0 || !is_near(mean, 1.0 / (1.0 - share), mean_run / runs.sqrt()),
             "{loss:?}: runs of {mean}"
@@ -73,7 +73,7 @@ fn losses_come_alone_or_in_bursts() {
     }
 }
 
-/// Flows end at their size, begin anew, and wait alike.
+/// Flows have the size in the settings, are replaced when they end, and share one delay among their packets.
 #[test]
 fn packets_belong_to_flows() {
     let settings = Settings {
@@ -106,7 +106,7 @@ fn packets_belong_to_flows() {
     }
 }
 
-/// The two intervals hold other packets at their ends; what only one of them holds has no delay.
+/// The two intervals differ in the packets at their ends; a packet that only one of them contains has no delay.
 #[test]
 fn intervals_may_be_displaced() {
     let seen = passages(&Settings { displaced: 100, ..weibull(1_000) });
@@ -116,8 +116,9 @@ fn intervals_may_be_displaced() {
     assert!(seen[1_000..].iter().all(|passage| passage.sent.is_none() && passage.at_sender().is_none()));
 }
 
-/// In a second come as many probes as asked, and their squares vary as those of a Poisson process: over 1,000 parts of
-/// a second, mean and variance are 10 with standard errors of .1 and .46. Regular probes have no variance.
+/// The number of probes in a second is as requested, and its variance is that of a Poisson process: over 1,000 parts of
+/// a second, mean and variance are 10 with standard errors of .1 and .46. The zero variance of regular probes must not
+/// match.
 #[test]
 fn probes_come_irregularly() {
     let mut times = ProbeTimes::new(10_000.0, Timestamp::from_nanos(-5), 3).unwrap();
@@ -130,7 +131,7 @@ fn probes_come_irregularly() {
     assert!(ProbeTimes::new(0.0, Timestamp::from_nanos(0), 1).is_err());
 }
 
-/// The first passages of a stream with everything in it, hashed. Changes only with a deliberate change of the streams.
+/// Hash of the first passages of a stream with all features. It changes only when streams are changed deliberately.
 #[test]
 fn the_same_stream_everywhere() {
     let settings = Settings {

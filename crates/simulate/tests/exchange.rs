@@ -1,7 +1,7 @@
-//! Streams of exchanges are what their settings say.
+//! Streams of exchanges match their settings.
 //!
-//! Tolerances: six standard errors each, a chance of 2·10⁻⁹ to fail without reason per comparison. Twins that must fail
-//! expect what other settings would give.
+//! Tolerances are six standard errors: each comparison fails by chance with a probability of 2·10⁻⁹. Negative checks
+//! compare with the values that other settings would give, which must not match.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn seen(observation: &Observation) -> (bool, u64, i64) {
     }
 }
 
-/// Pairing the stream naively gives the truth that it tells: every delay, every orphan, every open exchange.
+/// Naive pairing of the stream finds the truth that it reports: every delay, every orphan, every open exchange.
 #[test]
 fn truth_is_what_pairing_finds() {
     let settings = synthetic().with_orphan_share(0.5).with_correlated_bursts(ms(20));
@@ -84,7 +84,7 @@ fn the_synthetic_trace_of_the_fridge_paper() {
     assert!(truth.delays.quantile(0.0) >= Some(ms(1)) && truth.delays.quantile(1.0) <= Some(ms(4096)));
 }
 
-/// Requests continue: the stream is cut at 1.25 s, and the longest answers are missing.
+/// Requests continue: the stream ends at 1.25 s, so that the latest responses are missing.
 #[test]
 fn open_exchanges_stay_open() {
     let settings = Settings::fridge_synthetic(ms(4096)).with_span(ms(1250));
@@ -96,14 +96,14 @@ fn open_exchanges_stay_open() {
     }
     assert_eq!(truth.requests, 1_250_000);
     assert_eq!(workload.open() as u64, truth.open());
-    // A delay d is seen with chance 1 − d/1.25 s: E = ∫ (1 − x/1250)⁺ dx/(x ln 4096), x from 1 ms to 1250 ms.
+    // A delay d is seen with probability 1 − d/1.25 s: E = ∫ (1 − x/1250)⁺ dx/(x ln 4096), x from 1 ms to 1250 ms.
     let share = ((1250f64).ln() - (1.0 - 1.0 / 1250.0)) / 4096f64.ln();
     assert_share(truth.delays.len() as u64, truth.answered, share);
-    // As if whatever takes less than 1.25 s were seen.
+    // The share if every delay below 1.25 s were seen must not match.
     assert!(!is_share(truth.delays.len() as u64, truth.answered, 1250f64.ln() / 4096f64.ln()));
 }
 
-/// 61% requests, 13% of them answered, and the responses that this leaves: 31.1% of all packets answer nothing.
+/// 61% of the packets are requests, 13% of them answered, and the remaining 31.1% of all packets are orphans.
 #[test]
 fn the_heavy_tailed_trace_of_the_fridge_paper() {
     let mut truth = Truth::of(workload(&Settings::fridge_heavy_tailed()));
@@ -115,8 +115,8 @@ fn the_heavy_tailed_trace_of_the_fridge_paper() {
     assert!(!is_share(truth.answered, truth.responses(), 0.13), "of the responses");
     assert_share(truth.orphans, truth.requests, 0.39 / 0.61 - 0.13);
     assert!((truth.orphans as f64 / truth.responses() as f64 - 0.797).abs() < 0.002);
-    // A delay d is seen with chance 1 − d/11.4 s. So E = (m − E d²/11.4 s)/(1 − m/11.4 s) = 56.49 ms, with a standard
-    // deviation below 135 ms.
+    // A delay d is seen with probability 1 − d/11.4 s. So E = (m − E d²/11.4 s)/(1 − m/11.4 s) = 56.49 ms, with a
+    // standard deviation below 135 ms.
     let n = truth.delays.len() as f64;
     let mean = truth.delays.mean().unwrap();
     assert_near(mean, 56.49e6, 135e6 / n.sqrt());
@@ -127,7 +127,7 @@ fn the_heavy_tailed_trace_of_the_fridge_paper() {
     assert!(!is_share(beyond as u64, n as u64, 0.01), "as if all were seen");
 }
 
-/// In a burst twice the requests come, and their answers take twice as long.
+/// In a burst the request rate is doubled, and responses take twice as long.
 #[test]
 fn load_and_delay_double_together() {
     let settings = Settings {
@@ -145,7 +145,7 @@ fn load_and_delay_double_together() {
             assert_eq!(workload.delay(), Some(ms(3 * (burst + 1))));
         }
     }
-    // 500 ms of each at 1 and 2 requests per µs; each of the 50 changes may shift one request.
+    // 500 ms of calm and of bursts at 1 and 2 requests per µs; each of the 50 changes may shift one request.
     assert!(counts[0].abs_diff(500_000) <= 50 && counts[1].abs_diff(1_000_000) <= 50, "{counts:?}");
 
     let poisson = Settings { arrivals: Arrivals::Poisson, ..settings };
@@ -154,8 +154,8 @@ fn load_and_delay_double_together() {
     assert!(!is_near(truth.requests as f64, 1e6, 1e6f64.sqrt()), "bursts are no more than calm");
 }
 
-/// Gaps of a Poisson process have the standard deviation of their mean (that of the variance of n exponentials is
-/// √(8/n) of it). Regular ones have the same mean and no variance.
+/// The standard deviation of the gaps of a Poisson process equals their mean (the variance of n exponentials has a
+/// relative standard error of √(8/n)). Regular gaps have the same mean and no variance.
 #[test]
 fn poisson_arrivals_are_irregular() {
     let moments = |arrivals| {
@@ -171,8 +171,8 @@ fn poisson_arrivals_are_irregular() {
     assert!(!is_near(moments(synthetic().arrivals).1, 1.0, (8.0 / n).sqrt()));
 }
 
-/// In runs of a hundred orphans are as many as one by one, 80,000 with a standard deviation of 2,828, and come
-/// together: none or a hundred between two requests. One by one is the twin that fails.
+/// In runs of a hundred there are as many orphans as one by one, 80,000 with a standard deviation of 2,828, and they
+/// come together: none or a hundred between two requests. Orphans that come one by one must fail.
 #[test]
 fn orphans_come_in_runs() {
     let between = |orphan_run| {
@@ -197,7 +197,7 @@ fn orphans_come_in_runs() {
 fn orphan_shares() {
     for share in [0.0, 0.05, 0.8] {
         let truth = Truth::of(workload(&synthetic().with_orphan_share(share).with_requests(200_000)));
-        // Answers and orphans vary independently: twice the binomial variance is more than theirs.
+        // Answers and orphans vary independently: twice the binomial variance exceeds theirs.
         let error = (2.0 * share / truth.responses() as f64).sqrt();
         assert_near(truth.orphans as f64 / truth.responses() as f64, share, error);
         let of_answers = truth.orphans as f64 / truth.answered as f64;
@@ -205,7 +205,7 @@ fn orphan_shares() {
     }
 }
 
-/// The first 100,000 observations of the presets, hashed. Changes only with a deliberate change of the streams.
+/// Hash of the first 100,000 observations of the presets. It changes only when streams are changed deliberately.
 #[test]
 fn the_same_stream_everywhere() {
     let digest = |settings: &Settings, seed: u64| {

@@ -1,5 +1,5 @@
-//! Links are what their settings say, and a fault changes nothing else. Shares are within six standard errors: a right
-//! generator is outside with 2·10⁻⁹ of the seeds.
+//! Links match their settings, and a fault changes nothing else. Tolerances are six standard errors: a correct
+//! generator exceeds them for 2·10⁻⁹ of the seeds.
 
 mod common;
 
@@ -13,7 +13,7 @@ fn settings(load: f64, spread: f64) -> Settings {
     Settings { links: vec![link; 3], interval: Nanos::new(50_000_000), one_in: 2 }
 }
 
-/// All passages of every link.
+/// The passages of every link over all intervals.
 fn run(settings: &Settings, faults: &[Fault], intervals: u32) -> Vec<Vec<Passage>> {
     let mut network = Network::new(settings, faults, 5).expect("valid settings");
     let mut all = vec![Vec::new(); settings.links.len()];
@@ -31,8 +31,8 @@ fn delays(passages: &[Passage]) -> Vec<f64> {
 }
 
 /// The mean wait in an M/G/1 queue is λ E[S²] / 2(1 − ρ) (Pollaczek and Khinchine). At a load of .5 the interval means
-/// of .4 M packets are within 3% of it in a hundred seeds (their own standard error is .5%, six of which are asked:
-/// 2·10⁻⁹). A formula that forgets that lengths vary, E[S²] = E[S]², must fail.
+/// of .4 M packets are within 3% of it for a hundred seeds (their own standard error is .5%; the test allows six of
+/// them: 2·10⁻⁹). A formula that ignores the variation of lengths, E[S²] = E[S]², must fail.
 #[test]
 fn queues_are_as_long_as_the_formula_says() {
     for load in [0.2, 0.5] {
@@ -59,9 +59,9 @@ fn queues_are_as_long_as_the_formula_says() {
     }
 }
 
-/// Loads that vary make interval means vary more than their packets do. A deviation of 200 means has a standard error
-/// of 5%, their ratio of 7%; it is 2.8, nine of them above 1.5 (10⁻¹⁸). Another link whose load is steady does not vary
-/// as much.
+/// Varying loads make interval means vary more than their packets do. The deviation of 200 means has a standard error
+/// of 5%, the ratio of two 7%; the ratio is 2.8, nine of them above 1.5 (10⁻¹⁸). Another link with a steady load varies
+/// less.
 #[test]
 fn loads_vary() {
     let spreads_of_means = |spread: f64| {
@@ -104,7 +104,7 @@ fn a_fault_changes_one_link_from_its_interval_on() {
         is_share((passages.len() - delays(passages).len()) as u64, passages.len() as u64, share)
     };
     assert!(lose(&before, 0.01) && lose(&after, 0.505) && !lose(&after, 0.01));
-    // Faults of one link come together, those of several beside each other.
+    // Faults of one link add up, and those of different links are independent.
     let slow_link = |link| Fault { link, from: 4, harm: Harm::Slow(Nanos::new(7)) };
     let twice = run(&settings, &[slow_link(1), slow_link(0), slow_link(1)], 6);
     assert!(sound[2] == twice[2] && sound[0] != twice[0]);

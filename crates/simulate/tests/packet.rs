@@ -1,4 +1,4 @@
-//! Simulated frames are what their settings say, and their truth is what naive pairing of the frames finds.
+//! Simulated frames match their settings, and their truth equals what naive pairing of the frames finds.
 
 mod common;
 
@@ -12,7 +12,7 @@ use std::net::IpAddr;
 /// Addresses and ports, sender first.
 type Key = (IpAddr, u16, IpAddr, u16);
 
-/// What the tests look at of a frame.
+/// The parts of a frame that the tests use.
 struct Packet {
     at: i64,
     key: Key,
@@ -76,7 +76,7 @@ fn parse(frame: &Frame<'_>) -> Packet {
 /// One of the requests with the same id: when it passed, and its TSval.
 type Copy = (i64, u32);
 
-/// Pairs as an observer does who knows nothing but the packets.
+/// Pairs like an observer who knows only the packets.
 #[derive(Default)]
 struct Pairing {
     open: HashMap<(Match, Leg, Key, u32), Vec<Copy>>,
@@ -104,7 +104,7 @@ impl Pairing {
             matching,
             leg,
             at: Timestamp::from_nanos(at),
-            // What pairing knows if no token tells: compared only where there is one copy.
+            // The best guess if no token names the copy: compared only where there is one copy.
             delay: since(named.map_or(last, |copy| copy.0)),
             since_first: since(copies[0].0),
             since_last: since(last),
@@ -125,7 +125,7 @@ impl Pairing {
                 }
                 if ack && !syn && !rst {
                     self.response(TcpHandshake, Leg::Before, key, acknowledgement, at, 0);
-                    // The sum is keyed by the client's own direction.
+                    // The sum is keyed by the client's own direction, as its request is.
                     let reversed = (key.2, key.3, key.0, key.1);
                     self.response(TcpHandshake, Leg::Sum, reversed, sequence, at, 0);
                 }
@@ -148,7 +148,7 @@ fn whole(settings: Settings) -> Settings {
     Settings { snap_length: 65_535, ..settings }
 }
 
-/// Everything that can happen, often.
+/// Settings in which everything that can happen happens often.
 fn rough() -> Settings {
     let slow =
         dwell_simulate::Distribution::LogNormal { mean: Nanos::new(300_000_000), p99: Nanos::new(3_000_000_000) };
@@ -203,7 +203,7 @@ fn assert_truth_is_what_pairing_finds(settings: &Settings, seed: u64) {
         assert_eq!(bounds(told), bounds(found));
         resolved += u64::from(told.delay == found.delay);
     }
-    // Pairing is wrong only where copies differ and no token told which was answered.
+    // Pairing may be wrong only where copies differ and no token named the answered one.
     assert!(resolved as usize > told.len() * 99 / 100, "{resolved} of {}", told.len());
 }
 
@@ -215,7 +215,7 @@ fn truth_is_what_pairing_finds() {
     }
 }
 
-/// With timestamps on every connection, the echo of the SYN-ACK names the SYN that was answered, to the nanosecond.
+/// With timestamps on every connection, the TSecr of the SYN-ACK names the SYN that it answers, to the nanosecond.
 #[test]
 fn the_echo_tells_which_syn_was_answered() {
     let settings = Settings { timestamps: 1.0, ..rough() };
@@ -235,12 +235,12 @@ fn the_echo_tells_which_syn_was_answered() {
             last + u32::from(exchange.delay == exchange.since_last),
         )
     });
-    // Slow answers to the first SYN, and answers to a second or third after a loss: both kinds are there.
+    // There are slow answers to the first SYN, and answers to a second or third after a loss.
     assert!(of_first > 30 && of_last > 200, "{of_first} and {of_last}");
 }
 
-/// Shares within six standard errors (2·10⁻⁹ each) of what the settings ask, on 20,000 connections. Shares that forget
-/// scans, take either for its opposite, or count a connection for both sides must fail.
+/// Shares are within six standard errors (2·10⁻⁹ each) of the settings, on 20,000 connections. Shares that ignore
+/// scans, take a share for its complement, or count a connection for both sides must fail.
 #[test]
 fn shares_are_as_asked() {
     let settings = whole(Settings { flows: 20_000, queries: 10_000, ..Settings::small() });
@@ -269,7 +269,7 @@ fn shares_are_as_asked() {
         }
     }
     let is_share = |found: usize, of: usize, share: f64| {
-        // A number is whole.
+        // Counts are whole numbers.
         common::is_share(found as u64, of as u64, share) || (found as f64 - share * of as f64).abs() <= 1.0
     };
     let v6 = first.keys().filter(|key| key.0.is_ipv6()).count();
@@ -279,10 +279,10 @@ fn shares_are_as_asked() {
         ("SYNs", first.len(), 20_000, 0.99, 0.98),
         ("v6", v6, first.len(), 0.2, 0.2 / 0.8),
         ("timestamps", timestamps, first.len(), 0.9, 0.1),
-        // Nine in ten are no scans, and half of the one-way connections hide their SYN-ACK.
+        // Nine in ten are not scans, and half of the one-way connections hide their SYN-ACK.
         ("SYN-ACKs", syn_acks.len(), 20_000, 0.9 * 0.99, 0.99),
         ("resets", resets.len(), 20_000, 0.9 * 0.1 * 0.99, 2.0 * 0.1),
-        // Both sides send a FIN, each seen in 99%.
+        // Both sides send a FIN, each of which is seen in 99% of connections.
         ("FINs", fins.len(), 40_000, 0.9 * 0.85 * 0.99, 0.85 * 0.99),
     ] {
         assert!(is_share(found, of, share) && !is_share(found, of, wrong), "{name}: {found} of {of}, expected {share}");
@@ -299,9 +299,9 @@ fn shares_are_as_asked() {
     assert!(is_middle(middle) && !is_middle(times[times.len() / 3] as f64 / 1e9), "{middle}");
 }
 
-/// What the preset for speed promises, on a twentieth of it: 25 packets per connection, 5% DNS, 99 bytes per packet in
+/// The properties of the speed preset, on a twentieth of it: 25 packets per connection, 5% DNS, 99 bytes per packet in
 /// a pcap file. Sizes are heavy-tailed (σ ≈ 100 packets per connection), so 25 ± 6 · 100/√10,000: six standard errors,
-/// 2·10⁻⁹. The other figures are of as many connections and have wider ranges. The small preset is the twin that fails.
+/// 2·10⁻⁹. The other figures are from as many connections and have wider ranges. The small preset must fail.
 #[test]
 fn a_part_of_the_speed_preset() {
     let settings = Settings { span: Nanos::from_secs(3), flows: 10_000, queries: 6_400, ..Settings::speed() };
@@ -329,7 +329,7 @@ fn a_part_of_the_speed_preset() {
     assert!(are_right(speed) && !are_right(small), "{speed:?} {small:?}");
 }
 
-/// Cutting changes nothing but the bytes that are kept.
+/// The snap length changes nothing but the number of captured bytes.
 #[test]
 fn a_cut_frame_is_the_beginning_of_the_whole() {
     let mut cut = PacketWorkload::new(&Settings::small(), 6).unwrap();
@@ -342,7 +342,7 @@ fn a_cut_frame_is_the_beginning_of_the_whole() {
     assert!(cut.next_frame().is_none());
 }
 
-/// The frames of the small preset, hashed. Changes only with a deliberate change of the traffic.
+/// Hash of the frames of the small preset. It changes only when the traffic is changed deliberately.
 #[test]
 fn the_same_frames_everywhere() {
     let digest = |seed| {

@@ -1,4 +1,4 @@
-//! A queue is what its settings say, and its truth is what departed meanwhile.
+//! A queue matches its settings, and the truth equals what departs while a packet waits.
 
 mod common;
 
@@ -18,8 +18,8 @@ fn delay(passage: &Passage) -> i64 {
     passage.departure.delay().map_or(0, Nanos::get)
 }
 
-/// What was in a queue that is first in, first out, is what departs while one waits [conquest §2.2], by another way of
-/// counting.
+/// In a first-in-first-out queue, the bytes in the queue with a packet are those that depart while it waits
+/// [conquest §2.2], which counts them in another way.
 #[test]
 fn the_truth_is_what_departs_meanwhile() {
     let start = Timestamp::from_parts(1_700_000_000, 5);
@@ -39,8 +39,8 @@ fn the_truth_is_what_departs_meanwhile() {
     }
 }
 
-/// A line of 10 Gb/s takes 0.8 ns per byte: a packet waits as long as the bytes before it and its own take, less what
-/// has left of the packet on the line, and a nanosecond of rounding.
+/// A link of 10 Gb/s takes 0.8 ns per byte: a packet waits as long as the bytes before it and its own take, less the
+/// part already sent of the packet in transmission, and a nanosecond of rounding.
 #[test]
 fn delays_are_those_of_the_line() {
     let seen = passages(&Settings::conquest_data_center().with_packets(200_000));
@@ -55,8 +55,8 @@ fn delays_are_those_of_the_line() {
 
 const TURNS: Discipline = Discipline::RoundRobin { quantum: 1_500 };
 
-/// Whatever the order, the line is never idle while a packet waits, so bytes leave at the same times as they would
-/// first in, first out; a flow's packets keep their order; and what is in the queue is what came and has not departed.
+/// Under every discipline the link is never idle while a packet waits, so bytes leave at the same times as first in,
+/// first out; a flow's packets keep their order; and the queue contains what has arrived and not departed.
 #[test]
 fn disciplines_change_the_order_and_nothing_else() {
     let busy = |discipline| {
@@ -85,15 +85,15 @@ fn disciplines_change_the_order_and_nothing_else() {
     };
     let [fifo, priority, turns] = [Discipline::Fifo, Discipline::Priority, TURNS].map(busy);
     assert!(fifo.is_sorted_by_key(|passage| passage.number) && !priority.is_sorted_by_key(|passage| passage.number));
-    // Where the queue is empty, everything has left that came: the same under all disciplines, as long as all have got
-    // there.
+    // When the queue is empty, everything that arrived has left: so the same packets find it empty under all
+    // disciplines, compared as far as all streams have got.
     let alone = |seen: &[Passage]| {
         let is_alone = |passage: &&Passage| passage.queue_bytes == u64::from(passage.departure.bytes);
         let numbers = seen.iter().filter(is_alone).map(|passage| passage.number);
         numbers.filter(|&number| number < 20_000).collect::<HashSet<u64>>()
     };
     assert!(alone(&fifo).len() > 1_000 && alone(&fifo) == alone(&priority) && alone(&fifo) == alone(&turns));
-    // Small flows wait for the packet on the line at most, or for a turn of everybody else.
+    // Small flows wait at most for the packet in transmission, or for one turn of all other flows.
     let longest_small =
         |seen: &[Passage]| seen.iter().filter(|passage| !passage.is_burst).map(delay).max().unwrap_or(0);
     assert!(longest_small(&fifo) > 1_000_000);
@@ -101,8 +101,8 @@ fn disciplines_change_the_order_and_nothing_else() {
     assert!(longest_small(&turns) < longest_small(&fifo) / 4, "{}", longest_small(&turns));
 }
 
-/// Flows that always have something to send share the line by bytes, whatever the lengths of their packets; one that
-/// seldom does pays nothing for that.
+/// Flows that always have packets waiting share the link by bytes, whatever the lengths of their packets, to within two
+/// of the longest packets.
 #[test]
 fn turns_share_by_bytes() {
     let flows = [(1, 1_500), (2, 300), (3, 64)];
@@ -122,7 +122,7 @@ fn turns_share_by_bytes() {
     assert!(sent.len() == 3 && most.zip(least).is_some_and(|(most, least)| most - least <= 2 * 1_500), "{sent:?}");
 }
 
-/// What is given passes as it comes, and the stream ends when all has left.
+/// Given arrivals pass in their order, and the stream ends when all have left.
 #[test]
 fn a_log_of_arrivals_is_fed() {
     let arrival = |number: u64| Arrival {
@@ -135,7 +135,7 @@ fn a_log_of_arrivals_is_fed() {
     let settings = Settings { rate: 8e9, buffer_bytes: Some(3_000), ..Settings::conquest_data_center() };
     let mut stream = Passages::of((0..100).map(arrival), &settings).expect("valid settings");
     let seen: Vec<Passage> = stream.by_ref().collect();
-    // A packet takes 1 µs, in which ten come; three have room.
+    // A packet takes 1 µs, during which ten arrive; three have room.
     assert_eq!((seen.len() as u64 + stream.dropped(), seen.len()), (100, 12));
     let departed: Vec<i64> = seen.iter().map(|passage| passage.departure.departed.as_nanos()).collect();
     assert_eq!(departed, (1..=12).map(|packet| packet * 1_000).collect::<Vec<_>>());
@@ -154,9 +154,9 @@ fn a_full_buffer_drops() {
     assert!(stream.dropped() > 1_000, "{}", stream.dropped());
 }
 
-/// Load within six standard errors (2·10⁻⁹): *n* packets of 64 to 512 bytes at Poisson times. Their number in a time
-/// has a relative standard error of 1/√*n*, their length one of .45/√*n*. A twin that adds what passes between packets
-/// must fail.
+/// The load is within six standard errors (2·10⁻⁹): *n* packets of 64 to 512 bytes at Poisson times. Their number in a
+/// given time has a relative standard error of 1/√*n*, their length one of .45/√*n*. A load that includes the gaps
+/// between packets must fail.
 #[test]
 fn the_background_has_its_rate() {
     let settings = Settings { bursts: None, ..Settings::conquest_data_center() }.with_packets(200_000);
@@ -166,14 +166,14 @@ fn the_background_has_its_rate() {
     let load = bytes as f64 * 8.0 / seconds / settings.background.rate;
     let error = 1.1 / (seen.len() as f64).sqrt();
     assert_near(load, 1.0, error);
-    // With the 20 bytes between two packets on a wire.
+    // Including the 20 bytes between two packets on a wire.
     assert!(!is_near(load * (1.0 + 20.0 / 288.0), 1.0, error));
     let flows: HashSet<FlowId> = seen.iter().map(|passage| passage.departure.flow).collect();
     assert!(flows.len() > 1_000, "{}", flows.len());
 }
 
-/// Of 100 places with *s* = .5 the first sends a tenth, √(1/100), and a flow of it that does not end has that share:
-/// within six standard errors (2·10⁻⁹). Of equal ones, which must fail, it has a hundredth.
+/// Of 100 places with *s* = .5 the first sends a tenth, √(1/100), and a flow there that does not end has that share:
+/// within six standard errors (2·10⁻⁹). With equal places it has a hundredth, which must fail.
 #[test]
 fn a_background_may_be_unequal() {
     let largest = |skew: f64| {
@@ -198,15 +198,15 @@ fn a_seed_is_a_stream() {
     assert!(passages(&settings) != other);
 }
 
-/// The background's rate, and that of bursts: three flows every 20 ms, of 50 kB to 5 MB with an index of ½, by the
-/// primitive 2√(50 kB · x).
+/// The rate of the background plus that of bursts: three flows every 20 ms, of 50 kB to 5 MB with an index of ½, by the
+/// antiderivative 2√(50 kB · x).
 #[test]
 fn what_arrives_on_average() {
     let settings = Settings::conquest_data_center();
     let bytes = 50e3 + 2.0 * 50e3f64.sqrt() * (5e6f64.sqrt() - 50e3f64.sqrt());
     let expected = 5e8 + 3.0 * bytes * 8.0 / 0.02;
     assert!((settings.arrival_rate() / expected - 1.0).abs() < 1e-12, "{} {expected}", settings.arrival_rate());
-    // Of an index of one: least · (1 + ln 2).
+    // With an index of one: least · (1 + ln 2).
     let expected = 5e8 + 64.0 * 32e3 * (1.0 + std::f64::consts::LN_2) * 8.0 / 0.02;
     assert!((Settings::incast().arrival_rate() / expected - 1.0).abs() < 1e-12);
 }
@@ -239,7 +239,7 @@ fn what_cannot_be_is_refused() {
     for (settings, error) in cases {
         assert_eq!(Passages::new(&settings, 1).err(), Some(error));
     }
-    // Small packets at least fit, or the stream would not end.
+    // At least small packets must fit, or the stream would not end.
     let slow = Settings { rate: 1e9, ..base() }.with_packets(100);
     for (bytes, is_enough) in [(63, false), (64, true)] {
         let passages = Passages::new(&Settings { buffer_bytes: Some(bytes), ..slow.clone() }, 1);

@@ -1,4 +1,4 @@
-//! What Wireshark's dissectors make of simulated frames. Skipped, visibly, where `tshark` is not installed.
+//! Checks simulated frames with Wireshark's dissectors. Skipped, visibly, where `tshark` is not installed.
 
 use dwell_capture::file::PcapWriter;
 use dwell_simulate::Distribution;
@@ -7,7 +7,7 @@ use dwell_types::{LinkType, Nanos};
 use std::path::Path;
 use std::process::Command;
 
-/// Writes the whole traffic into a file.
+/// Writes all frames into a file.
 fn write(settings: &Settings, seed: u64, path: &Path) -> Truth {
     let mut workload = PacketWorkload::new(settings, seed).expect("valid settings");
     let file = std::fs::File::create(path).expect("a temporary file");
@@ -19,7 +19,7 @@ fn write(settings: &Settings, seed: u64, path: &Path) -> Truth {
     *workload.truth()
 }
 
-/// How many frames of the file pass a display filter.
+/// Number of frames in the file that match a display filter.
 fn count(path: &Path, filter: &str) -> u64 {
     let mut tshark = Command::new("tshark");
     for check in ["tcp", "udp", "ip"] {

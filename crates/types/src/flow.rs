@@ -3,7 +3,7 @@ use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
 
-/// IP protocol numbers that dwell looks into.
+/// The IP protocol numbers that dwell parses.
 pub mod protocol {
     /// ICMP for IPv4.
     pub const ICMP: u8 = 1;
@@ -20,7 +20,7 @@ pub mod protocol {
     /// Lightweight User Datagram Protocol.
     pub const UDP_LITE: u8 = 136;
 
-    /// The name of one of these.
+    /// The name of one of these protocols.
     pub const fn name(number: u8) -> Option<&'static str> {
         match number {
             ICMP => Some("icmp"),
@@ -64,13 +64,13 @@ impl Address {
         self.high == 0 && self.low >> 32 == 0xffff
     }
 
-    /// Whether this is the address of a host that has none yet (RFC 4291 §2.5.2; `0.0.0.0`).
+    /// Whether this is the unspecified address, used by a host that has none yet (RFC 4291 §2.5.2; `0.0.0.0`).
     #[inline]
     pub const fn is_unspecified(self) -> bool {
         self.high == 0 && (self.low == 0 || self.low == V4_MAPPED)
     }
 
-    /// Whether no router passes packets of this source on: `fe80::/10` (RFC 4291 §2.5.6), `169.254.0.0/16` (RFC 3927).
+    /// Whether this is link-local, that is, never routed: `fe80::/10` (RFC 4291 §2.5.6), `169.254.0.0/16` (RFC 3927).
     #[inline]
     pub const fn is_link_local(self) -> bool {
         if self.is_v4() { self.low as u32 >> 16 == 0xa9fe } else { self.high >> 54 == 0xfe80 >> 6 }
@@ -135,7 +135,7 @@ pub struct FlowKey {
 }
 
 impl FlowKey {
-    /// What its name takes, at most: two IPv6 addresses with ports.
+    /// The most bytes that its name can take: two IPv6 addresses with ports.
     pub const NAME_BYTES: usize = 128;
 
     /// The key of packets in the opposite direction.
@@ -204,12 +204,12 @@ pub struct Prefix {
     length: u8,
 }
 
-/// Why a text is no prefix.
+/// Why a text is not a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrefixError {
-    /// The part before the slash is no IPv4 or IPv6 address.
+    /// The part before the slash is not an IPv4 or IPv6 address.
     Address,
-    /// The part after the slash is no number, or more than 32 (IPv4) or 128 (IPv6).
+    /// The part after the slash is not a number, or is more than 32 (IPv4) or 128 (IPv6).
     Length,
 }
 
@@ -225,7 +225,7 @@ impl fmt::Display for PrefixError {
 impl core::error::Error for PrefixError {}
 
 impl Prefix {
-    /// The prefix of `length` bits that `address` is in; longer lengths count as the whole address.
+    /// The prefix of `length` bits that contains `address`; longer lengths are limited to the whole address.
     pub const fn new(address: Address, length: u8) -> Self {
         let longest = if address.is_v4() { 32 } else { 128 };
         let length = if length < longest { length } else { longest };

@@ -6,7 +6,7 @@ use core::fmt;
 pub struct Frame<'a> {
     /// When the frame was captured; `None` where the format stores no time (pcapng simple packet blocks).
     pub at: Option<Timestamp>,
-    /// What the bytes begin with.
+    /// The link-layer header that the bytes begin with.
     pub link: LinkType,
     /// The captured bytes, cut at the snap length of the capture.
     pub bytes: &'a [u8],

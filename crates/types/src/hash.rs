@@ -1,7 +1,7 @@
 //! One small family of seeded 64-bit hashes for everything.
 //!
-//! Only multiplication, exclusive or and shifts are used, so a kernel program computes the same values bit for bit
-//! (where a product has 128 bits, from four of 64). A hash is built by absorbing 64-bit words and finishing once:
+//! Only multiplication, exclusive or and shifts are used, so that a kernel program can compute the same values bit for
+//! bit (a 128-bit product from four 64-bit ones). A hash is built by absorbing 64-bit words and finishing once:
 //!
 //! ```
 //! use dwell_types::hash;
@@ -9,13 +9,13 @@
 //! assert_eq!(hash, 0x18ad_3b0f_b832_167a);
 //! ```
 //!
-//! Independent functions come from independent seeds, never from overlapping slices of one value. Who knows the seed
-//! can construct collisions: seeds are fixed for captures, where results must repeat, and must be secret when live.
+//! For independent functions use independent seeds, never overlapping slices of one value. Anyone who knows the seed
+//! can construct collisions: it is fixed for captures, where results must repeat, and must be secret for live traffic.
 
 /// The fractional part of the golden ratio, odd: its multiples are spread evenly, and multiplying by it spreads low
 /// bits over the high ones.
 pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-/// An odd multiplier for bits of an id that are independent of those that [`GOLDEN`] or the id itself decide.
+/// An odd multiplier for bits of an id that must be independent of those used by [`GOLDEN`] or by the id itself.
 pub const INDEPENDENT: u64 = 0xd6e8_feb8_6659_fd93;
 /// Other odd constants with well-spread bits: the fractional part of the square root of two, and the two
 /// multipliers of a published 64-bit finaliser (Stafford's mix 13).
@@ -23,7 +23,7 @@ const ROOT_TWO: u64 = 0x6a09_e667_f3bc_c909;
 const MIX_1: u64 = 0xbf58_476d_1ce4_e5b9;
 const MIX_2: u64 = 0x94d0_49bb_1331_11eb;
 
-/// The state before any word, for one member of the family.
+/// The initial state of one member of the family.
 #[inline]
 pub const fn start(seed: u64) -> u64 {
     finish(seed.wrapping_mul(GOLDEN) ^ ROOT_TWO)
@@ -50,8 +50,8 @@ pub const fn word(start: u64, word: u64) -> u64 {
     finish(start ^ word)
 }
 
-/// Folds two words into one: the halves of their product, exclusive or. The same for both orders. Good where both words
-/// are seeded and the result is hashed further; alone, it carries structure of the words into the result.
+/// Folds two words into one: the exclusive or of the two halves of their product. Symmetric. Good if both words are
+/// seeded and the result is hashed further; on its own, the result still shows structure of the words.
 #[inline]
 pub const fn fold(a: u64, b: u64) -> u64 {
     let product = a as u128 * b as u128;
@@ -87,8 +87,8 @@ mod tests {
         finish(absorb(absorb(start(seed), a), b))
     }
 
-    /// The largest deviation from one half, over all pairs of an input bit and an output bit, of the share of 2,000
-    /// trials in which flipping the one flips the other.
+    /// The share of 2,000 trials in which flipping an input bit flips an output bit: its largest deviation from one
+    /// half over all pairs of such bits.
     fn largest_deviation(hash: impl Fn(u64, u64, u64) -> u64) -> f64 {
         let trials = 2_000u64;
         let mut largest = 0f64;
@@ -111,7 +111,8 @@ mod tests {
     }
 
     /// Flipping any input bit flips every output bit with probability one half. A deviation of 6.5 standard deviations
-    /// (.073) has a chance of 10⁻⁶ over all 12,288 pairs. A last word that is added, not hashed, must fail.
+    /// (.073) has a chance of 10⁻⁶ over all 12,288 pairs. A variant whose last word is added instead of hashed must
+    /// fail.
     #[test]
     fn avalanche() {
         let is_even = |largest: f64| largest < 0.073;
@@ -121,8 +122,8 @@ mod tests {
     }
 
     /// Structured inputs (counters, aligned addresses) fill buckets evenly: χ² over 1,024 buckets has mean 1,023 and
-    /// standard deviation 45; 1,023 ± 270 is six of them, 2·10⁻⁹ for each of ten. The inputs themselves, multiplied but
-    /// not mixed, must fail.
+    /// standard deviation 45; 1,023 ± 270 is six of them, a chance of 2·10⁻⁹ for each of ten. The inputs multiplied but
+    /// not mixed must fail.
     #[test]
     fn buckets_are_even() {
         let n = 200_000u64;
@@ -146,9 +147,9 @@ mod tests {
         }
     }
 
-    /// Functions with different seeds agree on a 16-bit slice as often as chance says: 2²⁰/2¹⁶ = 16 expected for each
-    /// of 45 pairs; more than 50 or fewer than 1 happens by chance less than once in 10⁶ runs. A seed that is not
-    /// hashed but added to what comes out must fail.
+    /// Functions with different seeds agree on a 16-bit slice as often as expected by chance: 2²⁰/2¹⁶ = 16 times for
+    /// each of 45 pairs; more than 50 or fewer than 1 happens less than once in 10⁶ runs. A variant that adds the seed
+    /// to the result instead of hashing it must fail.
     #[test]
     fn seeds_are_independent() {
         let is_chance = |count: u32| (1..=50).contains(&count);

@@ -3,41 +3,42 @@ use core::fmt;
 
 /// A seeded 64-bit hash that a request and its response share, whatever the protocol.
 ///
-/// Its upper half decides whether a sketch admits it: exchanges that are to be admitted together, or not at all, share
-/// that.
+/// The upper half decides whether a sketch admits the exchange: exchanges that must be admitted together, or not at
+/// all, have the same upper half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExchangeId(pub u64);
 
-/// What the ids of [`Match::TcpAck`] are made of. Those of every other rule are hashes.
+/// How the ids of [`Match::TcpAck`] are built. Those of every other rule are always hashes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IdForm {
-    /// A hash of everything that the rule names.
+    /// A hash of all fields that identify an exchange under the rule.
     #[default]
     Hashed,
-    /// For methods that follow sequence numbers. Upper half: a hash of the flow and of who asks. Lower half: the
-    /// sequence number after the segment, or the acknowledgement number. [`Sighting::token`] of a request is the
-    /// sequence number of the segment, and of a response 1 if its packet takes sequence space itself, else 0. A SYN
-    /// asks for nothing here: it is a request without length, which says where the numbers begin.
+    /// For methods that follow sequence numbers. Upper half: a hash of the flow and of the direction of the request.
+    /// Lower half: the sequence number after the segment, or the acknowledgement number. [`Sighting::token`] of a
+    /// request is the sequence number of the segment; of a response it is 1 if its packet takes sequence space itself,
+    /// else 0. A SYN expects no response here: it is a request of length zero, which says where the numbers begin.
     Plain,
 }
 
-/// One packet, or one line of a log, as pairing sees it.
+/// One packet, or one line of a log, as a request or a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observation {
-    /// Something that may be answered.
+    /// A packet that may be answered.
     Request(Sighting),
-    /// Something that may be an answer.
+    /// A packet that may be the answer to a request.
     Response(Sighting),
 }
 
-/// Takes the observations of packets, one after another in the order of time.
+/// Consumes the observations of packets, one after another in time order.
 ///
-/// A trait, so that a meter's way of taking one is inlined where it is made; any closure is one too.
+/// A trait rather than a closure type, so that a meter's implementation is inlined at the call; every closure is one
+/// too.
 pub trait Sink {
-    /// Takes the next observation.
+    /// Consumes the next observation.
     fn take(&mut self, seen: Observation);
 
-    /// Takes it if it is one: where about half are, a meter can do without a branch that is often foretold wrongly.
+    /// Consumes it if `wanted`. Where about half are wanted, a meter can avoid a branch that is often mispredicted.
     #[inline(always)]
     fn take_if(&mut self, wanted: bool, seen: Observation) {
         if wanted {
@@ -45,8 +46,8 @@ pub trait Sink {
         }
     }
 
-    /// Offers two responses of one rule, of these series, whose ids have the upper half of this one: whether they would
-    /// be taken. If not, this call has counted them, and they need not be given.
+    /// Announces two responses of one rule, in these two series, whose ids share the upper half of this one. Returns
+    /// whether to pass them to [`Sink::take`]; if not, this call has already counted them, and they must not be passed.
     #[inline(always)]
     fn offer_responses(&mut self, _id: ExchangeId, _of: [Series; 2]) -> bool {
         true
@@ -60,34 +61,34 @@ impl<F: FnMut(Observation)> Sink for F {
     }
 }
 
-/// What is known of a request or response when it is seen.
+/// What is known of a request or response at the moment it is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sighting {
     /// Shared by a request and its response.
     pub id: ExchangeId,
     /// When it was seen.
     pub at: Timestamp,
-    /// Tells repeated requests apart: a response carrying the token of one of them answers that one. Zero where the
-    /// protocol has none. Filled for TCP handshakes from the timestamp option (RFC 7323): TSval of the SYN and TSecr of
-    /// the SYN-ACK, TSval of the SYN-ACK and TSecr of the ACK. Another thing with [`IdForm::Plain`].
+    /// Distinguishes repeated requests: a response answers the one whose token it carries. Zero where the protocol has
+    /// none. Taken from the timestamp option (RFC 7323) for TCP handshakes: TSval of the SYN and TSecr of the SYN-ACK,
+    /// TSval of the SYN-ACK and TSecr of the ACK. Has a different meaning with [`IdForm::Plain`].
     pub token: u32,
-    /// Which line of the report it counts for.
+    /// The line of the report that it counts for.
     pub series: Series,
 }
 
-/// Which line of the report a sighting counts for: a response counts its exchange in the series of the request.
+/// The line of the report that a sighting counts for. An exchange counts for the series of its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Series {
-    /// The rule that pairs.
+    /// The pairing rule.
     pub matching: Match,
-    /// Which part of the way.
+    /// The part of the path.
     pub leg: Leg,
-    /// Index of the group, `0..Series::GROUPS`; zero is "all", or with grouping "other".
+    /// Index of the group, `0..Series::GROUPS`; zero is "all", or "other" if there are groups.
     pub group: u16,
 }
 
 impl Series {
-    /// How many groups a series can tell apart: 13 bits.
+    /// The number of distinct groups: 13 bits.
     pub const GROUPS: u16 = 1 << 13;
 }
 
@@ -115,12 +116,12 @@ pub enum Match {
     Events,
 }
 
-/// What a request means that repeats the id of an open one.
+/// How a rule treats a request that repeats the id of an open one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
-    /// A retransmission: the response may answer either.
+    /// As a retransmission: the response may answer either.
     Ambiguous,
-    /// Nothing: only the first of equal requests counts, even after it was answered.
+    /// It is ignored: only the first of equal requests counts, even after it was answered.
     Ignored,
 }
 
@@ -158,21 +159,22 @@ impl Match {
         }
     }
 
-    /// What a repeated request means under this rule.
+    /// How this rule treats a repeated request.
     pub const fn repeat(self) -> Repeat {
         match self {
-            // Many segments carry the same TSval, and every edge of a spin bit has its own number.
+            // Many segments carry the same TSval, and each edge of a spin bit has a number of its own.
             Self::TcpTs | Self::QuicSpin => Repeat::Ignored,
             _ => Repeat::Ambiguous,
         }
     }
 
-    /// Whether its requests have tokens.
+    /// Whether requests of this rule carry tokens.
     pub const fn has_tokens(self) -> bool {
         matches!(self, Self::TcpHandshake)
     }
 
-    /// The legs of its exchanges, in the order of reports; `has_inside` where inside and outside are told apart.
+    /// The legs of this rule's exchanges, in the order of reports; `has_inside` if `--inside` separates inside from
+    /// outside.
     pub const fn legs(self, has_inside: bool) -> &'static [Leg] {
         match (self, has_inside) {
             (Self::Events, _) => &[Leg::Both],
@@ -190,17 +192,17 @@ impl fmt::Display for Match {
     }
 }
 
-/// Which part of the way an exchange measures, as seen from the point of observation.
+/// Which part of the path an exchange measures, as seen from the observation point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Leg {
-    /// Requests of both directions together: which side is which is not known.
+    /// Requests of both directions together, because the sides are not known.
     Both,
-    /// Handshakes: from the point to the server and back.
+    /// Handshakes: from the observation point to the server and back.
     Beyond,
-    /// Handshakes: from the point to the client and back.
+    /// Handshakes: from the observation point to the client and back.
     Before,
-    /// Handshakes: both of these, as the client waits.
+    /// Handshakes: the two together, which is how long the client waits.
     Sum,
     /// `--inside`: the request went from inside to outside.
     Outward,

@@ -1,14 +1,14 @@
 use core::fmt;
 use core::ops::{Add, Sub};
 
-/// A moment in integer nanoseconds since 1970-01-01 00:00 UTC, as the capturing clock told it.
+/// A moment in integer nanoseconds since 1970-01-01 00:00 UTC, by the capturing clock.
 ///
-/// Range: the years 1677 to 2262. Arithmetic saturates: a nonsense timestamp in a capture gives a nonsense delay, never
-/// a panic.
+/// Range: the years 1677 to 2262. Arithmetic saturates: an absurd timestamp in a capture gives an absurd delay, never a
+/// panic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
-/// A signed span of time in integer nanoseconds. Negative where two clocks, or two records of one capture, disagree.
+/// A signed duration in integer nanoseconds. Negative where two clocks, or two records of one capture, disagree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(i64);
 
@@ -18,7 +18,7 @@ impl Timestamp {
         Self(nanos)
     }
 
-    /// The moment `seconds` and `nanos` after the epoch, saturating at the ends of the range.
+    /// The moment `seconds` and `nanos` after the epoch, limited to the range.
     pub const fn from_parts(seconds: i64, nanos: i64) -> Self {
         Self(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
     }
@@ -30,26 +30,26 @@ impl Timestamp {
 }
 
 impl Nanos {
-    /// No time at all.
+    /// A duration of zero.
     pub const ZERO: Self = Self(0);
 
-    /// A span of `nanos` nanoseconds.
+    /// A duration of `nanos` nanoseconds.
     pub const fn new(nanos: i64) -> Self {
         Self(nanos)
     }
 
-    /// A span of whole seconds, saturating.
+    /// A duration of whole seconds, saturating.
     pub const fn from_secs(seconds: i64) -> Self {
         Self(seconds.saturating_mul(1_000_000_000))
     }
 
-    /// The span in nanoseconds.
+    /// The duration in nanoseconds.
     pub const fn get(self) -> i64 {
         self.0
     }
 
-    /// Whether this long since a moment, or before it, is more than a span: what seems to come from far ahead is old,
-    /// and its time has wrapped, or one of the times is wild.
+    /// Whether this duration, in either direction, exceeds `span`. A state that seems to come from the far future is
+    /// treated as old: its truncated time has wrapped, or a timestamp is wrong.
     #[inline]
     pub const fn is_farther_than(self, span: Self) -> bool {
         self.0.unsigned_abs() > span.0.unsigned_abs()
@@ -92,7 +92,7 @@ impl Add for Nanos {
     }
 }
 
-/// Three significant digits and the unit that suits: `850 ns`, `1.23 ms`, `-4.50 µs`, `75.0 s`.
+/// Three significant digits and a suitable unit: `850 ns`, `1.23 ms`, `-4.50 µs`, `75.0 s`.
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let magnitude = self.0.unsigned_abs();

@@ -8,10 +8,10 @@ use std::fmt;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The most memory that decompressing xz may take: its strongest preset (`xz -9`) takes 65 MiB.
+/// Memory limit for decompressing xz: its strongest preset (`xz -9`) takes 65 MiB.
 const XZ_MEMORY_BYTES: u64 = 80 << 20;
 
-/// Compressed bytes read at once.
+/// Number of compressed bytes per read.
 const INPUT_BYTES: usize = 128 << 10;
 
 /// How a file is compressed.
@@ -23,12 +23,12 @@ pub(super) enum Compression {
 }
 
 impl Compression {
-    /// Recognises the compression by the first bytes of a file.
+    /// Recognises the compression from the first bytes of a file.
     fn of(head: &[u8]) -> Option<Self> {
         match head {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Self::Xz),
-            // A frame, or a skippable frame as parallel compressors put first.
+            // A frame, or the skippable frame that parallel compressors write first.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Self::Zstd),
             _ => None,
         }
@@ -45,11 +45,11 @@ impl fmt::Display for Compression {
     }
 }
 
-/// Why there are no more bytes before the end.
+/// Why decompressed data ends early.
 pub(super) enum Unread {
-    /// The system says so.
+    /// The operating system reported an error.
     Io(io::Error),
-    /// The file ends, its compressed stream does not.
+    /// The file ends inside the compressed stream.
     Cut(Compression),
     /// The compressed data is corrupt.
     Corrupt(Compression, String),
@@ -58,15 +58,15 @@ pub(super) enum Unread {
 /// The bytes of a file, decompressed if it is compressed.
 pub(super) struct Input<R> {
     reader: R,
-    /// Bytes that came out of `reader`.
+    /// Bytes read from `reader` so far.
     bytes_read: u64,
-    /// The bytes by which the compression is recognised, and how many of them are left to hand on.
+    /// The bytes by which the compression was recognised, as far as they have not been passed on yet.
     head: Vec<u8>,
     decompressor: Option<Box<Decompressor>>,
 }
 
 impl<R: Read> Input<R> {
-    /// Recognises the compression of what `reader` yields.
+    /// Recognises the compression of the data in `reader`.
     pub(super) fn new(reader: R) -> Result<Self, Unread> {
         let mut input = Self { reader, bytes_read: 0, head: Vec::new(), decompressor: None };
         let mut head = [0; 6];
@@ -84,12 +84,12 @@ impl<R: Read> Input<R> {
         Ok(input)
     }
 
-    /// Bytes of the file, as it lies on disk, that were read so far.
+    /// Bytes of the file on disk, possibly compressed, that were read so far.
     pub(super) fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
 
-    /// Reads at least one byte; none only at the end.
+    /// Reads at least one byte, except at the end.
     pub(super) fn read(&mut self, output: &mut [u8]) -> Result<usize, Unread> {
         let Some(mut decompressor) = self.decompressor.take() else {
             return self.read_file(output).map_err(Unread::Io);
@@ -120,9 +120,9 @@ impl<R: Read> Input<R> {
     }
 }
 
-/// Any file, pipe or standard input as its plain bytes: what gzip, xz or zstd has compressed is decompressed. An error
-/// where that is corrupt or breaks off, of which [`is_cut`] holds; after a [`Stop`](super::Stop), one of which
-/// [`is_stopped`](super::is_stopped) holds.
+/// The bytes of any file, pipe or standard input, decompressed if they are gzip, xz or zstd data. Corrupt or truncated
+/// data is an error, for which [`is_cut`] holds if it is truncated; after a [`Stop`](super::Stop) the error is one for
+/// which [`is_stopped`](super::is_stopped) holds.
 pub struct Decompressed(Input<Source>);
 
 impl Decompressed {
@@ -132,7 +132,7 @@ impl Decompressed {
     }
 }
 
-/// Whether compressed data breaks off here.
+/// Whether an error says that compressed data is truncated.
 pub fn is_cut(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::UnexpectedEof
 }
@@ -155,27 +155,27 @@ impl From<Unread> for io::Error {
     }
 }
 
-/// Turns compressed bytes into plain ones, through any number of gzip members, xz streams or zstd frames.
+/// Decompresses a sequence of any number of gzip members, xz streams or zstd frames.
 struct Decompressor {
     compression: Compression,
     codec: Codec,
-    /// Compressed bytes; those in `position..length` are still to be used.
+    /// Compressed bytes; those in `position..length` are not used yet.
     buffer: Vec<u8>,
     position: usize,
     length: usize,
     file_ended: bool,
-    /// Corruption that was met after bytes which had to be handed on first.
+    /// Corruption found in the same call as valid bytes, which must be returned first.
     corrupt: Option<String>,
 }
 
 enum Codec {
-    /// `None` between two members.
+    /// `None` between two gzip members.
     Gzip(Option<Decompress>),
     Xz(xz::Stream),
     Zstd(Zstd),
 }
 
-/// What one call of a codec did.
+/// The outcome of one call of a codec.
 struct Step {
     consumed: usize,
     produced: usize,
@@ -183,7 +183,7 @@ struct Step {
 }
 
 enum State {
-    /// More can follow.
+    /// More data can follow.
     Open,
     /// The data is complete.
     Done,
@@ -246,7 +246,7 @@ impl Codec {
 }
 
 impl Step {
-    /// Nothing to do between two members or frames: the end, if the file has ended too.
+    /// Nothing to do between two members or frames: done if the file has ended, too.
     fn idle(file_ended: bool) -> Self {
         Self { consumed: 0, produced: 0, state: if file_ended { State::Done } else { State::Open } }
     }
@@ -257,7 +257,7 @@ fn gzip_step(member: &mut Option<Decompress>, input: &[u8], output: &mut [u8], f
         return Step::idle(file_ended);
     }
     if member.is_none() && input[0] == 0 {
-        // Behind a member tapes and some writers fill a block with zeros, as gzip itself knows.
+        // Tapes and some writers pad a block after a member with zeros; gzip itself accepts that, too.
         let zeros = input.iter().take_while(|&&byte| byte == 0).count();
         return Step { consumed: zeros, produced: 0, state: State::Open };
     }

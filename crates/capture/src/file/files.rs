@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 
 /// Several captures, read one after the other as if they were one. `-` is standard input.
 ///
-/// A file that is cut leaves a warning and reading goes on. A damaged file is an error, after everything before the
-/// damage was yielded; who asks for frames after an error gets those of the next file.
+/// A truncated file causes a warning, and reading continues. A damaged file is an error, after everything before the
+/// damage was yielded; a caller that asks for more frames after an error gets those of the next file.
 pub struct CaptureFiles {
     paths: Vec<PathBuf>,
-    /// Index of the path that is opened next.
+    /// Index of the path to open next.
     next: usize,
     current: Option<CaptureFile<Source>>,
     warnings: Vec<Warning>,
-    /// Bytes and frames of the files that are done.
+    /// Bytes and frames of the files that have been read completely.
     bytes_before: u64,
     frames_before: u64,
     bytes_total: Option<u64>,
@@ -25,9 +25,9 @@ pub struct CaptureFiles {
 }
 
 impl CaptureFiles {
-    /// Takes the captures in this order. Every path is looked at first: one that is missing, unreadable or a directory is
-    /// an error before any frame is read, and so is an empty one. Beside others that leaves a warning, since a recorder
-    /// that begins a new file now and then ends with an empty one.
+    /// Reads the captures in this order. All paths are checked first: one that is missing, unreadable or a directory is
+    /// an error before any frame is read, and so is an empty file, if it is the only one. Next to others it only causes
+    /// a warning, since a recorder that rotates its files often leaves an empty last one.
     pub fn open<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>) -> Result<Self, CaptureError> {
         let mut paths: Vec<PathBuf> = paths.into_iter().map(Into::into).collect();
         let (mut bytes_total, mut empty) = (Some(0), Vec::new());
@@ -49,12 +49,12 @@ impl CaptureFiles {
         Ok(Self { paths, next: 0, current, warnings, bytes_before: 0, frames_before: 0, bytes_total, stop, is_stopped })
     }
 
-    /// Ends as if there were nothing more, after the frames that were read already, as soon as it is asked to stop.
+    /// Makes reading end, as at the end of the data, as soon as `stop` fires; frames already read are still yielded.
     pub fn until(self, stop: &Stop) -> Self {
         Self { stop: Some(stop.clone()), ..self }
     }
 
-    /// Whether it was asked to stop before the end.
+    /// Whether reading was stopped before the end.
     pub fn is_stopped(&self) -> bool {
         self.is_stopped
     }
@@ -69,27 +69,27 @@ impl CaptureFiles {
         self.frames_before + self.current.as_ref().map_or(0, CaptureFile::frames)
     }
 
-    /// Whether all that was read has been yielded: whoever reads a pipe may have to wait now.
+    /// Whether every frame that has been read was yielded: for a pipe, the next call may block.
     pub fn is_used_up(&self) -> bool {
         self.current.as_ref().is_none_or(CaptureFile::is_used_up)
     }
 
-    /// Which files were cut, so far.
+    /// Warnings about truncated files, so far.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
-    /// Bytes of the files, as they lie on disk, that were read so far.
+    /// Bytes of the files on disk, possibly compressed, that were read so far.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_before + self.current.as_ref().map_or(0, CaptureFile::bytes_read)
     }
 
-    /// Bytes of all files, as they lie on disk; `None` with a pipe among them.
+    /// Size of all files on disk, in bytes; `None` if a pipe is among them.
     pub fn bytes_total(&self) -> Option<u64> {
         self.bytes_total
     }
 
-    /// The next record, from the current file or the first after it that has one; none after a stop.
+    /// The next record, from the current file or a later one; none after a stop.
     #[inline(never)]
     fn next(&mut self) -> Result<Option<Record>, CaptureError> {
         match self.read() {
@@ -134,7 +134,7 @@ impl FrameSource for CaptureFiles {
     }
 }
 
-/// Looks at a path before it is its turn; gives the file's length, if it has one.
+/// Checks a path before anything is read; returns the length of the file, if it has one.
 fn check(path: &Path) -> Result<Option<u64>, CaptureError> {
     if is_stdin(path) {
         return Ok(None);

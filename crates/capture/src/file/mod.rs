@@ -1,53 +1,53 @@
 //! Captures in files and pipes.
 //!
-//! What is read: pcap in microseconds and nanoseconds, in both byte orders, with plain and with modified (Kuznetzov)
+//! Supported: pcap in microseconds and nanoseconds, in both byte orders, with plain and with modified (Kuznetzov)
 //! record headers; pcapng with any number of sections and up to 65,536 interfaces in each. Either may be compressed
-//! with gzip, xz or zstd. Format and compression are recognised by the first bytes, never by the name.
+//! with gzip, xz or zstd. Format and compression are recognised by the first bytes, never by the file name.
 //!
-//! Files one behind the other in one stream, as `cat` makes them, are read on if they are of one format.
+//! Concatenated files (`cat a b`) in one stream are read to the end if they are of one format.
 //!
-//! What is wrong with a file decides what follows:
-//! - It ends in the middle of a record or block, or its compressed data does: everything before is yielded, a
-//!   [`Warning`](crate::Warning) says where it was cut, and reading goes on.
-//! - It contradicts its format (a length that cannot be, a block that ends differently from how it begins, corrupt
-//!   compressed data): everything before is yielded, then [`CaptureError::Damaged`](crate::CaptureError). No attempt is
-//!   made to find the next record.
-//! - It is no capture from the start (missing, empty, another format, a header that is incomplete or of an unknown
-//!   version): an error before any frame.
+//! The kind of defect decides what happens:
+//! - The file or its compressed data ends in the middle of a record or block: everything before is yielded, a
+//!   [`Warning`](crate::Warning) says where it was truncated, and reading continues.
+//! - The file violates its format (an impossible length, a block whose two lengths differ, corrupt compressed data):
+//!   everything before is yielded, then [`CaptureError::Damaged`](crate::CaptureError). No attempt is made to find the
+//!   next record.
+//! - It is not a capture in the first place (missing, empty, another format, a header that is incomplete or of an
+//!   unknown version): an error before any frame.
 //!
-//! Memory is bounded whatever the input says: a record or block that must be held has at most 16 MiB, everything else
-//! is skipped unread, and buffers grow only with bytes that really arrived. Decompression may take 8 MiB to 128 MiB
-//! more, as much as the window that the file was compressed with.
+//! Memory is bounded whatever the input claims: a record or block that must be buffered has at most 16 MiB, everything
+//! else is skipped, and buffers grow only with bytes that have really arrived. Decompression may take 8 MiB to 128 MiB
+//! more, depending on the window that the file was compressed with.
 
-// Bytes, and how waiting for them ends.
+// Opening and reading files, pipes and standard input, and stopping a blocked read.
 mod source;
 use source::Source;
 pub use source::{Stop, is_stopped};
-// Which compression, and the bytes behind it.
+// Recognising the compression, and decompressing.
 mod compression;
 pub use compression::{Decompressed, is_cut};
-// The part of the stream that is held.
+// The buffered part of the stream.
 mod window;
-// The two formats.
+// The two file formats.
 mod pcap;
 mod pcapng;
-// One capture.
+// Reading one capture.
 mod reader;
 pub use reader::CaptureFile;
-// Several captures, one after the other.
+// Reading several captures, one after the other.
 mod files;
 pub use files::CaptureFiles;
-// Frames out, for simulated captures and tests.
+// Writing pcap files, for simulated captures and tests.
 mod writer;
 pub use writer::PcapWriter;
 
 use dwell_types::{LinkType, Timestamp};
 use std::io;
 
-/// The most bytes that a frame can have; greater lengths count as damage.
+/// The most bytes that a frame can have; a greater length counts as damage.
 const MAX_FRAME: u32 = 16 << 20;
 
-/// A frame that lies in the window: [`dwell_types::Frame`] before it borrows.
+/// A frame as a range of the window's buffer: [`dwell_types::Frame`] before it borrows.
 #[derive(Clone, Copy)]
 struct Record {
     at: Option<Timestamp>,
@@ -59,7 +59,7 @@ struct Record {
     length: usize,
 }
 
-/// Why the next record cannot be had.
+/// Why the next record cannot be read.
 enum Trouble {
     Io { offset: u64, error: io::Error },
     Version { offset: u64, expected: &'static str, found: String },
@@ -91,7 +91,7 @@ impl ByteOrder {
     }
 }
 
-/// The first `N` words of four bytes, if there are as many.
+/// The first `N` words of four bytes, if there are that many.
 #[inline(always)]
 fn first_words<const N: usize>(bytes: &[u8]) -> Option<&[[u8; 4]; N]> {
     bytes.as_chunks::<4>().0.first_chunk::<N>()

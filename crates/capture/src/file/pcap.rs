@@ -6,29 +6,29 @@ use std::io::Read;
 /// Length of the file header in bytes.
 pub(super) const FILE_HEADER: usize = 24;
 
-/// The largest captured length that is sound in a file that states a smaller snap length, in bytes: the snap length
-/// that current tools use when they are not told another. Some writers store whole packets of 64 KiB and more
-/// (segmentation offload) under a smaller snap length.
+/// The largest captured length that is accepted in a file that states a smaller snap length, in bytes: the default snap
+/// length of current tools. Some writers store whole packets of 64 KiB and more (segmentation offload) under a smaller
+/// snap length.
 const SOUND_LENGTH: u32 = 262_144;
 
-/// A pcap file: what its header says of the records.
+/// A pcap file: what its header says about the records.
 pub(super) struct Pcap {
     link: LinkType,
     /// Nanoseconds per unit of the second half of a timestamp.
     unit_ns: i64,
-    /// The greatest captured length that is believed, in bytes.
+    /// The largest captured length that is accepted, in bytes.
     limit: u32,
-    /// Little-endian, plain record headers, lengths in the usual order: nearly every file.
+    /// Little-endian, plain record headers, lengths in the usual order: true of nearly every file.
     usual: bool,
     order: ByteOrder,
     /// Length of a record header in bytes: 16, or 24 with Kuznetzov's additions.
     record_header: usize,
-    /// Written by a version before 2.4, whose writers disagreed on which of the two lengths comes first.
+    /// Version before 2.4: its writers disagreed on which of the two lengths comes first.
     unordered_lengths: bool,
 }
 
 impl Pcap {
-    /// The byte order, unit and record header length that a magic number stands for.
+    /// The byte order, time unit and record header length that a magic number stands for.
     pub(super) fn magic(head: [u8; 4]) -> Option<(bool, i64, usize)> {
         for big_endian in [false, true] {
             let (unit_ns, record_header) = match (ByteOrder { big_endian }).u32(head) {
@@ -42,7 +42,7 @@ impl Pcap {
         None
     }
 
-    /// Reads the file header, whose magic number was seen before.
+    /// Reads the file header, whose magic number has been recognised already.
     pub(super) fn open<R: Read>(
         window: &mut Window<R>,
         (big_endian, unit_ns, record_header): (bool, i64, usize),
@@ -55,7 +55,7 @@ impl Pcap {
         let order = ByteOrder { big_endian };
         let [_, _, _, _, snap_length, link] = order.words(words);
         let (mut major, mut minor) = (order.u16([words[1][0], words[1][1]]), order.u16([words[1][2], words[1][3]]));
-        // Some writers put the version, and only that, in network order whatever the rest is in.
+        // Some writers store the version, and only that, in network order whatever the order of the rest.
         if major == 2u16.swap_bytes() {
             (major, minor) = (major.swap_bytes(), minor.swap_bytes());
         }
@@ -66,7 +66,7 @@ impl Pcap {
         window.advance(FILE_HEADER);
         let unordered_lengths = minor < 4;
         Ok(Self {
-            // The upper half tells about frame check sequences, not about the link.
+            // The upper half describes frame check sequences, not the link type.
             link: LinkType(link as u16),
             unit_ns,
             limit: snap_length.clamp(SOUND_LENGTH, MAX_FRAME),
@@ -77,7 +77,7 @@ impl Pcap {
         })
     }
 
-    /// The next record of the usual kind of file, if it is held.
+    /// The next record of a file of the usual kind, if it is buffered.
     #[inline(always)]
     pub(super) fn next_held<R: Read>(&self, window: &mut Window<R>) -> Option<Record> {
         if !self.usual {
@@ -86,7 +86,7 @@ impl Pcap {
         let held = window.held();
         let [seconds, fraction, captured, wire_length] = first_words::<4>(held)?.map(u32::from_le_bytes);
         let whole = captured as usize + 16;
-        // An empty frame may be the header of another file (see below), too: less than nothing is more than the limit.
+        // Empty frames take the slow path, too, since they may be the header of another file (see below): 0 − 1 wraps.
         if captured.wrapping_sub(1) >= self.limit || whole > held.len() {
             return None;
         }
@@ -103,15 +103,15 @@ impl Pcap {
         Record { at, link: self.link, wire_length, start, length: captured as usize }
     }
 
-    /// What the magic number stands for, where the header of another file stands instead of a record, as after
-    /// `cat a.pcap b.pcap`. As a record it would be an empty frame of the year 2055, and of the one fraction of a second
-    /// that is the version.
+    /// The meaning of the magic number if another file's header stands in place of a record, as after
+    /// `cat a.pcap b.pcap`. Read as a record it would be an empty frame in the year 2055, at the one fraction of a
+    /// second that encodes the version.
     fn another_file(head: &[[u8; 4]; 4]) -> Option<(bool, i64, usize)> {
         let [magic, version, zone, _] = *head;
         Self::magic(magic).filter(|_| matches!(version, [2, 0, 4, 0] | [0, 2, 0, 4]) && zone == [0; 4])
     }
 
-    /// The next record of any kind of file, read from the stream if it is not held, with every check.
+    /// The next record of any kind of file, with every check, read from the stream if it is not buffered.
     #[inline(never)]
     pub(super) fn next<R: Read>(&mut self, window: &mut Window<R>) -> Result<Option<Record>, Trouble> {
         while window.hold(16)?

@@ -27,9 +27,9 @@ enum Format {
 }
 
 impl<R: Read> CaptureFile<R> {
-    /// Recognises compression and format of what `reader` yields, and reads the file header.
+    /// Recognises compression and format of the data in `reader`, and reads the file header.
     ///
-    /// `path` is what errors and warnings call it.
+    /// `path` is the name used in errors and warnings.
     pub fn open(path: impl Into<PathBuf>, reader: R) -> Result<Self, CaptureError> {
         let path = path.into();
         match recognise(reader) {
@@ -40,7 +40,7 @@ impl<R: Read> CaptureFile<R> {
         }
     }
 
-    /// The name that was given.
+    /// The name given to [`CaptureFile::open`].
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -50,22 +50,22 @@ impl<R: Read> CaptureFile<R> {
         self.frames
     }
 
-    /// Bytes that were read so far: of the compressed file, if it is compressed.
+    /// Bytes read so far: of the compressed file, if it is compressed.
     pub fn bytes_read(&self) -> u64 {
         self.window.bytes_read()
     }
 
-    /// Whether all that was read has been yielded: whoever reads a pipe may have to wait now.
+    /// Whether every frame that has been read was yielded: for a pipe, the next call may block.
     pub fn is_used_up(&self) -> bool {
         self.window.held().is_empty()
     }
 
-    /// Where the file was cut, if the end has been reached and it was.
+    /// Where the file was truncated, if it was and its end has been reached.
     pub fn warning(&self) -> Option<&Warning> {
         self.warning.as_ref()
     }
 
-    /// The next record, if it is held and nothing about it is unusual: what nearly every call comes to.
+    /// The next record, if it is buffered and nothing about it is unusual: the path of nearly every call.
     ///
     /// This and [`CaptureFile::next`] are two functions so that records travel in registers here: a result that may
     /// also hold an error is passed through memory, which doubles the time per frame.
@@ -80,7 +80,7 @@ impl<R: Read> CaptureFile<R> {
         record
     }
 
-    /// The next record, whatever it takes.
+    /// The next record, on the general path.
     #[inline(never)]
     pub(super) fn next(&mut self) -> Result<Option<Record>, CaptureError> {
         let next = match &mut self.format {
@@ -124,7 +124,7 @@ impl<R: Read> FrameSource for CaptureFile<R> {
     }
 }
 
-/// Trouble as an error. A cut is one only in the file header: without it there is no capture to go on with.
+/// Converts trouble into an error. Truncation is one only in the file header, without which nothing can be read.
 fn error(trouble: Trouble, path: PathBuf, frames: u64) -> CaptureError {
     match trouble {
         Trouble::Io { offset, error } => CaptureError::Io { path, offset, frames, error },
@@ -135,7 +135,7 @@ fn error(trouble: Trouble, path: PathBuf, frames: u64) -> CaptureError {
     }
 }
 
-/// Why reading cannot even begin.
+/// Why reading cannot even start.
 enum Unreadable {
     Empty,
     NotACapture(String),
@@ -167,15 +167,15 @@ fn recognise<R: Read>(reader: R) -> Result<(Window<R>, Format), Unreadable> {
     if held.is_empty() {
         return Err(Unreadable::Empty);
     }
-    // What there is of it is enough to tell what it looks like.
+    // Buffer as much as is needed to describe what the file looks like.
     window.hold(SHOWN_BYTES)?;
     Err(Unreadable::NotACapture(looks_like(window.held())))
 }
 
-/// How much of a file that is no capture is looked at.
+/// How many bytes of a file that is not a capture are examined.
 const SHOWN_BYTES: usize = 64;
 
-/// What a file that is no capture looks like, by its first bytes.
+/// Describes a file that is not a capture, by its first bytes.
 fn looks_like(head: &[u8]) -> String {
     let kind = match head {
         [b's', b'n', b'o', b'o', b'p', 0, ..] => "a snoop capture",

@@ -12,7 +12,7 @@ pub(super) fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Bytes of a file, a pipe or standard input, until they end or somebody asks to [`Stop`].
+/// The bytes of a file, a pipe or standard input, until they end or a [`Stop`] fires.
 #[derive(Debug)]
 pub(super) struct Source {
     file: File,
@@ -28,7 +28,7 @@ impl Source {
     }
 }
 
-/// After a stop, an error of which [`is_stopped`] holds: whoever reads can tell it from the end.
+/// After a stop, an error for which [`is_stopped`] holds: a caller can distinguish it from the end of the data.
 impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if let Some(stop) = &self.stop {
@@ -38,18 +38,17 @@ impl Read for Source {
     }
 }
 
-/// Ends reading from outside, also while a reader waits for bytes that never come.
+/// Ends reading from outside, even while the reader is blocked on input that never comes.
 #[derive(Clone, Debug)]
 pub struct Stop(Arc<OwnedFd>);
 
 impl Stop {
-    /// Asks to stop as soon as there is something to read from this, and from then on: the end of a pipe, or of a
-    /// socket.
+    /// A stop that fires when `asked` becomes readable and from then on: it can be the read end of a pipe, or a socket.
     pub fn when_readable(asked: impl Into<OwnedFd>) -> Self {
         Self(Arc::new(asked.into()))
     }
 
-    /// Waits until `input` has bytes or ends; an error if it is asked to stop, whatever `input` has.
+    /// Waits until `input` has bytes or has ended; an error once the stop has fired, whatever `input` has.
     fn wait(&self, input: BorrowedFd<'_>) -> io::Result<()> {
         let mut both = [PollFd::new(&self.0, PollFlags::IN), PollFd::from_borrowed_fd(input, PollFlags::IN)];
         retry_on_intr(|| poll(&mut both, None))?;
@@ -57,7 +56,7 @@ impl Stop {
     }
 }
 
-/// Whether an error says that reading was asked to stop.
+/// Whether an error says that reading was stopped.
 pub fn is_stopped(error: &io::Error) -> bool {
     matches!(error.get_ref(), Some(cause) if cause.is::<Stopped>())
 }

@@ -3,20 +3,20 @@ use super::{Record, Trouble};
 use dwell_types::Frame;
 use std::io::Read;
 
-/// Bytes held at first, and read at once: more than almost any record, and small enough to stay in a core's cache
-/// between being read and being looked at.
+/// Initial size of the buffer, and of one read: more than almost any record, and small enough to stay in a core's cache
+/// between being read and being parsed.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// The part of a stream that is held in memory.
+/// The part of a stream that is buffered in memory.
 pub(super) struct Window<R> {
     input: Input<R>,
     buffer: Vec<u8>,
-    /// The bytes `start..end` of the buffer were read and not yet used.
+    /// The bytes `start..end` of the buffer have been read but not used yet.
     start: usize,
     end: usize,
-    /// Place of the buffer's first byte in the stream.
+    /// Offset of the buffer's first byte in the stream.
     base: u64,
-    /// Why nothing follows `end`, once that is known.
+    /// How the stream ended after `end`, once that is known.
     ended: Option<End>,
 }
 
@@ -34,45 +34,45 @@ impl<R: Read> Window<R> {
         Ok(Self { input, buffer: vec![0; BLOCK_BYTES], start: 0, end: 0, base: 0, ended: None })
     }
 
-    /// Bytes of the file, as it lies on disk, that were read so far.
+    /// Bytes of the file on disk, possibly compressed, that were read so far.
     pub(super) fn bytes_read(&self) -> u64 {
         self.input.bytes_read()
     }
 
-    /// What is held and not yet used.
+    /// The bytes that are buffered and not used yet.
     #[inline(always)]
     pub(super) fn held(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// Place of the first unused byte in the stream.
+    /// Offset of the first unused byte in the stream.
     pub(super) fn offset(&self) -> u64 {
         self.base + self.start as u64
     }
 
-    /// Where the first unused byte lies in the buffer: valid for [`Window::frame`] until the next [`Window::hold`].
+    /// Index of the first unused byte in the buffer: valid for [`Window::frame`] until the next [`Window::hold`].
     #[inline(always)]
     pub(super) fn position(&self) -> usize {
         self.start
     }
 
-    /// Leaves the next `length` bytes behind, all of which must be held.
+    /// Marks the next `length` bytes as used; all of them must be buffered.
     #[inline(always)]
     pub(super) fn advance(&mut self, length: usize) {
         debug_assert!(length <= self.end - self.start);
         self.start += length;
     }
 
-    /// The frame of a record, as long as nothing was read since.
+    /// The frame of a record; valid as long as nothing has been read since.
     #[inline(always)]
     pub(super) fn frame(&self, record: Record) -> Frame<'_> {
         let Record { at, link, wire_length, start, length } = record;
         Frame { at, link, bytes: &self.buffer[start..start + length], wire_length }
     }
 
-    /// Reads until `length` bytes are held; tells whether there are as many before the end.
+    /// Reads until `length` bytes are buffered; returns false if the stream ends before.
     ///
-    /// The buffer grows only when it is full of unused bytes, so a length alone allocates nothing.
+    /// The buffer grows only when it is full of unused bytes, so a length field alone allocates nothing.
     pub(super) fn hold(&mut self, length: usize) -> Result<bool, Trouble> {
         while self.end - self.start < length {
             if self.ended.is_some() {
@@ -97,7 +97,7 @@ impl<R: Read> Window<R> {
         Ok(true)
     }
 
-    /// Leaves `length` bytes behind without holding them; tells whether there are as many before the end.
+    /// Skips `length` bytes without buffering them; returns false if the stream ends before.
     pub(super) fn skip(&mut self, mut length: u64) -> Result<bool, Trouble> {
         loop {
             let held = (self.end - self.start) as u64;
@@ -113,17 +113,17 @@ impl<R: Read> Window<R> {
         }
     }
 
-    /// Whether the stream is over, and was not cut in its compressed data.
+    /// Whether the stream has ended, and not in the middle of its compressed data.
     pub(super) fn is_whole(&self) -> bool {
         matches!(self.ended, Some(End::Whole))
     }
 
-    /// Whether the stream is over, whole, and all used.
+    /// Whether the stream has ended, was not truncated, and has been used completely.
     pub(super) fn is_finished(&self) -> bool {
         self.start == self.end && self.is_whole()
     }
 
-    /// The stream ends within something that begins at `offset`.
+    /// The error that the stream ends inside something that begins at `offset`.
     pub(super) fn cut(&self, offset: u64, expected: String) -> Trouble {
         let length = self.base + self.end as u64 - offset;
         let bytes = if length == 1 { "byte" } else { "bytes" };

@@ -3,14 +3,14 @@ use std::io::{self, BufWriter, Write};
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
-/// Writes frames into a pcap file: nanoseconds, little-endian, version 2.4. The same frames give the same bytes.
+/// Writes frames to a pcap file: nanoseconds, little-endian, version 2.4. The same frames give the same bytes.
 pub struct PcapWriter<W: Write> {
     writer: BufWriter<W>,
     snap_length: u32,
 }
 
 impl<W: Write> PcapWriter<W> {
-    /// Writes the file header. `snap_length` is the most that is kept of a frame, in bytes.
+    /// Writes the file header. `snap_length` is the maximum number of bytes kept of a frame.
     pub fn new(writer: W, link: LinkType, snap_length: u32) -> io::Result<Self> {
         let mut writer = BufWriter::with_capacity(1 << 16, writer);
         let words = [0xa1b2_3c4d, 4 << 16 | 2, 0, 0, snap_length, u32::from(link.0)];
@@ -36,7 +36,7 @@ impl<W: Write> PcapWriter<W> {
         self.writer.write_all(kept)
     }
 
-    /// Writes what is still buffered and gives the writer back. Without this, an error at the end goes unnoticed.
+    /// Flushes the buffer and returns the inner writer. Without this, an error at the end goes unnoticed.
     pub fn finish(self) -> io::Result<W> {
         self.writer.into_inner().map_err(io::IntoInnerError::into_error)
     }

@@ -1,4 +1,4 @@
-//! Files built byte by byte, and everything that comes out of them.
+//! Builds capture files byte by byte, and collects everything that is read from them.
 #![allow(dead_code, reason = "every test binary uses a part of this")]
 
 use dwell_capture::{CaptureError, CaptureFile, FrameSource, Warning};
@@ -14,7 +14,7 @@ pub(crate) struct Owned {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What came out of a file.
+/// Everything that was read from a file.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) frames: Vec<Owned>,
@@ -22,7 +22,7 @@ pub(crate) struct Outcome {
     pub(crate) error: Option<CaptureError>,
 }
 
-/// Reads everything, and checks what holds for every file.
+/// Reads everything, and checks the invariants that hold for every file.
 pub(crate) fn read(reader: impl Read) -> Outcome {
     let mut outcome = Outcome::default();
     let mut file = match CaptureFile::open("test", reader) {
@@ -54,7 +54,7 @@ pub(crate) fn read(reader: impl Read) -> Outcome {
     outcome
 }
 
-/// Yields at most `1..=limit` bytes at a time, in a pattern that repeats.
+/// Yields at most `1..=limit` bytes per call, in a repeating pattern.
 pub(crate) struct Trickle<R> {
     pub(crate) reader: R,
     pub(crate) limit: usize,
@@ -217,7 +217,7 @@ pub(crate) fn frame(at_ns: i64, link: u16, wire_length: u32, bytes: &[u8]) -> Ow
     Owned { at_ns: Some(at_ns), link, wire_length, bytes: bytes.to_vec() }
 }
 
-/// Compresses with each supported compression: its name, and the bytes.
+/// Compresses with each supported compression: pairs of its name and the compressed bytes.
 pub(crate) fn compressed(plain: &[u8]) -> [(&'static str, Vec<u8>); 3] {
     [("gzip", gzip(plain)), ("xz", xz(plain)), ("zstd", zstd(plain))]
 }

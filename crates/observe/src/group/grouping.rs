@@ -2,12 +2,12 @@ use core::fmt;
 use core::str::FromStr;
 use dwell_types::Address;
 
-/// What tells groups apart: a comma-separated list of
+/// The fields that define a group: a comma-separated list of
 ///
 /// - `src`, `dst`: the address of the request's sender or receiver; `src/24` its first 24 bits with IPv4 and twice as
 ///   many with IPv6, `src/48` (more than 32) the whole address with IPv4 and 48 bits with IPv6, `src/24/56` both as
 ///   given;
-/// - `src-port`, `dst-port`, and `port`: the lower of both, mostly the service;
+/// - `src-port`, `dst-port`, and `port`: the lower of the two, usually that of the service;
 /// - `vlan`: the outermost VLAN id; `dscp`; `protocol`.
 ///
 /// ```
@@ -35,12 +35,12 @@ pub(super) struct Lengths {
     v6: u8,
 }
 
-/// Why a text is no grouping.
+/// Why a text is not a grouping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupingError {
-    /// No such part.
+    /// There is no such part.
     Unknown(String),
-    /// The part takes no prefix length, or this is none.
+    /// The part takes no prefix length, or the length is invalid.
     Length(String),
     /// The part is named twice.
     Twice(String),
@@ -119,7 +119,7 @@ impl FromStr for Grouping {
     }
 }
 
-/// `src/24/48,vlan`: reads back as the same grouping.
+/// `src/24/48,vlan`: parses back to the same grouping.
 impl fmt::Display for Grouping {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut comma = "";

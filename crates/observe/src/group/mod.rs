@@ -1,9 +1,9 @@
 //! Groups: which requests are reported together.
 
-// What is asked for.
+// Which fields define a group, and their notation.
 mod grouping;
 pub use grouping::{Grouping, GroupingError};
-// What a packet has of it.
+// Extracting these fields from packets.
 mod shared;
 pub(crate) use shared::{Cut, Group};
 
@@ -12,18 +12,18 @@ use dwell_types::{Series, hash};
 
 /// The groups of the requests seen so far, in a table of fixed size.
 ///
-/// A group is that of the request: a response belongs to that of the reversed key, with its own VLAN id and DSCP. Only
-/// requests make groups. The first of them get numbers from 1 on; when all are taken, whatever has no group goes to
-/// number 0, "other".
+/// The group of an exchange is that of its request: a response belongs to the group of the reversed key, with its own
+/// VLAN id and DSCP. Only requests create groups. The first groups get the numbers from 1 on; when all are taken,
+/// everything that has no group counts as number 0, "other".
 #[derive(Debug)]
 pub struct Groups {
     grouping: Grouping,
-    /// Apart, so that an observer without groups is no larger for it.
+    /// Boxed, so that an observer without groups is no larger.
     cut: Box<Cut>,
-    /// Group `i + 1` at `i`; never longer than its capacity.
+    /// Group `i + 1` is at index `i`; never grows beyond its initial capacity.
     groups: Vec<Group>,
     most: usize,
-    /// Open addressing: numbers of groups, 0 is free. At least twice as long as `most`, a power of two.
+    /// Open addressing: group numbers, 0 for a free slot. The length is a power of two, at least twice `most`.
     slots: Box<[u16]>,
 }
 
@@ -40,7 +40,7 @@ impl Groups {
         }
     }
 
-    /// The groups of what the packet is.
+    /// The groups of the observations of a packet.
     pub(crate) fn of<'a>(&'a mut self, packet: &'a Packet<'a>) -> PacketGroups<'a> {
         PacketGroups { groups: self, packet, known: [None; 2] }
     }
@@ -62,7 +62,7 @@ impl Groups {
         }
     }
 
-    /// The group's number, or the slot where it belongs. Ends, as half of the slots are free.
+    /// The group's number, or the free slot where it belongs. Terminates, as half of the slots are free.
     fn probe(&self, group: &Group) -> Result<u16, usize> {
         let mask = self.slots.len() - 1;
         let mut slot = self.cut.hash(group) as usize & mask;
@@ -75,12 +75,12 @@ impl Groups {
         }
     }
 
-    /// How many groups there are, with "other".
+    /// The number of groups, including "other".
     pub fn len(&self) -> usize {
         self.groups.len() + 1
     }
 
-    /// Never: "other" is always there.
+    /// Always false: "other" always exists.
     pub const fn is_empty(&self) -> bool {
         false
     }
@@ -91,22 +91,22 @@ impl Groups {
         group.map_or_else(|| "other".to_owned(), |group| self.grouping.name(group))
     }
 
-    /// Bytes that the tables hold; they do not grow.
+    /// Size of the tables in bytes; it does not change.
     pub fn state_bytes(&self) -> usize {
         size_of::<Cut>() + self.most * size_of::<Group>() + size_of_val(&*self.slots)
     }
 }
 
-/// The groups of what one packet is.
+/// The groups of the observations of one packet.
 pub(crate) struct PacketGroups<'a> {
     groups: &'a mut Groups,
     packet: &'a Packet<'a>,
-    /// Most packets are several observations in the same one or two groups: [of the reversed key, of its own key].
+    /// Cached, since the observations of a packet are in one or two groups: [of the reversed key, of its own key].
     known: [Option<u16>; 2],
 }
 
 impl PacketGroups<'_> {
-    /// The group of a request with the packet's `own` key, or with the reversed one. Only what `asks` makes a group.
+    /// The group of a request with the packet's `own` key, or with the reversed one. Created only if the packet `asks`.
     #[inline]
     pub(crate) fn number(&mut self, own: bool, asks: bool) -> u16 {
         let known = &mut self.known[usize::from(own)];
@@ -156,13 +156,13 @@ mod tests {
         let (there, back) = (packet("10.1.2.3", "192.0.2.1", 0), packet("192.0.2.9", "10.1.2.200", 0));
         assert_eq!(groups.of(&there).number(true, false), 0);
         assert_eq!(groups.of(&there).number(true, true), 1);
-        // What the packet answers has the reversed key.
+        // A response belongs to the group of the reversed key.
         let mut of = groups.of(&back);
         assert_eq!([of.number(false, false), of.number(true, false), of.number(true, true)], [1, 0, 2]);
         assert_eq!((groups.len(), groups.name(2)), (3, "src=192.0.2.0/24".to_owned()));
     }
 
-    /// No VLAN is not VLAN 0, and no part is mistaken for another.
+    /// Every part distinguishes groups: no VLAN is not VLAN 0, and no part is taken for another.
     #[test]
     fn every_part_tells_apart() {
         let plain = packet("10.1.2.3", "192.0.2.1", 0);

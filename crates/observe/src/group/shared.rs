@@ -2,7 +2,7 @@ use super::grouping::{Grouping, Lengths};
 use crate::packet::Packet;
 use dwell_types::{Address, FlowKey, Prefix, hash, protocol};
 
-/// What the packets of one group share, in words; zero where the grouping does not ask:
+/// The fields that the packets of one group share, as words; zero where the grouping does not include a field:
 ///
 /// `[source, source, destination, destination, source port | destination port | lower port | VLAN id, DSCP |
 /// protocol]`.
@@ -10,7 +10,7 @@ use dwell_types::{Address, FlowKey, Prefix, hash, protocol};
 pub(crate) struct Group([u64; 6]);
 
 impl Group {
-    /// All that a packet with this key has.
+    /// All fields of a packet with this key.
     #[inline]
     fn of(packet: &Packet<'_>, key: &FlowKey) -> Self {
         const TAGGED: u64 = 1 << 15;
@@ -53,15 +53,15 @@ impl Group {
     }
 }
 
-/// The address of two halves.
+/// The address with these two halves.
 fn address(high: u64, low: u64) -> Address {
     Address::v6((u128::from(high) << 64 | u128::from(low)).to_be_bytes())
 }
 
-/// What a grouping makes of a packet, worked out beforehand.
+/// A grouping in the form used for each packet, computed in advance.
 #[derive(Clone, Debug)]
 pub(crate) struct Cut {
-    /// What counts, with IPv4 and with IPv6.
+    /// Masks of the bits that count, for IPv4 and for IPv6.
     masks: [Group; 2],
     /// Seeds of the hash, one for each word.
     seeds: [u64; 6],
@@ -81,7 +81,7 @@ impl Cut {
         Group::of(packet, key).and(&self.masks[usize::from(!key.source.is_v4())])
     }
 
-    /// The words in pairs, so that the multiplications do not wait for one another.
+    /// Combines the words in pairs, so that the multiplications do not depend on one another.
     #[inline]
     pub(crate) fn hash(&self, group: &Group) -> u64 {
         let [a, b, c, d, e, f]: [u64; 6] = core::array::from_fn(|i| group.0[i] ^ self.seeds[i]);
@@ -90,7 +90,7 @@ impl Cut {
 }
 
 impl Grouping {
-    /// What of a packet counts.
+    /// The mask of the bits that count.
     fn mask(&self, is_v4: bool) -> Group {
         let all = if is_v4 { Address::v4(u32::MAX) } else { Address::v6([0xff; 16]) };
         let address = |lengths: Option<Lengths>| match lengths {

@@ -1,23 +1,24 @@
 //! `tcp-ack`: a segment that takes sequence space → the first segment of the other side that acknowledges exactly its
 //! end.
 //!
-//! Hashed: the flow, the side that sent the data, the sequence number after the segment (payload, SYN and FIN count) or
-//! the acknowledgement number. RST asks for nothing, but acknowledges: it is the answer to a SYN that is refused.
+//! Hashed: the flow, the side that sent the data, and the sequence number after the segment (payload, SYN and FIN
+//! count) or the acknowledgement number. A RST is not a request, but can be a response: it answers a SYN that is
+//! refused.
 //!
-//! A delay includes what the receiver waits before it acknowledges (delayed ACKs, up to 500 ms by RFC 9293 §3.8.6.3).
-//! An ACK that covers several segments answers the last of them only; the others stay open, as their delay cannot be
-//! told from the receiver's waiting.
+//! A delay includes the time for which the receiver delays the ACK (up to 500 ms by RFC 9293 §3.8.6.3). An ACK that
+//! covers several segments answers only the last of them; the others stay open, as their delay cannot be separated from
+//! the receiver's waiting.
 //!
-//! Retransmissions have the id of the first transmission if they end where it ended; repacketised ones are new
-//! requests. Keep-alive probes of one byte repeat the id of data that was acknowledged long ago, so that their delay is
-//! measured; those without a byte take no sequence space.
+//! A retransmission has the id of the first transmission if it ends at the same sequence number; a repacketised one is
+//! a new request. A keep-alive probe of one byte repeats the id of data acknowledged long ago, so its delay is
+//! measured; one without a byte takes no sequence space.
 //!
-//! Plain ids name the same flow, side and numbers without hashing the numbers, for methods that follow them; a SYN then
-//! only says where they begin.
+//! Plain ids contain the same flow, side and numbers without hashing the numbers, for methods that follow them; a SYN
+//! then only marks where they begin.
 //!
-//! Broken by: middleboxes that shift the sequence numbers of one direction only before or after the point; captures
-//! with segmentation offload, where one frame stands for many segments (the end of the last of them is measured); wrong
-//! lengths of frames that the capturing host has not yet filled in.
+//! Broken by: middleboxes that shift the sequence numbers of one direction only before or only after the point;
+//! captures with segmentation offload, where one frame stands for many segments (the end of the last of them is
+//! measured); frames whose length fields the capturing host has not filled in yet.
 
 use super::ids::Exchange;
 use super::seen::Gather;
@@ -36,7 +37,7 @@ pub(super) fn request<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
     to.request_if(asks(segment), Exchange::Ack, segment.end().into());
 }
 
-/// The acknowledgement with a plain id (see [`dwell_types::IdForm`]).
+/// The acknowledgement as a response with a plain id (see [`dwell_types::IdForm`]).
 #[inline(always)]
 pub(super) fn plain_response<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
     if segment.has(Tcp::ACK) {
@@ -45,7 +46,7 @@ pub(super) fn plain_response<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>)
     }
 }
 
-/// The segment with a plain id, of a SYN only where it ends.
+/// The segment as a request with a plain id; a SYN only marks the sequence number after it.
 #[inline(always)]
 pub(super) fn plain_request<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
     if asks(segment) {
@@ -62,7 +63,7 @@ pub(super) fn plain_request<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) 
 /// Whether the segment takes sequence space, so that its receiver must acknowledge it.
 #[inline]
 pub(super) const fn asks(segment: &Tcp<'_>) -> bool {
-    // Not `&&`: each is hard to foretell.
+    // Not `&&`: each condition is hard for the branch predictor.
     ((segment.payload_length > 0) | segment.has(Tcp::SYN | Tcp::FIN)) & !segment.has(Tcp::RST)
 }
 
@@ -100,7 +101,7 @@ mod tests {
         assert!(matches!(seen[..], [dwell_types::Observation::Response(_), dwell_types::Observation::Request(_)]));
     }
 
-    /// Plain ids show what a range of sequence numbers needs, and nothing of it is hashed away.
+    /// Plain ids and tokens contain the sequence numbers of a segment unhashed; the upper half depends on the side.
     #[test]
     fn plain_ids_have_numbers() {
         let mut pair = Pair::plain(&[Match::TcpAck, Match::TcpTs]);

@@ -1,20 +1,20 @@
 //! `dns`: query → response (RFC 1035), over UDP or TCP port 53.
 //!
-//! Hashed: the flow, the client's side, transaction id, opcode, the question's name in lower case (a server may answer
-//! in another case than it was asked), type and class. Of a message that the capture cuts, what is there of the
-//! question is hashed: the question stands at the same place in query and response, so both are cut alike if their
-//! headers below are of equal length. A response without a question (some servers report errors so) answers nothing.
+//! Hashed: the flow, the client's side, transaction id, opcode, and the question's name in lower case (a server may
+//! answer in different case), type and class. If the capture cuts a message, the captured part of the question is
+//! hashed: the question is at the same offset in query and response, so both are cut alike if the headers below have
+//! equal lengths. A response without a question (some servers report errors this way) matches no query.
 //!
-//! Every opcode counts (query, notify, update) but stateful operations (RFC 8490), which send without being asked.
+//! All opcodes count (query, notify, update) except stateful operations (RFC 8490), whose messages may be unsolicited.
 //!
-//! Over TCP (RFC 7766 §8) messages are read where a segment begins with one, one after the other as long as they are
-//! captured. Missed are messages that begin in the middle of another segment, or whose length of two bytes came in a
-//! segment of its own. A segment that begins within a message is read as rubbish, which is recognised if it asks anything
-//! but one question; what passes is unmatched.
+//! Over TCP (RFC 7766 §8) messages are read from segments that begin with one, one after the other as far as they are
+//! captured. Missed are messages that begin in the middle of another segment, or whose two length bytes came in a
+//! segment of their own. A segment that begins inside a message is misread; that is detected unless it seems to have
+//! exactly one question, and what goes undetected stays unmatched.
 //!
-//! Multicast DNS and its port 5353 are left alone: there the id is 0 and several answer.
+//! Multicast DNS and its port 5353 are ignored: its id is 0 and several hosts answer.
 //!
-//! A query sent again over UDP with the same id and ports repeats the request; resolvers use fresh ids.
+//! A query repeated over UDP with the same id and ports repeats the request; resolvers use fresh ids.
 
 use super::ids::Exchange;
 use super::seen::Gather;
@@ -32,12 +32,12 @@ pub(super) enum Kind {
     Response,
 }
 
-/// What there is of a message.
+/// The captured part of a message.
 struct Message {
     kind: Kind,
-    /// Hash of what both halves of the exchange have.
+    /// Hash of what query and response have in common.
     word: u64,
-    /// Whether the question is captured to its end.
+    /// Whether the question is captured completely.
     whole: bool,
 }
 
@@ -57,14 +57,14 @@ fn is_multicast(key: &FlowKey) -> bool {
     if key.destination.is_v4() { low >> 28 & 0xf == 0xe } else { high >> 56 == 0xff }
 }
 
-/// The message in a datagram.
+/// Observes the message in a datagram.
 pub(super) fn datagram<S: Sink>(payload: &[u8], to: &mut Gather<'_, S>) {
     if let Some(message) = message(payload) {
         give(&message, to);
     }
 }
 
-/// The messages of one kind at the start of a segment's payload.
+/// Observes the messages of one kind at the start of a segment's payload.
 #[inline(never)]
 pub(super) fn segment<S: Sink>(payload: &[u8], wanted: Kind, mut to: Gather<'_, S>) {
     let mut rest = payload;
@@ -73,7 +73,7 @@ pub(super) fn segment<S: Sink>(payload: &[u8], wanted: Kind, mut to: Gather<'_, 
         let length = usize::from(u16::from_be_bytes(*length));
         let (bytes, next) = bytes.split_at(length.min(bytes.len()));
         match message(bytes) {
-            // Only the first stands at the same place in query and response, so that both may be cut alike.
+            // Only the first message is at the same offset in query and response, so that both may be cut alike.
             Some(message) if one_question(bytes) && (message.whole || number == 0) => {
                 if message.kind == wanted {
                     give(&message, &mut to);
@@ -96,7 +96,7 @@ fn one_question(message: &[u8]) -> bool {
     message.get(4..6) == Some(&[0, 1])
 }
 
-/// The message, as far as it is there; `None` where the header is cut or no exchange is meant.
+/// Parses a message as far as it is captured; `None` if the header is cut or the opcode is not paired.
 fn message(bytes: &[u8]) -> Option<Message> {
     let (header, question) = bytes.split_first_chunk::<12>()?;
     let kind = if header[2] & 0x80 == 0 { Kind::Request } else { Kind::Response };
@@ -105,19 +105,19 @@ fn message(bytes: &[u8]) -> Option<Message> {
         return None;
     }
     let id = u64::from(u16::from_be_bytes([header[0], header[1]])) | u64::from(opcode) << 16;
-    // Counts other than one question do not occur in use; what stands there is hashed all the same.
+    // Counts other than one question do not occur in practice; the first question is hashed all the same.
     if header[4] | header[5] == 0 {
         return Some(Message { kind, word: hash::finish(id), whole: true });
     }
     let (name, rest) = question.split_at(name_length(question));
     let captured = rest.len().min(4);
-    // A question that is cut is not one that has zeros there.
+    // A cut question must differ from one that has zeros there.
     let missing = 4 - captured as u64;
     let mut state = hash::absorb(id | missing << 32, name.len() as u64);
     for chunk in name.chunks(8) {
         let mut word = [0; 8];
         word[..chunk.len()].copy_from_slice(chunk);
-        // Lengths of labels are below 64, so they are no letters.
+        // Lengths of labels are below 64, so they are never taken for letters.
         word.make_ascii_lowercase();
         state = hash::absorb(state, u64::from_le_bytes(word));
     }
@@ -127,8 +127,8 @@ fn message(bytes: &[u8]) -> Option<Message> {
     Some(Message { kind, word, whole: captured == 4 })
 }
 
-/// The length of the name that `bytes` begin with, or of what there is of it. A label that is no label (a compression
-/// pointer) ends it.
+/// The length of the name that `bytes` begin with, or of its captured part. A byte that is not a label length (a
+/// compression pointer) ends it.
 fn name_length(bytes: &[u8]) -> usize {
     /// The longest name (RFC 1035 §2.3.4).
     const LONGEST: usize = 255;
@@ -224,7 +224,7 @@ mod tests {
     }
 
     proptest! {
-        /// Query and response cut at the same byte are still halves of one exchange.
+        /// Query and response cut at the same byte still match.
         #[test]
         fn cut_alike(name in "([a-zA-Z]{1,20}\\.){0,8}", cut in 12usize..200) {
             let mut pair = pair(PORT);
@@ -258,10 +258,10 @@ mod tests {
         assert_eq!((asked.requests().len(), answered.seen.len()), (2, 2));
         assert!(answered.answers(&asked, Leg::Both));
 
-        // The second message is cut within its question: what is there of it does not match, the first does.
+        // The second message is cut inside its question: the rest of it matches nothing, but the first still matches.
         let cut = pair.server(&with(&answers[..answers.len() - 18]));
         assert!(cut.answers(&asked, Leg::Both));
-        // A segment from the middle of a message.
+        // A segment that begins in the middle of a message.
         assert!(pair.server(&with(&answers[5..])).seen.is_empty());
         // Many messages in one segment.
         let many = framed(&vec![message(QUERY, 1, "", 1, &[]); 40]);

@@ -1,7 +1,7 @@
 //! `icmp-echo`: echo request → echo reply, ICMP (RFC 792) and ICMPv6 (RFC 4443 §4).
 //!
-//! Hashed: both addresses, the asking side, identifier and sequence number. Where an identifier is used for more than
-//! 65,536 requests, sequence numbers come again.
+//! Hashed: both addresses, the requesting side, identifier and sequence number. If an identifier is used for more than
+//! 65,536 requests, sequence numbers repeat.
 //!
 //! Broken by: requests to a multicast or broadcast address (the replies come from other addresses), and messages of
 //! which less than 8 bytes are captured.

@@ -7,25 +7,26 @@
 //! - the *sum*: SYN → the client's ACK. Hashed: the flow, the client's side, the sequence number after the SYN. No
 //!   tokens: the ACK does not name the SYN.
 //!
-//! All three have the same upper half of the id, from what the SYN has: a sketch that keeps some exchanges only keeps
-//! all three of a handshake or none, and one look tells it that a segment is not the third of any that it keeps.
+//! All three ids have the same upper half, made from fields of the SYN: a sketch that keeps only some exchanges keeps
+//! all three of a handshake or none, and one look-up rules out that a segment is the third of any handshake that it
+//! keeps.
 //!
-//! A retransmitted SYN or SYN-ACK has the id of the first. The token tells which of them was answered: hosts let TSval
-//! advance between retransmissions (every millisecond with Linux). A TSval of 0 is taken for none.
+//! A retransmitted SYN or SYN-ACK has the id of the first. The token tells which of them was answered: hosts advance
+//! TSval between retransmissions (every millisecond with Linux). A TSval of 0 counts as no token.
 //!
-//! The ACK is not marked as the third segment of a handshake: any segment of the client may be it, also one with data
-//! where the bare ACK was lost. So every segment with ACK and neither SYN nor RST, of either side, is a response of
-//! both legs, and `responses.seen` of *before* and *sum* counts these candidates.
+//! Nothing marks the ACK as the third segment of a handshake: any segment from the client may be it, also one with data
+//! if the bare ACK was lost. So every segment with ACK and neither SYN nor RST, from either side, is a response of both
+//! legs, and `responses.seen` of *before* and *sum* counts all these candidates.
 //!
-//! Answers to nothing: RST (a refused connection is no handshake), SYN-ACK that acknowledges another number than the
-//! one after the SYN (an old duplicate), segments with both SYN and FIN.
+//! Not answers: RST (a refused connection is no handshake), a SYN-ACK that acknowledges any other number than the one
+//! after the SYN (an old duplicate), segments with both SYN and FIN.
 //!
-//! Broken by: SYN with data of which the server takes only a part (TCP Fast Open with a refused cookie: *beyond* and
-//! *sum* are missed); middleboxes that shift sequence numbers or that answer in the server's place; a client whose
+//! Broken by: a SYN with data of which the server accepts only a part (TCP Fast Open with a rejected cookie: *beyond*
+//! and *sum* are missed); middleboxes that shift sequence numbers or answer in place of the server; a client whose
 //! first segments after the handshake were all lost before the point (*before* and *sum* are missed: the next segment
 //! has another sequence number). In a simultaneous open each SYN-ACK answers the SYN of the other side: *beyond* is
-//! measured twice, *before* and *sum* take the first segment after it. The two halves need not pass the same point:
-//! *sum* is measured also where the SYN-ACK took another way.
+//! measured twice, *before* and *sum* take the first segment after it. The two directions need not pass the same point:
+//! *sum* is measured even if the SYN-ACK took another path.
 
 use super::ids::Exchange;
 use super::seen::Gather;
@@ -85,7 +86,7 @@ mod tests {
     const SYN: u8 = Tcp::SYN;
     const SYN_ACK: u8 = Tcp::SYN | Tcp::ACK;
 
-    /// Sequence numbers that wrap within the handshake.
+    /// Pairs all three legs when sequence numbers wrap within the handshake.
     #[test]
     fn three_legs_across_the_wrap() {
         let mut pair = Pair::new(&[Match::TcpHandshake]);
@@ -169,7 +170,7 @@ mod tests {
         assert!(to_a.answers(&a, Leg::Beyond) && !to_a.answers(&b, Leg::Beyond));
     }
 
-    /// TCP Fast Open: the server takes the data of the SYN.
+    /// TCP Fast Open: the server accepts the data in the SYN, and its SYN-ACK acknowledges it.
     #[test]
     fn a_syn_with_data_is_answered_after_its_data() {
         let mut pair = Pair::new(&[Match::TcpHandshake]);

@@ -1,11 +1,11 @@
 use dwell_types::{Address, ExchangeId, FlowKey, Leg, Match, hash};
 
-/// What ids are made from: one seeded hash of the flow per packet, the same for both directions, and one start value
-/// per kind of exchange and direction.
+/// The seeds of ids: an id combines one seeded hash of the flow per packet, the same for both directions, with one
+/// start value per kind of exchange and direction.
 ///
-/// `id = hash::word(flow ^ start[exchange][who asked], word)`. `hash::word` is a bijection of the word, so two
-/// exchanges of one kind in one flow share an id only if they share the word. The three exchanges of a handshake are
-/// one kind (see [`Handshake`]).
+/// `id = hash::word(flow ^ start[exchange][requesting side], word)`. `hash::word` is a bijection of the word, so two
+/// exchanges of one kind in one flow share an id only if they share the word. The three exchanges of a handshake count
+/// as one kind (see [`Handshake`]).
 #[derive(Debug)]
 pub(super) struct Ids {
     seeds: [u64; 3],
@@ -28,15 +28,15 @@ pub(super) enum Exchange {
     Spin,
 }
 
-/// The flow of a packet: a number that stands for it, and in which of the two directions it and its answer count.
+/// The flow of a packet: its hash, and the requesting side if the packet is a request or a response.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flow {
-    /// Of both endpoints, whatever the direction. Not uniform: ids hash it further.
+    /// Hash of both endpoints, whatever the direction. Not uniform: ids hash it further.
     pub(super) hash: u64,
-    /// The side that asks if this packet is a request: 1 for the lower endpoint.
+    /// The requesting side if this packet is a request: 1 for the lower endpoint.
     pub(super) sender: usize,
-    /// The side that asked if this packet is a response. Equal to `sender` only where both endpoints are the same, as
-    /// with a host that pings itself.
+    /// The requesting side if this packet is a response. Equal to `sender` only if both endpoints are the same, as with
+    /// a host that pings itself.
     pub(super) receiver: usize,
 }
 
@@ -54,7 +54,7 @@ impl Exchange {
         Self::Spin,
     ];
 
-    /// The rule that it belongs to, and its leg as long as no inside is named.
+    /// The rule that it belongs to, and its leg if `--inside` is not given.
     #[inline]
     pub(super) const fn series(self) -> (Match, Leg) {
         match self {
@@ -72,7 +72,7 @@ impl Exchange {
     }
 }
 
-/// The ids of one handshake: the upper half is the same, the lowest two bits tell the legs apart.
+/// The ids of one handshake: the upper half is the same, the lowest two bits distinguish the legs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Handshake(u64);
 
@@ -89,7 +89,7 @@ impl Handshake {
         ExchangeId(self.0 & !Self::LEG | 1)
     }
 
-    /// `server`: its sequence number after its SYN.
+    /// `server`: the server's sequence number after its SYN.
     #[inline(always)]
     pub(super) const fn before(self, server: u32) -> ExchangeId {
         const LOWER: u64 = u32::MAX as u64;
@@ -128,20 +128,19 @@ impl Ids {
         }
     }
 
-    /// The ids of the handshake that `side` of the flow began with a SYN before `client`, its sequence number after
-    /// that.
+    /// The ids of the handshake that `side` of the flow opened with a SYN; `client` is the sequence number after it.
     #[inline(always)]
     pub(super) fn handshake(&self, flow: u64, side: usize, client: u32) -> Handshake {
         Handshake(self.id(flow, Exchange::Beyond, side, client.into()).0)
     }
 
-    /// The id of the exchange of this kind that `side` of the flow began, and that `word` tells from others.
+    /// The id of the exchange of this kind that `side` of the flow requested; `word` distinguishes it from others.
     #[inline]
     pub(super) fn id(&self, flow: u64, exchange: Exchange, side: usize, word: u64) -> ExchangeId {
         ExchangeId(hash::word(flow ^ self.starts[exchange as usize][side & 1], word))
     }
 
-    /// The id of the exchange that `side` of the flow began, with this lower half as it is (see
+    /// The id of the exchange that `side` of the flow requested, with this lower half unhashed (see
     /// [`dwell_types::IdForm`]).
     #[inline]
     pub(super) fn plain(&self, flow: u64, exchange: Exchange, side: usize, lower: u32) -> ExchangeId {
@@ -242,7 +241,7 @@ mod tests {
             let three = [ids.beyond(), ids.sum(), ids.before(server)];
             prop_assert!(three.iter().all(|id| id.0 >> 32 == three[0].0 >> 32));
             prop_assert!(three[0] != three[1] && three[1] != three[2] && three[0] != three[2]);
-            // 30 bits: the seeds of this test meet no collision.
+            // Only 30 bits, but this test meets no collision.
             prop_assert_eq!(ids.before(server) == ids.before(other), server == other);
         }
 

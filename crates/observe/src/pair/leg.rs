@@ -1,11 +1,11 @@
 use dwell_types::{FlowKey, Leg, Match, Observation, Prefix, Series};
 
-/// Whether the request of an observation had the key of the packet itself, and not the reversed one, as far as the
-/// packet tells: a request has, most responses have not.
+/// Whether the request of an observation has the key of the packet itself rather than the reversed one, as far as the
+/// packet alone can tell: true for requests, false for most responses.
 ///
-/// The *sum* of a handshake ends with a packet of the side that asked, and an edge of the spin bit follows another in
-/// the same direction. The end of a `tcp-flow` may come from either side: the higher port is taken for the client's,
-/// which is a guess and decides only under which name a response is counted that no request fits.
+/// The *sum* of a handshake ends with a packet from the requesting side, and an edge of the spin bit follows another in
+/// the same direction. A `tcp-flow` may be ended by either side: the higher port is assumed to be the client's, a guess
+/// that only decides under which leg or group an unmatched response is counted.
 #[inline]
 pub(super) fn is_own(seen: &Observation, packet: &FlowKey) -> bool {
     let Observation::Response(sighting) = seen else { return true };
@@ -16,14 +16,14 @@ pub(super) fn is_own(seen: &Observation, packet: &FlowKey) -> bool {
     }
 }
 
-/// The legs of what one packet is, named after the way of the request: outward, inward, inside, outside.
+/// The legs of the observations of one packet, by the direction of the request: outward, inward, inside, outside.
 pub(super) struct Legs {
     there: Leg,
     back: Leg,
 }
 
 impl Legs {
-    /// `None` if nothing is named inside.
+    /// `None` if no prefixes count as inside.
     pub(super) fn new(inside: &[Prefix], packet: &FlowKey) -> Option<Self> {
         if inside.is_empty() {
             return None;
@@ -38,8 +38,8 @@ impl Legs {
         Some(Self { there, back })
     }
 
-    /// Names the leg of a request with the packet's `own` key, or with the reversed one; the sum of a handshake stays
-    /// the sum.
+    /// Sets the leg of an observation whose request has the packet's `own` key, or the reversed one; the sum of a
+    /// handshake stays the sum.
     pub(super) fn name(&self, seen: &mut Observation, own: bool) {
         let (Observation::Request(sighting) | Observation::Response(sighting)) = seen;
         if sighting.series.leg != Leg::Sum {

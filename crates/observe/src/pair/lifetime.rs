@@ -1,7 +1,7 @@
 //! `tcp-flow`: SYN → the first FIN or RST of either side.
 //!
-//! Hashed: the flow, and neither the side nor any number. A connection that is refused lives from SYN to RST. The FIN
-//! of the other side and further RSTs are responses too, and unmatched. A retransmitted SYN repeats the request.
+//! Hashed: only the flow, neither the side nor any number. A refused connection lasts from SYN to RST. The FIN of the
+//! other side and further RSTs are responses, too, and unmatched. A retransmitted SYN repeats the request.
 //!
 //! Broken by: connections that are open when the capture begins (an unmatched FIN) or ends (pending), or that time out
 //! without a FIN: a later connection on the same ports repeats their request.

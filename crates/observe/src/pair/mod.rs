@@ -1,17 +1,17 @@
-//! Headers to requests and responses that share an id.
+//! From headers to requests and responses that share an id.
 //!
-//! Every rule looks at one packet at a time and keeps no state (but `quic-spin`, whose state is a table of fixed size):
-//! it says what in the packet asks, what answers, and which fields make both carry the same id. Whether a request was
-//! answered is found by whoever holds the requests.
+//! Every rule looks at one packet at a time and keeps no state (except `quic-spin`, whose state is a table of fixed
+//! size): it determines whether the packet is a request or a response, and which fields give both the same id. Matching
+//! them is left to the caller, which stores the requests.
 //!
-//! | rule | request | response | id: the flow, who asked, and |
+//! | rule | request | response | id: the flow, the requesting side, and |
 //! |---|---|---|---|
 //! | `tcp-handshake` beyond | SYN | SYN-ACK | the sequence number after the SYN |
 //! | `tcp-handshake` before | SYN-ACK | ACK of the client | the sequence numbers after both SYNs |
 //! | `tcp-handshake` sum | SYN | ACK of the client | the sequence number after the SYN |
 //! | `tcp-ack` | segment that takes sequence space | ACK of exactly its end | its end |
 //! | `tcp-ts` | segment that takes sequence space | echo of its TSval | TSval |
-//! | `tcp-flow` | SYN | FIN or RST of either side | nothing; not even who asked |
+//! | `tcp-flow` | SYN | FIN or RST of either side | nothing; not even the requesting side |
 //! | `dns` | query | response | transaction id, opcode, question |
 //! | `ntp` | client packet | server packet | transmit = originate timestamp |
 //! | `icmp-echo` | echo request | echo reply | identifier, sequence |
@@ -19,26 +19,26 @@
 
 // The flow of a packet as a hash, and the ids made from it.
 mod ids;
-// The observations of one packet.
+// Passing the observations of one packet to the sink.
 mod seen;
-// SYN, SYN-ACK, ACK.
+// `tcp-handshake`: SYN, SYN-ACK, ACK.
 mod handshake;
-// Acknowledgements.
+// `tcp-ack`: segments and their acknowledgements.
 mod ack;
-// The TCP timestamp option.
+// `tcp-ts`: the TCP timestamp option.
 mod timestamps;
-// From the first SYN to the first FIN or RST.
+// `tcp-flow`: from the first SYN to the first FIN or RST.
 mod lifetime;
-// Questions and answers.
+// `dns`: queries and responses.
 mod dns;
-// Network time.
+// `ntp`: client and server packets.
 mod ntp;
-// Ping.
+// `icmp-echo`: ping.
 mod echo;
-// The spin bit of QUIC.
+// `quic-spin`: the spin bit of QUIC.
 mod spin;
 pub use spin::Quic;
-// Which part of the way.
+// Legs: which part of the path an exchange measures.
 mod leg;
 use leg::{Legs, is_own};
 
@@ -49,7 +49,7 @@ use ids::Ids;
 use seen::Gather;
 use spin::Spin;
 
-/// Gives the requests and responses that a packet is.
+/// Finds the requests and responses in packets.
 #[derive(Debug)]
 pub struct Pairing {
     rules: Rules,
@@ -57,16 +57,16 @@ pub struct Pairing {
     inside: Vec<Prefix>,
     groups: Option<Groups>,
     spin: Option<Spin>,
-    /// Whether legs or groups have names of their own.
+    /// Whether legs must be named or groups assigned.
     names: bool,
 }
 
-/// Which rules are asked for.
+/// Which rules are in use.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rules {
     handshake: bool,
     ack: bool,
-    /// The same with plain ids.
+    /// `ack` with plain ids.
     plain_ack: bool,
     timestamps: bool,
     lifetime: bool,
@@ -76,8 +76,8 @@ struct Rules {
 }
 
 impl Pairing {
-    /// Pairs by the given rules, with legs named after `inside` if it is not empty. Ids depend on the seed.
-    /// [`Match::Events`] is no rule for packets and has no effect here.
+    /// Pairs by the given rules, with legs named relative to `inside` if it is not empty. Ids depend on the seed.
+    /// [`Match::Events`] is not a rule for packets and has no effect here.
     pub fn new(matches: &[Match], inside: Vec<Prefix>, groups: Option<Groups>, seed: u64) -> Self {
         let wanted = |matching| matches.contains(&matching);
         Self {
@@ -99,7 +99,7 @@ impl Pairing {
         }
     }
 
-    /// The same with ids of this form.
+    /// The same, with ids of this form.
     #[must_use]
     pub fn with_ids(mut self, ids: IdForm) -> Self {
         let Rules { ack, plain_ack, .. } = &mut self.rules;
@@ -109,7 +109,7 @@ impl Pairing {
         self
     }
 
-    /// Gives the requests and responses that the packet is to the sink, responses first.
+    /// Passes the requests and responses in the packet to the sink, responses first.
     #[inline(always)]
     pub fn observe(&mut self, packet: &Packet<'_>, at: Timestamp, sink: &mut impl Sink) {
         if self.names {
@@ -118,7 +118,7 @@ impl Pairing {
         observe(self.rules, &self.ids, &mut self.spin, packet, at, sink);
     }
 
-    /// The same with names of legs and groups.
+    /// The same, with legs named and groups assigned.
     #[inline(never)]
     fn observe_named(&mut self, packet: Packet<'_>, at: Timestamp, sink: &mut impl Sink) {
         let legs = Legs::new(&self.inside, &packet.flow);
@@ -137,15 +137,15 @@ impl Pairing {
         });
     }
 
-    /// Whether nothing has a name, and rules look only at the flow of a segment and its numbers (but for DNS).
+    /// Whether legs and groups are not needed, and all rules but DNS use only a segment's flow and numbers.
     #[inline]
     pub(crate) const fn is_usual(&self) -> bool {
-        // All by name: whoever adds a rule is asked which way it takes.
+        // All by name, so that adding a rule requires a decision here.
         let Rules { handshake: _, ack: _, plain_ack, timestamps, lifetime, dns: _, ntp: _, echo: _ } = self.rules;
         !(self.names | plain_ack | timestamps | lifetime)
     }
 
-    /// The same as [`Pairing::observe`] where that is so; does nothing and says so where it is not so of this segment.
+    /// As [`Pairing::observe`] in that case; does nothing and returns false if this segment needs the general path.
     #[inline(always)]
     pub(crate) fn observe_tcp(&mut self, key: &FlowKey, segment: &Tcp<'_>, at: Timestamp, to: &mut impl Sink) -> bool {
         let is_usual = !(self.rules.dns && dns::is_tcp(key));
@@ -161,17 +161,17 @@ impl Pairing {
         udp(self.rules, &mut self.spin, key, payload, Gather::new(&self.ids, &key, at, to));
     }
 
-    /// The groups that requests were counted in, if there is grouping.
+    /// The groups of the requests seen, if there is grouping.
     pub const fn groups(&self) -> Option<&Groups> {
         self.groups.as_ref()
     }
 
-    /// How many QUIC connections spin, if `quic-spin` is asked for.
+    /// Counts of QUIC connections, if `quic-spin` is among the rules.
     pub fn quic(&self) -> Option<Quic> {
         self.spin.as_ref().map(Spin::quic)
     }
 
-    /// Bytes that the data structures hold; they do not grow.
+    /// Size of the data structures in bytes; it does not change.
     pub fn state_bytes(&self) -> usize {
         size_of::<Self>()
             + size_of_val(self.inside.as_slice())
@@ -180,11 +180,11 @@ impl Pairing {
     }
 }
 
-// UDP and ICMP are rare, or slow enough, and take copies: the packet of the usual way is never put into memory.
+// UDP and ICMP are rare, or slow anyway, and take copies, so that on the common path no packet is stored in memory.
 
 #[inline(never)]
 fn udp<S: Sink>(rules: Rules, spin: &mut Option<Spin>, key: FlowKey, payload: &[u8], mut to: Gather<'_, S>) {
-    // The port says which of them it is, whether it is asked for or not.
+    // The port determines the protocol, whether or not its rule is in use.
     if dns::is_udp(&key) {
         if rules.dns {
             dns::datagram(payload, &mut to);
@@ -216,7 +216,7 @@ fn observe(rules: Rules, ids: &Ids, spin: &mut Option<Spin>, packet: &Packet<'_>
     }
 }
 
-/// By the rules for handshakes and acknowledgements, and by all others if they may be asked for.
+/// Applies the rules for handshakes and acknowledgements, and all others in use if `OTHERS`.
 #[inline(always)]
 fn tcp<const OTHERS: bool, S: Sink>(rules: Rules, key: &FlowKey, segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
     let dns = OTHERS && rules.dns && dns::is_tcp(key) && !segment.payload.is_empty();
@@ -283,7 +283,7 @@ mod tests {
         Tcp { sequence, acknowledgement, flags, ..Tcp::default() }
     }
 
-    /// What one packet was.
+    /// The observations of one packet.
     pub(super) struct Said {
         pub(super) seen: Vec<Observation>,
     }
@@ -305,7 +305,7 @@ mod tests {
             self.find(|o| matches!(o, Observation::Response(s) if s.series.leg == leg)).unwrap()
         }
 
-        /// Whether this answers the first request that the other packet makes on that leg.
+        /// Whether this packet answers the first request that the other packet is on that leg.
         pub(super) fn answers(&self, other: &Self, leg: Leg) -> bool {
             let request = other.request(leg);
             self.find(|o| matches!(o, Observation::Response(s) if s.id == request.id && s.series == request.series))
@@ -322,7 +322,7 @@ mod tests {
         *s
     }
 
-    /// Two ends of a flow, and the pairing between them. Each packet comes 1 ms after the one before.
+    /// The two ends of a flow, and the pairing of their packets. Each packet comes 1 ms after the one before.
     pub(super) struct Pair {
         pairing: Pairing,
         key: FlowKey,
@@ -376,7 +376,7 @@ mod tests {
             self.pairing.quic().unwrap()
         }
 
-        /// Lets time pass until the next packet, in nanoseconds.
+        /// Advances the time of the next packet, in nanoseconds.
         pub(super) fn wait(&mut self, nanos: i64) {
             self.now += nanos;
         }
@@ -390,7 +390,7 @@ mod tests {
         }
     }
 
-    /// Every rule at once.
+    /// With all rules at once and any flags, no request precedes a response.
     #[test]
     fn responses_come_first() {
         let payload = [&[0, 17][..], &[0, 9, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1]].concat();
@@ -405,7 +405,7 @@ mod tests {
         }
     }
 
-    /// Found by fuzzing: a query on port 53 that was also a server's answer on port 123.
+    /// Found by fuzzing: a query on port 53 was also taken for a server's response on port 123.
     #[test]
     fn a_datagram_is_of_one_protocol() {
         let mut payload = [7; 48];
@@ -436,8 +436,8 @@ mod tests {
         assert_eq!(groups(client, server, Tcp::SYN), [1, 1, 1]);
         // Two responses to the client's requests, then two requests of the server.
         assert_eq!(groups(server, client, Tcp::SYN | Tcp::ACK), [1, 1, 2, 2]);
-        // Answers of before (the server asked), sum (the client did) and to the server's SYN, by others of the same
-        // groups.
+        // Responses for *before* (requested by the server), *sum* (by the client) and the server's SYN, from other
+        // hosts of the same groups.
         assert_eq!(groups(client + 6, server + 7, Tcp::ACK), [2, 1, 2]);
         let names: Vec<_> = (0..3).map(|number| pairing.groups().unwrap().name(number)).collect();
         assert_eq!(names, ["other", "src=10.1.2.0/24", "src=192.0.2.0/24"]);

@@ -3,13 +3,13 @@
 //!
 //! Hashed: the flow, the client's side, that timestamp. Modes: client (3) → server (4), symmetric active (1) →
 //! symmetric passive (2). Two symmetric active peers send at their own intervals and not in answer to each other: they
-//! are left alone, as are broadcasts (5), control and private messages (6, 7), and timestamps of zero.
+//! are not paired, nor are broadcasts (5), control and private messages (6, 7), and timestamps of zero.
 //!
-//! Transmit timestamps have 2⁻³² s and many clients fill them with random bits (a nonce): a repeated id is a repeated
-//! packet.
+//! Transmit timestamps have a resolution of 2⁻³² s and many clients fill them with random bits (a nonce): a repeated id
+//! means a repeated packet.
 //!
-//! Broken by: a symmetric passive peer that waits for its own interval; the interleaved mode, where the originate
-//! timestamp is an earlier one; captures that keep fewer than 48 bytes of a request or 32 of a response.
+//! Broken by: a symmetric passive peer that waits for its own polling interval; the interleaved mode, where the
+//! originate timestamp is an earlier one; captures that keep fewer than 48 bytes of a request or 32 of a response.
 
 use super::ids::Exchange;
 use super::seen::Gather;
@@ -42,7 +42,7 @@ pub(super) fn observe<S: Sink>(payload: &[u8], to: &mut Gather<'_, S>) {
     }
 }
 
-/// The timestamp at an offset, if it is there and set.
+/// The timestamp at an offset, if it is captured and not zero.
 fn timestamp(payload: &[u8], offset: usize) -> Option<u64> {
     let bytes = payload.get(offset..)?.first_chunk()?;
     Some(u64::from_be_bytes(*bytes)).filter(|&t| t != 0)

@@ -1,77 +1,78 @@
 //! `quic-spin`: an edge of the spin bit → the next edge in the same direction (RFC 9000 §17.4, RFC 9312 §3.8.2).
 //!
 //! The client inverts the value that it last saw, the server repeats it: the bit changes once per round trip in each
-//! direction, and the time between two edges that pass the point in one direction is the whole round trip, plus what
-//! both ends wait before they send. Each edge answers the one before it and asks for the one after it. Hashed: the
-//! flow, the direction, when the connection was learnt, the number of the edge.
+//! direction, and the time between two edges that pass the point in one direction is the whole round trip, plus the
+//! time that both ends wait before they send. Each edge is the response to the one before and the request for the next.
+//! Hashed: the flow, the direction, the time at which the connection was learnt, the number of the edge.
 //!
 //! A connection is learnt from a packet with a long header and a version that has the bit: those of RFC 9000 and RFC
-//! 9369, the drafts, and the experimental ones of mvfst, msquic and Telecom Italia; on any port but 53 and 123. Whatever
-//! follows in that UDP flow with a short header carries the bit, as first packet of its datagram. One long-header
+//! 9369, the drafts, and the experimental ones of mvfst, msquic and Telecom Italia; on any port but 53 and 123. After
+//! that, every short-header packet in that UDP flow that is the first in its datagram carries the bit. A long-header
 //! packet more than 30 s after the last packet of a flow begins a new connection.
 //!
-//! **False edges.** At one point edges alternate: after an edge in one direction, the next one anywhere is in the other
+//! **False edges.** At one point edges alternate: after an edge in one direction, the next one is in the other
 //! direction. So an edge counts only if the other direction had one since the last in this direction; until then a
-//! packet with the old value is *late* (reordered) and changes nothing. Where only one direction is seen, the four
-//! packets after an edge and all within an eighth of the last period are late instead if they have the old value.
+//! packet with the old value is *late* (reordered) and changes nothing. If only one direction is seen, a packet with
+//! the old value is late if it is among the four after an edge, or follows the edge within an eighth of the last
+//! period.
 //!
 //! **Connections that do not spin** keep one value (no edge), or set the bit at random in each packet, as RFC 9000
-//! allows to who does not take part. Then half of the packets in which no edge is due are late. A connection spins
-//! while at least four edges were accepted and, in each direction, at most a quarter of these packets are late. Edges
-//! answer nothing before that proof, and ask for nothing once it fails. With one direction and fewer than four packets
-//! per round trip, spinning cannot be told from chance, and counts as not spinning. Chance may pass for spinning for
-//! some edges: of 1,000 simulated connections of 100 packets about 2 count as spinning if both ends set the bit at
-//! random, about 20 if the server does.
+//! allows endpoints that do not take part. Then half of the packets seen while no edge is due are late. A connection
+//! spins if at least four edges were accepted and, in each direction, at most a quarter of these packets are late.
+//! Before that, edges are no responses; while too many packets are late, they are no requests. With one direction and
+//! fewer than four packets per round trip, spinning cannot be told from chance and counts as not spinning. Chance may
+//! pass for spinning for some edges: of 1,000 simulated connections of 100 packets about 2 count as spinning if both
+//! ends set the bit at random, about 20 if only the server does.
 //!
 //! **Limits.** Pauses of the application lengthen a period, as no packet carries the edge. A lost edge (all packets of
-//! half a round trip) makes two periods one. Edges that overtake those of the other direction are possible only where
-//! reordering exceeds the round trip between the point and the nearer end. A change of the flow (migration, NAT) ends
-//! the measurement; what follows, and connections that began before the capture, are `unknown_packets`.
+//! half a round trip) merges two periods. Edges can overtake those of the other direction only if reordering exceeds
+//! the round trip between the point and the nearer end. A change of the flow (migration, NAT) ends the measurement;
+//! later packets, and those of connections that began before the capture, are `unknown_packets`.
 //!
-//! **State.** 1,024 sets of 4 connections, allocated once; a new connection takes the place of the one in its set that
-//! has been silent longest. Connections that lost their place are counted as `evicted`.
+//! **State.** 1,024 sets of 4 connections, allocated once; a new connection replaces the one in its set that has been
+//! silent longest. Those replaced before the idle timeout are counted as `evicted`.
 
 use super::ids::Exchange;
 use super::seen::Gather;
 use dwell_types::{FlowKey, Sink, hash};
 
-/// What became of the QUIC connections that were seen.
+/// Counts of the QUIC connections that were seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quic {
     /// Connections learnt: `spinning + not_spinning + undecided`.
     pub connections: u64,
-    /// Those that spin at last, and are measured.
+    /// Those that spun in the end, and are measured.
     pub spinning: u64,
-    /// Those whose bit stood still or changed at random.
+    /// Those whose bit never changed or changed at random.
     pub not_spinning: u64,
-    /// Those with too few packets to tell.
+    /// Those with too few packets to decide.
     pub undecided: u64,
-    /// Those, of all these, that had to make room for others while packets might still have come.
+    /// Those, among all these, that were replaced by others while more packets could still have come.
     pub evicted: u64,
-    /// Packets to or from port 443 that may be of other connections, whose beginning was not seen.
+    /// Packets to or from port 443 that may belong to other connections, whose beginning was not seen.
     pub unknown_packets: u64,
 }
 
-/// Where HTTP/3 is served.
+/// The port of HTTP/3.
 const PORT: u16 = 443;
 const SETS: usize = 1024;
 const WAYS: usize = 4;
-/// A flow that was silent for longer begins a new connection; the usual idle timeout.
+/// A flow that was silent for longer begins a new connection; this is the usual idle timeout.
 const IDLE_NS: i64 = 30_000_000_000;
-/// Edges that show that a connection spins.
+/// Number of edges that show that a connection spins.
 const PROOF: u32 = 4;
-/// Short-header packets after which a connection that does not spin is said not to.
+/// Number of short-header packets after which a connection that has not been shown to spin counts as not spinning.
 const ENOUGH: u32 = 16;
-/// Counts of due and late packets are halved beyond, so that old ones weigh less.
+/// Counts of settled and late packets are halved at this number, so that old ones weigh less.
 const MEMORY: u16 = 256;
-/// Packets after an edge in which no other is due where only one direction is seen.
+/// Number of packets after an edge for which no other edge is due if only one direction is seen.
 const RUN: u32 = 4;
 
 /// The connections.
 #[derive(Debug)]
 pub(super) struct Spin {
     sets: Box<[[Connection; WAYS]; SETS]>,
-    /// Connections that are not in the table any more, by what they were.
+    /// Counts of the connections that are no longer in the table.
     gone: Quic,
 }
 
@@ -85,9 +86,9 @@ struct Connection {
     /// When the last packet was seen, in nanoseconds.
     last: i64,
     sides: [Side; 2],
-    /// Edges accepted in both directions; stops at the largest number.
+    /// Edges accepted in both directions; saturates.
     edges: u32,
-    /// Packets with a short header in both directions; stops at the largest number.
+    /// Packets with a short header in both directions; saturates.
     packets: u32,
 }
 
@@ -96,23 +97,23 @@ struct Connection {
 struct Side {
     seen: bool,
     value: bool,
-    /// An edge was accepted and the other direction has had none since.
+    /// Whether an edge was accepted and the other direction has had none since.
     waits: bool,
-    /// The edge before was given as a request.
+    /// Whether the previous edge was passed on as a request.
     asked: bool,
-    /// Packets since the last edge; stops at the largest number.
+    /// Packets since the last edge; saturates.
     run: u32,
-    /// Packets that came while no edge was due, and how many of them had the old value; below `MEMORY`.
+    /// Packets seen while no edge was due, and how many of them had the old value; below `MEMORY`.
     settled: u16,
     late: u16,
     /// Number of the last edge.
     number: u32,
-    /// When the last edge was, and how long after the one before, in nanoseconds.
+    /// Time of the last edge, and the period between it and the one before, in nanoseconds.
     edge: i64,
     period: i64,
 }
 
-/// An accepted edge: what it answers and what it asks for.
+/// An accepted edge: the words of the exchange that it answers and of the one that it requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Edge {
     answers: Option<u64>,
@@ -121,7 +122,7 @@ struct Edge {
 
 impl Spin {
     pub(super) fn new() -> Self {
-        // Made where it stays: it is too large for the stack.
+        // Allocated directly on the heap: it is too large for the stack.
         let sets = vec![[Connection::default(); WAYS]; SETS].try_into();
         Self { sets: sets.unwrap_or_else(|_| unreachable!("as many as it has")), gone: Quic::default() }
     }
@@ -150,7 +151,7 @@ impl Spin {
         }
     }
 
-    /// What became of the connections so far.
+    /// Counts of the connections so far.
     pub(super) fn quic(&self) -> Quic {
         let mut all = self.gone;
         for connection in self.sets.iter().flatten().filter(|c| c.used) {
@@ -188,7 +189,7 @@ impl Spin {
     }
 }
 
-/// Whether packets of a version of QUIC with a short header have the spin bit where RFC 9000 has it.
+/// Whether short-header packets of a QUIC version have the spin bit at the place of RFC 9000.
 const fn spins(version: u32) -> bool {
     match version {
         // RFC 9000, RFC 9369, drafts 17 to 34.
@@ -198,7 +199,7 @@ const fn spins(version: u32) -> bool {
     }
 }
 
-/// The place in a set that is free or has been silent longest.
+/// The index of a free place in a set, or of the connection that has been silent longest.
 fn oldest(set: &[Connection; WAYS]) -> usize {
     let rank = |connection: &Connection| (connection.used, connection.last);
     (1..WAYS).fold(0, |oldest, way| if rank(&set[way]) < rank(&set[oldest]) { way } else { oldest })
@@ -218,7 +219,7 @@ impl Quic {
 }
 
 impl Connection {
-    /// Whether late packets are as rare as with a connection that spins.
+    /// Whether late packets are as rare as in a connection that spins.
     fn believable(&self) -> bool {
         self.sides.iter().all(|side| side.late * 4 <= side.settled)
     }
@@ -228,7 +229,7 @@ impl Connection {
         self.edges >= PROOF && self.believable()
     }
 
-    /// Takes a packet with a short header.
+    /// Processes a packet with a short header.
     fn short(&mut self, way: usize, value: bool, at: i64) -> Option<Edge> {
         self.last = at;
         self.packets = self.packets.saturating_add(1);
@@ -250,7 +251,7 @@ impl Connection {
         if !changed {
             return None;
         }
-        // The time from the first packet seen to the first edge is no period.
+        // The time from the first packet seen to the first edge is not a period.
         side.period = if side.number == 0 { 0 } else { since };
         side.number = side.number.wrapping_add(1);
         (side.value, side.edge, side.run, side.waits) = (value, at, 0, true);
@@ -268,7 +269,7 @@ impl Connection {
 }
 
 impl Side {
-    /// Counts a packet that came while no edge was due.
+    /// Counts a packet seen while no edge was due.
     fn settle(&mut self, late: bool) {
         self.settled += 1;
         self.late += u16::from(late);
@@ -297,7 +298,7 @@ mod tests {
         Pair::between(&[Match::QuicSpin], flow(protocol::UDP))
     }
 
-    /// What the ends of a simulated connection do with the bit.
+    /// How the ends of a simulated connection set the bit.
     #[derive(Clone, Copy, PartialEq)]
     enum Ends {
         Spin,
@@ -317,13 +318,13 @@ mod tests {
     }
 
     /// Packets of both ends, as they pass a point 4 ms from the client and 16 ms from the server: a round trip of 40
-    /// ms. Each end sends after 0 to `2 · gap` ms, again and again. Packets are held back by up to `jitter` ms on the
-    /// first part of their way. Gives the delays between edges.
+    /// ms. Each end sends again after 0 to `2 · gap` ms. Packets are held back by up to `jitter` ms before the point.
+    /// Returns the delays between edges.
     fn connection(pair: &mut Pair, ends: Ends, gap: i64, jitter: u64, packets: usize, seed: u64) -> Vec<i64> {
         pair.client_udp(&LONG);
         let mut random = Random(seed, 0);
         let mut next = [random.below(20) as i64 * MS, random.below(20) as i64 * MS];
-        // What each end saw last, and what is on the way: (passes the point, arrives, from, spin).
+        // The value that each end saw last, and the packets in flight: (passes the point, arrives, from, spin).
         let mut values = [false; 2];
         let mut flying: Vec<(i64, i64, usize, bool)> = Vec::new();
         let mut passing = Vec::new();
@@ -383,7 +384,7 @@ mod tests {
     #[test]
     fn late_packets_make_no_edges() {
         let mut pair = pair();
-        // Packets 1 ms apart, held back by up to 3 ms: some late ones around each edge.
+        // Packets 1 ms apart, held back by up to 3 ms: some are late around each edge.
         let delays = connection(&mut pair, Ends::Spin, 1, 3, 4000, 2);
         assert!(delays.len() > 80, "{}", delays.len());
         assert!(delays.iter().all(|d| (36 * MS..=56 * MS).contains(d)), "{delays:?}");
@@ -397,9 +398,9 @@ mod tests {
         assert_eq!(pair.quic(), Quic { connections: 1, not_spinning: 1, ..Quic::default() });
     }
 
-    /// A thousand connections of 100 packets each that set the bit at random, as both ends do or the server alone: at
-    /// most 1% and 4% pass for spinning at last, and on the way they yield few delays. All of a thousand that do spin
-    /// are recognised.
+    /// Of a thousand connections of 100 packets each with random bits from both ends or from the server alone, at most
+    /// 1% and 4% count as spinning in the end, and few delays are measured before. Of a thousand that do spin, at least
+    /// 990 are recognised.
     #[test]
     fn random_bits_are_recognised() {
         for (ends, spinning, delays_each) in [
@@ -425,7 +426,7 @@ mod tests {
         pair.server_udp(&LONG);
         let mut delays = Vec::new();
         let (mut open, mut now) = (HashMap::new(), 0);
-        // Ten packets per round trip of 10 ms; around each edge two packets change places.
+        // Ten packets per round trip of 10 ms; around each edge two packets are swapped.
         for n in 0..400usize {
             let value = |n: usize| n / 10 % 2 == 1;
             let place = match n % 10 {
@@ -494,7 +495,7 @@ mod tests {
         for n in 0..connections {
             take(n, n as i64);
         }
-        // The last one is in the table: seen again within the idle time it is the same connection, later another.
+        // The last connection is in the table: seen again within the idle timeout it is the same one, later a new one.
         take(connections - 1, 1_000_000);
         take(connections - 1, 1_000_001 + IDLE_NS);
         let quic = spin.quic();

@@ -4,19 +4,19 @@
 //! the sender's clock (1 to 10 ms, sometimes 100): only the first counts, so at most one delay per tick and direction
 //! is measured.
 //!
-//! Only segments that take sequence space ask. A bare ACK is not answered: its TSval comes back whenever the other side
-//! happens to send next, which measures its application instead of the way. If a bare ACK was the first with a TSval,
+//! Only segments that take sequence space are requests. A bare ACK is not: its TSval comes back whenever the other side
+//! happens to send next, which measures the application instead of the path. If a bare ACK was the first with a TSval,
 //! the first segment with data in the same tick takes its place, and the echo may then belong to the ACK: a delay too
 //! short by less than a tick.
 //!
 //! A receiver that delays its ACK echoes the TSval of the earliest segment that it had not acknowledged (RFC 7323
 //! §4.3), so the delay includes the wait. While segments are missing, it echoes the last one in order: delays of loss
-//! recovery are left out or belong to the retransmission, which carries a TSval of its own; none is ambiguous as with
-//! `tcp-ack`.
+//! recovery are left out or belong to the retransmission, which carries a TSval of its own; unlike with `tcp-ack`, none
+//! is ambiguous.
 //!
-//! Not taken: TSval 0 and TSecr 0 (no echo), TSecr without ACK (RFC 7323 §3.2), segments with RST as requests.
+//! Ignored: TSval 0 and TSecr 0 (no echo), TSecr without ACK (RFC 7323 §3.2), segments with RST as requests.
 //!
-//! Broken by: clocks that stand still (one delay per connection), that go round (after 49 days at 1 ms), or that all
+//! Broken by: clocks that stand still (one delay per connection), that wrap (after 49 days at 1 ms), or that all
 //! connections of a reused port share.
 
 use super::ack;

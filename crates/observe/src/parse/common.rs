@@ -1,5 +1,5 @@
-//! The layout that nearly all packets have. `None` for every other, errors included; else what the walk over all layers
-//! gives. One function per version of IP, so that whoever uses the packet at once need not ask again which it is.
+//! The layout of nearly all packets. `None` for any other and for malformed ones; otherwise the same result as the walk
+//! over all layers. One function per IP version, so that a caller that uses the packet at once need not check it again.
 
 use super::key::Key;
 use super::link::{NETLINK, ether_type};
@@ -9,8 +9,8 @@ use super::tunnel::UdpTunnel;
 use crate::packet::{Packet, Tcp, Transport};
 use dwell_types::{Address, FlowKey, LinkType, protocol};
 
-/// A frame of Ethernet II with at most one VLAN tag, of either of Linux' cooked headers, or of nothing but IP: what is
-/// above.
+/// The part above the link layer of a frame of Ethernet II with at most one VLAN tag, of Linux cooked capture (either
+/// version), or of raw IP.
 pub(crate) struct Link<'a> {
     ether_type: u16,
     vlan: Option<u16>,
@@ -54,14 +54,14 @@ impl<'a> Link<'a> {
         Some(Self { ether_type: number(tag, 2), vlan: Some(number(tag, 0) & 0xfff), bytes })
     }
 
-    /// IPv4 without options, not in fragments.
+    /// IPv4 without options and fragmentation.
     #[inline(always)]
     pub(crate) fn v4(&self) -> Option<Ip<'a>> {
         if self.ether_type != ether_type::IPV4 {
             return None;
         }
         let (header, bytes) = self.bytes.split_first_chunk::<20>()?;
-        // Version 4, no options; neither more fragments nor an offset.
+        // Version 4, no options; no more fragments, and no fragment offset.
         if header[0] != 0x45 || number(header, 6) & 0x3fff != 0 {
             return None;
         }
@@ -105,16 +105,16 @@ impl<'a> Link<'a> {
 
 #[inline(always)]
 fn payload(bytes: &[u8], length: usize) -> Rest<'_> {
-    // Whether a frame was cut is hard to foretell: no branch.
+    // Whether a frame was cut is hard to predict: no branch.
     Rest { bytes: bytes.split_at(length.min(bytes.len())).0, wire: length }
 }
 
-/// What an IP header says, and what follows it.
+/// An IP header and the data after it.
 pub(crate) struct Ip<'a> {
     vlan: Option<u16>,
     dscp: u8,
     identification: u64,
-    /// With the header, in bytes.
+    /// Including the header, in bytes.
     length: usize,
     protocol: u8,
     source: Address,
@@ -129,7 +129,7 @@ impl<'a> Ip<'a> {
         if self.protocol == protocol::TCP { headers::tcp(self.rest).ok() } else { None }
     }
 
-    /// Ports and payload, if it carries UDP, which carries no tunnel that counts.
+    /// Ports and payload, if it carries UDP and, with `Key::Inner`, not to the port of a tunnel.
     #[inline(always)]
     pub(crate) fn udp(&self, key: Key) -> Option<([u16; 2], &'a [u8])> {
         if self.protocol != protocol::UDP {
@@ -148,7 +148,7 @@ impl<'a> Ip<'a> {
         FlowKey { source, destination, source_port, destination_port, protocol }
     }
 
-    /// The packet, if it carries either.
+    /// The packet, if it carries TCP or UDP.
     #[inline(always)]
     pub(crate) fn packet(&self, key: Key) -> Option<Packet<'a>> {
         let (ports, transport) = match self.tcp() {

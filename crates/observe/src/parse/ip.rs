@@ -2,7 +2,7 @@ use super::reject::Reject;
 use super::rest::{Layer, Rest, long, number};
 use dwell_types::{Address, protocol};
 
-/// Numbers of IPv6 extension headers (RFC 7045), and of what IP can carry besides a transport.
+/// Numbers of IPv6 extension headers (RFC 7045), and of anything else than a transport that IP can carry.
 pub(super) mod next_header {
     pub(crate) const HOP_BY_HOP: u8 = 0;
     pub(crate) const IPV4: u8 = 4;
@@ -33,7 +33,7 @@ pub(super) struct Ip {
     pub(super) length: usize,
 }
 
-/// Which part of its packet an IP packet has.
+/// Which part of the original packet an IP packet carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fragment {
     /// All of it.
@@ -61,13 +61,13 @@ impl Ip {
     }
 }
 
-/// The version in the first nibble.
+/// The IP version, from the first nibble.
 #[inline(always)]
 pub(super) fn version(rest: &Rest<'_>) -> Result<u8, Reject> {
     Ok(rest.peek::<1>(Layer::Ip)?[0] >> 4)
 }
 
-/// IPv4 with options, also with authentication headers; leaves the payload.
+/// Parses IPv4 with options and authentication headers; leaves the payload in `rest`.
 #[inline(always)]
 pub(super) fn v4(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
     if version(rest)? != 4 {
@@ -98,7 +98,7 @@ pub(super) fn v4(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
     Ok(Ip { source, destination, dscp: header[1] >> 2, protocol, fragment, identification, length: total_length })
 }
 
-/// IPv6 with any number of extension headers; leaves the payload.
+/// Parses IPv6 with any number of extension headers; leaves the payload in `rest`.
 #[inline(always)]
 pub(super) fn v6(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
     if version(rest)? != 6 {
@@ -120,7 +120,7 @@ pub(super) fn v6(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
                 let place = number(header, 2);
                 protocol = header[0];
                 identification = u64::from(place >> 3) << 32 | u64::from(long(header, 4));
-                // A first fragment may hold another fragment header, whose word is then not the last.
+                // A first fragment may hold another fragment header, which must not override the first.
                 match Fragment::new(place >> 3, place & 1 != 0) {
                     Fragment::Whole => {}
                     Fragment::First => fragment = Fragment::First,
@@ -146,8 +146,8 @@ pub(super) fn v6(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
     Ok(Ip { source, destination, dscp, protocol, fragment, identification, length })
 }
 
-/// Passes an extension header, which begins with the next protocol and its own length (RFC 8200 §4, RFC 4302 §2.2), and
-/// yields that protocol.
+/// Skips an extension header, which begins with the next protocol and its own length (RFC 8200 §4, RFC 4302 §2.2), and
+/// returns that protocol.
 #[inline(always)]
 fn skip_extension(protocol: u8, rest: &mut Rest<'_>) -> Result<u8, Reject> {
     let [next, length] = *rest.peek::<2>(Layer::Ip)?;

@@ -1,11 +1,11 @@
-/// Which IP header of a tunnelled packet gives it its flow.
+/// Which IP header of a tunnelled packet determines its flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Key {
-    /// The innermost: the hosts that talk through the tunnel.
+    /// The innermost: the hosts that communicate through the tunnel.
     #[default]
     Inner,
-    /// The outermost: the tunnel's own ends. GRE and IP in IP have no transport of their own there, so that their
-    /// packets are rejected as [`Reject::Transport`](super::Reject::Transport).
+    /// The outermost: the endpoints of the tunnel. GRE and IP in IP have no transport header there, so their packets
+    /// are rejected as [`Reject::Transport`](super::Reject::Transport).
     Outer,
 }
 

@@ -4,7 +4,7 @@ use super::reject::Reject;
 use super::rest::{Layer, Rest, number};
 use dwell_types::LinkType;
 
-/// Numbers of Ethernet's type field (IANA, IEEE 802 numbers).
+/// Values of Ethernet's type field (IANA, IEEE 802 numbers).
 pub(super) mod ether_type {
     pub(crate) const IPV4: u16 = 0x0800;
     pub(crate) const TRANSPARENT_ETHERNET: u16 = 0x6558;
@@ -22,10 +22,10 @@ pub(super) mod ether_type {
 /// `ARPHRD_NETLINK`: the protocol field of a cooked header holds a netlink family.
 pub(super) const NETLINK: u16 = 824;
 
-/// Ethernet type fields up to this are lengths in bytes (IEEE 802.3 §3.2.6).
+/// Ethernet type fields up to this value are lengths in bytes (IEEE 802.3 §3.2.6).
 const LONGEST_LENGTH: u16 = 1500;
 
-/// What stands behind a type field.
+/// The header that a type field announces.
 #[inline(always)]
 pub(super) fn next(ether_type: u16) -> Step {
     match ether_type {
@@ -41,7 +41,7 @@ pub(super) fn next(ether_type: u16) -> Step {
     }
 }
 
-/// The first header of a frame.
+/// Parses the first header of a frame.
 #[inline(always)]
 pub(super) fn first(link: LinkType, rest: &mut Rest<'_>) -> Step {
     match link {
@@ -62,7 +62,7 @@ pub(super) fn first(link: LinkType, rest: &mut Rest<'_>) -> Step {
     }
 }
 
-/// IPv4 or IPv6, as the first nibble says.
+/// IPv4 or IPv6, by the first nibble.
 #[inline(always)]
 pub(super) fn raw(rest: &Rest<'_>) -> Step {
     Ok(if ip::version(rest)? == 6 { Next::Ipv6 } else { Next::Ipv4 })
@@ -75,14 +75,14 @@ pub(super) fn ethernet(rest: &mut Rest<'_>) -> Step {
     type_or_length(number(header, 12), rest)
 }
 
-/// Priority and VLAN id, then a type or length field. Yields the VLAN id too.
+/// Priority and VLAN id, then a type or length field. Returns the VLAN id, too.
 #[inline(always)]
 pub(super) fn vlan(rest: &mut Rest<'_>) -> Result<(u16, Next), Reject> {
     let tag = rest.take::<4>(Layer::Link)?;
     Ok((number(tag, 0) & 0xfff, type_or_length(number(tag, 2), rest)?))
 }
 
-/// What follows Ethernet's last field.
+/// What follows Ethernet's type or length field.
 #[inline(always)]
 fn type_or_length(field: u16, rest: &mut Rest<'_>) -> Step {
     if field > LONGEST_LENGTH {
@@ -92,7 +92,7 @@ fn type_or_length(field: u16, rest: &mut Rest<'_>) -> Step {
     llc(rest)
 }
 
-/// IEEE 802.2: IP behind SNAP with the OUI of RFC 1042 or of bridges (IEEE 802.1H), or behind IP's own number.
+/// IEEE 802.2: IP after SNAP with the OUI of RFC 1042 or of bridges (IEEE 802.1H), or after IP's own number.
 fn llc(rest: &mut Rest<'_>) -> Step {
     match rest.take::<3>(Layer::Link)? {
         [0xaa, 0xaa, 3] => match *rest.take::<5>(Layer::Link)? {
@@ -118,7 +118,7 @@ fn linux_cooked_2(rest: &mut Rest<'_>) -> Step {
     cooked(number(header, 8), number(header, 0), rest)
 }
 
-/// What Linux' device types and protocol numbers say about the bytes behind a cooked header.
+/// The header after a cooked header, by Linux' device type and protocol number.
 #[inline(always)]
 fn cooked(device: u16, protocol: u16, rest: &mut Rest<'_>) -> Step {
     /// `ETH_P_802_2`: an LLC header follows.
@@ -130,11 +130,11 @@ fn cooked(device: u16, protocol: u16, rest: &mut Rest<'_>) -> Step {
     }
 }
 
-/// BSD loopback: an address family in the byte order of whoever captured.
+/// BSD loopback: an address family in the byte order of the capturing host.
 fn loopback(rest: &mut Rest<'_>) -> Step {
     let family = rest.take::<4>(Layer::Link)?;
     match u32::from_le_bytes(*family).min(u32::from_be_bytes(*family)) {
-        // AF_INET everywhere.
+        // AF_INET, the same on all systems.
         2 => Ok(Next::Ipv4),
         // AF_INET6 of NetBSD, OpenBSD and Npcap; of FreeBSD and DragonFly; of Darwin.
         24 | 28 | 30 => Ok(Next::Ipv6),
@@ -183,8 +183,8 @@ pub(super) fn pppoe(rest: &mut Rest<'_>) -> Step {
     }
 }
 
-/// One MPLS label (RFC 3032). No field says what lies below the last one: by custom the first nibble does, 4 and 6 for
-/// IP, 0 for the control word of a pseudowire (RFC 4385 §3), taken for one of Ethernet (RFC 4448).
+/// One MPLS label (RFC 3032). No field says what follows the last one: by convention its first nibble does, 4 and 6 for
+/// IP, 0 for the control word of a pseudowire (RFC 4385 §3), assumed to be one of Ethernet (RFC 4448).
 #[inline(always)]
 pub(super) fn mpls(rest: &mut Rest<'_>) -> Step {
     let label = rest.take::<4>(Layer::Link)?;

@@ -1,4 +1,4 @@
-//! Bytes to headers: from a frame of any supported link type down to TCP, UDP or ICMP.
+//! From bytes to headers: from a frame of any supported link type down to TCP, UDP or ICMP.
 //!
 //! No allocation, no copy of payload, and every frame becomes either a [`Packet`] or exactly one [`Reject`].
 //!
@@ -9,29 +9,28 @@
 //! are followed, in a loop.
 //!
 //! **Tunnels.** [`Key`] says which IP header gives a packet its flow. With [`Key::Inner`] that is the innermost one. A
-//! UDP datagram to the port of a tunnel is followed only if an IP header stands where the tunnel says; otherwise (ARP
-//! in VXLAN, a GTP echo, another protocol on that port) the innermost IP header is the outer one, and the packet is
-//! plain UDP. If the capture is cut before that can be told, the frame is rejected as truncated: the flow of a packet
-//! must not depend on the snap length. Tunnels directly above IP (GRE, IP in IP) have no ports to fall back to and are
-//! rejected by the reason found inside.
-//!
-//! **Lengths.** The IP length decides what is payload: link padding is not, and what the snap length cut off still
-//! counts in [`Tcp::payload_length`](crate::packet::Tcp::payload_length). An IP length of zero (segmentation offload,
-//! BIG TCP, jumbograms) means all that was left of the frame on the wire. Slices hold captured bytes only.
+//! UDP datagram to the port of a tunnel counts as tunnelled only if there is an IP header at the place that the tunnel
+//! header implies; otherwise (ARP in VXLAN, a GTP echo, another protocol on that port) the innermost IP header is the
+//! outer one, and the packet is plain UDP. If the capture is cut before that can be decided, the frame is rejected as
+//! truncated: the flow of a packet must not depend on the snap length. Tunnels directly above IP (GRE, IP in IP) have
+//! no ports to fall back to; they are rejected for the reason found inside.
+//! **Lengths.** The IP length determines the payload: link padding is not part of it, and what the snap length cut off
+//! still counts in [`Tcp::payload_length`](crate::packet::Tcp::payload_length). An IP length of zero (segmentation
+//! offload, BIG TCP, jumbograms) means the rest of the frame on the wire. Slices hold captured bytes only.
 //!
 //! **Minimum.** IP headers and UDP headers must be captured completely, of TCP the first 14 bytes (ports, sequence and
 //! acknowledgement numbers, header length, flags), of ICMP the first 4. A timestamp option that is not captured
 //! completely is not reported.
 //!
 //! **Fragments.** Later fragments have no transport header and are rejected. A first fragment yields its UDP or ICMP
-//! header and the part of the message that it has; the first fragment of a TCP segment is rejected too, because the
-//! segment's length, and so what will acknowledge it, is unknown. A tunnel is followed into a first fragment: the inner
-//! IP header has its own length.
+//! header and its part of the message; the first fragment of a TCP segment is rejected, too, because the segment's
+//! length, and so the number that will acknowledge it, is unknown. A tunnel is followed into a first fragment: the
+//! inner IP header has its own length.
 
 use crate::packet::Packet;
 use dwell_types::LinkType;
 
-// Which header of a tunnelled packet counts.
+// Which IP header of a tunnelled packet counts.
 mod key;
 pub use key::Key;
 // Why a frame yields no packet.
@@ -39,13 +38,13 @@ mod reject;
 pub use reject::Reject;
 // The bytes not parsed yet.
 mod rest;
-// The header that stands at their front.
+// The kinds of headers that may come next.
 mod next;
-// The layout that nearly all packets have, inline.
+// The fast path, inlined: the layout of nearly all packets.
 mod common;
 pub(crate) use common::Ip;
 use common::Link;
-// All layouts, one header after another.
+// The general path: all layouts, one header after another.
 mod walk;
 pub use walk::LAYERS;
 use walk::Wanted;
@@ -53,13 +52,13 @@ use walk::Wanted;
 mod link;
 // IPv4 and IPv6.
 mod ip;
-// Headers between IP and IP.
+// Tunnel headers between two IP headers.
 mod tunnel;
 // TCP, UDP, ICMP.
 mod transport;
 
-/// Parses the headers of one frame. `wire_length` is its length before it was cut at the snap length, in bytes; a value
-/// below `bytes.len()` is taken for that.
+/// Parses the headers of one frame. `wire_length` is its length before it was cut at the snap length, in bytes, and
+/// counts as `bytes.len()` if it is less.
 ///
 /// ```
 /// use dwell_observe::parse::{Key, Reject, parse};
@@ -75,9 +74,10 @@ pub fn parse<'a>(link: LinkType, bytes: &'a [u8], wire_length: u32, key: Key) ->
     wanted(link, bytes, wire_length, key, Wanted::Transport)
 }
 
-/// As [`parse`], but packets that have no transport header of their own are packets, too: fragments and other protocols
-/// over IP (as [`Transport::Other`](crate::packet::Transport::Other), with the ports of SCTP, DCCP and UDP-Lite), and
-/// messages of the Precision Time Protocol directly over Ethernet (as UDP from the identity of the port that sent them).
+/// As [`parse`], but packets without a transport header that dwell knows are packets, too: fragments and other
+/// protocols over IP (as [`Transport::Other`](crate::packet::Transport::Other), with the ports of SCTP, DCCP and
+/// UDP-Lite), and Precision Time Protocol messages directly over Ethernet (as UDP from the identity of the sending
+/// port).
 #[inline]
 pub fn any<'a>(link: LinkType, bytes: &'a [u8], wire_length: u32, key: Key) -> Result<Packet<'a>, Reject> {
     wanted(link, bytes, wire_length, key, Wanted::Any)
@@ -97,20 +97,20 @@ fn wanted<'a>(
     }
 }
 
-/// As [`parse`] for frames that have not the layout that nearly all have.
+/// As [`parse`], for frames that do not have the common layout.
 #[inline]
 pub(crate) fn walk(link: LinkType, bytes: &[u8], wire_length: u32, key: Key) -> Result<Packet<'_>, Reject> {
     walk::parse(link, bytes, wire_length, key, Wanted::Transport)
 }
 
-/// What is below IP in a frame of Ethernet of the layout that nearly all have: the way to what [`parse`] gives. Who uses
-/// the packet at once, where it is found, spares a copy of it.
+/// The parsed link layer of an Ethernet frame of the common layout: the first step towards the result of [`parse`]. A
+/// caller that uses the packet in place saves a copy of it.
 #[inline(always)]
 pub(crate) fn common(link: LinkType, bytes: &[u8]) -> Option<Link<'_>> {
     if link == LinkType::ETHERNET { Link::ethernet(bytes) } else { None }
 }
 
-/// The packet of a frame of that layout, or of a like one of another link type.
+/// The packet in a frame of the common layout, over Ethernet or another link type.
 #[inline(always)]
 pub(crate) fn common_packet(link: LinkType, bytes: &[u8], key: Key) -> Option<Packet<'_>> {
     let link = Link::of(link, bytes)?;

@@ -1,6 +1,6 @@
 use super::reject::Reject;
 
-/// What stands at the front of the bytes not parsed yet.
+/// What the bytes not parsed yet begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Ethernet,
@@ -14,5 +14,5 @@ pub(super) enum Next {
     PrecisionTime,
 }
 
-/// What follows a header that was taken.
+/// What follows the header that was just parsed.
 pub(super) type Step = Result<Next, Reject>;

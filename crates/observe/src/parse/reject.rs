@@ -8,20 +8,20 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Reject {
-    /// The capture format stores no time for the frame. The parser never says this; its caller does.
+    /// The capture format stores no time for the frame. Never returned by the parser, only by its caller.
     NoTimestamp,
-    /// The link type is none that is parsed here.
+    /// The link type is not supported.
     LinkType,
     /// The capture is cut inside a header below IP or between two IP headers.
     TruncatedLink,
-    /// A header below IP or between two IP headers is longer than what carries it, or has a version or an option that
-    /// is not defined.
+    /// A header below IP or between two IP headers is longer than what carries it, or has an undefined version or
+    /// option.
     LinkHeader,
     /// What the link or the tunnel carries is not IP: ARP, LLDP, spanning tree, PPP control, a PPTP acknowledgement.
     NotIp,
     /// The capture is cut inside an IP header, including IPv6 extension headers.
     TruncatedIp,
-    /// The version field of the IP header is not the announced one, or neither 4 nor 6.
+    /// The version field of the IP header differs from the announced one, or is neither 4 nor 6.
     IpVersion,
     /// An IP header, extension headers included, that is shorter than its minimum or longer than its packet.
     IpHeader,
@@ -33,7 +33,7 @@ pub enum Reject {
     TruncatedTransport,
     /// A TCP, UDP or ICMP header that is shorter than its minimum or longer than its packet.
     TransportHeader,
-    /// More headers in a row than are followed ([`LAYERS`](super::LAYERS)).
+    /// More consecutive headers than are followed ([`LAYERS`](super::LAYERS)).
     Layers,
 }
 
@@ -74,7 +74,7 @@ impl Reject {
         }
     }
 
-    /// Whether a longer snap length could have told more.
+    /// Whether the frame might have been parsed with a longer snap length.
     pub const fn is_truncated(self) -> bool {
         matches!(self, Self::TruncatedLink | Self::TruncatedIp | Self::TruncatedTransport)
     }

@@ -3,13 +3,13 @@ use super::reject::Reject;
 /// The bytes not parsed yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rest<'a> {
-    /// The captured ones.
+    /// The captured part.
     pub(super) bytes: &'a [u8],
-    /// How many there were on the wire, in bytes; at least `bytes.len()`.
+    /// Length on the wire, in bytes; at least `bytes.len()`.
     pub(super) wire: usize,
 }
 
-/// Where a header stands, for the reason why it cannot be read.
+/// The layer of a header, which determines the reject reason if it cannot be read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Layer {
     /// Below IP, or between two IP headers.
@@ -41,13 +41,13 @@ impl Layer {
 }
 
 impl<'a> Rest<'a> {
-    /// The next `N` bytes, left in place.
+    /// The next `N` bytes, without consuming them.
     #[inline(always)]
     pub(super) fn peek<const N: usize>(&self, layer: Layer) -> Result<&'a [u8; N], Reject> {
         self.bytes.first_chunk().ok_or_else(|| self.missing(N, layer))
     }
 
-    /// Takes the next `N` bytes.
+    /// Consumes the next `N` bytes.
     #[inline(always)]
     pub(super) fn take<const N: usize>(&mut self, layer: Layer) -> Result<&'a [u8; N], Reject> {
         let (header, bytes) = self.bytes.split_first_chunk().ok_or_else(|| self.missing(N, layer))?;
@@ -55,7 +55,7 @@ impl<'a> Rest<'a> {
         Ok(header)
     }
 
-    /// Passes the next `length` bytes.
+    /// Skips the next `length` bytes.
     #[inline(always)]
     pub(super) fn skip(&mut self, length: usize, layer: Layer) -> Result<(), Reject> {
         let bytes = self.bytes.get(length..).ok_or_else(|| self.missing(length, layer))?;
@@ -63,14 +63,14 @@ impl<'a> Rest<'a> {
         Ok(())
     }
 
-    /// Leaves not more than the next `length` bytes: what follows them is padding or another's trailer.
+    /// Keeps at most the next `length` bytes: what follows them is padding or the trailer of an outer layer.
     #[inline(always)]
     pub(super) fn limit(&mut self, length: usize) {
         *self = Self { bytes: self.bytes.get(..length).unwrap_or(self.bytes), wire: self.wire.min(length) };
     }
 
-    /// Leaves exactly the next `length` bytes by the word of an IP header, of which more may have been cut off, or sent
-    /// in other fragments, than the wire length tells.
+    /// Keeps exactly the next `length` bytes, as stated by an IP header: more of them may have been cut off, or sent in
+    /// other fragments, than the wire length suggests.
     #[inline(always)]
     pub(super) fn set_length(&mut self, length: usize) {
         *self = Self { bytes: self.bytes.get(..length).unwrap_or(self.bytes), wire: length };

@@ -6,7 +6,7 @@ use dwell_types::protocol;
 /// TCP header without options, in bytes.
 const TCP_HEADER: usize = 20;
 
-/// TCP options that end a list, fill it, and hold timestamps (RFC 9293 §3.1, RFC 7323 §3.2).
+/// The TCP options end of list, no operation and timestamps (RFC 9293 §3.1, RFC 7323 §3.2).
 const END: u8 = 0;
 const NO_OPERATION: u8 = 1;
 const TIMESTAMPS: u8 = 8;
@@ -32,10 +32,10 @@ pub(super) fn tcp(rest: Rest<'_>) -> Result<([u16; 2], Tcp<'_>), Reject> {
     Ok(([(ports >> 16) as u16, ports as u16], tcp))
 }
 
-/// TSval and TSecr of a segment with `length` bytes of header.
+/// TSval and TSecr of a segment with a header of `length` bytes.
 ///
-/// Nearly every segment after the handshake has two fillers and this option first, and nothing before it; a SYN mostly
-/// has its segment size and "SACK permitted" before it, in this order.
+/// Nearly every segment after the handshake begins its options with two no-operations and this option; a SYN usually
+/// has its maximum segment size and "SACK permitted" before it, in this order.
 #[inline(always)]
 fn timestamps(segment: &[u8], length: usize) -> Option<(u32, u32)> {
     const COMMON: u32 = u32::from_be_bytes([NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10]);
@@ -58,8 +58,8 @@ fn timestamps(segment: &[u8], length: usize) -> Option<(u32, u32)> {
     search(segment, length).map(|both| ((both >> 32) as u32, both as u32))
 }
 
-/// The first complete timestamp option in a list that may be cut or broken: TSval above TSecr, in one word so that they
-/// come back in registers.
+/// The first complete timestamp option in a list that may be cut or malformed: TSval above TSecr, in one word so that
+/// both are returned in registers.
 #[inline(never)]
 fn search(segment: &[u8], length: usize) -> Option<u64> {
     let mut options = segment.get(TCP_HEADER..length.min(segment.len()))?;
@@ -74,7 +74,7 @@ fn search(segment: &[u8], length: usize) -> Option<u64> {
     }
 }
 
-/// Source and destination port of a protocol that is not looked into; zero where it has none.
+/// Source and destination port of a protocol that is not parsed further; zero if it has none.
 pub(super) fn ports(protocol: u8, header: &[u8]) -> [u16; 2] {
     match (protocol, header) {
         (protocol::SCTP | protocol::UDP_LITE | protocol::DCCP, &[a, b, c, d, ..]) => {
@@ -84,9 +84,9 @@ pub(super) fn ports(protocol: u8, header: &[u8]) -> [u16; 2] {
     }
 }
 
-/// Source and destination port; leaves the payload.
+/// Source and destination port; leaves the payload in `rest`.
 ///
-/// The datagram ends where its own length says; zero (jumbograms, RFC 2675 §4) and more than IP carries (first
+/// The datagram ends where its own length field says; zero (jumbograms, RFC 2675 §4) and more than IP carries (first
 /// fragments) mean the end of the IP packet.
 #[inline(always)]
 pub(super) fn udp(rest: &mut Rest<'_>) -> Result<[u16; 2], Reject> {
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn timestamp_options_in_every_place() {
-        // The options, and as much of the whole segment captured as `cut` says.
+        // Timestamps among these options, with only the first `cut` bytes of the segment captured.
         fn read(options: &[u8], cut: usize) -> Option<(u32, u32)> {
             let mut segment = [0; 80];
             segment[TCP_HEADER..][..options.len()].copy_from_slice(options);

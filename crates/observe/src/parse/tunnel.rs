@@ -12,7 +12,7 @@ pub(super) enum UdpTunnel {
 }
 
 impl UdpTunnel {
-    /// The tunnel that datagrams to a port belong to: IANA's numbers, and the one that Linux gives VXLAN by default.
+    /// The tunnel protocol of a UDP destination port: IANA's numbers, and the default of Linux for VXLAN.
     #[inline]
     pub(super) const fn of_port(destination: u16) -> Option<Self> {
         match destination {
@@ -23,7 +23,7 @@ impl UdpTunnel {
         }
     }
 
-    /// Takes the tunnel's header from the front of a datagram's payload.
+    /// Consumes the tunnel's header at the start of a datagram's payload.
     #[inline(always)]
     pub(super) fn open(self, rest: &mut Rest<'_>) -> Step {
         match self {

@@ -9,16 +9,16 @@ use crate::packet::port;
 use crate::packet::{Packet, Transport};
 use dwell_types::{Address, FlowKey, LinkType, protocol};
 
-/// How many headers in a row are followed behind that of the link type, each VLAN tag and MPLS label counting as one,
-/// IPv6 extension headers and the transport header not.
+/// How many consecutive headers are followed after the one of the link type; each VLAN tag and MPLS label counts as
+/// one, IPv6 extension headers and the transport header do not count.
 pub const LAYERS: usize = 32;
 
-/// What a frame must hold to be a packet.
+/// What a frame must contain to yield a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// A whole header of TCP, UDP or ICMP.
     Transport,
-    /// Anything over IP, and precision time over Ethernet.
+    /// Anything over IP, and the Precision Time Protocol over Ethernet.
     Any,
 }
 
@@ -33,13 +33,13 @@ pub(super) fn parse<'a>(
 ) -> Result<Packet<'a>, Reject> {
     let mut carrier = None;
     match walk(link, bytes, wire_length, key, wanted, &mut carrier) {
-        // No IP header in the tunnel: the packet is one of the UDP flow that carries it.
+        // No IP header in the tunnel: the packet is the UDP datagram itself.
         Err(reject) if !reject.is_truncated() => carrier.ok_or(reject),
         result => result,
     }
 }
 
-/// As [`parse`]; leaves in `carrier` the datagram in which no IP header has been found so far.
+/// As [`parse`]; leaves in `carrier` the tunnel's datagram as long as no IP header has been found in it.
 fn walk<'a>(
     link: LinkType,
     bytes: &'a [u8],
@@ -121,8 +121,8 @@ fn walk<'a>(
     Err(Reject::Layers)
 }
 
-/// A message of the Precision Time Protocol directly over Ethernet (IEEE 1588 annex F). It has no addresses: the flow
-/// is the identity of the port that sent it, the clock's 64 bits as the lower half of an IPv6 address; the rest is as
+/// A Precision Time Protocol message directly over Ethernet (IEEE 1588 annex F). It has no addresses: the flow is named
+/// by the identity of the sending port, with the clock's 64 bits as the lower half of an IPv6 address; the rest is as
 /// over UDP.
 fn precision_time<'a>(rest: &Rest<'a>, vlan: Option<u16>) -> Result<Packet<'a>, Reject> {
     let header = rest.peek::<34>(Layer::Transport)?;

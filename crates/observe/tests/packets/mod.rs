@@ -1,4 +1,4 @@
-//! Packets of random layers whose fields are known: a description, its bytes, and what a parser must find in them.
+//! Random packets with known fields: a description, its bytes, and what a parser must find in them.
 
 use dwell_observe::packet::{Packet, Tcp, Transport};
 use dwell_observe::parse::{Key, Reject};
@@ -7,13 +7,13 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A packet: what the frame begins with, its headers from the outside in, and what the innermost IP header carries.
+/// A packet: its link type, its headers from the outside in, and what the innermost IP header carries.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
     pub(crate) link: LinkType,
     pub(crate) layers: Vec<Layer>,
     pub(crate) body: Body,
-    /// Bytes behind the packet that belong to the link.
+    /// Bytes after the packet that belong to the link layer.
     pub(crate) padding: usize,
 }
 
@@ -28,7 +28,7 @@ pub(crate) enum Layer {
         ether_type: u16,
         id: u16,
     },
-    /// A stack of that many labels.
+    /// A stack of this many labels.
     Mpls {
         labels: u8,
     },
@@ -43,7 +43,7 @@ pub(crate) enum Layer {
     Direction,
     Cooked,
     Cooked2,
-    /// The IPv6 family of some system; IPv4 is 2 everywhere.
+    /// The address family of IPv6 on some system; that of IPv4 is 2 everywhere.
     Loopback {
         ipv6: u32,
         big_endian: bool,
@@ -62,11 +62,11 @@ pub(crate) enum Layer {
     },
     /// UDP and VXLAN.
     Vxlan,
-    /// UDP and Geneve with that many words of options.
+    /// UDP and Geneve with this many words of options.
     Geneve {
         options: u8,
     },
-    /// UDP and GTP-U with extension headers of so many words.
+    /// UDP and GTP-U with extension headers of these lengths in words.
     GtpU {
         sequenced: bool,
         extensions: Vec<u8>,
@@ -79,7 +79,7 @@ pub(crate) struct Ip {
     pub(crate) source: IpAddr,
     pub(crate) destination: IpAddr,
     pub(crate) dscp: u8,
-    /// IPv4 only: words of options.
+    /// IPv4 only: number of words of options.
     pub(crate) options: u8,
     /// IPv6 only: protocol numbers of extension headers, and the length field of each.
     pub(crate) extensions: Vec<(u8, u8)>,
@@ -93,17 +93,17 @@ pub(crate) enum Body {
     Icmp { payload: Vec<u8> },
 }
 
-/// The option lists that stacks send.
+/// The option lists that common TCP stacks send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TcpOptions {
     None,
-    /// Two fillers, timestamps.
+    /// Two no-operations, timestamps.
     Timestamps(u32, u32),
-    /// Segment size, SACK permitted, timestamps, filler, window scale.
+    /// Maximum segment size, SACK permitted, timestamps, no-operation, window scale.
     Syn(u32, u32),
-    /// Segment size only.
+    /// Maximum segment size only.
     SegmentSize,
-    /// A SACK block between fillers, then timestamps.
+    /// A SACK block between no-operations, then timestamps.
     Sack(u32, u32),
 }
 
@@ -129,7 +129,7 @@ impl TcpOptions {
     }
 }
 
-/// What begins at the front of some bytes.
+/// The type of the header at the front of some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Ipv4,
@@ -138,7 +138,7 @@ enum Kind {
     Ppp,
     EtherType(u16),
     Protocol(u8),
-    /// Only the link type says.
+    /// Known only from the link type.
     Link,
 }
 
@@ -185,11 +185,11 @@ fn with_udp(port: u16, payload: Vec<u8>) -> (Kind, Vec<u8>) {
     (Kind::Protocol(protocol::UDP), [udp, payload].concat())
 }
 
-/// The source port of tunnels over UDP.
+/// The source port of UDP tunnels.
 const TUNNEL_SOURCE: u16 = 49_152;
 
 impl Layer {
-    /// The destination port, if this is a tunnel over UDP.
+    /// The destination port, if this is a UDP tunnel.
     fn port(&self) -> Option<u16> {
         match self {
             Self::Vxlan => Some(4789),
@@ -199,7 +199,7 @@ impl Layer {
         }
     }
 
-    /// Puts this header in front.
+    /// Prepends this header.
     fn wrap(&self, kind: Kind, inside: Vec<u8>) -> (Kind, Vec<u8>) {
         let front = |header: Vec<u8>| [header, inside.clone()].concat();
         let behind = |header: &[u8], number: u16| [header, &number.to_be_bytes()].concat();
@@ -305,7 +305,7 @@ impl Ip {
                 let (mut next, mut inside) = (protocol, inside);
                 for &(extension, length) in self.extensions.iter().rev() {
                     let bytes = match extension {
-                        // Authentication counts words of four bytes, without the first two.
+                        // The length of an authentication header counts words of four bytes, without the first two.
                         51 => 4 * (usize::from(length) + 2),
                         // A fragment header of a packet that is not fragmented.
                         44 => 8,
@@ -370,14 +370,14 @@ impl Body {
 }
 
 impl Sample {
-    /// The frame.
+    /// The bytes of the frame.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut bytes = self.suffix(0);
         bytes.resize(bytes.len() + self.padding, 0xee);
         bytes
     }
 
-    /// The layers from that index on, and the body.
+    /// The bytes of the layers from this index on, and of the body.
     fn suffix(&self, from: usize) -> Vec<u8> {
         let innermost = self.ips().last().expect("a sample has an IP header").1;
         let body = self.body.wrap(innermost.source.is_ipv6());
@@ -385,7 +385,7 @@ impl Sample {
         wrapped.1
     }
 
-    /// The IP headers with their places among the layers, the outermost first.
+    /// The IP headers with their indices among the layers, the outermost first.
     fn ips(&self) -> impl Iterator<Item = (usize, &Ip)> {
         self.layers.iter().enumerate().filter_map(|(i, layer)| match layer {
             Layer::Ip(ip) => Some((i, ip)),
@@ -393,12 +393,12 @@ impl Sample {
         })
     }
 
-    /// Whether anything stands between the outermost IP header and the body.
+    /// Whether there are headers between the outermost IP header and the body.
     pub(crate) fn has_tunnel(&self) -> bool {
         self.ips().next().is_some_and(|(i, _)| i + 1 < self.layers.len())
     }
 
-    /// Passes what a parser must find to `check`; from it, slices may be borrowed.
+    /// Passes what a parser must find to `check`, by closure since the packet borrows from local bytes.
     pub(crate) fn expect(&self, key: Key, check: impl FnOnce(Result<Packet<'_>, Reject>)) {
         let mut ips = self.ips();
         let (place, ip) = match key {
@@ -448,7 +448,7 @@ impl Sample {
 fn ip(extensible: bool) -> impl Strategy<Value = Ip> {
     let addresses = prop_oneof![
         any::<[u32; 2]>().prop_map(|both| both.map(|bits| IpAddr::V4(Ipv4Addr::from_bits(bits)))),
-        // Not IPv4 in disguise: that would be an IPv4 address to us.
+        // Not IPv4-mapped: the parser would take that for an IPv4 address.
         any::<[[u8; 15]; 2]>().prop_map(|both| {
             both.map(|low| {
                 let mut octets = [0x20; 16];
@@ -503,7 +503,7 @@ fn tags() -> impl Strategy<Value = Vec<Layer>> {
     vec(tag.prop_map(|(ether_type, id)| Layer::Vlan { ether_type, id }), 0..3)
 }
 
-/// Ethernet and at most VLAN tags: what other parsers know too.
+/// Ethernet with or without VLAN tags: supported by other parsers, too.
 fn plain_ethernet() -> impl Strategy<Value = Vec<Layer>> {
     tags().prop_map(|tags| [vec![Layer::Ethernet { snap: false }], tags].concat())
 }
@@ -516,7 +516,7 @@ fn bare_ppp() -> impl Strategy<Value = Layer> {
     any::<bool>().prop_map(|compressed| Layer::Ppp { framed: false, compressed })
 }
 
-/// Ethernet with everything that may stand between it and IP.
+/// Ethernet with everything that may be between it and IP.
 fn ethernet() -> impl Strategy<Value = Vec<Layer>> {
     let mpls = || (1..4u8).prop_map(|labels| Layer::Mpls { labels });
     let shims = prop_oneof![
@@ -529,7 +529,7 @@ fn ethernet() -> impl Strategy<Value = Vec<Layer>> {
         .prop_map(|(snap, tags, shims)| [vec![Layer::Ethernet { snap }], tags, shims].concat())
 }
 
-/// From one IP header to the next.
+/// The headers between one IP header and the next.
 fn tunnel() -> impl Strategy<Value = Vec<Layer>> {
     let gre = || any::<[bool; 3]>().prop_map(|[checksum, key, sequence]| vec![Layer::Gre { checksum, key, sequence }]);
     let geneve = || (0..4u8).prop_map(|options| vec![Layer::Geneve { options }]);
@@ -580,7 +580,7 @@ pub(crate) fn sample() -> impl Strategy<Value = Sample> {
     )
 }
 
-/// Ethernet, VLAN tags, one IP header: what other parsers know too, and mostly what the common path takes.
+/// Ethernet, VLAN tags, one IP header: supported by other parsers, too, and mostly parsed on the common path.
 pub(crate) fn plain_sample() -> impl Strategy<Value = Sample> {
     let ip = prop_oneof![ip(false), ip(true)];
     (plain_ethernet(), ip, body(), 0..20usize).prop_map(|(mut layers, ip, body, padding)| {

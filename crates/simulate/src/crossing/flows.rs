@@ -1,9 +1,9 @@
-//! Packets of many flows that pass a sender and a receiver.
+//! Packets of many flows that pass a sender and a receiver, with known flows and delays.
 //!
-//! Numbers of packets per flow have two Pareto indices, one for the body and one for the tail, as in flow records of
-//! large networks [sanjuas11 §3.1, §5]. Every flow begins somewhere in the stream and sends at a rate of its own.
-//! Delays either belong to the flow, so that packets near in time have nothing in common (two queues, several paths),
-//! or to the moment, so that they have everything in common (one queue).
+//! The number of packets per flow has two Pareto indices, one for the body and one for the tail, as in flow records of
+//! large networks [sanjuas11 §3.1, §5]. Every flow begins at a random time in the stream and has its own sending rate.
+//! Delays depend either on the flow, so that packets close in time are unrelated (two queues, several paths), or on the
+//! time, so that packets close in time share their delay (one queue).
 //!
 //! ```
 //! use dwell_simulate::crossing::flows::{FlowSettings, FlowWorkload};
@@ -21,7 +21,7 @@ use crate::{Distribution, DistributionError};
 use core::fmt;
 use dwell_types::{Crossing, FlowId, Nanos, PacketId, Timestamp, hash};
 
-/// What a stream of flows is like.
+/// Settings of a stream of flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowSettings {
     /// Number of flows.
@@ -30,9 +30,9 @@ pub struct FlowSettings {
     pub span: Nanos,
     /// Packets per flow.
     pub sizes: TwoPareto,
-    /// Mean time between two packets of a flow; shorter where the flow would not end in time.
+    /// Mean time between two packets of a flow; reduced if the flow would not end in time.
     pub gaps: Distribution,
-    /// How long packets take.
+    /// The delays of packets.
     pub delays: FlowDelays,
     /// Share of the packets that are lost, independently of each other, in `0..=1`.
     pub loss: f64,
@@ -40,7 +40,7 @@ pub struct FlowSettings {
     pub references: f64,
 }
 
-/// Packets per flow: P(*n* ≥ *x*) = *x*^−body up to the knee, then falls with (*x*/knee)^−tail, cut off above the
+/// Packets per flow: P(*n* ≥ *x*) = *x*^−body up to the knee, then falls with (*x*/knee)^−tail, truncated at the
 /// largest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TwoPareto {
@@ -48,39 +48,39 @@ pub struct TwoPareto {
     pub body: f64,
     /// Pareto index from there on.
     pub tail: f64,
-    /// Packets where the index changes.
+    /// Number of packets at which the index changes.
     pub knee: f64,
-    /// Most packets of a flow.
+    /// Largest number of packets of a flow.
     pub largest: f64,
 }
 
-/// How long packets take.
+/// What the delays of packets depend on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FlowDelays {
-    /// Each flow has a level, each packet adds a jitter to the level of its flow. Reference packets are each a flow of
-    /// their own.
+    /// Each flow has a level, and each packet adds a jitter to the level of its flow. Each reference packet counts as a
+    /// flow of its own.
     OfFlows {
         /// Level of a flow.
         level: Distribution,
-        /// What a packet adds to it.
+        /// What a packet adds to the level.
         jitter: Distribution,
     },
-    /// Each moment has a level, the same for all flows; each packet adds a jitter to the level of the moment when it is
-    /// sent.
+    /// Each moment has a level, the same for all flows; each packet adds a jitter to the level at the time at which it
+    /// is sent.
     OfMoments {
-        /// Level of a moment; drawn anew after every `coherence`, in between on a straight line.
+        /// Level at a moment; drawn every `coherence`, and interpolated linearly in between.
         level: Distribution,
-        /// What a packet adds to it.
+        /// What a packet adds to the level.
         jitter: Distribution,
         /// Time between two draws.
         coherence: Nanos,
     },
 }
 
-/// Why a stream of flows cannot be.
+/// Why the settings of a stream of flows are invalid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FlowError {
-    /// There must be a flow.
+    /// There must be at least one flow.
     Flows,
     /// Spans must be at least a microsecond.
     Span(Nanos),
@@ -90,7 +90,7 @@ pub enum FlowError {
     Loss(f64),
     /// Reference packets per second must be in `0..=10⁶`.
     References(f64),
-    /// Gaps, levels or jitter cannot be.
+    /// The distribution of gaps, levels or jitter is invalid.
     Distribution(DistributionError),
 }
 
@@ -128,9 +128,9 @@ fn two_levels() -> Distribution {
 }
 
 impl FlowSettings {
-    /// Flows as many packets each as in the paper's trace: 146,000 of them have 7.8 M packets, and 4% have more than 50
-    /// [sanjuas11 §3.1, §5]. 500 flows begin per second. The levels of flows have two modes, at 1 and 2.5 ms, and
-    /// packets vary by .1 ms around them; the paper gives no figures.
+    /// Flows with as many packets each as in the paper's trace: 146,000 of them have 7.8 M packets, and 4% have more
+    /// than 50 [sanjuas11 §3.1, §5]. 500 flows begin per second. The levels of flows have two modes, at 1 and 2.5 ms,
+    /// and packets vary by .1 ms around them; the paper gives no figures.
     pub fn two_modes(flows: u32) -> Self {
         Self {
             flows,
@@ -146,7 +146,7 @@ impl FlowSettings {
         }
     }
 
-    /// The same flows with the same levels, which now belong to moments `coherence` apart.
+    /// The same flows and level distribution, but the levels belong to moments `coherence` apart.
     pub fn one_queue(flows: u32, coherence: Nanos) -> Self {
         let jitter = Distribution::Weibull { scale: us(100), shape: 1.0 };
         let delays = FlowDelays::OfMoments { level: two_levels(), jitter, coherence };
@@ -158,7 +158,7 @@ impl FlowSettings {
         Self { loss: share, ..self }
     }
 
-    /// The stream with so many reference packets per second.
+    /// The stream with this many reference packets per second.
     pub fn with_references(self, rate: f64) -> Self {
         Self { references: rate, ..self }
     }
@@ -190,7 +190,7 @@ impl FlowSettings {
 }
 
 impl TwoPareto {
-    /// Packets of a flow: the number that a uniform `share` in `0..1` of all flows exceeds.
+    /// Quantile function of the packets per flow: a uniform `share` in `0..1` gives the size of a random flow.
     pub fn packets(&self, share: f64) -> u32 {
         let at_knee = libm::pow(self.knee, -self.body);
         let least = at_knee * libm::pow(self.largest / self.knee, -self.tail);
@@ -204,30 +204,30 @@ impl TwoPareto {
     }
 }
 
-/// A packet on its way.
+/// A packet that travels from the sender to the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowPassage {
-    /// At the sender.
+    /// The packet as the sender sees it.
     pub sent: Crossing,
-    /// How long it takes; `None` if it is lost.
+    /// Its delay; `None` if it is lost.
     pub delay: Option<Nanos>,
-    /// Number of its flow, from 0; `None` of a reference packet.
+    /// Number of its flow, from 0; `None` for a reference packet.
     pub flow: Option<u32>,
 }
 
 impl FlowPassage {
-    /// At the receiver, unless it is lost.
+    /// The packet as the receiver sees it; `None` if it is lost.
     #[inline]
     pub fn received(&self) -> Option<Crossing> {
         self.delay.map(|delay| Crossing { at: self.sent.at + delay, ..self.sent })
     }
 }
 
-/// Packets in the order in which they pass the sender, as [`FlowSettings`] describe them.
+/// Packets in the order in which they are sent, as [`FlowSettings`] describe them.
 #[derive(Clone, Debug)]
 pub struct FlowWorkload {
     flows: Vec<Flow>,
-    /// The next packet of every flow that is not over, and the next reference packet.
+    /// The next packet of every flow that has not ended, and the next reference packet.
     next: Wheel<Option<u32>>,
     levels: Levels,
     jitter: Sampler,
@@ -246,19 +246,19 @@ struct Flow {
     left: u32,
     /// Mean time between two packets in nanoseconds.
     gap: f32,
-    /// Of its delays, in nanoseconds.
+    /// Level of its delays, in nanoseconds.
     level: f32,
 }
 
 #[derive(Clone, Debug)]
 enum Levels {
     OfFlows(Sampler),
-    /// At multiples of the coherence in nanoseconds.
+    /// Levels at multiples of the coherence, and the coherence in nanoseconds.
     OfMoments(Vec<f64>, f64),
 }
 
 impl FlowWorkload {
-    /// The stream of these settings and this seed.
+    /// The stream for these settings and this seed.
     pub fn new(settings: &FlowSettings, seed: u64) -> Result<Self, FlowError> {
         settings.check()?;
         let mut chance = Chance::new(seed, u64::from_le_bytes(*b"manyflow"));
@@ -326,7 +326,7 @@ impl FlowWorkload {
     fn crossing(&mut self, flow: FlowId, at: i64) -> Crossing {
         self.packets += 1;
         let packet = PacketId(hash::word(self.ids, self.packets));
-        // From 40 to 1,500 bytes, decided by bits of its own.
+        // From 40 to 1,500 bytes, determined by hash bits that are used for nothing else.
         let bytes = 40 + hash::index((hash::finish(packet.0) >> 32) as u32, 1_461);
         Crossing { packet, flow, at: Timestamp::from_nanos(at), bytes }
     }
@@ -336,7 +336,7 @@ impl FlowWorkload {
     }
 }
 
-/// Jitter and levels, drawn in advance where they belong to moments.
+/// Samplers of jitter and levels; levels are drawn in advance if they belong to moments.
 fn levels(settings: &FlowSettings, chance: &mut Chance) -> Result<(Sampler, Levels), FlowError> {
     match &settings.delays {
         FlowDelays::OfFlows { level, jitter } => Ok((jitter.sampler()?, Levels::OfFlows(level.sampler()?))),
@@ -349,7 +349,7 @@ fn levels(settings: &FlowSettings, chance: &mut Chance) -> Result<(Sampler, Leve
     }
 }
 
-/// On a straight line between the levels before and after; the last one from the end on.
+/// Interpolates linearly between the levels before and after; constant after the last one.
 fn at_moment(levels: &[f64], coherence: f64, at: i64) -> f64 {
     let position = at as f64 / coherence;
     let last = levels.len() - 1;
@@ -379,8 +379,8 @@ mod tests {
         FlowWorkload::new(settings, 7).unwrap().collect()
     }
 
-    /// 10⁵ flows: a share near .04 has a standard error of .0006, a share near .44 one of .0016; six of them, 2·10⁻⁹
-    /// each. One index for all sizes must fail.
+    /// 10⁵ flows: a share near .04 has a standard error of .0006, one near .44 has .0016; the tolerances are six of
+    /// them, a chance of 2·10⁻⁹ each. One index for all sizes must fail.
     #[test]
     fn sizes_have_two_indices() {
         let workload = FlowWorkload::new(&FlowSettings::two_modes(100_000), 3).unwrap();
@@ -413,14 +413,14 @@ mod tests {
             let packets = passages.iter().filter(|passage| passage.sent.flow == id).count();
             assert_eq!(packets as u32, flow.left, "{number}");
         }
-        // 10⁵ packets: ± 6 standard errors of .001, 2·10⁻⁹. Of those that arrive it is a ninth.
+        // 10⁵ packets: ± 6 standard errors of .001, 2·10⁻⁹. As a share of those that arrive it is a ninth.
         let lost = passages.iter().filter(|passage| passage.delay.is_none()).count() as f64;
         let is_tenth = |of: usize| (lost / of as f64 - 0.1).abs() < 0.006;
         assert!(is_tenth(passages.len()) && !is_tenth(passages.len() - lost as usize), "{lost} of {}", passages.len());
     }
 
-    /// Of two packets that follow each other, one of another flow: their delays differ as much as any two where levels
-    /// belong to flows, by the jitter only where they belong to moments.
+    /// The delays of two successive packets of different flows differ as much as any two if levels belong to flows, but
+    /// only by the jitter if levels belong to moments.
     #[test]
     fn delays_belong_to_flows_or_to_moments() {
         let neighbours = |settings: &FlowSettings| {

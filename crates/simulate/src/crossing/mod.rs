@@ -1,4 +1,4 @@
-//! Packets on their way from one point to another, with ids already hashed, of which every true delay is known.
+//! Packets that travel from one point to another, with hashed ids and known true delays.
 //!
 //! ```
 //! use dwell_simulate::crossing::{Loss, Passages, Settings, Truth};
@@ -7,23 +7,23 @@
 //! let mut truth = Truth::default();
 //! for passage in Passages::new(&settings, 1)? {
 //!     truth.update(&passage);
-//!     // what is under test takes passage.at_sender() at one point and passage.at_receiver() at the other
+//!     // the method under test takes passage.at_sender() at one point and passage.at_receiver() at the other
 //! }
 //! assert_eq!(truth.sent, 10_000);
 //! assert!(truth.mean() > Some(180.0) && truth.lost > 50);
 //! # Ok::<(), dwell_simulate::crossing::SettingsError>(())
 //! ```
 
-// What a stream is like; presets from the papers.
+// Settings of a stream; presets from the papers.
 mod settings;
 pub use settings::{FlowSizes, Flows, Loss, Settings, SettingsError};
-// The stream.
+// The stream of packets.
 mod stream;
 pub use stream::{Passage, Passages};
-// Probes beside it.
+// Times of active probes sent beside the stream.
 mod probes;
 pub use probes::ProbeTimes;
-// What the stream contained.
+// Exact counts and moments of a stream.
 mod truth;
 pub use truth::Truth;
 // Streams of many flows of very unequal size.

@@ -2,7 +2,7 @@ use super::SettingsError;
 use crate::chance::Chance;
 use dwell_types::Timestamp;
 
-/// When probes are sent: a Poisson process.
+/// The times at which probes are sent: a Poisson process.
 #[derive(Clone, Debug)]
 pub struct ProbeTimes {
     gap_ns: f64,
@@ -11,7 +11,7 @@ pub struct ProbeTimes {
 }
 
 impl ProbeTimes {
-    /// So many probes per second on average, from the start on.
+    /// This many probes per second on average, from the start on.
     pub fn new(rate: f64, start: Timestamp, seed: u64) -> Result<Self, SettingsError> {
         if !(rate > 0.0 && rate <= 1e9) {
             return Err(SettingsError::Rate(rate));
@@ -22,7 +22,7 @@ impl ProbeTimes {
         Ok(Self { gap_ns, next_ns, chance })
     }
 
-    /// Probes that have become due since the last call. Times must not fall.
+    /// Number of probes that have become due since the last call. Times must not decrease.
     #[inline]
     pub fn due(&mut self, at: Timestamp) -> u32 {
         let mut due = 0;

@@ -2,7 +2,7 @@ use crate::{Distribution, DistributionError};
 use core::fmt;
 use dwell_types::{Nanos, Timestamp};
 
-/// What a stream of packets between two points is like.
+/// Settings of a stream of packets between two points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// When the first packet is sent.
@@ -11,34 +11,34 @@ pub struct Settings {
     pub rate: f64,
     /// Packets that the sender counts.
     pub packets: u64,
-    /// Which packets belong together.
+    /// How packets belong to flows.
     pub flows: Flows,
-    /// What all packets of a flow wait: drawn once for each flow.
+    /// The part of the delay that all packets of a flow share: drawn once for each flow.
     pub flow_delays: Distribution,
-    /// What a packet waits beside that: drawn for each packet. Packets overtake each other where delays vary by more
-    /// than the gap between them.
+    /// The rest of the delay: drawn for each packet. Packets overtake each other if delays vary by more than the gap
+    /// between them.
     pub delays: Distribution,
     /// Which packets are lost.
     pub loss: Loss,
-    /// The receiver's interval begins and ends so many packets after the sender's, as if the marks between intervals
-    /// had been overtaken: the first ones sent are not counted at the receiver, and as many that the sender did not
-    /// count are.
+    /// The receiver's interval begins and ends this many packets after the sender's, as if the marks between intervals
+    /// had been overtaken: the receiver does not count the first packets sent, and counts as many others that the
+    /// sender did not count.
     pub displaced: u32,
 }
 
 /// How packets belong to flows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flows {
-    /// Flows that send at any time, each as often; when one has ended another begins.
+    /// Number of flows that send at the same time, equally often; when one has ended another begins.
     pub active: u32,
-    /// Packets of a flow.
+    /// Number of packets of a flow.
     pub sizes: FlowSizes,
 }
 
-/// How many packets flows have.
+/// The distribution of the number of packets per flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FlowSizes {
-    /// All that there are: flows never end.
+    /// Unlimited: flows never end.
     Endless,
     /// Always the same number, at least 1.
     Fixed(u32),
@@ -58,7 +58,7 @@ pub enum Loss {
     None,
     /// Each with this probability, independently of the others.
     Uniform(f64),
-    /// Runs of lost packets and runs of packets that arrive, both of geometric length.
+    /// Alternating runs of lost packets and of packets that arrive, both of geometric length.
     Bursts {
         /// Share of the packets that are lost.
         share: f64,
@@ -67,18 +67,18 @@ pub enum Loss {
     },
 }
 
-/// Why settings cannot be.
+/// Why settings are invalid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SettingsError {
     /// Packets per second must be above zero and at most 10⁹.
     Rate(f64),
-    /// At least one flow sends, and at most 2²⁴ do.
+    /// The number of flows that send at the same time must be from 1 to 2²⁴.
     Active(u32),
-    /// Flows have at least one packet, and a tail index above zero.
+    /// Flows must have at least one packet, and a tail index above zero.
     Sizes(FlowSizes),
-    /// The share of lost packets must be in `0..1`, runs at least one packet long, and runs that arrive not shorter.
+    /// The share of lost packets must be in `0..1`, and runs of lost packets and of others at least one packet long.
     Loss(Loss),
-    /// The delays of packets or flows cannot be.
+    /// The distribution of the delays of packets or flows is invalid.
     Delays(DistributionError),
 }
 
@@ -113,14 +113,14 @@ impl Settings {
     /// The paper's main stream [kompella12 §IV-A]: 5 M packets in a second, Weibull delays of shape .6 with mean 200
     /// ns, no loss.
     ///
-    /// The paper lets a packet begin only after the previous one has arrived; here they are evenly spaced and may
-    /// overtake each other, which sums of times do not notice.
+    /// In the paper a packet is sent only after the previous one has arrived; here they are evenly spaced and may
+    /// overtake each other, which does not affect sums of times.
     pub fn lda_weibull() -> Self {
         // 200 ns / Γ(1 + 1/.6), with Γ(8/3) = 1.504575.
         Self::lda(Distribution::Weibull { scale: Nanos::new(133), shape: 0.6 })
     }
 
-    /// The same with any delays.
+    /// The same with other delays.
     pub fn lda(delays: Distribution) -> Self {
         Self {
             start: Timestamp::from_nanos(0),

@@ -3,16 +3,16 @@ use crate::chance::Chance;
 use crate::distribution::{Sampler, rounded};
 use dwell_types::{Crossing, FlowId, Nanos, PacketId, Timestamp, hash};
 
-/// One packet and when the two points saw it within their intervals.
+/// One packet, and when the two points saw it within their intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Passage {
-    /// Which packet.
+    /// The packet's identity.
     pub packet: PacketId,
-    /// Which flow it belongs to.
+    /// The flow that it belongs to.
     pub flow: FlowId,
-    /// When it was sent; `None` if the sender counts it for another interval.
+    /// When it was sent; `None` if the sender counts it in another interval.
     pub sent: Option<Timestamp>,
-    /// When it arrived; `None` if it was lost, or the receiver counts it for another interval.
+    /// When it arrived; `None` if it was lost, or if the receiver counts it in another interval.
     pub received: Option<Timestamp>,
     /// Whether it was lost.
     pub is_lost: bool,
@@ -22,18 +22,18 @@ pub struct Passage {
 const PACKET_BYTES: u32 = 250;
 
 impl Passage {
-    /// The true delay, of a packet that both points count.
+    /// The true delay of a packet that both points count.
     #[inline]
     pub fn delay(&self) -> Option<Nanos> {
         Some(self.received? - self.sent?)
     }
 
-    /// What the sender sees.
+    /// The packet as the sender sees it.
     pub fn at_sender(&self) -> Option<Crossing> {
         self.crossing(self.sent?)
     }
 
-    /// What the receiver sees.
+    /// The packet as the receiver sees it.
     pub fn at_receiver(&self) -> Option<Crossing> {
         self.crossing(self.received?)
     }
@@ -52,7 +52,7 @@ pub struct Passages {
     gap: f64,
     displaced: u64,
     packets: u64,
-    /// Packets made so far.
+    /// Number of packets generated so far.
     made: u64,
     packet_ids: u64,
     delays: Sampler,
@@ -62,7 +62,7 @@ pub struct Passages {
 }
 
 impl Passages {
-    /// The stream of these settings and this seed.
+    /// The stream for these settings and this seed.
     pub fn new(settings: &Settings, seed: u64) -> Result<Self, SettingsError> {
         settings.check()?;
         let mut chance = Chance::new(seed, u64::from_le_bytes(*b"crossing"));
@@ -106,13 +106,13 @@ impl Iterator for Passages {
     }
 }
 
-/// Runs of packets that arrive and runs that do not, in turn.
+/// Alternating runs of packets that arrive and of packets that are lost.
 #[derive(Clone, Debug)]
 struct Losses {
-    /// Means of both; the run that is lost has one packet exactly where losses are independent.
+    /// Mean lengths of the runs; `lost` is zero if losses are independent, when each lost run has exactly one packet.
     arriving: f64,
     lost: f64,
-    /// Packets left of the present run.
+    /// Packets left in the current run.
     left: u64,
     is_losing: bool,
 }
@@ -124,7 +124,7 @@ impl Losses {
             Loss::None | Loss::Uniform(0.0) | Loss::Bursts { share: 0.0, .. } => {
                 return Self { arriving: 0.0, lost: 0.0, left: u64::MAX, is_losing: false };
             }
-            // A run between two single losses may be empty: its mean is one shorter than their distance.
+            // The run between two single losses may be empty: its mean is one less than the distance of the losses.
             Loss::Uniform(_) => Self { arriving: 1.0 / share, lost: 0.0, left: 0, is_losing: false },
             Loss::Bursts { packets, .. } => {
                 let arriving = packets * (1.0 - share) / share;
@@ -146,7 +146,7 @@ impl Losses {
         self.is_losing
     }
 
-    /// The length of the run that begins.
+    /// Draws the length of the run that begins.
     fn draw(&self, chance: &mut Chance) -> u64 {
         match (self.is_losing, self.lost > 0.0) {
             (true, true) => geometric(self.lost, chance),
@@ -157,7 +157,7 @@ impl Losses {
     }
 }
 
-/// At least one; the mean is `mean`, which is at least one.
+/// A geometric random number of at least one with this mean, which must be at least one.
 fn geometric(mean: f64, chance: &mut Chance) -> u64 {
     let continues = 1.0 - 1.0 / mean;
     if continues <= 0.0 {
@@ -166,12 +166,12 @@ fn geometric(mean: f64, chance: &mut Chance) -> u64 {
     1 + (chance.exponential() / -libm::log(continues)) as u64
 }
 
-/// The flows that send.
+/// The flows that are sending.
 #[derive(Clone, Debug)]
 struct ActiveFlows {
     sizes: FlowSizes,
     delays: Sampler,
-    /// Numbers flows and hides the order.
+    /// Start state of the hash that makes flow ids out of consecutive numbers.
     ids: u64,
     begun: u64,
     active: Vec<Flow>,
@@ -204,7 +204,7 @@ impl ActiveFlows {
         Flow { id: FlowId(hash::word(self.ids, self.begun)), delay: self.delays.draw(chance), left }
     }
 
-    /// The flow of the next packet, and what its packets wait.
+    /// The flow of the next packet, and the part of the delay that its packets share.
     #[inline]
     fn next(&mut self, chance: &mut Chance) -> (FlowId, f64) {
         let number = if self.active.len() == 1 { 0 } else { chance.below(self.active.len() as u32) as usize };

@@ -9,14 +9,14 @@ pub struct Truth {
     pub received: u64,
     /// Packets that the sender counts and that never arrive.
     pub lost: u64,
-    /// Packets that both count: those that the delays are of.
+    /// Packets that both count, and whose delays are known.
     pub both: u64,
     sum: i128,
     squares: u128,
 }
 
 impl Truth {
-    /// Takes a passage.
+    /// Adds a passage to the sums.
     #[inline]
     pub fn update(&mut self, passage: &Passage) {
         self.sent += u64::from(passage.sent.is_some());

@@ -1,7 +1,7 @@
 use super::{Arrivals, Bursts, Settings};
 use crate::chance::Chance;
 
-/// When requests come: a process of steady rate, on a clock that runs faster in bursts.
+/// The times of requests: a process of constant rate, on a clock that runs faster during bursts.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
     arrivals: Arrivals,
@@ -12,19 +12,19 @@ pub(super) struct Clock {
     load: Load,
 }
 
-/// Calm or burst.
+/// The current load: calm or burst.
 #[derive(Clone, Debug)]
 struct Load {
     bursts: Option<Bursts>,
     in_burst: bool,
-    /// One over the factor of the rate.
+    /// One divided by the factor of the rate.
     slowness: f64,
-    /// When this changes, in nanoseconds since the start.
+    /// When the load changes next, in nanoseconds since the start.
     until: f64,
 }
 
 impl Clock {
-    /// The clock at the moment of the first request.
+    /// The clock at the time of the first request.
     pub(super) fn new(settings: &Settings, chance: &mut Chance) -> Self {
         let until = settings.bursts.map_or(f64::INFINITY, |bursts| bursts.calm.get() as f64);
         let load = Load { bursts: settings.bursts, in_burst: false, slowness: 1.0, until };
@@ -35,19 +35,19 @@ impl Clock {
         clock
     }
 
-    /// Nanoseconds from the start to the next request.
+    /// Time of the next request, in nanoseconds since the start.
     #[inline]
     pub(super) fn now(&self) -> f64 {
         self.now
     }
 
-    /// Mean gap to the request after the next, in nanoseconds.
+    /// Mean gap between the next request and the one after it, in nanoseconds.
     #[inline]
     pub(super) fn gap(&self) -> f64 {
         self.gap * self.load.slowness
     }
 
-    /// What multiplies the delay of the next request.
+    /// Factor for the delay of the next request.
     #[inline]
     pub(super) fn delay_factor(&self) -> f64 {
         match self.load.bursts {
@@ -56,7 +56,7 @@ impl Clock {
         }
     }
 
-    /// Goes on to the request after the next.
+    /// Advances to the request after the next.
     #[inline]
     pub(super) fn tick(&mut self, chance: &mut Chance) {
         let mut work = match self.arrivals {

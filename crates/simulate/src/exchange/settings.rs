@@ -2,25 +2,25 @@ use crate::{Distribution, DistributionError};
 use core::fmt;
 use dwell_types::{Nanos, Timestamp};
 
-/// What a stream of exchanges is like.
+/// Settings of a stream of exchanges.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Time of the first request, or with Poisson arrivals the moment from which requests come.
+    /// Time of the first request; with Poisson arrivals, the time at which the process begins.
     pub start: Timestamp,
     /// How requests arrive.
     pub arrivals: Arrivals,
     /// Requests per second, outside bursts.
     pub rate: f64,
-    /// Times of higher load; `None`: the load is steady.
+    /// Periods of higher load; `None` for a steady load.
     pub bursts: Option<Bursts>,
     /// Share of the requests that are answered, in `0..=1`.
     pub answered: f64,
-    /// How long answers take.
+    /// The delays of responses.
     pub delays: Distribution,
-    /// Responses that answer nothing observed, per request, on average. Each comes within the mean gap after some
-    /// request. See [`Settings::with_orphan_share`].
+    /// Orphans: responses without an observed request, per request, on average. Each comes within the mean gap after
+    /// some request. See [`Settings::with_orphan_share`].
     pub orphans: f64,
-    /// They come in runs of so many, all within the mean gap after one request, as scans and reflections do; 1:
+    /// Orphans come in runs of this many, all within the mean gap after one request, as from scans and reflections; 1:
     /// independently.
     pub orphan_run: u32,
     /// When the stream ends.
@@ -36,30 +36,29 @@ pub enum Arrivals {
     Poisson,
 }
 
-/// Load that comes and goes: calm, then a burst, and again. Delays and load are correlated where `delay_factor` is not
-/// one.
+/// Load that alternates between calm and burst. Delays and load are correlated unless `delay_factor` is one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bursts {
-    /// Length of each calm time, also the first.
+    /// Length of each calm period, including the first.
     pub calm: Nanos,
     /// Length of each burst.
     pub burst: Nanos,
-    /// Requests come this many times as fast in a burst.
+    /// Factor of the request rate in a burst.
     pub rate_factor: f64,
-    /// Answers to requests of a burst take this many times as long.
+    /// Factor of the delay of requests in a burst.
     pub delay_factor: f64,
 }
 
 /// When a stream ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Requests stop after this many; every answer is still seen.
+    /// Requests stop after this many; every response is still part of the stream.
     AfterRequests(u64),
-    /// Everything stops this long after the start; some exchanges are still open.
+    /// The stream ends this long after the start, while some exchanges are still open.
     After(Nanos),
 }
 
-/// Why settings cannot be.
+/// Why settings are invalid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SettingsError {
     /// Requests per second must be above zero and at most 10⁹.
@@ -68,13 +67,13 @@ pub enum SettingsError {
     Answered(f64),
     /// Orphans per request must be in `0..=1000`.
     Orphans(f64),
-    /// Runs of orphans are of at least one, and of up to a million.
+    /// Runs of orphans must have from one to a million responses.
     OrphanRun(u32),
-    /// Calm times and bursts must last at least a microsecond, factors be in `1e-3..=1e3`.
+    /// Calm periods and bursts must last at least a microsecond, and factors be in `1e-3..=1e3`.
     Bursts(Bursts),
     /// The stream ends before it starts.
     End(Nanos),
-    /// The delays cannot be.
+    /// The distribution of delays is invalid.
     Delays(DistributionError),
 }
 
@@ -100,8 +99,7 @@ impl core::error::Error for SettingsError {}
 const MILLISECOND: i64 = 1_000_000;
 
 impl Settings {
-    /// So many requests per second at times of a Poisson process from time 0 on, all of them answered, and nothing
-    /// else.
+    /// Poisson arrivals at this rate from time 0 on, all answered, without bursts and orphans.
     pub fn poisson(rate: f64, delays: Distribution, end: End) -> Self {
         Self {
             start: Timestamp::from_nanos(0),
@@ -117,10 +115,10 @@ impl Settings {
     }
 
     /// The synthetic trace of the fridge paper [zheng22 §5]: 10⁶ requests per second, evenly spaced, of which 40% are
-    /// answered after a log-uniform delay of 1 ms to `longest`; 1.25 M requests give the paper's 0.5 M delays and
-    /// 1.75 M packets. The paper says "between 0 and T", which no log-uniform distribution can be.
+    /// answered after a log-uniform delay of 1 ms to `longest`; 1.25 M requests give the paper's 0.5 M delays and 1.75
+    /// M packets. The paper says "between 0 and T", which is impossible for a log-uniform distribution.
     ///
-    /// The requests stop after 1.25 s. So for delays above that the paper's "insertions between request and response"
+    /// The requests stop after 1.25 s, so that for longer delays the paper's "insertions between request and response"
     /// never happen; [`Settings::with_span`] lets the requests continue instead. Report both.
     pub fn fridge_synthetic(longest: Nanos) -> Self {
         let delays = Distribution::LogUniform { low: Nanos::new(MILLISECOND), high: longest };
@@ -134,9 +132,9 @@ impl Settings {
     /// A stream with the published figures of the fridge paper's real trace [zheng22 §5]: 10 M packets in 11.4 s, 61%
     /// of them requests, 13% of these answered, mean delay 57.8 ms, 99th percentile 512 ms ("close to 2⁹ ms").
     ///
-    /// 61% × 13% = 7.9% of the packets are answers; the other 31.1% are responses that answer nothing observed, 79.7%
-    /// of all responses. Poisson arrivals and the log-normal form are ours. Half a percent of the answers fall after
-    /// the end, rather the slow ones: those inside have mean 56.5 ms and 99th percentile 494 ms.
+    /// 61% × 13% = 7.9% of the packets are answers; the other 31.1% are orphans, 79.7% of all responses. Poisson
+    /// arrivals and the log-normal form are our choice. Half a percent of the answers come after the end, mostly slow
+    /// ones: those inside have mean 56.5 ms and 99th percentile 494 ms.
     pub fn fridge_heavy_tailed() -> Self {
         let delays = Distribution::LogNormal { mean: Nanos::new(57_800_000), p99: Nanos::new(512 * MILLISECOND) };
         Self {
@@ -146,27 +144,27 @@ impl Settings {
         }
     }
 
-    /// The stream with bursts in which load and delays double together: half of the time, every `period`.
+    /// The stream with bursts in which load and delays both double: for half of every `period`.
     pub fn with_correlated_bursts(mut self, period: Nanos) -> Self {
         let half = Nanos::new(period.get() / 2);
         self.bursts = Some(Bursts { calm: half, burst: half, rate_factor: 2.0, delay_factor: 2.0 });
         self
     }
 
-    /// The stream with `share` of all responses answering nothing observed; 1 and more counts as 0.999.
+    /// The stream with orphans as this `share` of all responses; 1 and more counts as 0.999.
     pub fn with_orphan_share(mut self, share: f64) -> Self {
         let share = share.min(0.999);
         self.orphans = self.answered * share / (1.0 - share);
         self
     }
 
-    /// The stream with this many requests and all their answers: "requests stop".
+    /// The stream with this many requests and all their responses: "requests stop".
     pub fn with_requests(mut self, requests: u64) -> Self {
         self.end = End::AfterRequests(requests);
         self
     }
 
-    /// The stream cut after `span`, exchanges still open: "requests continue".
+    /// The stream that ends after `span`, with exchanges still open: "requests continue".
     pub fn with_span(mut self, span: Nanos) -> Self {
         self.end = End::After(span);
         self

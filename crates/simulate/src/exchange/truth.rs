@@ -2,21 +2,21 @@ use super::Workload;
 use crate::Delays;
 use dwell_types::{Nanos, Observation};
 
-/// What a stream contained.
+/// Exact counts and delays of a stream.
 #[derive(Clone, Debug, Default)]
 pub struct Truth {
     /// Requests.
     pub requests: u64,
-    /// Requests that have an answer, inside the stream or after its end.
+    /// Requests that have a response, inside the stream or after its end.
     pub answered: u64,
-    /// Responses that answer nothing observed.
+    /// Responses without an observed request.
     pub orphans: u64,
-    /// True delays of all exchanges that were answered inside the stream.
+    /// True delays of all exchanges whose response is inside the stream.
     pub delays: Delays,
 }
 
 impl Truth {
-    /// The truth about a whole stream.
+    /// The truth about a complete stream.
     pub fn of(mut workload: impl Workload) -> Self {
         let mut truth = Self::default();
         while let Some(observation) = workload.next() {
@@ -25,7 +25,7 @@ impl Truth {
         truth
     }
 
-    /// Takes an observation and [`Workload::delay`] as of then.
+    /// Adds an observation, with the value of [`Workload::delay`] at that time.
     #[inline]
     pub fn update(&mut self, observation: &Observation, delay: Option<Nanos>) {
         match (observation, delay) {
@@ -38,12 +38,12 @@ impl Truth {
         }
     }
 
-    /// Responses of both kinds.
+    /// Responses, orphans included.
     pub fn responses(&self) -> u64 {
         self.delays.len() as u64 + self.orphans
     }
 
-    /// Exchanges whose answer lies after the end of the stream.
+    /// Exchanges whose response comes after the end of the stream.
     pub fn open(&self) -> u64 {
         self.answered - self.delays.len() as u64
     }

@@ -13,11 +13,11 @@ use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Series, Sighting, 
 pub struct ExchangeWorkload {
     answered: f64,
     delays: Sampler,
-    /// Runs of orphans per request, and how many are in one.
+    /// Runs of orphans per request, and number of orphans in a run.
     orphan_runs: f64,
     orphan_run: u32,
     start: i64,
-    /// Nothing is given out at this time or later.
+    /// Nothing is yielded at this time or later.
     stop: i64,
     /// Requests that are still to come.
     requests_left: u64,
@@ -28,15 +28,15 @@ pub struct ExchangeWorkload {
     delay: Option<Nanos>,
 }
 
-/// A response that is still to come.
+/// A response that is scheduled.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     id: ExchangeId,
-    /// `None`: it answers nothing.
+    /// `None` for an orphan.
     delay: Option<Nanos>,
 }
 
-/// Numbers everything and hides the order.
+/// Makes ids out of consecutive numbers.
 #[derive(Clone, Debug)]
 struct Ids {
     start: u64,
@@ -52,7 +52,7 @@ impl Ids {
 }
 
 impl ExchangeWorkload {
-    /// The stream of these settings and this seed.
+    /// The stream for these settings and this seed.
     pub fn new(settings: &Settings, seed: u64) -> Result<Self, SettingsError> {
         settings.check()?;
         let mut chance = Chance::new(seed, u64::from_le_bytes(*b"exchange"));
@@ -76,7 +76,7 @@ impl ExchangeWorkload {
         })
     }
 
-    /// Requests without an answer so far that will get one, if the stream goes on; and orphan responses on their way.
+    /// Scheduled responses: those to requests that are still open if the stream continues, and orphans.
     pub fn open(&self) -> usize {
         self.open.len()
     }

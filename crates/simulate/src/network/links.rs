@@ -5,15 +5,15 @@ use dwell_types::{Nanos, PacketId, Timestamp, hash};
 /// A measured packet on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// Different for every packet and link.
+    /// Unique to the packet and the link.
     pub packet: PacketId,
     /// When it arrives at the link.
     pub at: Timestamp,
-    /// How long it takes; `None` if it is lost.
+    /// Its delay on the link; `None` if it is lost.
     pub delay: Option<Nanos>,
 }
 
-/// Links with queues, interval after interval.
+/// Links with queues, simulated interval by interval.
 #[derive(Clone, Debug)]
 pub struct Network {
     links: Vec<Link>,
@@ -21,9 +21,9 @@ pub struct Network {
     /// Nanoseconds.
     interval: f64,
     one_in: u32,
-    /// The one that was simulated last is the one before.
+    /// Number of the next interval to simulate.
     next: u32,
-    /// Of probes.
+    /// Random numbers for probes.
     chance: Chance,
 }
 
@@ -31,14 +31,14 @@ pub struct Network {
 struct Link {
     settings: LinkSettings,
     chance: Chance,
-    /// Work that waits, in nanoseconds.
+    /// Unfinished work in the queue, in nanoseconds.
     waiting: f64,
     ids: u64,
     packets: u64,
     passages: Vec<Passage>,
 }
 
-/// Half of the packets are short, half are long.
+/// Packet lengths in bytes, equally likely.
 const BYTES: [f64; 2] = [64.0, 1_500.0];
 
 impl Network {
@@ -76,10 +76,10 @@ impl Network {
         &self.links[link as usize].passages
     }
 
-    /// A packet that crosses these links in the last interval: what it takes, or `None` if it is lost.
+    /// The delay of a probe that crosses these links in the last interval, or `None` if it is lost.
     ///
-    /// On each link it does as one of the measured packets, drawn anew: so queues on different links are independent
-    /// within an interval.
+    /// On each link it has the delay or loss of a measured packet chosen at random, so that queues on different links
+    /// are independent within an interval.
     pub fn probe(&mut self, links: &[u32]) -> Option<Nanos> {
         links.iter().try_fold(Nanos::ZERO, |sum, &link| {
             let passages = &self.links[link as usize].passages;
@@ -90,7 +90,7 @@ impl Network {
 }
 
 impl Link {
-    /// Poisson arrivals, each of which waits for the work before it (Lindley 1952).
+    /// Poisson arrivals; each packet waits for the work before it (Lindley 1952).
     fn advance(&mut self, begin: f64, interval: f64, one_in: u32, harms: impl Iterator<Item = Harm>) {
         let LinkSettings { rate, load, spread, mut propagation, mut loss } = self.settings;
         let load = (load * (1.0 + spread * self.chance.normal())).clamp(*LOADS.start(), *LOADS.end());
@@ -108,7 +108,7 @@ impl Link {
             let since = gap * self.chance.exponential();
             at += since;
             if at >= interval {
-                // What came before the border is worked off until then.
+                // Work that arrived before the end of the interval is processed until then.
                 self.waiting = (self.waiting - (interval - (at - since))).max(0.0);
                 return;
             }

@@ -1,69 +1,69 @@
 use core::fmt;
 use dwell_types::Nanos;
 
-/// What a network is like.
+/// Settings of a network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Each direction for itself; a link is named by its place here.
+    /// The links, one per direction; a link is identified by its index here.
     pub links: Vec<LinkSettings>,
-    /// How long an interval is.
+    /// Length of an interval.
     pub interval: Nanos,
-    /// One packet in so many is measured; the others are cross traffic.
+    /// One in this many packets is measured; the others are cross traffic.
     pub one_in: u32,
 }
 
-/// What a link is like.
+/// Settings of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkSettings {
     /// Bits per second.
     pub rate: f64,
-    /// Part of the rate that is used on average.
+    /// Mean load, as a share of the rate.
     pub load: f64,
-    /// Standard deviation of the load from interval to interval, as a part of the mean load. Loads stay between a
+    /// Standard deviation of the load between intervals, as a share of the mean load. Loads are limited to between a
     /// hundredth and 19 twentieths.
     pub spread: f64,
-    /// How long a packet travels.
+    /// Propagation delay.
     pub propagation: Nanos,
-    /// Share of the packets that is lost, independently of each other.
+    /// Share of the packets that are lost, independently of each other.
     pub loss: f64,
 }
 
-/// What is wrong.
+/// A fault of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fault {
-    /// Where.
+    /// The link.
     pub link: u32,
-    /// The first interval, counted from 0.
+    /// The first interval with the fault, counted from 0.
     pub from: u32,
-    /// How.
+    /// Its effect.
     pub harm: Harm,
 }
 
-/// How a link is at fault.
+/// The effect of a fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Harm {
-    /// Every packet takes longer by this.
+    /// Every packet is delayed by this much more.
     Slow(Nanos),
-    /// So many packets are lost besides.
+    /// This share of the packets is lost in addition.
     Lossy(f64),
 }
 
-/// Why there is no such network.
+/// Why settings are invalid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SettingsError {
     /// Bits per second must be above zero and at most 10¹³.
     Rate(f64),
-    /// Loads are from a hundredth to 19 twentieths.
+    /// Loads must be from a hundredth to 19 twentieths.
     Load(f64),
-    /// The spread of a load is from zero to one.
+    /// The spread of a load must be from zero to one.
     Spread(f64),
-    /// Delays are from zero to an hour.
+    /// Delays must be from zero to an hour.
     Delay(Nanos),
-    /// Shares are from zero to one.
+    /// Shares must be from zero to one.
     Share(f64),
-    /// Intervals last from a microsecond to an hour.
+    /// Intervals must last from a microsecond to an hour.
     Interval(Nanos),
-    /// One packet in at least one.
+    /// One packet in at least one must be measured.
     OneIn,
     /// There is no such link.
     Link(u32),
@@ -87,7 +87,7 @@ impl fmt::Display for SettingsError {
 impl core::error::Error for SettingsError {}
 
 const HOUR: Nanos = Nanos::new(3_600_000_000_000);
-/// Loads that are drawn are cut to this.
+/// Bounds for loads; drawn ones are clamped to them.
 pub(super) const LOADS: core::ops::RangeInclusive<f64> = 0.01..=0.95;
 
 fn check<T: PartialOrd + Copy>(
@@ -99,14 +99,15 @@ fn check<T: PartialOrd + Copy>(
 }
 
 impl Settings {
-    /// So many links of 1 Gb/s whose loads are spread evenly from a tenth to six tenths and vary by a twentieth, which
-    /// travel for 50 µs to 5 ms, seen for 50 ms at a time; every fourth packet is measured, and one in 10,000 is lost.
+    /// This many links of 1 Gb/s with mean loads spread evenly from a tenth to six tenths, varying by a twentieth, and
+    /// propagation delays of 50 µs to 5 ms; intervals last 50 ms; every fourth packet is measured, and one in 10,000 is
+    /// lost.
     ///
     /// Backbones are kept below such loads. Intervals are far shorter than in practice, so that there are fewer packets
-    /// to simulate: queues vary more from one to the next than in a second.
+    /// to simulate: queues vary more between them than between intervals of a second.
     pub fn backbone(links: u32) -> Self {
         let link = |number: u32| {
-            // Golden ratio: neighbours differ.
+            // Multiples of irrational numbers such as the golden ratio: neighbouring links differ.
             let part = |step: f64| libm::fmod(f64::from(number) * step + 0.5, 1.0);
             LinkSettings {
                 rate: 1e9,

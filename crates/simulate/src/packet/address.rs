@@ -1,8 +1,8 @@
 use dwell_types::{Address, FlowKey, hash, protocol};
 
-/// 100.64.0.0/10, shared address space (RFC 6598): nobody's.
+/// 100.64.0.0/10, shared address space (RFC 6598): not assigned to anyone.
 const CLIENTS_V4: u32 = 0x6440_0000;
-/// 198.18.0.0/15, for benchmarks (RFC 2544): nobody's.
+/// 198.18.0.0/15, for benchmarks (RFC 2544): not assigned to anyone.
 const SERVERS_V4: u32 = 0xc612_0000;
 /// `2001:db8::/32`, documentation (RFC 3849): clients in `2001:db8:c::/48`, servers in `2001:db8:5::/48`.
 const CLIENTS_V6: u128 = 0x2001_0db8_000c << 80;
@@ -11,7 +11,7 @@ const SERVERS_V6: u128 = 0x2001_0db8_0005 << 80;
 const FIRST_PORT: u32 = 1024;
 const PORTS: u32 = (1 << 16) - FIRST_PORT;
 
-/// The key of connection or query number `number` to the given server: client first. No two numbers share the client's
+/// The 5-tuple of connection or query `number` to the given server: client first. No two numbers share the client's
 /// address and port; each of 65,536 clients uses its ports one after the other.
 pub(super) fn key(number: u32, server: u16, server_port: u16, v6: bool, protocol: u8) -> FlowKey {
     // Multiplication by an odd number permutes the 16-bit numbers.
@@ -34,12 +34,12 @@ pub(super) fn key(number: u32, server: u16, server_port: u16, v6: bool, protocol
     }
 }
 
-/// Whether a key is over IPv6.
+/// Whether a 5-tuple is IPv6.
 pub(super) fn is_v6(key: &FlowKey) -> bool {
     !key.source.is_v4()
 }
 
-/// The key of DNS query number `number`: one of four resolvers.
+/// The 5-tuple of DNS query `number`, to one of four resolvers.
 pub(super) fn query_key(number: u32, v6: bool) -> FlowKey {
     key(number, 0xff00 | number as u16 & 3, 53, v6, protocol::UDP)
 }

@@ -1,26 +1,26 @@
-//! What happens at the point, and where the parts of the simulation put it.
+//! Events at the observation point, and the agenda on which the parts of the simulation schedule them.
 
 use super::settings::Model;
 use super::truth::Copies;
 use crate::chance::Chance;
 use crate::wheel::Wheel;
 
-/// What happens at the point of observation.
+/// An event at the observation point.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
     /// The next connection begins.
     Flow,
-    /// The next query is asked.
+    /// The next query is sent.
     Query,
     /// A segment passes.
     Segment(Segment),
-    /// A connection goes on by itself.
+    /// A timer of a connection expires.
     Timer(Timer),
     /// A DNS message passes.
     Message(Message),
 }
 
-/// One of the two ends.
+/// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Client,
@@ -33,7 +33,7 @@ pub(super) struct Segment {
     pub(super) flow: u32,
     pub(super) from: Side,
     pub(super) flags: u8,
-    /// Sent before, whether or not that passed the point.
+    /// It has been sent before, whether or not that copy passed the point.
     pub(super) resent: bool,
     pub(super) length: u16,
     pub(super) sequence: u32,
@@ -50,7 +50,7 @@ pub(super) struct Passage {
     pub(super) first: i64,
 }
 
-/// What an end does later, if it is still needed then.
+/// A timer of an end, ignored if it is no longer needed when it expires.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timer {
     pub(super) flow: u32,
@@ -60,9 +60,9 @@ pub(super) struct Timer {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Due {
-    /// Acknowledge what arrived up to here, if nothing has yet.
+    /// Acknowledge everything up to this sequence number, unless that has been done.
     Acknowledge(u32),
-    /// Send again what begins here.
+    /// Retransmit the segment that begins at this sequence number.
     Retransmit(u32),
 }
 
@@ -71,7 +71,7 @@ pub(super) enum Due {
 pub(super) struct Message {
     pub(super) number: u32,
     pub(super) kind: Kind,
-    /// Of the query: when its first copy passed. Of the answer: also which was answered and passed last.
+    /// Passages of the query: for a query only of the first copy, for a response also of the answered and last one.
     pub(super) query: Copies,
 }
 
@@ -82,7 +82,7 @@ pub(super) enum Kind {
     Answer,
 }
 
-/// What the flow of a moment acts on: the agenda, and where chance comes from.
+/// What a connection or query acts on: the agenda, random numbers and the settings.
 pub(super) struct Agenda<'a> {
     pub(super) events: &'a mut Wheel<Event>,
     pub(super) chance: &'a mut Chance,

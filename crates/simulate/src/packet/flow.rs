@@ -1,8 +1,8 @@
-//! One TCP connection, as seen from the point.
+//! One TCP connection, as seen from the observation point.
 //!
-//! A segment that passes the point towards an end arrives there at once in this model, and what the end sends because
-//! of it is put on the agenda for the moment when that passes the point: one round-trip time from the point to that end
-//! later. So every response knows when its cause passed, and the truth needs no pairing.
+//! In this model, a segment that passes the point towards an end arrives there at once, and what the end sends in
+//! response is scheduled for the time when that passes the point: one round-trip time from the point to that end later.
+//! So every response knows when its cause passed, and the truth needs no pairing.
 
 use super::address::{is_v6, key};
 use super::event::{Agenda, Due, Event, Passage, Segment, Side, Timer};
@@ -21,11 +21,11 @@ const ACK: u8 = 0x10;
 const MICROSECOND: i64 = 1_000;
 const MILLISECOND: i64 = 1_000_000;
 const SECOND: i64 = 1_000_000_000;
-/// How long an end waits for a second segment, or something to send, before it acknowledges one.
+/// How long an end waits for a second segment, or for data to send, before it acknowledges one segment.
 const DELAYED_ACK: i64 = 40 * MILLISECOND;
-/// Shortest time after which a segment is sent again (Linux).
+/// Shortest retransmission timeout (Linux).
 const RETRANSMIT: i64 = 200 * MILLISECOND;
-/// Window at the start (RFC 6928) and at most, in segments. Even: segments are acknowledged in pairs.
+/// Initial window (RFC 6928) and largest window, in segments. Even, since segments are acknowledged in pairs.
 const FIRST_WINDOW: u32 = 10;
 const LARGEST_WINDOW: u32 = 64;
 
@@ -38,7 +38,7 @@ impl Side {
     }
 }
 
-/// What a segment says, but for what it acknowledges.
+/// The fields of a segment, except for the acknowledgement.
 #[derive(Clone, Copy, Debug)]
 struct Content {
     flags: u8,
@@ -61,29 +61,29 @@ pub(super) struct Flow {
     index: u32,
     key: FlowKey,
     timestamps: bool,
-    /// The direction that the point does not see: what this side sends.
+    /// The side whose segments the point does not see, if any.
     hidden: Option<Side>,
     plan: Plan,
     ends: [End; 2],
-    /// Segments and timers on the agenda.
+    /// Number of scheduled segments and timers.
     pending: u32,
-    /// Time between two segments in a row: the bottleneck.
+    /// Time between two segments sent back to back, as the bottleneck determines it.
     spacing: i64,
-    /// Passed SYNs; `answered` is the one that the server took.
+    /// When SYNs passed; `answered` is the one that the server accepted.
     syns: Copies,
-    /// SYNs sent, but for a copy of one that arrived.
+    /// SYNs sent, not counting a copy of one that arrived.
     attempts: u32,
     accepted: bool,
-    /// The server's last turn has begun.
+    /// Whether the server's last turn has begun.
     is_last_turn: bool,
-    /// The server has sent its FIN first.
+    /// Whether the server has sent its FIN first.
     is_closing: bool,
     handshake: Handshake,
     /// When the SYN-ACK passed.
     syn_ack_at: i64,
 }
 
-/// How far the handshake got, as the point sees it.
+/// Progress of the handshake, as the point sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Handshake {
     Nothing,
@@ -92,11 +92,11 @@ enum Handshake {
     Complete,
 }
 
-/// What the two sides are up to.
+/// What the two sides will do.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     purpose: Purpose,
-    /// Requests that follow after the current one.
+    /// Number of requests that follow the current one.
     rounds: u32,
     upload: bool,
     end: Ending,
@@ -105,9 +105,9 @@ struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Talk,
-    /// A scan that a closed port answers.
+    /// A scan of a closed port, which refuses it.
     Refused,
-    /// A scan that nobody answers; SYNs in all.
+    /// A scan that gets no response, with this many SYNs in all.
     Ignored(u32),
 }
 
@@ -118,7 +118,7 @@ enum Ending {
     Silence,
 }
 
-/// One end.
+/// The state of one end.
 #[derive(Clone, Copy, Debug)]
 struct End {
     /// Round-trip time from the point to here and back, without jitter.
@@ -128,27 +128,27 @@ struct End {
     identification: u16,
     /// Sequence number of the next new byte.
     next: u32,
-    /// Everything before it was acknowledged, as this end knows.
+    /// Everything before this sequence number has been acknowledged, as far as this end knows.
     acknowledged: u32,
-    /// Where the data ends that this end may send in its turn.
+    /// End of the data that this end may send in its turn.
     turn_end: u32,
-    /// Segments that may be under way.
+    /// Number of segments that may be in flight.
     window: u32,
     duplicates: u32,
-    /// When the last segment that is on the agenda passes.
+    /// When the last scheduled segment of this end passes.
     latest: i64,
     lost: Option<Lost>,
-    /// Sequence number that is expected next.
+    /// Sequence number expected next.
     expected: u32,
-    /// The segment that ends there.
+    /// Passage of the segment that ends there.
     newest: Passage,
-    /// End and passage of the last segment beyond a hole.
+    /// End and time of passage of the last segment after a hole.
     beyond_hole: Option<(u32, i64)>,
     /// TSval to echo (TS.Recent of RFC 7323 §4.3).
     echo: u32,
     /// The last acknowledgement number sent.
     sent_acknowledgement: u32,
-    /// Segments received that no acknowledgement is under way for.
+    /// Segments received for which no acknowledgement is scheduled.
     waiting: u32,
     /// The last acknowledgement number that the point saw.
     seen_acknowledgement: u32,
@@ -201,7 +201,7 @@ impl Flow {
         let Agenda { chance, model, .. } = agenda;
         let settings = &model.settings;
         let v6 = chance.happens(settings.v6);
-        // Few servers are asked often.
+        // A few servers are contacted often.
         let popularity = chance.unit();
         let server = (popularity * popularity * 4096.0) as u16;
         let scan = chance.happens(settings.scans);
@@ -253,19 +253,19 @@ impl Flow {
             handshake: Handshake::Nothing,
             syn_ack_at: 0,
         };
-        // Until something was acknowledged, everything is new.
+        // Until something has been acknowledged, every acknowledgement number is new.
         flow.ends[Side::Server as usize].seen_acknowledgement = flow.ends[Side::Client as usize].next;
         flow.ends[Side::Client as usize].seen_acknowledgement = flow.ends[Side::Server as usize].next;
         flow.send(Side::Client, at, SYN, 0, agenda);
         flow
     }
 
-    /// Whether nothing more will come of it.
+    /// Whether nothing is scheduled for it any more.
     pub(super) fn is_over(&self) -> bool {
         self.pending == 0
     }
 
-    /// The frame of a segment that passes.
+    /// Builds the frame of a segment that passes.
     pub(super) fn frame(&mut self, segment: &Segment, to: &mut Builder) {
         let end = &mut self.ends[segment.from as usize];
         end.identification = end.identification.wrapping_add(1);
@@ -283,7 +283,7 @@ impl Flow {
         to.tcp(&key, from_client, IpHeader { identification, hops }, &header);
     }
 
-    /// Takes a segment past the point; false if the point does not see it.
+    /// Lets a segment pass the point; returns whether the point sees it.
     pub(super) fn pass(&mut self, at: i64, segment: &Segment, record: &mut Record, agenda: &mut Agenda<'_>) -> bool {
         self.pending -= 1;
         let from = segment.from;
@@ -307,7 +307,7 @@ impl Flow {
         visible
     }
 
-    /// What a timer was set for.
+    /// Carries out what an expired timer was set for.
     pub(super) fn expire(&mut self, at: i64, timer: Timer, agenda: &mut Agenda<'_>) {
         self.pending -= 1;
         match timer.what {
@@ -326,9 +326,9 @@ impl Flow {
         }
     }
 
-    // The truth.
+    // Recording the truth.
 
-    /// Requests and exchanges of a segment that the point sees.
+    /// Records the requests and exchanges of a segment that the point sees.
     fn take_down(&mut self, at: i64, segment: &Segment, record: &mut Record) {
         let from = segment.from;
         let both = self.hidden.is_none();
@@ -338,7 +338,7 @@ impl Flow {
             if after(segment.acknowledgement, end.seen_acknowledgement) {
                 end.seen_acknowledgement = segment.acknowledgement;
                 let Passage { at: answered, first } = segment.answered;
-                // Only a SYN may pass again after the segment that is answered.
+                // Only a SYN may pass again after the copy that is answered.
                 let of_syn = from == Side::Server && self.handshake <= Handshake::Asked;
                 let request = if of_syn { self.syns } else { Copies { answered, first, last: answered } };
                 if both {
@@ -378,9 +378,9 @@ impl Flow {
         }
     }
 
-    // What happens at the ends.
+    // Behaviour of the ends.
 
-    /// A segment reaches the other end.
+    /// A segment arrives at the other end.
     fn arrive(&mut self, at: i64, segment: &Segment, agenda: &mut Agenda<'_>) {
         let to = segment.from.other();
         let jitter = 1.0 + agenda.model.settings.jitter * agenda.chance.exponential();
@@ -414,7 +414,7 @@ impl Flow {
     }
 
     fn arrive_first_syn(&mut self, at: i64, back: i64, segment: &Segment, agenda: &mut Agenda<'_>) {
-        // The copy of a SYN that was not lost: see below.
+        // A copy of a SYN that was not lost: see below.
         if self.accepted {
             return;
         }
@@ -442,7 +442,7 @@ impl Flow {
         self.send(Side::Server, back, SYN | ACK, 0, agenda);
         let server = &mut self.ends[Side::Server as usize];
         server.acknowledged = server.next;
-        // The client's patience ends before the SYN-ACK reaches it. The copy is lost beyond the point.
+        // The client times out before the SYN-ACK reaches it and sends a copy, which is lost beyond the point.
         if self.attempts == 1 && back + self.ends[Side::Client as usize].rtt > again {
             let copy = Content { flags: SYN, sequence: segment.sequence, length: 0, resent: true };
             self.schedule(Side::Client, again, copy, agenda);
@@ -451,7 +451,7 @@ impl Flow {
 
     fn arrive_fin(&mut self, to: Side, back: i64, agenda: &mut Agenda<'_>) {
         match self.plan.end {
-            // The answer to one's own FIN.
+            // The response to this side's own FIN.
             Ending::Fin(first) if first == to => self.send(to, back, ACK, 0, agenda),
             Ending::Fin(Side::Server) => {
                 self.send(to, back, ACK, 0, agenda);
@@ -461,7 +461,7 @@ impl Flow {
         }
     }
 
-    /// Data at an end: acknowledge every second segment, and go on when the other side's turn is over.
+    /// Data arrives: acknowledge every second segment, and let the application act when the other side's turn is over.
     fn arrive_data(&mut self, to: Side, at: i64, back: i64, segment: &Segment, agenda: &mut Agenda<'_>) {
         let in_order = self.receive(to, at, segment);
         let (end, peer) = (&self.ends[to as usize], &self.ends[to.other() as usize]);
@@ -469,7 +469,7 @@ impl Flow {
         if !in_order || end.waiting >= 2 {
             self.send(to, back, ACK, 0, agenda);
         } else if !over && end.expected == peer.next {
-            // Nothing more is under way that would be the second.
+            // No further segment is in flight that would be the second.
             self.set_timer(back + DELAYED_ACK, to, Due::Acknowledge(end.expected), agenda);
         }
         if over {
@@ -477,7 +477,7 @@ impl Flow {
         }
     }
 
-    /// Takes what arrived; false if something before it is missing or was.
+    /// Receives a segment; returns false if an earlier one is missing or was missing until now.
     fn receive(&mut self, to: Side, at: i64, segment: &Segment) -> bool {
         let peer = &mut self.ends[to.other() as usize];
         let repairs = peer.lost.filter(|lost| segment.resent && lost.sequence == segment.sequence);
@@ -504,7 +504,7 @@ impl Flow {
         repairs.is_none()
     }
 
-    /// What an end learns from an acknowledgement number.
+    /// Processes an acknowledgement number at an end.
     fn acknowledge(&mut self, to: Side, back: i64, segment: &Segment, agenda: &mut Agenda<'_>) {
         let size = u32::from(self.segment_size());
         let end = &mut self.ends[to as usize];
@@ -530,7 +530,7 @@ impl Flow {
         }
     }
 
-    /// The server closes, if that is its part, once all that it had to send was acknowledged.
+    /// Lets the server close, if it is to close first, once all data that it had to send is acknowledged.
     fn close_from_server(&mut self, back: i64, agenda: &mut Agenda<'_>) {
         let end = &self.ends[Side::Server as usize];
         if self.plan.end == Ending::Fin(Side::Server) && end.acknowledged == end.turn_end {
@@ -544,7 +544,7 @@ impl Flow {
         let pause = rounded(agenda.model.pause.draw(agenda.chance));
         let goes_on = side == Side::Server || self.plan.rounds > 0;
         let speaks = goes_on || self.plan.end == Ending::Fin(Side::Client);
-        // What is sent within the patience of the delayed acknowledgement carries it.
+        // Data sent before the delayed acknowledgement is due carries it.
         if self.ends[side as usize].waiting > 0 && !(speaks && pause <= DELAYED_ACK) {
             self.send(side, back + DELAYED_ACK, ACK, 0, agenda);
         }
@@ -567,7 +567,7 @@ impl Flow {
         segment_size(is_v6(&self.key), self.timestamps)
     }
 
-    /// Gives a side something to send, and sends what its window allows.
+    /// Gives a side data to send, and sends as much as its window allows.
     fn start_turn(&mut self, side: Side, at: i64, agenda: &mut Agenda<'_>) {
         let size = u32::from(self.segment_size());
         let bulk = (side == Side::Client) == self.plan.upload;
@@ -581,7 +581,7 @@ impl Flow {
         self.release(side, at, agenda);
     }
 
-    /// Sends new data as the window allows.
+    /// Sends new data as far as the window allows.
     fn release(&mut self, side: Side, at: i64, agenda: &mut Agenda<'_>) {
         let size = u32::from(self.segment_size());
         let mut at = at;
@@ -619,7 +619,7 @@ impl Flow {
         self.schedule(side, at, Content { flags, sequence, length, resent: false }, agenda);
     }
 
-    /// Puts a segment on the agenda, after all others of its direction.
+    /// Schedules a segment, after all others of its direction.
     fn schedule(&mut self, side: Side, at: i64, content: Content, agenda: &mut Agenda<'_>) {
         let Content { flags, sequence, length, resent } = content;
         let end = &mut self.ends[side as usize];

@@ -1,7 +1,7 @@
 use super::address::is_v6;
 use dwell_types::{Address, FlowKey, protocol};
 
-/// One frame at a time, in a buffer that is used again.
+/// Builds one frame at a time, in a reused buffer.
 #[derive(Clone, Debug)]
 pub(crate) struct Builder {
     bytes: Box<[u8; Self::LONGEST]>,
@@ -17,11 +17,11 @@ pub(super) struct TcpHeader {
     pub(super) flags: u8,
     /// TSval and TSecr.
     pub(super) timestamps: Option<(u32, u32)>,
-    /// Payload, in bytes; all zeros.
+    /// Payload length in bytes; the payload is all zeros.
     pub(super) payload: u16,
 }
 
-/// What IP carries besides the addresses.
+/// The fields of an IP header besides the addresses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IpHeader {
     /// IPv4 identification.
@@ -35,11 +35,11 @@ const V4: usize = 20;
 const V6: usize = 40;
 const TCP: usize = 20;
 const UDP: usize = 8;
-/// Router towards the clients and towards the servers; locally administered addresses.
+/// MAC addresses of the routers towards the clients and towards the servers; locally administered.
 const MAC_BEFORE: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const MAC_BEYOND: [u8; 6] = [2, 0, 0, 0, 0, 2];
 
-/// Largest payload of a segment: what 1,500 bytes leave.
+/// Largest payload of a segment in an IP packet of 1,500 bytes.
 pub(super) const fn segment_size(v6: bool, timestamps: bool) -> u16 {
     1500 - TCP as u16 - if v6 { V6 as u16 } else { V4 as u16 } - if timestamps { 12 } else { 0 }
 }
@@ -95,7 +95,7 @@ fn put32(bytes: &mut [u8], at: usize, value: u32) {
     bytes[at..at + 4].copy_from_slice(&value.to_be_bytes());
 }
 
-/// The address in network order; the last four bytes are the IPv4 address.
+/// The address in network order; for IPv4, it is in the last four bytes.
 fn octets(address: Address) -> [u8; 16] {
     let (high, low) = address.halves();
     (u128::from(high) << 64 | u128::from(low)).to_be_bytes()
@@ -141,18 +141,18 @@ impl Builder {
         put32(bytes, 16, 0);
         let payload = usize::from(tcp.payload);
         let addresses = self.ip(key, from_client, ip, header + payload);
-        // The payload is zeros: it adds nothing to the sum.
+        // The payload is all zeros: it adds nothing to the sum.
         let bytes = &mut self.bytes[at..];
         let sum = sum(&bytes[..header]) + addresses + u64::from(protocol::TCP) + (header + payload) as u64;
         put16(bytes, 16, checksum(sum));
-        // Zeros as far as they are captured; what stood there belongs to an earlier frame.
+        // Clear the captured part of the payload, where an earlier frame may have left its bytes.
         let end = (at + header + payload).min(self.snap_length);
         if let Some(captured) = self.bytes.get_mut(at + header..end) {
             captured.fill(0);
         }
     }
 
-    /// A UDP datagram; `write` puts the payload into the given bytes and tells its length.
+    /// Builds a UDP datagram; `write` puts the payload into the given bytes and returns its length.
     pub(crate) fn udp(
         &mut self,
         key: &FlowKey,
@@ -169,11 +169,11 @@ impl Builder {
         put16(bytes, 4, length as u16);
         put16(bytes, 6, 0);
         let found = checksum(sum(bytes) + addresses + u64::from(protocol::UDP) + length as u64);
-        // Zero means "none" (RFC 768).
+        // A checksum of zero means "none" (RFC 768).
         put16(bytes, 6, if found == 0 { 0xffff } else { found });
     }
 
-    /// Ethernet and IP headers over `length` bytes; gives the sum of the addresses for the checksum above.
+    /// Writes Ethernet and IP headers for `length` bytes of payload; returns the sum of the addresses for its checksum.
     fn ip(&mut self, key: &FlowKey, from_client: bool, ip: IpHeader, length: usize) -> u64 {
         let (source, destination) = (octets(key.source), octets(key.destination));
         let (to, from) = if from_client { (MAC_BEYOND, MAC_BEFORE) } else { (MAC_BEFORE, MAC_BEYOND) };

@@ -1,14 +1,14 @@
-//! Frames of a simulated link, of which every exchange is known.
+//! Frames on a simulated link, with every exchange known.
 //!
-//! The point of observation stands between clients (*before* it) and servers (*beyond* it) on an Ethernet link. TCP
+//! The observation point is on an Ethernet link between clients (*before* it) and servers (*beyond* it). TCP
 //! connections open, send in turns with slow start and delayed acknowledgements, lose segments on either side of the
-//! point, and end with FIN, RST or silence; scanners send SYNs; DNS clients ask. Each segment is caused by another that
-//! passed the point before, so the truth about exchanges comes from the connections themselves, not from pairing what
-//! passed.
+//! point, and end with FIN, RST or silence; scanners send SYNs; DNS clients send queries. Each segment is caused by
+//! another one that passed the point before, so the truth about exchanges comes from the connections themselves, not
+//! from pairing the segments that passed.
 //!
-//! Simplified: connections are half-duplex (a turn begins when the other side's was received completely); retransmitted
-//! segments are not lost again; there is one hole at a time, no selective acknowledgement, no spurious retransmission
-//! but of SYNs; segments of one direction are never reordered; payload is zeros, but for DNS.
+//! Simplified: connections are half-duplex (a turn begins when all data of the other side's turn has been received);
+//! retransmitted segments are not lost again; there is one hole at a time, no selective acknowledgement, no spurious
+//! retransmission except of SYNs; segments of one direction are never reordered; payload is zeros, except for DNS.
 //!
 //! ```
 //! use dwell_simulate::packet::{PacketWorkload, Settings};
@@ -23,22 +23,22 @@
 //! # Ok::<(), dwell_simulate::packet::SettingsError>(())
 //! ```
 
-// What the traffic is like.
+// Settings of the traffic.
 mod settings;
 pub use settings::{Settings, SettingsError, Sizes};
-// Who talks to whom.
+// Addresses and ports of connections and queries.
 mod address;
-// What happens, and when.
+// Events, and the agenda on which they are scheduled.
 mod event;
-// One TCP connection, from SYN to the end.
+// One TCP connection, from SYN to its end.
 mod flow;
-// One DNS query and its answer.
+// One DNS query and its response.
 mod query;
-// Headers to bytes.
+// Building frames from header fields.
 pub(crate) mod frame;
-// All of them together, in time order.
+// All connections and queries together, in time order.
 mod workload;
 pub use workload::PacketWorkload;
-// What passed.
+// Exact counts and exchanges of the frames so far.
 mod truth;
 pub use truth::{Exchange, Line, Truth};

@@ -5,16 +5,16 @@ use super::truth::{Copies, Record};
 use crate::distribution::rounded;
 use dwell_types::{Leg, Match, Nanos, hash};
 
-/// How long a client waits before it asks again.
+/// How long a client waits before it repeats a query.
 const PATIENCE: i64 = Nanos::from_secs(5).get();
 
 impl Message {
-    /// Query number `number`, that passes at `at`.
+    /// Query `number`, which passes at `at`.
     pub(super) fn query(number: u32, at: i64) -> Self {
         Self { number, kind: Kind::Query, query: Copies::one(at) }
     }
 
-    /// Takes the message past the point: its truth, and what follows from it.
+    /// Lets the message pass the point: records the truth, and schedules what follows from it.
     pub(super) fn pass(self, at: i64, record: &mut Record, agenda: &mut Agenda<'_>) {
         let Agenda { events, chance, model } = agenda;
         if self.kind == Kind::Answer {
@@ -34,7 +34,7 @@ impl Message {
         events.push(at + delay, Event::Message(Self { kind: Kind::Answer, query: copies, ..self }));
     }
 
-    /// The frame of the message. Id, name and address are functions of the number alone.
+    /// Builds the frame of the message. Id, name and address depend on the number alone.
     pub(super) fn frame(self, seed: u64, v6_share: f64, to: &mut Builder) {
         let random = hash::word(hash::start(seed), self.number.into());
         let v6 = ((random >> 32) as f64) < v6_share * (1u64 << 32) as f64;
@@ -46,10 +46,10 @@ impl Message {
     }
 }
 
-/// A query for the address of a random name under `.test` (RFC 6761), or the answer to it (RFC 1035 §4).
+/// Writes a query for the address of a random name under `.test` (RFC 6761), or its response (RFC 1035 §4).
 fn message(random: u64, is_answer: bool, to: &mut [u8]) -> usize {
     to[..2].copy_from_slice(&(random as u16).to_be_bytes());
-    // Recursion desired; the answer is one, and recursion was available.
+    // Flags: recursion desired; in a response also the response bit and recursion available.
     to[2..4].copy_from_slice(if is_answer { &[0x81, 0x80] } else { &[0x01, 0x00] });
     to[4..12].copy_from_slice(&[0, 1, 0, u8::from(is_answer), 0, 0, 0, 0]);
     let letters = hash::finish(random);

@@ -3,18 +3,18 @@ use crate::{Distribution, DistributionError};
 use core::fmt;
 use dwell_types::{Nanos, Timestamp};
 
-/// What the traffic is like. Shares are in `0..=1`.
+/// Settings of the traffic. Shares are in `0..=1`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// When the traffic begins.
     pub start: Timestamp,
-    /// Connections and queries begin within about this time; what has begun goes on to its end.
+    /// Connections and queries begin within about this time, and continue to their end.
     pub span: Nanos,
-    /// How many bytes of a frame are captured at most.
+    /// The most bytes of a frame that are captured.
     pub snap_length: u32,
     /// TCP connections, scans included.
     pub flows: u32,
-    /// DNS queries, repetitions not counted.
+    /// DNS queries, not counting repetitions.
     pub queries: u32,
     /// Share of connections and queries over IPv6; the others use IPv4.
     pub v6: f64,
@@ -22,33 +22,33 @@ pub struct Settings {
     pub timestamps: f64,
     /// Share of connections that are scans: SYNs that are refused (30%) or never answered, half of these sent thrice.
     pub scans: f64,
-    /// Share of connections of which the point sees one direction only, either with the same chance.
+    /// Share of connections of which the point sees only one direction, each with the same probability.
     pub one_way: f64,
-    /// Share of connections in which the client sends the bulk.
+    /// Share of connections in which the client sends the bulk of the data.
     pub uploads: f64,
-    /// Chance of a SYN to be lost beyond the point; it is sent again after 1 s, then 2 s, and then arrives.
+    /// Probability that a SYN is lost beyond the point; it is sent again after 1 s, then 2 s, and then arrives.
     pub syn_loss: f64,
-    /// Chance of a data segment to be lost, before or beyond the point with the same chance.
+    /// Probability that a data segment is lost, equally often before and beyond the point.
     pub data_loss: f64,
-    /// Chance of a DNS query to be lost beyond the point. Half of them are sent again after 5 s with the same id.
+    /// Probability that a DNS query is lost beyond the point. Half of these are sent again after 5 s with the same id.
     pub query_loss: f64,
     /// Share of connections that end with RST.
     pub resets: f64,
-    /// Share of connections that end without a word; the others end with FIN.
+    /// Share of connections that end silently; the others end with FIN.
     pub silent: f64,
     /// Round-trip time from the point to the client and back, per connection.
     pub before: Distribution,
     /// Round-trip time from the point to the server and back, per connection and query.
     pub beyond: Distribution,
-    /// What a packet takes longer than the round-trip time, on average, as a share of it; exponential.
+    /// Mean extra delay of a packet, as a share of the round-trip time; exponential.
     pub jitter: f64,
-    /// How long servers work on a request, and clients think before the next.
+    /// Processing time of servers, and time that clients wait before the next request.
     pub pause: Distribution,
-    /// How much is sent in a bulk turn.
+    /// Amount of data in a bulk turn.
     pub sizes: Sizes,
 }
 
-/// Segments of a bulk turn: Pareto from `least`, cut at `most`.
+/// Segments of a bulk turn: Pareto from `least`, truncated at `most`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sizes {
     /// Smallest number; at least one.
@@ -59,7 +59,7 @@ pub struct Sizes {
     pub shape: f64,
 }
 
-/// Why settings cannot be.
+/// Why settings are invalid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SettingsError {
     /// A share is not in `0..=1`.
@@ -69,21 +69,21 @@ pub enum SettingsError {
         /// Its value.
         value: f64,
     },
-    /// Scans, resets and silent ends leave less than nothing for the others.
+    /// The shares of resets and of silent ends add up to more than one.
     Ends(f64),
     /// The span must be above zero, and end before the year 2100.
     Span(Nanos),
-    /// The start must be in the years that captures can tell, with room for the longest delays.
+    /// The start must be within the years that captures can represent, with room for the longest delays.
     Start(Timestamp),
     /// The jitter must be in `0..=100`.
     Jitter(f64),
     /// See [`Sizes`].
     Sizes(Sizes),
-    /// A delay distribution cannot be.
+    /// A delay distribution is invalid.
     Delays {
         /// Name of the field.
         field: &'static str,
-        /// Why.
+        /// The reason.
         error: DistributionError,
     },
 }
@@ -114,8 +114,8 @@ impl core::error::Error for SettingsError {}
 const MILLISECOND: i64 = 1_000_000;
 
 impl Settings {
-    /// The capture for measurements of speed: about 5 million packets of 200,000 connections, 5% of them DNS, over
-    /// 60 s; about 490 MB as a pcap file.
+    /// The capture for speed measurements: about 5 million packets of 200,000 connections, 5% of them DNS, over 60 s;
+    /// about 490 MB as a pcap file.
     pub fn speed() -> Self {
         let ms = |value: i64| Nanos::new(value * MILLISECOND);
         Self {
@@ -143,7 +143,7 @@ impl Settings {
         }
     }
 
-    /// The same traffic, a few thousand packets of it over 3 s.
+    /// The same kind of traffic, but only a few thousand packets over 3 s.
     pub fn small() -> Self {
         Self { span: Nanos::from_secs(3), flows: 200, queries: 128, ..Self::speed() }
     }
@@ -188,7 +188,7 @@ impl Settings {
     }
 }
 
-/// Settings in the form that the traffic is made from.
+/// Settings in the form used for generating traffic.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
     pub(super) settings: Settings,

@@ -1,34 +1,34 @@
 use dwell_types::{Leg, Match, Nanos, Timestamp};
 
-/// An exchange whose request and response passed the point of observation.
+/// An exchange whose request and response passed the observation point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Exchange {
-    /// The rule that pairs: `TcpHandshake`, `TcpAck` or `Dns`.
+    /// The pairing rule: `TcpHandshake`, `TcpAck` or `Dns`.
     pub matching: Match,
     /// `Beyond`, `Before` and `Sum` for handshakes, else `Both`.
     pub leg: Leg,
     /// When the response passed.
     pub at: Timestamp,
-    /// Time since the request passed that was really answered.
+    /// Time since the copy of the request passed that was really answered.
     pub delay: Nanos,
-    /// Time since its first copy passed; the same if there was only one.
+    /// Time since the first copy passed; the same if there was only one.
     pub since_first: Nanos,
-    /// Time since its last copy passed before the response.
+    /// Time since the last copy passed before the response.
     pub since_last: Nanos,
 }
 
-/// Counts of one rule and leg. Requests without an answer are the rest: `requests − repeats − exchanges`.
+/// Counts of one rule and leg. The remaining requests are unanswered: `requests − repeats − exchanges`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     /// Requests that passed, copies included.
     pub requests: u64,
-    /// Copies of a request that passed before and was not yet answered.
+    /// Copies of a request that had passed before and had not been answered.
     pub repeats: u64,
     /// Requests whose response passed.
     pub exchanges: u64,
 }
 
-/// What passed the point so far.
+/// Counts of what passed the point so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Truth {
     /// Frames.
@@ -37,7 +37,7 @@ pub struct Truth {
     pub wire_bytes: u64,
     /// Connections that began.
     pub flows: u64,
-    /// DNS queries that were asked, not counting repetitions.
+    /// DNS queries, not counting repetitions.
     pub queries: u64,
     /// SYN → SYN-ACK.
     pub beyond: Line,
@@ -52,7 +52,7 @@ pub struct Truth {
 }
 
 impl Line {
-    /// Requests that were not answered, or not where the point saw it.
+    /// Requests that were not answered, or whose response the point did not see.
     pub fn unanswered(&self) -> u64 {
         self.requests - self.repeats - self.exchanges
     }
@@ -64,7 +64,7 @@ impl Line {
 }
 
 impl Truth {
-    /// The counts of a rule and leg; `None` where nothing is simulated.
+    /// The counts of a rule and leg; `None` for those not simulated.
     pub fn line(&self, matching: Match, leg: Leg) -> Option<&Line> {
         match (matching, leg) {
             (Match::TcpHandshake, Leg::Beyond) => Some(&self.beyond),
@@ -97,7 +97,7 @@ impl Copies {
     }
 }
 
-/// Takes down what passes.
+/// Records the truth about what passes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Record {
     pub(super) truth: Truth,

@@ -16,7 +16,7 @@ pub struct PacketWorkload {
     chance: Chance,
     events: Wheel<Event>,
     flows: Vec<Flow>,
-    /// Slots of `flows` whose connection is over.
+    /// Slots of `flows` whose connection has ended.
     free: Vec<u32>,
     next_flow: u32,
     next_query: u32,
@@ -25,7 +25,7 @@ pub struct PacketWorkload {
 }
 
 impl PacketWorkload {
-    /// The traffic of these settings and this seed.
+    /// The traffic for these settings and this seed.
     pub fn new(settings: &Settings, seed: u64) -> Result<Self, SettingsError> {
         let model = Model::new(settings)?;
         let seconds = settings.span.get() as f64 / 1e9;
@@ -72,17 +72,17 @@ impl PacketWorkload {
         &self.record.answered
     }
 
-    /// What passed so far.
+    /// Exact counts of what passed so far.
     pub fn truth(&self) -> &Truth {
         &self.record.truth
     }
 
-    /// Connections that have begun and not ended.
+    /// Connections that have begun but not ended.
     pub fn open_flows(&self) -> usize {
         self.flows.len() - self.free.len()
     }
 
-    /// Whether the event puts a frame before the point; it is built then.
+    /// Processes an event; returns whether it produced a frame, which has then been built.
     fn happens(&mut self, at: i64, event: Event) -> bool {
         let Self { model, chance, events, flows, free, record, frame, .. } = self;
         let mut agenda = Agenda { events, chance, model };
@@ -137,7 +137,7 @@ impl PacketWorkload {
         self.record.truth.flows += 1;
     }
 
-    /// Puts the next arrival on the agenda, if any are left; the gaps are exponential.
+    /// Schedules the next arrival, if any are left; the gaps are exponential.
     fn schedule_next(&mut self, at: i64, left: u32, event: Event) {
         let of = match event {
             Event::Flow => self.model.settings.flows,

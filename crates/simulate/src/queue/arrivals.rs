@@ -1,4 +1,4 @@
-//! What arrives at the queue: packets of the background and of bursts, in order.
+//! Arrivals at the queue: packets of the background and of bursts, in order.
 
 use super::{Background, Bursts, Settings, SettingsError};
 use crate::chance::Chance;
@@ -6,42 +6,42 @@ use dwell_types::{FlowId, Nanos, Timestamp, hash};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// A packet that comes to the queue.
+/// A packet that arrives at the queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arrival {
-    /// Which one it is.
+    /// Its number in order of arrival.
     pub number: u64,
     /// Nanoseconds since the stream's start.
     pub at: f64,
-    /// Which flow it belongs to.
+    /// The flow that it belongs to.
     pub flow: FlowId,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u32,
-    /// Whether it belongs to a burst, not to the background.
+    /// Whether it belongs to a burst rather than to the background.
     pub is_burst: bool,
 }
 
 impl Arrival {
-    /// When that is, in a stream of these settings.
+    /// The time of arrival in a stream of these settings.
     pub fn time(&self, settings: &Settings) -> Timestamp {
         settings.start + Nanos::new(self.at as i64)
     }
 }
 
-/// Packets in the order of arrival, without end.
+/// Packets in order of arrival, without end.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     background: Background,
-    /// Nanoseconds from one packet of the background to the next.
+    /// Mean time between two packets of the background, in nanoseconds.
     gap: f64,
     active: Vec<SmallFlow>,
     bursts: Option<Bursts>,
-    /// When the next packet of the background and the next burst come.
+    /// Times of the next background packet and of the next burst.
     next: [f64; 2],
     bursting: BinaryHeap<Reverse<LargeFlow>>,
-    /// Large flows whose senders were told to slow down.
+    /// Large flows whose senders have been told to slow down.
     slowed: BTreeMap<FlowId, Slowed>,
-    /// Numbers flows and hides the order.
+    /// Start state of the hash that makes flow ids out of consecutive numbers.
     ids: u64,
     begun: u64,
     arrived: u64,
@@ -54,14 +54,14 @@ struct SmallFlow {
     packets_left: u32,
 }
 
-/// How much longer than it would a sender takes from one packet to the next, and when that last became more.
+/// The factor by which a sender's time between packets is multiplied, and when that last increased.
 #[derive(Clone, Copy, Debug)]
 struct Slowed {
     factor: f64,
     at: f64,
 }
 
-/// A flow of a burst, by when its next packet comes; of equal times, the flow that began first.
+/// A flow of a burst, ordered by the time of its next packet; at equal times, the flow that began first comes first.
 #[derive(Clone, Copy, Debug)]
 struct LargeFlow {
     at: f64,
@@ -90,7 +90,7 @@ impl PartialEq for LargeFlow {
 impl Eq for LargeFlow {}
 
 impl Arrivals {
-    /// What arrives by these settings and this seed.
+    /// The arrivals for these settings and this seed.
     pub fn new(settings: &Settings, seed: u64) -> Result<Self, SettingsError> {
         settings.check()?;
         settings.check_room()?;
@@ -161,7 +161,7 @@ impl Arrivals {
         Arrival { number: 0, at, flow: id, bytes, is_burst: false }
     }
 
-    /// The next packet of the burst whose turn it is.
+    /// The next packet of the burst flow that is due.
     fn next_large(&mut self) -> Option<Arrival> {
         let bursts = self.bursts.as_ref()?;
         let Reverse(flow) = self.bursting.pop()?;
@@ -177,8 +177,8 @@ impl Arrivals {
         Some(Arrival { number: 0, at: flow.at, flow: id, bytes: bytes as u32, is_burst: true })
     }
 
-    /// A sender hears, at a moment, that its flow builds a queue: if it is one of a burst it halves its rate, at most
-    /// once in a round trip, until its flow ends.
+    /// Tells a sender at a given time that its flow builds a queue: a flow of a burst then halves its rate, at most
+    /// once in a round trip, until it ends.
     pub fn slow_down(&mut self, flow: FlowId, at: f64, round_trip: f64) {
         let is_of = |Reverse(large): &Reverse<LargeFlow>| FlowId(hash::word(self.ids, large.number)) == flow;
         if !self.bursting.iter().any(is_of) {

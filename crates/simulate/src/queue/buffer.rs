@@ -3,42 +3,42 @@ use super::{Arrival, Settings, SettingsError};
 use dwell_types::{Departure, FlowId, Nanos, Timestamp};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A packet that leaves the queue, and what it found there.
+/// A packet that leaves the queue, and the state of the queue when it arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// What is measured.
+    /// What is observed of it.
     pub departure: Departure,
     /// The number of its arrival.
     pub number: u64,
-    /// Bytes of its flow that were in the queue when it had arrived, its own included.
+    /// Bytes of its flow that were in the queue when it had arrived, including its own.
     pub flow_bytes: u64,
-    /// Of all flows.
+    /// The same for all flows.
     pub queue_bytes: u64,
     /// Whether it belongs to a burst.
     pub is_burst: bool,
 }
 
-/// A queue: a line of a given rate, and a buffer before it. Whoever drives it brings packets in the order of time and
-/// takes those that have left, so that what becomes of the next one may depend on them.
+/// A queue: a link of a given rate with a buffer in front of it. The caller offers packets in time order and takes
+/// those that have departed, so that the fate of the next packet may depend on them.
 ///
-/// A packet is in the queue until it has departed, the nanosecond of its departure included.
+/// A packet is in the queue until it has departed, including the nanosecond of its departure.
 #[derive(Clone, Debug)]
 pub struct Queue {
     start: Timestamp,
     /// Nanoseconds per byte.
     pace: f64,
     buffer_bytes: u64,
-    /// When the line is free, in nanoseconds since the start.
+    /// When the link becomes idle, in nanoseconds since the start.
     free: f64,
     waiting: Waiting,
-    /// Packets that have begun to leave, in order.
+    /// Packets whose transmission has begun, in order.
     leaving: VecDeque<Passage>,
     queue_bytes: u64,
     flows: BTreeMap<FlowId, u64>,
 }
 
 impl Queue {
-    /// An empty queue; of the settings, start, rate, buffer and discipline count.
+    /// An empty queue; of the settings only start, rate, buffer and discipline are used.
     pub fn new(settings: &Settings) -> Result<Self, SettingsError> {
         settings.check()?;
         Ok(Self {
@@ -53,7 +53,7 @@ impl Queue {
         })
     }
 
-    /// The next packet that has departed before a moment, in nanoseconds since the start; all have before infinity.
+    /// The next packet that departed before a time, in nanoseconds since the start; with infinity, the next of all.
     pub fn depart_before(&mut self, at: f64) -> Option<Passage> {
         self.send_until(at);
         let now = self.time(at);
@@ -64,8 +64,8 @@ impl Queue {
         Some(passage)
     }
 
-    /// A packet comes, not before the one that came last, and all that departed before it was taken: whether there is
-    /// room for it.
+    /// Offers a packet, which must not be earlier than the previous one; returns whether there is room for it. All
+    /// packets that departed before must have been taken.
     pub fn offer(&mut self, arrival: &Arrival) -> bool {
         let bytes = u64::from(arrival.bytes);
         if self.queue_bytes + bytes > self.buffer_bytes {
@@ -80,13 +80,13 @@ impl Queue {
         true
     }
 
-    /// Bytes in the queue, of those who came and have not departed.
+    /// Bytes of the packets that are in the queue.
     pub const fn bytes(&self) -> u64 {
         self.queue_bytes
     }
 
-    /// Drops the packet at a place among those that wait, from 0 to below 1, if it is of this flow: its bytes. Of
-    /// queues that are first in, first out.
+    /// Drops the waiting packet at a relative position from 0 to below 1 if it belongs to this flow; returns its bytes.
+    /// Only in queues that are first in, first out.
     pub fn drop_of(&mut self, place: f64, flow: FlowId) -> Option<u32> {
         let Waiting::Fifo(entries) = &mut self.waiting else { return None };
         let at = (place * entries.len() as f64) as usize;
@@ -96,12 +96,12 @@ impl Queue {
         Some(bytes)
     }
 
-    /// When a moment is.
+    /// The timestamp of a time in nanoseconds since the start.
     pub(super) fn time(&self, at: f64) -> Timestamp {
         self.start + Nanos::new(at as i64)
     }
 
-    /// Lets packets begin to leave.
+    /// Starts the transmission of packets up to a time.
     fn send_until(&mut self, at: f64) {
         while let Some(entry) = self.waiting.pop(self.free, at) {
             self.free = self.free.max(entry.at) + f64::from(entry.bytes) * self.pace;

@@ -1,21 +1,21 @@
 use dwell_types::FlowId;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Which of the packets that wait leaves next.
+/// Which of the waiting packets leaves next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discipline {
-    /// The one that came first.
+    /// The one that arrived first.
     Fifo,
-    /// Of the background, while one of it waits; then of bursts.
+    /// Packets of the background; those of bursts only while none of the background waits.
     Priority,
-    /// Flows in turn, each as many bytes as it has saved up: deficit round robin.
+    /// Flows in turn, each up to its byte credit: deficit round robin.
     RoundRobin {
-        /// Bytes that a flow saves per turn, at least one.
+        /// Credit in bytes that a flow receives per turn, at least one.
         quantum: u32,
     },
 }
 
-/// A packet that waits, and what it found in the queue when it came.
+/// A waiting packet, and the state of the queue when it arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) number: u64,
@@ -28,11 +28,11 @@ pub(super) struct Entry {
     pub(super) queue_bytes: u64,
 }
 
-/// The packets that wait, by discipline.
+/// The waiting packets, by discipline.
 #[derive(Clone, Debug)]
 pub(super) enum Waiting {
     Fifo(VecDeque<Entry>),
-    /// Of the background, and of bursts.
+    /// Those of the background, and those of bursts.
     Priority([VecDeque<Entry>; 2]),
     RoundRobin(Turns),
 }
@@ -56,7 +56,7 @@ impl Waiting {
         }
     }
 
-    /// Takes the next one, if it can begin to leave until a moment; the line is free from `free` on.
+    /// Takes the next packet, if its transmission can begin by `until`; the link is idle from `free` on.
     pub(super) fn pop(&mut self, free: f64, until: f64) -> Option<Entry> {
         if free > until {
             return None;
@@ -69,20 +69,20 @@ impl Waiting {
     }
 }
 
-/// Flows in turn.
+/// State of deficit round robin.
 #[derive(Clone, Debug)]
 pub(super) struct Turns {
     quantum: u32,
     flows: BTreeMap<FlowId, Backlog>,
-    /// The flows that wait; it is the first one's turn.
+    /// The flows with waiting packets; it is the first one's turn.
     order: VecDeque<FlowId>,
-    /// Whether the first one has saved up for this turn.
+    /// Whether the first flow has received its credit for this turn.
     has_saved: bool,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Backlog {
-    /// Bytes that may leave in this turn.
+    /// Credit in bytes for this turn.
     saved: u64,
     entries: VecDeque<Entry>,
 }
@@ -112,7 +112,7 @@ impl Turns {
             }
             backlog.saved -= bytes;
             let entry = backlog.entries.pop_front();
-            // Who has nothing to send saves nothing.
+            // A flow without waiting packets keeps no credit.
             if backlog.entries.is_empty() {
                 self.flows.remove(&flow);
                 self.order.pop_front();

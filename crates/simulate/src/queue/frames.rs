@@ -1,14 +1,14 @@
 use crate::packet::frame::{Builder, IpHeader};
 use dwell_types::{Address, FlowId, FlowKey, protocol};
 
-/// Packets of a queue as frames: UDP over IPv4, no two the same.
+/// Packets of a queue as frames: UDP over IPv4, no two of them equal.
 #[derive(Clone, Debug)]
 pub struct Frames(Builder);
 
 impl Frames {
-    /// The shortest packet that has a frame, in bytes from the IP header on; shorter ones are as long.
+    /// The shortest packet, in bytes from the IP header on; shorter ones get this length.
     pub const LEAST_BYTES: u32 = 36;
-    /// The longest one; longer ones are as long.
+    /// The longest packet; longer ones get this length.
     pub const MOST_BYTES: u32 = 1_500;
 
     /// Frames of which `snap_length` bytes are captured.
@@ -16,8 +16,8 @@ impl Frames {
         Self(Builder::new(snap_length))
     }
 
-    /// Who talks in a flow: 37 bits of its id tell flows apart, so that two of 10⁴ are taken for one with a chance of 1
-    /// in 2,700.
+    /// The 5-tuple of a flow: 37 bits of the id distinguish flows, so that among 10⁴ flows two share one with a
+    /// probability of 1 in 2,700.
     pub fn key(flow: FlowId) -> FlowKey {
         let bits = (flow.0 >> 27) as u32;
         FlowKey {
@@ -29,9 +29,9 @@ impl Frames {
         }
     }
 
-    /// The frame of a packet: what is captured of it, and its length on the wire.
+    /// The frame of a packet: its captured bytes, and its length on the wire.
     pub fn frame(&mut self, number: u64, flow: FlowId, bytes: u32) -> (&[u8], u32) {
-        /// IPv4 and UDP.
+        /// IPv4 and UDP headers, in bytes.
         const HEADERS: u32 = 28;
         let payload = bytes.clamp(Self::LEAST_BYTES, Self::MOST_BYTES) - HEADERS;
         let ip = IpHeader { identification: number as u16, hops: 64 };

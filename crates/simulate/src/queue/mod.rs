@@ -1,4 +1,4 @@
-//! Packets that pass a queue of a given rate and buffer, of which it is known who was in the queue with them.
+//! Packets that pass through a queue of a given rate and buffer, with known queue contents for each packet.
 //!
 //! ```
 //! use dwell_simulate::queue::{Passages, Settings};
@@ -10,20 +10,20 @@
 //! # Ok::<(), dwell_simulate::queue::SettingsError>(())
 //! ```
 
-// What the queue and its traffic are like; presets.
+// Settings of the queue and its traffic; presets.
 mod settings;
 pub use settings::{Background, Bursts, Settings, SettingsError};
-// What arrives.
+// Arrivals at the queue.
 mod arrivals;
 pub use arrivals::{Arrival, Arrivals};
-// What waits, and what leaves next.
+// Scheduling disciplines: which waiting packet leaves next.
 mod discipline;
 pub use discipline::Discipline;
 mod buffer;
 pub use buffer::{Passage, Queue};
-// What departs.
+// The whole simulation: arrivals and departures.
 mod passages;
 pub use passages::{Event, Passages};
-// Both as frames.
+// Arrivals and departures as frames.
 mod frames;
 pub use frames::Frames;

@@ -1,13 +1,13 @@
 use super::{Arrival, Arrivals, Passage, Queue, Settings, SettingsError};
 
-/// The packets that pass a queue, in the order of departure, as [`Settings`] describe them.
+/// The packets that pass through a queue, in order of departure, as [`Settings`] describe them.
 ///
-/// The truth is kept as a queue is: packets are added when they arrive and taken out after they have departed. A packet
-/// that departs at the nanosecond at which another one arrives is in the queue with it.
+/// The truth is kept as in a real queue: packets are added when they arrive and removed after they have departed. A
+/// packet that departs at the nanosecond at which another one arrives is in the queue with it.
 #[derive(Clone, Debug)]
 pub struct Passages<A: Iterator<Item = Arrival> = Arrivals> {
     arrivals: A,
-    /// Of the arrivals, the one that comes next; `None` before it was asked for.
+    /// The next arrival; `None` before it has been requested.
     next: Option<Arrival>,
     queue: Queue,
     packets: u64,
@@ -15,45 +15,45 @@ pub struct Passages<A: Iterator<Item = Arrival> = Arrivals> {
     dropped: u64,
 }
 
-/// What happens at a queue.
+/// An event at a queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
-    /// A packet arrives, and finds room or does not.
+    /// A packet arrives; whether there is room for it.
     Arrival(Arrival, bool),
     /// A packet has departed.
     Departure(Passage),
 }
 
 impl Passages {
-    /// The stream of these settings and this seed.
+    /// The stream for these settings and this seed.
     pub fn new(settings: &Settings, seed: u64) -> Result<Self, SettingsError> {
         Self::of(Arrivals::new(settings, seed)?, settings)
     }
 }
 
 impl<A: Iterator<Item = Arrival>> Passages<A> {
-    /// What becomes of given arrivals, in the order of time.
+    /// Passes given arrivals, in time order, through the queue.
     pub fn of(arrivals: A, settings: &Settings) -> Result<Self, SettingsError> {
         let (queue, packets) = (Queue::new(settings)?, settings.packets);
         Ok(Self { arrivals, next: None, queue, packets, departed: 0, dropped: 0 })
     }
 
-    /// What the arrivals come from.
+    /// The source of the arrivals.
     pub const fn arrivals(&self) -> &A {
         &self.arrivals
     }
 
-    /// The same, to be told what became of them.
+    /// The source of the arrivals, mutable, so that it can react to what became of them.
     pub const fn arrivals_mut(&mut self) -> &mut A {
         &mut self.arrivals
     }
 
-    /// Packets that found no room so far.
+    /// Packets dropped for lack of room so far.
     pub const fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// What happens next; `None` when as many packets have departed as were asked for, or all that arrived.
+    /// The next event; `None` when the number of packets in the settings, or all that arrived, have departed.
     pub fn next_event(&mut self) -> Option<Event> {
         if self.departed == self.packets {
             return None;

@@ -3,22 +3,22 @@ use core::fmt;
 use dwell_types::{Nanos, Timestamp};
 use std::ops::RangeInclusive;
 
-/// What a queue and the packets that arrive at it are like.
+/// Settings of a queue and of the packets that arrive at it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// No packet arrives before.
+    /// Start of the stream: no packet arrives earlier.
     pub start: Timestamp,
-    /// Packets that depart.
+    /// Number of packets that depart.
     pub packets: u64,
-    /// Bits per second that leave.
+    /// Rate of the link in bits per second.
     pub rate: f64,
-    /// Bytes that may wait; a packet that finds no room is dropped. `None` for no bound.
+    /// Capacity of the buffer in bytes; a packet that finds no room is dropped. `None` for no limit.
     pub buffer_bytes: Option<u64>,
     /// Which packet leaves next.
     pub discipline: Discipline,
     /// Small flows that arrive all the time.
     pub background: Background,
-    /// Large flows that come and go.
+    /// Large flows that come in bursts.
     pub bursts: Option<Bursts>,
 }
 
@@ -27,55 +27,55 @@ pub struct Settings {
 pub struct Background {
     /// Bits per second.
     pub rate: f64,
-    /// Flows that send at any time; when one has ended another begins in its place.
+    /// Number of flows that send at the same time; when one has ended another begins in its place.
     pub flows: u32,
     /// How unequal they are, *s* in `0..1`: the *k*-th place sends about *k*⁻ˢ as much as the first, and its flows are
-    /// as much larger. Equal with zero.
+    /// larger in proportion. Zero: all equal.
     pub skew: f64,
-    /// Packets of a flow, at least this many; Pareto, with the index beside it. Of unequal flows on average.
+    /// Packets of a flow: Pareto, with this minimum and index. If flows are unequal, on average.
     pub flow_packets: (u32, f64),
-    /// Each length equally likely.
+    /// Packet lengths in bytes, all equally likely.
     pub packet_bytes: RangeInclusive<u32>,
 }
 
-/// Bursts that begin at Poisson times; each is a new flow, or several.
+/// Bursts that begin at Poisson times; each consists of one or several new flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bursts {
     /// Mean time from the beginning of one to that of the next.
     pub every: Nanos,
-    /// Flows of a burst, which begin together: incast where they are many.
+    /// Flows of a burst, which begin together: incast if there are many.
     pub senders: u32,
     /// Bits per second of each flow.
     pub rate: f64,
-    /// Least and largest number of bytes of each flow; Pareto, cut off.
+    /// Smallest and largest number of bytes of a flow; Pareto, truncated.
     pub bytes: (f64, f64),
-    /// Its index.
+    /// Pareto index of the bytes of a flow.
     pub shape: f64,
-    /// Length of the packets.
+    /// Length of the packets in bytes.
     pub packet_bytes: u32,
 }
 
-/// Why there is no such queue.
+/// Why settings are invalid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SettingsError {
     /// Bits per second, of the queue, the background or a burst, must be above zero and at most 10¹³.
     Rate(f64),
-    /// At least one flow sends in the background, and at most 2²⁴ do.
+    /// The number of flows in the background must be from 1 to 2²⁴.
     Flows(u32),
-    /// Flows are unequal by 0 to below 1.
+    /// The skew of flows must be from 0 to below 1.
     Skew(f64),
-    /// Flows have at least one packet, or bursts one byte, and a tail index above zero; the largest burst is not below
-    /// the least.
+    /// Flows must have at least one packet, bursts at least one byte, and both a tail index above zero; the largest
+    /// burst must not be below the smallest.
     Sizes,
-    /// Packets have from 1 to 2¹⁶ − 1 bytes.
+    /// Packets must have from 1 to 2¹⁶ − 1 bytes.
     PacketBytes(u32),
-    /// Bursts begin on average at least a nanosecond apart.
+    /// Bursts must begin at least a nanosecond apart on average.
     Every(Nanos),
-    /// A burst has from 1 to 2¹⁶ flows.
+    /// A burst must have from 1 to 2¹⁶ flows.
     Senders(u32),
-    /// A buffer of so many bytes has no room for a packet of the background.
+    /// A buffer of this many bytes has no room for any packet of the background.
     Buffer(u64),
-    /// A turn is worth from 1 to 2³¹ bytes.
+    /// The quantum of a turn must be from 1 to 2³¹ bytes.
     Quantum(u32),
 }
 
@@ -98,12 +98,12 @@ impl fmt::Display for SettingsError {
 impl core::error::Error for SettingsError {}
 
 impl Settings {
-    /// Like the trace of a data centre that the paper speeds up by 50 [conquest §6.1]: a line of 10 Gb/s without bound
-    /// on its buffer, a mean load of about an eighth, bursts that come faster than the line and keep packets waiting
-    /// for up to about 6 ms.
+    /// Like the trace of a data centre that the paper speeds up by 50 [conquest §6.1]: a link of 10 Gb/s with an
+    /// unlimited buffer, a mean load of about an eighth, and bursts that arrive faster than the link rate and keep
+    /// packets waiting for up to about 6 ms.
     ///
-    /// The trace itself is not to be had here. Bursts are Pareto; among six settings this one was chosen since its
-    /// load, its longest delay and the results of the sketch are nearest to the paper's (`docs/papers/conquest.md`):
+    /// The trace itself is not available here. Bursts are Pareto; this one of six settings was chosen because its load,
+    /// its longest delay and the results of the sketch are closest to the paper's (`docs/papers/conquest.md`):
     /// agreement with the paper on it is fitted, not found.
     pub fn conquest_data_center() -> Self {
         Self {
@@ -124,7 +124,7 @@ impl Settings {
         }
     }
 
-    /// Many senders to one receiver at once, over a buffer of 2 MB [conquest §7]: each of them takes a small share.
+    /// Many senders to one receiver at once, with a buffer of 2 MB [conquest §7]: each of them takes a small share.
     pub fn incast() -> Self {
         Self {
             buffer_bytes: Some(2 << 20),
@@ -140,7 +140,7 @@ impl Settings {
         }
     }
 
-    /// The queue with so many packets.
+    /// The queue with this many packets.
     pub fn with_packets(mut self, packets: u64) -> Self {
         self.packets = packets;
         self
@@ -153,12 +153,12 @@ impl Settings {
         self.bursts.as_ref().map_or(Ok(()), Bursts::check)
     }
 
-    /// Bits per second that arrive on average. A queue without bound that fewer can leave grows without end.
+    /// Mean arrival rate in bits per second. A queue without limit whose link rate is lower grows forever.
     pub fn arrival_rate(&self) -> f64 {
         self.background.rate + self.bursts.as_ref().map_or(0.0, Bursts::mean_rate)
     }
 
-    /// Whether some of the packets that arrive find room.
+    /// Checks that at least the shortest packets fit into the buffer.
     pub(super) fn check_room(&self) -> Result<(), SettingsError> {
         match self.buffer_bytes {
             Some(bytes) if bytes < u64::from(*self.background.packet_bytes.start()) => {
@@ -194,13 +194,13 @@ impl Background {
         if self.packet_bytes.is_empty() { Err(SettingsError::Sizes) } else { Ok(()) }
     }
 
-    /// The place whose share of the packets a number in `0..1` falls into.
+    /// Maps a uniform number in `0..1` to a place, in proportion to the places' shares of the packets.
     pub(super) fn place(&self, unit: f64) -> u32 {
         let place = f64::from(self.flows) * libm::pow(unit, 1.0 / (1.0 - self.skew));
         (place as u32).min(self.flows - 1)
     }
 
-    /// How often a place sends, where one is the mean of all.
+    /// How often a place sends, relative to the mean of all places.
     pub(super) fn weight(&self, place: u32) -> f64 {
         let flows = f64::from(self.flows);
         let up_to = |place: f64| libm::pow(place / flows, 1.0 - self.skew);
@@ -209,10 +209,10 @@ impl Background {
 }
 
 impl Bursts {
-    /// Bits per second of all of them, on average.
+    /// Mean bits per second of all bursts together.
     fn mean_rate(&self) -> f64 {
         let (least, most) = self.bytes;
-        // ∫ (least/x)^shape dx from the least to the largest.
+        // ∫ (least/x)^shape dx from the smallest to the largest.
         let rest = if self.shape == 1.0 {
             least * libm::log(most / least)
         } else {

@@ -3,32 +3,32 @@ use std::io;
 use zstd::stream::raw::{DParameter, Decoder, Operation};
 use zstd::zstd_safe::get_frame_content_size;
 
-/// The largest window that is accepted, as a power of two: 128 MiB, what the zstd tool accepts unasked.
+/// The largest window accepted, as a power of two: 128 MiB, the limit of the zstd tool by default.
 const WINDOW_LOG: u32 = 27;
 
-/// Zstd frames. The decoder drops what it decompressed in a call that ends in an error, so it is never given so much at
-/// once that sound bytes and damage can meet in one.
+/// Zstd frames. The decoder discards the output of a call that ends in an error, so it is never given enough input at
+/// once for valid data and damage to meet in one call.
 pub(super) struct Zstd {
     decoder: Decoder<'static>,
-    /// Bytes that the decoder asks for next.
+    /// The number of bytes that the decoder requests next.
     next: usize,
     between_frames: bool,
-    /// Whether the decoder may hold bytes that the output had no room for.
+    /// Whether the decoder may still hold output that did not fit into the buffer.
     holds_bytes: bool,
-    /// The first bytes of the frame, with all of its header.
+    /// The first bytes of the frame, enough for all of its header.
     head: Vec<u8>,
-    /// Bytes that came out of the frame.
+    /// Number of decompressed bytes of the frame so far.
     produced: u64,
 }
 
 impl Zstd {
-    /// Bytes that the decoder needs to recognise a frame.
+    /// Number of bytes that the decoder needs to recognise a frame.
     const START: usize = 5;
 
-    /// Length of the header of a block in bytes.
+    /// Length of a block header in bytes.
     const BLOCK_HEADER: usize = 3;
 
-    /// The longest header of a frame in bytes.
+    /// Length of the longest frame header in bytes.
     const LONGEST_HEAD: usize = 18;
 
     pub(super) fn new() -> io::Result<Self> {
@@ -48,16 +48,16 @@ impl Zstd {
         if input.is_empty() && self.between_frames {
             return Step::idle(file_ended);
         }
-        // Asked for is a block and the header behind it, which may be damaged: the block comes first. With the last
-        // byte of the last block the frame may turn out to be damaged: it comes alone.
+        // The decoder requests a block and the header of the next one, which may be damaged: pass the block alone
+        // first. The last byte of the last block may reveal that the frame is damaged: pass that byte alone, too.
         let block = self.next.saturating_sub(Self::BLOCK_HEADER).max(1);
         self.run(&input[..input.len().min(block).min(self.room())], output)
     }
 
-    /// How many bytes the frame can take before they are more than it says that it holds: those of a raw block come out
-    /// as they are.
+    /// How many more input bytes can be passed before the output might exceed the content size that the frame states: a
+    /// raw block is output byte for byte.
     fn room(&self) -> usize {
-        // A skippable frame is said to hold nothing.
+        // A skippable frame reports a content size of zero.
         let is_skipped = self.head.first() != Some(&0x28);
         match get_frame_content_size(&self.head) {
             Ok(Some(content)) if !is_skipped => {

@@ -2,28 +2,28 @@ use dwell_types::Timestamp;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// How an interface counts time: turns its ticks into nanoseconds since the epoch, exactly, rounding down where a tick
-/// is finer, and staying at the ends of [`Timestamp`]'s range.
+/// The clock of an interface: converts ticks into nanoseconds since the epoch, exactly, rounding down if a tick is
+/// finer than a nanosecond, and saturating at the range of [`Timestamp`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
-    /// Whole nanoseconds per tick; zero if a tick is no whole number of them.
+    /// Whole nanoseconds per tick; zero if a tick is not a whole number of them.
     tick_ns: u64,
-    /// What is added, if it fits; else `tick_ns` is zero.
+    /// Offset to add, if it fits into 64 bits; otherwise `tick_ns` is zero.
     offset_ns: i64,
-    /// Option `if_tsresol`: ticks per second are 10ⁿ, or with the highest bit set 2ⁿ.
+    /// Option `if_tsresol`: there are 10ⁿ ticks per second, or 2ⁿ if the highest bit is set.
     resolution: u8,
     /// Option `if_tsoffset`.
     offset_s: i64,
 }
 
 impl Clock {
-    /// The resolution of an interface that states none.
+    /// The resolution of an interface that does not state one.
     pub(super) const MICROSECONDS: u8 = 6;
 
     pub(super) fn new(resolution: u8, offset_s: i64) -> Self {
         let tick_ns = match resolution {
             0..=9 => NANOS_PER_SECOND / 10u64.pow(u32::from(resolution)),
-            // Up to 2⁹ ticks per second divide a second of 2⁹ · 5⁹ nanoseconds.
+            // With up to 2⁹ ticks per second, a tick is a whole number of nanoseconds: a second has 2⁹ · 5⁹ of them.
             0x80..=0x89 => NANOS_PER_SECOND >> (resolution & 0x7f),
             _ => 0,
         };
@@ -33,7 +33,7 @@ impl Clock {
         }
     }
 
-    /// The moment of a count of ticks.
+    /// The time that corresponds to a count of ticks.
     #[inline(always)]
     pub(super) fn moment(&self, ticks: u64) -> Timestamp {
         if self.tick_ns != 0
@@ -46,7 +46,7 @@ impl Clock {
         self.moment_of_any(ticks)
     }
 
-    /// The same for every clock and count: at most 2⁶⁴ · 10⁹ < 2⁹⁴, so 128 bits always suffice.
+    /// The same for every clock and tick count: at most 2⁶⁴ · 10⁹ < 2⁹⁴, so 128 bits always suffice.
     #[inline(never)]
     fn moment_of_any(&self, ticks: u64) -> Timestamp {
         let scaled = u128::from(ticks) * u128::from(NANOS_PER_SECOND);
@@ -67,7 +67,8 @@ impl Clock {
 mod tests {
     use super::*;
 
-    /// Ticks, resolution, offset, and what must come out.
+    /// Each case: ticks, resolution, offset, and the expected nanoseconds; both the fast path and the general one must
+    /// agree.
     #[test]
     fn ticks_become_nanoseconds_exactly() {
         let cases = [
@@ -89,7 +90,7 @@ mod tests {
             (1, 0x8a, 0, 976_562),
             (5 << 32 | 1 << 31, 0xa0, 0, 5_500_000_000),
             (7, 0x80, 0, 7_000_000_000),
-            // Offsets, also negative ones, and a sum that fits though one part does not.
+            // Offsets, also negative ones, and a sum that fits although one summand does not.
             (1_000_001, 6, 1_600_000_000, 1_600_000_001_000_001_000),
             (1_000_001, 6, -2, -999_999_000),
             (1, 0x8a, -1, -999_023_438),

@@ -6,15 +6,15 @@ const END_OF_OPTIONS: u16 = 0;
 const TIMESTAMP_RESOLUTION: u16 = 9;
 const TIMESTAMP_OFFSET: u16 = 14;
 
-/// What an interface description block says of the packets of its interface.
+/// What an interface description block says about the packets of its interface.
 pub(super) struct Interface {
     pub(super) link: LinkType,
-    /// In bytes; `u32::MAX` if the interface states none.
+    /// In bytes; `u32::MAX` if the interface does not state one.
     pub(super) snap_length: u32,
     pub(super) clock: Clock,
 }
 
-/// What is wrong with an interface description.
+/// A defect of an interface description.
 #[derive(Debug)]
 pub(super) struct Wrong {
     pub(super) expected: String,

@@ -1,6 +1,6 @@
-// What an interface says of its packets.
+// Interface description blocks.
 mod interface;
-// How an interface counts time.
+// Conversion of an interface's timestamps.
 mod clock;
 
 use super::window::Window;
@@ -17,31 +17,31 @@ const ENHANCED_PACKET: u32 = 6;
 
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 
-/// Type and length in front of a block's body, length behind it.
+/// A block's type and length before its body, and its length again after it.
 const FRAME_BYTES: u32 = 12;
 
-/// The longest block that is held: the largest frame, and 64 KiB for what stands around it. Blocks of other types are
-/// skipped whatever their length.
+/// The longest block that is buffered: the largest frame, and 64 KiB for the fields around it. Blocks of other types
+/// are skipped, whatever their length.
 const MAX_BLOCK: u32 = MAX_FRAME + (64 << 10);
 
-/// The most interfaces in a section, so that a file of nothing but interfaces does not take all memory.
+/// The most interfaces in a section, so that a file that consists of interfaces cannot exhaust memory.
 const MAX_INTERFACES: usize = 1 << 16;
 
-/// A pcapng file: what the current section said so far.
+/// A pcapng file: what the current section has declared so far.
 pub(super) struct Pcapng {
     order: ByteOrder,
     interfaces: Vec<Interface>,
 }
 
 impl Pcapng {
-    /// Reads the first section header, whose type was seen before.
+    /// Reads the first section header, whose type has been recognised already.
     pub(super) fn open<R: Read>(window: &mut Window<R>) -> Result<Self, Trouble> {
         let mut file = Self { order: ByteOrder { big_endian: false }, interfaces: Vec::new() };
         file.section(window)?;
         Ok(file)
     }
 
-    /// The next packet, if it is in a sound enhanced packet block that is held.
+    /// The next packet, if it is in a valid enhanced packet block that is buffered.
     #[inline(always)]
     pub(super) fn next_held<R: Read>(&self, window: &mut Window<R>) -> Option<Record> {
         let held = window.held();
@@ -60,7 +60,7 @@ impl Pcapng {
         Some(Record { at, link: interface.link, wire_length, start, length })
     }
 
-    /// The next packet of any kind, with every check, past all blocks that hold none.
+    /// The next packet of any kind, with every check; skips blocks without a packet.
     #[inline(never)]
     pub(super) fn next<R: Read>(&mut self, window: &mut Window<R>) -> Result<Option<Record>, Trouble> {
         loop {
@@ -98,7 +98,7 @@ impl Pcapng {
         }
     }
 
-    /// Reads a section header; forgets the interfaces of the section before.
+    /// Reads a section header; discards the interfaces of the previous section.
     fn section<R: Read>(&mut self, window: &mut Window<R>) -> Result<(), Trouble> {
         let offset = window.offset();
         window.hold(16)?;
@@ -142,7 +142,7 @@ impl Pcapng {
         Ok(())
     }
 
-    /// Holds a block of `whole` bytes and gives the length of its body.
+    /// Buffers a block of `whole` bytes and returns the length of its body.
     fn block<R: Read>(&self, window: &mut Window<R>, offset: u64, whole: u32) -> Result<usize, Trouble> {
         check_length(offset, whole)?;
         if whole > MAX_BLOCK {
@@ -167,7 +167,7 @@ impl Pcapng {
         }
     }
 
-    /// The packet in a block that is held.
+    /// The packet in a buffered block.
     fn packet<R: Read>(&self, window: &Window<R>, kind: u32, offset: u64, body: usize) -> Result<Record, Trouble> {
         let fields = &window.held()[8..8 + body];
         let header = if kind == SIMPLE_PACKET { 4 } else { 20 };
@@ -182,7 +182,7 @@ impl Pcapng {
         } else {
             let words = first_words::<5>(fields).ok_or_else(too_short)?;
             let [number, high, low, captured, wire_length] = self.order.words(words);
-            // The obsolete block has a count of drops in the second half of the word.
+            // The obsolete block has a drop count in the second half of this word.
             let number =
                 if kind == OBSOLETE_PACKET { u32::from(self.order.u16([words[0][0], words[0][1]])) } else { number };
             (number, Some(u64::from(high) << 32 | u64::from(low)), Some(captured), wire_length)
@@ -191,7 +191,7 @@ impl Pcapng {
             let expected = format!("one of the section's {} interfaces", self.interfaces.len());
             return Err(Trouble::Damaged { offset: offset + 8, expected, found: format!("interface {number}") });
         };
-        // A simple packet block leaves its captured length to the interface's snap length.
+        // A simple packet block has no captured length: it follows from the snap length of the interface.
         let length = captured.unwrap_or_else(|| wire_length.min(interface.snap_length)) as usize;
         let room = body - header;
         if length > room {
