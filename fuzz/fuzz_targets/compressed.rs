@@ -1,5 +1,6 @@
 #![no_main]
-//! Compressed captures: any bytes behind the magic bytes of a compression, and sound data with one byte changed.
+//! Compressed captures: arbitrary bytes after the magic number of a compression format, and valid data with one byte
+//! changed.
 
 use dwell_fuzz::compressed;
 use libfuzzer_sys::fuzz_target;
