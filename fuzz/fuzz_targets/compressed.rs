@@ -1,6 +1,5 @@
 #![no_main]
-//! Compressed captures: arbitrary bytes after the magic number of a compression format, and valid data with one byte
-//! changed.
+//! Compressed captures: arbitrary bytes after a compression format's magic number, and valid data with a changed byte.
 
 use dwell_fuzz::compressed;
 use libfuzzer_sys::fuzz_target;

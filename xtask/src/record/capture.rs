@@ -119,8 +119,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Captured>> {
     Ok(frames)
 }
 
-/// Converts the pcap file to its committed form and returns the new path; the original is removed unless the form is
-/// pcap.
+/// Converts the pcap file to its committed form and returns the new path; removes the original unless that is the form.
 pub(crate) fn shape(pcap: &Path, form: Form) -> Result<PathBuf> {
     let from = pcap.display();
     let (line, suffix) = match form {

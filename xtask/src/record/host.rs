@@ -65,8 +65,7 @@ impl Hosts {
         for (v4, v6) in SERVERS_V4.iter().zip(SERVERS_V6) {
             address(SERVER, &format!("{v4}/8"), &format!("{v6}/16"))?;
         }
-        // Set per route: only the machine's own namespace may allow cubic by sysctl, and that setting is not ours to
-        // change.
+        // Per route: only the machine's own namespace may allow cubic by sysctl, and that is not ours to change.
         for name in [CLIENT, LEGACY, SERVER] {
             run(&format!("ip -n {name} route change 10.0.0.0/8 dev lan proto kernel scope link congctl cubic"))?;
             run(&format!("ip -n {name} -6 route replace fd00::/16 dev lan proto kernel metric 256 congctl cubic"))?;
@@ -145,8 +144,7 @@ pub(crate) fn output(program: &str, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
-/// Prepares a command that runs on a host. `ip netns exec` replaces itself by the program, so the child's id is the
-/// program's.
+/// Prepares a command that runs on a host. `ip netns exec` execs the program, so the child's id is the program's.
 pub(crate) fn command(host: &str, program: &str) -> Command {
     let mut command = Command::new("ip");
     command.args(["netns", "exec", host, program]).stdin(Stdio::null());

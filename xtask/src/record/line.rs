@@ -48,8 +48,7 @@ pub(crate) struct Journey {
     pub(crate) left: Option<Sent>,
 }
 
-/// A frame was handed to the kernel between two clock readings, `after_ns` and `before_ns`; nanoseconds since the
-/// epoch.
+/// A frame was handed to the kernel between two clock readings, after `after_ns` and before `before_ns` (epoch time).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
     /// When it was due: the time of receipt plus the drawn delay, or when the previous frame of its flow was due, if

@@ -3,10 +3,9 @@
 //!
 //! A frame's way through these files: [`host`] (network namespaces) → [`traffic`] (real servers and clients) →
 //! [`mod@line`] (the delay line, which follows [`plan`] and [`queue`] and parses frames by [`headers`]) with
-//! [`capture`] (tcpdump) in its middle. Then [`truth`] pairs the frames logged by the line, [`log`] writes the result,
-//! [`verify`] compares it with the capture and tshark, and [`readme`] summarises it; for captures at two points,
-//! [`one_way`] does all of that. [`token_bucket`] is independent. Needs root, and the Debian packages listed in
-//! `testdata/README.md`.
+//! [`capture`] (tcpdump) in its middle. Then [`truth`] pairs the logged frames, [`log`] writes the result, [`verify`]
+//! checks it with the capture and tshark, and [`readme`] summarises it; for two points, [`one_way`] does all of that.
+//! [`token_bucket`] is independent. Needs root, and the Debian packages listed in `testdata/README.md`.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;

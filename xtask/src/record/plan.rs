@@ -33,7 +33,7 @@ pub(crate) enum Rule {
     Loss,
     /// Dropped as the first SYN or SYN-ACK of a connection selected for that.
     DropFirst,
-    /// The first SYN or SYN-ACK of a connection selected for that, held 1.2–4 s; later frames of the flow wait behind
+    /// The first SYN or SYN-ACK of a connection selected for that, held 1.2–4 s, with the flow's later frames behind
     /// it.
     Hold,
     /// The same, but later frames of the flow overtake it.
@@ -64,8 +64,7 @@ impl Rule {
 /// The fate of a frame in one stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
-    /// Time to hold it, as drawn. Frames of one flow keep their order, so the actual time may be longer but never
-    /// shorter.
+    /// Time to hold it, as drawn. Frames of one flow keep their order, so it may become longer, but not shorter.
     pub(crate) hold_ns: i64,
     pub(crate) rule: Rule,
 }

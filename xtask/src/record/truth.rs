@@ -6,8 +6,7 @@
 //!
 //! - TCP: the copy that reached the far end first, if it did so before the response left there. A SYN-ACK or an
 //!   acknowledgement, original or retransmitted, answers that one.
-//! - DNS, NTP, ICMP: the last copy to reach the far end before the response left there; each copy is answered
-//!   separately.
+//! - DNS, NTP, ICMP: the last copy to reach the far end before the response left there; each copy has its own answer.
 //!
 //! An exchange lasts from the first request with its id to the first response. Later requests with the same id begin
 //! another exchange.
@@ -292,8 +291,7 @@ pub(crate) mod tests {
         truth.rows.iter().filter(|row| row.rule == rule).collect()
     }
 
-    /// The first SYN takes three seconds to arrive; two more cross the point before it is answered, and it is the
-    /// answered one.
+    /// The first SYN takes three seconds to arrive and is the one answered, after two more have crossed the point.
     #[test]
     fn a_held_syn_is_answered_first() {
         let syn = segment(SYN, 100, 0);

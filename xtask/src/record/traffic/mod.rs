@@ -44,7 +44,7 @@ impl Servers {
                 Kind::Tcp(_) => servers.tcp = Some(tcp::Server::start()?),
                 Kind::Dns | Kind::FewDns => servers.daemons.push(dns::server()?),
                 Kind::Ntp => servers.daemons.push(ntp::server(scratch)?),
-                // Served by the server of the other connections, and by its kernel.
+                // These need no server of their own: the TCP server and the kernel answer them.
                 Kind::Transfers | Kind::Icmp(_) => {}
             }
         }
