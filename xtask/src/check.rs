@@ -56,7 +56,7 @@ fn lint() -> Result<()> {
     const CLIPPY: [&str; 2] = ["clippy", "--quiet"];
     const STRICT: [&str; 3] = ["--", "--deny", "warnings"];
     succeed(&mut cargo(&[&CLIPPY[..], &["--workspace", "--all-targets"], &STRICT].concat()))?;
-    // Lints the code built without a fuzzer, too. Nothing is linked here, so libFuzzer need not be compiled.
+    // Lints the fuzz targets even if they cannot be run. Nothing is linked, so no fuzzer has to be compiled.
     let fuzz = [&CLIPPY[..], &["--manifest-path", "fuzz/Cargo.toml"], &STRICT].concat();
     succeed(cargo(&fuzz).env("CUSTOM_LIBFUZZER_PATH", "/none/libfuzzer.a"))
 }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-// The simulated network.
+// Hosts as network namespaces.
 mod host;
 // Servers and clients.
 mod traffic;

@@ -31,7 +31,7 @@ pub(crate) struct WorkloadEntry {
     clock_drift_ppm: f64,
 }
 
-/// A workload that can be built.
+/// A stream with checked settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
     pub(super) name: String,
