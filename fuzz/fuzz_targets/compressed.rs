@@ -1,5 +1,5 @@
 #![no_main]
-//! Compressed captures: any bytes behind the magic bytes of a compression, and sound data with one byte changed.
+//! Compressed captures: arbitrary bytes after a compression format's magic number, and valid data with a changed byte.
 
 use dwell_fuzz::compressed;
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
 #![no_main]
-//! Frames: any bytes behind any link type.
+//! Frame headers: arbitrary bytes with any link type.
 
 use dwell_fuzz::headers;
 use dwell_observe::parse::Key;
@@ -24,12 +24,12 @@ const LINKS: [LinkType; 15] = [
     LinkType(2000),
 ];
 
-// Bytes rather than a tuple: mutations of the frame then leave the choices alone.
+// Bytes rather than a tuple, so that mutations of the frame leave the other choices unchanged.
 fuzz_target!(|input: &[u8]| {
     let [link, more, frame @ ..] = input else { return };
     let link = LINKS[usize::from(*link) % LINKS.len()];
     let key = if more & 1 == 0 { Key::Inner } else { Key::Outer };
-    // How much longer the frame was: nothing, some multiple of 100 bytes, or more than there can be.
+    // The frame's original length: not truncated, longer by a multiple of 100 bytes, or impossibly long.
     let wire = match more >> 1 {
         127 => u32::MAX,
         hundreds => frame.len() as u32 + u32::from(hundreds) * 100,

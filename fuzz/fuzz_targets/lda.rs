@@ -1,5 +1,5 @@
 #![no_main]
-//! Aggregators: any bytes, as they are and behind a head and a checksum that fit.
+//! Serialised aggregators: arbitrary bytes, as they are and with a valid header and checksum.
 
 use dwell_fuzz::lda;
 use dwell_sketch::codec;

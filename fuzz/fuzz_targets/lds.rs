@@ -1,5 +1,5 @@
 #![no_main]
-//! Sketches of flows: any bytes, as they are and behind a head and a checksum that fit.
+//! Serialised sketches of flows: arbitrary bytes, as they are and with a valid header and checksum.
 
 use dwell_fuzz::lds;
 use dwell_sketch::codec;

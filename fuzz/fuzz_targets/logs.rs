@@ -1,5 +1,5 @@
 #![no_main]
-//! Logs: any bytes, as they are and below the names of the columns.
+//! Event logs: arbitrary bytes, as they are and after a line of column names.
 
 use dwell_fuzz::logs;
 use libfuzzer_sys::fuzz_target;

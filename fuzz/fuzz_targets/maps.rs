@@ -1,5 +1,5 @@
 #![no_main]
-//! Maps: any text, as it is and behind the beginning of each form.
+//! Network maps: arbitrary text, as it is and after the beginning of each format.
 
 use dwell_fuzz::maps;
 use libfuzzer_sys::fuzz_target;

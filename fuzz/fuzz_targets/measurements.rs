@@ -1,5 +1,5 @@
 #![no_main]
-//! Measurements of segments: any text, as it is and behind the beginning of each form.
+//! Measurements of segments: arbitrary text, as it is and after the beginning of each format.
 
 use dwell_fuzz::measurements;
 use libfuzzer_sys::fuzz_target;

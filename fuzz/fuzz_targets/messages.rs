@@ -1,5 +1,5 @@
 #![no_main]
-//! Messages of points that sketch: any bytes, as they are, and as bodies with marks and checksums that fit.
+//! Messages between points with sketches: arbitrary bytes, as they are and as bodies with valid framing and checksums.
 
 use dwell_fuzz::messages;
 use dwell_sketch::codec::{self, Kind};

@@ -1,11 +1,11 @@
 #![no_main]
-//! Requests and responses: any frames, and any payloads of the protocols that are looked into.
+//! Matching of requests and responses: arbitrary frames, and arbitrary payloads of the protocols that are parsed.
 
 use dwell_fuzz::pair;
 use dwell_types::LinkType;
 use libfuzzer_sys::fuzz_target;
 
-// The input is cut into packets by a length of one byte before each: the state of the spin bit needs several.
+// The input is divided into packets by a length byte before each: the spin bit's state needs several packets.
 fuzz_target!(|input: &[u8]| {
     let [choice, rest @ ..] = input else { return };
     let mut rest = rest;

@@ -1,5 +1,5 @@
 #![no_main]
-//! pcap files: any bytes behind any magic number.
+//! pcap files: arbitrary bytes after any of the magic numbers.
 
 use dwell_fuzz::capture;
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
 #![no_main]
-//! pcapng files: any bytes behind a sound section header, or behind the type of one.
+//! pcapng files: arbitrary bytes after a valid section header, or after the type of one.
 
 use dwell_fuzz::capture;
 use libfuzzer_sys::fuzz_target;

@@ -1,6 +1,6 @@
 #![no_main]
-//! Logs of what passed a queue: any bytes, as they are and below the names of the columns; then everything that is told
-//! of them.
+//! Logs of packets through a queue: arbitrary bytes, as they are and after a line of column names; and all results
+//! computed from them.
 
 use dwell_fuzz::logs;
 use libfuzzer_sys::fuzz_target;

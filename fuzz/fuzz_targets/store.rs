@@ -1,5 +1,5 @@
 #![no_main]
-//! Stores of delays: any bytes, as they are and behind a head and a checksum that fit.
+//! Serialised stores of delays: arbitrary bytes, as they are and with a valid header and checksum.
 
 use dwell_fuzz::store;
 use dwell_sketch::codec;

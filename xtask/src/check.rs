@@ -1,4 +1,4 @@
-//! Every check, offline: what must pass before a change lands.
+//! All checks that must pass before a change is merged; they need no network.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::env;
@@ -56,7 +56,7 @@ fn lint() -> Result<()> {
     const CLIPPY: [&str; 2] = ["clippy", "--quiet"];
     const STRICT: [&str; 3] = ["--", "--deny", "warnings"];
     succeed(&mut cargo(&[&CLIPPY[..], &["--workspace", "--all-targets"], &STRICT].concat()))?;
-    // Where nothing is fuzzed, too. Nothing is linked here, so that no fuzzer has to be compiled.
+    // Lints the fuzz targets even if they cannot be run. Nothing is linked, so no fuzzer has to be compiled.
     let fuzz = [&CLIPPY[..], &["--manifest-path", "fuzz/Cargo.toml"], &STRICT].concat();
     succeed(cargo(&fuzz).env("CUSTOM_LIBFUZZER_PATH", "/none/libfuzzer.a"))
 }
@@ -68,7 +68,7 @@ fn docs() -> Result<()> {
     )
 }
 
-/// The committed captures are those of their checksums.
+/// Verifies the checksums of the committed captures.
 fn testdata() -> Result<()> {
     succeed(Command::new("sha256sum").current_dir(root().join("testdata")).args(["--check", "--quiet", "SHA256SUMS"]))
 }
@@ -76,8 +76,8 @@ fn testdata() -> Result<()> {
 /// How many fuzz targets run at once.
 const FUZZED_AT_ONCE: usize = 2;
 
-/// Every fuzz target for a while, always from the same seed: a check must repeat. Needs cargo-fuzz, and the compiler's
-/// unstable flags by `RUSTC_BOOTSTRAP`.
+/// Runs every fuzz target for a while, with a fixed seed so that the check is reproducible. Needs cargo-fuzz, and
+/// enables the compiler's unstable flags by `RUSTC_BOOTSTRAP`.
 fn fuzz() -> Result<()> {
     if !has(&["fuzz", "--version"]) {
         eprintln!("skipped: cargo-fuzz is not installed (cargo install cargo-fuzz)");
@@ -102,7 +102,7 @@ fn fuzz() -> Result<()> {
         let run = |target| bootstrap(&[&["fuzz", "run", "--sanitizer", "none", target], &options[..]].concat());
         let start = |command: &mut Command| command.spawn().with_context(|| format!("{command:?}"));
         let running = targets.iter().map(|target| start(&mut run(target))).collect::<Result<Vec<_>>>()?;
-        // Each is waited for, also if another failed.
+        // Waits for all of them, even if one has failed.
         let ended: Vec<_> = running.into_iter().map(|mut child| child.wait()).collect();
         for (target, status) in targets.iter().zip(ended) {
             let status = status.with_context(|| format!("fuzz target {target}"))?;
@@ -112,7 +112,7 @@ fn fuzz() -> Result<()> {
     Ok(())
 }
 
-/// All tests; last, so that their summary is the last word.
+/// All tests; last, so that the output ends with their summary.
 fn test() -> Result<()> {
     succeed(&mut cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
     if has(&["nextest", "--version"]) {

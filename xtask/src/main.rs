@@ -1,10 +1,10 @@
-//! Development tasks: `cargo xtask <task>`. One module per task; this file only chooses.
+//! Development tasks: `cargo xtask <task>`. One module per task; this file only selects it.
 
 use std::process::ExitCode;
 
-// What must pass before a change lands.
+// All checks that must pass before a change is merged.
 mod check;
-// The repository's own captures.
+// Makes the repository's own captures.
 #[cfg(target_os = "linux")]
 mod record;
 

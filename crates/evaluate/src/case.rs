@@ -22,8 +22,8 @@ impl Case {
     }
 }
 
-/// Parameters as text: `entry_probability=2^-9 slots=2^12`. Powers of two are written as such from 2¹⁰ up and below
-/// one.
+/// Parameters as text: `entry_probability=2^-9 slots=2^12`. Powers of two from 2¹⁰ up and below one are written as
+/// such.
 pub fn label(parameters: &BTreeMap<String, f64>) -> String {
     let mut text = String::new();
     for (name, &value) in parameters {
@@ -41,18 +41,18 @@ pub fn label(parameters: &BTreeMap<String, f64>) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
-    /// By log₂ of estimate over truth: an error of one is a factor of two, either way.
+    /// log₂ of estimate over truth: an error of one is a factor of two, either way.
     Log2,
-    /// By estimate over truth less one.
+    /// Estimate over truth less one.
     Relative,
-    /// By estimate over truth, where only the mean over many runs is of interest.
+    /// Estimate over truth, where only the mean over many runs is of interest.
     Ratio,
-    /// Not at all: a fact about the run.
+    /// No comparison: a fact about the run.
     Value,
 }
 
 impl Scale {
-    /// All of them.
+    /// All scales.
     pub const ALL: [Self; 4] = [Self::Log2, Self::Relative, Self::Ratio, Self::Value];
 
     /// The name in CSV and JSON.
@@ -66,18 +66,18 @@ impl Scale {
     }
 }
 
-/// One number that a run estimated, and what it should have been.
+/// One number that a run estimated, and its true value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
-    /// What it is: `p95`, `octave_20`, `state_bytes`.
+    /// The name of the quantity: `p95`, `octave_20`, `state_bytes`.
     pub quantity: String,
-    /// How it is compared.
+    /// How it is compared with the truth.
     pub scale: Scale,
     /// The truth; `None` if there is none.
     pub truth: Option<f64>,
     /// The estimate; `None` if the method gave none.
     pub estimate: Option<f64>,
-    /// The ends of the method's own 95% interval, if it gave one.
+    /// The limits of the method's own 95% interval, if it gave one.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -89,11 +89,11 @@ impl Measurement {
     }
 }
 
-/// What a table shows of a case.
+/// Which results of a case a table shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// Quantities that are summarised one by one, besides all that are not compared by [`Scale::Log2`].
+    /// Quantities that are summarised individually, besides all those not compared by [`Scale::Log2`].
     pub quantities: &'static [&'static str],
-    /// A name for the largest error over several quantities, and these, if that is asked.
+    /// If the largest error over several quantities is shown: its name, and these quantities.
     pub largest: Option<(&'static str, &'static [&'static str])>,
 }

@@ -1,4 +1,4 @@
-//! A fresh quick run against the record of an earlier one: what moved?
+//! Compares a fresh quick run with an earlier one's record, and lists what moved.
 
 use crate::case::{Scale, label};
 use crate::definition::Tolerance;
@@ -6,16 +6,16 @@ use crate::metrics::Summary;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A number that is not where the record has it.
+/// A number that differs from the record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moved {
     /// Workload, method, parameters and quantity.
     pub place: String,
-    /// Which number of the summary.
+    /// The metric of the summary.
     pub metric: &'static str,
-    /// The recorded number; `None`: absent.
+    /// The recorded number; `None` if absent.
     pub recorded: Option<f64>,
-    /// The fresh number.
+    /// The fresh number; `None` if absent.
     pub fresh: Option<f64>,
     /// How far it may move.
     pub tolerance: f64,
@@ -29,7 +29,7 @@ impl fmt::Display for Moved {
     }
 }
 
-/// What of the recorded summaries is different now, beyond the tolerance; what only one of the two has counts as moved.
+/// The numbers that differ by more than the tolerance; those that are in only one of the two count as moved.
 pub fn compare(recorded: &[Summary], fresh: &[Summary], tolerance: &Tolerance) -> Vec<Moved> {
     let mut left: BTreeMap<String, &Summary> = fresh.iter().map(|summary| (place(summary), summary)).collect();
     let mut moved = Vec::new();
@@ -73,7 +73,7 @@ fn compare_one(place: &str, old: &Summary, new: &Summary, tolerance: &Tolerance,
         ("covered share", old.covered, new.covered, tolerance.share),
     ];
     for (metric, recorded, fresh, tolerance) in metrics {
-        /// What is lost by writing numbers as text.
+        /// Relative error of numbers written as text.
         const ROUNDING: f64 = 1e-9;
         let is_near = match (recorded, fresh) {
             (Some(recorded), Some(fresh)) => (recorded - fresh).abs() <= tolerance + ROUNDING * recorded.abs(),

@@ -1,4 +1,4 @@
-//! An experiment as TOML: `experiments/definitions/*.toml`. The form is described in `docs/guide/evaluate.md`.
+//! Experiment definitions in TOML: `experiments/definitions/*.toml`. Their format: `docs/guide/evaluate.md`.
 
 use crate::experiment::Experiment;
 use crate::figure::Figure;
@@ -16,27 +16,27 @@ use toml::de::DeTable;
 /// A checked definition.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    /// The file's name without its ending; names the record too.
+    /// The file's name without its extension; also the name of the record.
     pub name: String,
     /// What is shown, in one line.
     pub title: String,
     /// Where the claim is made: paper and section.
     pub source: String,
-    /// Seeds 1 to this number.
+    /// The number of seeds, which are 1 to this number.
     pub seeds: u64,
-    /// What `--quick` and `--check` run instead.
+    /// The smaller size for `--quick` and `--check`.
     pub quick: Quick,
-    /// How far a fresh quick run may be from a recorded one.
+    /// How far the numbers of a fresh quick run may be from the recorded ones.
     pub tolerance: Tolerance,
-    /// What is drawn of its results.
+    /// The figure of its results.
     pub figure: Option<Figure>,
-    /// The file as it was read, for the record.
+    /// The text of the file, for the record.
     pub text: String,
     full: Arc<dyn Experiment>,
     small: Arc<dyn Experiment>,
 }
 
-/// Full or quick.
+/// The size of a run: full or quick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// As the claim is made.
@@ -55,11 +55,11 @@ impl Size {
     }
 }
 
-/// How a quick run is smaller.
+/// How a quick run is reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Quick {
-    /// Seeds 1 to this number.
+    /// The number of seeds, which are 1 to this number.
     pub seeds: u64,
     /// The length of every stream, as a share of the full one, above 0 and up to 1.
     pub share: f64,
@@ -71,14 +71,14 @@ impl Default for Quick {
     }
 }
 
-/// How far a number of a fresh run may lie from the recorded one. The same code gives the same numbers, so these only
-/// leave room for changes that are not meant to move them.
+/// How far a fresh number may be from the recorded one. The same code gives the same numbers, so this only leaves room
+/// for changes that are not meant to affect them.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tolerance {
     /// For errors, which are log₂ of estimate over truth.
     pub octaves: f64,
-    /// For shares of runs: intervals that hold the truth, estimates that are missing.
+    /// For shares of runs: intervals that contain the truth, estimates that are missing.
     pub share: f64,
     /// For ratios of estimated to true counts.
     pub ratio: f64,
@@ -97,16 +97,16 @@ impl Default for Tolerance {
 pub enum DefinitionError {
     /// The file cannot be read.
     Read(PathBuf, io::Error),
-    /// The text is no TOML, or has keys or types that no definition has.
+    /// The text is not valid TOML, or has unknown keys or wrong types.
     Form {
         /// The file.
         path: PathBuf,
-        /// Its line, from 1, and what stands there.
+        /// The line, counted from 1, and its text.
         line: Option<(usize, String)>,
         /// What is wrong.
         problem: String,
     },
-    /// A value cannot be.
+    /// A value is invalid.
     Value {
         /// The file.
         path: PathBuf,
@@ -132,7 +132,7 @@ impl fmt::Display for DefinitionError {
 
 impl std::error::Error for DefinitionError {}
 
-/// The general keys, before their values are checked. The tables below them say which kind of experiment it is.
+/// The general keys, before their values are checked. The remaining tables determine the kind of experiment.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -148,16 +148,16 @@ struct File {
 }
 
 impl Definition {
-    /// The most seeds: results of all are kept.
+    /// The largest number of seeds: the results of all are kept.
     pub const MOST_SEEDS: u64 = 1_000_000;
 
-    /// The definition in a file.
+    /// Reads the definition in a file.
     pub fn read(path: &Path) -> Result<Self, DefinitionError> {
         let text = fs::read_to_string(path).map_err(|error| DefinitionError::Read(path.to_owned(), error))?;
         Self::parse(path, &text)
     }
 
-    /// The definition in a text; `path` is what errors call it.
+    /// Parses a definition; `path` is for error messages.
     pub fn parse(path: &Path, text: &str) -> Result<Self, DefinitionError> {
         let form = |error: toml::de::Error| form_error(path, text, &error);
         let value = |Invalid { key, problem }: Invalid| DefinitionError::Value { path: path.to_owned(), key, problem };
@@ -210,7 +210,7 @@ impl Definition {
         })
     }
 
-    /// The experiment in one of its sizes.
+    /// The experiment in this size.
     pub fn experiment(&self, size: Size) -> &dyn Experiment {
         match size {
             Size::Full => &*self.full,
@@ -218,7 +218,7 @@ impl Definition {
         }
     }
 
-    /// The number of seeds in one of its sizes.
+    /// The number of seeds in this size.
     pub fn seeds(&self, size: Size) -> u64 {
         match size {
             Size::Full => self.seeds,
@@ -238,7 +238,7 @@ impl Tolerance {
     }
 }
 
-/// The only one of the kinds in a definition.
+/// The only kind in a definition; none or several are an error.
 fn only(kinds: Vec<(&'static str, Build)>) -> Result<(&'static str, Build), Invalid> {
     let mut kinds = kinds.into_iter();
     match (kinds.next(), kinds.next()) {

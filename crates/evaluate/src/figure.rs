@@ -1,20 +1,20 @@
-//! What a figure shows of an experiment's results.
+//! Figures of an experiment's results.
 //!
 //! A definition may end with a table `[figure]`:
 //!
 //! ```toml
 //! [figure]
-//! x = "entry_probability"     # along the axis: a parameter, "workload" or "quantity"
-//! label = "probability"       # what stands there; without it the parameter's name
-//! y = "rms_error"             # upwards: a number of the summaries
-//! log = true                  # by its logarithm, which errors are anyway
-//! quantities = ["p50", "p95"] # a panel for each, unless they are along the axis; "queue_*" for all that begin so
-//! only = { slots = 512 }      # leaves out cases with another value of a parameter
-//! best = ["longest_ms"]       # of cases that differ in these only the best: what tuning can reach
+//! x = "entry_probability"     # on the x axis: a parameter, "workload" or "quantity"
+//! label = "probability"       # its label, instead of the parameter's name
+//! y = "rms_error"             # on the y axis: a number of the summaries
+//! log = true                  # on a log scale; errors are logarithms anyway
+//! quantities = ["p50", "p95"] # a panel for each, unless on the x axis; "queue_*" for all with that prefix
+//! only = { slots = 512 }      # omits cases with another value of a parameter
+//! best = ["longest_ms"]       # of cases that differ only in these, the best: what tuning can reach
 //! ```
 //!
-//! There is a panel for every workload and quantity and a curve for every method with its other parameters. Workloads
-//! along the axis share a panel if their names are equal up to the last comma.
+//! There is a panel for every workload and quantity, and a curve for every method with its other parameters. With
+//! workloads on the x axis, those whose names agree up to the last comma share a panel.
 
 use crate::case::{Case, Scale, label};
 use crate::metrics::Summary;
@@ -23,15 +23,15 @@ use dwell_sketch::estimate::{Estimate, Z95};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// What is drawn.
+/// The `[figure]` table of a definition.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
     x: String,
     label: Option<String>,
-    /// The number that is drawn.
+    /// The number on the y axis.
     pub y: Height,
-    /// Whether it is drawn by its logarithm. Errors always are.
+    /// Whether the y axis is logarithmic. Errors always are logarithms.
     #[serde(default)]
     pub log: bool,
     quantities: Vec<String>,
@@ -41,10 +41,10 @@ pub struct Figure {
     best: Vec<String>,
 }
 
-/// What may be along the axis besides parameters.
+/// What may be on the x axis besides parameters.
 const WORKLOAD: &str = "workload";
 const QUANTITY: &str = "quantity";
-/// What a method finds by itself where it is not given.
+/// A parameter that methods find by themselves if it is not given.
 const FOUND: &str = "entry_probability";
 
 /// A number of a [`Summary`].
@@ -55,37 +55,37 @@ pub enum Height {
     MedianError,
     /// Root mean square of *e*, in octaves.
     RmsError,
-    /// The same where the estimates of ten seeds are averaged.
+    /// The same, for averages of the estimates of ten seeds.
     TenRmsError,
     /// Mean of |estimate/truth − 1|.
     MeanRelativeError,
-    /// The mean of the values, as what they are.
+    /// The mean of the values as they are.
     Mean,
-    /// The mean of values that are errors as shares of the truth.
+    /// The mean of values that are errors relative to the truth.
     Share,
-    /// Share of the intervals that hold the truth.
+    /// Share of the intervals that contain the truth.
     Covered,
 }
 
 /// A panel of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// The workload and the quantity, as far as there are several.
+    /// The workload and the quantity, where several of them are drawn.
     pub name: String,
-    /// Every curve's name, and a value with its 95% interval at each of [`Drawn::places`].
+    /// The name of every curve, and its value with a 95% interval at each of [`Drawn::places`].
     pub curves: Vec<(String, Vec<Option<Estimate<f64>>>)>,
 }
 
 /// A figure with its numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawn {
-    /// What is along the axis.
+    /// The label of the x axis.
     pub x: String,
-    /// What is upwards.
+    /// The label of the y axis.
     pub y: &'static str,
-    /// The axis, from left to right.
+    /// The positions on the x axis, from left to right.
     pub places: Vec<String>,
-    /// One or more.
+    /// One or more panels.
     pub panels: Vec<Panel>,
 }
 
@@ -137,7 +137,7 @@ impl Figure {
             let panel = panels.iter_mut().find(|panel| panel.name == name);
             let found = panel.and_then(|panel| panel.curves.iter_mut().find(|(name, _)| *name == curve));
             let Some((_, values)) = found else { continue };
-            // Without a value of its own along the axis, as found while running: everywhere.
+            // A parameter found while running has no position on the x axis: its value is drawn at all of them.
             let place = self.place(summary).and_then(|place| places.iter().position(|p| *p == place));
             let range = place.map_or(0..places.len(), |place| place..place + 1);
             for known in &mut values[range] {
@@ -156,7 +156,7 @@ impl Figure {
         Drawn { x, y, places: shortened(places), panels }
     }
 
-    /// All places along the axis: parameters in rising order, others as they come.
+    /// All positions on the x axis: parameters in increasing order, others in order of appearance.
     fn places(&self, drawn: &[&Summary]) -> Vec<String> {
         if self.x == WORKLOAD || self.x == QUANTITY {
             return distinct(drawn.iter().filter_map(|summary| self.place(summary)));
@@ -168,7 +168,7 @@ impl Figure {
         values.into_iter().map(short).collect()
     }
 
-    /// The place of a case along the axis; `None` where it has no such parameter.
+    /// A case's position on the x axis; `None` if it has no such parameter.
     fn place(&self, summary: &Summary) -> Option<String> {
         match self.x.as_str() {
             WORKLOAD => {
@@ -180,7 +180,7 @@ impl Figure {
         }
     }
 
-    /// What stands for the workload in a panel's name.
+    /// The workload in a panel's name.
     fn workload(&self, summary: &Summary) -> String {
         let name = &summary.workload;
         let shared = if self.x == WORKLOAD { name.rsplit_once(", ").map_or("", |(first, _)| first) } else { name };
@@ -197,7 +197,7 @@ impl Figure {
         parameters.retain(|name, _| {
             *name != self.x && !self.best.contains(name) && named.is_some_and(|named| named.contains(name))
         });
-        // One that varies and is absent was found while running.
+        // A parameter that varies and is absent was found while running.
         let is_found = |name: &String| {
             (*name == self.x || name == FOUND) && !self.best.contains(name) && !summary.parameters.contains_key(name)
         };
@@ -208,7 +208,7 @@ impl Figure {
 }
 
 impl Height {
-    /// The number with its 95% interval, which is that of a mean over the runs, or of a root mean square of normal
+    /// The number with its 95% interval, which is that of a mean over the runs or of a root mean square of normal
     /// errors.
     fn of(self, summary: &Summary) -> Option<Estimate<f64>> {
         let runs = summary.runs.saturating_sub(summary.missing).max(1) as f64;
@@ -226,7 +226,7 @@ impl Height {
         }
     }
 
-    /// What stands at the axis.
+    /// The label of the y axis.
     const fn name(self, scale: Scale) -> &'static str {
         match self {
             Self::MedianError => "median error, octaves",
@@ -270,12 +270,12 @@ fn distinct(values: impl Iterator<Item = String>) -> Vec<String> {
     found
 }
 
-/// A parameter's value, as [`label`] writes it.
+/// A parameter's value, formatted as in [`label`].
 fn short(value: f64) -> String {
     label(&BTreeMap::from([(String::new(), value)])).trim_start_matches('=').to_owned()
 }
 
-/// Places without the words that all begin with: `error_1_9`, `error_10_99` are `1–9` and `10–99`.
+/// Position labels without their common prefix: `error_1_9`, `error_10_99` become `1–9` and `10–99`.
 fn shortened(places: Vec<String>) -> Vec<String> {
     let word = |place: &String| place.split_once('_').map(|(first, _)| first.to_owned());
     let first = places.first().and_then(word);

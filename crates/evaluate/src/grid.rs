@@ -1,4 +1,4 @@
-//! Streams, and the configurations that see each of them: what all kinds of experiment have in common.
+//! Grids of streams and configurations: the common part of all kinds of experiment.
 
 use crate::case::{Case, Measurement, Shown};
 use crate::experiment::Experiment;
@@ -12,16 +12,16 @@ use std::fmt::Debug;
 
 /// An entry of a definition, under `workloads` or `methods`.
 pub(crate) trait Entry: DeserializeOwned {
-    /// What it stands for: a stream or a configuration.
+    /// What the entry defines: a stream or a configuration.
     type Item;
 
-    /// All that it stands for, for streams of `share` of their full length.
+    /// All items that the entry defines, with streams of `share` of their full length.
     fn items(&self, share: f64) -> Result<Vec<Self::Item>, Invalid>;
 }
 
-/// A stream of a definition.
+/// A stream with a name.
 pub(crate) trait Named: Debug + Send + Sync {
-    /// Its name; no two are equal.
+    /// Its name, unique in the definition.
     fn name(&self) -> &str;
 }
 
@@ -30,37 +30,37 @@ pub(crate) trait Configured: PartialEq + Debug + Send + Sync {
     /// The method's name.
     fn name(&self) -> String;
 
-    /// What a table shows.
+    /// Its parameters, as shown in tables.
     fn parameters(&self) -> BTreeMap<String, f64>;
 }
 
-/// The name of a method, as definitions have it.
+/// The name of a method as written in definitions.
 pub(crate) fn written(method: &impl Serialize) -> String {
     let Ok(Value::String(name)) = serde_json::to_value(method) else { unreachable!("methods are words") };
     name
 }
 
-/// A method with its parameters, of which something is measured.
+/// A method with its parameters that can be run and measured.
 pub(crate) trait Measured: Configured {
-    /// What it sees.
+    /// The kind of stream that it processes.
     type Stream: Named;
 
-    /// Unless said otherwise all that is measured is shown, quantity by quantity.
+    /// Which quantities tables show: by default all, each individually.
     const SHOWN: Shown = Shown { quantities: &[], largest: None };
 
-    /// Whether it can see a stream.
+    /// Checks whether it can process a stream.
     fn suits(&self, _: &Self::Stream) -> Result<(), String> {
         Ok(())
     }
 
-    /// One seed of a stream through some configurations; one list for each.
+    /// Runs one seed of a stream through some configurations; returns one list of measurements for each.
     fn run(stream: &Self::Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String>;
 }
 
-/// Packets or observations that go through one sketch before the next.
+/// Packets or observations in a block, which passes through one sketch before the next.
 pub(crate) const BLOCK: usize = 4096;
 
-/// The seed of what sees a stream, which has nothing to do with the stream's own.
+/// The seed of the methods for a stream; independent of the stream's own seed.
 pub(crate) fn methods_seed(stream: u64) -> u64 {
     hash::word(u64::from_le_bytes(*b"evaluate"), stream)
 }
@@ -81,7 +81,7 @@ pub(crate) struct Grid<C: Measured> {
 }
 
 impl<C: Measured> Grid<C> {
-    /// What each entry under `workloads`, and each under `methods`, stands for, where every configuration suits every
+    /// The items defined by each entry under `workloads` and each under `methods`; every configuration must suit every
     /// stream.
     pub(crate) fn new(
         Tables { workloads, methods }: &Tables<impl Entry<Item = C::Stream>, impl Entry<Item = C>>,

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeValue, Error};
 
-/// What makes an experiment with streams of a share of their full length.
+/// Builds the experiment with streams of a given share of their full length.
 pub(crate) type Build = Box<dyn Fn(f64) -> Result<Arc<dyn Experiment>, Invalid>>;
 
-/// What makes that of the tables of a definition.
+/// Reads a kind's tables of a definition.
 type Read = fn(Spanned<DeValue<'_>>) -> Result<Build, Error>;
 
-/// All kinds, by the name of their tables. A new kind has its line here.
+/// All kinds, by the name of their tables. A new kind is registered here.
 pub(crate) const KINDS: [(&str, Read); 7] = [
     ("delay", read::<delay::WorkloadEntry, delay::MethodEntry>),
     ("crossing", read::<crossing::WorkloadEntry, crossing::MethodEntry>),

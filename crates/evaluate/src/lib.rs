@@ -1,4 +1,4 @@
-//! Sketches against streams with known truth: an experiment from its definition to its record.
+//! Measures sketches on streams with known truth: an experiment from its definition to its record.
 //!
 //! ```
 //! use dwell_evaluate::{Definition, Size, metrics, run};
@@ -27,49 +27,49 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Results depend on the definition and its seeds alone: not on the number of threads, on what was done before an
-//! interruption, or on which other cases ran. A clock is read only for the facts of a record. In the order of an
+//! Results depend only on the definition and its seeds: not on the number of threads, on what was finished before an
+//! interruption, or on which other cases ran. A clock is read only for the facts in a record. In the order of an
 //! experiment:
 
-// What is to be done.
+// Definitions of experiments.
 pub mod definition;
 pub use definition::{Definition, DefinitionError, Size};
-// Values as definitions write them.
+// Values as written in definitions.
 mod value;
-// One configuration under one workload, and what a run of it yields.
+// A case: one configuration under one workload; and the measurements of a run of it.
 mod case;
 pub use case::{Case, Measurement, Scale, Shown, label};
-// What an experiment is for those that run it.
+// The interface of an experiment to the code that runs it.
 mod experiment;
 pub use experiment::Experiment;
-// Streams and methods: what all kinds of experiment have in common.
+// Experiments as grids of streams and configurations: the common part of all kinds.
 mod grid;
-// How long do responses take, seen at one point?
+// Kind: response times observed at one point.
 mod delay;
-// How long does one way take, between two points?
+// Kind: one-way delay between two points.
 mod crossing;
-// How long does each flow's way take, between two points?
+// Kind: one-way delay of each flow between two points.
 mod flows;
-// How far off is each delay that a ring of Bloom filters gives?
+// Kind: errors of single delays measured by a ring of Bloom filters.
 mod ring;
-// Who built a queue, and what is to be done about that?
+// Kind: which flows built a queue, and queue management based on that.
 mod queue;
-// Which links of a network are at fault?
+// Kind: which links of a network are at fault.
 mod network;
-// These kinds, by the names of their tables.
+// The list of kinds, by the names of their tables.
 mod kinds;
-// Every case and seed, on all cores.
+// Runs every case and seed, on all cores.
 pub mod run;
-// What the runs say together.
+// Summaries over the runs of a case.
 pub mod metrics;
-// What is drawn of it.
+// Figures of the results.
 pub mod figure;
 pub use figure::Figure;
-// What is kept: results beside the facts of their making.
+// Records: results with facts about how they were made.
 pub mod record;
-// A fresh quick run against a record.
+// Checks a fresh quick run against a record.
 pub mod check;
-// Methods on a stream that is given, instead of one that is made.
+// Compares methods on a given stream instead of a simulated one.
 pub mod compare;
 #[cfg(test)]
 mod test_support;

@@ -1,16 +1,15 @@
-//! What the runs of a case say together.
+//! Summaries over the runs of a case.
 //!
-//! The error of a run is *e* = log₂(estimate/truth), in octaves. Two protocols are kept apart, because methods with
-//! variance and methods with bias change places between them:
+//! The error of a run is *e* = log₂(estimate/truth), in octaves. Two protocols are kept apart, because their ranking of
+//! methods with variance and methods with bias differs:
 //!
-//! - *single run*: the median of |*e*| and the root of the mean of *e*², over the seeds. This is what a user gets.
-//! - *average of ten*, as the papers do: the estimates of ten seeds are averaged, and so are the truths of their
-//!   streams;
-//!   |log₂| of their ratio, then the median and root mean square over the groups of ten. This removes variance and leaves
+//! - *single run*: the median of |*e*| and the root mean square of *e* over the seeds. This is what a user gets.
+//! - *average of ten*, as in the papers: averages the estimates of ten seeds, and the truths of their streams; takes
+//!   |log₂| of their ratio, then median and root mean square over the groups of ten. This removes variance and leaves
 //!   bias.
 //!
-//! A run without an estimate is counted as missing and takes no part in any mean. An estimate that is not above zero has
-//! no logarithm: such a run is missing as well. Where the truth is not, there is no error, and none is missing.
+//! A run without an estimate counts as missing and is excluded from all means. An estimate that is not above zero has
+//! no logarithm: such a run is missing, too. If the truth is not above zero, there is no error, and none is missing.
 
 use crate::case::{Case, Measurement, Scale, Shown};
 use crate::experiment::Experiment;
@@ -18,7 +17,7 @@ use crate::run::Run;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Seeds that the papers average.
+/// How many seeds the papers average.
 const AVERAGED: usize = 10;
 
 /// One quantity of one case, over all seeds.
@@ -30,15 +29,15 @@ pub struct Summary {
     pub method: String,
     /// The method's parameters.
     pub parameters: BTreeMap<String, f64>,
-    /// What was estimated.
+    /// The quantity that was estimated.
     pub quantity: String,
-    /// What the means below are of.
+    /// How estimates are compared with the truth, which gives the values below.
     pub scale: Scale,
-    /// Seeds.
+    /// Number of seeds.
     pub runs: u64,
-    /// Those without an estimate.
+    /// Number of runs without an estimate.
     pub missing: u64,
-    /// Median of |*e*|, in octaves; of [`Scale::Log2`] only, as the three that follow.
+    /// Median of |*e*|, in octaves; for [`Scale::Log2`] only, like the next three.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub median_error: Option<f64>,
     /// Root mean square of *e*, in octaves.
@@ -50,26 +49,27 @@ pub struct Summary {
     /// Root mean square of the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ten_rms_error: Option<f64>,
-    /// Mean of |estimate/truth − 1|; of [`Scale::Relative`] only, as the one that follows.
+    /// Mean of |estimate/truth − 1|; for [`Scale::Relative`] only, like the next one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_relative_error: Option<f64>,
     /// Root mean square of the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rms_relative_error: Option<f64>,
-    /// Mean of *e*, of estimate over truth less one, of estimate over truth, or of the estimate, by scale: the bias.
+    /// By scale, the mean of *e*, of estimate over truth less one, of estimate over truth, or of the estimate: the
+    /// bias.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean: Option<f64>,
     /// Its standard error; `None` with fewer than two runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standard_error: Option<f64>,
-    /// Share of the intervals that hold the truth.
+    /// Share of the intervals that contain the truth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub covered: Option<f64>,
 }
 
 impl Summary {
-    /// How many standard errors the mean ratio is away from one: infinitely many where every run has the same wrong
-    /// ratio, as zero where nothing was ever sampled. `None` where it is no ratio, or has no standard error.
+    /// How many standard errors the mean ratio is from one: infinitely many if every run has the same wrong ratio, such
+    /// as zero when nothing was ever sampled. `None` for other scales, or without a standard error.
     pub fn deviations_from_one(&self) -> Option<f64> {
         let error = self.standard_error.filter(|_| self.scale == Scale::Ratio)?;
         let away = self.mean? - 1.0;
@@ -77,12 +77,12 @@ impl Summary {
     }
 }
 
-/// Summaries in the order of the cases; the runs are sorted by case and seed.
+/// Summaries in the order of the cases; the runs must be sorted by case and seed.
 pub fn summarise(experiment: &dyn Experiment, runs: &[Run]) -> Vec<Summary> {
     summarise_cases(&experiment.cases(), experiment.shown(), runs)
 }
 
-/// The same for runs of any cases, experiment or not.
+/// The same for runs of any list of cases.
 pub fn summarise_cases(cases: &[Case], shown: Shown, runs: &[Run]) -> Vec<Summary> {
     let mut summaries = Vec::new();
     for (index, case) in cases.iter().enumerate() {
@@ -107,7 +107,7 @@ pub fn summarise_cases(cases: &[Case], shown: Shown, runs: &[Run]) -> Vec<Summar
     summaries
 }
 
-/// One quantity.
+/// The summary of one quantity.
 fn one(case: &Case, quantity: &str, runs: &[Run]) -> Summary {
     let found: Vec<Option<&Measurement>> = runs.iter().map(|run| find(run, quantity)).collect();
     let scale = found.iter().flatten().next().map_or(Scale::Log2, |m| m.scale);
@@ -135,7 +135,7 @@ fn one(case: &Case, quantity: &str, runs: &[Run]) -> Summary {
     summary
 }
 
-/// The largest |*e*| over several quantities, of runs that have all that there is a ratio to.
+/// The largest |*e*| over several quantities, of runs that have an error for each that has a ratio.
 fn largest(case: &Case, name: &str, members: &[&str], runs: &[Run]) -> Summary {
     let largest = |errors: Vec<Option<f64>>| {
         let errors: Option<Vec<f64>> = errors.into_iter().collect();
@@ -195,13 +195,13 @@ fn find<'a>(run: &'a Run, quantity: &str) -> Option<&'a Measurement> {
     run.measurements.iter().find(|m| m.quantity == quantity)
 }
 
-/// Whether there is no ratio to the truth, whatever the estimate: of a stream without a single exchange of some delay,
-/// without loss, or with delays of zero and less. That is no estimate missing.
+/// Whether there is no ratio to the truth, whatever the estimate: for a stream without an exchange of some delay,
+/// without loss, or with delays of zero or less. This does not count as a missing estimate.
 fn has_no_ratio(measurement: &Measurement) -> bool {
     measurement.scale != Scale::Value && measurement.truth.is_some_and(|truth| truth <= 0.0)
 }
 
-/// Estimate against truth on the measurement's scale.
+/// Compares estimate and truth on the measurement's scale.
 fn compared(measurement: &Measurement) -> Option<f64> {
     let estimate = measurement.estimate?;
     match measurement.scale {
@@ -256,7 +256,7 @@ mod tests {
         Case { stream: 0, workload: "w".into(), method: "m".into(), parameters: BTreeMap::new() }
     }
 
-    /// Runs with these estimates of a truth of 100, each with an interval of ± 10.
+    /// Runs with these estimates of a true value of 100, each with an interval of ± 10.
     fn runs(estimates: &[Option<f64>], scale: Scale) -> Vec<Run> {
         let run = |(seed, &estimate): (usize, &Option<f64>)| {
             let interval = estimate.map(|e| (e - 10.0, e + 10.0));
@@ -272,12 +272,12 @@ mod tests {
         assert_eq!((summary.runs, summary.missing), (5, 2));
         assert_eq!((summary.median_error, summary.mean), (Some(1.0), Some(0.0)));
         assert_eq!(summary.rms_error, Some((2f64 / 3.0).sqrt()));
-        // 200 ± 10, 50 ± 10 and 0 ± 10 do not hold 100; 100 ± 10 does.
+        // 200 ± 10, 50 ± 10 and 0 ± 10 do not contain 100; 100 ± 10 does.
         assert_eq!(summary.covered, Some(0.25));
         assert_eq!(summary.ten_rms_error, None);
     }
 
-    /// A quantity that is zero in truth is in no error, and not missed.
+    /// A quantity whose true value is zero has no error and does not count as missing.
     #[test]
     fn what_has_no_ratio_is_not_asked_for() {
         let of = |truths: [f64; 2], estimates: [Option<f64>; 2]| {

@@ -1,7 +1,7 @@
 //! Every case and seed of an experiment, on all cores.
 //!
-//! One task is one seed of one stream: the cases that see this stream take it together. Results come sorted by case and
-//! seed, so they do not depend on the number of threads, nor on which of them were there already.
+//! A task is one seed of one stream with all cases that use this stream. Results are sorted by case and seed, so they
+//! do not depend on the number of threads, nor on which of them were finished before.
 
 use crate::case::{Case, Measurement};
 use crate::experiment::Experiment;
@@ -17,7 +17,7 @@ pub struct Run {
     pub case: usize,
     /// The seed, from 1.
     pub seed: u64,
-    /// What was found.
+    /// The results.
     pub measurements: Vec<Measurement>,
 }
 
@@ -26,9 +26,9 @@ pub struct Run {
 pub enum RunError {
     /// A stream or a method cannot be built.
     Refused(String),
-    /// Finished runs could not be kept.
+    /// Finished runs could not be saved.
     Keep(io::Error),
-    /// There are no threads to be had.
+    /// The threads could not be started.
     Threads(String),
 }
 
@@ -49,8 +49,8 @@ pub fn all(experiment: &dyn Experiment, seeds: u64, threads: Option<usize>) -> R
     rest(experiment, seeds, threads, Vec::new(), |_| Ok(()))
 }
 
-/// Runs what is not among the finished runs, and tells of every few that are, from any thread and in any order. The
-/// answer holds those of the finished runs that were asked for, too.
+/// Runs what is not among the finished runs, and reports newly finished runs in batches, from any thread and in any
+/// order. The result includes those of `finished` that belong to the experiment.
 pub fn rest(
     experiment: &dyn Experiment,
     seeds: u64,
@@ -78,7 +78,7 @@ pub fn rest(
     Ok(runs)
 }
 
-/// What is still to be done: seeds, and the cases of one stream that lack it.
+/// The remaining tasks: a seed, and the cases of one stream that have no run with it.
 fn tasks(cases: &[Case], seeds: u64, finished: &[Run]) -> Vec<(u64, Vec<usize>)> {
     let finished: BTreeSet<(usize, u64)> = finished.iter().map(|run| (run.case, run.seed)).collect();
     let mut tasks: BTreeMap<(usize, u64), Vec<usize>> = BTreeMap::new();

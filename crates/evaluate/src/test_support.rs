@@ -1,22 +1,22 @@
-//! What tests of several kinds of experiment share.
+//! Helpers for the tests of several kinds of experiment.
 
 use crate::metrics::{self, Summary};
 use crate::{Definition, Size, run};
 use std::path::Path;
 
-/// A definition that is sound.
+/// Parses a valid definition.
 ///
 /// # Panics
-/// If it is refused.
+/// If the definition is rejected.
 pub(crate) fn accepted(text: &str) -> Definition {
     Definition::parse(Path::new("x.toml"), text).unwrap()
 }
 
-/// A sound definition is refused once `from`, where it stands first, has become `to`: in one line that names the file
-/// and has all of these words.
+/// Checks that a valid definition is rejected after `from`, at its first occurrence, is replaced by `to`: with a
+/// one-line error that names the file and contains all of these words.
 ///
 /// # Panics
-/// If it is not, or `from` does not stand there.
+/// If it is accepted, or `from` does not occur.
 pub(crate) fn assert_refused(sound: &str, from: &str, to: &str, words: &[&str]) {
     let text = sound.replacen(from, to, 1);
     assert_ne!(text, sound, "{from}");
@@ -28,17 +28,17 @@ pub(crate) fn assert_refused(sound: &str, from: &str, to: &str, words: &[&str]) 
     }
 }
 
-/// What an experiment of full size gives over so many seeds.
+/// Summaries of an experiment of full size over this many seeds.
 ///
 /// # Panics
-/// If its definition is refused, or it cannot be run.
+/// If its definition is rejected, or it cannot be run.
 pub(crate) fn measured(text: &str, seeds: u64) -> Vec<Summary> {
     let definition = accepted(text);
     let experiment = definition.experiment(Size::Full);
     metrics::summarise(experiment, &run::all(experiment, seeds, None).unwrap())
 }
 
-/// The mean of a quantity, of the first case that is the right one.
+/// The mean of a quantity, in the first summary for which `is_right` holds.
 pub(crate) fn mean(summaries: &[Summary], quantity: &str, is_right: impl Fn(&Summary) -> bool) -> Option<f64> {
     summaries.iter().find(|summary| summary.quantity == quantity && is_right(summary)).and_then(|summary| summary.mean)
 }

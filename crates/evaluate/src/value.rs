@@ -2,7 +2,7 @@ use dwell_types::Nanos;
 use serde::Deserialize;
 use std::fmt;
 
-/// A value that cannot be, with its key.
+/// An invalid value, with its key.
 #[derive(Debug)]
 pub(crate) struct Invalid {
     pub(crate) key: String,
@@ -14,14 +14,14 @@ impl Invalid {
         Self { key: key.into(), problem: problem.to_string() }
     }
 
-    /// The same, of an entry further up.
+    /// The same error, with the key of the enclosing entry in front.
     pub(crate) fn within(mut self, outer: impl fmt::Display) -> Self {
         self.key = format!("{outer}.{}", self.key);
         self
     }
 }
 
-/// Keys, each with whether it is given and whether the method knows it: none may be given that is not known.
+/// Keys, each with whether it is given and whether the method knows it: an unknown key that is given is an error.
 pub(crate) fn only_known(keys: &[(&str, bool, bool)]) -> Result<(), Invalid> {
     match keys.iter().find(|(_, is_given, is_known)| *is_given && !is_known) {
         Some(&(key, ..)) => Err(Invalid::new(key, "not a parameter of this method")),
@@ -29,12 +29,12 @@ pub(crate) fn only_known(keys: &[(&str, bool, bool)]) -> Result<(), Invalid> {
     }
 }
 
-/// Milliseconds to nanoseconds, rounded; what is out of range becomes the nearest that is not.
+/// Milliseconds to nanoseconds, rounded; values out of range become the nearest that is in range.
 pub(crate) fn milliseconds(ms: f64) -> Nanos {
     Nanos::new((ms * 1e6).round() as i64)
 }
 
-/// A number of requests or packets that can be run: in hours, not in years.
+/// Checks that a number of requests or packets can be run within hours, not years.
 pub(crate) fn runnable(key: &'static str, number: f64) -> Result<(), Invalid> {
     const MOST: f64 = 1e10;
     if number <= MOST {
@@ -43,7 +43,7 @@ pub(crate) fn runnable(key: &'static str, number: f64) -> Result<(), Invalid> {
     Err(Invalid::new(key, format!("{number} requests or packets: expected at most 10¹⁰")))
 }
 
-/// The length of the stretches of time of a course, if one is asked for: so many milliseconds at least.
+/// The length of the time slices of a course, if given: at least this many milliseconds.
 pub(crate) fn course(length: Option<f64>, least: f64) -> Result<Option<f64>, Invalid> {
     match length {
         Some(length) if length.is_nan() || length < least => {
@@ -57,9 +57,9 @@ pub(crate) fn course(length: Option<f64>, least: f64) -> Result<Option<f64>, Inv
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "Written")]
 pub(crate) enum Number {
-    /// Stated.
+    /// A given number.
     Value(f64),
-    /// Found while running.
+    /// To be found while running.
     Auto,
 }
 

@@ -1,25 +1,25 @@
-//! Where to draw routers: where they are, if the map tells, or so that distances on paper are like distances in links.
+//! Positions of routers in a drawing: their coordinates if the map has them, else such that distances approximate hops.
 
 use crate::Topology;
 use petgraph::graph::NodeIndex;
 use std::collections::VecDeque;
 
-/// A place: to the right and down, in a unit that is the same for both.
+/// A position: x to the right and y downwards, in the same unit.
 pub type Place = (f64, f64);
 
-/// Routers that are placed at most: time grows with their square.
+/// The most routers that are placed: time grows with their square.
 pub const MOST: usize = 2_000;
 
-/// Rounds in which an axis is found; the best is not needed.
+/// Iterations to find an axis; the exact optimum is not needed.
 const AXIS_ROUNDS: usize = 50;
-/// Rounds of the majorisation; nothing much moves after them.
+/// Iterations of the majorisation; after them hardly anything moves.
 const ROUNDS: usize = 200;
 
-/// A place for every router; `None` for more than [`MOST`]. The same map gives the same places.
+/// A position for every router; `None` for more than [`MOST`]. Deterministic for a given map.
 ///
-/// By latitude and longitude if more than half of the routers have them; those that have none stand between their
-/// neighbours. Otherwise by stress majorisation: the sum of (distance on paper − links between)²/links² over all pairs
-/// is made small (Gansner, Koren and North 2004). Routers on one spot are moved apart.
+/// By latitude and longitude if more than half of the routers have them; those without are placed between their
+/// neighbours. Otherwise by stress majorisation, which reduces the sum of (distance on paper − hops)²/hops² over all
+/// pairs (Gansner, Koren and North 2004). Routers at the same position are moved apart.
 pub fn layout(topology: &Topology) -> Option<Vec<Place>> {
     let count = topology.routers();
     if count > MOST {
@@ -35,7 +35,7 @@ fn neighbours(topology: &Topology, router: usize) -> impl Iterator<Item = usize>
     topology.graph().neighbors_undirected(NodeIndex::new(router)).map(NodeIndex::index)
 }
 
-/// Longitudes are as much shorter than latitudes as at the mean latitude.
+/// Longitudes are scaled by the cosine of the mean latitude.
 fn by_coordinates(topology: &Topology) -> Vec<Place> {
     let known: Vec<Option<Place>> = topology.graph().node_weights().map(|router| router.place).collect();
     let count = known.iter().flatten().count() as f64;
@@ -44,7 +44,7 @@ fn by_coordinates(topology: &Topology) -> Vec<Place> {
     let mut places: Vec<Option<Place>> =
         known.iter().map(|place| place.map(|(latitude, longitude)| (longitude * narrow, -latitude))).collect();
     let middle = mean_of(places.iter().flatten().copied()).unwrap_or_default();
-    // Each round reaches those one link further from a known place.
+    // Each round places the routers one link further from those with a known position.
     while places.iter().any(Option::is_none) {
         let next: Vec<Option<Place>> = (0..places.len())
             .map(|router| {
@@ -64,7 +64,7 @@ fn mean_of(places: impl Iterator<Item = Place>) -> Option<Place> {
     (count > 0.0).then(|| (sum.0 / count, sum.1 / count))
 }
 
-/// Links from one router to each other one, whatever their direction; `None` where there is no way.
+/// Hops from one router to every other, ignoring the direction of links; `None` if it cannot be reached.
 fn hops(topology: &Topology, from: usize) -> Vec<Option<u32>> {
     let mut hops = vec![None; topology.routers()];
     hops[from] = Some(0);
@@ -84,7 +84,7 @@ fn by_distances(topology: &Topology) -> Vec<Place> {
     let count = topology.routers();
     let hops: Vec<Vec<Option<u32>>> = (0..count).map(|router| hops(topology, router)).collect();
     let longest = hops.iter().flatten().flatten().copied().max().unwrap_or(1);
-    // Parts without a way between them stand side by side.
+    // Disconnected parts are drawn side by side.
     let far = |a: usize, b: usize| f64::from(hops[a][b].unwrap_or(longest + 1));
     let mut places = scaled(count, &far);
     for _ in 0..ROUNDS {
@@ -95,8 +95,8 @@ fn by_distances(topology: &Topology) -> Vec<Place> {
     places
 }
 
-/// Where classical scaling puts routers (Torgerson 1952): the two longest axes of the squared distances around their
-/// means, by power iteration.
+/// Initial positions by classical scaling (Torgerson 1952): the two largest principal axes of the doubly centred
+/// squared distances, by power iteration.
 fn scaled(count: usize, far: &impl Fn(usize, usize) -> f64) -> Vec<Place> {
     let square = |a: usize, b: usize| far(a, b) * far(a, b);
     let n = count as f64;
@@ -105,7 +105,7 @@ fn scaled(count: usize, far: &impl Fn(usize, usize) -> f64) -> Vec<Place> {
     let inner = |a: usize, b: usize| 0.5 * (means[a] + means[b] - mean - square(a, b));
     let mut axes: Vec<Vec<f64>> = Vec::new();
     for axis in 0..2 {
-        // Not in the direction of any axis.
+        // A start vector that is unlikely to be orthogonal to any axis.
         let mut along: Vec<f64> = (0..count).map(|router| (2.399_963 * (router + axis) as f64).cos()).collect();
         for _ in 0..AXIS_ROUNDS {
             for other in &axes {
@@ -116,14 +116,14 @@ fn scaled(count: usize, far: &impl Fn(usize, usize) -> f64) -> Vec<Place> {
             let length = along.iter().map(|a| a * a).sum::<f64>().sqrt().max(1e-9);
             along = (0..count).map(|a| (0..count).map(|b| inner(a, b) * along[b]).sum::<f64>() / length).collect();
         }
-        // The axis is an eigenvector whose length is now its eigenvalue: its root is that of distances.
+        // The norm is now the eigenvalue, which scales as a squared distance: divide by its root.
         let size = along.iter().map(|a| a * a).sum::<f64>().sqrt().max(1e-9);
         axes.push(along.into_iter().map(|a| a / size.sqrt()).collect());
     }
     (0..count).map(|router| (axes[0][router], axes[1][router])).collect()
 }
 
-/// Where all others want a router: each at its distance, the nearer the more.
+/// The position where the others pull a router: each to its own distance, weighted more the nearer it is.
 fn pulled(places: &[Place], router: usize, far: &impl Fn(usize, usize) -> f64) -> Place {
     let (x, y) = places[router];
     let mut sum = (0.0, 0.0);
@@ -139,7 +139,7 @@ fn pulled(places: &[Place], router: usize, far: &impl Fn(usize, usize) -> f64) -
     if weights > 0.0 { (sum.0 / weights, sum.1 / weights) } else { (x, y) }
 }
 
-/// Moves routers that are too near to each other apart, to where their marks do not hide each other: a share of the
+/// Moves routers apart that are so close that their marks overlap. The least distance is a share of the drawing's
 /// extent that shrinks with the number of routers.
 fn move_apart(places: &mut [Place]) {
     let extent = |of: fn(&Place) -> f64| {
@@ -159,7 +159,7 @@ fn move_apart(places: &mut [Place]) {
                     continue;
                 }
                 moved = true;
-                // On one spot, each pair has a direction of its own.
+                // Pairs at the same position are separated in different directions.
                 let turn = (a * 7 + b) as f64;
                 let (ux, uy) = if length > 1e-9 * wide { (dx / length, dy / length) } else { (turn.cos(), turn.sin()) };
                 let step = 0.5 * (least - length) + 1e-6 * least;
@@ -181,7 +181,7 @@ mod tests {
         (a.0 - b.0).hypot(a.1 - b.1)
     }
 
-    /// A grid of five by five comes out as one: neighbours stand near each other, corners far apart.
+    /// A grid of five by five is drawn as one: neighbours are close to each other and corners far apart.
     #[test]
     fn distances_are_like_links() {
         let mut text = String::new();

@@ -1,20 +1,20 @@
 //! Networks of routers: which segment of a path is slow, and which router should be instrumented next?
 //!
-//! Every path is cut where a router measures inside itself; what lies between two cuts is a measurement segment, and
-//! somebody has to probe it [kompella12 §II-B, §VI]. In the order of use:
+//! Every path is cut at each instrumented router, which measures inside itself; the part between two cuts is a
+//! measurement segment, which has to be probed from end to end [kompella12 §II-B, §VI]. In the order of use:
 
-// Routers and links, from files.
+// Topologies: routers and links, read from files.
 pub mod topology;
 pub use topology::Topology;
-// The ways that packets take.
+// The shortest paths between all routers.
 pub mod paths;
-// Distinct pieces of paths, as more and more routers cut them.
+// Measurement segments, as more and more instrumented routers cut the paths.
 pub mod segments;
-// Which routers to instrument, one after the other.
+// Upgrade plans: which routers to instrument, in which order.
 pub mod plan;
-// Who measures whom.
+// Measurement sets: which router probes which.
 pub mod sets;
-// Which segment is slow.
+// Fault localization: which segment became slower or lossier.
 pub mod localize;
-// Where to draw routers.
+// Positions of the routers in a drawing.
 pub mod layout;

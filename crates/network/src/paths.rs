@@ -1,4 +1,4 @@
-//! The shortest paths between all routers, as routing by weights finds them.
+//! The shortest paths between all routers, by the sum of link weights.
 
 use crate::Topology;
 use petgraph::Direction::Incoming;
@@ -12,17 +12,17 @@ pub enum Mode {
     /// All of them (equal-cost multipath).
     #[default]
     EqualCost,
-    /// One for each pair: at every router, back from the destination, that with the fewest hops, and of those the first
-    /// in the map.
+    /// One per pair: going back from the destination, each router's predecessor with the fewest hops, and of several
+    /// the first in the map.
     Single,
 }
 
-/// Paths between all ordered pairs of routers, each as the routers on it, both ends included.
+/// Paths between all ordered pairs of routers, each as its list of routers, both ends included.
 #[derive(Clone, Debug, Default)]
 pub struct Paths {
-    /// All paths, one behind the other.
+    /// The routers of all paths, concatenated.
     routers: Vec<u32>,
-    /// Where each begins, and where the last one ends.
+    /// The start of each path in `routers`, then the end of the last one.
     bounds: Vec<usize>,
     unreachable: usize,
 }
@@ -30,7 +30,7 @@ pub struct Paths {
 /// There are too many paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMany {
-    /// How many routers there may be on all paths together.
+    /// The limit on the number of routers on all paths together.
     pub most: usize,
 }
 
@@ -62,9 +62,9 @@ impl Paths {
         Ok(paths)
     }
 
-    /// Adds every path to a destination. Paths may be longer than a stack is deep.
+    /// Adds every path to a destination. Iterative, since paths may be longer than the call stack is deep.
     fn walk_back(&mut self, tree: &Tree, destination: u32, most: usize) -> Result<(), TooMany> {
-        // The routers from the destination on, each with how many of those before it were taken.
+        // The routers from the destination back, each with the number of its predecessors already visited.
         let mut way = vec![(destination, 0)];
         while let Some((router, taken)) = way.last_mut() {
             let next = tree.before[*router as usize].get(*taken).copied();
@@ -85,12 +85,12 @@ impl Paths {
         Ok(())
     }
 
-    /// How many there are.
+    /// The number of paths.
     pub fn len(&self) -> usize {
         self.bounds.len().saturating_sub(1)
     }
 
-    /// Whether there are none.
+    /// Whether there are no paths.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -105,12 +105,12 @@ impl Paths {
         self.unreachable
     }
 
-    /// Each path as its routers.
+    /// Each path as its list of routers.
     pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
         self.bounds.windows(2).map(|ends| &self.routers[ends[0]..ends[1]])
     }
 
-    /// A path as its routers.
+    /// A path as its list of routers.
     pub fn routers(&self, path: usize) -> &[u32] {
         &self.routers[self.bounds[path]..self.bounds[path + 1]]
     }
@@ -119,9 +119,9 @@ impl Paths {
 /// The shortest paths from one router.
 struct Tree {
     source: u32,
-    /// Sum of weights, and hops of the shortest of them in hops.
+    /// The least sum of weights, and the fewest hops among the paths with that sum.
     reached: Vec<Option<(u64, u32)>>,
-    /// The routers before each.
+    /// The predecessors of each router.
     before: Vec<Vec<u32>>,
 }
 
@@ -155,7 +155,7 @@ impl Tree {
     }
 }
 
-/// A sum of weights, then of hops.
+/// A sum of weights, with ties broken by the number of hops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Distance(u64, u32);
 
@@ -181,7 +181,7 @@ mod tests {
         paths.iter().map(|path| path.iter().map(|&router| topology.name(router)).collect()).collect()
     }
 
-    /// Links in both directions.
+    /// A map whose links go in both directions.
     fn both(links: &[(&str, &str, &str)]) -> String {
         links.iter().map(|(a, b, w)| format!("{a} {b} {w}\n{b} {a} {w}\n")).collect()
     }
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(one_way.unreachable(), 20 - 4);
     }
 
-    /// A line is one path however long it is, and many long ones are too many; neither depends on how deep a stack is.
+    /// A line is a single path however long it is, and too many long paths are an error; neither overflows the stack.
     #[test]
     fn paths_may_be_very_long() {
         let line: String = (0..200_000).map(|i| format!("r{i} r{} 1\n", i + 1)).collect();

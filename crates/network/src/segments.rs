@@ -1,28 +1,28 @@
-//! Paths that no instrumented router cuts: what is probed from end to end.
+//! Measurement segments: paths that no instrumented router cuts, which are probed from end to end.
 
 use crate::paths::Paths;
 
 /// The distinct measurement segments of a network.
 ///
-/// At first every path is one, probed from end to end; with router *r* instrumented, each segment that leads through
-/// *r* becomes two, and two that are equal are one [kompella12 §VI, Algorithm 1, with *S* a set].
+/// At first every path is one segment, probed from end to end. Instrumenting router *r* splits each segment through *r*
+/// in two, and equal segments count once [kompella12 §VI, Algorithm 1, with *S* a set].
 ///
-/// Nothing has to be put together for that. Every piece of a shortest path is a shortest path between its own ends, and
-/// so among those between all routers: the segments are just the paths without an instrumented router between their
-/// ends. To instrument a router takes away those that lead through it, and a set of routers takes away all that lead
-/// through any of them: what is saved is the weight of what is covered.
+/// No splitting is needed for that. Every part of a shortest path is itself a shortest path between its own ends, and
+/// thus already among the paths between all routers: the segments are just the paths without an instrumented router
+/// between their ends. Instrumenting a router removes the paths through it, and instrumenting a set of routers removes
+/// all paths through any of them: the saving is the total weight of the removed paths, as in weighted maximum coverage.
 #[derive(Clone, Debug)]
 pub struct Segments {
     paths: Paths,
-    /// Paths that lead through a router.
+    /// By router, the numbers of the paths through it.
     through: Vec<Vec<u32>>,
-    /// By path, how many instrumented routers it leads through.
+    /// By path, the number of instrumented routers on it.
     cuts: Vec<u32>,
-    /// Segments that lead through a router.
+    /// By router, the number of segments through it.
     counts: Vec<u64>,
-    /// The hops of these.
+    /// By router, the total hops of these segments.
     hops_through: Vec<u64>,
-    /// How many segments are so many hops long.
+    /// By number of hops, the number of segments of that length.
     by_hops: Vec<u64>,
     hops: u64,
     instrumented: Vec<bool>,
@@ -31,16 +31,16 @@ pub struct Segments {
 /// How finely a fault can be located.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Granularity {
-    /// Hops of a segment on average.
+    /// Mean number of hops of a segment.
     pub mean: f64,
-    /// Of the shortest.
+    /// Hops of the shortest segment.
     pub min: u64,
-    /// Of the longest.
+    /// Hops of the longest segment.
     pub max: u64,
 }
 
 impl Segments {
-    /// Every path as one segment, in a network of so many routers.
+    /// Every path as one segment, in a network of this many routers.
     pub fn new(paths: Paths, routers: usize) -> Self {
         let mut through: Vec<Vec<u32>> = vec![Vec::new(); routers];
         for (number, path) in (0..).zip(paths.iter()) {
@@ -61,7 +61,7 @@ impl Segments {
         segments
     }
 
-    /// Adds a path to all sums, or subtracts it.
+    /// Adds a path to all sums, or subtracts it from them.
     fn tally(&mut self, path: usize, by: fn(u64, u64) -> u64) {
         let routers = self.paths.routers(path);
         let hops = routers.len() - 1;
@@ -88,7 +88,7 @@ impl Segments {
         self.through[router as usize] = through;
     }
 
-    /// Takes a router's instruments away again.
+    /// Undoes the instrumentation of a router.
     pub fn join(&mut self, router: u32) {
         if !std::mem::replace(&mut self.instrumented[router as usize], false) {
             return;
@@ -103,12 +103,12 @@ impl Segments {
         self.through[router as usize] = through;
     }
 
-    /// Segments that lead through each router.
+    /// By router, the number of segments through it.
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }
 
-    /// Hops of the segments that lead through each router: what is saved where it is instrumented, too.
+    /// By router, the total hops of the segments through it: what instrumenting it would save.
     pub fn hops_through(&self) -> &[u64] {
         &self.hops_through
     }
@@ -118,27 +118,27 @@ impl Segments {
         self.instrumented[router as usize]
     }
 
-    /// How many segments there are.
+    /// The number of segments.
     pub fn len(&self) -> usize {
         self.by_hops.iter().sum::<u64>() as usize
     }
 
-    /// Whether there are none.
+    /// Whether there are no segments.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Links that one probe of every segment passes: the probe hop count.
+    /// Links that one probe of every segment traverses: the probe hop count.
     pub fn hops(&self) -> u64 {
         self.hops
     }
 
-    /// Each segment as its routers.
+    /// Each segment as its list of routers.
     pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
         self.paths.iter().zip(&self.cuts).filter(|&(_, &cuts)| cuts == 0).map(|(path, _)| path)
     }
 
-    /// How long segments are; `None` if there are none.
+    /// The lengths of the segments; `None` if there are none.
     pub fn granularity(&self) -> Option<Granularity> {
         let present = |(hops, &count): (usize, &u64)| (count > 0).then_some(hops as u64);
         let min = self.by_hops.iter().enumerate().find_map(present)?;
@@ -165,7 +165,7 @@ mod tests {
         Topology::read(&text).ok()
     }
 
-    /// The definition: all paths, cut by hand, as a set.
+    /// The definition, as a reference: all paths, cut one by one and collected into a set.
     fn by_definition(paths: &Paths, cuts: &[u32]) -> BTreeSet<Vec<u32>> {
         let mut segments = BTreeSet::new();
         for path in paths.iter() {
@@ -181,8 +181,8 @@ mod tests {
     }
 
     proptest! {
-        /// Cutting one router after the other gives what cutting all paths at once gives, as a set with its sums; what
-        /// was foretold is saved; and what is joined again is as it was.
+        /// Cutting at one router after the other gives the same set and sums as cutting all paths at once; the saving
+        /// is as predicted; and `join` undoes `cut`.
         #[test]
         fn cutting_is_what_it_says(single in any::<bool>(), links in proptest::collection::vec((0u8..9, 0u8..9, 0u8..8), 1..40),
                                    order in proptest::collection::vec(0u32..9, 0..6)) {

@@ -1,4 +1,4 @@
-//! Who measures whom, and what that costs.
+//! Which router probes which, and what that costs.
 
 use crate::Topology;
 use crate::segments::Segments;
@@ -7,31 +7,31 @@ use std::collections::BTreeMap;
 /// What is measured in a network with some instrumented routers [kompella12 §VI].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurements {
-    /// Every segment that is probed, as its routers; in the order of their numbers.
+    /// Every segment that is probed, as its list of routers; sorted by router numbers.
     pub probes: Vec<Vec<u32>>,
-    /// Links that one probe of each passes.
+    /// Links that one probe of each segment traverses.
     pub probe_hops: u64,
-    /// Pairs of interfaces inside instrumented routers, Σ *d*² over their numbers of neighbours: each has an
-    /// aggregator.
+    /// Pairs of interfaces inside instrumented routers, the sum of *d*² with *d* the number of neighbours; each pair
+    /// has an aggregator.
     pub inner_pairs: u64,
 }
 
-/// What is measured besides, as long as old and new routes overlap.
+/// What is measured in addition while old and new routes overlap.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Overlap {
-    /// Segments of the new routes that the old ones did not have.
+    /// How many segments the new routes have that the old ones did not.
     pub added: usize,
-    /// Segments of the old routes that the new ones do not have, as their routers.
+    /// Segments that only the old routes have, as lists of routers.
     pub dropped: Vec<Vec<u32>>,
-    /// Links that one probe of each segment of either passes.
+    /// Links that one probe of each segment of the old or new routes traverses.
     pub probe_hops: u64,
 }
 
-/// Bits per second that an aggregator of 72 kbit sends each second [kompella12 §IV].
+/// Bits per second of an aggregator that sends 72 kbit each second [kompella12 §IV].
 pub const AGGREGATOR_BPS: u64 = 72_000;
 
 impl Measurements {
-    /// Of a network whose instrumented routers have cut these segments.
+    /// The measurements in a network with these segments.
     pub fn new(topology: &Topology, segments: &Segments) -> Self {
         let mut probes: Vec<Vec<u32>> = segments.iter().map(<[u32]>::to_vec).collect();
         probes.sort_unstable();
@@ -47,8 +47,8 @@ impl Measurements {
         }
     }
 
-    /// The m-set of every router that has one: the ends of the segments that begin there, each as often as there are
-    /// ways to it.
+    /// The m-set of every router that has one: the last routers of the segments that begin there, each once per segment
+    /// to it.
     pub fn sets(&self) -> BTreeMap<u32, Vec<u32>> {
         let mut sets: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for probe in &self.probes {
@@ -59,10 +59,10 @@ impl Measurements {
         sets
     }
 
-    /// What changes when a link has failed and routes are new. Until all routers know, what was probed before goes on
-    /// [kompella12 §VI].
+    /// What changes after a link has failed and routes were recomputed. Until all routers know of it, the old segments
+    /// are still probed [kompella12 §VI].
     pub fn since(&self, before: &Self) -> Overlap {
-        // Both are in order.
+        // Both are sorted.
         let lacks = |probes: &[Vec<u32>], probe: &Vec<u32>| probes.binary_search(probe).is_err();
         let only = |of: &[Vec<u32>], not_of: &[Vec<u32>]| -> Vec<Vec<u32>> {
             of.iter().filter(|probe| lacks(not_of, probe)).cloned().collect()
@@ -72,7 +72,7 @@ impl Measurements {
         Overlap { added: only(&self.probes, &before.probes).len(), probe_hops: self.probe_hops + hops as u64, dropped }
     }
 
-    /// Bits per second of all aggregators.
+    /// Bits per second sent by all aggregators.
     pub const fn aggregator_bps(&self) -> u64 {
         self.inner_pairs * AGGREGATOR_BPS
     }
@@ -100,7 +100,7 @@ mod tests {
         (segments, measurements)
     }
 
-    /// Without the link from C to D, D is reached through E, and nobody probes from C to D any more.
+    /// Without the link from C to D, D is reached through E, and C no longer probes D.
     #[test]
     fn old_and_new_routes_overlap() {
         let mut topology = toy();
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!((same.added, same.dropped.len(), same.probe_hops), (0, 0, before.probe_hops));
     }
 
-    /// The toy network of kompella12 Fig. 7 and 8, as far as its captions go with the text: C and F are instrumented.
+    /// The network of kompella12 Fig. 7 and 8, as far as captions and text agree: C and F are instrumented.
     #[test]
     fn sets_end_at_the_first_instrumented_router() {
         let topology = toy();

@@ -1,7 +1,7 @@
-//! Algorithm 1 of kompella12 as it stands there, with *S* a set, against the plan that recomputes nothing.
+//! Compares Algorithm 1 of kompella12 as published, with *S* a set, with the plan that recomputes nothing.
 //!
-//! `DWELL_DATA=… cargo test --release -p dwell-network --test naive -- --nocapture` prints how long both take on the
-//! maps that are there.
+//! `DWELL_DATA=… cargo test --release -p dwell-network --test naive -- --nocapture` prints the time of both for the
+//! maps that are present.
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 use dwell_network::Topology;
@@ -12,11 +12,10 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Routers and probe hops after each.
+/// The instrumented routers in order, with the probe hops after each.
 type Curve = Vec<(u32, u64)>;
 
-/// Counts how many segments lead through each router, splits all that lead through the most frequent one, and begins
-/// anew.
+/// Counts the segments through each router, splits all those through the most frequent one, and starts over.
 fn naive(topology: &Topology, paths: &Paths, steps: usize) -> Curve {
     let mut segments: HashSet<Vec<u32>> = paths.iter().map(<[u32]>::to_vec).collect();
     let mut instrumented = HashSet::new();
@@ -27,7 +26,7 @@ fn naive(topology: &Topology, paths: &Paths, steps: usize) -> Curve {
             segment[1..segment.len() - 1].iter().for_each(|&router| counts[router as usize] += 1);
         }
         let free = (0..topology.routers() as u32).filter(|router| !instrumented.contains(router));
-        // Of several, the first.
+        // Ties go to the first router.
         let next = free.rev().max_by_key(|&router| counts[router as usize]).unwrap();
         instrumented.insert(next);
         let split = |segment: Vec<u32>| {
@@ -43,7 +42,7 @@ fn naive(topology: &Topology, paths: &Paths, steps: usize) -> Curve {
     curve
 }
 
-/// Paths, then the plan, and the time of the plan.
+/// Cuts the paths along the plan; returns the curve and the time of the plan.
 fn fast(topology: &Topology, paths: &Paths, steps: usize) -> (Curve, Duration) {
     let begin = Instant::now();
     let mut segments = Segments::new(paths.clone(), topology.routers());
@@ -70,7 +69,7 @@ fn maps_of_the_world() {
         eprintln!("skipped: DWELL_DATA names no folder");
         return;
     };
-    // Debug builds compare only the smaller ones.
+    // Debug builds compare only the smaller maps.
     let is_slow = cfg!(debug_assertions);
     for (map, mode) in [
         ("rocketfuel/1221/weights.intra", Mode::EqualCost),
@@ -82,7 +81,7 @@ fn maps_of_the_world() {
         ("rocketfuel-cch/7018.r0.cch", Mode::Single),
     ] {
         let Some(mut topology) = read(&Path::new(&folder).join("topologies").join(map)) else { continue };
-        // The arrows of Kdl mean nothing.
+        // The edge directions of Kdl carry no meaning.
         topology.make_both_ways();
         let is_large = topology.routers() > 200;
         if is_slow && is_large {
@@ -99,7 +98,7 @@ fn maps_of_the_world() {
         let found = begin.elapsed();
         let (curve, quick) = fast(&topology, &paths, usize::MAX);
         let begin = Instant::now();
-        // The whole curve where that takes a minute or so.
+        // The whole curve where that takes about a minute.
         let compared = if topology.routers() > 400 { 60 } else { usize::MAX };
         let expected = naive(&topology, &paths, compared);
         let slow = begin.elapsed();

@@ -1,10 +1,10 @@
-//! The lossy difference sketch against streams with known truth.
+//! The lossy difference sketch on streams with known true delays.
 
 use dwell_simulate::crossing::flows::{FlowSettings, FlowWorkload};
 use dwell_sketch::lds::{Comparison, Figure, FlowEstimate, Lds, Listed, Params, Rule};
 use dwell_types::FlowId;
 
-/// What became of a flow.
+/// The true figures of a flow.
 #[derive(Clone, Copy, Default)]
 struct Flow {
     sent: u64,
@@ -18,7 +18,7 @@ struct Streams {
     flows: Vec<(FlowId, Flow)>,
 }
 
-/// A stream through sketches with these parameters at both ends; flows have a class by their number.
+/// Runs a stream past sketches with these parameters at both points; a flow's class depends on its number.
 fn streams(settings: &FlowSettings, params: &Params, seed: u64) -> Streams {
     let workload = FlowWorkload::new(settings, seed).expect("settings are in range");
     let sketch = || Lds::new(params.clone()).expect("parameters are in range");
@@ -78,7 +78,7 @@ impl Streams {
         flows.map(|(number, &(flow, _))| comparison.estimate(flow, class(number), rule)).collect()
     }
 
-    /// Median relative error of mean delays, and the share of flows without one, of flows that `is_asked` for.
+    /// Median relative error of mean delays, and share without an estimate, of the flows selected by `is_asked`.
     fn error(&self, found: &[FlowEstimate], is_asked: impl Fn(usize, &Flow) -> bool) -> (f64, f64) {
         let (mut errors, mut missing) = (Vec::new(), 0.0);
         for (number, ((_, flow), found)) in self.flows.iter().zip(found).enumerate() {
@@ -92,7 +92,7 @@ impl Streams {
         (errors[errors.len() / 2], missing / (errors.len() as f64 + missing))
     }
 
-    /// Share of the intervals, made wider by a factor, that hold the truth, of flows with at least `least` packets.
+    /// Share of intervals, widened by a factor, that contain the true delay, of flows with at least `least` packets.
     fn coverage(&self, found: &[FlowEstimate], least: u64, width: f64) -> f64 {
         let holds = |figure: Figure, truth: f64| {
             let (rounding, distance) = (1e-6 * truth.abs(), truth - figure.value);
@@ -112,9 +112,9 @@ fn one_class(columns: u32) -> Params {
     Params::new(4, columns, 1)
 }
 
-/// With a column for each flow and more, and nothing lost, the flow's own cell is found by every rule: whoever is alone
-/// in one of four cells is exact. 200 flows in 100,000 columns: one meets others in all four with probability 3·10⁻⁹.
-/// In 50 columns most do: the twin that fails.
+/// With more columns than flows and without losses, every rule finds a flow's own cell: a flow alone in one of its four
+/// cells is exact. Of 200 flows in 100,000 columns, one collides in all four with probability 3·10⁻⁹. In 50 columns
+/// most do, so the test must fail there.
 #[test]
 fn alone_in_its_cells_a_flow_is_exact() {
     let are_exact = |columns: u32| {
@@ -133,9 +133,9 @@ fn alone_in_its_cells_a_flow_is_exact() {
     assert_eq!((are_exact(100_000), are_exact(50)), ([true; 3], [false; 3]));
 }
 
-/// 20,000 flows in 2,400 columns, 8.3 per cell as in the paper. Medians of 60 flows and more deviate by 15 to 20% over
-/// seeds: .94%, .33%, .13% and .05%. The bounds are six of these deviations above (10⁻⁹); the order, of the same
-/// streams, would be another once in 10⁵ at most. The mean of all is the twin that fails.
+/// 20,000 flows in 2,400 columns, 8.3 per cell as in the paper. Medians over 60 or more flows vary by 15 to 20% between
+/// seeds: .94%, .33%, .13% and .05%. The bounds are six of these standard deviations above (10⁻⁹); the order, on the
+/// same streams, would change at most once in 10⁵ seeds. The mean of all packets must fail.
 #[test]
 fn all_at_once_is_better_than_the_cell_with_the_fewest() {
     let streams = streams(&FlowSettings::two_modes(20_000), &one_class(2_400), 2);
@@ -147,7 +147,7 @@ fn all_at_once_is_better_than_the_cell_with_the_fewest() {
     let known = error(&streams.joint(true));
     assert!(fewest < paper && decoded < fewest && known < decoded, "{paper} {fewest} {decoded} {known}");
     assert!(known < 0.002 && decoded < 0.006 && fewest < 0.01, "{known} {decoded} {fewest}");
-    // The mean of all is no answer.
+    // The mean of all packets is a poor estimate.
     let average = streams.comparison().average_ns().unwrap();
     let figure = Figure { value: average, interval: None };
     let found = FlowEstimate { mean_delay_ns: Some(figure), ..FlowEstimate::default() };
@@ -155,9 +155,9 @@ fn all_at_once_is_better_than_the_cell_with_the_fewest() {
     assert!(of_average > fewest && of_average > 0.2, "{of_average}");
 }
 
-/// 20,000 intervals, of flows that share cells: over nine choices of seeds shares were .956 ± .014 in all, and at least
-/// .913. Six of these deviations are allowed (10⁻⁹), and at the upper end, where few large flows share errors, one in a
-/// thousand must miss. Intervals half as wide must fail.
+/// 20,000 intervals of flows that share cells: over nine choices of seeds, .956 ± .014 of them held in all, and at
+/// least .913. Six of these standard deviations are allowed (10⁻⁹), and at the upper end, where few large flows share
+/// errors, one in a thousand must miss. Intervals half as wide must fail.
 #[test]
 fn intervals_of_all_at_once_hold() {
     for (columns, loss, k) in [(2_400, 0.0, 1), (300, 0.0, 1), (12_000, 0.005, 5)] {
@@ -171,15 +171,16 @@ fn intervals_of_all_at_once_hold() {
             assert!(!is_right(halved), "{columns} columns, k = {k}, from {least} packets: {halved}");
         }
     }
-    // Of flows whose packets are decoded as well.
+    // If packet counts are decoded, too.
     let streams = streams(&FlowSettings::two_modes(20_000), &one_class(2_400), 3);
     let covered = streams.coverage(&streams.joint(false), 100, 1.0);
     assert!(covered > 0.87, "{covered}");
 }
 
-/// Half of the flows are not listed: with numbers of packets, intervals widen and hold; the flows listed are known less
-/// well. Over nine choices of seeds 93.4 ± .3% hold, ten deviations above the bound. The error is 2.4 times as large,
-/// on the same stream: three to four deviations of its logarithm (10⁻³). Intervals half as wide must fail.
+/// Half of the flows are not listed: with packet counts given, intervals widen and hold, and the listed flows have
+/// larger errors. Over nine choices of seeds 93.4 ± .3% hold, ten standard deviations above the bound. Errors are 2.4
+/// times as large on the same stream: three to four deviations of the logarithm (10⁻³). Intervals half as wide must
+/// fail.
 #[test]
 fn flows_that_are_not_listed_disturb() {
     let mut streams = streams(&FlowSettings::two_modes(20_000), &one_class(2_400), 4);
@@ -194,9 +195,9 @@ fn flows_that_are_not_listed_disturb() {
     assert!(half > all && half < 0.02 && covered > 0.9 && halved <= 0.9, "{all} {half} {covered} {halved}");
 }
 
-/// 1% of the packets lost, and rows that sample 1, .5, .1 and .01 of them: the paper's rule believes the row that
-/// sampled a flow least by chance. Errors are .9 ± .2% and 1.6 ± .2%, and 2 ± 2% of the flows have none: the bounds are
-/// six deviations off (10⁻⁹), the order three (1 in 500). Rows that do not sample are the twin that fails.
+/// 1% of the packets are lost, and rows sample 1, .5, .1 and .01 of them: the paper's rule prefers the row that sampled
+/// fewest of a flow's packets by chance. Errors are .9 ± .2% and 1.6 ± .2%, and 2 ± 2% of the flows have no estimate:
+/// the bounds are six standard deviations away (10⁻⁹), the order three (1 in 500). Rows that do not sample must fail.
 #[test]
 fn rows_that_sample_survive_losses() {
     let rates = vec![1.0, 0.5, 0.1, 0.01];
@@ -207,13 +208,13 @@ fn rows_that_sample_survive_losses() {
     let (paper, _) = streams.error(&streams.by_rule(Rule::Paper { tolerance: 0.1 }), is_large);
     let are_few = |missing: f64| missing < 0.25;
     assert!(upper < 0.03 && are_few(missing) && upper < paper, "{upper} {missing} {paper}");
-    // Everything sampled in one cell: no large flow is left without a loss.
+    // If rows sample all packets into one cell, every large flow has a loss in all its cells.
     let streams = self::streams(&FlowSettings::two_modes(20_000).with_loss(0.01), &one_class(12_000), 5);
     assert!(!are_few(streams.error(&streams.by_rule(Rule::UpperBound), |_, flow| flow.sent > 100).1));
 }
 
-/// Lost packets of all flows: decoded with numbers of packets, they sum up to what was lost to a hundredth; counted by
-/// the least row they are an upper bound. In nine choices of seeds the sum was exact. The upper bounds' sum must fail.
+/// Lost packets of all flows: decoded with packet counts given, they add up to the true losses within a hundredth; by
+/// the least row they are upper bounds. In nine choices of seeds the sum was exact. The upper bounds' sum must fail.
 #[test]
 fn lost_packets_are_told() {
     let streams = streams(&FlowSettings::two_modes(20_000).with_loss(0.01), &one_class(2_400), 6);
@@ -230,9 +231,9 @@ fn lost_packets_are_told() {
     assert!(is_near(decoded) && !is_near(upper), "{decoded} of {truth}, or {upper}");
 }
 
-/// The jitter of packets is exponential with mean and deviation 100 µs; 16 degrees of freedom and a tenth of others.
-/// The median of some 15 flows deviates by 9.4% over seeds: six of these in its logarithm (2·10⁻⁹). Whoever takes the
-/// error of a mean of five cells for it must fail.
+/// The jitter of packets is exponential with mean and standard deviation 100 µs; 16 degrees of freedom, and a tenth of
+/// the packets from other flows. The median of about 15 flows varies by 9.4% between seeds: six of these deviations of
+/// the logarithm (2·10⁻⁹). The standard error of a mean of five cells, taken for the spread, must fail.
 #[test]
 fn spread_comes_from_cells_of_one_flow() {
     let params = Params { cells_per_flow: 5, ..one_class(12_000) };
@@ -246,9 +247,9 @@ fn spread_comes_from_cells_of_one_flow() {
     assert!(is_right(median) && !is_right(median / 5f64.sqrt()), "{median} of {}", spreads.len());
 }
 
-/// Weights 1, 25 and 100: what counts more is disturbed less, and what counts least by little more than without
-/// weights. Medians are 17 ± .6%, 1.6 ± .15%, and of the few that count most .5 ± .3%, four deviations of its logarithm
-/// below half of what they are without weights, the twin that fails (10⁻⁵); but two below what counts less (1 in 50).
+/// Weights 1, 25 and 100: heavier classes are disturbed less, and the lightest only little more than without weights.
+/// Medians are 17 ± .6%, 1.6 ± .15%, and of the few heaviest .5 ± .3%, four standard deviations of the logarithm below
+/// half of the error without weights, which must fail (10⁻⁵); but only two below that of the middle class (1 in 50).
 #[test]
 fn classes_that_weigh_more_are_known_better() {
     let weighted = Params { weights: vec![1, 25, 100], ..one_class(2_400) };
@@ -265,7 +266,7 @@ fn classes_that_weigh_more_are_known_better() {
     assert!(is_less(gold, bronze) && !is_less(error(&plain, 2), error(&plain, 0)));
 }
 
-/// A sketch whose cells hold anything at all still answers with numbers within their intervals, or not at all.
+/// A sketch whose cells hold arbitrary values still gives finite estimates within their intervals, or none.
 #[test]
 fn cells_full_of_nonsense_answer_nothing_worse() {
     let mut params = Params { cells_per_flow: 3, has_bytes: true, rates: vec![1.0, 0.1], ..one_class(20) };

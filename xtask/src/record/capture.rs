@@ -1,4 +1,4 @@
-//! The capture itself: tcpdump at a point, and the file that it leaves.
+//! Captures: tcpdump at a point, and the file that it writes.
 
 use super::host::{BUCKET, MIDDLE, SERVER, command, run};
 use anyhow::{Context, Result, bail, ensure};
@@ -18,7 +18,7 @@ pub(crate) enum Point {
     Server,
     /// Before the token bucket.
     Ingress,
-    /// Behind it.
+    /// After it.
     Egress,
 }
 
@@ -34,7 +34,7 @@ impl Point {
     }
 }
 
-/// What the committed file looks like.
+/// The file format of the committed capture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Form {
     Pcap,
@@ -53,7 +53,7 @@ pub(crate) struct Tcpdump {
 }
 
 impl Tcpdump {
-    /// Starts capturing; returns once it captures.
+    /// Starts tcpdump; returns once it is capturing.
     pub(crate) fn start(point: Point, path: &Path, snap: u32) -> Result<Self> {
         let (host, interface) = point.place();
         let mut command = command(host, "tcpdump");
@@ -119,7 +119,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Captured>> {
     Ok(frames)
 }
 
-/// Brings the pcap file into its committed form and returns the new path; the plain file is gone unless it is the form.
+/// Converts the pcap file to its committed form and returns the new path; removes the original unless that is the form.
 pub(crate) fn shape(pcap: &Path, form: Form) -> Result<PathBuf> {
     let from = pcap.display();
     let (line, suffix) = match form {

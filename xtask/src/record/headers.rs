@@ -1,7 +1,7 @@
-//! As much of a frame's headers as the delay line and the truth need.
+//! Parses the headers of frames, as far as the delay line and the truth need them.
 //!
-//! A second, plain parser on purpose: the truth must not rest on the code that it judges. It knows what our own hosts
-//! send and nothing more: Ethernet, IPv4 without fragments, IPv6 without extension headers.
+//! Deliberately a second, plain parser: the truth must not depend on the code that it is compared with. It only knows
+//! what our own hosts send: Ethernet, IPv4 without fragments, IPv6 without extension headers.
 
 use dwell_types::{Address, FlowKey, hash, protocol};
 
@@ -10,16 +10,16 @@ use dwell_types::{Address, FlowKey, hash, protocol};
 pub(crate) struct Headers {
     /// Addresses and ports as sent; ports are zero for ICMP.
     pub(crate) flow: FlowKey,
-    /// What IP carries.
+    /// The payload of IP.
     pub(crate) message: Message,
 }
 
-/// What IP carries.
+/// The payload of IP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Message {
     /// A TCP segment.
     Tcp(Segment),
-    /// Part of the payload of a DNS message: id, whether it is a response, hash of the question section.
+    /// The identifying fields of a DNS message: id, whether it is a response, hash of the question section.
     Dns { id: u16, response: bool, question: u64 },
     /// An NTP packet.
     Ntp { mode: u8, origin: u64, transmit: u64 },
@@ -39,7 +39,7 @@ pub(crate) struct Segment {
     pub(crate) payload_length: u32,
     /// TSval and TSecr.
     pub(crate) timestamps: Option<(u32, u32)>,
-    /// The DNS message that begins in this segment: as in [`Message::Dns`].
+    /// The DNS message that begins in this segment, as in [`Message::Dns`].
     pub(crate) dns: Option<(u16, bool, u64)>,
 }
 
@@ -53,17 +53,17 @@ impl Segment {
         self.flags & flags != 0
     }
 
-    /// A SYN that opens a connection, not one that answers.
+    /// Whether it is a SYN but not a SYN-ACK.
     pub(crate) fn opens(&self) -> bool {
         self.flags & (SYN | ACK) == SYN
     }
 
-    /// A SYN-ACK.
+    /// Whether it is a SYN-ACK.
     pub(crate) fn answers(&self) -> bool {
         self.flags & (SYN | ACK) == SYN | ACK
     }
 
-    /// The sequence number after this segment.
+    /// The sequence number that follows this segment.
     pub(crate) fn end(&self) -> u32 {
         self.sequence
             .wrapping_add(self.payload_length)
@@ -84,7 +84,7 @@ fn be64(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_be_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
-/// The headers of an Ethernet frame; `None` for ARP and whatever else is not IP.
+/// The headers of an Ethernet frame; `None` for ARP and anything else that is not IP.
 pub(crate) fn parse(frame: &[u8]) -> Option<Headers> {
     let ip = frame.get(14..)?;
     let (source, destination, number, body, body_length) = match be16(frame, 12)? {
@@ -177,7 +177,7 @@ fn echo(body: &[u8]) -> Message {
     }
 }
 
-/// A few letters for people who read the frame log.
+/// A short name of the kind of frame, for readers of the frame log.
 pub(crate) fn kind(headers: Option<&Headers>) -> &'static str {
     match headers.map(|h| &h.message) {
         Some(Message::Tcp(segment)) if segment.opens() => "syn",

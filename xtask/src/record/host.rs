@@ -1,4 +1,4 @@
-//! The hosts: network namespaces joined by veth pairs, all made here and all removed again.
+//! The hosts: network namespaces connected by veth pairs, all created here and removed again.
 //!
 //! ```text
 //! dwell-client ─┐ lan ── to-client ┐                                      ┌ to-server ── lan │ dwell-server
@@ -6,8 +6,8 @@
 //!                                              dwell-middle
 //! ```
 //!
-//! `dwell-client` speaks TCP with timestamps, `dwell-legacy` without. The point of observation is the veth pair
-//! `point-near ══ point-far` in the middle, with the delay line on both sides of it.
+//! `dwell-client` uses TCP timestamps, `dwell-legacy` does not. The point of observation is the veth pair `point-near
+//! ══ point-far` in the middle, with the delay line on both sides of it.
 
 use anyhow::{Context, Result, bail, ensure};
 use nix::sched::{CloneFlags, setns};
@@ -26,9 +26,9 @@ const ALL: [&str; 4] = [CLIENT, LEGACY, MIDDLE, SERVER];
 
 /// Addresses of the three servers; they are one host, at three distances.
 pub(crate) const SERVERS_V4: [&str; 3] = ["10.20.1.1", "10.20.2.1", "10.20.3.1"];
-/// The same over IPv6.
+/// The same for IPv6.
 pub(crate) const SERVERS_V6: [&str; 3] = ["fd00:20:1::1", "fd00:20:2::1", "fd00:20:3::1"];
-/// Addresses that frames are sent to and nobody answers for.
+/// Destination addresses that belong to no host.
 pub(crate) const NOBODY: [&str; 2] = ["10.20.3.99", "fd00:20:3::99"];
 
 /// The namespaces, removed on drop.
@@ -36,7 +36,7 @@ pub(crate) const NOBODY: [&str; 2] = ["10.20.3.99", "fd00:20:3::99"];
 pub(crate) struct Hosts(());
 
 impl Hosts {
-    /// Makes everything; what an aborted run left behind is removed first.
+    /// Creates everything, after removing what an aborted run may have left behind.
     pub(crate) fn new() -> Result<Self> {
         ensure!(nix::unistd::geteuid().is_root(), "making network namespaces needs root");
         remove();
@@ -45,7 +45,7 @@ impl Hosts {
             run(&format!("ip netns add {name}"))?;
             run(&format!("ip -n {name} link set lo up"))?;
         }
-        // The middle takes no part in the traffic, and says nothing of its own.
+        // The middle takes no part in the traffic, and must send nothing of its own.
         sysctl(MIDDLE, "net.ipv6.conf.all.disable_ipv6", "1")?;
         sysctl(MIDDLE, "net.ipv6.conf.default.disable_ipv6", "1")?;
         run(&format!("ip link add lan netns {CLIENT} type veth peer name to-client netns {MIDDLE}"))?;
@@ -65,7 +65,7 @@ impl Hosts {
         for (v4, v6) in SERVERS_V4.iter().zip(SERVERS_V6) {
             address(SERVER, &format!("{v4}/8"), &format!("{v6}/16"))?;
         }
-        // By route: only the machine's own namespace may allow cubic by sysctl, and that is not ours to change.
+        // Per route: only the machine's own namespace may allow cubic by sysctl, and that is not ours to change.
         for name in [CLIENT, LEGACY, SERVER] {
             run(&format!("ip -n {name} route change 10.0.0.0/8 dev lan proto kernel scope link congctl cubic"))?;
             run(&format!("ip -n {name} -6 route replace fd00::/16 dev lan proto kernel metric 256 congctl cubic"))?;
@@ -76,7 +76,7 @@ impl Hosts {
                 run(&format!("ip -n {name} neigh add {nobody} lladdr {} dev lan nud permanent", server_mac.trim()))?;
             }
         }
-        // The resolver of the C library, inside the client only.
+        // Configures the C library's resolver, inside the client only.
         let folder = format!("/etc/netns/{CLIENT}");
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {folder}"))?;
         let resolver = format!("nameserver {}\noptions timeout:1 attempts:3\n", SERVERS_V4[1]);
@@ -94,8 +94,8 @@ impl Drop for Hosts {
 fn remove() {
     for name in ALL {
         if fs::exists(format!("/run/netns/{name}")).unwrap_or(false) {
-            // What an aborted run left running there; nobody else's processes are in a namespace of this name. Nothing
-            // more can be done about a failure here; the next run tries again.
+            // Kill processes left by an aborted run; no others are in a namespace of this name. Failures here are
+            // ignored; the next run tries again.
             for id in output("ip", &["netns", "pids", name]).unwrap_or_default().lines() {
                 if let Ok(id) = id.trim().parse().map(Pid::from_raw) {
                     let _ = kill(id, Signal::SIGKILL);
@@ -109,7 +109,7 @@ fn remove() {
     let _ = fs::remove_dir("/etc/netns");
 }
 
-/// Frames leave as they are on a wire: cut to the MTU, with checksums.
+/// Disables offloads, so that frames look as on a wire: at most an MTU long, with checksums.
 fn set_up(host: &str, interface: &str) -> Result<()> {
     run(&format!("ip netns exec {host} ethtool -K {interface} tx off rx off tso off gso off gro off"))?;
     run(&format!("ip -n {host} link set {interface} up"))
@@ -124,7 +124,7 @@ fn sysctl(host: &str, name: &str, value: &str) -> Result<()> {
     run(&format!("ip netns exec {host} sysctl -q -w {name}={value}"))
 }
 
-/// Runs a command line without quotes to its end; its words go to our standard error only if it fails.
+/// Runs a command line without quoting and waits for it; shows its output on standard error only if it fails.
 pub(crate) fn run(line: &str) -> Result<()> {
     let words: Vec<&str> = line.split_whitespace().collect();
     output(words[0], &words[1..]).map(drop)
@@ -144,14 +144,14 @@ pub(crate) fn output(program: &str, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
-/// Prepares a command that runs on a host. `ip netns exec` becomes the program itself, so its id is the child's.
+/// Prepares a command that runs on a host. `ip netns exec` execs the program, so the child's id is the program's.
 pub(crate) fn command(host: &str, program: &str) -> Command {
     let mut command = Command::new("ip");
     command.args(["netns", "exec", host, program]).stdin(Stdio::null());
     command
 }
 
-/// Runs a function in a thread of its own on a host; threads and sockets that it makes belong to that host too.
+/// Runs a function in a new thread on a host; threads and sockets that it creates belong to that host, too.
 pub(crate) fn inside<T: Send + 'static>(
     host: &'static str,
     work: impl FnOnce() -> Result<T> + Send + 'static,
@@ -164,7 +164,7 @@ pub(crate) fn inside<T: Send + 'static>(
     })
 }
 
-/// Waits for a thread and passes on its error.
+/// Waits for a thread and returns its result.
 pub(crate) fn join<T>(thread: thread::JoinHandle<Result<T>>) -> Result<T> {
     match thread.join() {
         Ok(result) => result,
@@ -177,13 +177,13 @@ pub(crate) fn join<T>(thread: thread::JoinHandle<Result<T>>) -> Result<T> {
 pub(crate) struct Daemon(Child);
 
 impl Daemon {
-    /// Starts it.
+    /// Starts the process.
     pub(crate) fn start(mut command: Command) -> Result<Self> {
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         Ok(Self(child.with_context(|| format!("cannot start {command:?}"))?))
     }
 
-    /// Fails if it has ended already.
+    /// Fails if the process has already ended.
     pub(crate) fn check(&mut self, name: &str) -> Result<()> {
         match self.0.try_wait() {
             Ok(None) => Ok(()),

@@ -1,10 +1,9 @@
-//! The delay line: moves every frame through the middle, holds it as the plan says, and writes down what really
-//! happened.
+//! The delay line: forwards every frame through the middle, delays it as planned, and logs what really happened.
 //!
 //! One thread, four packet sockets. A frame from the clients waits in stage near-out, crosses the point of observation
 //! (sent on `point-near`, received on `point-far`), waits in far-out, and goes to the servers; the other way likewise.
-//! Frames of one flow leave a stage in the order in which they came, unless the plan lets one be overtaken. A frame has
-//! come when the kernel says so, not when this thread gets to it.
+//! Frames of one flow leave a stage in order of arrival, unless the plan lets one be overtaken. A frame's time of
+//! arrival is the kernel's timestamp, not the time when this thread reads it.
 
 use super::headers::{self, Headers};
 use super::plan::{Judge, Plan, Rule, Stage, Verdict};
@@ -26,7 +25,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What became of one frame on its way through the middle.
+/// The log of one frame's way through the middle.
 #[derive(Clone, Debug)]
 pub(crate) struct Journey {
     /// The first [`HEAD`] bytes.
@@ -35,50 +34,50 @@ pub(crate) struct Journey {
     pub(crate) length: usize,
     /// Whether it came from the clients.
     pub(crate) outward: bool,
-    /// Received from its host, as the kernel says; nanoseconds since the epoch.
+    /// Time of receipt from its host, by the kernel's timestamp; nanoseconds since the epoch.
     pub(crate) entered_ns: i64,
-    /// Decided on entering.
+    /// The decision on entering.
     pub(crate) first: Verdict,
-    /// Sent across the point of observation; `None` if dropped before.
+    /// When it was sent across the point of observation; `None` if dropped before.
     pub(crate) point: Option<Sent>,
-    /// Received behind the point.
+    /// When it was received beyond the point.
     pub(crate) crossed_ns: Option<i64>,
-    /// Decided behind the point.
+    /// The decision beyond the point.
     pub(crate) second: Option<Verdict>,
-    /// Sent to its destination; `None` if dropped on the way.
+    /// When it was sent to its destination; `None` if dropped on the way.
     pub(crate) left: Option<Sent>,
 }
 
-/// A frame was handed to the kernel after the first clock reading and before the second; nanoseconds since the epoch.
+/// A frame was handed to the kernel between two clock readings, after `after_ns` and before `before_ns` (epoch time).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
-    /// When it was to be sent: when it was received, plus what was drawn, or when the frame before it in its flow was
-    /// due.
+    /// When it was due: the time of receipt plus the drawn delay, or when the previous frame of its flow was due, if
+    /// later.
     pub(crate) due_ns: i64,
     pub(crate) after_ns: i64,
     pub(crate) before_ns: i64,
 }
 
 impl Sent {
-    /// The best guess: the middle.
+    /// The best estimate of the time of sending: the middle.
     pub(crate) fn at_ns(self) -> i64 {
         self.after_ns + self.error_ns()
     }
 
-    /// How far the truth can be from [`Sent::at_ns`].
+    /// The largest possible error of [`Sent::at_ns`].
     pub(crate) fn error_ns(self) -> i64 {
         (self.before_ns - self.after_ns) / 2
     }
 }
 
 impl Journey {
-    /// The headers, as far as they are known.
+    /// The frame's headers, if it could be parsed.
     pub(crate) fn headers(&self) -> Option<Headers> {
         headers::parse(&self.head)
     }
 }
 
-/// Bytes of a frame that are kept.
+/// The number of first bytes that are kept of a frame.
 pub(crate) const HEAD: usize = 256;
 
 const INTERFACES: [&str; 4] = ["to-client", "point-near", "point-far", "to-server"];
@@ -87,7 +86,7 @@ const POINT_NEAR: usize = 1;
 const POINT_FAR: usize = 2;
 const TO_SERVER: usize = 3;
 
-/// A frame that waits. Ordered by release time, then by arrival.
+/// A waiting frame. Ordered by release time, then by arrival.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
     due_ns: i64,
@@ -107,13 +106,13 @@ struct Line {
     arrivals: u64,
     /// Release time of the last frame of each flow, per stage.
     last_due: HashMap<(Stage, FlowKey), i64>,
-    /// Journeys that are in the veth pair of the point, per interface on which they come out.
+    /// Journeys in transit through the veth pair of the point, by the interface on which they will be received.
     crossing: [VecDeque<usize>; 4],
 }
 
-/// Runs until told to stop, on the host where it is called. Frames that still wait then are not sent.
+/// Runs on the current host until `stop` is set. Frames that are still waiting then are not sent.
 pub(crate) fn run(plan: Plan, ready: &AtomicBool, stop: &AtomicBool) -> Result<Vec<Journey>> {
-    // The kernel may round our waking times up by 50 µs unless told not to.
+    // The kernel may otherwise delay our wake-ups by up to 50 µs.
     nix::sys::prctl::set_timerslack(1).context("cannot set the timer slack")?;
     let mut line = Line {
         sockets: INTERFACES.iter().map(|name| open(name)).collect::<Result<_>>()?,
@@ -177,7 +176,7 @@ impl Line {
         }
     }
 
-    /// Sleeps until a frame is due or comes; returns the interfaces that have something.
+    /// Sleeps until a frame is due or arrives; returns the interfaces with frames to read.
     fn wait(&self) -> Result<Vec<usize>> {
         const LONGEST_NS: i64 = 50_000_000;
         let until_due = match self.waiting.peek() {
@@ -193,7 +192,7 @@ impl Line {
         Ok((0..sets.len()).filter(|&i| sets[i].any() == Some(true)).collect())
     }
 
-    /// Takes one frame from an interface, if there is one.
+    /// Reads one frame from an interface, if there is one.
     fn receive(&mut self, interface: usize) -> Result<()> {
         let mut bytes = vec![0; 65_536];
         let mut control = cmsg_space!(u32, TimeSpec);
@@ -214,7 +213,7 @@ impl Line {
                 _ => {}
             }
         }
-        // Our own frames come by on their way out.
+        // Frames that we sent are also shown to the socket: ignore them.
         const PACKET_OUTGOING: u8 = 4;
         let length = message.bytes;
         if message.address.is_some_and(|address| address.pkttype() == PACKET_OUTGOING) {
@@ -224,7 +223,7 @@ impl Line {
         self.accept(interface, bytes, at_ns.context("the kernel does not say when a frame came")?)
     }
 
-    /// Judges a received frame and lets it wait.
+    /// Decides on a received frame and queues it.
     fn accept(&mut self, interface: usize, bytes: Vec<u8>, at_ns: i64) -> Result<()> {
         let (stage, exit) = match interface {
             TO_CLIENT => (Stage::NearOut, POINT_NEAR),
@@ -309,7 +308,7 @@ mod tests {
         std::iter::from_fn(|| line.waiting.pop().map(|next| next.0.journey)).collect()
     }
 
-    /// Jitter of σ = 2 would shuffle frames that come 10 µs apart: within a flow it does not, between flows it does.
+    /// Jitter of σ = 2 would reorder frames that arrive 10 µs apart: it must not within a flow, but does between flows.
     #[test]
     fn frames_of_one_flow_keep_their_order() {
         let mut line = line(Handshakes::default());
@@ -330,7 +329,7 @@ mod tests {
             let mut line = line(handshakes);
             for (number, at_ns) in [0, 1_000_000_000].into_iter().enumerate() {
                 line.accept(TO_CLIENT, frame(1, 7, SYN), at_ns).unwrap();
-                // What release does when it sends a frame across the point.
+                // Stands for release, which sends a frame across the point.
                 line.waiting.clear();
                 line.crossing[POINT_FAR].push_back(number);
             }

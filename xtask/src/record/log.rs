@@ -1,4 +1,4 @@
-//! The files beside a capture: what the line did with every frame, and the truth derived from it.
+//! Log files for a capture: what the line did with every frame, and the truth derived from that.
 
 use super::headers;
 use super::line::Journey;
@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Bytes of a frame that identify it: no capture here is cut shorter.
+/// Bytes of a frame that identify it: no capture here has a shorter snap length.
 pub(crate) const IDENTIFYING: usize = 96;
 
 /// 32 bits that identify a frame by its first [`IDENTIFYING`] bytes.

@@ -1,11 +1,11 @@
-//! `cargo xtask record [NAME…]`: makes the repository's own captures from real Linux stacks, with the truth beside
+//! `cargo xtask record [NAME…]`: makes the repository's own captures from real Linux stacks, and records the truth with
 //! them.
 //!
 //! A frame's way through these files: [`host`] (network namespaces) → [`traffic`] (real servers and clients) →
-//! [`mod@line`] (the delay line, which follows [`plan`] and [`queue`] and knows frames by [`headers`]) with [`capture`]
-//! (tcpdump) in its middle. Then [`truth`] pairs what the line logged, [`log`] writes it, [`verify`] holds it against
-//! the capture and tshark, and [`readme`] says what came out; of captures at two points, [`one_way`] does all of that.
-//! [`token_bucket`] stands alone. Needs root, and the Debian packages listed in `testdata/README.md`.
+//! [`mod@line`] (the delay line, which follows [`plan`] and [`queue`] and parses frames by [`headers`]) with
+//! [`capture`] (tcpdump) in its middle. Then [`truth`] pairs the logged frames, [`log`] writes the result, [`verify`]
+//! checks it with the capture and tshark, and [`readme`] summarises it; for two points, [`one_way`] does all of that.
+//! [`token_bucket`] is independent. Needs root, and the Debian packages listed in `testdata/README.md`.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
@@ -15,22 +15,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-// Where it happens.
+// Hosts as network namespaces.
 mod host;
-// Who talks.
+// Servers and clients.
 mod traffic;
-// What the middle does to a frame.
+// What the delay line does to a frame.
 mod headers;
 mod line;
 mod plan;
 mod queue;
-// What is kept of it.
+// Captures, logs and the truth.
 mod capture;
 mod log;
 mod one_way;
 mod token_bucket;
 mod truth;
-// Whether it is right, and what it is.
+// Verification and documentation of a recording.
 mod readme;
 mod verify;
 
@@ -44,23 +44,23 @@ struct Recording {
     name: &'static str,
     /// The first paragraph of its README.
     about: &'static str,
-    /// How long clients begin new exchanges.
+    /// How long clients start new exchanges.
     span: Duration,
     /// Bytes of each frame that are captured; at least [`log::IDENTIFYING`].
     snap: u32,
     form: Form,
-    /// What the truth is about.
+    /// Whether the truth is about exchanges or one-way delays.
     question: Question,
     traffic: &'static [Kind],
     plan: Plan,
 }
 
-/// What a recording is to answer.
+/// The question that a recording is to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Question {
-    /// Request and response, at the point of observation.
+    /// Delay between request and response, at the point of observation.
     Exchanges,
-    /// One way between the point of observation and the server; both are captured.
+    /// One-way delay between the point of observation and the server; captured at both.
     OneWay,
 }
 
@@ -72,7 +72,7 @@ const FAR: [Delay; 3] = [
     Delay { flow_median_us: 55_000.0, flow_sigma: 0.25, jitter_median_us: 1_500.0, jitter_sigma: 1.4 },
 ];
 
-/// Between the echoes of most recordings, and of that at two points.
+/// Time between ICMP echoes, in most recordings and in the one at two points.
 const FIFTH: Duration = Duration::from_millis(200);
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -217,7 +217,7 @@ fn record(recording: &Recording, testdata: &Path) -> Result<()> {
     }
 }
 
-/// A capture at the point of observation, and the exchanges that are to be found in it.
+/// Records a capture at the point of observation, and the true exchanges in it.
 fn exchanges(recording: &Recording, folder: &Path, scratch: &Path) -> Result<()> {
     let pcap = scratch.join(format!("{}.pcap", recording.name));
     let journeys = observe(recording, &[(Point::Middle, &pcap)], scratch)?;
@@ -240,7 +240,7 @@ fn exchanges(recording: &Recording, folder: &Path, scratch: &Path) -> Result<()>
     Ok(())
 }
 
-/// Makes the folder of a recording, without what was there.
+/// Creates the empty folder of a recording, deleting an existing one.
 fn empty(folder: &Path) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder).with_context(|| format!("cannot empty {}", folder.display()))?;
@@ -256,17 +256,17 @@ fn keep(pcap: &Path, folder: &Path, form: Form) -> Result<String> {
     Ok(kept.file_name().unwrap_or_default().to_string_lossy().into_owned())
 }
 
-/// The recording itself, captured at these points: returns the line's log.
+/// Records traffic, captured at these points; returns the line's log.
 fn observe(recording: &Recording, points: &[(Point, &Path)], scratch: &Path) -> Result<Vec<line::Journey>> {
     let _hosts = host::Hosts::new()?;
-    // The line carries nothing before it runs, so no frame crosses the point before tcpdump listens.
+    // The line forwards nothing before it runs, so no frame crosses the point before tcpdump listens.
     let start = |&(point, pcap): &(Point, &Path)| Tcpdump::start(point, pcap, recording.snap);
     let tcpdumps: Vec<Tcpdump> = points.iter().map(start).collect::<Result<_>>()?;
     let (ready, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let line = {
         let (plan, ready, stop) = (recording.plan.clone(), Arc::clone(&ready), Arc::clone(&stop));
         host::inside(host::MIDDLE, move || {
-            // Ahead of everything else on the machine; without it the line is only later.
+            // Real-time priority over everything else on the machine; if that fails, the line is only less punctual.
             let _ = host::run(&format!("chrt -f -p 20 {}", nix::unistd::gettid()));
             line::run(plan, &ready, &stop)
         })
@@ -282,23 +282,23 @@ fn observe(recording: &Recording, points: &[(Point, &Path)], scratch: &Path) -> 
             clients.extend(traffic::clients(kind, recording.plan.seed, recording.span, scratch)?);
             Ok(())
         });
-        // All of them, also after a failure: their processes must not outlive the recording.
+        // Join all clients, even after a failure: their processes must not outlive the recording.
         let ended: Vec<Result<()>> = clients.into_iter().map(host::join).collect();
         started.and_then(|()| ended.into_iter().collect::<Result<()>>())?;
-        // What is still held comes out, and is answered.
+        // Frames still held by the line are sent, and answered.
         thread::sleep(Duration::from_secs(5));
         Ok(())
     })();
     stop.store(true, Ordering::Release);
     let journeys = host::join(line)?;
     outcome?;
-    // tcpdump may still hold its last block.
+    // tcpdump may not yet have written its last block.
     thread::sleep(Duration::from_millis(1_500));
     tcpdumps.into_iter().try_for_each(Tcpdump::stop)?;
     Ok(journeys)
 }
 
-/// `SHA256SUMS` of everything that is no text for people.
+/// Writes `SHA256SUMS` of all files except Markdown.
 fn sums(testdata: &Path) -> Result<()> {
     let script = "find . -type f ! -name '*.md' ! -name SHA256SUMS -printf '%P\\n' | LC_ALL=C sort | xargs sha256sum";
     let folder = testdata.to_string_lossy();
@@ -306,7 +306,7 @@ fn sums(testdata: &Path) -> Result<()> {
     fs::write(testdata.join("SHA256SUMS"), text).context("cannot write SHA256SUMS")
 }
 
-/// A folder for what is not kept, removed on drop.
+/// A temporary folder, removed on drop.
 #[derive(Debug)]
 struct Scratch(PathBuf);
 
@@ -332,7 +332,7 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata")
     }
 
-    /// Every committed file is the one that its sum was taken of, and every recording is there.
+    /// Every committed file matches its checksum, and no recording is missing.
     #[test]
     fn the_committed_recordings_are_whole() {
         let sums = fs::read_to_string(testdata().join("SHA256SUMS")).unwrap();
@@ -351,7 +351,7 @@ mod tests {
         host::output("sh", &["-c", &check]).unwrap();
     }
 
-    /// The plain capture again, by the plain reader: every query that the truth's table counts is there, in order.
+    /// Our plain reader reads the plain capture: all queries counted in the truth's table are found, in order.
     #[test]
     fn the_plain_capture_reads() {
         let frames = capture::read(&testdata().join("ntp/ntp.pcap")).unwrap();

@@ -1,9 +1,9 @@
-//! A recording at two points: which packet took how long from one to the other, and which never arrived.
+//! A recording at two points: the one-way delay of each packet between them, and which packets were lost.
 //!
-//! The points are the middle, and the server's interface. Towards the server, the line sent a packet across the first
-//! and later to the second, and read the clock before and after both. Back, it sent it across the middle likewise, but
-//! it did not see the packet leave the server: what it has is the kernel's time of receipt at the other end of the veth
-//! pair.
+//! The points are the middle and the server's interface. Towards the server, the line sends a packet across the first
+//! point and later to the second, and reads the clock before and after both. In the other direction, it likewise sends
+//! it across the middle, but does not see it leave the server: for this it has only the kernel's time of receipt at the
+//! other end of the veth pair.
 
 use super::capture::{self, Captured, Point};
 use super::headers::{self, Headers, Message};
@@ -45,22 +45,21 @@ pub(crate) fn record(recording: &Recording, folder: &Path, scratch: &Path) -> Re
     Ok(())
 }
 
-/// What the server's capture holds, against the line's log.
+/// The server's capture compared with the line's log.
 #[derive(Debug)]
 struct Server {
-    /// Number of each journey's frame, from 1.
+    /// The frame number in the capture of each journey, from 1.
     frames: HashMap<usize, usize>,
-    /// How far the capture's time is from the middle of the line's two clock readings: median, 99th percentile,
-    /// maximum.
+    /// Distance between the capture's timestamp and the middle of the line's two clock readings: median, 99th
+    /// percentile, maximum.
     sent_ns: [i64; 3],
-    /// From the capture's time to the line's: the same.
+    /// From the capture's timestamp to the line's: the same.
     received_ns: [i64; 3],
 }
 
 impl Server {
-    /// Finds the frames by their first bytes, equal ones in their order: which of two frames that pass in opposite
-    /// directions at the same time is captured first is left to chance. Fails unless capture and log hold the same
-    /// frames.
+    /// Finds the frames by their first bytes, identical ones in order: if two frames pass in opposite directions at the
+    /// same time, either may be captured first. Fails unless capture and log hold the same frames.
     fn find(captured: &[Captured], journeys: &[Journey]) -> Result<Self> {
         let mut logged: Vec<(i64, usize)> =
             journeys.iter().enumerate().filter_map(|(index, journey)| Some((at_server(journey)?, index))).collect();
@@ -85,7 +84,7 @@ impl Server {
     }
 }
 
-/// When the line has a frame at the server.
+/// When a frame was at the server, according to the line.
 fn at_server(journey: &Journey) -> Option<i64> {
     if journey.outward { journey.left.map(Sent::at_ns) } else { Some(journey.entered_ns) }
 }
@@ -95,18 +94,18 @@ fn at_server(journey: &Journey) -> Option<i64> {
 struct Row<'a> {
     journey: &'a Journey,
     headers: Headers,
-    /// What the stage between the points decided.
+    /// The decision of the stage between the points.
     rule: Rule,
     sent_ns: i64,
-    /// `None` if it was dropped.
+    /// The delay; `None` if it was dropped.
     delay_ns: Option<i64>,
-    /// How far `delay_ns` can be off, as far as the line knows.
+    /// The largest possible error of `delay_ns`, as far as the line knows.
     error_ns: i64,
-    /// Its frames in the captures of the middle and of the server, from 1.
+    /// Its frame numbers in the captures of the middle and of the server, from 1.
     frames: [Option<usize>; 2],
 }
 
-/// Every IP packet that came to one of the points from outside, in the order of sending.
+/// Every IP packet that came to one of the points from outside, in order of sending.
 fn rows<'a>(journeys: &'a [Journey], server: &HashMap<usize, usize>) -> Result<Vec<Row<'a>>> {
     let middle: HashMap<*const Journey, usize> =
         (1..).zip(crossings(journeys)).map(|(number, (_, journey))| (std::ptr::from_ref(journey), number)).collect();
@@ -167,14 +166,14 @@ fn table(rows: &[Row<'_>]) -> Result<String> {
     Ok(text)
 }
 
-/// Bytes before the IP header.
+/// Length of the Ethernet header.
 const ETHERNET: usize = 14;
 
 fn direction(row: &Row<'_>) -> &'static str {
     if row.journey.outward { "out" } else { "back" }
 }
 
-/// A kind of traffic, for people.
+/// A readable name of the kind of traffic.
 fn traffic(row: &Row<'_>) -> &'static str {
     match &row.headers.message {
         Message::Tcp(segment) if segment.timestamps.is_some() => "TCP with timestamps",
@@ -185,7 +184,7 @@ fn traffic(row: &Row<'_>) -> &'static str {
     }
 }
 
-/// Numbers of what is in it, and of how good the truth is.
+/// Statistics of the contents, and of the accuracy of the truth.
 fn describe(
     text: &mut String,
     recording: &Recording,
@@ -252,7 +251,7 @@ mod tests {
     use crate::record::plan::Verdict;
     use crate::record::truth::tests::{MS, journey, segment};
 
-    /// Out in 7 ms, lost on the way out, back in 5 ms.
+    /// One packet out in 7 ms, one lost on the way out, one back in 5 ms.
     fn journeys() -> [Journey; 3] {
         let mut lost = journey(true, &segment(ACK, 2, 1), 1, 6, None);
         lost.second = Some(Verdict { hold_ns: 0, rule: Rule::Loss });
@@ -277,7 +276,7 @@ mod tests {
         assert!(table(&rows).unwrap().contains("out,ack,40,loss,6000100,,100,2,,10.10.0.1,5000,10.20.1.1,80,6\n"));
     }
 
-    /// A frame too many, one too few, and one of which nobody knows what became of it.
+    /// Rejects an extra frame, a missing one, and one whose fate is unknown.
     #[test]
     fn what_does_not_agree_is_refused() {
         let mut journeys = journeys();

@@ -1,7 +1,7 @@
-//! What the delay line does to each frame: how long it holds it, and whether it lets it go on.
+//! What the delay line does to each frame: how long it holds it, and whether it drops it.
 //!
 //! Every draw is a seeded hash of the stage, the flow and the frame's number in its flow, so it does not depend on how
-//! the frames of different flows interleave. The delays are synthetic (lognormal); only the stacks are real.
+//! frames of different flows interleave. The delays are synthetic (lognormal); only the network stacks are real.
 
 use super::headers::{Headers, Message};
 use dwell_types::{Address, FlowKey, hash};
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::f64::consts::TAU;
 use std::net::IpAddr;
 
-/// The four stretches of the way. The point of observation lies between near and far.
+/// The four segments of the path. The point of observation lies between near and far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Stage {
     /// From the clients to the point.
@@ -22,18 +22,19 @@ pub(crate) enum Stage {
     NearBack,
 }
 
-/// Which rule decided a frame's fate in one stage.
+/// The rule that decided a frame's fate in one stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
     /// The delay of its flow plus its own jitter.
     Plain,
-    /// ARP, neighbour discovery and the like: a fixed short delay.
+    /// ARP, neighbour discovery and the like: a short fixed delay.
     Control,
-    /// Dropped by chance.
+    /// Dropped at random.
     Loss,
-    /// Dropped as the first SYN or SYN-ACK of a connection chosen for it.
+    /// Dropped as the first SYN or SYN-ACK of a connection selected for that.
     DropFirst,
-    /// The first SYN or SYN-ACK of a connection chosen for it, held 1.2–4 s, and the flow's later frames behind it.
+    /// The first SYN or SYN-ACK of a connection selected for that, held 1.2–4 s, with the flow's later frames behind
+    /// it.
     Hold,
     /// The same, but later frames of the flow overtake it.
     Overtaken,
@@ -54,7 +55,7 @@ impl Rule {
         }
     }
 
-    /// Whether the frame goes no further.
+    /// Whether the frame is dropped.
     pub(crate) fn drops(self) -> bool {
         matches!(self, Self::Loss | Self::DropFirst | Self::QueueFull)
     }
@@ -63,12 +64,12 @@ impl Rule {
 /// The fate of a frame in one stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
-    /// Time to hold it, as drawn. Frames of one flow wait for each other, so it may become longer; never shorter.
+    /// Time to hold it, as drawn. Frames of one flow keep their order, so it may become longer, but not shorter.
     pub(crate) hold_ns: i64,
     pub(crate) rule: Rule,
 }
 
-/// A lognormal delay per flow plus a lognormal jitter per frame.
+/// A lognormal delay per flow, plus lognormal jitter per frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delay {
     /// Median over the flows, in microseconds.
@@ -81,61 +82,61 @@ pub(crate) struct Delay {
     pub(crate) jitter_sigma: f64,
 }
 
-/// Shares of the connections whose first SYN or SYN-ACK meets something special. Their sum is at most 1.
+/// Shares of the connections whose first SYN or SYN-ACK is lost, held or overtaken. Their sum is at most 1.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Handshakes {
-    /// First SYN dropped before the point: nothing to see there but a later SYN.
+    /// First SYN dropped before the point, which sees only a later SYN.
     pub(crate) syn_lost_before: f64,
-    /// First SYN dropped beyond the point: the point sees it twice, and the second is answered.
+    /// First SYN dropped beyond the point, which sees two; the second is answered.
     pub(crate) syn_lost_beyond: f64,
-    /// First SYN-ACK dropped beyond the point: the point sees two SYNs before an answer.
+    /// First SYN-ACK dropped beyond the point, which sees two SYNs before an answer.
     pub(crate) answer_lost_beyond: f64,
-    /// First SYN-ACK dropped before the point reaches the client: the point sees both twice.
+    /// First SYN-ACK dropped between the point and the client: the point sees both twice.
     pub(crate) answer_lost_before: f64,
-    /// First SYN held beyond the point, with later ones behind it.
+    /// First SYN held beyond the point; later ones wait behind it.
     pub(crate) syn_held: f64,
-    /// First SYN-ACK held beyond the point, with later ones behind it.
+    /// First SYN-ACK held beyond the point; later ones wait behind it.
     pub(crate) answer_held: f64,
     /// First SYN held beyond the point and overtaken by the second.
     pub(crate) syn_overtaken: f64,
 }
 
-/// A link that sends one frame after the other.
+/// A link that sends one frame after another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bottleneck {
     pub(crate) bits_per_second: i64,
-    /// How long a frame may wait for those before it; one that would wait longer is dropped.
+    /// How long a frame may wait for those in front of it; one that would have to wait longer is dropped.
     pub(crate) longest_wait_ns: i64,
 }
 
-/// Everything that governs one recording.
+/// The parameters of one recording.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) seed: u64,
-    /// Between the clients and the point, each way.
+    /// Between the clients and the point, in each direction.
     pub(crate) near: Delay,
-    /// Between the point and the three servers, each way.
+    /// Between the point and the three servers, in each direction.
     pub(crate) far: [Delay; 3],
-    /// Chance that a stage loses a frame of IP.
+    /// Probability that a stage drops an IP frame.
     pub(crate) loss: f64,
-    /// The same in addition for DNS over UDP.
+    /// Additional loss probability for DNS over UDP.
     pub(crate) dns_loss: f64,
     pub(crate) handshakes: Handshakes,
-    /// The link between the point and the servers, each way; without one it has no end of room.
+    /// The link between the point and the servers, in each direction; `None` for unlimited capacity.
     pub(crate) bottleneck: Option<Bottleneck>,
 }
 
-/// A plan at work.
+/// Applies a plan to frames.
 #[derive(Debug)]
 pub(crate) struct Judge {
     plan: Plan,
-    /// Frames so far, per stage and flow.
+    /// Number of frames so far, per stage and flow.
     frames: HashMap<(Stage, FlowKey), u64>,
-    /// SYNs or SYN-ACKs so far, per stage and flow.
+    /// Number of SYNs or SYN-ACKs so far, per stage and flow.
     opening: HashMap<(Stage, FlowKey), u64>,
 }
 
-/// Frames that are not delayed by plan still need some time.
+/// The delay of frames that the plan does not cover.
 const CONTROL_NS: i64 = 100_000;
 
 impl Judge {
@@ -173,7 +174,7 @@ impl Judge {
         Verdict { hold_ns: self.draw(stage, flow, number), rule: Rule::Plain }
     }
 
-    /// What a connection chosen for it does to its first SYN or SYN-ACK in this stage.
+    /// The verdict on the first SYN or SYN-ACK in this stage, if its connection is selected for special treatment.
     fn first_of_handshake(&self, stage: Stage, is_syn: bool, flow: FlowKey) -> Option<Verdict> {
         let shares = &self.plan.handshakes;
         let choices = [
@@ -209,30 +210,30 @@ impl Judge {
         whole_micros(of_flow + of_frame)
     }
 
-    /// Uniform on [0, 1).
+    /// A uniform draw on [0, 1).
     fn uniform(&self, words: &[u64], flow: FlowKey) -> f64 {
         let state = words.iter().fold(hash::start(self.plan.seed), |state, &word| hash::absorb(state, word));
         (hash::finish(flow.absorb(state)) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Standard normal, by Box and Muller.
+    /// A standard normal draw, by Box and Muller.
     fn normal(&self, words: &[u64], flow: FlowKey) -> f64 {
         let radius = (-2.0 * (1.0 - self.uniform(&[words, &[100]].concat(), flow)).ln()).sqrt();
         radius * (TAU * self.uniform(&[words, &[101]].concat(), flow)).cos()
     }
 }
 
-/// Microseconds as nanoseconds, without a fraction of a microsecond: the frame log becomes smaller.
+/// Microseconds, rounded, as nanoseconds: whole microseconds keep the frame log small.
 fn whole_micros(micros: f64) -> i64 {
     micros.round() as i64 * 1_000
 }
 
-/// Neighbour discovery, multicast listener reports and other ICMPv6 that is no echo.
+/// Neighbour discovery, multicast listener reports and other ICMPv6 that is not an echo.
 fn is_control(headers: &Headers) -> bool {
     headers.message == Message::Other && headers.flow.protocol != dwell_types::protocol::UDP
 }
 
-/// Which server an address belongs to: `10.20.r.0/24` and `fd00:20:r::/48`, r from 1.
+/// The server that an address belongs to: `10.20.r.0/24` and `fd00:20:r::/48`, r from 1.
 fn region(address: Address) -> usize {
     let number = match IpAddr::from(address) {
         IpAddr::V4(v4) => u16::from(v4.octets()[2]),
@@ -267,7 +268,7 @@ mod tests {
     }
 
     /// Over 4,000 flows the median of a lognormal with σ = .5 lies within 4% (5 standard errors, 1.25 · .5/√4000 = 1%
-    /// each) of its parameter, here plus a jitter of .3 ms that adds .3 to .5.
+    /// each) of its parameter, here plus jitter of .3 ms, which adds .3 to .5.
     #[test]
     fn delays_have_the_planned_median() {
         let mut judge = Judge::new(plan());
@@ -283,7 +284,7 @@ mod tests {
         assert!((19.5..21.3).contains(&far), "{far} ms");
     }
 
-    /// 4,000 connections, share .2: 800 ± 25; five standard deviations either way.
+    /// Of 4,000 connections, share .2: 800 ± 25; the bounds are five standard deviations either way.
     #[test]
     fn only_the_first_syn_of_the_chosen_is_held() {
         let handshakes = Handshakes { syn_held: 0.2, answer_held: 0.3, ..Handshakes::default() };

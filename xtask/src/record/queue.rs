@@ -1,4 +1,4 @@
-//! The bottleneck between the point and the servers: one queue each way, which all flows share.
+//! The bottleneck between the point and the servers: one queue in each direction, shared by all flows.
 
 use super::plan::{Bottleneck, Rule, Stage, Verdict};
 
@@ -6,7 +6,7 @@ use super::plan::{Bottleneck, Rule, Stage, Verdict};
 #[derive(Debug)]
 pub(crate) struct Queues {
     bottleneck: Option<Bottleneck>,
-    /// When the link will have sent what it has, out and back.
+    /// When the link will have sent everything queued, in each direction.
     busy_until_ns: [i64; 2],
 }
 
@@ -15,8 +15,8 @@ impl Queues {
         Self { bottleneck, busy_until_ns: [0; 2] }
     }
 
-    /// Lets a frame that came now queue, if it is not dropped or held by another rule anyway: its wait and the time
-    /// that the link takes to send it come on top of what was drawn.
+    /// Queues an arriving frame, unless another rule drops or holds it: adds its waiting time and its transmission time
+    /// to the drawn delay.
     pub(crate) fn pass(&mut self, stage: Stage, at_ns: i64, bytes: usize, verdict: Verdict) -> Verdict {
         let way = match stage {
             Stage::FarOut => 0,
@@ -37,7 +37,7 @@ impl Queues {
 mod tests {
     use super::*;
 
-    /// At 8 Mbit/s, 1,000 bytes take a millisecond. Four come at once, and the fourth would wait longer than two.
+    /// At 8 Mbit/s, 1,000 bytes take a millisecond. Of four simultaneous frames, the fourth would wait longer than two.
     #[test]
     fn frames_wait_for_each_other() {
         const MS: i64 = 1_000_000;

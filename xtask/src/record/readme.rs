@@ -1,4 +1,4 @@
-//! The README beside each recording: everything in it is measured or asked for, so it cannot grow old.
+//! The README of each recording: everything in it is measured or queried, so it cannot become outdated.
 
 use super::Recording;
 use super::host::output;
@@ -123,7 +123,7 @@ fn text(folder: &Path, facts: &Facts<'_>) -> Result<String> {
     Ok(text)
 }
 
-/// Title, what it is, and where it is from.
+/// Title, description, and source.
 pub(crate) fn head(recording: &Recording) -> Result<String> {
     let name = recording.name;
     let mut text = format!("# {name}\n\n{}\n\n", recording.about);
@@ -135,7 +135,7 @@ pub(crate) fn head(recording: &Recording) -> Result<String> {
     Ok(text)
 }
 
-/// The files of the folder, with their sizes and sums.
+/// The files of the folder, with their sizes and checksums.
 pub(crate) fn files(text: &mut String, folder: &Path, names: &[&str]) -> Result<()> {
     writeln!(text, "| file | bytes | SHA-256 |\n|---|---:|---|")?;
     for name in names {
@@ -147,12 +147,12 @@ pub(crate) fn files(text: &mut String, folder: &Path, names: &[&str]) -> Result<
     Ok(())
 }
 
-/// The programs that took part: all but these.
+/// The versions of the programs that were used, except those in `unused`.
 pub(crate) fn made_with(text: &mut String, unused: &[&str]) -> Result<()> {
     writeln!(text, "\n## Made with\n")?;
     let mut versions = BTreeSet::new();
     for (program, arguments) in TOOLS.into_iter().filter(|(program, _)| !unused.contains(program)) {
-        // Some programs tell their version on standard error; a missing one was not used here.
+        // Some programs print their version on standard error; one that is missing was not used here.
         let Ok(done) = std::process::Command::new(program).args(arguments).output() else { continue };
         let words = [done.stdout, done.stderr].concat();
         if let Some(line) = String::from_utf8_lossy(&words).lines().next() {
@@ -170,7 +170,7 @@ pub(crate) fn quantiles(delays: Vec<i64>) -> [String; 3] {
     verify::quantiles(delays).map(|found| found.map(|delay| Nanos::new(delay).to_string())).unwrap_or_default()
 }
 
-/// What ambiguous handshakes do to the quantiles, if there are any.
+/// The effect of ambiguous handshakes on the quantiles, if there are any.
 fn handshakes(text: &mut String, truth: &Truth, (echoes, right): (usize, usize)) -> Result<()> {
     let rows: Vec<&Row> = truth.rows.iter().filter(|row| row.rule == Rule::Beyond).collect();
     if rows.iter().all(|row| row.requests == 1) {

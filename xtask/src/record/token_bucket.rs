@@ -1,5 +1,5 @@
-//! A real queue: a token bucket of Linux between two veth pairs, captured on both sides, while one sender bursts now
-//! and then.
+//! A real queue: a Linux token bucket between two veth pairs, captured on both sides, while one sender occasionally
+//! sends bursts.
 //!
 //! ```text
 //! dwell-from  lan ── ingress  dwell-bucket  egress ── lan  dwell-to
@@ -7,8 +7,8 @@
 //!                                           └ tcpdump
 //! ```
 //!
-//! On its way out a frame is shown to tcpdump when it has left the bucket. How much waits in it is asked of the kernel
-//! all the time.
+//! On its way out, a frame is captured by tcpdump after it has left the bucket. Meanwhile the kernel is polled for the
+//! length of the queue.
 
 use super::capture::{self, Form, Point, Tcpdump};
 use super::host::{self, BUCKET, run};
@@ -37,10 +37,10 @@ const SPAN: Duration = Duration::from_secs(12);
 /// Bytes of a frame that are captured.
 const SNAP: u32 = 96;
 const BITS_PER_SECOND: u32 = 8_000_000;
-/// Datagrams of a burst, and bytes of each.
+/// Datagrams per burst, and the payload of each.
 const DATAGRAMS: usize = 60;
 const DATAGRAM: [u8; 1_000] = [b'.'; 1_000];
-/// Between bursts.
+/// Time between bursts.
 const PAUSE: Duration = Duration::from_millis(1_300);
 
 /// The namespaces, removed on drop.
@@ -86,14 +86,14 @@ fn remove() {
     }
 }
 
-/// When a burst was sent, and from which port.
+/// When a burst was sent, and from which source port.
 struct Burst {
     start_ns: i64,
     end_ns: i64,
     port: u16,
 }
 
-/// What waited in the bucket, at some moment between two readings of the clock.
+/// The content of the bucket at some time between two clock readings.
 struct Sample {
     after_ns: i64,
     before_ns: i64,
@@ -132,7 +132,7 @@ pub(crate) fn record(testdata: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The recording itself.
+/// Records traffic; returns the bursts and the samples of the queue.
 fn observe(ingress: &Path, egress: &Path) -> Result<(Vec<Burst>, Vec<Sample>)> {
     let _hosts = Hosts::new()?;
     let tcpdumps = [(Point::Ingress, ingress), (Point::Egress, egress)];
@@ -147,7 +147,7 @@ fn observe(ingress: &Path, egress: &Path) -> Result<(Vec<Burst>, Vec<Sample>)> {
         let stop = Arc::clone(&stop);
         host::inside(BUCKET, move || watch(&stop))
     };
-    // A kilobyte every 10 and every 15 ms, and 20 kB twice a second.
+    // A kilobyte every 10 ms, another every 15 ms, and 20 kB twice a second.
     let streams = [(1_000, 10), (1_000, 15), (20_000, 500)]
         .map(|(bytes, millis)| host::inside(FROM, move || talk(bytes, Duration::from_millis(millis))));
     let bursts = host::join(host::inside(FROM, burst));
@@ -157,7 +157,7 @@ fn observe(ingress: &Path, egress: &Path) -> Result<(Vec<Burst>, Vec<Sample>)> {
     let samples = host::join(samples)?;
     drop(sink);
     talked.into_iter().collect::<Result<()>>()?;
-    // tcpdump may still hold its last block.
+    // tcpdump may not yet have written its last block.
     thread::sleep(Duration::from_millis(1_500));
     tcpdumps.into_iter().try_for_each(Tcpdump::stop)?;
     Ok((bursts?, samples))
@@ -168,7 +168,7 @@ fn swallow(mut stream: TcpStream) {
     while stream.read(&mut bytes).is_ok_and(|length| length > 0) {}
 }
 
-/// Sends so many bytes again and again.
+/// Sends this many bytes repeatedly.
 fn talk(bytes: usize, pause: Duration) -> Result<()> {
     let mut stream = TcpStream::connect((SERVER, TCP_PORT)).context("cannot connect")?;
     stream.set_nodelay(true)?;
@@ -180,7 +180,7 @@ fn talk(bytes: usize, pause: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Bursts, each from a port of its own.
+/// Sends bursts, each from its own port.
 fn burst() -> Result<Vec<Burst>> {
     let start = Instant::now();
     let mut bursts = Vec::new();
@@ -196,7 +196,7 @@ fn burst() -> Result<Vec<Burst>> {
     Ok(bursts)
 }
 
-/// Asks the kernel what waits, until told to stop; nothing is left out but samples of nothing.
+/// Polls the kernel for the length of the queue until stopped; samples of an empty queue are omitted.
 fn watch(stop: &AtomicBool) -> Result<Vec<Sample>> {
     let mut samples = Vec::new();
     while !stop.load(Ordering::Acquire) {

@@ -1,14 +1,14 @@
-//! What a meter at the point of observation should find, from the delay line's own log.
+//! The results that a meter at the point of observation should find, from the delay line's own log.
 //!
-//! Times are those at which the line itself sent the frames across the point, not those of the capture. Which of
-//! several equal requests was answered is not guessed from what the point sees, but known from what the line did with
-//! each copy behind it:
+//! Times are when the line itself sent the frames across the point, not the capture's. Which of several identical
+//! requests was answered is not guessed from what the point sees, but known from what the line did with each copy
+//! beyond it:
 //!
-//! - TCP: the copy that reached the far end first, if it did so before the response left it. A SYN-ACK or an
-//!   acknowledgement, first sent or sent again, answers that one.
-//! - DNS, NTP, ICMP: the copy that reached the far end last before the response left it; each copy is answered anew.
+//! - TCP: the copy that reached the far end first, if it did so before the response left there. A SYN-ACK or an
+//!   acknowledgement, original or retransmitted, answers that one.
+//! - DNS, NTP, ICMP: the last copy to reach the far end before the response left there; each copy has its own answer.
 //!
-//! An exchange runs from the first request with its id to the first response. Later requests with the same id begin
+//! An exchange lasts from the first request with its id to the first response. Later requests with the same id begin
 //! another exchange.
 
 use super::headers::{ACK, FIN, Headers, Message, RST, SYN, Segment};
@@ -16,32 +16,32 @@ use super::line::{Journey, Sent};
 use dwell_types::FlowKey;
 use std::collections::{BTreeMap, HashMap};
 
-/// One exchange that was answered.
+/// One answered exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
-    /// The pairing rule and the leg, as in the reports of `dwell rtt`.
+    /// The matching rule and the leg, as in the reports of `dwell rtt`.
     pub(crate) rule: Rule,
     /// The request's addresses and ports.
     pub(crate) flow: FlowKey,
-    /// When the answered request crossed the point; the first request if none is known to be answered.
+    /// When the answered request crossed the point; that of the first request, if none is known to be answered.
     pub(crate) request_ns: i64,
-    /// From the answered request to the response; `None` if no copy reached the far end before the response left it.
+    /// From the answered request to the response; `None` if no copy reached the far end before the response left there.
     pub(crate) delay_ns: Option<i64>,
-    /// How far `delay_ns` can be off: half the time that the line spent in sending both frames.
+    /// The largest possible error of `delay_ns`: half the time that the line took to send both frames.
     pub(crate) error_ns: i64,
     /// From the first request of the exchange to the response.
     pub(crate) since_first_ns: i64,
     /// From its last request to the response.
     pub(crate) since_last_ns: i64,
-    /// Requests in the exchange.
+    /// Number of requests in the exchange.
     pub(crate) requests: usize,
-    /// How many exchanges with this id came before.
+    /// Number of earlier exchanges with this id.
     pub(crate) earlier: u32,
-    /// The request's and the response's place in the order of the point, from 1.
+    /// Frame numbers of the request and the response, in order of crossing the point, from 1.
     pub(crate) frames: (usize, usize),
 }
 
-/// A pairing rule and leg.
+/// A matching rule and leg.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Rule {
     /// SYN → SYN-ACK.
@@ -52,20 +52,20 @@ pub(crate) enum Rule {
     Sum,
     /// Segment with payload, SYN or FIN → first segment with ACK set that acknowledges exactly its end, RST included.
     Ack,
-    /// First segment with a TSval that takes sequence space → first segment that echoes it.
+    /// First segment with a new TSval that takes sequence space → first segment that echoes it.
     Ts,
-    /// First SYN → first FIN or RST of either side.
+    /// First SYN → first FIN or RST from either side.
     Flow,
     /// Query → response, UDP or TCP.
     Dns,
-    /// Client packet → server packet whose origin is its transmit time.
+    /// Client packet → server packet whose origin timestamp is the client's transmit timestamp.
     Ntp,
     /// Echo request → echo reply.
     Echo,
 }
 
 impl Rule {
-    /// Names of match and leg.
+    /// Names of the match and the leg.
     pub(crate) fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::Beyond => ("tcp-handshake", "beyond"),
@@ -80,12 +80,12 @@ impl Rule {
         }
     }
 
-    /// Which of several equal requests is answered.
+    /// Which of several identical requests is answered.
     fn answered(self, open: &[Copy], left_ns: i64) -> Option<usize> {
         let arrived = |at: &usize| open[*at].arrived.is_some_and(|sent| sent.at_ns() < left_ns);
         let key = |at: &usize| open[*at].arrived.map(Sent::at_ns);
         match self {
-            // Defined by the first request, whatever became of it.
+            // By definition the first request, whatever happened to it.
             Self::Ts | Self::Flow => Some(0),
             Self::Beyond | Self::Before | Self::Sum | Self::Ack => (0..open.len()).filter(arrived).min_by_key(key),
             Self::Dns | Self::Ntp | Self::Echo => (0..open.len()).filter(arrived).max_by_key(key),
@@ -93,18 +93,18 @@ impl Rule {
     }
 }
 
-/// How the requests of one rule fared.
+/// Counts of one rule's requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
     /// Requests seen at the point.
     pub(crate) requests: usize,
-    /// Requests that repeated an open one.
+    /// Requests that repeat an open one.
     pub(crate) repeats: usize,
     /// Exchanges answered.
     pub(crate) answered: usize,
 }
 
-/// The rows in the order of the responses, and the counts.
+/// The exchanges in the order of the responses, and the counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Truth {
     pub(crate) rows: Vec<Row>,
@@ -119,7 +119,7 @@ struct Copy {
     frame: usize,
 }
 
-/// What a request and its response share: the rule, the request's flow and up to two numbers.
+/// What a request has in common with its response: the rule, the request's flow and up to two numbers.
 type Id = (Rule, FlowKey, u64, u64);
 
 #[derive(Debug, Default)]
@@ -129,7 +129,7 @@ struct Exchanges {
     truth: Truth,
 }
 
-/// Pairs the frames that crossed the point.
+/// Matches requests and responses among the frames that crossed the point.
 pub(crate) fn truth(journeys: &[Journey]) -> Truth {
     let mut exchanges = Exchanges::default();
     for (number, (point, journey)) in crossings(journeys).into_iter().enumerate() {
@@ -141,7 +141,7 @@ pub(crate) fn truth(journeys: &[Journey]) -> Truth {
     exchanges.truth
 }
 
-/// The frames that crossed the point, in that order.
+/// The frames that crossed the point, in order.
 pub(crate) fn crossings(journeys: &[Journey]) -> Vec<(Sent, &Journey)> {
     let mut crossings: Vec<_> = journeys.iter().filter_map(|journey| Some((journey.point?, journey))).collect();
     crossings.sort_by_key(|(point, _)| point.after_ns);
@@ -149,7 +149,7 @@ pub(crate) fn crossings(journeys: &[Journey]) -> Vec<(Sent, &Journey)> {
 }
 
 impl Exchanges {
-    /// `left_ns` is when the frame left the host that sent it.
+    /// Handles a frame; `left_ns` is when it left its sender.
     fn observe(&mut self, headers: &Headers, copy: Copy, left_ns: i64) {
         let (flow, reverse) = (headers.flow, headers.flow.reversed());
         match headers.message {
@@ -179,7 +179,7 @@ impl Exchanges {
         let end = u64::from(segment.end());
         let acknowledges = u64::from(segment.acknowledgement);
         let starts = u64::from(segment.sequence);
-        // As a response.
+        // The segment as a response.
         if segment.answers() {
             self.response((Rule::Beyond, reverse, acknowledges, 0), copy, left_ns);
         } else if segment.has(ACK) && !segment.has(RST) {
@@ -195,7 +195,7 @@ impl Exchanges {
         if segment.has(FIN | RST) {
             self.response((Rule::Flow, flow.undirected(), 0, 0), copy, left_ns);
         }
-        // As a request.
+        // The segment as a request.
         if segment.opens() {
             self.request((Rule::Beyond, flow, end, 0), copy);
             self.request((Rule::Sum, flow, end, 0), copy);
@@ -268,7 +268,7 @@ pub(crate) mod tests {
         Segment { sequence, acknowledgement, flags, payload_length: 0, timestamps: None, dns: None }
     }
 
-    /// A frame that entered, crossed and left at these milliseconds.
+    /// A frame that entered, crossed and left at these times in milliseconds.
     pub(crate) fn journey(outward: bool, segment: &Segment, entered: i64, crossed: i64, left: Option<i64>) -> Journey {
         let sent = |ms: i64| Sent { due_ns: ms * MS, after_ns: ms * MS, before_ns: ms * MS + 200 };
         let verdict = Verdict { hold_ns: 0, rule: plan::Rule::Plain };
@@ -291,7 +291,7 @@ pub(crate) mod tests {
         truth.rows.iter().filter(|row| row.rule == rule).collect()
     }
 
-    /// The first SYN takes three seconds to arrive; two more cross the point before it is answered.
+    /// The first SYN takes three seconds to arrive and is the one answered, after two more have crossed the point.
     #[test]
     fn a_held_syn_is_answered_first() {
         let syn = segment(SYN, 100, 0);
@@ -315,7 +315,7 @@ pub(crate) mod tests {
         assert_eq!(truth.counts[&Rule::Beyond], Count { requests: 3, repeats: 2, answered: 1 });
     }
 
-    /// The first SYN is lost beyond the point: the second is answered.
+    /// The first SYN is lost beyond the point: the second is the answered one.
     #[test]
     fn a_lost_syn_is_not_answered() {
         let syn = segment(SYN, u32::MAX, 0);
@@ -328,7 +328,7 @@ pub(crate) mod tests {
         let beyond = of(&lost, Rule::Beyond)[0];
         assert_eq!((beyond.delay_ns, beyond.since_first_ns), (Some(10 * MS), 1_010 * MS));
         assert_eq!(beyond.frames, (2, 3));
-        // The second SYN of an answered handshake that never arrives is answered by nothing.
+        // A second SYN that never arrives after an answered handshake has no answer.
         let again = truth(&[
             journey(true, &syn, 0, 5, Some(10)),
             journey(false, &answer, 11, 15, None),
@@ -340,7 +340,7 @@ pub(crate) mod tests {
         assert_eq!((rows[1].delay_ns, rows[1].earlier), (None, 1));
     }
 
-    /// Data acknowledged exactly, across the end of the sequence space; a refused connection acknowledges its SYN.
+    /// Exact acknowledgements across the wrap of the sequence space; a refused connection's RST acknowledges its SYN.
     #[test]
     fn acknowledgements() {
         let data = Segment { payload_length: 10, ..segment(ACK, u32::MAX - 4, 1) };

@@ -1,4 +1,4 @@
-//! Checks a recording against the two witnesses that it has: the capture's own timestamps, and tshark.
+//! Checks a recording against two independent sources: the capture's own timestamps, and tshark.
 
 use super::capture::Captured;
 use super::headers::Message;
@@ -10,16 +10,16 @@ use anyhow::{Result, ensure};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-/// How far the capture's timestamps are from the line's log.
+/// How much the capture's timestamps differ from the line's log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clocks {
     /// Frames compared: all of them.
     pub(crate) frames: usize,
     /// Frames whose timestamp lies between the clock readings before and after they were sent.
     pub(crate) inside: usize,
-    /// Median, 99th percentile and maximum of the distance from the middle of the two readings, in nanoseconds.
+    /// Distance from the middle of the two readings in nanoseconds: median, 99th percentile and maximum.
     pub(crate) distance_ns: [i64; 3],
-    /// The same for how much later than due the line began to send.
+    /// The same for the delay between a frame's due time and when the line began to send it.
     pub(crate) lateness_ns: [i64; 3],
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn quantiles(mut values: Vec<i64>) -> Option<[i64; 3]> {
     (!values.is_empty()).then(|| [50, 99, 100].map(|percent| values[(values.len() * percent).div_ceil(100) - 1]))
 }
 
-/// Compares capture and log frame by frame; fails unless they hold the same frames in the same order.
+/// Compares capture and log frame by frame; fails unless both hold the same frames in the same order.
 pub(crate) fn clocks(captured: &[Captured], journeys: &[Journey]) -> Result<Clocks> {
     let crossings = crossings(journeys);
     ensure!(crossings.len() == captured.len(), "{} frames captured, {} logged", captured.len(), crossings.len());
@@ -54,9 +54,9 @@ pub(crate) fn clocks(captured: &[Captured], journeys: &[Journey]) -> Result<Cloc
     Ok(Clocks { frames: captured.len(), inside, distance_ns: spread(distances), lateness_ns: spread(lateness) })
 }
 
-/// How the truth about ambiguous handshakes compares with what the packets say: of the SYN-ACKs that carry a timestamp
-/// echo and answer an exchange of several SYNs, how many there are and how many echo the TSval of the SYN that the
-/// truth takes for answered.
+/// Compares the truth about ambiguous handshakes with the packets: of the SYN-ACKs that carry a timestamp echo and
+/// answer an exchange with several SYNs, how many there are and how many echo the TSval of the SYN that the truth
+/// considers answered.
 pub(crate) fn echoes(journeys: &[Journey], truth: &Truth) -> (usize, usize) {
     let crossings = crossings(journeys);
     let timestamps = |frame: usize| match crossings.get(frame - 1)?.1.headers()?.message {
@@ -69,7 +69,7 @@ pub(crate) fn echoes(journeys: &[Journey], truth: &Truth) -> (usize, usize) {
     (pairs.len(), pairs.iter().filter(|(value, echo)| value == echo).count())
 }
 
-/// What tshark finds in the capture, and how it compares with the truth.
+/// The results of tshark for the capture, compared with the truth.
 #[derive(Clone, Debug)]
 pub(crate) struct Tshark {
     /// Number of frames by display filter.
@@ -77,14 +77,14 @@ pub(crate) struct Tshark {
     pub(crate) comparisons: Vec<Comparison>,
 }
 
-/// One of tshark's delays against the truth, where the exchange had one request only.
+/// One of tshark's delays compared with the truth, for exchanges with a single request.
 #[derive(Clone, Debug)]
 pub(crate) struct Comparison {
     pub(crate) field: &'static str,
     pub(crate) rule: &'static str,
-    /// Responses that both have a delay for.
+    /// Responses with a delay in both.
     pub(crate) both: usize,
-    /// Responses that only tshark, or only the truth, has a delay for.
+    /// Responses with a delay only in tshark, or only in the truth.
     pub(crate) only: [usize; 2],
     /// Median, 99th percentile and maximum of the difference, in nanoseconds.
     pub(crate) difference_ns: [i64; 3],

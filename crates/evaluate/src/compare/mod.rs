@@ -1,8 +1,8 @@
-//! Every method on one stream at equal memory, with the exact method as the truth.
+//! Compares all methods on one stream at equal memory, with the exact method as the truth.
 //!
-//! Each pairing rule is measured as if it were alone: its meters have all of a stated memory. The stream passes once;
-//! every observation goes to the exact meter of its rule and to one meter per method, memory and seed. Seeds differ in
-//! the meters' hashes alone, so what varies over them is what the method adds to the same exchanges.
+//! Each matching rule is measured as if it were the only one: its meters get all of a given memory. The stream is read
+//! once; every observation goes to the exact meter of its rule and to one meter per method, memory and seed. Seeds only
+//! change the hashes of the meters, so variation between seeds is what the method adds to the same exchanges.
 
 use crate::case::{Case, Measurement, Scale};
 use crate::delay::{QUANTILES, SHOWN, compare_quantiles};
@@ -15,39 +15,39 @@ use dwell_types::{IdForm, Match, Nanos, Observation, Sink, hash};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-// The same for two points.
+// The same for one-way delay between two points.
 pub mod owd;
-// What is said about it.
+// Results, recommendation, and CSV output.
 mod results;
 pub use results::{Errors, LegResult, Line, MatchResult, MethodFacts, Quantiles, Recommended, Results, SCHEMA};
 
-/// A largest error below this is recommended: 5%, in octaves.
+/// A method is recommended if its largest error is below this: 5%, in octaves.
 pub const GOOD_OCTAVES: f64 = 0.070_389_327_891_398;
 
-/// What is compared.
+/// Settings of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The pairing rules, each with the bytes that observing for it takes; they come out of the memory.
+    /// The matching rules, each with the bytes of its observer, which are deducted from the memory.
     pub matches: Vec<(Match, usize)>,
-    /// Whether legs are told apart by inside and outside.
+    /// Whether legs are distinguished as inside and outside.
     pub has_inside: bool,
-    /// The methods, in the order of the answer.
+    /// The methods, in the order of the results.
     pub methods: Vec<Method>,
-    /// Bytes for everything together, in the order of the answer.
+    /// Total memories in bytes, in the order of the results.
     pub memories: Vec<usize>,
-    /// Seeds 1 to this.
+    /// The number of seeds, which are 1 to this number.
     pub seeds: u64,
-    /// Requests older than this are given up.
+    /// Requests older than this expire.
     pub expiry: Nanos,
     /// The same for [`Match::TcpFlow`].
     pub flow_expiry: Nanos,
-    /// Prior knowledge of the methods that can use it: see [`rtt::Settings::longest`].
+    /// Prior knowledge for methods that can use it: see [`rtt::Settings::longest`].
     pub longest: Option<Nanos>,
     /// The same: see [`rtt::Settings::rate`].
     pub rate: Option<f64>,
 }
 
-/// Takes observations for all meters, then compares them.
+/// Passes observations to all meters, then compares their answers.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     seeds: u64,
@@ -56,15 +56,15 @@ pub struct Comparison {
     panel_of: [Option<usize>; Match::ALL.len()],
 }
 
-/// One rule with its meters.
+/// One matching rule with its meters.
 #[derive(Clone, Debug)]
 struct Panel {
     matching: Match,
     exact: RttMeter,
     candidates: Vec<Candidate>,
-    /// One per seed of every candidate that fits, in this order, each with what its ids must be made of.
+    /// One per seed of every candidate that fits, in this order, each with the form of ids that it needs.
     meters: Vec<(IdForm, RttMeter)>,
-    /// What waits, by the form of its ids.
+    /// Observations not yet passed on, by the form of their ids.
     blocks: [Vec<Observation>; 2],
 }
 
@@ -73,12 +73,12 @@ struct Panel {
 struct Candidate {
     method: Method,
     memory: usize,
-    /// Bytes that it needs at least, if that is more.
+    /// The least bytes that it needs, if more than the memory.
     needed: Option<usize>,
 }
 
 impl Comparison {
-    /// Nothing seen yet.
+    /// A comparison without observations so far.
     pub fn new(settings: &Settings) -> Result<Self, SettingsError> {
         let mut panel_of = [None; Match::ALL.len()];
         let mut panels = Vec::new();
@@ -94,7 +94,7 @@ impl Comparison {
         Ok(Self { seeds: settings.seeds, panels, panel_of })
     }
 
-    /// Takes the observations of another observer, of the same packets, whose ids have this form.
+    /// A sink for another observer of the same packets, whose ids have this form.
     pub fn of_form(&mut self, ids: IdForm) -> impl Sink {
         move |seen| self.queue(seen, ids)
     }
@@ -111,7 +111,7 @@ impl Comparison {
         }
     }
 
-    /// What every rule's meters say, in the order of the settings.
+    /// The results by matching rule, in the order of the settings.
     pub fn finish(self) -> Vec<MatchResult> {
         self.panels.into_iter().map(|panel| panel.finish(self.seeds)).collect()
     }
@@ -159,7 +159,7 @@ impl Panel {
         Ok(panel)
     }
 
-    /// Sends what waits through all meters. Each is the only one to see its state, so the threads change no answer.
+    /// Passes queued observations through all meters. Each has its own state, so threads do not affect results.
     fn pass_on(&mut self) {
         let Self { exact, meters, blocks, .. } = self;
         let through = |ids: IdForm, meter: &mut RttMeter| {
@@ -184,7 +184,7 @@ impl Panel {
         MatchResult { matching: self.matching.name(), legs, recommended }
     }
 
-    /// All candidates against the truth of one series.
+    /// Compares all candidates with the truth of one series.
     fn leg(&self, truth: &Answer, found: &[Found], seeds: u64) -> LegResult {
         let distribution = &truth.distribution;
         let truths = QUANTILES.map(|(_, share)| distribution.quantile(share).map(|quantile| quantile.value as f64));
@@ -210,12 +210,12 @@ impl Panel {
     }
 }
 
-/// The seed of a method's hashes.
+/// Derives the seed of a method's hashes.
 fn method_seed(seed: u64) -> u64 {
     hash::word(u64::from_le_bytes(*b"compare\0"), seed)
 }
 
-/// The least memory from `least` up with which this works; `needed` of an error may not be the last word.
+/// The least memory, starting from `least`, with which this works; an error's `needed` may be too small.
 fn least(mut least: usize, works: impl Fn(usize) -> Result<RttMeter, SettingsError>) -> Result<usize, SettingsError> {
     const STEP: usize = 64;
     loop {
@@ -247,7 +247,7 @@ impl Candidate {
     }
 }
 
-/// What one meter says.
+/// The answers of one meter.
 struct Found {
     answers: Vec<Answer>,
     bytes: usize,

@@ -6,21 +6,21 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// The name of the JSON's schema.
+/// The name of the JSON schema.
 pub const SCHEMA: &str = "dwell.compare/1";
 
-/// A comparison, as JSON has it.
+/// The results of a comparison, as in the JSON output.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Results {
     /// [`SCHEMA`].
     pub schema: &'static str,
-    /// What was read.
+    /// The files read.
     pub sources: Vec<String>,
-    /// What the reader must know.
+    /// Warnings about the results.
     pub warnings: Vec<String>,
-    /// Seeds of every method's hashes, 1 to this.
+    /// The number of seeds of every method's hashes, which are 1 to this number.
     pub seeds: u64,
-    /// The memories, in rising order.
+    /// The memories, in increasing order.
     pub memory_bytes: Vec<usize>,
     /// The methods.
     pub methods: Vec<MethodFacts>,
@@ -28,19 +28,19 @@ pub struct Results {
     pub matches: Vec<MatchResult>,
 }
 
-/// What there is to know of a method before its results.
+/// Facts about a method apart from its results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MethodFacts {
     /// Its name.
     pub name: &'static str,
     /// How it finds its parameters.
     pub tuning: &'static str,
-    /// What it must be told that the others find out, and what it was told; `None` if nothing.
+    /// What it has to be given that the others find out, and the values given; `None` if nothing.
     pub prior_knowledge: Option<String>,
 }
 
 impl MethodFacts {
-    /// The facts of a method, which was told the longest delay and the rate if they are given.
+    /// The facts of a method; the longest delay and the rate are those given to it, if any.
     pub fn new(method: Method, longest: Option<Nanos>, rate: Option<f64>) -> Self {
         let tuning = match method {
             Method::Auto => "every exchange while it fits, then by age the share with the least predicted error",
@@ -67,28 +67,28 @@ impl MethodFacts {
     }
 }
 
-/// One pairing rule.
+/// The results of one matching rule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MatchResult {
     /// Its name.
     #[serde(rename = "match")]
     pub matching: &'static str,
-    /// One per leg that has exchanges.
+    /// One per leg with exchanges.
     pub legs: Vec<LegResult>,
-    /// What to use; `None` without exchanges, or where nothing gives an answer.
+    /// The recommended configuration; `None` without exchanges, or if no method gives an answer.
     pub recommended: Option<Recommended>,
 }
 
-/// One leg of a rule.
+/// The results of one leg.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LegResult {
     /// Its name.
     pub leg: &'static str,
-    /// Exchanges that the truth is made of.
+    /// Number of exchanges in the truth.
     pub exchanges: u64,
     /// The truth.
     pub truth_ns: Quantiles,
-    /// Every method in every memory, by memory.
+    /// The results of every method in every memory, by memory.
     pub results: Vec<Line>,
 }
 
@@ -106,34 +106,34 @@ pub struct Quantiles {
 pub struct Line {
     /// The method.
     pub method: &'static str,
-    /// What it was given.
+    /// Its memory.
     pub memory_bytes: usize,
-    /// What it needs at least, if that is more: then there are no results.
+    /// The least bytes that it needs, if more than the memory: then there are no results.
     pub needed_bytes: Option<usize>,
-    /// What its data structures held at most; mean over the seeds.
+    /// The peak size of its data structures; mean over the seeds.
     pub state_bytes: Option<f64>,
-    /// Delays that its estimates rest on; mean over the seeds.
+    /// Number of delays that its estimates are based on; mean over the seeds.
     pub samples: Option<f64>,
     /// By quantity: `p50`, `p95`, `p99`, `max_p05_p95`; empty if it did not fit.
     pub errors: BTreeMap<String, Errors>,
 }
 
-/// Errors of one quantity over the seeds: log₂ of estimated over true, in octaves (see [`crate::metrics`]).
+/// Errors of one quantity over the seeds: log₂ of estimate over truth, in octaves (see [`crate::metrics`]).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Errors {
-    /// Seeds without an estimate, which take no part in what follows.
+    /// Seeds without an estimate, which are excluded below.
     pub missing: u64,
     /// Median of the magnitude, over single seeds.
     pub median_octaves: Option<f64>,
     /// Root mean square, over single seeds.
     pub rms_octaves: Option<f64>,
-    /// Mean with its sign; `None` of the largest of several.
+    /// Mean with its sign; `None` for the largest of several errors.
     pub mean_octaves: Option<f64>,
-    /// Median where ten seeds' estimates are averaged first; `None` with fewer than ten.
+    /// Median after averaging the estimates of ten seeds; `None` with fewer than ten.
     pub ten_median_octaves: Option<f64>,
     /// Root mean square of the same.
     pub ten_rms_octaves: Option<f64>,
-    /// Share of the 95% intervals that hold the truth; `None` of the largest of several.
+    /// Share of the 95% intervals that contain the truth; `None` for the largest of several errors.
     pub covered_share: Option<f64>,
 }
 
@@ -151,7 +151,7 @@ impl Errors {
     }
 }
 
-/// The least memory that is good enough on every leg, or the best there is.
+/// The configuration with the least memory that is good enough on every leg, or else the most accurate one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Recommended {
     /// The method.
@@ -162,11 +162,11 @@ pub struct Recommended {
     pub max_error_octaves: f64,
     /// That leg.
     pub worst_leg: &'static str,
-    /// Whether this is below 5%, and no seed of any leg without an estimate.
+    /// Whether this is below 5%, and every seed has an estimate on every leg.
     pub is_good: bool,
 }
 
-/// What to use where all legs count. Equally small memories go by error, equal errors by the order of the methods.
+/// The configuration to recommend for all legs. Ties in memory are broken by error, then by the order of the methods.
 pub(super) fn recommend(legs: &[LegResult]) -> Option<Recommended> {
     let candidates = legs.first()?.results.len();
     let judged: Vec<(u64, Recommended)> = (0..candidates).filter_map(|number| judge(legs, number)).collect();
@@ -183,8 +183,8 @@ pub(super) fn recommend(legs: &[LegResult]) -> Option<Recommended> {
 }
 
 impl MatchResult {
-    /// By memory and method as in the results, the median of the largest error on the worst leg, in octaves; `None`
-    /// where there is none on some leg.
+    /// By memory and method, in the order of the results, the median of the largest error on the worst leg, in octaves;
+    /// `None` if it is missing on some leg.
     pub fn worst_errors(&self) -> Vec<(&'static str, usize, Option<f64>)> {
         let lines = self.legs.first().map_or(&[][..], |leg| &leg.results);
         let error = |number| judge(&self.legs, number).map(|(_, judged)| judged.max_error_octaves);
@@ -192,7 +192,7 @@ impl MatchResult {
     }
 }
 
-/// One candidate on its worst leg, and how often it gave no answer.
+/// One candidate on its worst leg, and how many estimates are missing.
 fn judge(legs: &[LegResult], number: usize) -> Option<(u64, Recommended)> {
     let mut missing = 0;
     let mut worst: Option<Recommended> = None;
@@ -202,7 +202,7 @@ fn judge(legs: &[LegResult], number: usize) -> Option<(u64, Recommended)> {
         missing += errors.missing;
         let error = match errors.median_octaves {
             Some(error) => error,
-            // No delay of this leg has a ratio.
+            // No quantity of this leg has a ratio to the truth.
             None if errors.missing == 0 => continue,
             None => return None,
         };
@@ -222,8 +222,7 @@ fn judge(legs: &[LegResult], number: usize) -> Option<(u64, Recommended)> {
 }
 
 impl Results {
-    /// Writes them as CSV: one row per leg, method, memory and quantity; one without quantity where a method did not
-    /// fit.
+    /// Writes CSV: one row per leg, method, memory and quantity; a single row without quantity if a method did not fit.
     pub fn write_csv(&self, to: &mut impl Write) -> io::Result<()> {
         let mut writer = csv::Writer::from_writer(to);
         writer.write_record([
@@ -277,7 +276,7 @@ impl Results {
 mod tests {
     use super::*;
 
-    /// A leg with one line per memory and median error; no error: did not fit; `missing` of every line.
+    /// A leg with a line per memory and median error; `None`: did not fit. `missing` applies to all lines.
     fn leg(leg: &'static str, lines: &[(usize, Option<f64>)], missing: u64) -> LegResult {
         let line = |&(memory_bytes, error): &(usize, Option<f64>)| {
             let errors = Errors {
@@ -314,7 +313,7 @@ mod tests {
         let second = [(1, Some(0.0)), (2, Some(0.0)), (2, Some(0.5)), (3, Some(0.01))];
         let two = recommend(&[leg("a", &first, 0), leg("b", &second, 0)]).unwrap();
         assert_eq!((two.memory_bytes, two.max_error_octaves, two.worst_leg), (2, 0.06, "a"));
-        // Without answers from every seed nothing is good enough.
+        // A configuration with missing estimates is never good enough.
         let rare = recommend(&[leg("a", &first, 0), leg("b", &second, 1)]).unwrap();
         assert_eq!((rare.memory_bytes, rare.worst_leg, rare.is_good), (3, "b", false));
         let poor = recommend(&[leg("a", &[(1, Some(0.3)), (2, Some(0.2)), (3, Some(0.4))], 0)]).unwrap();

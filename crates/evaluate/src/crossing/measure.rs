@@ -13,7 +13,7 @@ impl Measured for Configuration {
         self.pair(&stream.settings, 0).map(drop)
     }
 
-    /// One stream through all pairs at once, so that it is made only once.
+    /// Runs all pairs at once, so that the stream is generated only once.
     fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
         let settings = &stream.settings;
         let mut passages = Passages::new(settings, seed).map_err(|error| error.to_string())?;
@@ -38,7 +38,7 @@ impl Measured for Configuration {
     }
 }
 
-/// What a pair says, against the truth.
+/// Compares the estimates of a pair with the truth.
 pub(crate) fn compare(pair: &Pair, truth: &Truth) -> Result<Vec<Measurement>, String> {
     match pair {
         Pair::Lda { params, sender, receiver } => {

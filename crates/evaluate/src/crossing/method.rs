@@ -9,19 +9,19 @@ use dwell_types::{PacketId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One entry of `[[crossing.methods]]`: every number of a list is a configuration, but for the losses of one
-/// aggregator.
+/// One entry of `[[crossing.methods]]`: every number of a list is a configuration, except that `losses` is one list for
+/// one aggregator.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MethodEntry {
     method: MethodName,
-    /// Bytes at each point, of an aggregator that finds its banks or of a trajectory sample.
+    /// Bytes at each point, for an aggregator that chooses its banks, or for a trajectory sample.
     memory_bytes: Option<Vec<u32>>,
-    /// Rows of each bank, of an aggregator that does not.
+    /// Rows of each bank, for an aggregator that does not choose them.
     rows: Option<Vec<u32>>,
-    /// The loss that each bank is tuned to; without it one bank, tuned to the loss that there is.
+    /// The loss that each bank is tuned to; without it there is one bank, tuned to the actual loss.
     losses: Option<Vec<f64>>,
-    /// How much of the tuned probability is used; ½ as in the paper.
+    /// The tuning factor α of the sampling probability; ½ as in the paper.
     alpha: Option<f64>,
     /// Probes per second.
     rate: Option<Vec<f64>>,
@@ -38,25 +38,25 @@ enum MethodName {
 /// A method with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Configuration {
-    /// An aggregator with the banks that its memory affords.
+    /// An aggregator with the banks that fit its memory in bytes.
     Budget(u32),
-    /// An aggregator with cells of 72 bits and so many rows per bank, each bank tuned to a loss, or one to what there
-    /// is.
+    /// An aggregator with cells of 72 bits and this many rows per bank, each bank tuned to one of `losses`, or a single
+    /// one to the actual loss.
     Tuned { rows: u32, losses: Vec<f64>, alpha: f64 },
-    /// A trajectory sample of so many bytes.
+    /// A trajectory sample of this many bytes.
     Trajectory(u32),
-    /// So many probes per second.
+    /// This many probes per second.
     Probes(f64),
 }
 
-/// Both points of a method.
+/// The state of a method at both points.
 pub(crate) enum Pair {
     Lda { params: Params, sender: Box<Lda>, receiver: Box<Lda> },
     Trajectory { sender: Trajectory, receiver: Trajectory },
     Probes { times: ProbeTimes, probes: Probes },
 }
 
-/// As the paper [kompella12 §III-D].
+/// The paper's value [kompella12 §III-D].
 pub(crate) const ALPHA: f64 = 0.5;
 
 impl Entry for MethodEntry {
@@ -123,7 +123,7 @@ impl Configured for Configuration {
 }
 
 impl Configuration {
-    /// Both points of this method, for this stream.
+    /// The state of this method at both points, for this stream.
     pub(super) fn pair(&self, settings: &Settings, seed: u64) -> Result<Pair, String> {
         let params = match *self {
             Self::Budget(bytes) => {
@@ -147,11 +147,11 @@ impl Configuration {
     }
 }
 
-/// Banks of 72-bit cells and so many rows each, tuned to shares of the packets that are lost; seed 0.
+/// Banks of 72-bit cells and `rows` rows each, tuned to these shares of lost packets; seed 0.
 pub(crate) fn tuned(rows: u32, losses: &[f64], packets: u64, alpha: f64) -> Params {
     let bank = |&loss: &f64| Params::tuned(rows, loss * packets as f64, alpha);
     let mut banks: Vec<Bank> = losses.iter().map(bank).collect();
-    // Of short streams, banks would take more than everything.
+    // With short streams the probabilities could sum up to more than 1.
     let sum: f64 = banks.iter().map(|bank| bank.probability).sum();
     banks.iter_mut().for_each(|bank| bank.probability /= sum.max(1.0));
     Params { banks, cell: CellSize::Bits72, seed: 0 }
@@ -164,18 +164,18 @@ impl Pair {
         Ok(Self::Lda { sender: make()?, receiver: make()?, params })
     }
 
-    /// A sample of so many bytes at each point.
+    /// A trajectory sample of this many bytes at each point.
     pub(crate) fn trajectory(bytes: usize, seed: u64) -> Result<Self, TrajectoryError> {
         let make = || Trajectory::new(bytes, seed);
         Ok(Self::Trajectory { sender: make()?, receiver: make()? })
     }
 
-    /// So many probes per second from a moment on.
+    /// This many probes per second, from a start time.
     pub(crate) fn probes(rate: f64, start: Timestamp, seed: u64) -> Result<Self, SettingsError> {
         Ok(Self::Probes { times: ProbeTimes::new(rate, start, seed)?, probes: Probes::default() })
     }
 
-    /// The share of the packets, or of the probes, that did not arrive; `None` if there is none, or more arrived.
+    /// The share of the packets, or probes, that were lost; `None` if none were sent, or more were received than sent.
     pub(crate) fn loss(&self) -> Option<f64> {
         let (sent, received) = match self {
             Self::Lda { sender, receiver, .. } => (sender.packets(), receiver.packets()),
@@ -198,7 +198,7 @@ impl Pair {
             }
             Self::Probes { times, probes } => {
                 for passage in passages {
-                    // A probe waits and gets lost as the packet beside it.
+                    // A probe has the same delay or loss as the packet sent next.
                     let Some(at) = passage.sent else { continue };
                     (0..times.due(at)).for_each(|_| probes.update(passage.delay()));
                 }
@@ -207,7 +207,7 @@ impl Pair {
     }
 }
 
-/// The packets that a point saw, with their times.
+/// The packets seen at a point, with their times.
 fn seen(
     passages: &[Passage],
     at: impl Fn(&Passage) -> Option<Timestamp>,

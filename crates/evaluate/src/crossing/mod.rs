@@ -1,5 +1,5 @@
-//! How long does one way take, and how much is lost, between two points? Sketches of [`dwell_sketch::lda`] and what
-//! they are compared with, against streams of [`dwell_simulate::crossing`].
+//! One-way delay and loss between two points: sketches of [`dwell_sketch::lda`] and the methods they are compared with,
+//! on streams of [`dwell_simulate::crossing`].
 
 // The streams of a definition.
 mod workload;
@@ -8,7 +8,7 @@ pub(crate) use workload::WorkloadEntry;
 mod method;
 pub(crate) use method::MethodEntry;
 pub(crate) use method::{ALPHA, Pair, tuned};
-// One stream through many pairs of sketches.
+// Runs one stream through many pairs of sketches.
 mod measure;
 pub(crate) use measure::compare;
 
@@ -41,7 +41,7 @@ method = "trajectory"
 memory_bytes = [1_000_000]
 "#;
 
-    /// A sample of everything is off by what the clock is: 300 µs; −2 ms; and a tenth of the 2 ms at which packets
+    /// With every packet sampled, the bias is the clock error: 300 µs; −2 ms; and a tenth of the 2 ms at which packets
     /// arrive on average. The truth is that of the packets.
     #[test]
     fn delays_are_off_by_what_the_clock_is() {

@@ -11,32 +11,32 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub(crate) struct WorkloadEntry {
     name: String,
-    /// Packets of the interval; 5 M, as the LDA paper.
+    /// Packets per interval; 5 M by default, as in the LDA paper.
     packets: Option<u64>,
-    /// Packets per second; 5 M.
+    /// Packets per second; 5 M by default.
     rate: Option<f64>,
     delays: DelaysEntry,
-    /// Shares of the packets that are lost; none.
+    /// Shares of the packets that are lost; none by default.
     #[serde(default)]
     losses: Vec<f64>,
-    /// Mean length of a run of lost packets; without it they are lost independently.
+    /// Mean length of a burst of lost packets; without it they are lost independently.
     burst_packets: Option<f64>,
-    /// The receiver's interval begins and ends so many packets later.
+    /// By how many packets the receiver's interval begins and ends later.
     displaced: Option<u32>,
-    /// What the receiver's clock is ahead of the sender's when the interval begins, in nanoseconds; and what it gains,
-    /// in parts per million.
+    /// How far the receiver's clock is ahead of the sender's at the start of the interval, in nanoseconds; and its
+    /// drift, in parts per million.
     #[serde(default)]
     clock_offset_ns: f64,
     #[serde(default)]
     clock_drift_ppm: f64,
 }
 
-/// A workload that can be built.
+/// A stream with checked settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
     pub(super) name: String,
     pub(super) settings: Settings,
-    /// The receiver's.
+    /// The receiver's clock.
     pub(super) clock: Clock,
 }
 

@@ -9,7 +9,7 @@ use dwell_sketch::distribution::{Ambiguous, Distribution};
 use dwell_sketch::rtt::RttMeter;
 use dwell_types::{Nanos, Observation, Sink};
 
-/// The group of the exchanges that are asked for, where only some are.
+/// The group of the exchanges that are measured, if only some are.
 const MEASURED: u16 = 1;
 
 impl Measured for Configuration {
@@ -17,7 +17,7 @@ impl Measured for Configuration {
 
     const SHOWN: Shown = SHOWN;
 
-    /// One stream through all meters at once, so that it is made only once. Each meter's answer is the same as if it
+    /// Runs all meters at once, so that the stream is generated only once. Each meter gives the same answer as if it
     /// were alone.
     fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
         let mut workload = ExchangeWorkload::new(&stream.settings, seed).map_err(|error| error.to_string())?;
@@ -50,7 +50,7 @@ impl Measured for Configuration {
     }
 }
 
-/// The observation with its group; and the delay, of a response whose exchange is asked for.
+/// The observation with its group; and the delay, if it is the response of a measured exchange.
 #[inline]
 fn look(stream: &Stream, mut seen: Observation, delay: Option<Nanos>) -> (Observation, Option<Nanos>) {
     let Some(measured) = &stream.measured else {
@@ -71,20 +71,20 @@ fn look(stream: &Stream, mut seen: Observation, delay: Option<Nanos>) -> (Observ
     }
 }
 
-/// What should have been found.
+/// The true values.
 struct Truth {
     /// At [`QUANTILES`], in nanoseconds; `None` without delays.
     quantiles: [Option<f64>; QUANTILES.len()],
     exchanges: usize,
-    /// Powers of two that hold all delays; octave *i* reaches from `edges[i]` to `edges[i + 1]`.
+    /// Powers of two that enclose all delays; octave *i* reaches from `edges[i]` to `edges[i + 1]`.
     edges: Vec<i64>,
-    /// Exchanges in each octave.
+    /// Number of exchanges in each octave.
     octaves: Vec<f64>,
 }
 
 impl Truth {
     fn new(mut delays: Delays) -> Self {
-        // .55 · 1600 is a little more than 880 in floating point; the rank is 880 all the same.
+        // .55 · 1600 is a little more than 880 in floating point, but the rank must be 880.
         let quantile = |share: f64| delays.quantile(share * (1.0 - 1e-12)).map(|delay| delay.get() as f64);
         let quantiles = QUANTILES.map(|(_, share)| share).map(quantile);
         let sorted = delays.sorted();
@@ -95,7 +95,7 @@ impl Truth {
         Self { quantiles, exchanges: sorted.len(), edges, octaves }
     }
 
-    /// What a meter says about the group that is asked for.
+    /// Compares a meter's estimates for the measured group with the truth.
     fn compare(&self, meter: &mut RttMeter, group: u16) -> Vec<Measurement> {
         let answers = meter.estimate(Ambiguous::Bounds);
         let found = answers.iter().find(|answer| answer.series.group == group).map(|answer| &answer.distribution);
@@ -107,8 +107,8 @@ impl Truth {
         measurements
     }
 
-    /// The number of exchanges, in all and per octave. A method that sampled none of an octave estimates zero there,
-    /// and that is part of its mean.
+    /// The number of exchanges, in total and per octave. A method that sampled none in an octave estimates zero there,
+    /// which counts in its mean.
     fn counts(&self, found: Option<&Distribution>) -> Vec<Measurement> {
         let count = |quantity: String, truth: f64, estimate: (f64, Option<(f64, f64)>)| Measurement {
             quantity,
@@ -128,7 +128,7 @@ impl Truth {
     }
 }
 
-/// A distribution at [`QUANTILES`] against the truth there, in nanoseconds.
+/// Compares a distribution at [`QUANTILES`] with the true values there, in nanoseconds.
 pub(crate) fn compare_quantiles(
     truths: &[Option<f64>; QUANTILES.len()],
     found: Option<&Distribution>,

@@ -5,25 +5,25 @@ use dwell_types::{Match, Nanos};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// One entry of `[[delay.methods]]`: a method, and lists of parameters of which every combination is a configuration.
+/// One entry of `[[delay.methods]]`: a method and lists of parameters; every combination is a configuration.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MethodEntry {
     method: String,
-    /// Slots, whatever memory they take.
+    /// Number of slots, whatever memory they take.
     slots: Option<Vec<Number>>,
-    /// Bytes for everything together.
+    /// Total bytes.
     memory_bytes: Option<Vec<Number>>,
     entry_probability: Option<Vec<Number>>,
-    /// Requests that pass while an entry stays: slots over entry probability.
+    /// Requests during an entry's lifetime: slots over entry probability.
     lifetime_requests: Option<Vec<Number>>,
     fingerprint_bits: Option<u32>,
     expiry_ms: Option<f64>,
-    /// Stages of an array.
+    /// Number of stages of an array.
     stages: Option<u32>,
-    /// No delay is longer, of the methods that must know.
+    /// The longest possible delay, for methods that need it.
     longest_ms: Option<f64>,
-    /// Requests per second, of the methods that can use it.
+    /// Requests per second, for methods that can use it.
     rate: Option<f64>,
 }
 
@@ -41,21 +41,21 @@ pub(crate) struct Configuration {
     rate: Option<f64>,
 }
 
-/// What bounds a configuration's memory.
+/// The limit of a configuration's memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Size {
-    /// Nothing.
+    /// No limit.
     Unbounded,
-    /// A number of slots, with ample memory for the delays beside them.
+    /// A number of slots, with ample additional memory for the delays.
     Slots(u32),
-    /// Bytes for everything together.
+    /// Total bytes.
     Memory(usize),
 }
 
 impl Entry for MethodEntry {
     type Item = Configuration;
 
-    /// Every combination, each of them tried: a configuration that is returned can be built.
+    /// Every combination, each built once as a check, so that every returned configuration can be built.
     fn items(&self, _: f64) -> Result<Vec<Configuration>, Invalid> {
         let Some(method) = Method::ALL.into_iter().find(|method| method.name() == self.method) else {
             let names = Method::ALL.map(Method::name).join(", ");
@@ -131,7 +131,7 @@ impl MethodEntry {
     }
 }
 
-/// A time above zero, if there is one.
+/// A time above zero, if given.
 fn span(key: &str, ms: Option<f64>) -> Result<Option<Nanos>, Invalid> {
     match ms {
         Some(ms) if !(ms > 0.0 && ms < 1e12) => Err(Invalid::new(key, format!("{ms}: expected above 0"))),
@@ -175,9 +175,9 @@ impl Configured for Configuration {
 }
 
 impl Configuration {
-    /// A meter of simulated exchanges. Every method is made here and nowhere else.
+    /// Builds a meter for simulated exchanges. This is the only place where methods are built.
     pub(super) fn meter(&self, seed: u64, groups: u16) -> Result<RttMeter, String> {
-        /// Beside a stated number of slots: enough for every delay of the largest stream.
+        /// Memory beyond a given number of slots: enough for every delay of the largest stream.
         const AMPLE: usize = 64 << 20;
         const BYTES_PER_SLOT: usize = 24;
         let (slots, memory) = match self.size {
@@ -185,7 +185,7 @@ impl Configuration {
             Size::Slots(slots) => (Some(slots), AMPLE + slots as usize * BYTES_PER_SLOT),
             Size::Memory(bytes) => (None, bytes),
         };
-        // As `dwell rtt`'s default.
+        // The default of `dwell rtt`.
         let expiry = self.expiry.unwrap_or(Nanos::from_secs(128));
         RttMeter::new(&Settings {
             groups,

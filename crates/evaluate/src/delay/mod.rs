@@ -1,19 +1,18 @@
-//! How long do responses take, seen at one point? Methods of [`dwell_sketch::rtt`] against streams of
-//! [`dwell_simulate::exchange`].
+//! Response times observed at one point: methods of [`dwell_sketch::rtt`] on streams of [`dwell_simulate::exchange`].
 
 use crate::case::Shown;
 
 // The streams of a definition.
 mod workload;
 pub(crate) use workload::{DelaysEntry, WorkloadEntry};
-// The methods of a definition, and the only place where meters are made.
+// The methods of a definition; the only place where meters are built.
 mod method;
 pub(crate) use method::MethodEntry;
-// One stream through many meters.
+// Runs one stream through many meters.
 mod measure;
 pub(crate) use measure::compare_quantiles;
 
-/// Quantiles at which delays are estimated, and their names.
+/// Names and shares of the quantiles that are estimated.
 pub(crate) const QUANTILES: [(&str, f64); 20] = [
     ("p05", 0.05),
     ("p10", 0.10),

@@ -6,30 +6,30 @@ use dwell_types::Nanos;
 use serde::Deserialize;
 use std::ops::Range;
 
-/// One entry of `[[delay.workloads]]`. A preset gives what the other keys do not; without one, `rate`, `answered`,
-/// `delays` and a length must stand there.
+/// One entry of `[[delay.workloads]]`. A preset supplies the keys that are not given; without one, `rate`, `answered`,
+/// `delays` and a length are required.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WorkloadEntry {
     name: String,
     preset: Option<Preset>,
-    /// Longest delay; of [`Preset::FridgeSynthetic`] only.
+    /// Longest delay; for [`Preset::FridgeSynthetic`] only.
     longest_ms: Option<f64>,
     /// Requests per second, outside bursts.
     rate: Option<f64>,
     arrivals: Option<ArrivalsEntry>,
     answered: Option<f64>,
     delays: Option<DelaysEntry>,
-    /// Share of all responses that answer nothing observed.
+    /// Share of all responses that belong to no observed request.
     orphan_share: Option<f64>,
-    /// They come so many at a time.
+    /// How many of these come at a time.
     orphan_run: Option<u32>,
     bursts: Option<BurstsEntry>,
-    /// The stream ends with the last answer to so many requests.
+    /// Number of requests; the stream ends with the last response.
     requests: Option<u64>,
-    /// The stream is cut after this time; requests go on until then.
+    /// The stream is cut off after this time; requests go on until then.
     span_ms: Option<f64>,
-    /// Only exchanges whose request falls into this time are asked for; the others are traffic.
+    /// Only exchanges whose request falls into this time are measured; the others are background traffic.
     measured_ms: Option<[f64; 2]>,
 }
 
@@ -69,19 +69,19 @@ pub(crate) enum DelaysEntry {
     Empirical { values_ms: Vec<f64> },
 }
 
-/// A workload that can be built.
+/// A stream with checked settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
     pub(super) name: String,
     pub(super) settings: Settings,
-    /// Exchanges are asked for if their request falls into this time, in nanoseconds; `None`: all are.
+    /// The time, in nanoseconds, into which the requests of measured exchanges fall; `None`: all are measured.
     pub(super) measured: Option<Range<i64>>,
 }
 
 impl Entry for WorkloadEntry {
     type Item = Stream;
 
-    /// The stream, of `share` of its full length.
+    /// The stream, at `share` of its full length.
     fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
         let mut settings = self.preset()?;
         settings.rate = self.rate.unwrap_or(settings.rate);
@@ -120,7 +120,7 @@ impl Entry for WorkloadEntry {
 }
 
 impl WorkloadEntry {
-    /// What the other keys change.
+    /// The settings that the other keys modify.
     fn preset(&self) -> Result<Settings, Invalid> {
         match (self.preset, self.longest_ms) {
             (Some(Preset::FridgeSynthetic), Some(longest)) => Ok(Settings::fridge_synthetic(milliseconds(longest))),

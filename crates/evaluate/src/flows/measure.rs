@@ -9,7 +9,7 @@ use dwell_types::{Crossing, FlowId, Timestamp, hash};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Flows by their packets, from and up to; the names of what is measured of them.
+/// Classes of flow sizes in packets, least and most, and the names of their measurements.
 const SIZES: [(u64, u64, &str); 8] = [
     (1, 9, "1_9"),
     (10, 99, "10_99"),
@@ -21,7 +21,7 @@ const SIZES: [(u64, u64, &str); 8] = [
     (1_000, u64::MAX, "1000_up"),
 ];
 
-/// What became of a flow.
+/// The true figures of a flow.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     id: FlowId,
@@ -34,7 +34,7 @@ struct Flow {
 impl Measured for Configuration {
     type Stream = Stream;
 
-    /// One stream through all pairs at once, so that it is made only once; methods that ask the same sketches share
+    /// Runs all pairs at once, so that the stream is generated only once; methods that query the same sketches share
     /// them.
     fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
         let mut workload = FlowWorkload::new(&stream.settings, seed).map_err(|error| error.to_string())?;
@@ -76,7 +76,7 @@ impl Measured for Configuration {
     }
 }
 
-/// The class of a flow, by bits of its id.
+/// The class of a flow, derived from bits of its id.
 fn class(shares: &[f64], flow: FlowId) -> u8 {
     let mut place = (hash::finish(flow.0) >> 11) as f64 / (1u64 << 53) as f64;
     for (class, share) in (1..).zip(shares) {
@@ -125,7 +125,7 @@ impl Pair {
         }
     }
 
-    /// Mean delay of every flow in nanoseconds.
+    /// The mean delay of every flow in nanoseconds.
     fn means(&self, method: MethodName, flows: &[Flow]) -> Result<Vec<Option<Figure>>, String> {
         let plain = |value: f64| Figure { value, interval: None };
         Ok(match self {
@@ -163,7 +163,7 @@ impl Pair {
         })
     }
 
-    /// At one point.
+    /// Bytes at one point.
     fn state_bytes(&self) -> usize {
         match self {
             Self::Lds { sender, .. } => sender.state_bytes(),
@@ -174,7 +174,7 @@ impl Pair {
     }
 }
 
-/// The receiver sees what came until now, in the order in which it came; what is on the way in the end is left out.
+/// Passes on to the receiver what has arrived by now, in order of arrival; what is in flight at the end is ignored.
 fn arrive(rli: &mut Rli, on_the_way: &mut BinaryHeap<Reverse<Arrival>>, now: Timestamp) {
     while on_the_way.peek().is_some_and(|Reverse((at, ..))| *at <= now) {
         let Some(Reverse((at, sent, is_probe, packet, flow))) = on_the_way.pop() else { return };
@@ -186,7 +186,7 @@ fn arrive(rli: &mut Rli, on_the_way: &mut BinaryHeap<Reverse<Arrival>>, now: Tim
     }
 }
 
-/// By size of flows, then by class: of flows of 100 packets and more, and of all.
+/// By flow size; then by class, for flows of 100 packets or more, and for all.
 fn compare(flows: &[Flow], found: &[Option<Figure>], classes: u8) -> Vec<Measurement> {
     let mut measurements = Vec::new();
     for (from, to, name) in SIZES {
@@ -202,8 +202,8 @@ fn compare(flows: &[Flow], found: &[Option<Figure>], classes: u8) -> Vec<Measure
     measurements
 }
 
-/// Median and 95th percentile of the relative errors of the flows that are asked for, the share of them without an
-/// estimate, and that of intervals that hold the truth.
+/// Median and 95th percentile of the relative errors of the selected flows, the share of them without an estimate, and
+/// the share of intervals that contain the truth.
 fn errors(name: &str, flows: &[Flow], found: &[Option<Figure>], is_asked: impl Fn(&Flow) -> bool) -> Vec<Measurement> {
     let (mut errors, mut held, mut told) = (Vec::new(), 0.0, 0.0);
     let mut asked = 0.0;
@@ -213,7 +213,7 @@ fn errors(name: &str, flows: &[Flow], found: &[Option<Figure>], is_asked: impl F
         let Some(figure) = figure else { continue };
         errors.push((figure.value / truth - 1.0).abs());
         if let Some((low, high)) = figure.interval {
-            // Exact intervals have no width, and sums are rounded.
+            // Exact intervals have zero width, and sums are rounded.
             const ROUNDING: f64 = 1e-6;
             told += 1.0;
             held += f64::from(u8::from(low <= truth * (1.0 + ROUNDING) && truth * (1.0 - ROUNDING) <= high));

@@ -14,33 +14,33 @@ use std::collections::{BTreeMap, BinaryHeap};
 #[serde(deny_unknown_fields)]
 pub(crate) struct MethodEntry {
     method: MethodName,
-    /// Columns of a sketch.
+    /// Columns of the sketch.
     columns: Option<Vec<u32>>,
-    /// Cells per flow and row of a sketch; 1.
+    /// Cells per flow and row of the sketch; 1 by default.
     cells_per_flow: Option<u32>,
-    /// Sampling rates of the rows of a sketch; four times 1.
+    /// Sampling rates of the sketch's rows; four rows of rate 1 by default.
     rates: Option<Vec<f64>>,
-    /// Weights of the classes; all 1.
+    /// Weights of the classes; all 1 by default.
     weights: Option<Vec<u32>>,
-    /// Bytes at each point, of all others.
+    /// Bytes at each point, for all other methods.
     memory_bytes: Option<Vec<usize>>,
-    /// Share of the packets that a multiflow estimator samples.
+    /// Sampling rate of the multiflow estimator.
     rate: Option<f64>,
 }
 
-/// What is done with what.
+/// A method: a data structure, and how it is queried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum MethodName {
     /// The cell with the fewest packets.
     Sds,
-    /// The cells with the fewest packets, up to a tenth more.
+    /// The cells with the fewest packets, including those with up to a tenth more.
     Paper,
     /// The same by upper bounds.
     UpperBound,
     /// All listed flows at once.
     Joint,
-    /// The same with numbers of packets.
+    /// The same with packet counts given.
     JointKnown,
     /// The mean of all packets for every flow.
     Average,
@@ -48,7 +48,7 @@ pub(super) enum MethodName {
     Mpe,
     /// Reference latency interpolation.
     Rli,
-    /// A table of flows chosen by their hash.
+    /// A table of flows selected by hash.
     Table,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Configuration {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Size {
-    /// The seed is that of the run.
+    /// Its seed is replaced by that of the run.
     Sketch(Params),
     Memory {
         bytes: usize,
@@ -69,10 +69,10 @@ enum Size {
     },
 }
 
-/// What comes to the receiver: when, when it was sent, whether it is a probe, the packet and its flow.
+/// What reaches the receiver: time of arrival, time of sending, whether it is a probe, the packet and its flow.
 pub(super) type Arrival = (Timestamp, Timestamp, bool, PacketId, FlowId);
 
-/// Both points of a method; those of a sketch serve all that is asked of it.
+/// The state of a method at both points; all methods that query a sketch share its pair.
 pub(super) enum Pair {
     Lds { sender: Lds, receiver: Lds },
     Mpe { sender: Mpe, receiver: Mpe },
@@ -89,7 +89,7 @@ impl MethodName {
 impl Entry for MethodEntry {
     type Item = Configuration;
 
-    /// Every configuration, with `share` of its columns or bytes, each of them tried.
+    /// Every configuration, with `share` of its columns or bytes, each built once as a check.
     fn items(&self, share: f64) -> Result<Vec<Configuration>, Invalid> {
         let is_of_sketch = self.method.is_of_sketch();
         only_known(&[
@@ -152,12 +152,12 @@ impl Configured for Configuration {
 }
 
 impl Configuration {
-    /// Whether both are answers from the same sketches.
+    /// Whether both query the same sketches.
     pub(super) fn shares_sketch(&self, other: &Self) -> bool {
         self.method.is_of_sketch() && other.method.is_of_sketch() && self.size == other.size
     }
 
-    /// Both points of this method.
+    /// The state of this method at both points.
     pub(super) fn pair(&self, seed: u64) -> Result<Pair, String> {
         let (bytes, rate) = match &self.size {
             Size::Sketch(params) => {

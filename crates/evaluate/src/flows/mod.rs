@@ -1,5 +1,5 @@
-//! How long does each flow's way take, between two points? The sketch of [`dwell_sketch::lds`] and what it is compared
-//! with, against streams of [`dwell_simulate::crossing::flows`].
+//! One-way delay of each flow between two points: the sketch of [`dwell_sketch::lds`] and the methods it is compared
+//! with, on streams of [`dwell_simulate::crossing::flows`].
 
 // The streams of a definition.
 mod workload;
@@ -7,5 +7,5 @@ pub(crate) use workload::WorkloadEntry;
 // The methods of a definition.
 mod method;
 pub(crate) use method::MethodEntry;
-// One stream through many pairs of sketches.
+// Runs one stream through many pairs of sketches.
 mod measure;

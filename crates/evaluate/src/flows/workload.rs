@@ -11,25 +11,25 @@ pub(crate) struct WorkloadEntry {
     name: String,
     /// Number of flows.
     flows: u32,
-    /// Delays belong to moments so far apart, instead of to flows.
+    /// Delays depend on the time, in slices of this length, instead of on the flow.
     coherence_ms: Option<f64>,
-    /// Share of the packets that are lost.
+    /// Share of the packets lost.
     #[serde(default)]
     loss: f64,
     /// Probes per second, for methods that use them.
     #[serde(default)]
     references: f64,
-    /// Shares of the flows that are of each class but the first.
+    /// Shares of the flows in each class but the first.
     #[serde(default)]
     classes: Vec<f64>,
 }
 
-/// A workload that can be built.
+/// A stream with checked settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
     pub(super) name: String,
     pub(super) settings: FlowSettings,
-    /// Shares of the flows that are of each class but the first.
+    /// Shares of the flows in each class but the first.
     pub(super) classes: Vec<f64>,
 }
 
@@ -48,7 +48,7 @@ impl Entry for WorkloadEntry {
         if classes.iter().any(|share| !(0.0..=1.0).contains(share)) || classes.iter().sum::<f64>() > 1.0 {
             return Err(Invalid::new("classes", "expected shares of the flows, 1 together at most"));
         }
-        // Refuses what cannot be, without making the stream.
+        // Rejects invalid settings without generating the whole stream.
         FlowWorkload::new(&FlowSettings { flows: flows.min(1), ..settings.clone() }, 0)
             .map_err(|problem| Invalid::new("settings", problem))?;
         Ok(vec![Stream { name: self.name.clone(), settings, classes }])

@@ -8,10 +8,10 @@ use std::sync::OnceLock;
 
 /// Intervals before a fault.
 pub(super) const BASELINE: usize = 20;
-/// Probes per path and interval where only ends are measured.
+/// Probes per path and interval, for methods that measure whole paths.
 const PROBES: u32 = 100;
 
-/// A map whose routers all measure, so that every link is a segment.
+/// A network whose routers are all instrumented, so that every link is a segment.
 #[derive(Debug)]
 pub(super) struct Bed {
     pub(super) routes: Routes,
@@ -20,7 +20,7 @@ pub(super) struct Bed {
     deviations: OnceLock<Vec<f64>>,
 }
 
-/// What was measured in one run of the network.
+/// The measurements of one run of the network.
 pub(super) struct Run {
     /// By interval, then by link.
     pub(super) readings: Vec<(u32, Reading)>,
@@ -28,17 +28,17 @@ pub(super) struct Run {
     pub(super) ends: Vec<Vec<Ends>>,
 }
 
-/// What probes from end to end say about a path in an interval.
+/// What end-to-end probes measure on a path in an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Ends {
-    /// Mean delay in ns of those that arrived.
+    /// Mean delay in ns of the probes that arrived.
     pub(super) mean_ns: Option<f64>,
-    /// −ln of the share that arrived, of which links have parts that add up.
+    /// −ln of the share that arrived, which adds up over the links of a path.
     pub(super) decay: f64,
 }
 
 impl Bed {
-    /// One shortest path for each pair of routers; `settings` makes so many links.
+    /// One shortest path per pair of routers; `settings` gives the settings for a number of links.
     pub(super) fn new(topology: &Topology, settings: impl Fn(u32) -> Settings) -> Result<Self, String> {
         let paths = Paths::all(topology, Mode::Single, Paths::MOST).map_err(|error| error.to_string())?;
         let mut segments = Segments::new(paths.clone(), topology.routers());
@@ -51,12 +51,12 @@ impl Bed {
         Ok(Self { routes, settings, sketch, deviations: OnceLock::new() })
     }
 
-    /// By link, the standard deviation of the interval means in ns of a sound network, over 400 intervals: right to 4%.
+    /// By link, the standard deviation of its interval means in ns without a fault, from 400 intervals: accurate to 4%.
     pub(super) fn deviations(&self) -> &[f64] {
         self.deviations.get_or_init(|| deviations(&self.settings))
     }
 
-    /// Measures so many intervals by aggregators on all links, and the paths from end to end besides if asked.
+    /// Measures this many intervals by aggregators on all links, and with `with_ends` also by end-to-end probes.
     pub(super) fn run(&self, faults: &[Fault], intervals: usize, seed: u64, with_ends: bool) -> Result<Run, String> {
         let mut network = Network::new(&self.settings, faults, seed).map_err(|error| error.to_string())?;
         let mut run = Run { readings: Vec::new(), ends: Vec::new() };
@@ -93,7 +93,7 @@ fn deviations(settings: &Settings) -> Vec<f64> {
     sums.iter().map(|(sum, squares)| ((squares - sum * sum / n) / (n - 1.0)).sqrt()).collect()
 }
 
-/// What the aggregators at both ends of a link say about an interval.
+/// The reading of an interval from the aggregators at both ends of a link.
 fn aggregate(points: &mut [Lda; 2], passages: &[Passage], start_ns: i64) -> Result<Reading, String> {
     let [sender, receiver] = points;
     sender.reset();
@@ -105,7 +105,7 @@ fn aggregate(points: &mut [Lda; 2], passages: &[Passage], start_ns: i64) -> Resu
     Ok(Reading { start_ns, received: answer.received, lost: answer.lost().unwrap_or(0), delay })
 }
 
-/// Half a probe more arrives, and one more is sent, so that the share is never zero.
+/// Half a probe is added to those that arrived and one to those sent, so that the share is never zero.
 fn probe(network: &mut Network, path: &[u32]) -> Ends {
     let delays: Vec<f64> = (0..PROBES).filter_map(|_| Some(network.probe(path)?.get() as f64)).collect();
     let arrived = delays.len() as f64;
@@ -122,15 +122,15 @@ mod tests {
     use dwell_simulate::network::LinkSettings;
     use dwell_types::Nanos;
 
-    /// Links of 50 Mb/s, seen for a second at a time.
+    /// Links of 50 Mb/s, with intervals of a second.
     fn slow_links(links: u32) -> Settings {
         let backbone = Settings::backbone(links);
         let links = backbone.links.iter().map(|&link| LinkSettings { rate: 50e6, ..link }).collect();
         Settings { links, interval: Nanos::new(1_000_000_000), ..backbone }
     }
 
-    /// `testdata/net/ladder-slow.csv` is what aggregators say of 24 seconds, of which in the last four the link from b3
-    /// to b4 is slower by four times the spread of its seconds. `DWELL_UPDATE_SNAPSHOTS=1` writes it.
+    /// `testdata/net/ladder-slow.csv` holds aggregator readings of 24 seconds; in the last four the link from b3 to b4
+    /// is slower by four standard deviations of its one-second means. `DWELL_UPDATE_SNAPSHOTS=1` writes it.
     #[test]
     fn the_committed_measurements_can_be_made_again() {
         let testdata = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/net");

@@ -8,27 +8,27 @@ use dwell_network::localize::{Localization, Readings, Settings, Value, Verdict};
 use dwell_simulate::network::Fault;
 use dwell_types::hash;
 
-/// What a method says about a link.
+/// A method's verdict on a link.
 #[derive(Clone, Copy)]
 struct Judged {
     link: u32,
-    /// Larger where a change is likelier.
+    /// Evidence of a change: the larger, the likelier.
     evidence: f64,
     is_alarm: bool,
 }
 
-/// What a method says about a network.
+/// A method's verdict on a network.
 struct Answer {
-    /// The likeliest first.
+    /// The links, the most likely to be at fault first.
     links: Vec<Judged>,
-    /// Whether anything else raises an alarm where nothing is wrong.
+    /// Whether there is any alarm on something that is not at fault.
     is_false: bool,
 }
 
 impl Measured for Configuration {
     type Stream = Stream;
 
-    /// One run of the network for all methods.
+    /// Runs the network once for all methods.
     fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
         let (at_fault, longest) = at_fault(stream, seed);
         let fault = |&link: &u32| {
@@ -53,7 +53,7 @@ impl Measured for Configuration {
     }
 }
 
-/// The links at fault, and the longest path over the first, on which the others are.
+/// The links at fault; and the longest path through the first of them, which contains the others.
 fn at_fault(stream: &Stream, seed: u64) -> (Vec<u32>, usize) {
     let routes = &stream.bed.routes;
     let first = (seed % routes.segments() as u64) as u32;
@@ -69,7 +69,7 @@ fn at_fault(stream: &Stream, seed: u64) -> (Vec<u32>, usize) {
     (links, longest)
 }
 
-/// As `dwell net localize` does it.
+/// Judges links like `dwell net localize`.
 fn by_segments(stream: &Stream, run: &Run, until: usize, at_fault: &[u32]) -> Result<Answer, String> {
     let routes = &stream.bed.routes;
     let links = routes.segments();
@@ -101,7 +101,7 @@ fn by_segments(stream: &Stream, run: &Run, until: usize, at_fault: &[u32]) -> Re
     Ok(answer)
 }
 
-/// From the delays, or the losses, of some whole paths: what links explain them, each then judged like a measured one.
+/// Infers the delays, or losses, of links from those of some whole paths, and judges them like measured ones.
 fn by_tomography(stream: &Stream, run: &Run, until: usize, is_probed: impl Fn(usize) -> bool) -> Answer {
     let routes = &stream.bed.routes;
     let probed: Vec<usize> = (0..routes.paths()).filter(|&path| is_probed(path)).collect();
@@ -130,7 +130,7 @@ fn by_tomography(stream: &Stream, run: &Run, until: usize, is_probed: impl Fn(us
     Answer { links, is_false: false }
 }
 
-/// Whether both ends of a path have the fewest neighbours, as corners do.
+/// Whether both ends of a path have the fewest links, as corners of the lattice do.
 fn is_between_corners(stream: &Stream, path: usize) -> bool {
     let routes = &stream.bed.routes;
     let begins =

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 #[serde(deny_unknown_fields)]
 pub(crate) struct MethodEntry {
     method: Method,
-    /// Judged so many intervals after the fault began.
+    /// How many intervals after the beginning of the fault links are judged.
     intervals: Vec<u32>,
 }
 
-/// What is measured.
+/// What is measured, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Method {
@@ -20,18 +20,18 @@ pub(super) enum Method {
     Segments,
     /// The paths between all routers, by probes.
     Tomography,
-    /// The paths between the routers with the fewest links.
+    /// The paths between the routers with the fewest links, by probes.
     TomographyCorners,
 }
 
-/// A method, and when it judges.
+/// A method, and the number of intervals after which it judges.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Configuration {
     pub(super) method: Method,
     pub(super) intervals: usize,
 }
 
-/// Intervals after the fault at most: the longest window in which a change is looked for.
+/// The most intervals after the fault: the longest window in which a change is sought.
 pub(super) const MOST_INTERVALS: usize = 8;
 
 impl Entry for MethodEntry {

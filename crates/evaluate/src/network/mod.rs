@@ -1,5 +1,5 @@
 //! Which links of a network are at fault? [`dwell_network::localize`], and least squares from the delays of whole
-//! paths, against queues of [`dwell_simulate::network`].
+//! paths, on simulated queues of [`dwell_simulate::network`].
 
 // The networks of a definition.
 mod workload;
@@ -7,11 +7,11 @@ pub(crate) use workload::WorkloadEntry;
 // The methods of a definition.
 mod method;
 pub(crate) use method::MethodEntry;
-// A map whose links are measured.
+// A network whose links are measured.
 mod bed;
-// Delays of links from those of paths.
+// Link delays inferred from path delays.
 mod tomography;
-// One run of a network through all methods.
+// Runs a network once for all methods.
 mod measure;
 
 #[cfg(test)]
@@ -47,9 +47,9 @@ method = "tomography-corners"
 intervals = [8]
 "#;
 
-    /// In 400 other seeds of each workload, segments named every fault after eight intervals and raised a false alarm
-    /// in at most 6; corners named at most a third. So 16 seeds leave a fifth unnamed with a chance below 6·10⁻⁶, and
-    /// see 7 false alarms with 2·10⁻⁹. Corners are the twin that fails.
+    /// With 400 other seeds of each workload, segments named every fault after eight intervals and raised a false alarm
+    /// in at most 6; corners named at most a third. So with 16 seeds a fifth remains unnamed with probability below
+    /// 6·10⁻⁶, and 7 false alarms occur with 2·10⁻⁹. Corners must fail.
     #[test]
     fn what_is_at_fault_is_named() {
         let summaries = measured(SMALL, 16);

@@ -1,15 +1,15 @@
-//! What delays of links follow from the delays of whole paths: least squares.
+//! Tomography: link delays inferred from path delays by least squares.
 
-/// Paths as the links that they lead through.
+/// Paths as lists of links.
 pub(super) struct Tomography<'a> {
     pub(super) paths: &'a [&'a [u32]],
     pub(super) links: usize,
-    /// What a squared delay of a link costs beside squared errors: paths alone do not tell all links apart.
+    /// Weight of the squared link delays relative to squared errors: paths alone do not distinguish all links.
     pub(super) ridge: f64,
 }
 
 impl Tomography<'_> {
-    /// The delays of the links that explain those of the paths best: (`AᵀA` + *λ*) *x* = *Aᵀy*, by conjugate gradients.
+    /// The link delays that best explain the path delays: (`AᵀA` + *λ*) *x* = *Aᵀy*, by conjugate gradients.
     pub(super) fn solve(&self, delays: &[f64]) -> Vec<f64> {
         let mut solution = vec![0.0; self.links];
         let mut rest = self.onto_links(delays);

@@ -11,15 +11,15 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub(crate) struct WorkloadEntry {
     name: String,
-    /// Rows and columns of routers, each linked with its neighbours.
+    /// Rows and columns of routers, each linked to its neighbours.
     lattice: [u32; 2],
-    /// A link at fault is slower by so many standard deviations of its own interval means.
+    /// A faulty link is slower by this many standard deviations of its own interval means.
     slower_by: Option<f64>,
-    /// Or it loses this share of its packets besides.
+    /// Or it loses this additional share of its packets.
     lossy: Option<f64>,
-    /// Links at fault at once, on one path; by default one, if a fault is said.
+    /// How many links on one path are at fault at once; one by default, if there is a fault.
     faults: Option<usize>,
-    /// The share of intervals with any false alarm that is asked for.
+    /// The permitted share of intervals with any false alarm.
     #[serde(default = "usual_rate")]
     false_alarms: f64,
 }
@@ -28,28 +28,28 @@ fn usual_rate() -> f64 {
     0.01
 }
 
-/// A network, and what happens to some of its links.
+/// A network, and the fault of some of its links.
 #[derive(Debug)]
 pub(crate) struct Stream {
     name: String,
     pub(super) bed: Bed,
     pub(super) fault: Option<Wrong>,
-    /// Links at fault.
+    /// How many links are at fault.
     pub(super) faults: usize,
     pub(super) false_alarms: f64,
 }
 
-/// What is wrong with a link.
+/// The fault of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Wrong {
-    /// It is slower by so many standard deviations of its interval means.
+    /// Slower by this many standard deviations of its interval means.
     Slow(f64),
-    /// It loses this share besides.
+    /// Loses this additional share of packets.
     Lossy(f64),
 }
 
 impl Wrong {
-    /// The same of a link with such a deviation in ns.
+    /// The harm to a link whose interval means have this standard deviation in ns.
     pub(super) fn harm(self, deviation: f64) -> Harm {
         match self {
             Self::Slow(times) => Harm::Slow(Nanos::new((times * deviation) as i64)),
@@ -61,7 +61,7 @@ impl Wrong {
 impl Entry for WorkloadEntry {
     type Item = Stream;
 
-    /// Intervals have `share` of their full length.
+    /// Intervals are `share` of their full length.
     fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
         let [rows, columns] = self.lattice;
         if rows < 2 || columns < 2 || rows.saturating_mul(columns) > 100 {
@@ -105,7 +105,7 @@ impl WorkloadEntry {
     }
 }
 
-/// A map in the form of Rocketfuel's: every router of a row or column is linked with the next, both ways.
+/// A map in Rocketfuel format: every router is linked to the next one in its row and column, both ways.
 fn lattice(rows: u32, columns: u32) -> String {
     let name = |row: u32, column: u32| format!("{row:02}-{column:02}");
     let mut text = String::new();

@@ -7,11 +7,11 @@ use dwell_sketch::conquest::{Conquest, Exact, Queued, Unit};
 use dwell_sketch::queue::Scores;
 use dwell_types::{Departure, Nanos};
 
-// What a stream is like.
+// Facts about the stream.
 mod facts;
 use facts::Facts;
 
-/// What the twin remembers: no packet of these streams waits for longer.
+/// How long the exact twin remembers packets; no packet of these streams waits for longer.
 const LONGEST: Nanos = Nanos::from_secs(1);
 
 impl Measured for Configuration {
@@ -21,7 +21,7 @@ impl Measured for Configuration {
         self.meter(stream, 0).map(drop)
     }
 
-    /// One stream through all sketches at once, so that it and what its exact twin says are made only once.
+    /// Runs all sketches at once, so that the stream and its exact answers are generated only once.
     fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
         let mut passages = Passages::new(&stream.settings, seed).map_err(|error| error.to_string())?;
         let hashes = methods_seed(seed);
@@ -53,11 +53,11 @@ fn delay(departure: &Departure) -> Nanos {
     departure.delay().unwrap_or(Nanos::ZERO)
 }
 
-/// A sketch, and what its answers were like for the packets that waited long enough.
+/// A sketch, and the accuracy of its answers for packets that waited long enough.
 struct Meter {
     sketch: Conquest,
     scores: Scores,
-    /// Of the flow's size in the queue, in bytes.
+    /// Errors of the flow's size in the queue, in bytes.
     errors: Vec<u64>,
     incomplete: u64,
 }

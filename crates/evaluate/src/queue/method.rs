@@ -12,9 +12,9 @@ pub(crate) struct MethodEntry {
     method: MethodName,
     /// Numbers of snapshots, *h*.
     snapshots: Option<Vec<u32>>,
-    /// Counters of a snapshot, in four rows; or its entries.
+    /// Counters per snapshot, in four rows; or entries per snapshot.
     counters: Option<Vec<u32>>,
-    /// Bytes of everything, of which the counters follow where they are not given, and for `budget` the snapshots.
+    /// Total bytes, which determine the counters if those are not given, and for `budget` also the snapshots.
     memory_bytes: Option<Vec<usize>>,
 }
 
@@ -30,7 +30,7 @@ enum MethodName {
     Conservative,
     /// `Interpolated`, with space-saving.
     SpaceSaving,
-    /// What fits a number of bytes.
+    /// The best that fits a number of bytes.
     Budget,
     /// The exact twin.
     Exact,
@@ -48,9 +48,9 @@ pub(crate) struct Configuration {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Size {
-    /// Snapshots, and counters of each.
+    /// Number of snapshots, and counters of each.
     Snapshots(u32, u32),
-    /// Snapshots, and bytes of everything.
+    /// Number of snapshots, and total bytes.
     Within(u32, usize),
     Bytes(usize),
     Unbounded,
@@ -109,7 +109,7 @@ impl Configured for Configuration {
 }
 
 impl Configuration {
-    /// The sketch for a stream; `None` for the exact twin, which every stream has.
+    /// The sketch for a stream; `None` for the exact twin, which is run for every stream anyway.
     pub(super) fn meter(&self, stream: &Stream, seed: u64) -> Result<Option<Conquest>, String> {
         let params = match self.size {
             Size::Unbounded => return Ok(None),

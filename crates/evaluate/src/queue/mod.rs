@@ -1,5 +1,5 @@
-//! Who built a queue? Snapshots of [`dwell_sketch::conquest`], by every rule and counter, against queues of
-//! [`dwell_simulate::queue`].
+//! Which flows built a queue? Snapshots of [`dwell_sketch::conquest`], by every rule and counter, on simulated queues
+//! of [`dwell_simulate::queue`].
 
 // The queues of a definition.
 mod workload;
@@ -7,9 +7,9 @@ pub(crate) use workload::WorkloadEntry;
 // The methods of a definition.
 mod method;
 pub(crate) use method::MethodEntry;
-// One stream of departures through many sketches.
+// Runs one stream of departures through many sketches.
 mod measure;
-// What to do about it.
+// Queue management based on the answers.
 pub(crate) mod control;
 
 #[cfg(test)]
@@ -46,9 +46,9 @@ memory_bytes = [2000]
 method = "exact"
 "#;
 
-    /// Two bursts of a line each over a background of many small flows: two culprits, which 24 entries find, and of
-    /// which four counters cannot tell the rest, the twin that fails. Two runs of some bursts: with what chance others
-    /// would fail is not known; seeds are fixed.
+    /// Two bursts at line rate over a background of many small flows: two culprits, which 24 entries find. Four
+    /// counters cannot distinguish them from the rest and must fail. Two runs of a few bursts: the probability that
+    /// other seeds would fail is unknown; seeds are fixed.
     #[test]
     fn culprits_are_found_by_those_who_can() {
         let summaries = measured(SMALL, 2);
@@ -63,10 +63,10 @@ method = "exact"
         assert!(!is_right(few) && few[0] < 0.95 && few[1] > 0.99, "{few:?}");
         assert!(budget[0] > 0.99 && budget[1] > 0.95, "{budget:?}");
         assert!(mean("memory_bytes=2000", "state_bytes") <= 2000.0);
-        // Entries that fill the bytes, to less than one in each of 8 snapshots.
+        // The entries fill the bytes up to less than one entry in each of 8 snapshots.
         let within = |quantity| mean("memory_bytes=1999 snapshots=8", quantity);
         assert!(within("precision") > 0.99 && (1999.0 - 96.0..=1999.0).contains(&within("state_bytes")));
-        // A buffer of 4 MB lasts for 3.2 ms; two bursts may meet, and a small flow may take a hundredth.
+        // A buffer of 4 MB drains in 3.2 ms; two bursts may overlap, and a small flow may have a share of a hundredth.
         assert!((3.1e6..3.2e6).contains(&mean("", "longest_delay_ns")), "{}", mean("", "longest_delay_ns"));
         assert!((2.0..5.0).contains(&mean("", "culprits_in_queue")), "{}", mean("", "culprits_in_queue"));
     }

@@ -5,29 +5,29 @@ use dwell_sketch::conquest::Culprit;
 use dwell_types::Nanos;
 use serde::Deserialize;
 
-/// One entry of `[[queue.workloads]]`: a preset, or a queue for each load of the background.
+/// One entry of `[[queue.workloads]]`: a preset, or a queue for each background load.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WorkloadEntry {
     name: String,
     preset: Option<Preset>,
-    /// Packets that depart.
+    /// Number of packets that depart.
     packets: u64,
-    /// Bits per second of the line; 10 Gb/s.
+    /// Line rate, in Gb/s; 10 by default.
     rate_gbps: Option<f64>,
-    /// Bytes that may wait; without it there is no bound.
+    /// Size of the buffer in bytes; unlimited by default.
     buffer_bytes: Option<u64>,
-    /// Shares of the line that the background takes.
+    /// Background loads, as shares of the line rate.
     loads: Option<Vec<f64>>,
     background: Option<BackgroundEntry>,
     bursts: Option<BurstsEntry>,
-    /// What all snapshots together span; 6.4 ms.
+    /// Time span covered by all snapshots together; 6.4 ms by default.
     span_ms: Option<f64>,
-    /// From which delay on there are culprits, *τ*; .8 ms.
+    /// Threshold delay *τ*, from which on packets have culprits; .8 ms by default.
     threshold_ms: Option<f64>,
-    /// The share of the queue that makes one, *α*; 1%.
+    /// Share *α* of the queue from which on a flow is a culprit; 1% by default.
     share: Option<f64>,
-    /// The largest queue of each stretch of so many milliseconds is told, too; of experiments on actions.
+    /// Also reports the largest queue in each time slice of this many milliseconds; for experiments with actions.
     pub(super) course_ms: Option<f64>,
 }
 
@@ -38,43 +38,43 @@ enum Preset {
     Incast,
 }
 
-/// Small flows that send all the time.
+/// Small flows that send continuously.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BackgroundEntry {
-    /// Flows at a time.
+    /// Number of concurrent flows.
     flows: u32,
-    /// How unequal they are, from 0 to below 1.
+    /// How unequal their rates are, from 0 to below 1.
     #[serde(default)]
     skew: f64,
-    /// Least number of packets of a flow, and the index of their Pareto distribution.
+    /// Least number of packets per flow, and the shape of their Pareto distribution.
     flow_packets: (u32, f64),
-    /// Least and largest length of a packet.
+    /// Least and largest packet length.
     packet_bytes: (u32, u32),
 }
 
-/// Large flows that begin together.
+/// Large flows that begin at the same time.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BurstsEntry {
     every_ms: f64,
     senders: u32,
     rate_gbps: f64,
-    /// Least and largest number of bytes of a flow.
+    /// Least and largest number of bytes per flow.
     bytes: (f64, f64),
-    /// The index of their Pareto distribution.
+    /// The shape of their Pareto distribution.
     shape: f64,
     packet_bytes: u32,
 }
 
-/// A queue that can be built, and what is asked of it.
+/// A queue with checked settings, and the definition of culprits.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
     pub(super) name: String,
     pub(super) settings: Settings,
     pub(super) span: Nanos,
     pub(super) culprit: Culprit,
-    /// Milliseconds of the stretches whose largest queue is told.
+    /// Length in milliseconds of the time slices whose largest queue is reported.
     pub(super) course: Option<f64>,
 }
 
@@ -97,7 +97,7 @@ impl WorkloadEntry {
         let culprit =
             Culprit { share: self.share.unwrap_or(0.01), delay: milliseconds(self.threshold_ms.unwrap_or(0.8)) };
         let span = milliseconds(self.span_ms.unwrap_or(6.4));
-        // Shorter ones would be more than packets.
+        // Shorter slices would outnumber the packets.
         let course = course(self.course_ms, 0.001)?;
         let stream = |(name, settings): (String, Settings)| {
             let settings = settings.with_packets(packets);

@@ -1,5 +1,5 @@
-//! `cases.csv`: one row per run and quantity. `rows` says how many rows the run has, so that a run that was cut off by
-//! an interruption is recognised.
+//! `cases.csv`: one row per run and quantity. The column `rows` is the number of rows of the run, so that a run cut off
+//! by an interruption is recognised.
 
 use super::{RecordError, write as write_file};
 use crate::case::{Case, Measurement, Scale};
@@ -11,7 +11,7 @@ use std::path::Path;
 const HEAD: [&str; 11] =
     ["workload", "method", "parameters", "seed", "rows", "quantity", "scale", "truth", "estimate", "low", "high"];
 
-/// The rows of these runs.
+/// The rows for these runs.
 pub(super) fn rows(cases: &[Case], runs: &[Run]) -> io::Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for run in runs {
@@ -46,7 +46,7 @@ pub(super) fn write(path: &Path, cases: &[Case], runs: &[Run]) -> Result<(), Rec
     write_file(path, &bytes)
 }
 
-/// The runs that are complete.
+/// Reads the complete runs.
 pub(super) fn read(path: &Path, cases: &[Case]) -> Result<Vec<Run>, RecordError> {
     let indices: BTreeMap<(String, String, String), usize> = cases
         .iter()
@@ -54,11 +54,11 @@ pub(super) fn read(path: &Path, cases: &[Case]) -> Result<Vec<Run>, RecordError>
         .map(|(index, case)| ((case.workload.clone(), case.method.clone(), case.label()), index))
         .collect();
     let text = super::read(path)?;
-    // A line that was cut may look like a whole one.
+    // A truncated last line may look complete: ignore everything after the last line break.
     let whole_lines = text.rfind('\n').map_or("", |end| &text[..=end]);
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(whole_lines.as_bytes());
     let mut found: BTreeMap<(usize, u64), (usize, Vec<Measurement>)> = BTreeMap::new();
-    // What cannot be read is the end of an interrupted run: it misses rows then, and is run again.
+    // An unreadable row is the end of an interrupted run, which then lacks rows and is run again.
     for row in reader.records().map_while(Result::ok) {
         let Some((place, case_rows, measurement)) = parse(&row) else { continue };
         let (workload, method, label, seed) = place;
@@ -87,7 +87,7 @@ fn parse(row: &csv::StringRecord) -> Option<(Place, usize, Measurement)> {
     Some((place, row[4].parse().ok()?, measurement))
 }
 
-/// The shortest text that is read as the same number; nothing for none.
+/// The shortest text that parses to the same number; empty for `None`.
 fn number(value: Option<f64>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(read(&path, &cases()).unwrap(), runs);
     }
 
-    /// However much of the file was written: what is read is whole runs, and the right ones.
+    /// However many bytes of the file were written, exactly the complete runs are read back, unchanged.
     #[test]
     fn a_cut_file_yields_its_whole_runs() {
         let folder = tempfile::tempdir().unwrap();

@@ -6,30 +6,30 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Under what circumstances results were made.
+/// The circumstances in which results were made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
-    /// The day on which it was begun, UTC.
+    /// The date on which the runs began, UTC.
     pub date: String,
     /// The commit that is checked out; `None` outside a repository.
     pub commit: Option<String>,
     /// Whether files of the repository differ from that commit.
     pub dirty: Option<bool>,
-    /// Hash of the program's file: which code really ran.
+    /// Hash of the program's executable file, which identifies the code that ran.
     pub program: String,
     /// `full` or `quick`.
     pub size: String,
-    /// Seeds 1 to this number.
+    /// The number of seeds, which are 1 to this number.
     pub seeds: u64,
-    /// Model of the processor, where the system tells.
+    /// Model of the processor, if the system reports it.
     pub cpu: Option<String>,
-    /// Cores that may be used.
+    /// Number of available cores.
     pub cores: usize,
     /// Operating system and architecture.
     pub platform: String,
-    /// Time that the runs took, all stretches of work together.
+    /// Duration of the runs, over all sessions if they were interrupted.
     pub duration_seconds: f64,
-    /// The command line of the last of them.
+    /// The command line of the last session.
     pub command: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ impl Facts {
     }
 }
 
-/// What git says; `None` if there is none, or no repository.
+/// The output of a git command; `None` without git or a repository.
 fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
@@ -81,14 +81,14 @@ fn cpu() -> Option<String> {
     line.split_once(": ").map(|(_, name)| name.trim().to_owned())
 }
 
-/// The day, UTC: `2026-11-20`.
+/// Today's date, UTC: `2026-11-20`.
 pub fn today() -> String {
     const SECONDS_PER_DAY: u64 = 86_400;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     date(now / SECONDS_PER_DAY)
 }
 
-/// The date that lies so many days after 1970-01-01.
+/// The date this many days after 1970-01-01.
 fn date(days: u64) -> String {
     let (mut year, mut left) = (1970, days);
     let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));

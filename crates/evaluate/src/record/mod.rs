@@ -1,4 +1,4 @@
-//! What is kept of an experiment: a folder, usually `experiments/record/<date>-<name>`.
+//! The record of an experiment: a folder, usually `experiments/record/<date>-<name>`.
 //!
 //! | file | content | the same for every number of threads |
 //! |---|---|---|
@@ -9,8 +9,8 @@
 //! | `figure.svg` | what `[figure]` of the definition asks for ([`crate::Figure`]) | yes |
 //! | `facts.json` | commit, program, machine, time: [`Facts`] | no |
 //!
-//! Runs are appended to `cases.csv` as they finish. A record that was begun is continued by the same program with the
-//! same definition only: a mixture of two would be a record of neither.
+//! Runs are appended to `cases.csv` as they finish. An unfinished record can be continued only by the same program with
+//! the same definition: a mixture would be a record of neither.
 
 use crate::case::Case;
 use crate::definition::{Definition, Size};
@@ -23,12 +23,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-// Every run, as it finishes.
+// All single runs, saved as they finish.
 mod cases;
-// Where, when and by what.
+// Facts about a record: when, where and by which program it was made.
 mod facts;
 pub use facts::{Facts, today};
-// The summaries as CSV.
+// Summaries as CSV.
 mod results;
 pub use results::write as write_csv;
 
@@ -48,7 +48,7 @@ pub struct Results {
     pub source: String,
     /// `full` or `quick`.
     pub size: String,
-    /// Seeds 1 to this number.
+    /// The number of seeds, which are 1 to this number.
     pub seeds: u64,
     /// One per case and quantity.
     pub summaries: Vec<Summary>,
@@ -71,7 +71,7 @@ impl Results {
     /// Writes the document: one line per summary.
     pub fn write_json(&self, to: &mut impl Write) -> io::Result<()> {
         let head = serde_json::to_string(&Self { summaries: Vec::new(), ..self.clone() })?;
-        // The document without its end, `]}`.
+        // The document without its closing `]}`.
         write!(to, "{}", head.trim_end_matches("]}"))?;
         for (i, summary) in self.summaries.iter().enumerate() {
             write!(to, "{}\n{}", if i == 0 { "" } else { "," }, serde_json::to_string(summary)?)?;
@@ -79,7 +79,7 @@ impl Results {
         writeln!(to, "\n]}}")
     }
 
-    /// The results of a record.
+    /// Reads the results of a record.
     pub fn read(folder: &Path) -> Result<Self, RecordError> {
         let path = folder.join("result.json");
         let text = fs::read_to_string(&path).map_err(|error| RecordError::File(path.clone(), error))?;
@@ -97,13 +97,13 @@ impl Results {
 pub enum RecordError {
     /// A file cannot be read or written.
     File(PathBuf, io::Error),
-    /// A file holds something else.
+    /// A file has unexpected content.
     Content(PathBuf, String),
-    /// The folder holds results of something else.
+    /// The folder holds the results of another experiment.
     Other {
         /// The folder.
         folder: PathBuf,
-        /// What is different.
+        /// What differs.
         difference: &'static str,
     },
 }
@@ -127,13 +127,13 @@ impl std::error::Error for RecordError {}
 pub struct Record {
     folder: PathBuf,
     facts: Facts,
-    /// Descriptions of the cases, by index.
+    /// The cases, by index.
     cases: Vec<Case>,
     appended: Mutex<fs::File>,
 }
 
 impl Record {
-    /// Begins a record, or continues one: then with the runs that are there. `facts` are those of this run.
+    /// Begins a record, or continues one and returns the runs already in it. `facts` are those of this session.
     pub fn begin(
         folder: &Path,
         definition: &Definition,
@@ -162,9 +162,9 @@ impl Record {
             runs = cases::read(&file("cases.csv"), &cases)?;
         }
         write(&file("definition.toml"), definition.text.as_bytes())?;
-        // What was cut off in the middle of a run is gone after this.
+        // This removes incomplete runs from the file.
         cases::write(&file("cases.csv"), &cases, &runs)?;
-        // Last: a record that has facts has all that continuing it needs.
+        // Written last: a record that has facts has everything needed to continue it.
         facts.write(&file("facts.json"))?;
         let cases_path = file("cases.csv");
         let appended = fs::File::options().append(true).open(&cases_path);
@@ -172,14 +172,14 @@ impl Record {
         Ok((Self { folder: folder.to_owned(), facts, cases, appended }, runs))
     }
 
-    /// Keeps finished runs.
+    /// Saves finished runs.
     pub fn append(&self, runs: &[Run]) -> io::Result<()> {
         let bytes = cases::rows(&self.cases, runs)?;
         let mut file = self.appended.lock().unwrap_or_else(PoisonError::into_inner);
         file.write_all(&bytes)
     }
 
-    /// Writes the results; all runs are there now.
+    /// Writes the results once all runs are finished.
     pub fn finish(mut self, runs: &[Run], results: &Results, duration_seconds: f64) -> Result<(), RecordError> {
         let file = |name: &str| self.folder.join(name);
         cases::write(&file("cases.csv"), &self.cases, runs)?;
@@ -199,7 +199,7 @@ impl Record {
 
 /// The latest record of this name among the folders `<date>-<name>`.
 pub fn latest(records: &Path, name: &str) -> Option<PathBuf> {
-    /// Characters of a date and the hyphen behind it.
+    /// The length of a date and the following hyphen.
     const DATE: usize = "2026-01-01-".len();
     let is_it = |path: &PathBuf| {
         let folder = path.file_name().and_then(|folder| folder.to_str()).unwrap_or_default();
@@ -213,7 +213,7 @@ fn read(path: &Path) -> Result<String, RecordError> {
     fs::read_to_string(path).map_err(|error| RecordError::File(path.to_owned(), error))
 }
 
-/// Writes a file that is whole or as it was before.
+/// Writes a file atomically: it is complete, or unchanged.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");

@@ -2,8 +2,8 @@ use crate::case::label;
 use crate::metrics::Summary;
 use std::io::{self, Write};
 
-/// Writes summaries as CSV. Errors are in octaves; `mean` is what `scale` says: of the error in octaves, of estimated
-/// over true, or of the value itself.
+/// Writes summaries as CSV. Errors are in octaves; `mean` depends on `scale`: of the error in octaves, of estimate over
+/// truth, or of the value itself.
 pub fn write(summaries: &[Summary], to: &mut impl Write) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(to);
     writer.write_record([

@@ -14,7 +14,7 @@ impl Measured for Configuration {
         self.ring(stream, 0).map(drop)
     }
 
-    /// One stream through all rings at once, so that it is made only once.
+    /// Runs all rings at once, so that the stream is generated only once.
     fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
         let mut workload = ExchangeWorkload::new(&stream.settings, seed).map_err(|error| error.to_string())?;
         let seed = methods_seed(seed);
@@ -36,7 +36,7 @@ impl Measured for Configuration {
     }
 }
 
-/// A ring, and what became of the responses after its first turn.
+/// A ring, and statistics of the responses after its first turn.
 struct Judged {
     ring: TimeBloom,
     samples: Vec<Sample>,
@@ -45,42 +45,42 @@ struct Judged {
     absolute: f64,
     /// Sum of |estimate − truth| over truth.
     relative: f64,
-    /// Filters that matched, and the shares of bits set in the last complete one, added up.
+    /// Total number of matching filters, and sum of the shares of set bits in the last complete filter.
     candidates: u64,
     occupancy: f64,
-    /// Those whose request was sought in another slot, or nowhere.
+    /// Responses whose request was found in the wrong slot, or not found.
     wrong: u64,
     orphans: u64,
-    /// Those that found a request all the same.
+    /// Orphans for which a request was found nevertheless.
     found_orphans: u64,
     course: Option<Course>,
 }
 
-/// What one filter holds, told at the end of every stretch of time: Fig. 4.4.
+/// The content of one filter over time, sampled at the end of each time slice: Fig. 4.4.
 struct Course {
     /// In milliseconds.
     length: f64,
-    /// Requests that were put into it since it was reset, and in which slot.
+    /// Requests added to it since it was last reset, and the slot of the last one.
     stored: u64,
     slot: i64,
-    /// The requests and the share of bits that were set at the end of each stretch.
+    /// At the end of each time slice, the number of requests and the share of set bits.
     stretches: Vec<(u64, f64)>,
 }
 
 impl Course {
-    /// The filter that is looked at is the one whose first slot is the third: that of the tag 2Δ.
+    /// The observed filter is the one whose first slot is the third: that of the tag 2Δ.
     const FILTER: i64 = 2;
 
     fn new(length: f64) -> Self {
         Self { length, stored: 0, slot: 0, stretches: Vec::new() }
     }
 
-    /// Before a request.
+    /// Called before each request.
     fn follow(&mut self, at: Timestamp, ring: &TimeBloom) {
         let stretch = (at.as_nanos() as f64 / (self.length * 1e6)) as usize;
         if stretch > self.stretches.len() {
             let set = ring.occupancy_of_slot(Self::FILTER);
-            // A turn that brought it no request has emptied it all the same.
+            // A turn without a request in this filter's slot has emptied it nevertheless.
             self.stretches.resize(stretch, (if set > 0.0 { self.stored } else { 0 }, set));
         }
         let slot = at.as_nanos().div_euclid(ring.slot_width().get());
@@ -119,7 +119,7 @@ impl Judged {
         self.ring.update(&[event(sighting, true)], &mut self.samples);
     }
 
-    /// A response with its true delay; without one it answers nothing.
+    /// Handles a response with its true delay; `None` for an orphan.
     fn response(&mut self, sighting: &Sighting, delay: Option<Nanos>) {
         self.samples.clear();
         self.ring.update(&[event(sighting, false)], &mut self.samples);

@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 #[serde(deny_unknown_fields)]
 pub(crate) struct MethodEntry {
     policy: Vec<PolicyName>,
-    /// Around which delay, of the policy that needs one.
+    /// The delay around which the policy is accurate, if it needs one.
     around_ms: Option<f64>,
     /// *N*: bits of all filters together.
     bits: Vec<Number>,
-    /// *b*.
+    /// *b*: number of filters.
     filters: Vec<u32>,
-    /// The delays are learnt instead of told.
+    /// The distribution of delays is learnt instead of given.
     #[serde(default)]
     learnt: bool,
 }
@@ -114,8 +114,8 @@ impl Configured for Configuration {
 }
 
 impl Configuration {
-    /// A ring for this stream. Where delays are uniform, the middle of a slot stands for it, else the mean of what is
-    /// expected there.
+    /// A ring for this stream. A slot is represented by its middle if delays are uniform, else by the conditional mean
+    /// of the expected delays in it.
     pub(super) fn ring(&self, stream: &Stream, seed: u64) -> Result<TimeBloom, String> {
         let prior = if self.learnt { Prior::Learnt } else { stream.prior.clone() };
         let reference = if prior == Prior::Uniform { Reference::SlotMiddle } else { Reference::ConditionalMean };

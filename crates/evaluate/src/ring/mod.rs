@@ -1,5 +1,5 @@
-//! How far off is each delay that a ring of Bloom filters gives? [`dwell_sketch::timebloom`] by its filters, bits and
-//! policies, against streams of [`dwell_simulate::exchange`].
+//! Errors of single delays measured by a ring of Bloom filters: [`dwell_sketch::timebloom`] with various filters, bits
+//! and policies, on streams of [`dwell_simulate::exchange`].
 
 // The streams of a definition.
 mod workload;
@@ -7,7 +7,7 @@ pub(crate) use workload::WorkloadEntry;
 // The rings of a definition.
 mod method;
 pub(crate) use method::MethodEntry;
-// One stream through many rings.
+// Runs one stream through many rings.
 mod measure;
 
 #[cfg(test)]

@@ -12,39 +12,39 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub(crate) struct WorkloadEntry {
     name: String,
-    /// Requests per second, at times of a Poisson process; all are answered.
+    /// Requests per second of a Poisson process; all are answered.
     rate: f64,
-    /// How delays are drawn; rings are told nothing of it but the longest.
+    /// The distribution of delays, of which rings only know the longest.
     delays: Option<DelaysEntry>,
-    /// Or points of a distribution function, delay and share of 1,000 up to it: only these delays are drawn, and rings
-    /// are told lines between the points, as in the thesis.
+    /// Or points of a distribution function, as delay and how many of 1,000 are up to it: only these delays are drawn,
+    /// and rings are given linear interpolations between the points, as in the thesis.
     table_ms: Option<Vec<(f64, u32)>>,
-    /// No delay is longer.
+    /// Limit on the delays.
     longest_ms: f64,
-    /// Share of all responses that answer nothing observed.
+    /// Share of all responses that belong to no observed request.
     #[serde(default)]
     orphan_share: f64,
     span_ms: f64,
-    /// Tell what the third filter holds at the end of every stretch of so many milliseconds.
+    /// If given, reports the content of the third filter at the end of every time slice of this many milliseconds.
     course_ms: Option<f64>,
 }
 
-/// A workload that can be built.
+/// A stream with checked settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
     name: String,
     pub(super) settings: Settings,
     pub(super) longest: Nanos,
-    /// What is told of the delays.
+    /// What rings are told about the distribution of delays.
     pub(super) prior: Prior,
-    /// Length of the stretches at whose ends a filter is looked at, in milliseconds.
+    /// Length of the time slices at whose ends a filter is inspected, in milliseconds.
     pub(super) course: Option<f64>,
 }
 
 impl Entry for WorkloadEntry {
     type Item = Stream;
 
-    /// The stream, of `share` of its full length, but long enough for judging beyond the first turn of a ring.
+    /// The stream, at `share` of its full length, but long enough for results after the first turn of a ring.
     fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
         let (delays, prior) = match (&self.delays, &self.table_ms) {
             (Some(delays), None) => (delays.distribution(), Prior::Uniform),
@@ -64,7 +64,7 @@ impl Entry for WorkloadEntry {
     }
 }
 
-/// The delays of a table as often as it says.
+/// A distribution that draws each delay of a table with its share.
 fn drawn(table: &[(f64, u32)]) -> Result<Distribution, Invalid> {
     let mut below = 0;
     let mut values = Vec::new();
@@ -79,7 +79,7 @@ fn drawn(table: &[(f64, u32)]) -> Result<Distribution, Invalid> {
     Ok(Distribution::Empirical(values))
 }
 
-/// Lines between the points of a table.
+/// Linear interpolation between the points of a table.
 fn told(table: &[(f64, u32)]) -> Result<Cdf, Invalid> {
     let points: Vec<_> = table.iter().map(|&(delay, count)| (milliseconds(delay), f64::from(count) / 1e3)).collect();
     Cdf::linear(&points).map_err(|problem| Invalid::new("table_ms", problem))

@@ -1,4 +1,4 @@
-//! Readings from files: CSV, or what `dwell owd --interval` writes.
+//! Readings from files: CSV, or the output of `dwell owd --interval`.
 
 use super::readings::{Delay, Reading};
 use super::routes::Routes;
@@ -7,32 +7,32 @@ use serde::Deserialize;
 use std::collections::HashMap;
 use std::fmt;
 
-/// A reading as a file has it.
+/// One reading from a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Where it stands, counted from 1; in JSON where its document ends.
+    /// Its line, counted from 1; in JSON the line where its document ends.
     pub line: usize,
-    /// The segment; `None` where the file names none.
+    /// The segment; `None` if the file names none.
     pub segment: Option<Named>,
-    /// What was measured.
+    /// What was measured in the interval.
     pub reading: Reading,
 }
 
-/// A segment as `dwell net paths --format csv` names it.
+/// The name of a segment, as in `dwell net paths --format csv`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Named {
     /// Its first router.
     pub from: String,
     /// Its last one.
     pub to: String,
-    /// The routers between, joined by blanks.
+    /// The routers between, separated by spaces.
     pub via: String,
 }
 
-/// Why a file cannot be read: where, what was expected, what stood there.
+/// Why a file cannot be read: where, what was expected and what was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileError {
-    /// Counted from 1.
+    /// Line number, counted from 1.
     pub line: usize,
     /// What is wrong.
     pub what: String,
@@ -46,10 +46,10 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
-/// Times in nanoseconds are below this, 31 years: so their squares and sums stay finite.
+/// Limit for times in nanoseconds, 31 years, so that their squares and sums stay finite.
 const LONGEST_NS: f64 = 1e18;
 
-/// Reads a file in either form; a file that holds no interval is an error.
+/// Reads a file in either format; a file without intervals is an error.
 pub fn read(text: &str) -> Result<Vec<Row>, FileError> {
     let text = text.trim_start_matches('\u{feff}');
     let rows = if text.trim_start().starts_with('{') { read_json(text) } else { read_csv(text) }?;
@@ -60,7 +60,7 @@ pub fn read(text: &str) -> Result<Vec<Row>, FileError> {
     Ok(rows)
 }
 
-/// The parts of `dwell.owd/1`, or of one of its lines, that are of use.
+/// The fields of `dwell.owd/1`, or of one of its lines, that are used.
 #[derive(Deserialize)]
 struct Document {
     schema: Option<String>,
@@ -112,7 +112,7 @@ fn read_json(text: &str) -> Result<Vec<Row>, FileError> {
 }
 
 impl Document {
-    /// Its intervals, or itself if it is one.
+    /// The document's intervals, or the document itself if it is a single interval.
     fn lines(mut self) -> Result<Vec<Line>, String> {
         if let Some(schema) = self.schema.filter(|schema| schema != "dwell.owd/1") {
             return Err(format!("expected dwell.owd/1, found {schema}"));
@@ -137,7 +137,7 @@ impl Line {
     }
 }
 
-/// A delay within bounds; `None` where no packet has one.
+/// A delay within the limits; `None` if there are no samples or no mean.
 fn delay(samples: u64, mean: Option<f64>, std: Option<f64>) -> Result<Option<Delay>, String> {
     let Some(mean_ns) = mean.filter(|_| samples > 0) else { return Ok(None) };
     let std_ns = std.unwrap_or(0.0);
@@ -149,7 +149,7 @@ fn delay(samples: u64, mean: Option<f64>, std: Option<f64>) -> Result<Option<Del
     ))
 }
 
-/// The columns of a CSV file that are of use.
+/// The indices of the CSV columns that are used.
 struct Columns {
     kind: Option<usize>,
     from: Option<usize>,
@@ -197,7 +197,7 @@ fn read_csv(text: &str) -> Result<Vec<Row>, FileError> {
         let line = record.position().map_or(0, csv::Position::line) as usize;
         let field = |column: usize| record.get(column).unwrap_or_default();
         let optional = |column: Option<usize>| column.map(field).unwrap_or_default().to_owned();
-        // Of what dwell owd writes, the intervals.
+        // Of the output of dwell owd, use only the intervals.
         if columns.kind.is_some_and(|column| field(column) != "interval") {
             continue;
         }
@@ -244,13 +244,13 @@ fn fields<'a>(columns: &Columns, field: impl Fn(usize) -> &'a str) -> Result<Rea
     })
 }
 
-/// The segments of a network by their names.
+/// Looks up the segments of a network by name.
 pub struct Names {
     numbers: HashMap<Named, u32>,
 }
 
 impl Names {
-    /// Of these segments.
+    /// The names of these segments.
     pub fn new(topology: &Topology, routes: &Routes) -> Self {
         let numbers = (0..routes.segments() as u32).map(|segment| {
             let names: Vec<&str> = routes.routers(segment).iter().map(|&router| topology.name(router)).collect();
@@ -261,7 +261,7 @@ impl Names {
         Self { numbers: numbers.collect() }
     }
 
-    /// The segment that a row is of.
+    /// The number of the segment that a row belongs to.
     pub fn find(&self, row: &Row) -> Result<u32, FileError> {
         let error = |what| FileError { line: row.line, what };
         let Some(named) = &row.segment else {
@@ -354,7 +354,7 @@ mod tests {
     }
 
     proptest! {
-        /// Nothing that a file holds makes it panic, and what is read is finite.
+        /// Reading never panics, whatever a file holds, and all values read are finite.
         #[test]
         fn any_file_is_read_or_refused(start in 0usize..5, text in "[-0-9a-z,.\"{}:\\[\\]\n]{0,80}") {
             let heads = ["", HEAD, "start_ns,received,lost,mean_ns,std_ns\n1,2,3,", "{\"start_ns\":", "{\"intervals\":["];

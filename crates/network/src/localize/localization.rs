@@ -3,12 +3,12 @@ use super::readings::Readings;
 use super::routes::Routes;
 use super::series::{Value, Verdict, ln_sum};
 
-/// How it is judged.
+/// How segments and paths are judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// How many of the first intervals are what is usual.
+    /// The first intervals, this many, define what is usual.
     pub baseline: usize,
-    /// The share of intervals with any false alarm, in the whole network, is at most this.
+    /// The share of intervals with any false alarm in the whole network is at most this.
     pub false_alarms: f64,
 }
 
@@ -17,24 +17,24 @@ pub struct Settings {
 pub struct Localization {
     /// By segment, whether it is on a path that was judged.
     asked: Vec<bool>,
-    /// By segment: its delay at the last interval; `None` if it is not known well enough, or on no path that was
-    /// judged.
+    /// By segment: the verdict on its delay at the last interval; `None` if too few intervals have a delay, or if it is
+    /// on no path that was judged.
     pub delays: Vec<Option<Verdict>>,
-    /// By segment: its losses at the last interval.
+    /// By segment: the verdict on its losses at the last interval.
     pub losses: Vec<Option<LossVerdict>>,
-    /// By segment: how likely its delay has changed, if that of exactly one segment did besides the others in alarm;
-    /// zero where it is not known.
+    /// By segment: the probability that its delay has changed, if exactly one segment's has, besides others in alarm;
+    /// zero without a verdict.
     pub probabilities: Vec<f64>,
-    /// Whether chances of segments and losses up to this are alarms.
+    /// Delays and losses of segments are in alarm if their p-value is at most this.
     pub segment_alarm: f64,
-    /// Whether chances of paths up to this are alarms.
+    /// Paths are in alarm if their p-value is at most this.
     pub path_alarm: f64,
-    /// Segments that raised alarms in neighbouring intervals, in the order of their beginning.
+    /// Runs of consecutive alarms of a segment, ordered by when the change began.
     pub changes: Vec<Change>,
-    /// Numbers and verdicts of the paths that were judged, in the order of `paths`.
+    /// The paths that were judged, as numbers and verdicts, in the order of `paths`.
     pub paths: Vec<(usize, Option<Verdict>)>,
-    /// Correlation of neighbouring intervals of a baseline, the mean over all segments, with its standard error. Not
-    /// zero where the stated rate cannot hold. `None` without baselines.
+    /// Correlation of neighbouring intervals in the baselines: the mean over all segments and its standard error. If it
+    /// differs from zero, the stated false-alarm rate may not hold. `None` without baselines.
     pub correlation: Option<(f64, f64)>,
 }
 
@@ -47,54 +47,54 @@ pub enum Kind {
     Loss,
 }
 
-/// A segment that raised alarms in neighbouring intervals.
+/// A run of alarms of one segment in consecutive intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
     /// Number of the segment.
     pub segment: u32,
     /// What became worse.
     pub kind: Kind,
-    /// The first interval of the window with the smallest chance.
+    /// The first interval of the window with the smallest p-value.
     pub since: usize,
     /// The interval of the first alarm.
     pub first_alarm: usize,
     /// The interval of the last alarm.
     pub last_alarm: usize,
-    /// The smallest chance of these alarms.
+    /// The smallest p-value of these alarms.
     pub p_value: f64,
 }
 
-/// A path at the end of the readings.
+/// The state of a path at the last interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathState {
-    /// Mean delay in ns and its squared standard error, over the intervals of the path's window, or the last interval
-    /// if it has none.
+    /// Mean delay in ns and its squared standard error, over the intervals of the path's window, or over the last
+    /// interval if the path has no verdict.
     pub delay: Option<(f64, f64)>,
-    /// Standard deviation of the delay in ns, if delays on different segments are independent.
+    /// Standard deviation of the delay in ns, assuming that delays on different segments are independent.
     pub std_ns: Option<f64>,
-    /// Share of the packets that is lost, if losses on different segments are independent; of the last interval.
+    /// Share of the packets lost in the last interval, assuming that losses on different segments are independent.
     pub loss: Option<f64>,
     /// Segments without a verdict on their delay.
     pub missing: Vec<u32>,
-    /// The others, the likeliest first.
+    /// The other segments, the most probable cause first.
     pub suspects: Vec<Suspect>,
 }
 
-/// A segment that may explain a slow path.
+/// A segment that may explain why a path is slow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Suspect {
-    /// Its number.
+    /// Number of the segment.
     pub segment: u32,
-    /// How much slower it is than usual in the window of the path, in ns.
+    /// How much slower the segment is than usual in the path's window, in ns.
     pub excess_ns: f64,
-    /// That as a share of the path's excess; `None` where that is not above zero.
+    /// This excess as a share of the path's excess; `None` if the latter is not above zero.
     pub share: Option<f64>,
-    /// How likely it has changed, if exactly one of the path's segments did besides the others in alarm.
+    /// The probability that it has changed, if exactly one of the path's segments has, besides others in alarm.
     pub probability: f64,
 }
 
 impl Localization {
-    /// Judges these paths, and all segments on them, at the last interval; `changes` holds what happened before.
+    /// Judges these paths, and all segments on them, at the last interval; `changes` holds the alarms of all intervals.
     pub fn new(routes: &Routes, readings: &Readings, paths: &[usize], settings: &Settings) -> Self {
         let on_paths = on_paths(routes, paths);
         let asked: Vec<u32> = (0..).zip(&on_paths).filter(|(_, is_on)| **is_on).map(|(segment, _)| segment).collect();
@@ -139,9 +139,9 @@ impl Localization {
         found
     }
 
-    /// Of segments with a verdict: the chance of each, if exactly one of them has changed besides the others in alarm.
+    /// For segments with a verdict: the probability of each, if exactly one has changed, besides others in alarm.
     ///
-    /// An alarm competes with those that raise none; these compete with each other and with the least of the alarms.
+    /// A segment in alarm competes with those that are not; these compete with each other and with the weakest alarm.
     fn shares(&self, segments: impl Iterator<Item = u32>) -> Vec<(u32, f64)> {
         let known: Vec<(u32, Verdict)> =
             segments.filter_map(|segment| Some((segment, self.delays[segment as usize]?))).collect();
@@ -156,7 +156,7 @@ impl Localization {
         known.into_iter().map(share).collect()
     }
 
-    /// Segments with a verdict on their delay, the likeliest first.
+    /// Segments with a verdict on their delay, the most probable cause first.
     pub fn ranking(&self) -> Vec<u32> {
         let mut ranking: Vec<u32> =
             (0..).zip(&self.delays).filter_map(|(segment, verdict)| verdict.and(Some(segment))).collect();
@@ -170,12 +170,12 @@ impl Localization {
         self.asked[segment as usize]
     }
 
-    /// Whether a path is slower than usual.
+    /// Whether the path with this verdict is slower than usual.
     pub fn is_slow(&self, verdict: &Verdict) -> bool {
         verdict.p_value <= self.path_alarm
     }
 
-    /// A path, with its verdict, at the last interval.
+    /// The state of a path, given its verdict, at the last interval.
     pub fn path(&self, routes: &Routes, readings: &Readings, path: usize, verdict: Option<&Verdict>) -> PathState {
         let parts = routes.path(path);
         let last = readings.starts().len().saturating_sub(1);
@@ -217,7 +217,7 @@ impl Localization {
     }
 }
 
-/// Which segments these paths lead through.
+/// By segment, whether any of these paths contains it.
 fn on_paths(routes: &Routes, paths: &[usize]) -> Vec<bool> {
     let mut is_on = vec![false; routes.segments()];
     for &segment in paths.iter().flat_map(|&path| routes.path(path)) {
@@ -231,7 +231,7 @@ fn delays(readings: &Readings, segment: u32) -> Vec<Option<Value>> {
     (0..readings.starts().len()).map(delay).collect()
 }
 
-/// The delay of a path in each interval in which all of its segments are known.
+/// The delay of a path in each interval; `None` unless the delays of all its segments are known.
 fn sums(routes: &Routes, readings: &Readings, path: usize) -> Vec<Option<Value>> {
     let sum = |interval| {
         routes.path(path).iter().try_fold(Value { value: 0.0, variance: 0.0 }, |sum, &segment| {
@@ -242,7 +242,7 @@ fn sums(routes: &Routes, readings: &Readings, path: usize) -> Vec<Option<Value>>
     (0..readings.starts().len()).map(sum).collect()
 }
 
-/// Runs of alarms; `at` gives the chance at an interval and the beginning of its window.
+/// Runs of consecutive alarms; `at` gives the p-value at an interval and the first interval of its window.
 fn changes(
     segment: u32,
     kind: Kind,
@@ -268,7 +268,7 @@ fn changes(
     changes
 }
 
-/// Correlation of neighbouring intervals; `None` where fewer than four are known, or all are equal.
+/// Correlation of neighbouring intervals; `None` if fewer than four are known or all are equal.
 fn correlation(values: &[Option<Value>]) -> Option<f64> {
     let n = values.iter().flatten().count() as f64;
     let mean = values.iter().flatten().map(|v| v.value).sum::<f64>() / n;
@@ -277,7 +277,7 @@ fn correlation(values: &[Option<Value>]) -> Option<f64> {
     (n >= 4.0 && squares > 0.0).then(|| pairs.sum::<f64>() / squares)
 }
 
-/// The mean over segments with its standard error. Around a mean that was estimated neighbours are −1/*B* correlated.
+/// The mean over segments and its standard error; corrects the bias of −1/*B* that the estimated mean causes.
 fn mean_correlation(correlations: &[f64], baseline: usize) -> Option<(f64, f64)> {
     let (segments, intervals) = (correlations.len() as f64, baseline as f64);
     let mean = correlations.iter().sum::<f64>() / segments + 1.0 / intervals;
@@ -295,7 +295,7 @@ mod tests {
 
     const SETTINGS: Settings = Settings { baseline: 10, false_alarms: 0.05 };
 
-    /// A line of three links, b and c instrumented.
+    /// A line of three links; b and c are instrumented.
     fn line() -> (Topology, Routes) {
         let topology = Topology::read("a b 1\nb c 1\nc d 1\n").unwrap();
         let paths = Paths::all(&topology, Mode::EqualCost, Paths::MOST).unwrap();
@@ -304,7 +304,7 @@ mod tests {
         (topology, Routes::new(&paths, &segments))
     }
 
-    /// What stands for the noise of an interval: the same for nobody's neighbours.
+    /// Deterministic stand-in for noise: neighbouring intervals and segments differ.
     fn noise(segment: u32, interval: usize) -> f64 {
         ((interval * interval * 7 + interval * 3 + segment as usize * 11) % 13) as f64 - 6.0
     }
@@ -352,7 +352,7 @@ mod tests {
         assert!((state.loss.unwrap() - (1.0 - 0.999f64.powi(3))).abs() < 1e-12);
     }
 
-    /// Both of two slow segments are named, each with a probability of its own; the third is not.
+    /// With two slow segments, both are named, each with a probability above 99%; the third is not.
     #[test]
     fn several_at_once_are_named() {
         let (topology, routes) = line();
@@ -408,7 +408,7 @@ mod tests {
         assert!(early.delays.iter().all(Option::is_none) && early.paths.len() == 1, "nothing behind the baseline");
     }
 
-    /// Neighbours that are alike are told from those that are not, whatever the level.
+    /// Only a level that wanders gives a correlation of neighbouring intervals that is significantly above zero.
     #[test]
     fn wandering_levels_show() {
         let (_, routes) = line();
@@ -440,7 +440,7 @@ mod tests {
     }
 
     proptest! {
-        /// Chances and probabilities are such, whatever was measured.
+        /// All p-values and probabilities are in [0, 1], whatever was measured.
         #[test]
         fn any_readings_are_judged(read in proptest::collection::vec((0u32..3, any_reading()), 0..60), last in 4i64..20) {
             let (_, routes) = line();

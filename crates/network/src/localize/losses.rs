@@ -4,22 +4,22 @@ use super::readings::Reading;
 use super::series::{Baseline, Value};
 use super::tails;
 
-/// What the losses of a segment say at an interval.
+/// The verdict on the losses of a segment at an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossVerdict {
-    /// Share of the packets that was lost before.
+    /// Share of the packets lost in the baseline.
     pub usual: f64,
-    /// Number of the first interval of the window with the smallest chance.
+    /// Number of the first interval of the window with the smallest p-value.
     pub first: usize,
-    /// Intervals of this window with packets.
+    /// How many intervals of this window have packets.
     pub intervals: usize,
-    /// Share of the packets that was lost in it.
+    /// Share of the packets lost in this window.
     pub found: f64,
-    /// The chance of as many lost packets in any window without a change.
+    /// The p-value: the probability of so many losses in any of the windows if nothing has changed.
     pub p_value: f64,
 }
 
-/// Packets of some intervals.
+/// Packets of several intervals.
 #[derive(Clone, Copy, Default)]
 struct Tally {
     lost: f64,
@@ -39,8 +39,8 @@ impl Tally {
     }
 }
 
-/// Packets that are lost together: by how much the lost packets of the intervals vary more than single ones would; at
-/// least 1.
+/// The mean length of loss bursts, estimated as the ratio of the variance of the loss counts to that of independent
+/// losses; at least 1.
 fn burst(readings: &[Option<Reading>]) -> f64 {
     let share = Tally::of(readings).share();
     let mut squares = 0.0;
@@ -55,8 +55,8 @@ fn burst(readings: &[Option<Reading>]) -> f64 {
     if intervals > 1.0 { (squares / (intervals - 1.0)).max(1.0) } else { 1.0 }
 }
 
-/// The root of the share that was lost, which varies alike for all shares: √((*lost* + ⅜)/(*n* + ¾)) with variance
-/// 1/(4*n*) (Anscombe 1948).
+/// The square root of the lost share, whose variance does not depend on the share: √((*lost* + ⅜)/(*n* + ¾)) with
+/// variance 1/(4*n*) (Anscombe 1948).
 fn root(reading: &Reading) -> Option<Value> {
     let packets = reading.received as f64 + reading.lost as f64;
     (packets > 0.0)
@@ -64,13 +64,13 @@ fn root(reading: &Reading) -> Option<Value> {
 }
 
 impl LossVerdict {
-    /// What the readings of a segment say at interval `last`, of which those before `from` are the baseline; `None` if
-    /// too few have packets.
+    /// Judges interval `last` of the readings of a segment, whose baseline is the readings before `from`; `None` if too
+    /// few of them have packets.
     ///
-    /// Two tests must agree. Bursts of losses as long as the baseline has them on average: given how many there are in
-    /// all, those of the window are binomial with the window's share of the packets. And Student's test of the root of
-    /// the lost share, which need not know how long bursts are but takes their effect for normal. Bursts that the
-    /// baseline had no example of are taken for a change.
+    /// The larger p-value of two tests counts. The first takes losses to come in bursts as long as the baseline's
+    /// average: given the total number of bursts, those in the window are binomial with the window's share of the
+    /// packets. The second is Student's test of the root of the lost share, which need not know the length of bursts
+    /// but assumes that their effect is normal. Bursts of a kind that the baseline does not contain count as a change.
     pub fn new(readings: &[Option<Reading>], from: usize, last: usize) -> Option<Self> {
         let roots: Vec<Option<Value>> = readings.iter().map(|reading| reading.as_ref().and_then(root)).collect();
         let baseline = Baseline::of(&roots[..from])?;
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(LossVerdict::new(&silent, 11, 11), None, "no packets");
     }
 
-    /// What comes in bursts anyway is no change, however unlikely it were of single packets.
+    /// Bursts like those of the baseline are no change, however unlikely so many single losses would be.
     #[test]
     fn bursts_as_before_are_no_change() {
         let bursts = [0, 30, 0, 0, 45, 0, 20, 0, 0, 0, 35, 40];
@@ -131,9 +131,9 @@ mod tests {
         assert!(tails::binomial(40.0, 170.0, 1.0 / 12.0) < 1e-8);
     }
 
-    /// Of 40,000 segments that lose 2 or 50 packets of 1,000 in the long run, one by one or six at a time, a share
-    /// within six standard errors of the stated one, or below, is called lossy (a false alarm: 10⁻⁹). Single packets
-    /// alone would call many more that lose six at a time.
+    /// Of 40,000 segments with long-run losses of 2 to 50 per 1,000 packets, single or in bursts of six, at most the
+    /// stated share plus six standard errors is called lossy (fails by chance: 10⁻⁹). A test for single losses would
+    /// call far more of the bursty ones lossy.
     #[test]
     fn chances_hold() {
         let mut random = Pcg64Mcg::seed_from_u64(11);
@@ -159,7 +159,7 @@ mod tests {
                 naive += u32::from(alone <= rate);
             }
             let expected = f64::from(trials) * rate;
-            // Where one baseline in fifty has no burst at all, there are a few more.
+            // With this little loss one baseline in fifty has no burst at all, which causes a few more false alarms.
             let expected = if (share, burst) == (0.002, 6) { 1.5 * expected } else { expected };
             assert!(f64::from(found) < expected + 6.0 * expected.sqrt(), "{share} {burst}: {found} of {expected}");
             assert!(burst == 1 || f64::from(naive) > 2.0 * expected, "{share} {burst}: {naive} of {expected}");

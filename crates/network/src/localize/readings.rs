@@ -1,24 +1,24 @@
-//! What was measured: for each segment and interval the delay and the losses.
+//! Readings: the delay and the losses of each segment in each interval.
 
 use super::series::Value;
 
-/// What one segment did in one interval.
+/// The measurements of one segment in one interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reading {
-    /// First nanosecond of the interval since the epoch.
+    /// Start of the interval, in nanoseconds since the epoch.
     pub start_ns: i64,
     /// Packets that arrived.
     pub received: u64,
-    /// Packets that did not.
+    /// Packets that were lost.
     pub lost: u64,
-    /// `None` where no delay is known.
+    /// The delay; `None` if unknown.
     pub delay: Option<Delay>,
 }
 
 /// The delay of the packets of an interval, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delay {
-    /// Packets that it rests on, at least one.
+    /// Number of packets with a known delay, at least one.
     pub samples: u64,
     /// Arithmetic mean.
     pub mean_ns: f64,
@@ -27,7 +27,7 @@ pub struct Delay {
 }
 
 impl Delay {
-    /// Squared standard error of the mean in ns². Times are whole nanoseconds, so it is never zero.
+    /// Squared standard error of the mean in ns². Never zero, since times are whole nanoseconds.
     pub fn variance(&self) -> f64 {
         (self.std_ns * self.std_ns + 1.0) / self.samples as f64
     }
@@ -45,27 +45,27 @@ impl Reading {
     }
 }
 
-/// A segment has two readings of one interval.
+/// Error: a segment has two readings of the same interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Twice {
     /// Number of the segment.
     pub segment: u32,
-    /// First nanosecond of the interval.
+    /// Start of the interval in nanoseconds.
     pub start_ns: i64,
 }
 
 /// All readings of a network.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Readings {
-    /// When each interval starts, in order.
+    /// The start of each interval, sorted.
     starts: Vec<i64>,
     /// By segment, then by interval.
     of: Vec<Vec<Option<Reading>>>,
 }
 
 impl Readings {
-    /// Readings of so many segments, each with the number of its segment, in any order. Those that start in the same
-    /// multiple of `step_ns` (at least 1) are of one interval.
+    /// Collects readings, each given with the number of its segment, of this many segments, in any order. Readings that
+    /// start in the same multiple of `step_ns` (at least 1) belong to one interval.
     pub fn new(segments: usize, read: &[(u32, Reading)], step_ns: i64) -> Result<Self, Twice> {
         let start_of = |reading: &Reading| reading.start_ns.div_euclid(step_ns).saturating_mul(step_ns);
         let mut starts: Vec<i64> = read.iter().map(|(_, reading)| start_of(reading)).collect();
@@ -83,7 +83,7 @@ impl Readings {
         Ok(Self { starts, of })
     }
 
-    /// When each interval starts, in nanoseconds since the epoch, in order.
+    /// The start of each interval in nanoseconds since the epoch, sorted.
     pub fn starts(&self) -> &[i64] {
         &self.starts
     }
@@ -93,7 +93,7 @@ impl Readings {
         &self.of[segment as usize]
     }
 
-    /// Intervals in which a segment has a reading.
+    /// The number of intervals in which a segment has a reading.
     pub fn known(&self, segment: u32) -> usize {
         self.of(segment).iter().flatten().count()
     }

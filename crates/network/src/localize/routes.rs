@@ -1,23 +1,23 @@
-//! Paths as the segments that they lead through.
+//! Paths as sequences of segments.
 
 use crate::paths::Paths;
 use crate::segments::Segments;
 use std::collections::HashMap;
 
-/// The segments of a network with some instrumented routers, and which of them every path is made of.
+/// The segments of a network with some instrumented routers, and the sequence of segments of every path.
 #[derive(Clone, Debug)]
 pub struct Routes {
-    /// Each as its routers, in the order of their numbers.
+    /// Each segment as its list of routers, sorted by router numbers.
     segments: Vec<Vec<u32>>,
     numbers: HashMap<Vec<u32>, u32>,
-    /// Numbers of the segments of all paths, one behind the other.
+    /// The segment numbers of all paths, concatenated.
     parts: Vec<u32>,
-    /// Where each path begins in `parts`, and where the last one ends.
+    /// The start of each path in `parts`, then the end of the last one.
     bounds: Vec<usize>,
 }
 
 impl Routes {
-    /// Cuts all paths where the routers of `segments` are instrumented.
+    /// Cuts all paths at the routers that are instrumented in `segments`.
     pub fn new(paths: &Paths, segments: &Segments) -> Self {
         let mut sorted: Vec<Vec<u32>> = segments.iter().map(<[u32]>::to_vec).collect();
         sorted.sort_unstable();
@@ -36,12 +36,12 @@ impl Routes {
         routes
     }
 
-    /// How many segments there are.
+    /// The number of segments.
     pub fn segments(&self) -> usize {
         self.segments.len()
     }
 
-    /// A segment as its routers.
+    /// A segment as its list of routers.
     pub fn routers(&self, segment: u32) -> &[u32] {
         &self.segments[segment as usize]
     }
@@ -59,7 +59,7 @@ impl Routes {
             .map(|(_, n)| n)
     }
 
-    /// How many paths there are.
+    /// The number of paths.
     pub fn paths(&self) -> usize {
         self.bounds.len() - 1
     }
@@ -69,7 +69,7 @@ impl Routes {
         &self.parts[self.bounds[path]..self.bounds[path + 1]]
     }
 
-    /// A path as its routers.
+    /// A path as its list of routers.
     pub fn path_routers(&self, path: usize) -> Vec<u32> {
         let mut routers: Vec<u32> = Vec::new();
         for &segment in self.path(path) {

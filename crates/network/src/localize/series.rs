@@ -1,69 +1,69 @@
-//! A value per interval: what is usual, and whether the last ones are larger.
+//! A series of one value per interval: what is usual, and whether the last values are larger.
 
 use super::tails;
 
-/// How many of the last intervals are looked at together: what lasts is seen better by the mean of all that it changed.
+/// Lengths of the windows of last intervals that are tested: a lasting change shows best in the mean of all it affects.
 pub const WINDOWS: [usize; 4] = [1, 2, 4, 8];
 
-/// Intervals that a baseline needs at least.
+/// The least number of intervals with a value in a baseline.
 pub const LEAST_BASELINE: usize = 3;
 
-/// What was measured in an interval.
+/// The measured value of an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Value {
-    /// In any unit.
+    /// The value, in any unit.
     pub value: f64,
-    /// Squared standard error of it, as far as it comes from the number of packets; above zero.
+    /// Its squared standard error due to the number of packets alone; above zero.
     pub variance: f64,
 }
 
-/// What is usual.
+/// What is usual: statistics of the first intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Baseline {
     /// Number of intervals that had a value.
     pub intervals: usize,
     /// Their mean.
     pub mean: f64,
-    /// Their standard deviation; at least what the number of packets leads to.
+    /// Their standard deviation; at least what the number of packets implies.
     pub spread: f64,
-    /// The mean of the variances.
+    /// The mean of their variances.
     variance: f64,
 }
 
-/// How much larger the values of the last intervals are.
+/// How much larger than usual the values of the last intervals are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shift {
-    /// Number of the first of these intervals.
+    /// Number of the window's first interval.
     pub first: usize,
-    /// How many of them had a value.
+    /// How many of its intervals have a value.
     pub intervals: usize,
     /// Their mean.
     pub value: f64,
-    /// By how much that is above the mean of the baseline.
+    /// By how much that exceeds the mean of the baseline.
     pub excess: f64,
-    /// The excess in units of its own standard error: Student's *t* with one degree of freedom less than the baseline
-    /// has intervals.
+    /// The excess in units of its standard error: Student's *t* with one degree of freedom less than the baseline has
+    /// intervals.
     pub score: f64,
     /// The standard error of the excess in units of the baseline's spread.
     width: f64,
 }
 
-/// What a series says at an interval.
+/// The verdict on a series at an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verdict {
-    /// Before.
+    /// Statistics of the baseline.
     pub baseline: Baseline,
-    /// Of the windows, that with the highest score.
+    /// The shift of the window with the highest score.
     pub shift: Shift,
-    /// The chance of as high a score in any window without a change.
+    /// The p-value: the probability of so high a score in any of the windows if nothing has changed.
     pub p_value: f64,
-    /// ln of how much more likely the values are if this series has changed, by an amount and since an interval of
-    /// which nothing else is known, than if it has not; up to a constant that is the same for all series.
+    /// ln of the ratio of the likelihoods of the values with and without a change of this series, whose size and
+    /// beginning are unknown; up to a constant that is the same for all series.
     pub ln_odds: f64,
 }
 
 impl Baseline {
-    /// Of the first intervals; `None` if too few of them have a value.
+    /// Of these values; `None` if too few are known.
     pub fn of(values: &[Option<Value>]) -> Option<Self> {
         let intervals = values.iter().flatten().count();
         if intervals < LEAST_BASELINE {
@@ -76,15 +76,15 @@ impl Baseline {
         Some(Self { intervals, mean, spread: (squares / (n - 1.0)).max(variance).sqrt(), variance })
     }
 
-    /// Degrees of freedom of what is compared with it.
+    /// Degrees of freedom of Student's *t* for values compared with this baseline.
     pub fn freedom(&self) -> f64 {
         self.intervals as f64 - 1.0
     }
 
-    /// The shift of some values, of which the first is in interval `first`; `None` if there are none.
+    /// The shift of the values of a window that begins with interval `first`; `None` if there are none.
     ///
-    /// Its variance is *s*² (1/*w* + 1/*B*) for *w* of them and a baseline of *B*, more if they rest on fewer packets
-    /// than the baseline.
+    /// Its variance is *s*² (1/*w* + 1/*B*) for a window of *w* intervals and a baseline of *B*, more if the window has
+    /// fewer packets than the baseline.
     pub fn shift(&self, values: &[Option<Value>], first: usize) -> Option<Shift> {
         let intervals = values.iter().flatten().count();
         if intervals == 0 {
@@ -99,8 +99,7 @@ impl Baseline {
         Some(Shift { first, intervals, value, excess, score: excess / error, width: error / self.spread })
     }
 
-    /// The windows that end with interval `last` and begin behind the baseline, whose intervals are those before
-    /// `from`.
+    /// The windows that end with interval `last` and begin after the baseline, whose intervals are those before `from`.
     pub fn shifts(&self, values: &[Option<Value>], from: usize, last: usize) -> impl Iterator<Item = Shift> {
         let windows = WINDOWS.into_iter().filter(move |&length| from + length <= last + 1);
         windows.filter_map(move |length| {
@@ -111,8 +110,8 @@ impl Baseline {
 }
 
 impl Verdict {
-    /// What a series of intervals says at interval `last`, of which those before `from` are the baseline; `None` if too
-    /// few have values.
+    /// Judges interval `last` of a series, whose baseline is the intervals before `from`; `None` if too few have
+    /// values.
     pub fn new(values: &[Option<Value>], from: usize, last: usize) -> Option<Self> {
         let baseline = Baseline::of(&values[..from])?;
         let freedom = baseline.freedom();
@@ -128,13 +127,13 @@ impl Verdict {
     }
 }
 
-/// ln of what a shift of unknown size makes of the chance of a score: with all sizes above zero alike, in units of the
-/// spread, *F*(*t*)/*f*(*t*) times the width of *t* in these units.
+/// ln of the likelihood ratio of a score for a shift of unknown size, uniform above zero in units of the spread:
+/// *F*(*t*)/*f*(*t*) times the width of *t* in these units.
 fn ln_odds(shift: &Shift, freedom: f64) -> f64 {
     tails::student(-shift.score, freedom).ln() - tails::ln_student_density(shift.score, freedom) + shift.width.ln()
 }
 
-/// ln of a sum of numbers whose ln are given; −∞ of none.
+/// ln of the sum of numbers given by their ln; −∞ for none.
 pub(super) fn ln_sum(terms: impl Iterator<Item = f64>) -> f64 {
     let terms: Vec<f64> = terms.collect();
     let most = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -154,7 +153,7 @@ mod tests {
         of.iter().map(|&value| Some(Value { value, variance: 0.01 })).collect()
     }
 
-    /// By Box and Muller.
+    /// A standard normal variate, by Box and Muller.
     fn normal(random: &mut Pcg64Mcg) -> f64 {
         let (far, turn) = (1.0 - random.random::<f64>(), random.random::<f64>());
         (-2.0 * far.ln()).sqrt() * (std::f64::consts::TAU * turn).cos()
@@ -184,7 +183,7 @@ mod tests {
         assert_eq!(Verdict::new(&series, 6, 7), None);
     }
 
-    /// Fewer packets than usual make a value less certain, and a spread below that of the packets is not believed.
+    /// A value with fewer packets than usual is less certain, and the spread is never below what the packets imply.
     #[test]
     fn few_packets_count_less() {
         let mut series = values(&[1.0, 3.0, 2.0, 1.0, 3.0, 2.0, 6.0]);
@@ -199,9 +198,9 @@ mod tests {
         assert!(verdict.p_value < 1e-8 && verdict.ln_odds.is_finite(), "{verdict:?}");
     }
 
-    /// The chance that is stated holds with baselines as short as they may be: of 40,000 unchanged series, a share
-    /// within six standard errors of it (2·10⁻⁹) or below is called changed. One that takes the estimated spread for
-    /// the true one calls twice as many.
+    /// The stated p-value holds even for the shortest baselines: of 40,000 unchanged series, the share called changed
+    /// is within six standard errors of it (2·10⁻⁹), or below. A test that takes the estimated spread for the true one
+    /// exceeds that.
     #[test]
     fn chances_hold_for_short_baselines() {
         let mut random = Pcg64Mcg::seed_from_u64(7);
@@ -221,7 +220,7 @@ mod tests {
             let bound = 6.0 * expected.sqrt();
             assert!((f64::from(single) - expected).abs() < bound, "{from}: {single} of {expected}");
             assert!(f64::from(any) < expected + bound, "{from}: {any} of {expected}");
-            // Bonferroni's bound over four windows that overlap does not waste much.
+            // Bonferroni's bound over four overlapping windows is not overly conservative.
             assert!(f64::from(any) > 0.3 * expected, "{from}: {any} of {expected}");
             assert!(f64::from(naive) > expected + bound, "{from}: {naive} of {expected}");
         }

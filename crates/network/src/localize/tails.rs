@@ -1,13 +1,12 @@
-//! How unlikely a value is: tails of Student's and of the binomial distribution, both from the incomplete beta
-//! function.
+//! Tail probabilities of Student's and the binomial distribution, both by the incomplete beta function.
 
 use libm::{exp, lgamma, log, log1p};
 
-/// Terms of the continued fraction; it needs about √max(*a*, *b*) of them.
+/// The most terms of the continued fraction; it needs about √max(*a*, *b*) of them.
 const MOST_TERMS: u32 = 1 << 16;
 
-/// P(*T* > `score`) for Student's *T* with so many degrees of freedom: ½ *I*ₓ(*ν*/2, ½) at *x* = *ν*/(*ν* + *t*²) above
-/// zero (Abramowitz and Stegun 1964, 26.7.1).
+/// P(*T* > `score`) for Student's *T* with this many degrees of freedom: ½ *I*ₓ(*ν*/2, ½) with *x* = *ν*/(*ν* + *t*²)
+/// above zero (Abramowitz and Stegun 1964, 26.7.1).
 pub(super) fn student(score: f64, freedom: f64) -> f64 {
     let beyond = 0.5 * beta(freedom / 2.0, 0.5, freedom / (freedom + score * score));
     if score > 0.0 { beyond } else { 1.0 - beyond }
@@ -22,14 +21,14 @@ pub(super) fn ln_student_density(score: f64, freedom: f64) -> f64 {
         - (half + 0.5) * log1p(score * score / freedom)
 }
 
-/// P(*X* ≥ *k*) of *n* trials that each succeed with `probability`: *I*ₚ(*k*, *n* − *k* + 1) (Abramowitz and Stegun
-/// 1964, 26.5.24). Between whole numbers this is a smooth way from one to the next.
+/// P(*X* ≥ *k*) in *n* trials with success probability `probability`: *I*ₚ(*k*, *n* − *k* + 1) (Abramowitz and Stegun
+/// 1964, 26.5.24). For *k* and *n* that are not whole it interpolates smoothly.
 pub(super) fn binomial(k: f64, n: f64, probability: f64) -> f64 {
     if k <= 0.0 { 1.0 } else { beta(k, n - k + 1.0, probability) }
 }
 
-/// The regularised incomplete beta function *I*ₓ(*a*, *b*), by its continued fraction on the side where that converges
-/// fast.
+/// The regularised incomplete beta function *I*ₓ(*a*, *b*), by its continued fraction for *x* or for 1 − *x*, whichever
+/// converges fast.
 fn beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -78,7 +77,7 @@ mod tests {
         (found / expected - 1.0).abs() < 1e-9
     }
 
-    /// Closed forms with one and two degrees of freedom, and quantiles of tables.
+    /// Compares with closed forms for one and two degrees of freedom, and with tabulated quantiles.
     #[test]
     fn tails_of_student() {
         for score in [-3.0f64, -0.2, 0.0, 0.5, 4.0, 1e3] {
@@ -104,7 +103,7 @@ mod tests {
         }
     }
 
-    /// Sums of all terms.
+    /// Compares with the sums of all terms.
     #[test]
     fn tails_of_the_binomial() {
         for (trials, probability) in [(1u32, 0.3f64), (12, 0.04), (30, 0.9)] {

@@ -1,21 +1,21 @@
-//! What no plan can go below: a linear program over shares of routers, by its dual.
+//! A lower bound on the probe hops of any plan, by the dual of a linear program over fractions of routers.
 //!
-//! Say that router *r* is instrumented to a share *x*ᵣ, within the limits, and that a segment *p* of *h* hops stays for
-//! at least *h* (1 − Σ *x*ᵣ over the routers on it). Whole routers are a case of that. With a price *u*ₚ from 0 to *h*
-//! for each segment, at least Σ *u*ₚ − max Σ *x*ᵣ *U*ᵣ stays, where *U*ᵣ adds up the prices of the segments through
-//! *r*; and the maximum takes the routers with the highest *U*ᵣ per cost. Any prices give a bound; good ones are found
-//! by steps along the subgradient, 1 − Σ *x*ᵣ, as long as the distance to a plan that is known says (Polyak 1969).
+//! Let a fraction *x*ᵣ of router *r* be instrumented, within the limits, so that a segment *p* of *h* hops keeps at
+//! least *h* (1 − Σ *x*ᵣ over the routers on it). Whole routers are a case of that. With a price *u*ₚ from 0 to *h* for
+//! each segment, at least Σ *u*ₚ − max Σ *x*ᵣ *U*ᵣ hops remain, where *U*ᵣ is the sum of the prices of the segments
+//! through *r*; the maximum takes the routers with the highest *U*ᵣ per cost. Any prices give a bound; good ones are
+//! found by steps along the subgradient, 1 − Σ *x*ᵣ, as long as the gap to a known plan suggests (Polyak 1969).
 
 use super::Limits;
 use crate::segments::{Segments, between};
 
-/// Steps; each looks at every segment once.
+/// Iterations; each visits every segment once.
 const STEPS: u32 = 300;
-/// Steps without a better bound after which steps are halved.
+/// After this many iterations without a better bound, the step length is halved.
 const PATIENCE: u32 = 8;
 
-/// The fewest probe hops that any routers within these limits leave of these segments; `known` is what some plan
-/// leaves.
+/// A lower bound on the probe hops that any routers within these limits leave of these segments; `known` is the number
+/// that some plan leaves.
 ///
 /// With a budget, the number of routers is not limited.
 pub fn least_hops(segments: &Segments, limits: &Limits, known: u64) -> u64 {
@@ -33,7 +33,7 @@ pub fn least_hops(segments: &Segments, limits: &Limits, known: u64) -> u64 {
         }
         let (shares, taken) = most(&sums, limits);
         let bound = prices.iter().sum::<f64>() - taken;
-        // Sums of many prices are right to far less than a billionth.
+        // The rounding error of a sum of many prices is far below a billionth.
         let whole = untouched + (bound * (1.0 - 1e-9)).ceil().max(0.0) as u64;
         (least, patience) = if whole > least { (whole, 0) } else { (least, patience + 1) };
         if patience == PATIENCE {
@@ -44,7 +44,7 @@ pub fn least_hops(segments: &Segments, limits: &Limits, known: u64) -> u64 {
     least
 }
 
-/// The shares of routers within the limits that add up to most, and what that is.
+/// The fractions of routers within the limits with the greatest total, and that total.
 fn most(sums: &[f64], limits: &Limits) -> (Vec<f64>, f64) {
     let cost = |router: usize| if limits.budget.is_some() { limits.cost(router as u32) } else { 1.0 };
     let mut order: Vec<usize> = (0..sums.len()).filter(|&router| sums[router] > 0.0).collect();
@@ -59,7 +59,7 @@ fn most(sums: &[f64], limits: &Limits) -> (Vec<f64>, f64) {
     (shares, taken)
 }
 
-/// One step of such a length in the bound.
+/// One subgradient step, of a length that would raise the bound by `by`.
 fn climb(segments: &Segments, prices: &mut [f64], shares: &[f64], by: f64) {
     let slope = |segment: &[u32]| 1.0 - between(segment).iter().map(|&router| shares[router as usize]).sum::<f64>();
     let may_move = |price: f64, slope: f64, most: f64| slope > 0.0 && price < most || slope < 0.0 && price > 0.0;

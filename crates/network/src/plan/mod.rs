@@ -1,73 +1,73 @@
-//! Which routers to instrument, one after the other, so that few hops are probed and faults are located finely.
+//! Which routers to instrument, in which order, so that few hops are probed and faults are located finely.
 //!
-//! What a set of routers saves is the weight of the paths through any of them ([`Segments`]), so a router saves no more
-//! the more are instrumented before it: maximum coverage, where [`Strategy::Saving`] reaches at least 1 − 1/e of what
-//! the best set of equal size saves (Nemhauser, Wolsey and Fisher 1978).
+//! What a set of routers saves is the total weight of the paths through any of them ([`Segments`]), so a router saves
+//! less the more routers are instrumented before it. This is maximum coverage, where [`Strategy::Saving`] reaches at
+//! least 1 − 1/e of what the best set of equal size saves (Nemhauser, Wolsey and Fisher 1978).
 
 use crate::Topology;
 use crate::segments::{Granularity, Segments};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-// What no plan can go below.
+// A lower bound on the probe hops of any plan.
 mod bound;
 pub use bound::least_hops;
 
 /// How the next router is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
-    /// The one through which most segments lead [kompella12, Algorithm 1]; of several, the first in the map.
+    /// The router on most segments [kompella12, Algorithm 1]; ties go to the first in the map.
     Greedy,
-    /// The one that saves most probe hops, which is what is wanted; of several, the first in the map.
+    /// The router that saves most probe hops, the actual objective; ties go to the first in the map.
     Saving,
-    /// What [`Strategy::Saving`] ends with, as long as one router of it exchanged for another saves more; in the order
-    /// of what they save.
+    /// Begins with the routers of [`Strategy::Saving`] and exchanges single ones as long as that saves more; the result
+    /// is ordered by saving.
     Swap,
-    /// Any.
+    /// A random one.
     Random,
 }
 
-/// What may be instrumented.
+/// Limits of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
-    /// How many routers.
+    /// The most routers to instrument.
     pub routers: usize,
-    /// What each router costs; 1 each if empty.
+    /// The cost of each router; 1 each if empty.
     pub costs: Vec<f64>,
-    /// What all of them may cost together.
+    /// The limit on their total cost.
     pub budget: Option<f64>,
-    /// Of random choices.
+    /// Seed of random choices.
     pub seed: u64,
 }
 
-/// A network and how finely it is measured.
+/// How finely a network is measured, and at what cost in probe hops.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct State {
-    /// Distinct segments.
+    /// The number of distinct segments.
     pub segments: usize,
-    /// Links that one probe of each passes.
+    /// Links that one probe of each segment traverses.
     pub probe_hops: u64,
-    /// How long they are; `None` without segments.
+    /// The lengths of the segments; `None` without segments.
     pub granularity: Option<Granularity>,
 }
 
-/// One router more.
+/// One more instrumented router.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// Its number.
+    /// The router's number.
     pub router: u32,
-    /// What it costs.
+    /// The router's cost.
     pub cost: f64,
-    /// The network with it.
+    /// The network after this step.
     pub state: State,
 }
 
-/// A way to instrument a network.
+/// An order in which to instrument routers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Without any.
+    /// The network before any of these steps.
     pub before: State,
-    /// In order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
@@ -78,7 +78,7 @@ impl State {
 }
 
 impl Limits {
-    /// Any routers up to a number.
+    /// At most this many routers, any of them.
     pub const fn routers(routers: usize) -> Self {
         Self { routers, costs: Vec::new(), budget: None, seed: 0 }
     }
@@ -88,8 +88,8 @@ impl Limits {
     }
 }
 
-/// Plans upgrades; `segments` holds those of the plan's end afterwards. With costs, what is gained is weighed against
-/// them.
+/// Plans upgrades. Afterwards `segments` holds the segments at the end of the plan. With costs, routers are ranked by
+/// gain per cost.
 pub fn plan(topology: &Topology, segments: &mut Segments, strategy: Strategy, limits: &Limits) -> Plan {
     let before = State::of(segments);
     let free: Vec<u32> = (0..topology.routers() as u32).filter(|&router| !segments.is_instrumented(router)).collect();
@@ -98,14 +98,14 @@ pub fn plan(topology: &Topology, segments: &mut Segments, strategy: Strategy, li
         let mut chosen: Vec<u32> = order.iter().map(|&(router, _)| router).collect();
         swap(&free, &mut chosen, segments, limits);
         chosen.iter().for_each(|&router| segments.join(router));
-        // They fit the budget, in whatever order it is added up.
+        // They are known to fit the budget; a sum in another order could round to just above it.
         order = fill(&chosen, segments, strategy, &Limits { budget: None, ..limits.clone() });
     }
     let step = |(router, state)| Step { router, cost: limits.cost(router), state };
     Plan { before, steps: order.into_iter().map(step).collect() }
 }
 
-/// Instruments some of these routers, one after the other, as long as the limits allow.
+/// Instruments some of these routers, one after the other, within the limits.
 fn fill(among: &[u32], segments: &mut Segments, strategy: Strategy, limits: &Limits) -> Vec<(u32, State)> {
     let mut order = Vec::new();
     let mut random = Pcg64Mcg::seed_from_u64(limits.seed);
@@ -128,7 +128,7 @@ fn fill(among: &[u32], segments: &mut Segments, strategy: Strategy, limits: &Lim
     order
 }
 
-/// Exchanges one chosen router for another, each for the one that saves most in its place, until none saves more.
+/// Replaces each chosen router by the one that saves most in its place, until no replacement saves more.
 fn swap(free: &[u32], chosen: &mut [u32], segments: &mut Segments, limits: &Limits) {
     let spent: f64 = chosen.iter().map(|&router| limits.cost(router)).sum();
     let mut left = limits.budget.map_or(f64::INFINITY, |budget| budget - spent);
@@ -152,7 +152,7 @@ fn swap(free: &[u32], chosen: &mut [u32], segments: &mut Segments, limits: &Limi
     }
 }
 
-/// The first of those with the greatest value.
+/// The first candidate with the greatest value.
 fn best(candidates: &[u32], value: impl Fn(u32) -> f64) -> Option<u32> {
     let mut best: Option<(f64, u32)> = None;
     for &router in candidates {
@@ -193,8 +193,8 @@ mod tests {
             assert_eq!(plan.steps.len(), 7);
             if strategy != Strategy::Random {
                 assert_eq!(topology.name(plan.steps[0].router), "hub");
-                // Of 42 paths the 12 within arms and to the hub are left, and 6 are new: none, since all ways to the
-                // hub are paths.
+                // Of 42 paths the 12 within the arms and to the hub remain, and the 6 from the hub. Cutting adds none,
+                // since all routes to the hub are already paths.
                 assert_eq!(plan.steps[0].state.segments, 18);
             }
             let last = plan.steps.last().unwrap().state;
@@ -205,8 +205,8 @@ mod tests {
         }
     }
 
-    /// Every set of routers of some small maps: none leaves fewer hops than is said, saving comes as near as it must,
-    /// exchanging never makes it worse, and what a router saves does not grow with those before it.
+    /// All sets of routers of some small maps: none leaves fewer hops than the bound, `Saving` reaches its guaranteed
+    /// share, `Swap` is never worse, and a router's saving does not grow as others are instrumented before it.
     #[test]
     fn no_set_beats_the_bound() {
         let mut random = Pcg64Mcg::seed_from_u64(5);
@@ -214,7 +214,7 @@ mod tests {
         for map in 0..60 {
             let mut text = String::new();
             for router in 1..9 {
-                // A tree, and chords.
+                // A random tree with chords.
                 for other in [random.random_range(0..router), random.random_range(0..router)] {
                     let weight = random.random_range(1..4);
                     text += &format!("r{router} r{other} {weight}\nr{other} r{router} {weight}\n");
@@ -264,7 +264,7 @@ mod tests {
         let plan = run(&topology, Strategy::Greedy, &Limits { costs, budget: Some(2.5), ..Limits::routers(9) });
         assert_eq!(plan.steps.len(), 2);
         assert!(plan.steps.iter().all(|step| topology.name(step.router).ends_with('1')));
-        // Exchanging exceeds no budget either.
+        // `Swap` keeps to the budget, too.
         let costs: Vec<f64> = (0..topology.routers() as u32).map(|r| if r == hub { 0.6 } else { 0.1 }).collect();
         let limits = Limits { costs, budget: Some(0.6), ..Limits::routers(9) };
         let [saving, swap] = [Strategy::Saving, Strategy::Swap].map(|strategy| run(&topology, strategy, &limits));
@@ -283,8 +283,8 @@ mod tests {
         assert!((2..20).any(|seed| random(seed) != random(1)));
     }
 
-    /// The whole curve of a map with 315 routers and 207,138 paths; figures of kompella12 Fig. 9, ±3% where equal
-    /// counts leave a choice.
+    /// The whole curve of a map with 315 routers and 207,138 paths against the figures of kompella12 Fig. 9, ±3% where
+    /// ties leave a choice.
     #[test]
     fn sprint() {
         let Some(folder) = std::env::var_os("DWELL_DATA") else {

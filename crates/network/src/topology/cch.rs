@@ -1,7 +1,7 @@
 //! Rocketfuel `.cch`: `uid @location [+] [bb] (neighbours) [&external] -> <uid> … [{-external} …] =name rn`.
 //!
-//! Lines that begin with a minus are addresses outside the network and are passed over. Links have no weights and go
-//! both ways if both ends say so.
+//! Lines that begin with a minus are addresses outside the network and are skipped. Links have no weights, and go both
+//! ways only if both ends list each other.
 
 use super::{Builder, Link, TopologyError, Weight, at};
 

@@ -1,6 +1,6 @@
-//! GraphML as the Internet Topology Zoo writes it: nodes with `label`, `Latitude` and `Longitude`; edges, which go both
-//! ways unless the graph says `directed`, with `LinkSpeedRaw` in bits per second, and `weight` and `delay`
-//! (milliseconds) where somebody added them.
+//! GraphML as written by the Internet Topology Zoo: nodes with `label`, `Latitude` and `Longitude`; edges, which go
+//! both ways unless the graph is `directed`, with `LinkSpeedRaw` in bits per second, and `weight` and `delay`
+//! (milliseconds) where these were added.
 
 use super::{Builder, Link, TopologyError, Weight, at};
 use quick_xml::Reader;
@@ -8,12 +8,12 @@ use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use std::collections::HashMap;
 
-/// What is open while an element is read.
+/// The node or edge that is being read.
 #[derive(Default)]
 struct Open {
     /// Attributes of the node or edge.
     attributes: HashMap<String, String>,
-    /// Values by the name of their key.
+    /// Its data values by attribute name.
     data: HashMap<String, String>,
     line: usize,
 }
@@ -24,7 +24,7 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyErro
     let (mut open, mut key, mut is_directed) = (None::<Open>, None::<String>, false);
     let mut edges = Vec::new();
     let mut depth = 0usize;
-    // Lines are counted once: up to here there are so many.
+    // Newlines are counted incrementally: `line` is the line number at byte `counted`.
     let (mut counted, mut line) = (0, 1);
     loop {
         let event = reader.read_event();
@@ -68,14 +68,14 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyErro
     Ok(())
 }
 
-/// Goes on with the value of a key.
+/// Appends text to the value of a key.
 fn append(open: &mut Option<Open>, key: Option<&str>, words: &str) {
     if let (Some(open), Some(key)) = (open, key) {
         open.data.entry(key.to_owned()).or_default().push_str(words);
     }
 }
 
-/// What `&amp;` and its like stand for.
+/// The text that an entity such as `&amp;` stands for.
 fn referred(name: &BytesRef<'_>, line: usize) -> Result<String, TopologyError> {
     if let Some(letter) = name.resolve_char_ref().map_err(|error| at(line, error.to_string()))? {
         return Ok(letter.into());

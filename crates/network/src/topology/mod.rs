@@ -1,56 +1,56 @@
-//! Routers and the links between them, from the files in which maps of networks are published.
+//! Routers and the links between them, read from the file formats in which network maps are published.
 
 use petgraph::graph::{DiGraph, NodeIndex};
 use std::collections::HashMap;
 use std::fmt;
 
-// The formats.
+// Readers of the file formats.
 mod cch;
 mod graphml;
 mod native;
 mod rocketfuel;
 
-/// A map of a network: routers, and links that each have a direction.
+/// A map of a network: routers and directed links.
 #[derive(Clone, Debug, Default)]
 pub struct Topology {
     graph: DiGraph<Router, Link>,
     /// Numbers of routers by name.
     names: HashMap<String, NodeIndex>,
-    /// What was left out on the way.
+    /// Links of the file that were left out.
     pub remarks: Remarks,
 }
 
 /// A router.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Router {
-    /// Unique.
+    /// Unique name.
     pub name: String,
-    /// Latitude and longitude in degrees, where the file tells.
+    /// Latitude and longitude in degrees, if the file has them.
     pub place: Option<(f64, f64)>,
 }
 
 /// One direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Link {
-    /// What routing adds up.
+    /// The routing weight; paths minimise its sum.
     pub weight: Weight,
-    /// Propagation in milliseconds, where the file tells.
+    /// Propagation delay in milliseconds, if the file has it.
     pub delay_ms: Option<f64>,
-    /// Bits per second, where the file tells.
+    /// Bits per second, if the file has it.
     pub capacity: Option<f64>,
 }
 
-/// A routing weight in millionths, so that sums of decimal fractions are equal where they ought to be.
+/// A routing weight in millionths, so that sums of decimal fractions compare exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Weight(pub u64);
 
 impl Weight {
-    /// The weight of a link of which no other is known.
+    /// The weight of a link for which the file has none.
     pub const ONE: Self = Self(MILLION);
 }
 
 const MILLION: u64 = 1_000_000;
-/// No path of fewer than 2³² links overflows.
+/// With this limit no path of fewer than 2³² links overflows.
 const MOST_MILLIONTHS: u64 = 1 << 31;
 
 impl std::ops::Add for Weight {
@@ -83,21 +83,21 @@ impl std::str::FromStr for Weight {
     }
 }
 
-/// What a map said that makes no difference to paths.
+/// Links in a file that make no difference to paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Remarks {
-    /// Links between the same two routers, in the same direction, besides the one with the least weight.
+    /// Parallel links in the same direction, other than the one with the least weight.
     pub parallel: usize,
     /// Links from a router to itself.
     pub loops: usize,
-    /// Links that lead to routers which the map does not hold.
+    /// Links to routers that the map does not contain.
     pub outside: usize,
 }
 
-/// Why a map cannot be read: where, what was expected, what stood there.
+/// Why a map cannot be read: where, what was expected and what was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopologyError {
-    /// Counted from 1; zero where the file as a whole is meant.
+    /// The line, counted from 1; zero if the error concerns the whole file.
     pub line: usize,
     /// What is wrong.
     pub what: String,
@@ -119,14 +119,14 @@ fn at(line: usize, what: impl Into<String>) -> TopologyError {
     TopologyError { line, what: what.into() }
 }
 
-/// The formats of maps.
+/// File formats of maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Rocketfuel `weights.intra` or `latencies.intra`: from, to, number.
     Rocketfuel,
     /// Rocketfuel `.cch`: routers with their neighbours; every weight is 1.
     Cch,
-    /// GraphML as the Internet Topology Zoo writes it; links go both ways, and every weight is 1 unless the file has
+    /// GraphML as written by the Internet Topology Zoo; links go both ways, and every weight is 1 unless the file has
     /// one.
     GraphMl,
     /// Our own, in TOML (`docs/formats/topology.md`).
@@ -134,7 +134,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// What a text looks like.
+    /// Detects the format of a text.
     pub fn of(text: &str) -> Self {
         let start = text.trim_start_matches('\u{feff}').trim_start();
         let line = start.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or("");
@@ -151,7 +151,7 @@ impl Format {
 }
 
 impl Topology {
-    /// Reads a map in whatever format it is.
+    /// Reads a map in any of the formats.
     pub fn read(text: &str) -> Result<Self, TopologyError> {
         let mut builder = Builder::default();
         match Format::of(text) {
@@ -184,13 +184,13 @@ impl Topology {
         })
     }
 
-    /// Links without one in the other direction.
+    /// The number of links without one in the opposite direction.
     pub fn one_way(&self) -> usize {
         let ends = self.graph.edge_indices().filter_map(|link| self.graph.edge_endpoints(link));
         ends.filter(|&(from, to)| self.graph.find_edge(to, from).is_none()).count()
     }
 
-    /// Gives every link that goes one way only another one back, with the same weight.
+    /// Adds to every one-way link one in the opposite direction with the same weight.
     pub fn make_both_ways(&mut self) {
         for link in self.graph.edge_indices() {
             let Some((from, to)) = self.graph.edge_endpoints(link) else { continue };
@@ -201,7 +201,7 @@ impl Topology {
         }
     }
 
-    /// Takes out the links between two routers, in both directions; says how many there were.
+    /// Removes the links between two routers, in both directions; returns how many there were.
     pub fn fail(&mut self, a: u32, b: u32) -> usize {
         let [a, b] = [a, b].map(|router| NodeIndex::new(router as usize));
         let before = self.links();
@@ -213,7 +213,7 @@ impl Topology {
         before - self.links()
     }
 
-    /// Routers and links.
+    /// The graph of routers and links.
     pub fn graph(&self) -> &DiGraph<Router, Link> {
         &self.graph
     }
@@ -223,37 +223,37 @@ impl Topology {
         self.graph.node_count()
     }
 
-    /// The number of links, each direction for itself.
+    /// The number of links, counting each direction.
     pub fn links(&self) -> usize {
         self.graph.edge_count()
     }
 
-    /// A router by its number.
+    /// The name of a router, by its number.
     pub fn name(&self, router: u32) -> &str {
         self.graph.node_weight(NodeIndex::new(router as usize)).map_or("?", |router| router.name.as_str())
     }
 
-    /// A router by its name.
+    /// The number of a router, by its name.
     pub fn find(&self, name: &str) -> Option<u32> {
         self.names.get(name).map(|index| index.index() as u32)
     }
 }
 
-/// A map that is being read.
+/// A map under construction.
 #[derive(Default)]
 struct Builder {
     topology: Topology,
-    /// Routers by what the file calls them, which need not be their names.
+    /// Routers by their key in the file, which need not be their name.
     keys: HashMap<String, NodeIndex>,
 }
 
 impl Builder {
-    /// The router of this name, new or not.
+    /// The router of this name, added if new.
     fn router(&mut self, name: &str) -> NodeIndex {
         self.named(name, name, None)
     }
 
-    /// The router under this key in the file, new or not, with a name that may be taken.
+    /// The router with this key in the file, added if new; if its name is taken, it gets another one.
     fn named(&mut self, key: &str, name: &str, place: Option<(f64, f64)>) -> NodeIndex {
         if let Some(&known) = self.keys.get(key) {
             return known;
@@ -269,7 +269,7 @@ impl Builder {
         index
     }
 
-    /// One direction of a link. Of several between the same routers the one with the least weight counts.
+    /// Adds one direction of a link. Of parallel links only the one with the least weight is kept.
     fn link(&mut self, from: NodeIndex, to: NodeIndex, link: Link) {
         if from == to {
             self.topology.remarks.loops += 1;

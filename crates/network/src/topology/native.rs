@@ -33,7 +33,7 @@ struct Line {
     one_way: bool,
 }
 
-/// A number, or its decimal digits.
+/// A number, or a string of decimal digits.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Number {

@@ -1,5 +1,4 @@
-//! Rocketfuel `weights.intra`: on each line where a link begins, where it ends, and its weight. Each direction has a
-//! line.
+//! Rocketfuel `weights.intra`: on each line the start of a link, its end, and its weight. Each direction has a line.
 
 use super::{Builder, Link, TopologyError, at};
 

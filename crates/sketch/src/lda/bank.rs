@@ -1,42 +1,42 @@
 use dwell_types::Timestamp;
 use std::ops::Range;
 
-/// One bank at work.
+/// The state of one bank.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sampled {
-    /// It takes hashes from this one
+    /// The bank samples hashes from this one
     pub(super) begin: u64,
-    /// to this one; no other bank takes them.
+    /// to this one, inclusive; no other bank samples them.
     pub(super) last: u64,
-    /// Rows per upper half of a hash, in units of 2⁻⁶⁴; less than one.
+    /// Rows per step of the hash's upper half, in units of 2⁻⁶⁴; less than one.
     pub(super) rows_per_upper: u64,
-    /// Its first cell.
+    /// Index of its first cell.
     pub(super) first: usize,
     pub(super) rows: u32,
-    /// Packets that it took.
+    /// Packets sampled so far.
     pub(super) packets: u64,
 }
 
-/// A packet that is sampled.
+/// A sampled packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Taken {
-    /// Its hash.
+    /// The packet's hash.
     pub(super) place: u64,
     pub(super) at: Timestamp,
 }
 
 impl Sampled {
-    /// Its cells.
+    /// The indices of its cells.
     pub(super) const fn range(&self) -> Range<usize> {
         self.first..self.first + self.rows as usize
     }
 
-    /// The chance that it takes a packet.
+    /// The probability that it samples a packet.
     pub(super) fn probability(&self) -> f64 {
         ((self.last - self.begin) as f64 + 1.0) / 2f64.powi(64)
     }
 
-    /// The cell of a hash that this bank takes.
+    /// The index of the cell for a hash that this bank samples.
     #[inline(always)]
     pub(super) const fn cell(&self, place: u64) -> usize {
         let upper = (place - self.begin) >> 32;

@@ -1,56 +1,55 @@
-//! Which banks suit a range of losses.
+//! Chooses the banks for a memory budget and a range of losses.
 
 use super::{Bank, CellSize, Params, ParamsError};
 use dwell_types::Nanos;
 use std::ops::RangeInclusive;
 
-/// What an interval may hold.
+/// Bounds on the traffic of an interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expected {
-    /// Packets of an interval.
+    /// Packets per interval.
     pub packets: u64,
-    /// Shares of them that may be lost.
+    /// The range of the share of packets lost.
     pub loss: RangeInclusive<f64>,
-    /// Largest mean delay, the offset between the clocks included.
+    /// Largest mean delay, including the offset between the clocks.
     pub mean: Nanos,
-    /// Largest standard deviation of the delays.
+    /// Largest standard deviation of delays.
     pub deviation: Nanos,
 }
 
 impl Default for Expected {
-    /// Two sides of a router, as in the paper: 5 M packets, 0.01% to 10% loss, a mean of up to 100 µs, deviations of up
-    /// to 10 µs.
+    /// Across a router, as in the paper: 5 M packets, 0.01% to 10% loss, a mean of up to 100 µs, deviations of up to 10
+    /// µs.
     fn default() -> Self {
         Self { packets: 5_000_000, loss: 1e-4..=0.1, mean: Nanos::new(100_000), deviation: Nanos::new(10_000) }
     }
 }
 
 impl Expected {
-    /// How long a packet may take if nothing else is known.
+    /// The longest delay to assume if nothing else is known.
     pub const LONGEST: Nanos = Nanos::from_secs(5);
 
-    /// Traffic of which no more is known than how long a packet may take: up to a million packets, of which .01% to 10%
-    /// are lost.
+    /// Traffic of which only the longest delay is known: up to a million packets, of which .01% to 10% are lost.
     pub fn within(longest: Nanos) -> Self {
         Self { packets: 1_000_000, mean: longest, deviation: Nanos::new(longest.get() / 4), ..Self::default() }
     }
 }
 
-/// Banks that a budget is divided into: with five the worst case is as good, with three it is 4% worse.
+/// Banks that a budget is divided into: with five the worst case is no better, with three it is 4% worse.
 const BANKS: usize = 4;
 
 impl Params {
-    /// The best sketch in so many bytes for [`Expected::default`].
+    /// The best sketch of at most this many bytes for [`Expected::default`].
     pub fn budget(bytes: usize) -> Result<Self, ParamsError> {
         Self::budget_for(bytes, &Expected::default())
     }
 
-    /// The best sketch in so many bytes, seed 0: the smallest cells that tell these delays, and the rows and
-    /// probabilities that minimise, over the range of losses, the largest standard error relative to that of the best
-    /// single bank for each.
+    /// The best sketch of at most this many bytes, with seed 0: the smallest cells that can represent these delays, and
+    /// the rows and probabilities that minimise, over the range of losses, the largest standard error relative to that
+    /// of the best single bank for each loss.
     ///
-    /// Equal arguments give equal parameters on every platform. Fewer packets than expected are lost in smaller
-    /// numbers, which the same banks serve if they are within the range.
+    /// Deterministic: equal arguments give equal parameters on every platform. With fewer packets than expected fewer
+    /// are lost, which the same banks handle if that number is within the range.
     pub fn budget_for(bytes: usize, expected: &Expected) -> Result<Self, ParamsError> {
         let losses = (expected.packets as f64 * expected.loss.start(), expected.packets as f64 * expected.loss.end());
         if !(*expected.loss.start() > 0.0 && losses.0 <= losses.1 && *expected.loss.end() <= 1.0 && losses.1 >= 1.0) {
@@ -73,8 +72,8 @@ impl Params {
 }
 
 impl Expected {
-    /// Whether what the cells leave open can be told: counts to within 8 standard deviations, sums of delays to within
-    /// 6, and to within 4 of what the next sparser bank predicts.
+    /// Whether the modular fields can be resolved: counts to within 8 standard deviations, sums of delays to within 6,
+    /// and to within 4 of the prediction from the next sparser bank.
     fn fits(&self, cell: CellSize, banks: &[Bank]) -> bool {
         let packets = self.packets as f64;
         let (mean, deviation) = (self.mean.get().unsigned_abs() as f64, self.deviation.get().unsigned_abs() as f64);
@@ -91,24 +90,24 @@ impl Expected {
     }
 }
 
-/// Banks before they are rounded.
+/// Banks during the optimisation, before rounding.
 #[derive(Clone, Copy)]
 struct Ladder {
     cells: f64,
-    /// Rows of each bank, up to a factor.
+    /// Rows of each bank, up to a common factor.
     weights: [f64; BANKS],
-    /// The share of all packets that a cell of each bank takes.
+    /// The share of all packets that falls into one cell of each bank.
     densities: [f64; BANKS],
 }
 
-/// Numbers of lost packets at which ladders are compared, in equal ratios.
+/// Numbers of lost packets at which candidates are compared, equally spaced on a log scale.
 const POINTS: usize = 33;
 
 impl Ladder {
-    /// Begins with equal rows, each bank tuned to one of losses in equal ratios, and improves one number at a time by
-    /// ever smaller steps.
+    /// Starts with equal rows, each bank tuned to one of several losses equally spaced on a log scale, and improves one
+    /// parameter at a time with ever smaller steps.
     ///
-    /// Additions, multiplications, divisions and roots only, so that every platform finds the same.
+    /// Uses only additions, multiplications, divisions and square roots, so that every platform gets the same result.
     fn climb(cells: f64, losses: (f64, f64)) -> Self {
         let points = ratios(losses.0, losses.1);
         let best = points.map(|lost| {
@@ -142,7 +141,7 @@ impl Ladder {
         ladder
     }
 
-    /// Rows of each bank, and the density of its cells, less if all banks together would take more than everything.
+    /// Rows and cell density of each bank; densities are scaled down if the probabilities would exceed 1 in total.
     fn scaled(&self) -> [(f64, f64); BANKS] {
         let total: f64 = self.weights.iter().sum();
         let rows = self.weights.map(|weight| weight / total * self.cells);
@@ -155,7 +154,7 @@ impl Ladder {
         })
     }
 
-    /// The 32nd power mean, up to a root, of the errors relative to the best: nearly the largest, but smooth.
+    /// The 32nd power mean, up to its root, of the errors relative to the best: close to the maximum, but smooth.
     fn cost(&self, points: &[f64; POINTS], best: &[f64; POINTS]) -> f64 {
         let banks = self.scaled();
         let cost = |(&lost, best): (&f64, &f64)| {
@@ -167,7 +166,7 @@ impl Ladder {
         points.iter().zip(best).map(cost).sum()
     }
 
-    /// The banks with whole rows, from dense to sparse.
+    /// The banks with whole numbers of rows, from dense to sparse.
     fn banks(&self, cells: u32) -> Vec<Bank> {
         let mut scaled = self.scaled();
         scaled.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -179,19 +178,19 @@ impl Ladder {
             left -= whole;
             banks.push(Bank { rows: whole, probability: (f64::from(whole) * density).clamp(1e-9, 1.0) });
         }
-        // Rounded rows may take a little more than everything.
+        // After rounding, the probabilities may sum up to slightly more than 1.
         let sum: f64 = banks.iter().map(|bank| bank.probability).sum();
         banks.iter_mut().for_each(|bank| bank.probability /= sum.max(1.0));
         banks
     }
 }
 
-/// The variance of a mean over this share of all packets, in units of their variance over their number.
+/// The variance of a mean over this share of all packets, relative to the delays' variance over the number of packets.
 fn relative_variance(share: f64) -> f64 {
     (1.0 - share).max(1e-12) / share.max(1e-300)
 }
 
-/// Numbers from `low` to `high` in equal ratios.
+/// Numbers from `low` to `high`, equally spaced on a log scale.
 fn ratios(low: f64, high: f64) -> [f64; POINTS] {
     // The ratio's root of order 2^5 = POINTS − 1.
     let step = (0..5).fold(high / low, |ratio, _| ratio.sqrt());
@@ -202,7 +201,7 @@ fn ratios(low: f64, high: f64) -> [f64; POINTS] {
     })
 }
 
-/// e^−x to 1 part in 1,000 where it matters, by squaring.
+/// e^−x by repeated squaring, to 1 part in 1,000 in the range that matters.
 fn decay(x: f64) -> f64 {
     const SQUARINGS: i32 = 20;
     let mut power = (1.0 - x / f64::from(1 << SQUARINGS)).max(0.0);

@@ -1,6 +1,6 @@
 use super::bank::{Sampled, Taken};
 
-/// The bits of a cell.
+/// Bits per cell; the variants list the bits of each field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CellSize {
     /// Sum 24, count 12, digest 12.
@@ -14,10 +14,10 @@ pub enum CellSize {
 }
 
 impl CellSize {
-    /// All of them, from small to large.
+    /// All sizes, from small to large.
     pub const ALL: [Self; 4] = [Self::Bits48, Self::Bits56, Self::Bits72, Self::Bits128];
 
-    /// Bytes of a cell.
+    /// Bytes per cell.
     pub const fn bytes(self) -> usize {
         match self {
             Self::Bits48 => 6,
@@ -27,22 +27,22 @@ impl CellSize {
         }
     }
 
-    /// Bits of a sum of times.
+    /// Bits of the sum of times.
     pub const fn sum_bits(self) -> u32 {
         layout(self.bytes()).sum
     }
 
-    /// Bits of the number of packets, and of their digest.
+    /// Bits of the packet count, and also of the digest.
     pub const fn count_bits(self) -> u32 {
         layout(self.bytes()).count
     }
 }
 
-/// Where the fields of a cell stand, from the lowest bit on: sum, digest, count.
+/// Widths of a cell's fields, which are, from the lowest bit: sum, digest, count.
 #[derive(Clone, Copy)]
 struct Layout {
     sum: u32,
-    /// Bits of a digest, too.
+    /// Bits of the digest, too.
     count: u32,
 }
 
@@ -60,7 +60,7 @@ const fn mask(bits: u32) -> u128 {
 }
 
 impl Layout {
-    /// The word with these fields: the sum and the count modulo their bits, of the digest its lowest bits.
+    /// Packs these fields into a word: the sum and the count modulo their width, and the lowest bits of the digest.
     #[inline(always)]
     const fn pack(self, sum: u64, digest: u32, count: u32) -> u128 {
         let low = sum as u128 & mask(self.sum) | (digest as u128 & mask(self.count)) << self.sum;
@@ -77,7 +77,7 @@ impl Layout {
     }
 }
 
-/// What a cell holds, each modulo its bits.
+/// The contents of a cell, each modulo its width.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fields {
     pub(super) sum: u64,
@@ -86,7 +86,7 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// Both together.
+    /// The contents of both cells combined.
     #[inline(always)]
     const fn plus(self, other: Self) -> Self {
         Self {
@@ -113,12 +113,12 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    /// So many empty cells.
+    /// This many empty cells.
     pub(super) fn new(size: CellSize, len: usize) -> Self {
         Self { size, bytes: vec![0; len * size.bytes()] }
     }
 
-    /// Cells that were written before.
+    /// Cells from their serialised bytes.
     pub(super) const fn of(size: CellSize, bytes: Vec<u8>) -> Self {
         Self { size, bytes }
     }
@@ -145,7 +145,7 @@ impl Cells {
         self.add(cell, taken.into());
     }
 
-    /// Adds packets that one bank takes.
+    /// Adds packets sampled by one bank.
     pub(super) fn update_all(&mut self, bank: &Sampled, packets: &[Taken]) {
         match self.size {
             CellSize::Bits48 => add_all::<6>(&mut self.bytes, bank, packets),
@@ -165,7 +165,7 @@ impl Cells {
         }
     }
 
-    /// Adds cell by cell what as many cells of the same size hold.
+    /// Adds the cells of another array of the same size, cell by cell.
     pub(super) fn merge(&mut self, other: &Self) {
         other.iter().enumerate().for_each(|(cell, fields)| self.add(cell, fields));
     }
@@ -180,12 +180,12 @@ impl Cells {
     }
 }
 
-/// Adds packets that one bank takes, to cells of `BYTES` each.
+/// Adds packets sampled by one bank, to cells of `BYTES` bytes each.
 fn add_all<const BYTES: usize>(cells: &mut [u8], bank: &Sampled, packets: &[Taken]) {
     packets.iter().for_each(|&taken| add::<BYTES>(cells, bank.cell(taken.place), taken.into()));
 }
 
-/// Adds to the cell of that number among cells of `BYTES` each.
+/// Adds to the cell with this index, among cells of `BYTES` bytes each.
 #[inline(always)]
 fn add<const BYTES: usize>(cells: &mut [u8], cell: usize, fields: Fields) {
     let layout = layout(BYTES);
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
     use dwell_types::{Timestamp, hash};
 
-    /// Every size against plain numbers that are cut when read; cells do not touch their neighbours.
+    /// Every cell size agrees with unpacked fields truncated on reading; an update leaves the neighbouring cells alone.
     #[test]
     fn cells_count_like_plain_numbers() {
         for size in CellSize::ALL {

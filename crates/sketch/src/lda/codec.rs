@@ -1,4 +1,4 @@
-//! A sketch as bytes.
+//! Serialisation of a sketch.
 //!
 //! ```text
 //! u64          seed
@@ -7,7 +7,7 @@
 //! u64 n        banks; then for each, in the order of the parameters:
 //!   u64        rows
 //!   f64        probability
-//!   u64        packets that it took
+//!   u64        packets sampled
 //! u64 c        cells, then their bytes
 //! ```
 
@@ -37,7 +37,7 @@ impl Lda {
         to.finish()
     }
 
-    /// The sketch that [`Lda::to_bytes`] wrote. Bytes that are none give an error, whatever they are.
+    /// The sketch written by [`Lda::to_bytes`]. Invalid bytes give an error, whatever they are.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CodecError> {
         let mut from = Reader::new(bytes, Kind::Lda)?;
         let seed = from.u64()?;

@@ -4,39 +4,39 @@ use super::{Lda, PairError};
 use crate::moments::{self, Moments};
 use dwell_types::Nanos;
 
-/// What the sketches of two points say together.
+/// The combined answer of the sketches of two points.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OneWay {
-    /// Packets that the sender saw.
+    /// Packets at the sender.
     pub sent: u64,
-    /// Packets that the receiver saw.
+    /// Packets at the receiver.
     pub received: u64,
     /// Cells of all banks.
     pub cells: u64,
-    /// Cells that both points filled with the same packets, at least one.
+    /// Cells that hold the same packets at both points, at least one.
     pub usable_cells: u64,
-    /// Packets that only one point counted, an estimate from the cells that differ: those that were lost, and those that
-    /// passed the other point in another interval.
+    /// Estimated number of packets that only one point counted, from the cells that differ: those that were lost, and
+    /// those that passed the other point in another interval.
     pub apart: f64,
-    /// Banks with usable cells that were not used: their counts do not add up, as with many equal ids, or their sums
-    /// have too few bits for these delays.
+    /// Banks with usable cells that were not used: their counts do not add up, as with many duplicate ids, or their
+    /// sums have too few bits for these delays.
     pub unused_banks: u64,
     /// Mean and standard deviation of the delays; `packets` is the effective sample size. `None` with fewer than three
     /// usable cells.
     pub delays: Option<Moments>,
-    /// Third central moment of the delays, in cubic nanoseconds; zero where they are not known.
+    /// Third central moment of the delays, in cubic nanoseconds; zero where it is unknown.
     pub third_ns3: f64,
-    /// Σ (difference of neighbouring rows)² and packets, over pairs of usable rows.
+    /// Σ (difference of neighbouring rows)² and the number of packets, over pairs of usable rows.
     neighbours: (f64, u64),
 }
 
 impl OneWay {
-    /// Packets that did not arrive; `None` if more arrived than were sent.
+    /// Packets lost; `None` if more were received than sent.
     pub const fn lost(&self) -> Option<u64> {
         self.sent.checked_sub(self.received)
     }
 
-    /// Share of the packets that did not arrive; `None` if none was sent, or more arrived.
+    /// Share of the packets lost; `None` if none was sent, or more were received than sent.
     pub fn loss(&self) -> Option<f64> {
         let lost = self.lost().filter(|_| self.sent > 0)?;
         Some(lost as f64 / self.sent as f64)
@@ -46,7 +46,7 @@ impl OneWay {
     /// random signs: √(*F* − *μ*²) [kompella12 eqs. 3, 5]. Zero where *F* is less than *μ*²; `None` without a pair of
     /// usable rows.
     ///
-    /// Where delays deviate little from their mean its error is large: 57% for Pareto delays of shape 5.
+    /// Its error is large where delays deviate little from their mean: 57% for Pareto delays of shape 5.
     pub fn std_by_paper(&self) -> Option<f64> {
         let (squares, packets) = self.neighbours;
         let mean = self.delays.filter(|_| packets > 0)?.mean_ns;
@@ -54,7 +54,7 @@ impl OneWay {
     }
 }
 
-/// A usable cell: the sum of its delays, and its packets.
+/// A usable cell: the sum of its delays and the number of its packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Row {
     delay_ns: i128,
@@ -62,14 +62,14 @@ struct Row {
 }
 
 impl Lda {
-    /// What this sketch, the receiver's, says together with the sender's, by clocks that agree about as well as packets
-    /// are fast.
+    /// Combines this sketch, the receiver's, with the sender's. The offset between the clocks should be about as small
+    /// as the delays.
     pub fn since(&self, sender: &Self) -> Result<OneWay, PairError> {
         self.since_about(sender, Nanos::ZERO)
     }
 
-    /// The same where packets pass the receiver, by its clock, `later` than the sender by its own, roughly: sums of few
-    /// bits tell delays from there on.
+    /// The same if packets pass the receiver, by its clock, roughly `later` than the sender by the sender's clock:
+    /// modular sums are resolved around this delay.
     pub fn since_about(&self, sender: &Self, later: Nanos) -> Result<OneWay, PairError> {
         self.pairs_with(sender)?;
         let cells: Vec<(Fields, Fields)> = sender.cells.iter().zip(self.cells.iter()).collect();
@@ -85,7 +85,7 @@ impl Lda {
             neighbours: (0.0, 0),
         };
         let mut used: Vec<Row> = Vec::new();
-        // From few packets per cell to many: the first predict the sums of the last.
+        // From few packets per cell to many: the sparser banks predict the sums of the denser ones.
         let mut order: Vec<&Sampled> = sender.banks.iter().collect();
         order.sort_by(|a, b| per_row(a).total_cmp(&per_row(b)));
         for bank in order {
@@ -113,32 +113,32 @@ fn per_row(bank: &Sampled) -> f64 {
     bank.packets as f64 / f64::from(bank.rows)
 }
 
-/// Whether both points filled a cell with the same packets.
+/// Whether a cell holds the same packets at both points.
 fn are_alike(sent: &Fields, received: &Fields) -> bool {
     sent.count == received.count && sent.digest == received.digest
 }
 
-/// Packets that only one point counted, from the bank that tells their number best: if *x* of them come to a row on
+/// Packets that only one point counted, estimated from the bank with the smallest variance: with *x* of them per row on
 /// average, a share of e^−*x* of the *m* rows is alike, and the relative variance is (e^*x* − 1)/(*m* *x*²).
 fn apart<'a>(banks: impl Iterator<Item = (&'a Sampled, &'a [(Fields, Fields)])>) -> f64 {
     let told = banks.filter_map(|(bank, cells)| {
         let rows = f64::from(bank.rows);
         let alike = cells.iter().filter(|(sent, received)| are_alike(sent, received)).count() as f64;
-        // Of a row that differs among few nothing more can be told.
+        // If no row is alike, the estimate is only a lower bound: assume half a row.
         let each = -(alike.max(0.5) / rows).ln();
         (each > 0.0).then(|| (each * rows / bank.probability(), each.exp_m1() / (rows * each * each)))
     });
     told.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0.0, |(packets, _)| packets)
 }
 
-/// The number nearest to `expected` that is `residue` modulo 2^`bits`.
+/// The number nearest to `expected` that is congruent to `residue` modulo 2^`bits`.
 fn nearest(residue: i128, bits: u32, expected: f64) -> i128 {
     let modulus = 1i128 << bits;
     let turns = ((expected - residue as f64) / modulus as f64).round() as i128;
     residue.saturating_add(turns.saturating_mul(modulus))
 }
 
-/// The sender's packets per row; zero in rows that are not usable. `None` if they do not add up.
+/// The sender's packets per row; zero for rows that are not usable. `None` if they do not sum up to the bank's total.
 fn counted(cells: &[(Fields, Fields)], bank: &Sampled, bits: u32) -> Option<Vec<u64>> {
     let expected = per_row(bank);
     let mut total = 0;
@@ -151,7 +151,7 @@ fn counted(cells: &[(Fields, Fields)], bank: &Sampled, bits: u32) -> Option<Vec<
     (total == u128::from(bank.packets)).then_some(rows)
 }
 
-/// The usable rows of a bank whose sums have so many bits. `None` if the delays deviate too much for that.
+/// The usable rows of a bank, whose sums have `bits` bits. `None` if the delays vary too much for that.
 fn summed(cells: &[(Fields, Fields)], packets: &[u64], expected: f64, bits: u32) -> Option<Vec<Option<Row>>> {
     let row = |(&(sent, received), &packets): (&(Fields, Fields), &u64)| {
         let residue = i128::from(received.sum) - i128::from(sent.sum);
@@ -162,13 +162,13 @@ fn summed(cells: &[(Fields, Fields)], packets: &[u64], expected: f64, bits: u32)
     let usable: Vec<Row> = rows.iter().flatten().copied().collect();
     let own = mean(usable.iter()).unwrap_or(0.0);
     let square: f64 = usable.iter().map(|row| (row.delay_ns as f64 - row.packets as f64 * own).powi(2)).sum();
-    // Sums that fill their range evenly deviate by 2^bits/√12.
+    // Sums spread uniformly over the whole range have a standard deviation of 2^bits/√12.
     let most = ((1i128 << bits) as f64 / 8.0).powi(2);
     (square <= most * usable.len() as f64).then_some(rows)
 }
 
-/// The third central moment: of a sum of *n* delays it is *n* times that of one, and its cube deviates as *n*^1.5, so that
-/// rows weigh 1/*n*².
+/// The third central moment. That of a sum of *n* delays is *n* times that of one, and the standard deviation of its
+/// cube grows as *n*^1.5, so rows are weighted by 1/*n*².
 fn third_moment(rows: &[Row], mean_ns: f64) -> f64 {
     let (cubes, weight) = rows.iter().fold((0.0, 0.0), |(cubes, weight), row| {
         let packets = row.packets as f64;
@@ -184,7 +184,7 @@ fn mean<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<f64> {
     (packets > 0).then(|| delay as f64 / packets as f64)
 }
 
-/// Collapses rows 2*i* and 2*i* + 1 [kompella12 §III-E].
+/// Combines rows 2*i* and 2*i* + 1 [kompella12 §III-E].
 fn add_neighbours(neighbours: &mut (f64, u64), rows: &[Option<Row>]) {
     for pair in rows.chunks_exact(2) {
         if let [Some(even), Some(odd)] = pair {
@@ -194,7 +194,7 @@ fn add_neighbours(neighbours: &mut (f64, u64), rows: &[Option<Row>]) {
     }
 }
 
-/// The estimate from all usable rows, with the standard deviation between them.
+/// The estimate from all usable rows, with the standard deviation from the spread between them.
 fn moments_of(rows: &[Row], population: u64) -> Option<Moments> {
     if rows.len() < 3 {
         return None;

@@ -1,64 +1,64 @@
 //! The Lossy Difference Aggregator: mean and spread of the one-way delay from two small arrays, one at each point.
 //!
 //! **Answers**: packets sent, received and lost; mean and standard deviation of the one-way delay of those that
-//! arrived, in nanoseconds, with intervals, and the number of packets that this rests on.
+//! arrived, in nanoseconds, with intervals, and the effective sample size.
 //!
-//! **Model**: both points see the same packets under the same ids, less those that are lost, within an interval that
-//! both agree on. Assumes that ids of different packets are independent under the seeded hashes; who knows the seed can
-//! spoil every cell. Clocks that differ by *e* shift the mean by exactly *e*, and nothing here can tell. Packets that
-//! only one point counts in this interval spoil the cells that they fall into, as lost ones do; order does not matter.
+//! **Model**: both points see the same packets under the same ids, except for lost ones, within an interval that both
+//! agree on. Assumes that ids of different packets are independent under the seeded hashes; an attacker who knows the
+//! seed can spoil every cell. A clock offset of *e* shifts the mean by exactly *e*, undetectably. Packets that only one
+//! point counts in this interval spoil their cells as lost ones do; order does not matter.
 //!
 //! **State**: *n* banks of cells. A cell has 48, 56, 72 or 128 bits ([`CellSize`]): a sum of times of 24, 32, 40 or 64
-//! bits, the number of packets and an exclusive or of their digests, of 12, 12, 16 or 32 bits each. Sums and counts are
+//! bits, and the number of packets and the XOR of their digests, of 12, 12, 16 or 32 bits each. Sums and counts are
 //! modular. A 64-bit counter per bank, and one of all packets. `cells × bits/8 + 8 (n + 1)` bytes; the paper's cell has
 //! 72 bits, a count of 32 and a sum of 40.
 //!
-//! **Cost**: one hash per packet, one cell touched per packet that is sampled.
+//! **Cost**: one hash per packet, and one cell update per sampled packet.
 //!
-//! **Estimate**: a hash samples a packet into bank *k* with probability *p*ₖ; where its upper half lies among those of
-//! the bank chooses the row, and the lower half is the digest. A cell is usable if both points have the same count and
-//! digest there; then the difference of its sums is the sum of its packets' delays. The mean is the sum over all usable
-//! cells by their number of packets *S*, the effective sample size, with E\[*S*\] = *R* Σ *p*ₖ (1 − *p*ₖ/*m*ₖ)^*L* for
-//! *R* packets received and *L* lost. Every packet that arrived has the same chance to be in a usable cell, whatever
-//! bank that is in, so this weighs all packets alike and is unbiased; its standard error is *σ* √((1 − *S*/*R*)/*S*).
-//! The standard deviation comes from the spread between rows: Σ (*D* − *n* *μ*)²/*n* / (*M* − 1) over the *M* usable
-//! cells, or as in the paper from neighbouring rows ([`OneWay::std_by_paper`]).
+//! **Estimate**: a hash samples a packet into bank *k* with probability *p*ₖ; the position of its upper half within the
+//! bank's range selects the row, and the lower half is the digest. A cell is usable if both points have the same count
+//! and digest there; then the difference of its sums is the sum of its packets' delays. The mean is the sum over all
+//! usable cells divided by their number of packets *S*, the effective sample size, with E\[*S*\] = *R* Σ *p*ₖ (1 −
+//! *p*ₖ/*m*ₖ)^*L* for *R* packets received and *L* lost. Every packet that arrived is equally likely to be in a usable
+//! cell, of whatever bank, so this weights all packets alike and is unbiased; its standard error is *σ* √((1 −
+//! *S*/*R*)/*S*). The standard deviation comes from the spread between rows: Σ (*D* − *n* *μ*)²/*n* / (*M* − 1) over
+//! the *M* usable cells, or as in the paper from neighbouring rows ([`OneWay::std_by_paper`]).
 //!
-//! What modular fields leave open is filled in from what is known: a count is the one nearest to the mean over its
-//! bank, whose total must come out; a sum is the one nearest to what the sparser banks predict. With sums of *b* bits
-//! the mean delay (and the clocks' offset) may be off from what is expected ([`Lda::since_about`]; else zero) by up to
-//! 2^(*b*−1) ns over the packets of a cell of the sparsest bank, and the deviations up to 2^(*b*−1)/6 ns over the root
-//! of the packets of a cell of the densest. A bank whose counts do not add up, or whose deviations fill the range, is
-//! not used, and that is counted. A pair of cells that saw different packets passes for equal with probability
-//! 2^−digest bits, if their counts agree.
+//! Modular fields are resolved as follows: a count is the candidate nearest to the mean of its bank, and all of them
+//! must sum up to the bank's total; a sum is the candidate nearest to the prediction from the sparser banks. With sums
+//! of *b* bits the mean delay, including the clock offset, may differ from the expected one ([`Lda::since_about`]; else
+//! zero) by up to 2^(*b*−1) ns over the packets of a cell of the sparsest bank, and the deviations may be up to
+//! 2^(*b*−1)/6 ns over the root of the packets of a cell of the densest. A bank whose counts do not add up, or whose
+//! deviations fill the range, is not used, and is counted as such. Two cells with different packets pass for equal with
+//! probability 2^−digest bits, if their counts agree.
 //!
-//! **Merge**: cell by cell; exactly the sketch that had seen both streams.
+//! **Merge**: cell by cell; exactly the sketch that would have seen both streams.
 //!
-//! **Differs from the paper**: digests, so that what is reordered at the interval's edges is not counted as delay;
-//! probabilities of any kind beside powers of two; rows of any number per bank; [`Params::budget`] finds both, where
-//! the paper uses two banks of equal size; sums that are narrower than what they count, which leaves more cells in the
-//! same bytes; the number of lost packets is counted, not estimated.
+//! **Differs from the paper**: digests, so that reordering at the edges of the interval does not count as delay; any
+//! probabilities, not only powers of two; any number of rows per bank; [`Params::budget`] chooses both, where the paper
+//! uses two banks of equal size; sums narrower than their values, which leaves more cells in the same bytes; the number
+//! of lost packets is counted, not estimated.
 //!
 //! **Source**: kompella12 §III (`docs/papers/kompella12-lda-mplane.md`); digests: sanjuas11 §2.3.2.
 
-// Which packets a bank takes.
+// Banks: the range of hashes that each samples.
 mod bank;
-// Cells as bytes.
+// Packed arrays of cells.
 mod cells;
 pub use cells::CellSize;
-// Banks, rows and probabilities.
+// Parameters: banks, rows and probabilities.
 mod params;
 pub use params::{Bank, Params, ParamsError};
-// The banks that suit a range of losses.
+// The best banks for a budget and a range of losses.
 mod budget;
 pub use budget::Expected;
-// What a sketch promises before it sees a packet, and the smallest that promises enough.
+// Predicted errors, and the smallest budget for a given error.
 mod predict;
-// The sketch of one point.
+// The sketch kept at one point.
 mod sketch;
 pub use sketch::{Lda, PairError};
-// Two of them to an answer.
+// Combines two sketches into an estimate.
 mod estimate;
 pub use estimate::OneWay;
-// A sketch as bytes.
+// Serialisation.
 mod codec;

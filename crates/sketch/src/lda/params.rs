@@ -10,12 +10,12 @@ pub struct Bank {
     pub probability: f64,
 }
 
-/// What a sketch is built with; equal at both points.
+/// Parameters of a sketch; must be equal at both points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
     /// The banks, 1 to 16.
     pub banks: Vec<Bank>,
-    /// The cells' bits.
+    /// The size of the cells.
     pub cell: CellSize,
     /// Seed of the hashes.
     pub seed: u64,
@@ -24,24 +24,24 @@ pub struct Params {
 /// Why a sketch cannot be built.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ParamsError {
-    /// There are 1 to 16 banks.
+    /// Not 1 to 16 banks.
     Banks(usize),
-    /// Every bank has rows, all together fewer than 2³².
+    /// A bank without rows, or 2³² or more rows in all.
     Rows(u64),
-    /// A probability lies above 0 and up to 1.
+    /// A probability that is not above 0 and at most 1.
     Probability(f64),
-    /// Banks sample different packets, so their probabilities add up to at most 1.
+    /// Probabilities that sum up to more than 1; banks sample disjoint sets of packets.
     Sum(f64),
-    /// So few bytes measure nothing.
+    /// Too few bytes to measure anything.
     Bytes {
-        /// As given.
+        /// The bytes given.
         given: usize,
-        /// At least so many are needed.
+        /// The least bytes needed.
         needed: usize,
     },
-    /// No sketch of a size that can be has so small an error.
+    /// No sketch of a permitted size has so small an error.
     Error(f64),
-    /// Losses lie in a range above 0 and up to 1, of at least one packet.
+    /// A range of losses that is not above 0 and at most 1, or of less than one packet.
     Expected,
 }
 
@@ -65,33 +65,33 @@ impl fmt::Display for ParamsError {
 
 impl std::error::Error for ParamsError {}
 
-/// Probabilities are multiples of 1/this.
+/// Probabilities are multiples of 1/`UNIT`.
 pub(super) const UNIT: f64 = (1u64 << 32) as f64;
 
 impl Params {
-    /// Most banks.
+    /// The largest number of banks.
     pub const MOST_BANKS: usize = 16;
 
-    /// One bank of *m* rows that is tuned to `losses` lost packets among those that fall into it: *p* = α *m*/(*L* +
-    /// 1), at most 1 [kompella12 §III-D]. α = 1 gives the largest effective sample; the paper takes ½.
+    /// One bank of *m* rows, tuned to `losses` lost packets among those that it samples: *p* = α *m*/(*L* + 1), at most
+    /// 1 [kompella12 §III-D]. α = 1 gives the largest effective sample; the paper uses ½.
     pub fn tuned(rows: u32, losses: f64, alpha: f64) -> Bank {
         Bank { rows, probability: (alpha * f64::from(rows) / (losses + 1.0)).min(1.0) }
     }
 
-    /// Banks by the leading zeros of a hash: bank *k* takes what has at least `zeros[k]` of them and is not taken by a
-    /// bank that asks for more. So 3 and 7 zeros give 2⁻³ − 2⁻⁷ and 2⁻⁷ [kompella12 §III-B.4].
+    /// Banks by the leading zeros of a hash: bank *k* samples hashes with at least `zeros[k]` of them, except those
+    /// that a bank with more zeros samples. So 3 and 7 zeros give 2⁻³ − 2⁻⁷ and 2⁻⁷ [kompella12 §III-B.4].
     pub fn by_leading_zeros(zeros: &[u32], rows: u32) -> Vec<Bank> {
         let chance = |zeros: u32| 0.5f64.powi(zeros.min(64) as i32);
         let next = |&zero: &u32| zeros.iter().filter(|&&other| other > zero).min().map_or(0.0, |&other| chance(other));
         zeros.iter().map(|zero| Bank { rows, probability: chance(*zero) - next(zero) }).collect()
     }
 
-    /// Cells of all banks.
+    /// Number of cells in all banks.
     pub fn cells(&self) -> usize {
         self.banks.iter().map(|bank| bank.rows as usize).sum()
     }
 
-    /// Bytes of a sketch of this kind: cells, and the counters.
+    /// Bytes of a sketch with these parameters: cells and counters.
     pub fn state_bytes(&self) -> usize {
         self.cells() * self.cell.bytes() + Self::counter_bytes(self.banks.len())
     }
@@ -100,7 +100,7 @@ impl Params {
         (banks + 1) * size_of::<u64>()
     }
 
-    /// Each bank's probability in units of 2⁻³², all together at most 2³².
+    /// Each bank's probability in units of 2⁻³², in total at most 2³².
     pub(super) fn shares(&self) -> Result<Vec<u64>, ParamsError> {
         if !(1..=Self::MOST_BANKS).contains(&self.banks.len()) {
             return Err(ParamsError::Banks(self.banks.len()));
@@ -119,7 +119,7 @@ impl Params {
         if excess > Self::MOST_BANKS as u64 {
             return Err(ParamsError::Sum(sum as f64 / UNIT));
         }
-        // What rounding adds is no mistake.
+        // An excess due to rounding is not an error.
         if let Some(densest) = shares.iter_mut().max() {
             *densest -= excess;
         }

@@ -1,11 +1,11 @@
 use super::{Expected, Params, ParamsError};
 
 impl Params {
-    /// Bytes of the largest sketch that [`Params::for_error`] looks at.
+    /// Bytes of the largest sketch that [`Params::for_error`] considers.
     pub const MOST_BYTES: usize = 16 << 20;
 
-    /// The effective sample size to be expected of so many packets that arrive and so many that do not: *R* Σ *p*ₖ (1 −
-    /// *p*ₖ/*m*ₖ)^*L* [kompella12 §III-D, with α left open].
+    /// The expected effective sample size with this many packets received and lost: *R* Σ *p*ₖ (1 − *p*ₖ/*m*ₖ)^*L*
+    /// [kompella12 §III-D, for any α].
     pub fn expected_packets(&self, received: f64, lost: f64) -> f64 {
         let share = self.banks.iter().map(|bank| {
             let per_row = bank.probability / f64::from(bank.rows);
@@ -14,8 +14,8 @@ impl Params {
         received * share.sum::<f64>()
     }
 
-    /// The standard error of the mean to be expected, as a share of the mean, of `packets` of which this share is lost:
-    /// *c* √((1 − *S*/*R*)/*S*) for delays whose coefficient of variation *c* is `variation`.
+    /// The expected standard error of the mean, relative to the mean, of `packets` packets with this share of loss: *c*
+    /// √((1 − *S*/*R*)/*S*) for delays whose coefficient of variation *c* is `variation`.
     pub fn expected_error(&self, packets: u64, loss: f64, variation: f64) -> f64 {
         let lost = packets as f64 * loss;
         let received = packets as f64 - lost;
@@ -23,8 +23,8 @@ impl Params {
         variation * ((1.0 - sample / received).max(0.0) / sample).sqrt()
     }
 
-    /// The smallest budget whose [`Params::expected_error`] is at most `error` at every loss of the range: at the
-    /// largest, where the sample is the smallest.
+    /// The smallest budget whose [`Params::expected_error`] is at most `error` for every loss in the range: that is,
+    /// for the largest, where the sample is smallest.
     pub fn for_error(error: f64, expected: &Expected, variation: f64) -> Result<Self, ParamsError> {
         let is_enough =
             |params: &Self| params.expected_error(expected.packets, *expected.loss.end(), variation) <= error;
@@ -37,7 +37,7 @@ impl Params {
             match Self::budget_for(many, expected) {
                 Ok(params) if is_enough(&params) => break params,
                 Ok(_) => (few, many) = (many, 2 * many),
-                // Wider cells need more.
+                // Wider cells are needed, which take more bytes.
                 Err(ParamsError::Bytes { needed, .. }) => many = needed,
                 Err(error) => return Err(error),
             }
@@ -45,7 +45,7 @@ impl Params {
                 return Err(ParamsError::Error(error));
             }
         };
-        // To 1%, or a cell.
+        // Bisects to within 1%, or one cell.
         while many - few > (many / 100).max(best.cell.bytes()) {
             let middle = few.midpoint(many);
             match Self::budget_for(middle, expected) {
@@ -69,7 +69,7 @@ mod tests {
         let params = Params { banks, cell: CellSize::Bits72, seed: 0 };
         assert_eq!(params.expected_packets(1_000.0, 0.0), 1_000.0);
         assert_eq!(params.expected_error(1_000, 0.0, 1.0), 0.0);
-        // 64 lost packets leave 1/e of the rows, nearly.
+        // 64 lost packets leave about 1/e of the rows usable.
         let sample = params.expected_packets(936.0, 64.0);
         assert!((sample / 936.0 - 0.365).abs() < 0.001, "{sample}");
         assert!(

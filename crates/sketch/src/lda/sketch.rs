@@ -4,14 +4,14 @@ use super::{Params, ParamsError};
 use dwell_types::{PacketId, Timestamp, hash};
 use std::fmt;
 
-/// Why two sketches do not belong together.
+/// Why two sketches cannot be combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairError {
-    /// They sample by different hashes.
+    /// Their hash seeds differ.
     Seed {
-        /// Of the one that was asked.
+        /// The seed of this sketch.
         ours: u64,
-        /// Of the other one.
+        /// The seed of the other.
         theirs: u64,
     },
     /// Their banks or cells differ.
@@ -29,14 +29,14 @@ impl fmt::Display for PairError {
 
 impl std::error::Error for PairError {}
 
-/// What passed one point in an interval.
+/// The sketch of the packets that passed one point in an interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lda {
     pub(super) params: Params,
-    /// A member of the hash family. The upper half of a packet's hash chooses the bank and the row; the lower half is
-    /// the digest.
+    /// Key of the hash function. The upper half of a packet's hash selects the bank and the row; the lower half is the
+    /// digest.
     hash: u64,
-    /// Hashes up to this are sampled.
+    /// Hashes up to this one are sampled.
     last: u64,
     pub(super) banks: Vec<Sampled>,
     pub(super) cells: Cells,
@@ -44,7 +44,7 @@ pub struct Lda {
     pub(super) packets: u64,
 }
 
-/// Packets that are looked at before the first of them touches a cell.
+/// Packets per batch: all are hashed before the first of them touches a cell.
 const BLOCK: usize = 128;
 
 impl Lda {
@@ -59,7 +59,7 @@ impl Lda {
             banks.push(Sampled { begin: 0, last: share, rows_per_upper, first, rows: bank.rows, packets: 0 });
             first += bank.rows as usize;
         }
-        // The densest first: most packets find their bank at once.
+        // Densest first, so that the search for a packet's bank mostly ends at once.
         banks.sort_by_key(|bank| std::cmp::Reverse(bank.last));
         let mut begin = 0;
         for bank in &mut banks {
@@ -73,7 +73,7 @@ impl Lda {
         Ok(Self { params, hash, last, banks, cells, packets: 0 })
     }
 
-    /// Takes a packet that passed at this time.
+    /// Adds a packet that passed at this time.
     #[inline]
     pub fn update(&mut self, packet: PacketId, at: Timestamp) {
         self.packets = self.packets.wrapping_add(1);
@@ -83,14 +83,14 @@ impl Lda {
         }
     }
 
-    /// Takes many packets with their times, faster than one by one: nobody can foretell which packet is sampled, and
-    /// here no branch asks for it.
+    /// Adds many packets with their times, faster than one by one: sampling is unpredictable, so this loop avoids
+    /// branching on it.
     pub fn update_all(&mut self, packets: impl IntoIterator<Item = (PacketId, Timestamp)>) {
         let mut packets = packets.into_iter();
         let mut densest = [Taken::default(); BLOCK];
         let mut others = densest;
         loop {
-            // Every packet is written to both, and stays where it belongs.
+            // Every packet is written to both arrays, but only the index of the right one advances.
             let (mut seen, mut in_densest, mut in_others) = (0, 0, 0);
             let limit = self.banks[0].last;
             for (packet, at) in packets.by_ref().take(BLOCK) {
@@ -112,7 +112,7 @@ impl Lda {
         }
     }
 
-    /// Adds a packet to the bank that takes it.
+    /// Adds a packet to the bank that samples it.
     #[inline]
     fn sample(&mut self, taken: Taken) {
         let Some(bank) = self.banks.iter_mut().find(|bank| taken.place <= bank.last) else { return };
@@ -120,7 +120,7 @@ impl Lda {
         self.cells.update(bank.cell(taken.place), taken);
     }
 
-    /// Adds what a sketch of the same parameters saw: the same as one that saw both.
+    /// Adds the contents of a sketch with the same parameters, as if this one had seen both streams.
     pub fn merge(&mut self, other: &Self) -> Result<(), PairError> {
         self.pairs_with(other)?;
         self.packets = self.packets.wrapping_add(other.packets);
@@ -131,14 +131,14 @@ impl Lda {
         Ok(())
     }
 
-    /// Forgets everything, for the next interval.
+    /// Clears the sketch for the next interval.
     pub fn reset(&mut self) {
         self.packets = 0;
         self.banks.iter_mut().for_each(|bank| bank.packets = 0);
         self.cells.clear();
     }
 
-    /// What it was built with.
+    /// The parameters it was built with.
     pub const fn params(&self) -> &Params {
         &self.params
     }
@@ -148,12 +148,12 @@ impl Lda {
         self.packets
     }
 
-    /// Bytes of cells and counters, as [`Params::state_bytes`].
+    /// Bytes of cells and counters, equal to [`Params::state_bytes`].
     pub fn state_bytes(&self) -> usize {
         self.cells.state_bytes() + Params::counter_bytes(self.banks.len())
     }
 
-    /// Whether the two were built alike.
+    /// Checks that both have the same parameters.
     pub(super) fn pairs_with(&self, other: &Self) -> Result<(), PairError> {
         if self.params.seed != other.params.seed {
             return Err(PairError::Seed { ours: self.params.seed, theirs: other.params.seed });

@@ -1,17 +1,17 @@
 use super::{Lds, LdsError, Params};
 
-/// Rows: best where one flow in 50 may be disturbed in all of them, *R* = −ln ε [sanjuas11 §3.1].
+/// Number of rows: best if one flow in 50 may be disturbed in all of its rows, *R* = −ln ε [sanjuas11 §3.1].
 const ROWS: usize = 4;
-/// Cells per flow and row where packets are lost [sanjuas11 §5.2].
+/// Cells per flow and row if packets are lost [sanjuas11 §5.2].
 const CELLS_PER_FLOW: u32 = 5;
 
 impl Params {
-    /// The largest sketch in so many bytes for flows that lose up to so many packets each; one class, no sums of bytes.
+    /// The largest sketch of at most this many bytes for flows that lose up to `lost_per_flow` packets each; no byte
+    /// sums.
     ///
-    /// Without losses one cell per flow and row. With losses five, and rates that fall from 1 in the first row in equal
-    /// steps to one lost packet per cell in the last. Cells that are spread over are not more: with five of them each
-    /// has five times as many flows, and the error of a flow without losses is that of a sketch with a fifth of the
-    /// bytes.
+    /// One cell per flow and row without losses. With losses five, and sampling rates that fall geometrically from 1 in
+    /// the first row to one lost packet per cell in the last. This adds no cells: each then has five times as many
+    /// flows, and the error of a flow without losses is that of a sketch with a fifth of the bytes. One class.
     pub fn budget(bytes: usize, lost_per_flow: f64, seed: u64) -> Result<Self, LdsError> {
         let has_losses = lost_per_flow > 0.0;
         let cells_per_flow = if has_losses { CELLS_PER_FLOW } else { 1 };

@@ -1,15 +1,15 @@
-//! A sketch as bytes.
+//! Serialisation of a sketch.
 //!
 //! ```text
 //! u64          seed
 //! u64 u64      columns, cells per flow
-//! u8           1 if bytes are summed up, else 0
+//! u8           1 with byte sums, else 0
 //! u64 n        rows, then their rates, f64
 //! u64 n        classes, then their weights, u64
 //! u64 n        cells, row by row; for each
 //!   u64        sum of times, nanoseconds
 //!   u32 u32    digest, packets
-//!   u64        bytes, if they are summed up
+//!   u64        bytes, with byte sums
 //! ```
 
 use super::{Lds, Params};
@@ -39,7 +39,7 @@ impl Lds {
         to.finish()
     }
 
-    /// The sketch that [`Lds::to_bytes`] wrote. Bytes that are none give an error, whatever they are.
+    /// The sketch written by [`Lds::to_bytes`]. Invalid bytes give an error, whatever they are.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CodecError> {
         let mut from = Reader::new(bytes, Kind::Lds)?;
         let seed = from.u64()?;

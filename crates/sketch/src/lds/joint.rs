@@ -7,21 +7,21 @@ use std::ops::Range;
 /// A flow to be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Which.
+    /// The flow's id.
     pub flow: FlowId,
-    /// Its class.
+    /// The flow's class.
     pub class: u8,
-    /// Packets that it sent, where flow records tell.
+    /// The number of packets that it sent, if known from flow records.
     pub packets: Option<u64>,
 }
 
-/// Where the listed flows are.
+/// The cells of the listed flows.
 struct Layout {
-    /// Cells per flow in all rows.
+    /// Number of cells per flow, in all rows together.
     degree: usize,
-    /// `degree` per flow.
+    /// The cells of each flow, `degree` per flow.
     cells: Vec<u32>,
-    /// What one packet of the flow adds to such a cell on average: weight · rate / *k*.
+    /// The mean count that one packet of the flow adds to each of these cells: weight · rate / *k*.
     shares: Vec<f64>,
 }
 
@@ -44,38 +44,38 @@ impl Layout {
         flow * self.degree..(flow + 1) * self.degree
     }
 
-    /// Flow, cell and edge of every edge.
+    /// The indices of flow, cell and edge, for every edge.
     fn all(&self) -> impl Iterator<Item = (usize, usize, usize)> {
         self.cells.iter().enumerate().map(|(edge, &cell)| (edge / self.degree, cell as usize, edge))
     }
 }
 
-/// A number of packets to be decoded for each flow.
+/// The input for decoding a number of packets per flow.
 struct Counts {
-    /// In each cell.
+    /// By cell: the count.
     seen: Vec<f64>,
-    /// Where it is known.
+    /// By flow: the number, if it is known.
     given: Vec<Option<f64>>,
-    /// No flow has more than this.
+    /// By flow: an upper bound.
     most: Vec<f64>,
 }
 
-/// Rounds of priors for numbers of packets: each has the squares of the last as its variances.
+/// Rounds of reweighting when packet counts are decoded: squares of the last results are the next prior variances.
 const REWEIGHTINGS: usize = 2;
-/// Flows that tell how much the packets of a flow vary.
+/// The number of largest flows from which the variance of packet delays within a flow is estimated.
 const LARGEST: usize = 64;
-/// Cells that are off by so many times the variance that they should have are noisier than the largest flows said: their
-/// packets' delays are not alike, or some flows' are less alike than others'. Below, it is chance.
+/// A ratio of squared residuals to variances above this means that delays vary more than in the largest flows, or more
+/// in some flows than in others; a smaller excess is chance.
 const MISFIT: f64 = 1.2;
 
 impl Comparison<'_> {
-    /// All listed flows at once, from all cells at once: what every cell leaves for a flow when all others are taken
-    /// away as well as they are known. In the order of the list; a flow must not stand there twice.
+    /// Estimates for all listed flows at once from all cells: each cell's sum less the other flows' estimated parts is
+    /// evidence for a flow. In the order of the list; a flow must not be listed twice.
     ///
-    /// The mean delays of flows are taken as draws from one distribution whose mean and variance are learnt. Intervals
-    /// are those of the solution: wide where others could not be told apart, and where cells contradict each other.
-    /// With numbers of packets given, packets of flows that are not listed are known by their number, and widen the
-    /// intervals; without, they are taken for packets of listed flows, and intervals are too narrow.
+    /// The mean delays of flows are modelled as draws from one distribution whose mean and variance are estimated.
+    /// Intervals are those of the solution: wide where flows cannot be told apart, and where cells contradict each
+    /// other. With numbers of packets given, packets of unlisted flows are detected by their number and widen the
+    /// intervals; without, they are attributed to listed flows, and intervals are too narrow.
     pub fn joint(&self, listed: &[Listed]) -> Vec<FlowEstimate> {
         let layout = Layout::new(self.sender, listed);
         let sent = self.counts(listed, |cell| self.sent(cell), true);
@@ -93,7 +93,7 @@ impl Comparison<'_> {
         listed.iter().enumerate().map(estimate).collect()
     }
 
-    /// The mean delays in nanoseconds that [`Comparison::joint`] gives, alone: in a fraction of the time.
+    /// Only the mean delays in nanoseconds of [`Comparison::joint`], in a fraction of the time.
     pub fn joint_delays(&self, listed: &[Listed]) -> Option<Vec<Figure>> {
         let layout = Layout::new(self.sender, listed);
         let packets = self.decode(&layout, &self.counts(listed, |cell| self.sent(cell), true));
@@ -119,10 +119,10 @@ impl Comparison<'_> {
         }
     }
 
-    /// A number of packets for each flow; variance 0 where it is given, or must be zero.
+    /// The number of packets of each flow; variance 0 if it is given or must be zero.
     ///
-    /// Flows are few that have many packets. The prior is zero, with a variance that is the square of what the flow may
-    /// have beyond what nine tenths of the flows may have; then of what it was found to have, and so on.
+    /// Few flows have many packets: the prior mean is zero, and its variance at first the square of the excess of the
+    /// flow's upper bound over the 90th percentile of these bounds, then of the flow's last estimate.
     fn decode(&self, layout: &Layout, counts: &Counts) -> Vec<Normal> {
         let mut left = counts.seen.clone();
         let mut coefficients = layout.shares.clone();
@@ -164,7 +164,7 @@ impl Comparison<'_> {
         counts.most.iter().map(guess).collect()
     }
 
-    /// The part of a cell's count that is chance: none where a row has one cell per flow and samples all.
+    /// The share of a cell's count that is random: zero if its row has one cell per flow and samples all packets.
     fn chance(&self, cell: usize) -> f64 {
         let params = self.sender.params();
         1.0 - params.rates[cell / params.columns as usize] / f64::from(params.cells_per_flow)
@@ -172,8 +172,8 @@ impl Comparison<'_> {
 
     /// Mean delay of each flow in nanoseconds; `None` if no cell is usable.
     ///
-    /// A cell's delays are Σ *a* *d* over its flows, with *a* their packets there and *d* the differences of their mean
-    /// delays from that of all flows, in units of the standard deviation of *d*.
+    /// The delays in a cell sum up to Σ *a* *d* over its flows, with *a* their packets in the cell and *d* the
+    /// difference of their mean delay from that of all flows, in units of the standard deviation of *d*.
     fn delays(&self, listed: &[Listed], layout: &Layout, packets: &[Normal]) -> Option<Vec<Normal>> {
         let usable: Vec<Option<(f64, f64)>> = (0..self.sender.cells.len())
             .map(|cell| self.usable(cell).map(|u| (u.delay_ns as f64, f64::from(u.packets))))
@@ -197,7 +197,7 @@ impl Comparison<'_> {
             system.doubt(&b, &mut found);
         }
         let in_ns = |(found, packets): (&Normal, &Normal)| {
-            // The cells say packets times delay.
+            // The cells measure the product of packets and delay.
             let doubt = packets.variance / packets.mean.max(1.0).powi(2) * (found.mean.powi(2) + found.variance);
             Normal {
                 mean: self.delay(delays.center + scale * found.mean),
@@ -216,8 +216,8 @@ impl Comparison<'_> {
     ) -> System {
         let mut expected = vec![0.0; usable.len()];
         layout.all().for_each(|(flow, cell, edge)| expected[cell] += layout.shares[edge] * packets[flow].mean);
-        // What chance does not explain belongs to flows that are not listed: in a cell, or else its share of what its row
-        // has of them. The rest is shared out.
+        // Counts in excess of chance belong to unlisted flows: the excess of a cell, or else the cell's share of the
+        // excess of its row. The remainder is divided among the listed flows.
         let strangers: Vec<f64> = (0..self.sender.params().rows())
             .map(|row| if is_known { self.strangers(row, &expected) } else { 0.0 })
             .collect();
@@ -225,7 +225,7 @@ impl Comparison<'_> {
             let excess = seen - expected[cell];
             let is_more = excess > 4.0 * (seen * self.chance(cell)).sqrt();
             let shared = seen * strangers[cell / self.sender.params().columns as usize];
-            // Few packets there are on average none in most cells, and some in others.
+            // A small expected number of packets means none in most cells, and some in others.
             if is_more { (excess, excess.powi(2)) } else { (shared, shared.powi(2) + shared) }
         };
         let (mut coefficients, mut doubts) = (vec![0.0; layout.cells.len()], vec![0.0; layout.cells.len()]);
@@ -247,8 +247,8 @@ impl Comparison<'_> {
         System { degree: layout.degree, cells: layout.cells.clone(), coefficients, doubts, noise }
     }
 
-    /// The share of a row's packets that belongs to flows that are not listed, whose packets are expected; 0 if chance
-    /// explains it.
+    /// The share of a row's packets that belongs to unlisted flows, given the expected packets of the listed ones; 0 if
+    /// the excess can be chance.
     fn strangers(&self, row: usize, expected: &[f64]) -> f64 {
         let cells = self.sender.row(row);
         let sum = |of: &dyn Fn(usize) -> f64| cells.clone().map(of).sum::<f64>();
@@ -257,7 +257,7 @@ impl Comparison<'_> {
         if seen - listed > 4.0 * chance.sqrt() + 0.5 { (seen - listed) / seen } else { 0.0 }
     }
 
-    /// Variance of the delays of a flow's packets, from the largest flows; `None` where spreads are not known.
+    /// The variance of delays within a flow, from the largest flows; `None` if no spread is known.
     fn jitter(&self, listed: &[Listed], packets: &[Normal]) -> Option<f64> {
         let mut by_size: Vec<usize> = (0..listed.len()).collect();
         by_size.sort_by(|&a, &b| packets[b].mean.total_cmp(&packets[a].mean));
@@ -265,23 +265,23 @@ impl Comparison<'_> {
         let mut squares: Vec<f64> = spreads.map(|spread| spread.value.powi(2)).collect();
         squares.sort_unstable_by(f64::total_cmp);
         let median = squares.get(squares.len() / 2).copied();
-        // Where most packets have one delay, the others tell.
+        // If most of these flows have no spread at all, use the mean instead.
         if median == Some(0.0) { Some(squares.iter().sum::<f64>() / squares.len() as f64) } else { median }
     }
 }
 
-/// What is common to the mean delays of all flows.
+/// Statistics common to the mean delays of all flows.
 struct Delays {
     /// Their mean in nanoseconds.
     center: f64,
     /// Their variance.
     variance: f64,
-    /// By how much the sum of each usable cell is off; zero for the others.
+    /// By usable cell, the difference of its sum of delays from its packets times `center`; zero for other cells.
     deviations: Vec<f64>,
 }
 
 impl Delays {
-    /// Every cell weighs by what it can say: not much about the mean of all flows if one flow fills it.
+    /// Cells are weighted by their information: a cell filled by one flow says little about the mean of all flows.
     fn new(system: &System, usable: &[Option<(f64, f64)>]) -> Option<Self> {
         let mut variances = system.noise.clone();
         for ((&cell, a), doubt) in system.cells.iter().zip(&system.coefficients).zip(&system.doubts) {
@@ -299,7 +299,7 @@ impl Delays {
         if number == 0 {
             return None;
         }
-        // Not zero, so that a stream without any variation can be solved as well.
+        // Not zero, so that a stream without any variation can be solved, too.
         let variance = (sum(&|delay, seen| (delay - center * seen).powi(2)) / number as f64).max(1.0);
         let mut deviations = vec![0.0; usable.len()];
         cells().for_each(|(cell, (delay, seen))| deviations[cell] = delay - center * seen);

@@ -1,10 +1,10 @@
-//! Sparse linear equations with more unknowns than equations, by messages between flows and cells.
+//! Sparse linear equations with more unknowns than equations, solved by message passing between flows and cells.
 //!
-//! The minimum-norm least-squares solution is the most likely one under normal priors. Each cell tells each of its
-//! flows what the others leave for it, each flow tells each of its cells what the others say of it, all with their
-//! variances (Gaussian belief propagation), until nothing moves. Conjugate gradients find the same solution, but a flow
-//! of 10⁵ packets makes the equations of its cells nearly equal: after 2,000 steps they are further from it than this
-//! is after 40 rounds, and they do not say how certain each flow is.
+//! The minimum-norm least-squares solution is the most likely one under normal priors. Each cell sends each of its
+//! flows what the other flows leave for it, and each flow sends each of its cells what its other cells imply, all with
+//! variances (Gaussian belief propagation), until the values converge. Conjugate gradients find the same solution, but
+//! a flow of 10⁵ packets makes the equations of its cells nearly equal: after 2,000 steps they are further from it than
+//! this is after 40 rounds, and they give no variance per flow.
 
 use std::ops::Range;
 
@@ -15,12 +15,12 @@ pub(super) struct System {
     pub(super) degree: usize,
     /// Indices of equations.
     pub(super) cells: Vec<u32>,
-    /// *A* along `cells`; zero where the equation says nothing.
+    /// The entries of *A*, in the order of `cells`; zero if the equation does not apply.
     pub(super) coefficients: Vec<f64>,
-    /// By how much *A* *x* may be off for the other flows of the cell, because *A* is not known: variances along
-    /// `cells`.
+    /// Uncertainty of *A* *x* for the other flows of the cell, because *A* itself is uncertain: variances, in the order
+    /// of `cells`.
     pub(super) doubts: Vec<f64>,
-    /// Variance of each equation.
+    /// Noise variance of each equation.
     pub(super) noise: Vec<f64>,
 }
 
@@ -31,17 +31,17 @@ pub(super) struct Normal {
     pub(super) variance: f64,
 }
 
-/// What is said between flows and cells.
+/// The messages between flows and cells.
 struct Talk {
-    /// By each flow to each of its cells, along `cells`.
+    /// From each flow to each of its cells, in the order of `cells`.
     sent: Vec<Normal>,
-    /// By the cells of one flow, and what those before each of them said with the prior.
+    /// From the cells of one flow; and the product of the prior and the messages of the preceding cells.
     heard: Vec<Evidence>,
     before: Vec<Evidence>,
 }
 
 impl Talk {
-    /// Flows begin with their priors.
+    /// Messages from flows are initially their priors.
     fn new(system: &System, priors: &[Normal]) -> Self {
         let sent = priors.iter().flat_map(|&prior| std::iter::repeat_n(prior, system.degree)).collect();
         let heard = vec![Evidence::default(); system.degree];
@@ -49,18 +49,18 @@ impl Talk {
     }
 }
 
-/// Most rounds; and they end when no flow moves by more than this share of its variance, squared.
+/// Limit on rounds; they end earlier once the squared change of every flow is below this share of its variance.
 const MOST_ROUNDS: usize = 100;
 const STILL: f64 = 1e-6;
-/// What is left of a sum of variances after one is taken away is at least this part of it: rounding.
+/// A sum of variances less one of its terms is at least this part of the sum: guards against rounding errors.
 const ROUNDING: f64 = 1e-10;
-/// No message is more certain than this variance: what is exact stays finite.
+/// Least variance of a message, so that the precision of exact values stays finite.
 pub(super) const LEAST_VARIANCE: f64 = 1e-18;
 
 impl System {
-    /// What is known of each flow in the end, from its prior and from *b*. Flows take turns, so that each hears what
-    /// those before it have just learnt: all at once, four cells per flow would swing ever further. Should a flow still
-    /// move in the last round, its variance says so.
+    /// The posterior of each flow, from its prior and *b*. Flows are updated in turn, each with the latest messages of
+    /// the previous ones: simultaneous updates with four cells per flow would oscillate and diverge. If a flow has not
+    /// converged in the last round, its variance includes the change.
     pub(super) fn solve(&self, b: &[f64], priors: &[Normal]) -> Vec<Normal> {
         let mut beliefs = priors.to_vec();
         let mut talk = Talk::new(self, priors);
@@ -72,8 +72,8 @@ impl System {
         beliefs
     }
 
-    /// The variance that the flows and the noise of each cell leave after so many rounds, to a flow that comes as
-    /// another one. Variances do not depend on *b*.
+    /// By cell: the variance, after this many rounds, of its noise and all its flows, as seen by one more flow.
+    /// Variances do not depend on *b*.
     pub(super) fn variances(&self, rounds: usize) -> Vec<f64> {
         let prior = Normal { mean: 0.0, variance: 1.0 };
         let priors = vec![prior; self.cells.len() / self.degree];
@@ -85,8 +85,8 @@ impl System {
         self.sums(&talk.sent).into_iter().map(|sum| sum.variance).collect()
     }
 
-    /// By how many times their variance the equations are off on average, squared, when this was found from priors of
-    /// variance 1; at least 1, and 1 where there are no more equations than they determine.
+    /// The mean squared residual of the equations relative to its variance, per degree of freedom, for a solution from
+    /// priors of variance 1; at least 1, and 1 if the equations leave no degree of freedom.
     pub(super) fn misfit(&self, b: &[f64], found: &[Normal]) -> f64 {
         let squares: Vec<f64> = self.squares(b, found).into_iter().flatten().collect();
         let determined: f64 = found.iter().map(|found| 1.0 - found.variance.min(1.0)).sum();
@@ -94,9 +94,9 @@ impl System {
         if freedom < 1.0 { 1.0 } else { (squares.iter().sum::<f64>() / freedom).max(1.0) }
     }
 
-    /// Adds to the variance of each flow, up to that of its prior, what its own equations are off by more than others.
+    /// Raises the variance of each flow, up to its prior's, by the excess of its own equations' residuals.
     pub(super) fn doubt(&self, b: &[f64], found: &mut [Normal]) {
-        /// Equations of others that count with a flow's own.
+        /// Squared residuals of 1 that are averaged with those of a flow's own equations.
         const USUAL: f64 = 4.0;
         let squares = self.squares(b, found);
         for (found, cells) in found.iter_mut().zip(self.cells.chunks(self.degree)) {
@@ -106,7 +106,7 @@ impl System {
         }
     }
 
-    /// Of each equation: the square of what it is off by, over its variance; `None` if it has none.
+    /// By equation: the squared residual over its variance; `None` if the variance is zero.
     fn squares(&self, b: &[f64], found: &[Normal]) -> Vec<Option<f64>> {
         let certain = |found: &Normal| std::iter::repeat_n(Normal { variance: 0.0, ..*found }, self.degree);
         let sent: Vec<Normal> = found.iter().flat_map(certain).collect();
@@ -114,8 +114,8 @@ impl System {
         self.sums(&sent).into_iter().zip(b).map(square).collect()
     }
 
-    /// Every flow hears its cells and tells them, one after the other. Returns the most that one moved: its square, as
-    /// a share of the variance.
+    /// Updates every flow in turn from its cells, and then its messages to them. Returns the largest change of a flow:
+    /// squared, relative to its variance.
     fn round(&self, b: &[f64], priors: &[Normal], talk: &mut Talk, beliefs: &mut [Normal]) -> f64 {
         let mut sums = self.sums(&talk.sent);
         let mut most_moved: f64 = 0.0;
@@ -133,7 +133,7 @@ impl System {
         most_moved
     }
 
-    /// Adds what a flow says to the sums, or takes it away.
+    /// Adds a flow's messages to the sums, or subtracts them.
     fn add(&self, sign: f64, edges: Range<usize>, sent: &[Normal], sums: &mut [Normal]) {
         for (edge, said) in edges.zip(sent) {
             let (sum, a) = (&mut sums[self.cells[edge] as usize], self.coefficients[edge]);
@@ -142,7 +142,7 @@ impl System {
         }
     }
 
-    /// Per cell: mean and variance of *A* *x* and noise, from what flows say.
+    /// By cell: mean and variance of *A* *x* plus noise, from the messages of the flows.
     fn sums(&self, sent: &[Normal]) -> Vec<Normal> {
         let mut sums: Vec<Normal> = self.noise.iter().map(|&variance| Normal { mean: 0.0, variance }).collect();
         for (((&cell, a), doubt), said) in self.cells.iter().zip(&self.coefficients).zip(&self.doubts).zip(sent) {
@@ -153,7 +153,7 @@ impl System {
         sums
     }
 
-    /// What each of a flow's cells says of it, without what the flow said itself.
+    /// The messages from each of a flow's cells, without what the flow itself contributed.
     fn hear(&self, edges: Range<usize>, b: &[f64], sums: &[Normal], sent: &[Normal], heard: &mut [Evidence]) {
         for ((edge, said), heard) in edges.zip(sent).zip(heard) {
             let (cell, a) = (self.cells[edge] as usize, self.coefficients[edge]);
@@ -168,9 +168,9 @@ impl System {
     }
 }
 
-/// What a flow tells each of its cells: everything but what that cell said. Returns everything.
+/// Sets the message to each of a flow's cells: all evidence except that cell's own. Returns all of it.
 fn tell(heard: &[Evidence], prior: Normal, sent: &mut [Normal], before: &mut [Evidence]) -> Normal {
-    // From the left, then from the right: no subtraction of nearly equal numbers.
+    // Accumulates from both ends instead of subtracting from the total, which would cancel nearly equal numbers.
     let mut left = Evidence::of(prior);
     for (heard, before) in heard.iter().zip(before.iter_mut()) {
         *before = left;
@@ -185,7 +185,7 @@ fn tell(heard: &[Evidence], prior: Normal, sent: &mut [Normal], before: &mut [Ev
     Normal { mean: left.pull / left.precision, variance: 1.0 / left.precision }
 }
 
-/// A normal distribution in the form in which products of them are sums.
+/// A normal distribution in natural parameters: the product of two is the sum of their parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Evidence {
     precision: f64,

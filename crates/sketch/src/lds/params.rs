@@ -1,22 +1,21 @@
 use std::fmt;
 
-/// How large a sketch is, and what it does with packets. Both points must use the same.
+/// Parameters of a sketch; must be equal at both points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
     /// Cells in each row, *C*; at least `cells_per_flow`.
     pub columns: u32,
-    /// Cells of a row that the packets of a flow are spread over, *k*. More of them survive losses; columns must grow
-    /// with them, or flows disturb each other *k* times as often.
+    /// Cells of a row that the packets of a flow are spread over, *k*. The more, the more survive losses; but columns
+    /// must grow with them, or flows disturb each other *k* times as often.
     pub cells_per_flow: u32,
-    /// Share of the packets that each row samples, in `0..=1` without zero; one entry per row, *R* of them, 1 to
-    /// [`Params::MOST_ROWS`].
+    /// Sampling rate of each row, above 0 and at most 1; one entry per row, *R* of them, 1 to [`Params::MOST_ROWS`].
     pub rates: Vec<f64>,
-    /// How many packets one packet of a class counts for; one entry per class, 1 to [`Params::MOST_CLASSES`] of them,
-    /// each from 1 to [`Params::MOST_WEIGHT`].
+    /// Weight of a packet of each class: how many packets it counts as; 1 to [`Params::MOST_CLASSES`] entries, each
+    /// from 1 to [`Params::MOST_WEIGHT`].
     pub weights: Vec<u32>,
-    /// Whether each cell sums up bytes, too: 8 bytes more.
+    /// Whether each cell also sums up bytes, in 8 more bytes.
     pub has_bytes: bool,
-    /// Of all hashes.
+    /// Seed of all hashes.
     pub seed: u64,
 }
 
@@ -34,19 +33,19 @@ pub enum LdsError {
     },
     /// More cells than [`Params::MOST_CELLS`].
     Cells(u64),
-    /// A row samples a share above 0 and up to 1.
+    /// A sampling rate that is not above 0 and at most 1.
     Rate(f64),
     /// Too few or too many classes.
     Classes(usize),
-    /// A packet counts for a number of packets.
+    /// A weight outside 1 to [`Params::MOST_WEIGHT`].
     Weight(u32),
-    /// No sketch that [`Params::for_flow_error`] looks at has such an error.
+    /// No sketch that [`Params::for_flow_error`] considers has so small an error.
     Error(f64),
-    /// So few bytes hold no row.
+    /// Too few bytes to hold a row.
     Bytes {
-        /// As given.
+        /// The bytes given.
         given: usize,
-        /// At least so many are needed.
+        /// The least bytes needed.
         needed: usize,
     },
 }
@@ -71,26 +70,26 @@ impl fmt::Display for LdsError {
 impl std::error::Error for LdsError {}
 
 impl Params {
-    /// More rows do not help: four are best for a target of 2% of the flows disturbed [sanjuas11 §3.1].
+    /// More rows do not help: four are best if 2% of the flows may be disturbed [sanjuas11 §3.1].
     pub const MOST_ROWS: usize = 64;
-    /// A class is named by a byte.
+    /// A class is one byte.
     pub const MOST_CLASSES: usize = 256;
     /// Counts of weighted packets have 32 bits.
     pub const MOST_WEIGHT: u32 = 1 << 16;
-    /// Cells are numbered by 32 bits.
+    /// Cell indices have 32 bits.
     pub const MOST_CELLS: u64 = 1 << 31;
 
-    /// `rows` rows that sample everything, one cell per flow and row, one class.
+    /// `rows` rows that sample all packets, one cell per flow and row, one class.
     pub fn new(rows: usize, columns: u32, seed: u64) -> Self {
         Self { columns, cells_per_flow: 1, rates: vec![1.0; rows], weights: vec![1], has_bytes: false, seed }
     }
 
-    /// *R*.
+    /// The number of rows, *R*.
     pub fn rows(&self) -> usize {
         self.rates.len()
     }
 
-    /// All cells.
+    /// The number of cells in all rows.
     pub fn cells(&self) -> u64 {
         self.rates.len() as u64 * u64::from(self.columns)
     }

@@ -1,8 +1,8 @@
-//! The error of a flow's mean delay, from what the traffic is like.
+//! Predicts the error of a flow's mean delay from the properties of the traffic.
 //!
-//! A model of the cells of some of the flows, with as many flows per cell as all of them have: the error of a flow
-//! depends on what else is in its cells, not on how many cells there are besides. Flows of any size are then asked for
-//! as if they came to it.
+//! A model of the cells with a subset of the flows and the real number of flows per cell: a flow's error depends on
+//! what else is in its cells, not on how many other cells there are. Flows of any size are then queried as if they were
+//! added.
 
 use super::compare::upper;
 use super::messages::{LEAST_VARIANCE, System};
@@ -10,14 +10,14 @@ use super::{LdsError, Params};
 use crate::smallest::smallest;
 use dwell_types::hash;
 
-/// What the flows of an interval are like, from which the errors of a sketch can be told beforehand.
+/// Properties of the flows of an interval, from which the errors of a sketch can be predicted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traffic {
-    /// Flows of an interval.
+    /// Number of flows in an interval.
     pub flows: u64,
-    /// Packets of a flow, each entry equally likely.
+    /// Packets per flow, as equally likely values.
     pub sizes: Vec<f64>,
-    /// Share of the packets that is lost, independently of each other, in `0..1`.
+    /// Share of the packets lost, independently of each other, in `0..1`.
     pub loss: f64,
     /// Standard deviation of the mean delays of flows, as a share of the mean delay; above zero.
     pub between: f64,
@@ -25,52 +25,53 @@ pub struct Traffic {
     pub within: f64,
 }
 
-/// What a sketch will say of the flows of an interval.
+/// Predicted errors of a sketch for the flows of an interval.
 #[derive(Clone, Debug)]
 pub struct Forecast<'a> {
     params: &'a Params,
     traffic: &'a Traffic,
-    /// Cells of a row in the model.
+    /// Cells per row in the model.
     columns: usize,
     /// Row by row.
     cells: Vec<Others>,
-    /// By all listed flows at once, with their numbers of packets.
+    /// Whether all listed flows are estimated at once, with given numbers of packets.
     is_joint: bool,
 }
 
-/// What others leave in a cell.
+/// The other flows in a cell.
 #[derive(Clone, Copy, Debug, Default)]
 struct Others {
-    /// Their packets, and the squares of the packets of each.
+    /// The sum of their packets, and the sum of the squares of each flow's packets.
     packets: f64,
     squares: f64,
-    /// None of these packets was lost.
+    /// Whether none of these packets was lost.
     is_whole: bool,
-    /// Of the sum of their delays when what is known of them is taken away, in units of the variance between flows.
+    /// The variance of the sum of their delays given what is known of them, in units of the variance between flows.
     variance: f64,
 }
 
-/// Flows of the model: as many as make chance small; columns times this, and at most so many edges and cells.
+/// Size of the model, so that chance matters little: least flows; least columns per cell of a flow; most edges and
+/// cells.
 const FLOWS: usize = 2_048;
 const COLUMNS: usize = 32;
 const MOST: usize = 1 << 19;
-/// After which variances do not change any more.
+/// Rounds after which variances have converged.
 const ROUNDS: usize = 20;
-/// How often a flow is asked for, each time in other cells.
+/// How often a flow is queried, each time in other cells.
 const TRIALS: usize = 512;
 /// Quantiles of the absolute value of a standard normal deviate at .1, .3, .5, .7 and .9.
 const DEVIATES: [f64; 5] = [0.1257, 0.3853, 0.6745, 1.0364, 1.6449];
 
 impl<'a> Forecast<'a> {
-    /// Of sketches of both points. With `is_joint` by [`super::Comparison::joint`] with numbers of packets, else by the
-    /// cells with the fewest packets.
+    /// For the sketches of both points, with `is_joint` by [`super::Comparison::joint`] with numbers of packets given,
+    /// else by the cells with the fewest packets.
     pub fn new(params: &'a Params, traffic: &'a Traffic, is_joint: bool) -> Self {
         let mut model = Self { params, traffic, columns: 0, cells: Vec::new(), is_joint };
         model.fill();
         model
     }
 
-    /// The median of the relative errors of the mean delays of flows of so many packets; `None` if most of them have no
+    /// The median relative error of the mean delays of flows of this many packets; `None` if most of them have no
     /// estimate.
     pub fn error(&self, packets: f64) -> Option<f64> {
         let mut draws = Draws::new(2);
@@ -82,7 +83,7 @@ impl<'a> Forecast<'a> {
         (2 * variances.len() > TRIALS).then(|| errors[errors.len() / 2])
     }
 
-    /// Flows in cells of their own choice.
+    /// Puts flows into randomly chosen cells.
     fn fill(&mut self) {
         let (rows, k) = (self.params.rows(), self.params.cells_per_flow as usize);
         let per_flow = f64::from(self.params.columns) / self.traffic.flows.max(1) as f64;
@@ -114,7 +115,7 @@ impl<'a> Forecast<'a> {
         }
     }
 
-    /// What is left of each cell when all flows of the model are decoded at once.
+    /// Computes what is left in each cell when all flows of the model are decoded at once.
     fn settle(&mut self, cells: Vec<u32>, mut coefficients: Vec<f64>) {
         for (a, &cell) in coefficients.iter_mut().zip(&cells) {
             if !self.cells[cell as usize].is_whole {
@@ -141,8 +142,8 @@ impl<'a> Forecast<'a> {
         (0..self.params.cells_per_flow as usize).map(move |next| row * columns + (first + next) % columns)
     }
 
-    /// What chance does to the sum of delays in a cell with a flow of so many packets there besides: who has how many
-    /// of the packets, and how long those of the others take.
+    /// The variance due to chance of the sum of delays in a cell to which a flow of this many packets is added: which
+    /// flows the packets belong to, and the delays of the other flows' packets.
     fn noise(&self, cell: usize, own: f64) -> f64 {
         let others = &self.cells[cell];
         let seen = others.packets + own;
@@ -154,9 +155,9 @@ impl<'a> Forecast<'a> {
         chance * (mixed + others.packets * (self.traffic.within / self.traffic.between).powi(2))
     }
 
-    /// The variance of what all cells say of a flow of so many packets, with the prior, each by its precision. Its own
-    /// packets' delays differ from cell to cell, but sum up to what is asked for where all cells of a row count the
-    /// same. `None` if no cell says anything.
+    /// The variance of the combined evidence of all cells and the prior about a flow of this many packets, weighted by
+    /// precision. Delays of its own packets differ between cells, but where all cells of a row have the same weight
+    /// they add up to the queried mean. `None` if no cell is usable.
     fn joint(&self, packets: f64, draws: &mut Draws) -> Option<f64> {
         let jitter = (self.traffic.within / self.traffic.between).powi(2);
         let (mut all, mut disturbed, mut sampled) = (1.0, 1.0, 0.0);
@@ -182,13 +183,13 @@ impl<'a> Forecast<'a> {
         (all > 1.0).then(|| error / (all * all))
     }
 
-    /// The variance between the mean delay of some packets of a flow and that of all.
+    /// The variance of the difference between the mean delays of some and of all packets of a flow.
     fn sampling(&self, some: f64, all: f64) -> f64 {
         self.traffic.within.powi(2) * (1.0 / some.max(1.0) - 1.0 / all).max(0.0)
     }
 
-    /// The variance of what the cells with the fewest packets say, as [`super::Rule::UpperBound`] chooses them; `None`
-    /// if all of the flow's cells have lost a packet.
+    /// The variance of the estimate by the cells with the fewest packets, selected as by [`super::Rule::UpperBound`];
+    /// `None` if all of the flow's cells have lost a packet.
     fn fewest(&self, packets: f64, draws: &mut Draws) -> Option<f64> {
         let mut found = Vec::new();
         for row in 0..self.params.rows() {
@@ -209,17 +210,17 @@ impl<'a> Forecast<'a> {
         let seen: f64 = mine + theirs;
         let disturbed =
             self.traffic.between.powi(2) * (squares + theirs * theirs) + self.traffic.within.powi(2) * theirs;
-        // Rows that see a packet each count it once.
+        // Rows that sample the same packet each count it.
         let sampled = mine * mine * self.sampling(mine.min(packets), packets);
         (seen > 0.0).then(|| (disturbed + sampled) / (seen * seen))
     }
 }
 
 impl Params {
-    /// Bytes of the largest sketch that [`Params::for_flow_error`] looks at.
+    /// Bytes of the largest sketch that [`Params::for_flow_error`] considers.
     pub const MOST_BYTES: usize = 1 << 30;
 
-    /// The smallest [`Params::budget`] in which the median error of flows of so many packets is at most `error`
+    /// The smallest [`Params::budget`] in which the median error of flows of this many packets is at most `error`
     /// ([`Forecast::error`]).
     pub fn for_flow_error(error: f64, packets: f64, traffic: &Traffic, is_joint: bool) -> Result<Self, LdsError> {
         let budget = |bytes: usize| Self::budget(bytes, packets * traffic.loss, 0);
@@ -229,13 +230,13 @@ impl Params {
             Err(LdsError::Bytes { needed, .. }) => needed,
             other => return other,
         };
-        // To 3%: what chance leaves of the model.
+        // To 3%: the random error of the model.
         let enough = |bytes| budget(bytes).map(|params| Some(params).filter(is_enough));
         smallest(few, Self::MOST_BYTES, 32, enough)?.ok_or(LdsError::Error(error))
     }
 }
 
-/// Chance that is the same in every run.
+/// Pseudo-random numbers that are the same in every run.
 struct Draws {
     start: u64,
     drawn: u64,
@@ -246,14 +247,14 @@ impl Draws {
         Self { start: hash::start(seed), drawn: 0 }
     }
 
-    /// In `0..1`.
+    /// Uniform in `0..1`.
     fn unit(&mut self) -> f64 {
         self.drawn += 1;
         (hash::word(self.start, self.drawn) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// How many of so many packets a share takes: one by one where they are few, a normal deviate around the mean where
-    /// they are many.
+    /// How many of this many packets a sampling rate selects: simulated singly for few packets, by a normal deviate for
+    /// many.
     fn thinned(&mut self, packets: f64, share: f64) -> f64 {
         const FEW: f64 = 32.0;
         if share >= 1.0 {
@@ -262,7 +263,7 @@ impl Draws {
         if packets <= FEW {
             return (0..packets as u32).filter(|_| self.unit() < share).count() as f64;
         }
-        // Twelve uniform numbers have variance 1.
+        // The sum of twelve uniform numbers has variance 1.
         let deviate = (0..12).map(|_| self.unit()).sum::<f64>() - 6.0;
         (packets * share + deviate * (packets * share * (1.0 - share)).sqrt()).round().max(0.0)
     }
@@ -281,7 +282,7 @@ mod tests {
         let (alone, crowded) = (Params::new(4, 100_000, 0), Params::new(1, 1, 0));
         for is_joint in [false, true] {
             assert!(Forecast::new(&alone, &traffic(100), is_joint).error(10.0) < Some(1e-6));
-            // Each of 1,000 flows is a thousandth of the cell; a quarter of normal deviates is above .6745.
+            // Each of 1,000 flows is a thousandth of the cell; .6745 is the median absolute value of a normal deviate.
             let error = Forecast::new(&crowded, &traffic(1_000), is_joint).error(10.0).unwrap();
             assert!((error / (0.6745 * 0.5) - 1.0).abs() < 0.05, "{error}");
         }
@@ -314,7 +315,7 @@ mod tests {
             );
             last = bytes;
         }
-        // Rows that sample so little that something is left of half of the packets lost know few of them.
+        // Rows sampled so sparsely that cells survive a loss of half the packets hold few packets of each flow.
         let lossy = Traffic { flows: 100, loss: 0.5, ..traffic };
         assert_eq!(Params::for_flow_error(1e-3, 1e6, &lossy, false), Err(LdsError::Error(1e-3)));
     }

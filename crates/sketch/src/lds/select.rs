@@ -4,23 +4,23 @@ use crate::cell::Difference;
 use crate::estimate::Z95;
 use dwell_types::FlowId;
 
-/// Which of a flow's usable cells say its delay. All rules look for cells with few packets: that is where others
+/// Which of a flow's usable cells are used for its delay. All rules look for cells with few packets, which other flows
 /// disturb least.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
-    /// The cell with the fewest packets, counts inverted by their row's rate, and all that have at most this share more
-    /// [sanjuas11 §2.3.4, §4.2].
+    /// The cell with the fewest packets after scaling counts by the inverse of their row's rate, and all cells with at
+    /// most this share more [sanjuas11 §2.3.4, §4.2].
     Paper {
         /// *α*: .1 in the paper.
         tolerance: f64,
     },
-    /// The same by upper bounds of the inverted counts: a row that samples little does not win by chance. The tolerance
-    /// is .1, or none where a flow has one cell per row.
+    /// The same with upper bounds of the scaled counts, so that a row with a low rate does not win by chance. The
+    /// tolerance is .1, or none with one cell per flow and row.
     UpperBound,
 }
 
 impl Rule {
-    /// Cells that have at most this share more packets than the one with the fewest are taken, too.
+    /// Cells with at most this share more packets than the one with the fewest are used, too.
     pub(super) fn tolerance(self, cells_per_flow: u32) -> f64 {
         match self {
             Self::Paper { tolerance } => tolerance,
@@ -31,8 +31,8 @@ impl Rule {
 }
 
 impl Comparison<'_> {
-    /// What the least disturbed cells say of one flow. Nothing has an interval but the counts, which others can only
-    /// raise: how much of a cell's delay belongs to others is not known.
+    /// The estimate for one flow from its least disturbed cells. Only counts, which other flows can only raise, have an
+    /// interval: how much of a cell's delay belongs to other flows is unknown.
     pub fn estimate(&self, flow: FlowId, class: u8, rule: Rule) -> FlowEstimate {
         let weight = f64::from(self.sender.weight(class));
         let cells = self.candidates(flow, rule);
@@ -45,13 +45,13 @@ impl Comparison<'_> {
         }
     }
 
-    /// Bytes, if they are summed up.
+    /// Bytes of the flow, if the sketch sums them up.
     pub(super) fn bytes(&self, flow: FlowId) -> Option<Figure> {
         let bytes = &self.sender.bytes;
         (!bytes.is_empty()).then(|| self.least(flow, 1.0, |cell| bytes[cell] as f64))
     }
 
-    /// The usable cells that a rule takes, with their rows.
+    /// The usable cells that a rule selects, with their rows.
     pub(super) fn candidates(&self, flow: FlowId, rule: Rule) -> Vec<(usize, Difference)> {
         let params = self.sender.params();
         let is_paper = matches!(rule, Rule::Paper { .. });
@@ -69,15 +69,15 @@ impl Comparison<'_> {
     }
 }
 
-/// Σ delays over Σ packets, from what delays are about.
+/// Mean delay relative to `about`: Σ delays over Σ packets.
 fn mean(cells: &[(usize, Difference)]) -> Option<Figure> {
     let delay: f64 = cells.iter().map(|(_, cell)| cell.delay_ns as f64).sum();
     let packets: f64 = cells.iter().map(|(_, cell)| f64::from(cell.packets)).sum();
     (packets > 0.0).then(|| Figure { value: delay / packets, interval: None })
 }
 
-/// The spread of packets from that between the means of a row's cells: Σ *n* (*d̄* − *d̄*ᵣ)² over the cells less one
-/// per row. Others in the cells raise it. Twelve degrees of freedom tell it to a fifth.
+/// The spread of delays from that between the means of a row's cells: Σ *n* (*d̄* − *d̄*ᵣ)² divided by the number of
+/// cells less one per row. Other flows in the cells raise it. With twelve degrees of freedom its error is a fifth.
 pub(super) fn spread(cells: &[(usize, Difference)], weight: f64) -> Option<Figure> {
     let (mut squares, mut freedom) = (0.0, 0.0);
     for row in cells.chunk_by(|a, b| a.0 == b.0) {

@@ -4,28 +4,28 @@ use dwell_types::{Crossing, FlowId, Timestamp, hash};
 use std::fmt;
 use std::ops::Range;
 
-/// A lossy difference sketch: what the packets of many flows leave at one point. See the [module](super).
+/// A lossy difference sketch: the packets of many flows at one point, summarised. See the [module](super).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lds {
     params: Params,
     rows: Vec<Row>,
-    /// Row by row, `columns` each.
+    /// The cells, row by row, `columns` each.
     pub(super) cells: Vec<Cell>,
     /// Bytes of the packets in each cell, not weighted, modulo 2⁶⁴; empty without [`Params::has_bytes`].
     pub(super) bytes: Vec<u64>,
 }
 
-/// How one row chooses.
+/// How one row hashes and samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Row {
-    /// Of the hash of flows that two rows share: *h* is its upper half for rows 0, 2, …, its lower half for rows 1, 3,
-    /// ….
+    /// Key of the hash of flows that two rows share: *h* is its upper half for rows 0, 2, …, its lower half for rows 1,
+    /// 3, ….
     flows: u64,
-    /// Of the hash *h′* of packets.
+    /// Key of the hash *h′* of packets.
     packets: u64,
-    /// Packets are sampled whose 32 bits lie below this.
+    /// A packet is sampled if its 32-bit hash is below this.
     threshold: u64,
-    /// The packet matters: for the cell or for sampling.
+    /// Whether the packet's hash is needed: to select the cell or to sample.
     asks_packet: bool,
 }
 
@@ -43,14 +43,14 @@ impl Row {
     }
 }
 
-/// Why two sketches cannot be put together.
+/// Why two sketches cannot be combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
-    /// They hash differently.
+    /// Their hash seeds differ.
     Seed {
-        /// Of this sketch.
+        /// The seed of this sketch.
         ours: u64,
-        /// Of the other.
+        /// The seed of the other.
         theirs: u64,
     },
     /// Rows, columns, cells per flow, rates, weights or the sums of bytes differ.
@@ -81,7 +81,7 @@ impl Lds {
         })
     }
 
-    /// As given.
+    /// The parameters it was built with.
     pub fn params(&self) -> &Params {
         &self.params
     }
@@ -92,7 +92,7 @@ impl Lds {
         self.update_class(crossing, 0);
     }
 
-    /// Adds a packet of a class; one that has no weight counts as the last.
+    /// Adds a packet of a class; a class without a weight counts as the last one.
     #[inline]
     pub fn update_class(&mut self, crossing: &Crossing, class: u8) {
         let cell = weighted(digest(crossing.packet), crossing.at, self.weight(class));
@@ -118,7 +118,7 @@ impl Lds {
         }
     }
 
-    /// Adds what another sketch saw, as if this one had seen it.
+    /// Adds the contents of another sketch, as if this one had seen its packets.
     pub fn merge(&mut self, other: &Self) -> Result<(), Foreign> {
         self.is_of_one_kind(other)?;
         self.cells.iter_mut().zip(&other.cells).for_each(|(cell, other)| cell.merge(*other));
@@ -126,7 +126,7 @@ impl Lds {
         Ok(())
     }
 
-    /// Forgets all packets.
+    /// Clears the sketch.
     pub fn reset(&mut self) {
         self.cells.fill(Cell::default());
         self.bytes.fill(0);
@@ -140,21 +140,21 @@ impl Lds {
         Self::fixed_bytes(&self.params) + self.cells.len() * Self::CELL_BYTES + self.bytes.len() * 8
     }
 
-    /// Bytes of all but the cells.
+    /// Bytes of everything but the cells.
     pub(super) fn fixed_bytes(params: &Params) -> usize {
         size_of::<Self>()
             + params.rows() * (size_of::<Row>() + size_of::<f64>())
             + params.weights.len() * size_of::<u32>()
     }
 
-    /// Packets that one packet of a class counts for.
+    /// The weight of a class: how many packets one of its packets counts as.
     #[inline]
     pub(super) fn weight(&self, class: u8) -> u32 {
         let weights = &self.params.weights;
         weights[usize::from(class).min(weights.len() - 1)]
     }
 
-    /// The cells of a flow in one row, as indices.
+    /// The indices of a flow's cells in one row.
     pub(super) fn cells_of(&self, flow: FlowId, row: usize) -> impl Iterator<Item = usize> + use<> {
         let (columns, k) = (self.params.columns, self.params.cells_per_flow);
         let half = 32 * (row as u32 % 2);
@@ -163,7 +163,7 @@ impl Lds {
         (base..base + k).map(move |column| first + around(column, columns) as usize)
     }
 
-    /// The cells of one row, as indices.
+    /// The indices of the cells of one row.
     pub(super) fn row(&self, row: usize) -> Range<usize> {
         let columns = self.params.columns as usize;
         row * columns..(row + 1) * columns
@@ -204,7 +204,7 @@ fn weighted(digest: u32, at: Timestamp, weight: u32) -> Cell {
     sum
 }
 
-/// So many times the same time, by doubling.
+/// A time added this many times, by doubling.
 fn copies(at: Timestamp, number: u32) -> Cell {
     let (mut sum, mut doubled) = (Cell::default(), Cell::default());
     doubled.update(0, at);
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(parts.state_bytes(), bytes + Lds::fixed_bytes(&parts.params));
     }
 
-    /// A packet that counts 7 times is 7 packets at the same time, but one in the digest.
+    /// A packet of weight 7 equals 7 packets at the same time, but only one in the digest.
     #[test]
     fn weights_are_copies() {
         for weight in [1, 2, 3, 7, 25, 100, Params::MOST_WEIGHT] {
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn a_flow_stays_in_its_cells_and_uses_them_all() {
         let mut sketch = Lds::new(params()).unwrap();
-        // The last flows go around the end of their rows.
+        // The cells of the last flows wrap around the end of their rows.
         for flow in 0..200 {
             sketch.reset();
             (0..300).for_each(|i| sketch.update(&crossing(i, flow, 0)));
@@ -277,8 +277,8 @@ mod tests {
         }
     }
 
-    /// Of 100,000 packets the second row has a quarter: ± 6 standard errors of 137 (2·10⁻⁹). Rows that take all are the
-    /// twins that fail.
+    /// The second row samples a quarter of 100,000 packets, ± 6 standard errors of 137 (2·10⁻⁹). Rows that sample all
+    /// must fail.
     #[test]
     fn rows_sample_at_their_rates() {
         let mut sketch = Lds::new(params()).unwrap();

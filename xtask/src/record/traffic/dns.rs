@@ -1,4 +1,4 @@
-//! DNS: dnsmasq with local names only; dig, kdig and the C library as clients.
+//! DNS: dnsmasq with only local names; dig, kdig and the C library as clients.
 
 use super::Draws;
 use crate::record::host::{CLIENT, Daemon, LEGACY, SERVER, SERVERS_V4, SERVERS_V6, command, inside};
@@ -15,7 +15,7 @@ fn name(number: usize) -> String {
     format!("host{number}.dwell.test")
 }
 
-/// dnsmasq as it stands, without a configuration file, an upstream or a cache on disk.
+/// dnsmasq without a configuration file, an upstream server or a cache on disk.
 pub(super) fn server() -> Result<Daemon> {
     let mut command = command(SERVER, "dnsmasq");
     command.args(["--keep-in-foreground", "--conf-file=/dev/null", "--user=root", "--pid-file=", "--no-resolv"]);
@@ -30,13 +30,13 @@ pub(super) fn server() -> Result<Daemon> {
     Ok(daemon)
 }
 
-/// Two lists of queries for dig.
+/// Two lists of queries for dig, one per client host.
 pub(super) fn lists(seed: u64, span: Duration, scratch: &Path) -> Result<Vec<JoinHandle<Result<()>>>> {
     let mut threads = Vec::new();
     for (stream, host) in [CLIENT, LEGACY].into_iter().enumerate() {
         let path = scratch.join(format!("queries{stream}"));
         let mut draws = Draws::new(seed, 2_000_000 + stream as u64);
-        // One in flight at a time: more than enough for the span.
+        // Queries run one at a time, so these are more than enough for the span.
         let lines: String = (0..span.as_millis() / 20).map(|_| query(&mut draws) + "\n").collect();
         fs::write(&path, lines).with_context(|| format!("cannot write {}", path.display()))?;
         threads.push(inside(host, move || dig(host, &path, span)));
@@ -64,7 +64,7 @@ pub(super) fn clients(seed: u64, span: Duration) -> Vec<JoinHandle<Result<()>>> 
     threads
 }
 
-/// A query as dig and kdig understand it.
+/// A random query in the syntax of dig and kdig.
 fn query(draws: &mut Draws) -> String {
     let kind = ["A", "A", "AAAA", "TXT", "MX"][draws.below(5)];
     let what = if kind == "TXT" { "text.dwell.test".to_owned() } else { name(draws.below(NAMES + 20)) };
@@ -74,7 +74,7 @@ fn query(draws: &mut Draws) -> String {
     format!("{tcp}+time=1 +retry=3 @{server} {what} {kind}")
 }
 
-/// Runs one command after the other until the end of the span. A query without an answer is part of the traffic.
+/// Runs one command after another until the end of the span. Unanswered queries are part of the traffic.
 fn repeat(
     host: &'static str,
     span: Duration,
@@ -92,7 +92,7 @@ fn repeat(
     })
 }
 
-/// Works through a list of queries; stops at the end of the span.
+/// Runs dig on a list of queries; stops at the end of the span.
 fn dig(host: &str, list: &Path, span: Duration) -> Result<()> {
     let mut dig = command(host, "dig");
     dig.arg("-f").arg(list).stdout(Stdio::null()).stderr(Stdio::null());

@@ -16,7 +16,7 @@ pub(super) fn clients(span: Duration, pause: Duration) -> Vec<JoinHandle<Result<
             let mut ping = command(host, "ping");
             ping.args(["-q", "-i", &pause.as_secs_f64().to_string(), "-c", &count.to_string(), target])
                 .stdout(Stdio::null());
-            // Lost echoes make ping return 1; they are wanted.
+            // Lost echoes make ping return 1; they are intended.
             ping.status().context("cannot run ping")?;
             Ok(())
         })

@@ -1,4 +1,4 @@
-//! The traffic: real servers and clients on real stacks. Nothing here is simulated but the reasons to talk.
+//! The traffic: real servers and clients on real stacks. Only what they send, and when, is generated.
 
 use super::host::Daemon;
 use anyhow::Result;
@@ -20,15 +20,15 @@ pub(crate) enum Kind {
     Transfers,
     /// Clients of dnsmasq, over about this time.
     Dns,
-    /// The same without dig, which asks most.
+    /// The same without dig, which sends most queries.
     FewDns,
     /// Clients of chronyd.
     Ntp,
-    /// ping and ping -6, with so much time between echoes.
+    /// ping and ping -6, with this time between echoes.
     Icmp(Duration),
 }
 
-/// Servers run until this is dropped.
+/// The running servers, stopped on drop.
 #[derive(Debug, Default)]
 pub(crate) struct Servers {
     daemons: Vec<Daemon>,
@@ -36,7 +36,7 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    /// Starts what this traffic needs.
+    /// Starts the servers needed for this traffic.
     pub(crate) fn start(kinds: &[Kind], scratch: &std::path::Path) -> Result<Self> {
         let mut servers = Self::default();
         for kind in kinds {
@@ -44,7 +44,7 @@ impl Servers {
                 Kind::Tcp(_) => servers.tcp = Some(tcp::Server::start()?),
                 Kind::Dns | Kind::FewDns => servers.daemons.push(dns::server()?),
                 Kind::Ntp => servers.daemons.push(ntp::server(scratch)?),
-                // The server of the other connections does, and its kernel.
+                // These need no server of their own: the TCP server and the kernel answer them.
                 Kind::Transfers | Kind::Icmp(_) => {}
             }
         }
@@ -52,7 +52,7 @@ impl Servers {
     }
 }
 
-/// Starts the clients; they are done when all threads are.
+/// Starts the clients; they are finished when all threads are.
 pub(crate) fn clients(
     kind: Kind,
     seed: u64,
@@ -81,18 +81,18 @@ impl Draws {
         Self { start: hash::absorb(hash::start(seed), stream), count: 0 }
     }
 
-    /// Uniform on [0, 1).
+    /// A uniform draw on [0, 1).
     fn uniform(&mut self) -> f64 {
         self.count += 1;
         (hash::word(self.start, self.count) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// One of `0..len`.
+    /// A uniform draw from `0..len`.
     fn below(&mut self, len: usize) -> usize {
         ((self.uniform() * len as f64) as usize).min(len - 1)
     }
 
-    /// Lognormal: median and standard deviation of the logarithm.
+    /// A lognormal draw, given the median and the standard deviation of the logarithm.
     fn lognormal(&mut self, median: f64, sigma: f64) -> f64 {
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
         median * (sigma * radius * (std::f64::consts::TAU * self.uniform()).cos()).exp()

@@ -1,4 +1,4 @@
-//! NTP: chronyd as server and clients. None of them touches the clock.
+//! NTP: chronyd as server and clients. None of them adjusts the clock.
 
 use crate::record::host::{CLIENT, Daemon, LEGACY, SERVER, SERVERS_V4, SERVERS_V6, command, inside};
 use anyhow::{Context, Result};
@@ -8,7 +8,7 @@ use std::process::Command;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// chronyd that controls no clock (`-x`), with a configuration of its own in the scratch folder.
+/// chronyd that controls no clock (`-x`), with its own configuration in the scratch folder.
 fn chronyd(host: &str, name: &str, lines: &str, scratch: &Path) -> Result<Command> {
     let path = scratch.join(format!("{name}.conf"));
     let pid = scratch.join(format!("{name}.pid"));
@@ -26,7 +26,7 @@ pub(super) fn server(scratch: &Path) -> Result<Daemon> {
     Ok(daemon)
 }
 
-/// One client daemon per host, each asking six addresses of the server about once per second.
+/// One client daemon per host, each querying six addresses of the server about once per second.
 pub(super) fn clients(span: Duration, scratch: &Path) -> Vec<JoinHandle<Result<()>>> {
     let sources: Vec<String> = SERVERS_V4
         .iter()

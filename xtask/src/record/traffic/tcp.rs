@@ -1,4 +1,4 @@
-//! TCP: connections of varied sizes between the kernel's own stacks, some refused, some into nowhere.
+//! TCP: connections of various sizes between kernel stacks; some are refused, some go to addresses without a host.
 
 use super::Draws;
 use crate::record::host::{CLIENT, LEGACY, NOBODY, SERVER, SERVERS_V4, SERVERS_V6, inside, join};
@@ -11,9 +11,9 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 const PORTS: [u16; 3] = [80, 443, 8080];
-/// Nobody listens here.
+/// A port without a listener.
 const CLOSED_PORT: u16 = 81;
-/// The longest silence that either side bears.
+/// Timeout of both sides.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The listeners, stopped on drop.
@@ -34,7 +34,7 @@ impl Server {
                 listener.set_nonblocking(true)?;
                 while !stopped.load(Ordering::Acquire) {
                     match listener.accept() {
-                        // A connection that breaks is part of the traffic.
+                        // Broken connections are part of the traffic.
                         Ok((stream, _)) => drop(thread::spawn(move || serve(stream))),
                         Err(_) => thread::sleep(Duration::from_millis(2)),
                     }
@@ -57,7 +57,7 @@ impl Drop for Server {
     }
 }
 
-/// What a client asks for: bytes that it will send, bytes that it wants, and how long the server thinks.
+/// A client's request: how many bytes it uploads and downloads, and how long the server waits before it responds.
 #[derive(Clone, Copy, Debug)]
 struct Wish {
     upload_bytes: u32,
@@ -77,7 +77,7 @@ fn serve(mut stream: TcpStream) -> std::io::Result<()> {
         thread::sleep(Duration::from_millis(u64::from(think_ms)));
         stream.write_all(&vec![b'.'; download as usize])?;
     }
-    // The client may have gone already.
+    // The client may have disconnected already.
     drop(stream.shutdown(Shutdown::Both));
     Ok(())
 }
@@ -88,13 +88,13 @@ fn ask(stream: &mut TcpStream, wish: Wish) -> std::io::Result<()> {
     stream.write_all(&request)
 }
 
-/// What one connection does.
+/// The plan of one connection.
 #[derive(Clone, Debug)]
 struct Visit {
     start: Duration,
     to: SocketAddr,
     wishes: Vec<Wish>,
-    /// Close with data unread, which resets the connection.
+    /// Whether to close with unread data, which resets the connection.
     abort: bool,
 }
 
@@ -124,14 +124,14 @@ pub(super) fn clients(connections: u64, seed: u64, span: Duration) -> Vec<JoinHa
         .collect()
 }
 
-/// Begins each visit at its time.
+/// Starts each visit at its time.
 fn visits(host: &'static str, plans: Vec<Visit>) -> JoinHandle<Result<()>> {
     inside(host, move || {
         let begin = std::time::Instant::now();
         let mut threads = Vec::new();
         for plan in plans {
             thread::sleep(plan.start.saturating_sub(begin.elapsed()));
-            // Refused and unanswered connections are wanted.
+            // Refused and unanswered connections are intended.
             threads.push(thread::spawn(move || drop(visit(&plan))));
         }
         for thread in threads {
@@ -153,7 +153,7 @@ pub(super) fn transfers(span: Duration) -> Vec<JoinHandle<Result<()>>> {
     vec![visits(CLIENT, by_client), visits(LEGACY, vec![transfer(3, BYTES / 2, 1)])]
 }
 
-/// The addresses are constants of this program.
+/// The addresses are constants of this program, so parsing cannot fail.
 fn address(text: &str) -> IpAddr {
     text.parse().unwrap_or(IpAddr::from([127, 0, 0, 1]))
 }
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(count(&|visit| visit.to.ip().is_loopback()), 0);
     }
 
-    /// Server and client understand each other, over the loopback interface.
+    /// Client and server work together, over the loopback interface.
     #[test]
     fn a_visit_is_served() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

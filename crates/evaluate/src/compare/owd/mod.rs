@@ -1,9 +1,9 @@
-//! Every method for two points on the same packets at equal memory, with every packet compared as the truth.
+//! Compares all methods for two points on the same packets at equal memory, with an exact comparison as the truth.
 //!
-//! Packets come in the order in which they were sent, each with its fate, as [`dwell_sketch::owd::OwdMeter`] tells it.
-//! They are cut into intervals by the time of sending, and every interval goes through one pair of sketches per method,
-//! memory and seed. So no method suffers from packets at the edge of an interval; and those without a delay of their
-//! own, or not covered by both captures, are left out for all.
+//! Packets come in the order of sending, each with its fate, from [`dwell_sketch::owd::OwdMeter`]. They are divided
+//! into intervals by their time of sending, and every interval passes through one pair of sketches per method, memory
+//! and seed. So no method is affected by packets at the edge of an interval; and packets with an ambiguous delay, or
+//! not covered by both captures, are excluded for all methods.
 
 use super::method_seed;
 use crate::crossing::{self, ALPHA, Pair};
@@ -17,31 +17,31 @@ use dwell_types::{Crossing, FlowId, Nanos, Timestamp, hash};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-// What is said about it.
+// Results, recommendation, and CSV output.
 mod results;
 pub use results::{Errors, Line, Method, MethodFacts, Packets, Recommended, Results, SCHEMA, Truths};
 
-/// An error of the mean below this is recommended.
+/// A method is recommended if its error of the mean is below this.
 pub const GOOD_ERROR: f64 = 0.05;
 
-/// Packets of which no method tells a mean and a deviation.
+/// With fewer packets than this, no method estimates mean and standard deviation.
 const TOO_FEW: u64 = 3;
 
-/// Bytes of a probe on its way, as in the paper, where 144 of them take the 72 kbit of an aggregator [kompella12
-/// §IV-C].
+/// Bytes of a probe on the wire, as in the paper, where 144 of them take as much as the 72 kbit of an aggregator
+/// [kompella12 §IV-C].
 const PROBE_BYTES: f64 = 64.0;
 
 /// The losses that the paper's two banks are tuned to [kompella12 §IV-B].
 const PAPER_LOSSES: [f64; 2] = [0.005, 0.1];
 
-/// What is compared.
+/// Settings of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The methods, in the order of the answer.
+    /// The methods, in the order of the results.
     pub methods: Vec<Method>,
-    /// Bytes of a sketch of an interval at each point, in the order of the answer.
+    /// Bytes per point of a sketch of an interval, in the order of the results.
     pub memories: Vec<usize>,
-    /// Seeds 1 to this.
+    /// The number of seeds, which are 1 to this number.
     pub seeds: u64,
     /// Length of an interval; the first begins with the first packet.
     pub interval: Nanos,
@@ -49,23 +49,23 @@ pub struct Settings {
     pub longest: Nanos,
 }
 
-/// Takes what both points see, then compares the methods.
+/// Takes the packets of both points, then compares the methods.
 pub struct OwdComparison {
     exact: OwdMeter,
     intervals: Intervals,
 }
 
-/// The packets whose fate is known, interval by interval.
+/// Packets whose fate is known, processed interval by interval.
 struct Intervals {
     settings: Settings,
     candidates: Vec<Candidate>,
-    /// Where the interval ends; `None` before the first packet.
+    /// The end of the current interval; `None` before the first packet.
     end: Option<Timestamp>,
     truth: Truth,
     /// One per seed of every candidate that fits, in this order.
     pairs: Vec<Pair>,
     block: Vec<Passage>,
-    /// Intervals that were compared, and those with too few packets.
+    /// Number of intervals compared, and of those with too few packets.
     compared: u64,
     too_few: u64,
 }
@@ -78,27 +78,27 @@ struct Candidate {
     runs: Runs,
 }
 
-/// What a method makes of its memory.
+/// The configuration of a method for its memory.
 enum Built {
     Lda(Params),
     Trajectory(usize),
     /// Probes per second.
     Probes(f64),
-    /// Bytes that it needs at least.
+    /// The least bytes that it needs.
     TooSmall(usize),
 }
 
-/// Errors of all seeds and intervals by quantity, each `None` if there was no estimate.
+/// Errors over all seeds and intervals by quantity, each `None` if there was no estimate.
 #[derive(Default)]
 struct Runs {
     errors: BTreeMap<&'static str, Vec<Option<f64>>>,
-    /// Whether the 95% interval held the truth.
+    /// Whether the 95% interval contained the truth.
     held: BTreeMap<&'static str, Vec<f64>>,
     packets: Vec<f64>,
 }
 
 impl OwdComparison {
-    /// Nothing seen yet.
+    /// A comparison without packets so far.
     pub fn new(settings: &Settings) -> Result<Self, String> {
         let exact = OwdMeter::new(&dwell_sketch::owd::Settings {
             memory: None,
@@ -110,18 +110,18 @@ impl OwdComparison {
         Ok(Self { exact: exact.map_err(|error| error.to_string())?, intervals: Intervals::new(settings)? })
     }
 
-    /// Takes the next crossing at either point, in the order of time.
+    /// Takes the next packet at either point; must be called in order of time.
     pub fn update(&mut self, side: Side, crossing: &Crossing) {
         let Self { exact, intervals } = self;
         exact.update_each(side, crossing, |passed| intervals.update(passed));
     }
 
-    /// Nothing more will be seen at the receiver.
+    /// Signals that the receiver's capture has ended.
     pub fn end_receiver(&mut self) {
         self.exact.end_receiver();
     }
 
-    /// What all methods say, by memory.
+    /// The results of all methods, by memory.
     pub fn finish(mut self) -> (Packets, Truths, Vec<Line>) {
         let intervals = &mut self.intervals;
         self.exact.end_each(|passed| intervals.update(passed));
@@ -171,7 +171,7 @@ impl Intervals {
         }
     }
 
-    /// Ends the interval and begins the one that holds this moment.
+    /// Ends the current interval and begins the one that contains this time.
     fn begin(&mut self, at: Timestamp) {
         let length = self.settings.interval;
         let start = match self.end {
@@ -185,14 +185,14 @@ impl Intervals {
         self.pairs = pairs.collect();
     }
 
-    /// Sends what waits through all pairs. Each is the only one to see its state, so the threads change no answer.
+    /// Passes the queued packets through all pairs. Each pair has its own state, so threads do not affect the results.
     fn pass_on(&mut self) {
         let Self { pairs, block, .. } = self;
         pairs.par_iter_mut().for_each(|pair| pair.update(block));
         block.clear();
     }
 
-    /// Compares what the pairs say of the interval.
+    /// Compares the estimates of all pairs for the interval.
     fn end(&mut self) {
         self.pass_on();
         let truth = std::mem::take(&mut self.truth);
@@ -228,7 +228,7 @@ impl Candidate {
         Ok(Self { method, memory, built, runs: Runs::default() })
     }
 
-    /// Bytes that it needs at least, if that is more than it has.
+    /// The least bytes that it needs, if more than its memory.
     const fn needed(&self) -> Option<usize> {
         match self.built {
             Built::TooSmall(needed) => Some(needed),
@@ -236,7 +236,7 @@ impl Candidate {
         }
     }
 
-    /// Both points for an interval; `None` if the memory is too small.
+    /// Sketches of both points for an interval; `None` if the memory is too small.
     fn pair(&self, start: Timestamp, seed: u64) -> Option<Pair> {
         let seed = method_seed(seed);
         match &self.built {
@@ -258,7 +258,7 @@ impl Candidate {
     }
 }
 
-/// The paper's two banks: equal rows of 72-bit cells [kompella12 §IV-B].
+/// The paper's two banks: equal numbers of rows of 72-bit cells [kompella12 §IV-B].
 fn paper(memory: usize, packets: u64) -> Built {
     let of_rows = |rows| crossing::tuned(rows, &PAPER_LOSSES, packets, ALPHA);
     let least = of_rows(1).state_bytes();
@@ -270,7 +270,7 @@ fn paper(memory: usize, packets: u64) -> Built {
 }
 
 impl Runs {
-    /// Adds what a pair says of an interval.
+    /// Adds the estimates of a pair for an interval.
     fn add(&mut self, pair: &Pair, truth: &Truth) {
         let found = crossing::compare(pair, truth).unwrap_or_default();
         for (quantity, truth) in [("mean", truth.mean()), ("std", truth.std())] {
@@ -287,7 +287,7 @@ impl Runs {
         self.packets.extend(packets.and_then(|packets| packets.estimate));
     }
 
-    /// Nothing is a share of zero: an interval without loss says nothing of the error of the loss.
+    /// A truth of zero has no relative error: an interval without loss contributes no error of the loss.
     fn add_error(&mut self, quantity: &'static str, truth: Option<f64>, estimate: Option<f64>) {
         let errors = self.errors.entry(quantity).or_default();
         if let Some(truth) = truth.filter(|&truth| truth != 0.0) {

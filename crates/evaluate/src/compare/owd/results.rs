@@ -5,10 +5,10 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// The name of the JSON's schema.
+/// The name of the JSON schema.
 pub const SCHEMA: &str = "dwell.compare-owd/1";
 
-/// A way to measure between two points without every packet.
+/// A method to measure between two points without recording every packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
@@ -16,14 +16,14 @@ pub enum Method {
     Lda,
     /// An aggregator with the paper's two banks.
     LdaPaper,
-    /// The same few packets remembered at both points.
+    /// The same small sample of packets, stored at both points.
     Trajectory,
     /// Active probes at times of a Poisson process.
     Probes,
 }
 
 impl Method {
-    /// All of them.
+    /// All methods.
     pub const ALL: [Self; 4] = [Self::Lda, Self::LdaPaper, Self::Trajectory, Self::Probes];
 
     /// The name on the command line and in the results.
@@ -46,34 +46,34 @@ impl Method {
     }
 }
 
-/// A comparison, as JSON has it.
+/// The results of a comparison, as in the JSON output.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Results {
     /// [`SCHEMA`].
     pub schema: &'static str,
-    /// What was read, the sender's first.
+    /// The files read, the sender's first.
     pub sources: Vec<String>,
-    /// What the reader must know.
+    /// Warnings about the results.
     pub warnings: Vec<String>,
-    /// Seeds of every method's hashes, 1 to this.
+    /// The number of seeds of every method's hashes, which are 1 to this number.
     pub seeds: u64,
     /// Length of an interval.
     pub interval_ns: i64,
-    /// The memories, in rising order.
+    /// The memories, in increasing order.
     pub memory_bytes: Vec<usize>,
     /// The methods.
     pub methods: Vec<MethodFacts>,
-    /// What there was to measure.
+    /// The packets that were compared or excluded.
     pub packets: Packets,
     /// The truth over all intervals.
     pub truth: Truths,
-    /// Every method in every memory, by memory.
+    /// The results of every method in every memory, by memory.
     pub results: Vec<Line>,
-    /// What to use; `None` where nothing gives an answer.
+    /// The recommended configuration; `None` if no method gives an answer.
     pub recommended: Option<Recommended>,
 }
 
-/// What there is to know of a method before its results.
+/// Facts about a method apart from its results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct MethodFacts {
     /// Its name.
@@ -88,24 +88,24 @@ impl From<Method> for MethodFacts {
     }
 }
 
-/// Packets by what became of them.
+/// Packets by their fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Packets {
     /// Seen at the sender.
     pub sent: u64,
     /// Of these, those that arrived.
     pub received: u64,
-    /// Those that did not.
+    /// Of those sent, the lost ones.
     pub lost: u64,
-    /// Left out: received with an equal packet under way, so without a delay of their own; in `received`, too.
+    /// Excluded: received while an identical packet was in flight, so with an ambiguous delay; included in `received`.
     pub ambiguous: u64,
-    /// Left out: sent while the receiver's capture did not run.
+    /// Excluded: sent while the receiver's capture was not running.
     pub uncovered: u64,
-    /// Left out: seen at the receiver alone.
+    /// Excluded: seen only at the receiver.
     pub unsent: u64,
     /// Intervals that were compared.
     pub intervals: u64,
-    /// Intervals with fewer than three packets that arrived, which were not.
+    /// Intervals with fewer than three received packets, which were not compared.
     pub intervals_too_short: u64,
 }
 
@@ -126,14 +126,14 @@ impl Packets {
     }
 }
 
-/// What every packet says; `None` where none arrived.
+/// The true values, from all packets; `None` if none arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Truths {
     /// Mean delay.
     pub mean_ns: Option<f64>,
     /// Standard deviation of the delays.
     pub std_ns: Option<f64>,
-    /// Share of the packets that did not arrive.
+    /// Share of the packets lost.
     pub loss_share: Option<f64>,
 }
 
@@ -152,22 +152,22 @@ impl Truths {
 pub struct Line {
     /// The method.
     pub method: Method,
-    /// What a sketch of an interval may hold at each point.
+    /// Size limit of a sketch of an interval at each point.
     pub memory_bytes: usize,
-    /// What it needs at least, if that is more: then there are no results.
+    /// The least bytes that it needs, if more than the limit: then there are no results.
     pub needed_bytes: Option<usize>,
-    /// Packets or probes of an interval that its estimates rest on; mean over seeds and intervals.
+    /// Packets or probes per interval that its estimates are based on; mean over seeds and intervals.
     pub packets: Option<f64>,
     /// By quantity: `loss`, `mean`, `std`; empty if it did not fit.
     pub errors: BTreeMap<&'static str, Errors>,
 }
 
-/// Errors of one quantity over all seeds and intervals: estimate less truth, as a share of the truth.
+/// Errors of one quantity over all seeds and intervals: (estimate − truth)/|truth|.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Errors {
-    /// Seeds times intervals in which the truth is not zero.
+    /// Number of combinations of seed and interval whose truth is not zero.
     pub runs: u64,
-    /// Those without an estimate, which take no part in what follows.
+    /// Those without an estimate, which are excluded below.
     pub missing: u64,
     /// Median of the magnitude.
     pub median_relative: Option<f64>,
@@ -175,11 +175,11 @@ pub struct Errors {
     pub rms_relative: Option<f64>,
     /// Mean with its sign: the bias.
     pub mean_relative: Option<f64>,
-    /// Share of the 95% intervals that hold the truth; `None` of the loss.
+    /// Share of the 95% intervals that contain the truth; `None` for the loss.
     pub covered_share: Option<f64>,
 }
 
-/// The least memory that is good enough, or the best there is.
+/// The configuration with the least memory that is good enough, or else the most accurate one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Recommended {
     /// The method.
@@ -188,13 +188,13 @@ pub struct Recommended {
     pub memory_bytes: usize,
     /// The median error of its mean.
     pub mean_error_relative: f64,
-    /// Whether this is below [`GOOD_ERROR`], and of 20 runs at most one has no estimate.
+    /// Whether this is below [`GOOD_ERROR`], and at most one run in 20 has no estimate.
     pub is_good: bool,
 }
 
 impl Recommended {
-    /// Of equally small memories the smaller error counts, of equal errors the smaller root mean square, then the order
-    /// of the methods. Where nothing is good, what answers too rarely comes last.
+    /// Ties in memory are broken by error, then by root mean square error, then by the order of the methods. If nothing
+    /// is good, configurations that too often lack an estimate come last.
     pub fn of(lines: &[Line]) -> Option<Self> {
         let judged: Vec<Judged> = lines.iter().filter_map(Judged::new).collect();
         let good = judged.iter().filter(|judged| judged.verdict.is_good);
@@ -207,11 +207,11 @@ impl Recommended {
     }
 }
 
-/// What a method in a memory is worth.
+/// The assessment of a method in a memory.
 struct Judged {
     verdict: Recommended,
     rms: f64,
-    /// Whether more than one run of 20 has no estimate.
+    /// Whether more than one run in 20 has no estimate.
     is_rare: bool,
 }
 
@@ -232,7 +232,7 @@ impl Judged {
 }
 
 impl Results {
-    /// Writes them as CSV: one row per method, memory and quantity; one without quantity where a method did not fit.
+    /// Writes CSV: one row per method, memory and quantity; a single row without quantity if a method did not fit.
     pub fn write_csv(&self, to: &mut impl Write) -> io::Result<()> {
         let mut writer = csv::Writer::from_writer(to);
         writer.write_record([
@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(of(&[line(1, None, 0)]), None);
         let lines = [line(1, Some(0.05), 0), line(2, Some(0.04), 0), line(2, Some(0.03), 0), line(3, Some(0.01), 0)];
         assert_eq!(of(&lines), Some((2, 0.03, true)));
-        // What often has no answer is not good enough.
+        // A method that often has no estimate is not good enough.
         assert_eq!(of(&[line(1, Some(0.01), 1), line(2, Some(0.2), 0)]), Some((2, 0.2, false)));
         assert_eq!(of(&[line(1, Some(0.3), 0), line(2, Some(0.2), 0)]), Some((2, 0.2, false)));
     }

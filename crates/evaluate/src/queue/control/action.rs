@@ -5,7 +5,7 @@ use dwell_sketch::conquest::{Conquest, Params};
 use dwell_types::{FlowId, Nanos, hash};
 use std::collections::BTreeMap;
 
-/// What is done before a queue.
+/// A queue management action.
 pub(super) enum Action {
     Nothing,
     OnCulprits(Culprits),
@@ -27,7 +27,7 @@ impl Action {
         })
     }
 
-    /// A packet has left: whether it is marked.
+    /// Handles a departing packet; returns whether it is marked.
     pub(super) fn leave(&mut self, passage: &Passage) -> bool {
         match self {
             Self::OnCulprits(culprits) => culprits.leave(passage),
@@ -35,7 +35,7 @@ impl Action {
         }
     }
 
-    /// A packet has come: whether it may go on.
+    /// Handles an arriving packet; returns whether it is admitted.
     pub(super) fn admits(&mut self, arrival: &Arrival, queue: &mut Queue) -> Verdict {
         match self {
             Self::Nothing => Verdict::Admitted,
@@ -51,31 +51,31 @@ impl Action {
     }
 }
 
-/// What becomes of a packet that comes.
+/// What happens to an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Admitted,
     Dropped,
-    /// And one that waited, of the same flow, of so many bytes.
+    /// Dropped along with a waiting packet of the same flow, of this many bytes.
     DroppedBoth(u32),
 }
 
-/// Uniform in `0..1`, another one for each packet.
+/// A pseudo-random number, uniform in `0..1`, for each packet.
 fn chance(start: u64, arrival: &Arrival) -> f64 {
     (hash::word(start, arrival.number) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// Culprits that were seen behind the queue and are known before it [conquest §7].
+/// Actions on culprits, which are detected at the exit of the queue and acted on at its entrance [conquest §7].
 pub(super) struct Culprits {
     sketch: Conquest,
     method: MethodName,
-    /// *c*.
+    /// The share *c* of the queue above which a flow is acted on.
     weight: f64,
-    /// *τ*.
+    /// The threshold delay *τ*.
     threshold: Nanos,
-    /// How long a culprit is remembered, in nanoseconds: as long as the snapshots.
+    /// How long a culprit is remembered, in nanoseconds: the span of the snapshots.
     memory: f64,
-    /// Bytes per nanosecond of the line.
+    /// The line rate, in bytes per nanosecond.
     pace: f64,
     known: BTreeMap<FlowId, Known>,
     chances: u64,
@@ -84,17 +84,17 @@ pub(super) struct Culprits {
 #[derive(Clone, Copy)]
 struct Known {
     weight: f64,
-    /// When it last left, in nanoseconds since the start.
+    /// When it was last seen departing, in nanoseconds since the start.
     seen: f64,
-    /// Bytes that may come, as of a moment.
+    /// Bytes in its token bucket, as of time `at`.
     tokens: f64,
     at: f64,
 }
 
 impl Culprits {
-    /// Bytes of the sketch, unless its counters are given: of the paper's promise.
+    /// Bytes of the sketch if its counters are not given.
     const BYTES: usize = 2048;
-    /// Bytes that a limited flow may send at once.
+    /// Token bucket size: the burst that a limited flow may send.
     const BUCKET: f64 = 15_000.0;
 
     fn new(stream: &Stream, configuration: &Configuration, seed: u64) -> Result<Self, String> {
@@ -117,7 +117,7 @@ impl Culprits {
         })
     }
 
-    /// Whether a packet that leaves is one of a culprit; before the queue that is known then.
+    /// Updates the known culprits by a departing packet; returns whether to mark it.
     fn leave(&mut self, passage: &Passage) -> bool {
         let departure = &passage.departure;
         let share = self.sketch.update(departure).and_then(|queued| queued.share).unwrap_or(0.0);
@@ -141,7 +141,7 @@ impl Culprits {
         }
         match self.method {
             MethodName::Drop => {
-                /// Drops all of a flow whose share is a fifth above *c*.
+                /// Drops all packets of a flow whose share exceeds *c* by a fifth of the queue.
                 const GAIN: f64 = 25.0;
                 chance(self.chances, arrival) >= GAIN * (known.weight - self.weight).powi(2)
             }
@@ -157,8 +157,8 @@ impl Culprits {
     }
 }
 
-/// Random early detection by a moving mean of the queue's length, as it is usually set; with a draw from the queue it
-/// is `CHOKe`.
+/// Random early detection by a moving mean of the queue's length, with the usual parameters; with a drawn packet it is
+/// `CHOKe`.
 pub(super) struct EarlyDrop {
     low: f64,
     mean: f64,
@@ -167,11 +167,11 @@ pub(super) struct EarlyDrop {
 }
 
 impl EarlyDrop {
-    /// Of each new length in the mean.
+    /// Weight of each new length in the mean.
     const SHARE: f64 = 0.002;
-    /// How much longer than `low` is too long.
+    /// The upper limit of the mean, as a multiple of `low`.
     const SPAN: f64 = 3.0;
-    /// The chance just below that.
+    /// The drop probability just below this limit.
     const MOST: f64 = 0.1;
 
     fn judge(&mut self, arrival: &Arrival, queue: &mut Queue) -> Verdict {

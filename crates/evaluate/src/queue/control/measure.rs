@@ -7,10 +7,10 @@ use dwell_simulate::queue::{Arrivals, Passage, Queue};
 use dwell_types::FlowId;
 use std::collections::VecDeque;
 
-/// How long a mark takes to its sender.
+/// Time until a mark reaches the sender, in nanoseconds.
 const ROUND_TRIP: f64 = 100_000.0;
 
-/// Bytes of one kind of flows.
+/// Byte counts of one kind of flow.
 #[derive(Clone, Copy, Default)]
 struct Bytes {
     came: u64,
@@ -19,18 +19,18 @@ struct Bytes {
     marked: u64,
 }
 
-/// What was done, and what came of it.
+/// The totals of a run.
 #[derive(Default)]
 struct Tally {
-    /// Of small flows, and of bursts.
+    /// For small flows, and for bursts.
     bytes: [Bytes; 2],
     peak: u64,
-    /// The largest queue of each stretch, if that is asked for.
+    /// The largest queue in each time slice, if requested.
     course: Vec<u64>,
-    /// Of packets of small flows, in nanoseconds.
+    /// Sum of the delays of packets of small flows, in nanoseconds, and their number.
     delay: u64,
     delays: u64,
-    /// Marks on their way, with when they get there.
+    /// Marks in flight, with their time of arrival.
     marks: VecDeque<(f64, FlowId)>,
 }
 
@@ -42,7 +42,7 @@ impl Measured for Configuration {
     }
 }
 
-/// As many packets as are asked for come to a queue, and what is done about them.
+/// Runs the requested number of arriving packets through a queue with an action.
 fn run(stream: &Stream, configuration: &Configuration, seed: u64) -> Result<Vec<Measurement>, String> {
     let settings = &stream.settings;
     let mut arrivals = Arrivals::new(settings, seed).map_err(|error| error.to_string())?;
@@ -94,7 +94,7 @@ impl Tally {
         }
     }
 
-    /// What is in the queue in a stretch.
+    /// Records the queue's length in a time slice.
     fn follow(&mut self, stretch: usize, bytes: u64) {
         self.course.resize(self.course.len().max(stretch + 1), 0);
         self.course[stretch] = self.course[stretch].max(bytes);

@@ -10,9 +10,9 @@ pub(crate) struct MethodEntry {
     method: MethodName,
     /// The share of the queue above which a flow is acted on, *c*.
     weight: Option<Vec<f64>>,
-    /// Counters of each of 8 snapshots of Count-Min, in four rows; without it, space-saving in 2 KB.
+    /// Counters in each of 8 Count-Min snapshots, in four rows; without it, space-saving in 2 KB.
     counters: Option<u32>,
-    /// The length of the queue from which on packets are dropped; three times as much is too long.
+    /// Queue length above which packets are dropped; above three times as much, all are.
     low_bytes: Option<Vec<u64>>,
 }
 
@@ -21,15 +21,15 @@ pub(crate) struct MethodEntry {
 pub(super) enum MethodName {
     /// Nothing is done.
     None,
-    /// Packets of a culprit are dropped with a chance that grows with the square of what its share is above *c*.
+    /// Packets of culprits are dropped with a probability that grows with the square of their share's excess over *c*.
     Drop,
-    /// Packets of a culprit beyond *c* of the line are dropped.
+    /// Packets of a culprit beyond a share *c* of the line rate are dropped.
     Limit,
     /// Packets of a culprit are marked as they leave, and its sender slows down.
     Mark,
     /// Random early detection.
     Red,
-    /// The same, but a packet that meets one of its own flow in the queue is dropped with it.
+    /// The same, but if a packet drawn from the queue is of the same flow, both are dropped.
     Choke,
 }
 
@@ -37,9 +37,9 @@ pub(super) enum MethodName {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Configuration {
     pub(super) method: MethodName,
-    /// *c*, or the length of the queue; none where nothing is done.
+    /// *c*, or the queue length; `None` for no action.
     pub(super) parameter: Option<f64>,
-    /// Of Count-Min; none for space-saving.
+    /// Counters of Count-Min; `None` for space-saving.
     pub(super) counters: Option<u32>,
 }
 

@@ -1,6 +1,6 @@
-//! What is to be done about who built a queue? Actions before the queue that follow what [`dwell_sketch::conquest`]
-//! says behind it, and active queue management that knows the queue alone, in the closed loop of
-//! [`dwell_simulate::queue`].
+//! Queue management based on which flows built the queue: actions at its entrance on culprits that
+//! [`dwell_sketch::conquest`] detects at its exit, and active queue management that knows only the queue, in the closed
+//! loop of [`dwell_simulate::queue`].
 
 // The queues of a definition.
 mod workload;
@@ -8,9 +8,9 @@ pub(crate) use workload::WorkloadEntry;
 // The methods of a definition.
 mod method;
 pub(crate) use method::MethodEntry;
-// What they do.
+// The actions.
 mod action;
-// One stream through a queue of each method.
+// Runs one stream through a queue with each method.
 mod measure;
 
 #[cfg(test)]
@@ -53,10 +53,10 @@ method = "choke"
 low_bytes = [250_000]
 "#;
 
-    /// Two senders at line rate fill the buffer as long as they send. All actions keep it smaller; those on culprits
-    /// alone take next to nothing from small flows, a mark takes nothing from anybody, and management that does not
-    /// know flows, the twin that fails, takes most. Two runs of some bursts: with what chance others would fail is not
-    /// known; seeds are fixed.
+    /// Two senders at line rate fill the buffer for as long as they send. All actions keep it smaller; those on
+    /// culprits alone take almost nothing from small flows, marking takes nothing from any flow, and management that
+    /// does not know flows, which must fail, takes most. Two runs of a few bursts: the probability that other seeds
+    /// would fail is unknown; seeds are fixed.
     #[test]
     fn actions_on_culprits_spare_the_others() {
         let summaries = measured(SMALL, 2);
@@ -77,10 +77,10 @@ low_bytes = [250_000]
         for other in [red, choke] {
             assert!(other[0] < none[0] && other[1] > 5.0 * drop[1].max(limit[1]) && other[1] > 1e-3, "{other:?}");
         }
-        // Space-saving is never too high, so here nothing small is taken for a culprit; two counters of a row are.
+        // Space-saving never overestimates, so no small flow counts as a culprit; with two counters per row some do.
         let few = of("drop", true);
         assert!(drop[1] == 0.0 && few[1] > 1e-3, "{few:?}");
-        // A packet that meets one of its own flow is dropped with it: large flows lose more, small ones less.
+        // CHOKe also drops a waiting packet of the same flow: large flows lose more, small ones less.
         assert!(choke[1] < red[1], "{choke:?} {red:?}");
     }
 

@@ -3,7 +3,7 @@ use crate::queue::workload::{self, Stream};
 use crate::value::Invalid;
 use serde::Deserialize;
 
-/// Queues whose course may be asked for.
+/// Queues, for which `course_ms` may be given.
 #[derive(Deserialize)]
 #[serde(transparent)]
 pub(crate) struct WorkloadEntry(workload::WorkloadEntry);

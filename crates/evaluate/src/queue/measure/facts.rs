@@ -4,25 +4,25 @@ use dwell_sketch::conquest::Culprit;
 use dwell_types::{Departure, FlowId, Nanos, Timestamp};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What the packets of a stream are like, whatever is asked of them.
+/// Properties of the packets of a stream, independent of any method.
 pub(super) struct Facts {
     culprit: Culprit,
     packets: u64,
     bytes: u64,
     span: Option<(Timestamp, Timestamp)>,
     longest: Nanos,
-    /// Packets that waited for *τ*.
+    /// Packets that waited for at least *τ*.
     waited: u64,
-    /// What departed lately, as far as a packet may have waited.
+    /// Recent departures, as far back as a packet may have waited.
     recent: VecDeque<Departure>,
-    /// Queues that were looked at, and the flows and culprits in them.
+    /// Number of queues inspected, and the flows and culprits in them.
     queues: u64,
     flows: u64,
     culprits: u64,
 }
 
 impl Facts {
-    /// One queue of so many packets that waited is looked at.
+    /// Of this many packets that waited, the queue of one is inspected.
     const EVERY: u64 = 256;
 
     pub(super) fn new(culprit: Culprit) -> Self {
@@ -58,7 +58,7 @@ impl Facts {
         }
     }
 
-    /// Counts the flows in the queue with a packet, and those that take more than *α* of it.
+    /// Counts the flows in the queue at the time of a packet, and those with a share above *α*.
     fn look(&mut self, departure: &Departure) {
         let mut sizes: BTreeMap<FlowId, u64> = BTreeMap::new();
         let queue = self.recent.iter().rev().take_while(|other| Some(other.departed) >= departure.arrived);
