@@ -1,9 +1,9 @@
-//! What all CSV forms share: they are RFC 4180 with line feeds, empty where JSON has `null`.
+//! Shared by all CSV formats: RFC 4180 with line feeds; fields are empty where JSON has `null`.
 
 use dwell_sketch::estimate::Estimate;
 use std::io;
 
-/// The writer's own error, so that a closed pipe stays recognisable.
+/// The underlying I/O error, so that a closed pipe can still be recognised.
 pub(crate) fn io_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,

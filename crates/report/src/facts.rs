@@ -1,15 +1,15 @@
-//! What every report says besides its answer: the time it covers, the frames, the memory, the method.
+//! Facts common to all reports besides the results: time span, frames, memory, method.
 
 use dwell_sketch::estimate::Estimate;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
-/// A stretch of time, in nanoseconds since the epoch, both ends included.
+/// A span of time, in nanoseconds since the epoch, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Span {
-    /// First moment.
+    /// First timestamp.
     pub start: i64,
-    /// Last moment.
+    /// Last timestamp.
     pub end: i64,
 }
 
@@ -18,9 +18,9 @@ pub struct Span {
 pub struct Frames {
     /// Frames read from the captures.
     pub total: u64,
-    /// Frames whose headers were understood down to the transport.
+    /// Frames decoded up to the transport header.
     pub decoded: u64,
-    /// The others, by reason.
+    /// Rejected frames, by reason.
     pub rejected: BTreeMap<&'static str, u64>,
 }
 
@@ -38,18 +38,18 @@ impl Frames {
 /// Memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Memory {
-    /// What `--memory` allows; `null` for a method without a bound.
+    /// The limit set by `--memory`; `null` for a method without a bound.
     pub budget_bytes: Option<u64>,
-    /// What the data structures held at most.
+    /// Peak size of the data structures.
     pub state_bytes: u64,
 }
 
-/// The method and everything that it was run with.
+/// The method and all its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Method {
     /// `auto`, `exact`, `fridge`, …
     pub name: &'static str,
-    /// Whether every answer rests on every exchange: nothing was sampled or lost for want of memory.
+    /// Whether all results are based on every exchange: nothing was sampled or lost for lack of memory.
     pub exact: bool,
     /// The parameters by name.
     #[serde(flatten)]
@@ -62,15 +62,15 @@ pub struct Method {
 pub enum Parameter {
     /// A count.
     Integer(u64),
-    /// A span in nanoseconds; the name ends in `_ns`.
+    /// A duration in nanoseconds; the name ends in `_ns`.
     Span(i64),
-    /// A moment in nanoseconds since 1970; the name ends in `_ns`.
+    /// A point in time in nanoseconds since 1970; the name ends in `_ns`.
     Moment(i64),
     /// A probability or ratio.
     Real(f64),
     /// A choice.
     Text(String),
-    /// Several of one kind.
+    /// A list of values of one kind.
     List(Vec<Parameter>),
     /// One set of parameters per match.
     Map(BTreeMap<&'static str, Parameter>),

@@ -1,4 +1,4 @@
-//! Below a table: labelled paragraphs on frames, memory, method and warnings.
+//! The footing of a table: labelled paragraphs on frames, memory, method and warnings.
 
 use crate::facts::{Frames, Memory, Method, Parameter};
 use crate::text;
@@ -6,7 +6,7 @@ use dwell_types::Nanos;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// Columns that a line may take.
+/// Maximum width of a line, in columns.
 pub(crate) const WIDTH: usize = 100;
 
 /// `frames    2,210 = 2,104 decoded + 106 not ip`.
@@ -34,7 +34,7 @@ pub(crate) fn method(method: &Method, is_exact: &str, to: &mut impl Write) -> io
     parameters(&method.parameters, "", to)
 }
 
-/// Each warning once.
+/// Writes each distinct warning once.
 pub(crate) fn warnings<'a>(warnings: impl IntoIterator<Item = &'a String>, to: &mut impl Write) -> io::Result<()> {
     let mut seen: Vec<&String> = Vec::new();
     for warning in warnings {
@@ -46,7 +46,7 @@ pub(crate) fn warnings<'a>(warnings: impl IntoIterator<Item = &'a String>, to: &
     Ok(())
 }
 
-/// A labelled paragraph of the footing, broken between words.
+/// A labelled paragraph of the footing, wrapped between words.
 pub(crate) fn item(label: &str, text: &str, to: &mut impl Write) -> io::Result<()> {
     items(label, &text.split(' ').map(Into::into).collect::<Vec<_>>(), " ", to)
 }
@@ -69,7 +69,7 @@ pub(crate) fn sum_of(total: u64, parts: &[(&str, u64)]) -> String {
     if parts.is_empty() { text::count(total) } else { format!("{} = {}", text::count(total), parts.join(" + ")) }
 }
 
-/// Parameters on one line after the `path` to them, then those that have parameters of their own on lines of their own.
+/// Plain parameters on one line, prefixed by their `path`; nested parameter sets follow on lines of their own.
 fn parameters(named: &BTreeMap<&str, Parameter>, path: &str, to: &mut impl Write) -> io::Result<()> {
     let plain: Vec<String> = named.iter().filter_map(|(name, value)| parameter(name, value)).collect();
     if !plain.is_empty() {
@@ -86,7 +86,7 @@ fn parameters(named: &BTreeMap<&str, Parameter>, path: &str, to: &mut impl Write
     Ok(())
 }
 
-/// `slots 4,096`, `expiry 60.0 s`; `None` for what has parameters of its own.
+/// `slots 4,096`, `expiry 60.0 s`; `None` for a nested set of parameters.
 fn parameter(name: &str, value: &Parameter) -> Option<String> {
     let value = text_of(name, value)?;
     let unit = ["_ns", "_bytes"].into_iter().find_map(|unit| name.strip_suffix(unit));
@@ -117,7 +117,7 @@ fn words(name: &str) -> String {
     name.replace('_', " ")
 }
 
-/// Three significant digits, without an exponent down to a millionth.
+/// Three significant digits, without an exponent down to one millionth.
 fn significant(real: f64) -> String {
     if real == 0.0 || real.abs() >= 1e-6 {
         let decimals = if real == 0.0 { 0 } else { (2 - real.abs().log10().floor() as i32).clamp(0, 8) };

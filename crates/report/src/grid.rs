@@ -3,10 +3,10 @@
 use crate::text;
 use std::io::{self, Write};
 
-/// Blanks between two columns.
+/// Spaces between two columns.
 const GAP: usize = 2;
 
-/// Rows of cells, as wide as their widest cell.
+/// Rows of cells; each column is as wide as its widest cell.
 #[derive(Debug, Default)]
 pub(crate) struct Grid {
     rows: Vec<Row>,
@@ -15,7 +15,7 @@ pub(crate) struct Grid {
 #[derive(Debug)]
 enum Row {
     Cells(Vec<String>),
-    /// A line of its own that no column has to hold.
+    /// A line of its own, which does not affect the column widths.
     Heading(String),
 }
 
@@ -50,7 +50,7 @@ impl Grid {
         self.write_aligned(false, to)
     }
 
-    /// The same with the last column left-aligned: words, not numbers.
+    /// Like [`Self::write`], but with the last column left-aligned, for words instead of numbers.
     pub(crate) fn write_left(&self, to: &mut impl Write) -> io::Result<()> {
         self.write_aligned(true, to)
     }

@@ -1,4 +1,4 @@
-//! JSON: the report as it is, for programs. The keys are described in `docs/formats/`.
+//! JSON: the report serialised as it is, for programs. The keys are described in `docs/formats/`.
 
 use serde::Serialize;
 use std::io::{self, Write};

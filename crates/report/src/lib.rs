@@ -1,22 +1,23 @@
-//! Answers to output: tables, JSON, CSV, OpenMetrics, plots.
+//! Reports and how they are written: tables, JSON, CSV, OpenMetrics, plots.
 //!
-//! There is a folder per question, with the answer as data, and one file per form: a function from a report to a
-//! writer. Errors are those of the writer: a closed pipe comes back as [`std::io::ErrorKind::BrokenPipe`].
+//! There is one folder per subcommand, with the report as a data type and one file per output format: a function
+//! from a report to a writer. Errors are those of the writer: a closed pipe is returned as
+//! [`std::io::ErrorKind::BrokenPipe`].
 
-// What is answered, and what every answer says besides.
+// The reports of each subcommand, and the facts common to all of them.
 pub mod facts;
 pub mod net;
 pub mod owd;
 pub mod queue;
 pub mod rtt;
 pub mod size;
-// Of what forms for people are made.
+// Building blocks of the human-readable formats.
 mod footing;
 mod grid;
 mod text;
-// What forms for programs share.
+// Building blocks of the machine-readable formats.
 mod csv;
 pub mod json;
 mod openmetrics;
-// Pictures.
+// Plots.
 pub mod plot;

@@ -1,10 +1,10 @@
-//! What all OpenMetrics 1.0 texts share, for Prometheus and what speaks its language. Unknown values are absent.
+//! Shared by all OpenMetrics 1.0 output, for Prometheus and compatible tools. Unknown values are left out.
 
 use crate::facts::{Frames, Memory};
 use dwell_sketch::estimate::Estimate;
 use std::io::{self, Write};
 
-/// What every report says: frames and memory.
+/// The metrics common to all reports: frames and memory.
 pub(crate) fn common(frames: Option<&Frames>, memory: &Memory, to: &mut impl Write) -> io::Result<()> {
     if let Some(frames) = frames {
         family("dwell_frames", "counter", None, "Frames read, by fate: decoded, or the reason of rejection.", to)?;
@@ -22,7 +22,7 @@ pub(crate) fn common(frames: Option<&Frames>, memory: &Memory, to: &mut impl Wri
     Ok(())
 }
 
-/// Begins a family of metrics.
+/// Writes the header of a metric family.
 pub(crate) fn family(name: &str, kind: &str, unit: Option<&str>, help: &str, to: &mut impl Write) -> io::Result<()> {
     writeln!(to, "# TYPE {name} {kind}")?;
     if let Some(unit) = unit {
@@ -31,7 +31,7 @@ pub(crate) fn family(name: &str, kind: &str, unit: Option<&str>, help: &str, to:
     writeln!(to, "# HELP {name} {help}")
 }
 
-/// Both ends of an estimate around it, by name.
+/// Low end, value and high end of an estimate, with their names.
 pub(crate) fn bounds<T: Copy>(estimate: &Estimate<T>) -> [(&'static str, T); 3] {
     [("low", estimate.low), ("value", estimate.value), ("high", estimate.high)]
 }

@@ -1,32 +1,32 @@
-//! What `dwell size` answers: the schema `dwell.size/1` of `docs/formats/`.
+//! The report of `dwell size`: the schema `dwell.size/1` of `docs/formats/`.
 
 use serde::Serialize;
 
 /// The name and version of the schema of [`SizeReport`].
 pub const SCHEMA: &str = "dwell.size/1";
 
-/// How much memory for which error. Errors are shares of what is measured.
+/// How much memory is needed for which error. Errors are shares of the measured quantity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SizeReport {
     /// Always [`SCHEMA`].
     pub schema: &'static str,
     /// `rtt`, `owd`, `flows` or `queue`.
     pub question: &'static str,
-    /// What is sized: `fridge`, `lda`, `lds` or `conquest`.
+    /// The sized method: `fridge`, `lda`, `lds` or `conquest`.
     pub method: &'static str,
-    /// The error that was asked for; `null` with a memory.
+    /// The requested error (`--error`); `null` with `--memory`.
     pub asked_error: Option<f64>,
-    /// The memory that was asked for; `null` with an error.
+    /// The given memory (`--memory`); `null` with `--error`.
     pub asked_memory_bytes: Option<u64>,
-    /// What is expected.
+    /// The expected traffic.
     pub traffic: Traffic,
-    /// When nothing need be estimated; `null` where sketches do not become exact.
+    /// Memory from which on nothing is estimated; `null` for sketches, which never become exact.
     pub exact: Option<Exact>,
-    /// Sketches, from the smallest that was looked at; the last one is the answer.
+    /// Sketches, starting with the smallest one considered; the last one is the answer.
     pub sizes: Vec<Size>,
 }
 
-/// What is expected, as given on the command line.
+/// The expected traffic, as given on the command line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 #[allow(missing_docs, reason = "keys are described in docs/formats/dwell.size.md")]
@@ -69,31 +69,31 @@ pub enum Traffic {
     },
 }
 
-/// Memory in which every request is remembered.
+/// Memory in which every request can be held.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Exact {
-    /// Requests that are open at a time, on average.
+    /// Mean number of open requests at a time.
     pub open_requests: f64,
-    /// Hardly ever more.
+    /// A number of open requests that is hardly ever exceeded.
     pub most_open_requests: f64,
-    /// What holds these; `null` if no memory does.
+    /// Memory that holds this many; `null` if no size does.
     pub memory_bytes: Option<u64>,
 }
 
-/// A sketch.
+/// A sketch of a given size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Size {
-    /// Bytes; of two points, at each of them for each interval.
+    /// Its bytes; for two points, per interval at each of them.
     pub memory_bytes: u64,
-    /// The command that uses such a sketch; `null` where no command does.
+    /// The command that uses this sketch; `null` if there is none.
     pub command: Option<String>,
-    /// How it is built.
+    /// Its parameters.
     pub parameters: Parameters,
-    /// What is to be expected of it.
+    /// Its expected errors.
     pub errors: Vec<SizeError>,
 }
 
-/// How a sketch is built.
+/// The parameters of a sketch.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 #[allow(missing_docs, reason = "keys are described in docs/formats/dwell.size.md")]
@@ -104,36 +104,36 @@ pub enum Parameters {
     Conquest { snapshots: u32, windows_ns: Vec<i64>, counter: &'static str, rows: Option<u32>, columns: u32 },
 }
 
-/// Rows of an aggregator that take the same share of the packets.
+/// Rows of an aggregator that sample with the same probability.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bank {
-    /// How many.
+    /// Number of rows.
     pub rows: u32,
-    /// The share, of all of them.
+    /// Probability that one of these rows takes a packet.
     pub probability: f64,
 }
 
-/// An error to be expected; every key is there, and `null` where it says nothing.
+/// An expected error; all keys are present, and `null` where they do not apply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SizeError {
-    /// The quantile of the delays.
+    /// The quantile of the delays that the error refers to.
     pub quantile: Option<f64>,
-    /// The loss of an interval.
+    /// The loss of the interval that the error refers to.
     pub loss_share: Option<f64>,
-    /// The packets of a flow.
+    /// The number of packets of the flow that the error refers to.
     pub flow_packets: Option<u64>,
     /// The error.
     pub error: Option<f64>,
-    /// The same in bytes of a queue.
+    /// The error in bytes of a queue.
     pub error_bytes: Option<f64>,
-    /// Samples or packets that the estimate rests on.
+    /// Samples or packets that the estimate is based on.
     pub samples: Option<f64>,
-    /// What windows contribute to the error of a queue, and what counters do.
+    /// The part of a queue's error that would remain if no two flows shared a counter.
     pub windows_error: Option<f64>,
-    /// See `windows_error`.
+    /// The rest of a queue's error, which is due to shared counters.
     pub counters_error: Option<f64>,
-    /// Of the packets called culprits', those that are.
+    /// Share of the packets attributed to culprits that are theirs.
     pub precision: Option<f64>,
-    /// Of the culprits' packets, those that are called so.
+    /// Share of the culprits' packets that are attributed to them.
     pub recall: Option<f64>,
 }

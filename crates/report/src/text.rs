@@ -1,11 +1,11 @@
-//! Numbers as people read them.
+//! Human-readable numbers, times and names.
 
 use dwell_sketch::estimate::Estimate;
 use dwell_types::Nanos;
 use std::borrow::Cow;
 
-/// A name of what was read in one line, as any terminal and any XML document may have it: control characters and what
-/// is no character are replaced by question marks.
+/// A name from the input as one line that is safe for any terminal and any XML document: control characters and
+/// noncharacters are replaced by question marks.
 pub(crate) fn plain(name: &str) -> Cow<'_, str> {
     let is_strange = |c: char| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}');
     if name.contains(is_strange) { name.replace(is_strange, "?").into() } else { name.into() }
@@ -24,7 +24,7 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// A share in `0..=1` as `100%`, `3.2%`, `<0.1%`. What is less than all never reads 100%.
+/// A share in `0..=1` as `100%`, `3.2%`, `<0.1%`. A share below 1 is never written as 100%.
 pub(crate) fn percent(share: f64) -> String {
     match share {
         s if s >= 1.0 => "100%".into(),
@@ -38,7 +38,7 @@ pub(crate) fn percent(share: f64) -> String {
 
 /// A number with as many digits as it needs, up to three: `0.05`, `2.5`, `400`, `12.5M`.
 pub(crate) fn short(number: f64) -> String {
-    /// From where on, and in what.
+    /// Smallest number, unit, and letter of the unit.
     const LARGE: [(f64, f64, &str); 3] = [(1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")];
     if let Some((_, unit, letter)) = LARGE.into_iter().find(|&(least, ..)| number.abs() >= least) {
         return short(number / unit) + letter;
@@ -62,12 +62,12 @@ pub(crate) fn bytes(number: u64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// `12.3 ms`, or a dash for what is not known.
+/// `12.3 ms`, or a dash if not known.
 pub(crate) fn delay(estimate: Option<Estimate<i64>>) -> String {
     estimate.map_or_else(|| "–".into(), |e| Nanos::new(e.value).to_string())
 }
 
-/// The interval of a delay in the unit of its value, `[11.9–12.8]`; empty where both ends read like the value.
+/// The interval of a delay in the unit of its value, `[11.9–12.8]`; empty if both ends are written like the value.
 pub(crate) fn interval(estimate: Estimate<i64>) -> String {
     if estimate.is_exact() {
         return String::new();
@@ -94,7 +94,7 @@ pub(crate) fn delay_with_interval(estimate: Option<Estimate<i64>>) -> String {
     if interval.is_empty() { value } else { format!("{value} {interval}") }
 }
 
-/// Three significant digits, but no more than three decimals.
+/// Three significant digits, but at most three decimals.
 fn digits(value: f64) -> String {
     match value.abs() {
         0.0 => "0".into(),
@@ -105,7 +105,7 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// How far the ends of an interval lie from the value, `± 0.7%`; empty where nothing was estimated.
+/// Relative half-width of an interval, `± 0.7%`; empty if nothing was estimated.
 pub(crate) fn plus_minus(estimate: Estimate<f64>) -> String {
     if estimate.is_exact() || estimate.value <= 0.0 {
         return String::new();
@@ -159,7 +159,7 @@ pub(crate) fn duration(nanos: i64) -> String {
     }
 }
 
-/// Words joined by `separator`, broken into lines of at most `width` columns where they do not fit.
+/// Joins words by `separator` and wraps them into lines of at most `width` columns.
 pub(crate) fn wrap(words: &[String], separator: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for (i, word) in words.iter().enumerate() {
@@ -190,7 +190,7 @@ pub(crate) fn round_time(nanos: f64) -> String {
     }
 }
 
-/// A number without the zeros that end its fraction.
+/// A number without the trailing zeros of its fraction.
 pub(crate) fn without_zeros(number: &str) -> &str {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }

@@ -1,4 +1,4 @@
-//! `docs/formats/dwell.rtt.md` names every key, column and family that is written.
+//! Asserts that `docs/formats/dwell.rtt.md` names every key, column and metric family that is written.
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 mod common;
@@ -17,7 +17,7 @@ fn keys(value: &Value, found: &mut BTreeSet<String>) {
         Value::Array(values) => values.iter().for_each(|v| keys(v, found)),
         Value::Object(map) => {
             for (key, value) in map {
-                // Reasons and matches are data.
+                // The keys below these are data: reasons of rejection, matches.
                 if !["rejected", "rules"].contains(&key.as_str()) {
                     keys(value, found);
                 }
@@ -42,7 +42,7 @@ fn every_name_is_documented() {
     names.extend(text.lines().filter_map(|l| l.strip_prefix("# TYPE ")?.split(' ').next()).map(ToString::to_string));
     assert!(names.len() > 60, "{names:?}");
     for name in names {
-        // `p90_ns`, `p90_low_ns` and so on are described by "the same for".
+        // `p90_ns`, `p90_low_ns` and so on are covered by "the same for" in the document.
         let described = ["p50", "p90", "p95", "p99"].iter().any(|q| name.starts_with(&format!("{q}_")));
         let mentioned = document.match_indices(&name).any(|(at, _)| {
             let before = document[..at].chars().next_back();

@@ -1,4 +1,4 @@
-//! OpenMetrics as its reference parser reads it (`prometheus_client.openmetrics.parser`, Python).
+//! The OpenMetrics output as parsed by the reference parser (`prometheus_client.openmetrics.parser`, Python).
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 mod common;
@@ -7,7 +7,7 @@ use dwell_report::rtt::openmetrics;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// Reads standard input and prints one line per sample: name, labels by name, value.
+/// Reads standard input and prints one line per sample: name, labels sorted by name, value.
 const READER: &str = r"
 import sys
 from prometheus_client.openmetrics.parser import text_string_to_metric_families

@@ -1,4 +1,4 @@
-//! Pictures: their size, what they show, and that they repeat. They are left in `target/tmp` to be looked at.
+//! Plots: their size, their content, and that they are reproducible. They are left in `target/tmp` for inspection.
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 mod common;

@@ -1,5 +1,5 @@
-//! Every text form against files in `snapshots/`. After a wanted change: `DWELL_UPDATE_SNAPSHOTS=1 cargo test`, and
-//! read the difference.
+//! Compares every text format with the files in `snapshots/`. After an intended change, run
+//! `DWELL_UPDATE_SNAPSHOTS=1 cargo test` and review the diff.
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Every form on absurd reports and on writers that fail.
+//! Every format with absurd reports, and with writers that fail.
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 mod common;
@@ -43,7 +43,7 @@ fn sample() -> samples::Sample<'static> {
     }
 }
 
-/// Takes so many bytes, then is closed.
+/// A writer that accepts `room` bytes and is then closed.
 struct Pipe {
     room: usize,
     written: usize,

@@ -37,7 +37,7 @@ pub fn write_plan(report: &PlanReport, to: &mut impl Write) -> io::Result<()> {
     writer.flush()
 }
 
-/// Writes the probes; the routers between are joined by blanks.
+/// Writes the probes; the routers in between are joined by spaces.
 pub fn write_paths(report: &PathsReport, to: &mut impl Write) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(to);
     writer.write_record(["from", "to", "hops", "via"]).map_err(io_error)?;
@@ -48,7 +48,7 @@ pub fn write_paths(report: &PathsReport, to: &mut impl Write) -> io::Result<()> 
     writer.flush()
 }
 
-/// Writes the verdict on every segment, then that on every path that is listed.
+/// Writes the verdict on every segment, then the verdict on every listed path.
 pub fn write_localize(report: &LocalizeReport, to: &mut impl Write) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(to);
     let head = [

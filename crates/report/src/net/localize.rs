@@ -13,61 +13,61 @@ pub const LOCALIZE_SCHEMA: &str = "dwell.net-localize/1";
 pub struct LocalizeReport {
     /// Always [`LOCALIZE_SCHEMA`].
     pub schema: &'static str,
-    /// What it is about.
+    /// The network.
     #[serde(flatten)]
     pub network: Network,
-    /// What the reader must know.
+    /// Warnings for the reader.
     pub warnings: Vec<String>,
     /// The instrumented routers.
     pub instrumented: Vec<String>,
-    /// How long segments are: links of one are not told apart. `null` without any.
+    /// Length of segments in hops: the links of one segment cannot be told apart. `null` without segments.
     pub granularity: Option<Granularity>,
-    /// When it was measured.
+    /// The measurement intervals.
     pub intervals: Intervals,
-    /// The share of intervals with any false alarm, in the whole network, is at most this.
+    /// Upper bound on the share of intervals with any false alarm in the whole network.
     pub false_alarms: f64,
-    /// Chances of segments and of their losses up to this are alarms.
+    /// A segment's p-value, for delay or loss, up to this is an alarm.
     pub segment_alarm: f64,
-    /// Chances of paths up to this are alarms.
+    /// A path's p-value up to this is an alarm.
     pub path_alarm: f64,
-    /// Those of the judged paths, the likeliest first; then those whose delay is not known well enough.
+    /// The segments of the judged paths, most probable first; then those whose delay is not known well enough.
     pub segments: Vec<SegmentLine>,
-    /// How many paths there were to judge.
+    /// Number of paths judged.
     pub judged_paths: usize,
-    /// Of these, how many have a segment whose delay is not known well enough.
+    /// How many of these have a segment whose delay is not known well enough.
     pub incomplete_paths: usize,
     /// How many are slow.
     pub slow_paths: usize,
-    /// Slow ones, the least likely by chance first; all that were asked for by name.
+    /// Slow paths, smallest p-value first; all judged paths if paths were selected with `--path`.
     pub path_lines: Vec<PathLine>,
-    /// Alarms of segments in all intervals, in the order of their beginning.
+    /// Alarms of segments in all intervals, in order of their start.
     pub changes: Vec<ChangeLine>,
 }
 
 /// Intervals of measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Intervals {
-    /// How many there are.
+    /// Number of intervals.
     pub count: usize,
-    /// How many of the first are what is usual.
+    /// How many of the first intervals define what is usual.
     pub baseline: usize,
-    /// When the first begins, in nanoseconds since the epoch.
+    /// Start of the first interval, in nanoseconds since the epoch.
     pub first_ns: i64,
-    /// When the last begins: everything is judged there.
+    /// Start of the last interval, for which all verdicts hold.
     pub last_ns: i64,
 }
 
-/// A segment at the last interval.
+/// A segment, as of the last interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SegmentLine {
-    /// Which one.
+    /// Its identity.
     #[serde(flatten)]
     pub segment: Probe,
-    /// Intervals in which it was measured.
+    /// Number of intervals in which it was measured.
     pub intervals: usize,
     /// `null` where it is not known well enough.
     pub delay: Option<DelayShift>,
-    /// How likely its delay has changed, if that of exactly one segment did besides the others in alarm.
+    /// Probability that its delay has changed, given that exactly one segment has changed besides the others in alarm.
     pub probability: Option<f64>,
     /// `null` where it is not known well enough.
     pub loss: Option<LossShift>,
@@ -76,92 +76,92 @@ pub struct SegmentLine {
 /// How much slower something is than usual.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DelayShift {
-    /// When the window begins in which that is clearest.
+    /// Start of the window in which the shift is clearest.
     pub since_ns: i64,
-    /// Measured intervals of this window.
+    /// Measured intervals in this window.
     pub intervals: usize,
     /// Mean delay of the baseline.
     pub usual_ns: f64,
-    /// Standard deviation of its intervals.
+    /// Standard deviation of the baseline's interval means.
     pub spread_ns: f64,
     /// Mean delay of the window.
     pub found_ns: f64,
-    /// The difference.
+    /// `found_ns - usual_ns`.
     pub excess_ns: f64,
-    /// The difference in units of its own standard error.
+    /// The excess divided by its standard error.
     pub score: f64,
-    /// The chance of as much in any window without a change.
+    /// Probability of such a score in any window without a change.
     pub p_value: f64,
-    /// Whether that is too small for chance.
+    /// Whether the p-value is low enough for an alarm.
     pub alarm: bool,
 }
 
 /// How many more packets are lost than usual.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LossShift {
-    /// When the window begins in which that is clearest.
+    /// Start of the window in which the shift is clearest.
     pub since_ns: i64,
-    /// Measured intervals of this window.
+    /// Measured intervals in this window.
     pub intervals: usize,
-    /// Share of the packets lost in the baseline.
+    /// Share of packets lost in the baseline.
     pub usual: f64,
-    /// Share of the packets lost in the window.
+    /// Share of packets lost in the window.
     pub found: f64,
-    /// The chance of as many in any window without a change.
+    /// Probability of as many losses in any window without a change.
     pub p_value: f64,
-    /// Whether that is too small for chance.
+    /// Whether the p-value is low enough for an alarm.
     pub alarm: bool,
 }
 
-/// A path at the last interval.
+/// A path, as of the last interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathLine {
-    /// Which one, with all routers between.
+    /// Its identity, with all routers in between.
     #[serde(flatten)]
     pub path: Probe,
     /// Mean delay in its window, with a 95% interval; `null` where a segment is missing.
     #[serde(serialize_with = "optional_estimate")]
     pub delay_ns: Option<Estimate<f64>>,
-    /// Standard deviation of the delay of packets, if those of its segments are independent.
+    /// Standard deviation of packet delays, assuming independent segments.
     pub std_ns: Option<f64>,
-    /// Share of the packets lost in the last interval, if those of its segments are independent.
+    /// Share of packets lost in the last interval, assuming independent segments.
     pub loss: Option<f64>,
-    /// Against the baseline.
+    /// Shift against the baseline.
     pub delay: Option<DelayShift>,
     /// Segments whose delay is not known well enough.
     pub missing: Vec<Probe>,
-    /// The others, the likeliest first.
+    /// The other segments, most probable first.
     pub suspects: Vec<SuspectLine>,
 }
 
-/// A segment that may explain a path.
+/// A segment that may explain the excess of a path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SuspectLine {
-    /// Which one.
+    /// Its identity.
     #[serde(flatten)]
     pub segment: Probe,
-    /// How much slower it is in the window of the path.
+    /// Its excess delay in the window of the path.
     pub excess_ns: f64,
-    /// Of the path's excess; `null` where that is not above zero.
+    /// Its share of the path's excess; `null` where that is not above zero.
     pub share: Option<f64>,
-    /// How likely it has changed, if exactly one segment of the path did besides the others in alarm.
+    /// Probability that it has changed, given that exactly one segment of the path has, besides the others in alarm.
     pub probability: f64,
 }
 
 /// A segment that raised alarms in neighbouring intervals.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChangeLine {
-    /// Which one.
+    /// Its identity.
     #[serde(flatten)]
     pub segment: Probe,
     /// `delay` or `loss`.
     pub kind: &'static str,
-    /// When the window with the smallest chance begins.
+    /// Start of the window with the smallest p-value.
     pub since_ns: i64,
-    /// When the interval of the first alarm begins.
+    /// Start of the interval of the first alarm.
     pub first_alarm_ns: i64,
-    /// When the interval of the last alarm begins.
+    /// Start of the interval of the last alarm.
     pub last_alarm_ns: i64,
-    /// The smallest chance of these alarms.
+    /// The smallest p-value of these alarms.
     pub p_value: f64,
 }

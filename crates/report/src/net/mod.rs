@@ -1,14 +1,14 @@
-//! What `dwell net` answers: the schemas `dwell.net-plan/1`, `dwell.net-paths/1` and `dwell.net-localize/1` of
+//! Reports of `dwell net`: the schemas `dwell.net-plan/1`, `dwell.net-paths/1` and `dwell.net-localize/1` of
 //! `docs/formats/`.
 
 use serde::Serialize;
 
-// Which segment is to blame.
+// The report of `dwell net localize`.
 mod localize;
 pub use localize::{
     ChangeLine, DelayShift, Intervals, LOCALIZE_SCHEMA, LocalizeReport, LossShift, PathLine, SegmentLine, SuspectLine,
 };
-// The forms.
+// Output formats.
 pub mod csv;
 pub mod table;
 
@@ -17,126 +17,126 @@ pub const PLAN_SCHEMA: &str = "dwell.net-plan/1";
 /// The name and version of the schema of [`PathsReport`].
 pub const PATHS_SCHEMA: &str = "dwell.net-paths/1";
 
-/// A network as it was read.
+/// The network that was read.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Network {
     /// The file, as given on the command line.
     pub source: String,
-    /// How many routers there are.
+    /// Number of routers.
     pub routers: usize,
-    /// How many links, each direction for itself.
+    /// Number of links; each direction counts separately.
     pub links: usize,
-    /// Paths between all ordered pairs of routers.
+    /// Number of shortest paths between all ordered pairs of routers.
     pub paths: usize,
     /// `equal-cost` or `single`.
     pub mode: &'static str,
-    /// Ordered pairs of routers without a path.
+    /// Number of ordered pairs of routers without a path.
     pub unreachable_pairs: usize,
 }
 
-/// Which routers to instrument, one after the other.
+/// Which routers to instrument, in order.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlanReport {
     /// Always [`PLAN_SCHEMA`].
     pub schema: &'static str,
-    /// What was planned for.
+    /// The network.
     #[serde(flatten)]
     pub network: Network,
-    /// What the reader must know.
+    /// Warnings for the reader.
     pub warnings: Vec<String>,
     /// `greedy`, `saving`, `swap` or `random`.
     pub strategy: &'static str,
     /// Seed of random choices.
     pub seed: u64,
-    /// Distinct segments without any instrumented router.
+    /// Number of distinct segments without any instrumented router.
     pub segments: usize,
-    /// From no instrumented router on.
+    /// One point per number of instrumented routers, starting with none.
     pub curve: Vec<Point>,
-    /// As many routers as the curve ends with, or others for the same budget, leave no fewer probe hops; `null` unless
-    /// asked for.
+    /// Lower bound on the probe hops with as many routers as the curve ends with, or with any routers of the same
+    /// budget; `null` without `--bound`.
     pub least_probe_hops: Option<u64>,
 }
 
-/// A network with so many instrumented routers.
+/// A network with a given number of instrumented routers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
-    /// How many are instrumented.
+    /// Number of instrumented routers.
     pub routers: usize,
-    /// The last of them; `null` for none.
+    /// The router added last; `null` if there is none.
     pub added: Option<String>,
-    /// What all of them cost together.
+    /// Total cost of the instrumented routers.
     pub cost: f64,
-    /// Distinct segments.
+    /// Number of distinct segments.
     pub segments: usize,
-    /// Links that one probe of each passes.
+    /// Links that one probe of every segment traverses in total.
     pub probe_hops: u64,
-    /// How long segments are; `null` without any.
+    /// Length of segments in hops; `null` without segments.
     pub granularity: Option<Granularity>,
 }
 
-/// Hops of segments.
+/// Length of segments in hops.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Granularity {
-    /// On average.
+    /// Mean.
     pub mean: f64,
-    /// Of the shortest.
+    /// Shortest segment.
     pub min: u64,
-    /// Of the longest.
+    /// Longest segment.
     pub max: u64,
 }
 
-/// Who measures what in a network with some instrumented routers.
+/// Who probes whom in a network with some instrumented routers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathsReport {
     /// Always [`PATHS_SCHEMA`].
     pub schema: &'static str,
-    /// What it is about.
+    /// The network.
     #[serde(flatten)]
     pub network: Network,
-    /// What the reader must know.
+    /// Warnings for the reader.
     pub warnings: Vec<String>,
     /// The instrumented routers.
     pub instrumented: Vec<String>,
-    /// Links that one probe of every segment passes.
+    /// Links that one probe of every segment traverses in total.
     pub probe_hops: u64,
     /// Probes per second of each segment.
     pub probes_per_second: f64,
-    /// Links that all probes pass in a second.
+    /// Links that all probes traverse per second.
     pub probe_hops_per_second: f64,
     /// Pairs of interfaces inside instrumented routers, each with an aggregator.
     pub inner_pairs: u64,
-    /// Bits per second that the aggregators of all pairs send.
+    /// Bits per second sent by all aggregators together.
     pub aggregator_bps: u64,
-    /// How long segments are; `null` without any.
+    /// Length of segments in hops; `null` without segments.
     pub granularity: Option<Granularity>,
-    /// What is probed besides until all routers know of a failure; `null` unless links were said to have failed.
+    /// What is probed additionally until all routers know of a failure; `null` without failed links (`--failed`).
     pub overlap: Option<Overlap>,
-    /// Every segment that is probed, in the order of the map.
+    /// All probed segments, in the order of the map.
     pub probes: Vec<Probe>,
 }
 
-/// Old routes beside new ones.
+/// The transition from old routes to new ones, during which both are probed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Overlap {
-    /// Segments that are new.
+    /// Number of new segments.
     pub added: usize,
-    /// Segments that will not be probed any more.
+    /// Segments of the old routes, which are still probed for a time.
     pub dropped: Vec<Probe>,
-    /// Links that one probe of every segment of both passes.
+    /// Links that one probe of every old and new segment traverses in total.
     pub probe_hops: u64,
-    /// Links that all probes pass in a second.
+    /// Links that all these probes traverse per second.
     pub probe_hops_per_second: f64,
 }
 
-/// A segment: whoever is at its beginning probes its end.
+/// A segment: its first router probes its last one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Probe {
     /// Its first router.
     pub from: String,
     /// Its last one.
     pub to: String,
-    /// The routers between, none of them instrumented.
+    /// The routers in between, none of them instrumented.
     pub via: Vec<String>,
-    /// Links.
+    /// Number of links.
     pub hops: usize,
 }

@@ -1,4 +1,4 @@
-//! Tables for people.
+//! Human-readable tables.
 
 use super::{ChangeLine, LocalizeReport, Network, PathLine, PathsReport, PlanReport, Probe, SegmentLine};
 use crate::footing::{self, item};
@@ -8,7 +8,7 @@ use dwell_sketch::estimate::Estimate;
 use dwell_types::Nanos;
 use std::io::{self, Write};
 
-/// Writes a plan: a line per router.
+/// Writes a plan: one line per router.
 pub fn write_plan(report: &PlanReport, to: &mut impl Write) -> io::Result<()> {
     head(&report.network, to)?;
     let has_costs = report.curve.iter().any(|point| point.cost != point.routers as f64);
@@ -50,7 +50,7 @@ pub fn write_plan(report: &PlanReport, to: &mut impl Write) -> io::Result<()> {
     footing::warnings(&report.warnings, to)
 }
 
-/// Writes who probes whom: a line per segment.
+/// Writes who probes whom: one line per segment.
 pub fn write_paths(report: &PathsReport, to: &mut impl Write) -> io::Result<()> {
     head(&report.network, to)?;
     let mut grid = Grid::default();
@@ -89,12 +89,12 @@ pub fn write_paths(report: &PathsReport, to: &mut impl Write) -> io::Result<()> 
     footing::warnings(&report.warnings, to)
 }
 
-/// Lines of a ranking besides alarms.
+/// Number of segments listed in a ranking; those in alarm are always listed.
 const RANKED: usize = 5;
-/// Paths, and changes, that are shown.
+/// Maximum number of paths, and of changes, listed.
 const SHOWN: usize = 10;
 
-/// Writes which segments are suspicious, which paths are slow and what explains them, and what happened before.
+/// Writes which segments are suspicious, which paths are slow and why, and earlier alarms.
 pub fn write_localize(report: &LocalizeReport, to: &mut impl Write) -> io::Result<()> {
     head(&report.network, to)?;
     let intervals = report.intervals;
@@ -151,7 +151,7 @@ fn mark(alarm: bool) -> &'static str {
     if alarm { " *" } else { "" }
 }
 
-/// Those that are slower than usual, the likeliest first; nothing where there are none.
+/// Segments that are slower than usual, in order of probability; writes nothing if there are none.
 fn delays(segments: &[SegmentLine], to: &mut impl Write) -> io::Result<()> {
     let mut slower: Vec<_> = segments.iter().filter_map(|line| Some((line, line.delay?))).collect();
     slower.retain(|(_, delay)| delay.alarm || delay.excess_ns > 0.0);
@@ -177,7 +177,7 @@ fn delays(segments: &[SegmentLine], to: &mut impl Write) -> io::Result<()> {
     writeln!(to)
 }
 
-/// Those whose losses chance may hardly explain; nothing where there are none.
+/// Segments whose losses are unlikely to be chance; writes nothing if there are none.
 fn losses(segments: &[SegmentLine], to: &mut impl Write) -> io::Result<()> {
     const WORTH_A_LOOK: f64 = 0.01;
     let mut lossy: Vec<_> = segments.iter().filter_map(|line| Some((line, line.loss?))).collect();

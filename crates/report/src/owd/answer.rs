@@ -1,4 +1,4 @@
-//! From what was measured to a line of the report.
+//! Converts measurements into lines of the report.
 
 use super::{Delays, Flow, Interval, Line, LossRuns};
 use dwell_sketch::distribution::Distribution;
@@ -7,9 +7,9 @@ use dwell_sketch::moments::Level;
 use dwell_sketch::owd::{FlowAnswer, IntervalAnswer, Tally, Totals};
 use dwell_sketch::summary::{Combined, FlowMean, FlowRecord, Joined};
 
-/// How many of those sent were received, lost, and uncovered. Where packets were sampled, the shares that the estimates
-/// have of their sum, so that the parts add up to what was counted; else the counts, and whoever has no fate is
-/// uncovered: nobody can say.
+/// How many of the packets sent were received, lost, and uncovered. With sampling, `sent` is divided in proportion to
+/// the three estimates, so that the parts add up to it; without, these are the counts, and packets whose fate is not
+/// known are uncovered.
 fn parts(sent: u64, fates: [Estimate<f64>; 3], is_sampled: bool) -> [u64; 3] {
     let fates = fates.map(|fate| fate.value);
     let all: f64 = fates.iter().sum();
@@ -23,13 +23,13 @@ fn parts(sent: u64, fates: [Estimate<f64>; 3], is_sampled: bool) -> [u64; 3] {
     [received, lost, sent - lost - received]
 }
 
-/// The bytes of so many packets, none of which is empty: logs may not say how many.
+/// The number of bytes; `None` if a log did not state sizes, since no packet is empty.
 fn known_bytes(bytes: u64, packets: u64) -> Option<u64> {
     (bytes > 0 || packets == 0).then_some(bytes)
 }
 
 impl Line {
-    /// From what is known of some packets.
+    /// From the fates and delays of a set of packets.
     fn new(sent: u64, bytes: u64, tally: &Tally, distribution: &Distribution) -> Self {
         let [received, lost, uncovered] =
             parts(sent, [tally.received(), tally.lost(), tally.uncovered()], !tally.is_exact(sent));
@@ -60,7 +60,7 @@ impl Line {
         }
     }
 
-    /// Why so many packets that arrived tell no delay.
+    /// Why the received packets give no delay.
     const fn without_delay(received: u64) -> &'static str {
         if received > 0 {
             "every packet that arrived equals another one in flight"
@@ -69,9 +69,9 @@ impl Line {
         }
     }
 
-    /// From counters at both points. Where more packets arrived than were sent, none is known to be lost.
-    /// A packet that one point counts in the interval before is lost there and too many here: of both together nothing is lost, so
-    /// a total is taken from sums of the counters, not from the intervals' losses.
+    /// From counters at both points. If more packets arrived than were sent, no loss is known. A packet that one of the
+    /// points counts in the neighbouring interval appears lost in one interval and surplus in the other. Totals are
+    /// therefore computed from sums of the counters, not from the losses of intervals, so that such packets cancel out.
     fn counted(sent: u64, received: u64) -> Self {
         let lost = sent.saturating_sub(received);
         let rate = (sent > 0).then(|| Estimate::exact(lost as f64 / sent as f64));
@@ -85,7 +85,7 @@ impl From<&Totals> for Line {
     }
 }
 
-/// All intervals that two sketching points agree on; what they do not agree on is `uncovered`.
+/// The intervals that the sketches of both points have in common; packets of all other intervals are `uncovered`.
 impl From<&Combined> for Line {
     fn from(combined: &Combined) -> Self {
         let &Combined { sent, usable, received, effective_samples, .. } = combined;
@@ -134,13 +134,13 @@ impl From<&IntervalAnswer> for Interval {
 }
 
 impl Flow {
-    /// The line of one flow with this name.
+    /// The line of the named flow.
     pub fn new(answer: &FlowAnswer, flow: String) -> Self {
         let line = Line::new(answer.sent, answer.sent_bytes, &answer.tally, &answer.distribution);
         Self { flow, packets: answer.sent, line }
     }
 
-    /// A flow that a sender listed, and what the sketches of both points say of it.
+    /// A flow listed by the sender, with what the sketches of both points say about it.
     pub fn sketched(record: &FlowRecord, answer: &FlowMean) -> Self {
         let &FlowMean { mean, packets: known, joined, lost } = answer;
         let packets = record.packets;
@@ -171,7 +171,8 @@ impl Flow {
 mod tests {
     use super::*;
 
-    /// One of 100 packets is lost; another one is counted before a cut by the sender, behind it by the receiver.
+    /// One packet in 100 is lost; another is counted before a cut by the sender but after it by the receiver. Summing
+    /// the losses of the intervals would give 2; the sums of the counters give 1.
     #[test]
     fn a_total_is_of_sums_not_of_losses() {
         let intervals = [Line::counted(50, 48), Line::counted(50, 51)];

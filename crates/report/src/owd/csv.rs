@@ -1,4 +1,4 @@
-//! CSV: one row for all packets, then one per interval and one per flow, empty where JSON has `null`.
+//! CSV: one row for all packets, then one per interval and one per flow; fields are empty where JSON has `null`.
 
 use super::{Line, OwdReport};
 use crate::csv::{ends, io_error};
@@ -50,7 +50,7 @@ pub const COLUMNS: [&str; 42] = [
     "receiver",
 ];
 
-/// Writes the head and all rows.
+/// Writes the header and all rows.
 pub fn write(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(to);
     writer.write_record(COLUMNS).map_err(io_error)?;

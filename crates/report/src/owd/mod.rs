@@ -1,12 +1,12 @@
-//! What `dwell owd` answers, before it takes a form: the schema `dwell.owd/1` of `docs/formats/dwell.owd.md`.
+//! The report of `dwell owd` as data: the schema `dwell.owd/1` of `docs/formats/dwell.owd.md`.
 
 use crate::facts::{Frames, Memory, Method, Span, optional_estimate};
 use dwell_sketch::estimate::Estimate;
 use serde::Serialize;
 
-// From what was measured.
+// Conversion from measurements.
 mod answer;
-// The forms.
+// Output formats.
 pub mod csv;
 pub mod openmetrics;
 pub mod table;
@@ -14,104 +14,104 @@ pub mod table;
 /// The name and version of this schema.
 pub const SCHEMA: &str = "dwell.owd/1";
 
-/// The answer of one run.
+/// The report of one run.
 #[derive(Clone, Debug, Serialize)]
 pub struct OwdReport {
     /// Always [`SCHEMA`].
     pub schema: &'static str,
     /// Sender and receiver, as given on the command line.
     pub sources: [String; 2],
-    /// What the reader must know.
+    /// Warnings for the reader.
     pub warnings: Vec<String>,
-    /// First and last timestamp of both points; `null` if nothing had one.
+    /// First and last timestamp of both points; `null` if there were none.
     pub span_ns: Option<Span>,
-    /// What became of the frames of both points; `null` without packets (`--crossings`).
+    /// Frames of both points, by fate; `null` without packets (`--crossings`).
     pub frames: Option<Frames>,
     /// What each point saw.
     pub points: Points,
-    /// What was promised, and what was used.
+    /// Memory limit and use.
     pub memory: Memory,
-    /// How the answer was found.
+    /// The method and its parameters.
     pub method: Method,
     /// How far the receiver's clock is ahead of the sender's, as far as delays of both directions bound it; `null`
     /// without them.
     pub clock_offset_ns: Option<ClockOffset>,
     /// All packets from the sender to the receiver.
     pub total: Line,
-    /// All packets from the receiver to the sender; `null` unless asked for.
+    /// All packets from the receiver to the sender; `null` unless requested.
     pub reverse: Option<Line>,
-    /// By the time of sending, in order; empty unless asked for.
+    /// By sending time, in order; empty unless requested.
     pub intervals: Vec<Interval>,
-    /// The flows with the most bytes; empty unless asked for.
+    /// The flows with the most bytes; empty unless requested.
     pub flows: Vec<Flow>,
 }
 
-/// Both ends of the way.
+/// The two measurement points.
 #[derive(Clone, Debug, Serialize)]
 pub struct Points {
-    /// Where packets come by first.
+    /// The point that packets pass first.
     pub sender: PointFacts,
-    /// Where packets come by later.
+    /// The point that packets pass second.
     pub receiver: PointFacts,
 }
 
 /// What one point saw.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct PointFacts {
-    /// What became of its frames; `null` without packets.
+    /// Its frames, by fate; `null` without packets.
     pub frames: Option<Frames>,
     /// Packets that were compared with the other point.
     pub packets: u64,
-    /// Packets that go another way than the one that is measured.
+    /// Packets of a direction that is not measured.
     pub elsewhere: u64,
-    /// Packets that the capture cut before the last byte that names them.
+    /// Packets that the capture cuts before the last byte that identifies them.
     pub cut: u64,
-    /// Packets that the other point did not see: of the receiver, those that were not sent. Of sketches, those in intervals
-    /// that could not be joined.
+    /// Packets that the other point did not see: at the receiver, those that were not sent. With sketches, packets in
+    /// intervals that could not be joined.
     pub unsent: Option<u64>,
 }
 
-/// Bounds of a clock offset, in nanoseconds: with `low` > `high` the clocks ran apart meanwhile.
+/// Bounds of a clock offset, in nanoseconds; `low` > `high` means that the clocks drifted apart during the capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ClockOffset {
-    /// The smallest delay of the reverse direction, negative.
+    /// Minus the smallest delay of the reverse direction.
     pub low: i64,
-    /// The smallest delay.
+    /// The smallest delay of the forward direction.
     pub high: i64,
 }
 
-/// What became of packets, and how long they took.
+/// Packets by fate, and their delays.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Line {
-    /// Packets that were sent: `received + lost + uncovered`, unless nothing is known of any of them.
+    /// Packets sent: `received + lost + uncovered`, unless the fate of none is known.
     pub sent: u64,
-    /// Their bytes, from the IP header on; `null` where nobody counted them.
+    /// Their bytes, from the IP header on; `null` if not known.
     pub bytes: Option<u64>,
-    /// Packets that arrived.
+    /// Packets received.
     pub received: u64,
-    /// Packets that did not.
+    /// Packets lost.
     pub lost: u64,
-    /// Packets sent before the first or after the last that arrived: nobody could have seen them arrive.
+    /// Packets of unknown fate: sent before the first or after the last that arrived, or in unusable intervals.
     pub uncovered: u64,
-    /// Packets that arrived without a delay of their own: equal ones were under way.
+    /// Received packets without a delay of their own: equal packets were in flight.
     pub ambiguous: u64,
-    /// The share of packets that was lost, of those received and lost.
+    /// Lost packets as a share of those received or lost.
     #[serde(serialize_with = "optional_estimate")]
     pub loss_rate: Option<Estimate<f64>>,
-    /// Runs of packets lost one after the other; `null` where not every packet is known.
+    /// Runs of consecutive losses; `null` where not every packet is known.
     pub loss_runs: Option<LossRuns>,
-    /// Why there is no answer; `null` where there is one.
+    /// Why there are no delays; `null` if there are.
     pub unusable: Option<String>,
-    /// Packets that the delays rest on.
+    /// Number of packets that the delays are based on.
     pub effective_samples: u64,
     /// The delays; every member `null` without samples.
     pub delay_ns: Delays,
-    /// Mean difference between the delays of neighbours; `null` where not every packet is known.
+    /// Mean absolute difference between the delays of successive packets; `null` where not every packet is known.
     pub jitter_ns: Option<f64>,
 }
 
 impl Line {
-    /// Whether any number has an interval.
+    /// Whether any value is an estimate with an interval.
     pub(crate) fn is_estimated(&self) -> bool {
         let d = &self.delay_ns;
         let widths = [d.mean, d.std, self.loss_rate].into_iter().flatten().any(|e| !e.is_exact());
@@ -119,16 +119,16 @@ impl Line {
     }
 }
 
-/// Packets that were lost one after the other.
+/// Runs of consecutive lost packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LossRuns {
-    /// How many runs there were.
+    /// Number of runs.
     pub count: u64,
-    /// Packets in the longest.
+    /// Packets in the longest run.
     pub longest: u64,
 }
 
-/// Statistics of the delay in nanoseconds, each with its 95% interval. Negative where the clocks disagree.
+/// Delay statistics in nanoseconds, each with its 95% interval. Negative where the clocks disagree.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Delays {
     /// Arithmetic mean.
@@ -160,11 +160,11 @@ pub struct Delays {
 /// One interval.
 #[derive(Clone, Debug, Serialize)]
 pub struct Interval {
-    /// Its first nanosecond since the epoch.
+    /// Its start, in nanoseconds since the epoch.
     pub start_ns: i64,
-    /// The first nanosecond behind it.
+    /// Its end (exclusive).
     pub end_ns: i64,
-    /// What became of the packets that were sent in it.
+    /// The packets sent in it.
     #[serde(flatten)]
     pub line: Line,
 }
@@ -172,11 +172,11 @@ pub struct Interval {
 /// One flow.
 #[derive(Clone, Debug, Serialize)]
 pub struct Flow {
-    /// Its name; `other` for all flows that got no place of their own.
+    /// Its name; `other` for all flows without a line of their own.
     pub flow: String,
-    /// Packets that were sent.
+    /// Packets sent.
     pub packets: u64,
-    /// What became of them.
+    /// Their fates and delays.
     #[serde(flatten)]
     pub line: Line,
 }

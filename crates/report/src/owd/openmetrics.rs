@@ -1,4 +1,4 @@
-//! OpenMetrics 1.0 text: all packets, and each flow. There are no timestamps: the values hold when they are read.
+//! OpenMetrics 1.0 text: all packets, and each flow. No timestamps: values are current at the time of the scrape.
 
 use super::{Line, OwdReport};
 use crate::openmetrics::{bounds, common, escaped, family, number, seconds};
@@ -17,7 +17,7 @@ pub fn write(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     loss_rate(&lines, to)?;
     delays(&lines, to)?;
     common(report.frames.as_ref(), &report.memory, to)?;
-    // Not of type "info", which the older text format does not know: node_exporter reads no file that has one.
+    // Not of type "info", which the older text format lacks: node_exporter rejects files that contain it.
     family("dwell_owd_method_info", "gauge", None, "How delays were measured, and whether nothing was estimated.", to)?;
     let (name, exact) = (escaped(report.method.name), report.method.exact);
     writeln!(to, "dwell_owd_method_info{{method=\"{name}\",exact=\"{exact}\"}} 1")?;

@@ -1,4 +1,4 @@
-//! The table for people: all packets, then intervals, then flows; below, what the numbers rest on.
+//! The human-readable table: all packets, then intervals, then flows; below, what the numbers are based on.
 
 use super::{ClockOffset, Line, OwdReport, PointFacts};
 use crate::footing::{self, WIDTH, item};
@@ -62,7 +62,7 @@ fn row(grid: &mut Grid, name: &str, line: &Line, estimated: bool) {
     let [mean, deviation] = [d.mean, d.std].map(|e| e.map(whole));
     let delays = [mean, deviation, d.p50, d.p95, d.p99, d.max];
     let loss = line.loss_rate.map_or_else(|| "–".into(), |e| text::percent(e.value));
-    // Where nothing was compared, nothing is known to be lost.
+    // If no packet could be compared, the number of losses is not known.
     let is_known = line.received + line.lost > 0 || line.uncovered == 0;
     let lost = if is_known { text::count(line.lost) } else { "–".into() };
     let mut cells = vec![name.to_owned(), text::count(line.sent), lost, loss];

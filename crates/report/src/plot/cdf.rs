@@ -10,9 +10,9 @@ use crate::text;
 const LEFT: f64 = 72.0;
 const RIGHT: f64 = WIDTH - 26.0;
 const TOP: f64 = 76.0;
-/// Room for a label of the axis of time.
+/// Space for a label of the time axis.
 const LABEL: f64 = 44.0;
-/// Height of a row of the legend, which stands below the curves.
+/// Height of a row of the legend below the curves.
 const ROW: f64 = 19.0;
 
 pub(super) fn picture(report: &RttReport) -> Picture {
@@ -32,7 +32,7 @@ pub(super) fn picture(report: &RttReport) -> Picture {
     };
     let plane = Plane { scale, bottom: HEIGHT - 66.0 - ROW * (drawn.len() as f64 + 1.0) };
     plane.axes(&mut picture);
-    // The most frequent on top.
+    // Drawn in reverse, so that the most frequent is on top.
     for (line, &look) in drawn.iter().zip(&LOOKS).rev() {
         plane.band(&line.cdf, look, &mut picture);
     }
@@ -48,7 +48,7 @@ pub(super) fn picture(report: &RttReport) -> Picture {
     picture
 }
 
-/// The axis holds all but the outermost part of each curve: less is cut from the long delays, which matter more.
+/// The axis omits only the outermost part of each curve; less is cut from the long delays, which matter more.
 fn scale(lines: &[&ResultLine]) -> Option<LogScale> {
     const SHORTEST: f64 = 2e-3;
     const LONGEST: f64 = 1e-4;
@@ -61,7 +61,7 @@ fn scale(lines: &[&ResultLine]) -> Option<LogScale> {
     Some(LogScale::new(least, greatest, LEFT, RIGHT))
 }
 
-/// Where the curves are drawn.
+/// The area in which the curves are drawn.
 struct Plane {
     scale: LogScale,
     bottom: f64,
@@ -100,7 +100,7 @@ impl Plane {
         picture.upright((20.0, middle.1), "share of exchanges", 12.5, INK);
     }
 
-    /// A step function from the left edge at zero to the right edge.
+    /// Points of a step function, from zero at the left edge to the right edge.
     fn steps(&self, cdf: &[CdfPoint], share: impl Fn(&CdfPoint) -> f64) -> Vec<Place> {
         let mut last = self.height(0.0);
         let mut places = vec![(LEFT, last)];
@@ -123,7 +123,7 @@ impl Plane {
     }
 }
 
-/// Name, number and quantiles of each curve, from `top` on.
+/// Name, number of exchanges and quantiles of each curve, starting at height `top`.
 fn legend(lines: &[&ResultLine], of: usize, top: f64, picture: &mut Picture) {
     const SIZE: f64 = 12.5;
     const SAMPLE: f64 = 38.0;

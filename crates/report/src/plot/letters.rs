@@ -1,9 +1,9 @@
-//! Letters of the fonts in `assets/`, for bitmaps.
+//! Glyphs of the fonts in `assets/`, for bitmaps.
 
 use super::picture::Weight;
 use ab_glyph::{Font, FontRef, PxScale, ScaleFont, point};
 
-/// How far below the middle of a line of text its letters stand, per size: half the height of capitals and digits.
+/// Distance from the middle of a line of text to its baseline, per font size: half the height of capitals and digits.
 pub(super) const BELOW_MIDDLE: f64 = 0.357;
 
 const REGULAR: &[u8] = include_bytes!("../../assets/OpenSans-Regular.ttf");
@@ -32,8 +32,8 @@ impl Letters {
         self.places(text).last().map_or(0.0, |(x, letter)| f64::from(x + font.h_advance(font.glyph_id(letter))))
     }
 
-    /// Calls `pixel` with the place and the coverage in `0..=1` of every pixel that the text touches, to the right of
-    /// its beginning and down from its middle.
+    /// Calls `pixel` with the position and the coverage in `0..=1` of every pixel that the text touches. Positions are
+    /// relative to the left end of the text and its vertical middle.
     pub(super) fn draw(&self, text: &str, mut pixel: impl FnMut(i32, i32, f64)) {
         let line = (self.size * BELOW_MIDDLE) as f32;
         for (x, letter) in self.places(text) {
@@ -47,7 +47,7 @@ impl Letters {
         }
     }
 
-    /// Where each letter begins.
+    /// The position of each letter.
     fn places<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (f32, char)> + 'a {
         let font = self.font.as_scaled(self.scale);
         let mut next = 0.0;

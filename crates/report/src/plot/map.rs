@@ -1,4 +1,4 @@
-//! A network as a map: routers, the links between them, how long these take.
+//! A map of a network: routers, links, and the delays of links.
 
 use super::picture::{Align, Colour, GRID, INK, Look, Marker, Picture, Place, Polygon, QUIET, WHITE};
 use super::{HEIGHT, MapLink, MapPicture, WIDTH, cut};
@@ -9,15 +9,15 @@ const RIGHT: f64 = WIDTH - 60.0;
 const TOP: f64 = 84.0;
 const BOTTOM: f64 = HEIGHT - 66.0;
 
-/// Routers that get their names at most; where there are more, only instrumented ones and those at alarms do.
+/// With more routers than this, only instrumented ones and those at alarms get names.
 const NAMED: usize = 50;
-/// Characters of a name.
+/// Maximum length of a name, in characters.
 const LONGEST_NAME: usize = 16;
 const NAME_SIZE: f64 = 10.0;
-/// How far one direction of a link is drawn beside the other.
+/// Sideways offset of each direction of a link.
 const BESIDE: f64 = 1.7;
 
-/// From short to long delays: light to dark.
+/// Colours of delays, from short (light) to long (dark).
 const DELAYS: [Colour; 5] =
     [(0xb3, 0xcd, 0xe3), (0x8c, 0xa9, 0xd0), (0x5f, 0x86, 0xbd), (0x2c, 0x62, 0xa6), (0x08, 0x30, 0x6b)];
 const ALARM: Colour = (0xd5, 0x5e, 0x00);
@@ -30,7 +30,7 @@ pub(super) fn picture(map: &MapPicture) -> Picture {
     picture.text((LEFT, 52.0), cut(map.subtitle.clone()), 12.5, QUIET, Align::Left);
     let places = fit(map);
     let bounds = delays(map);
-    // Alarms above all others.
+    // Alarms are drawn on top of all other links.
     for alarm in [false, true] {
         for link in map.links.iter().filter(|link| link.alarm == alarm) {
             let (from, to) = beside(places[link.from], places[link.to]);
@@ -55,7 +55,7 @@ pub(super) fn picture(map: &MapPicture) -> Picture {
     picture
 }
 
-/// All places within the picture, with the same scale in both directions.
+/// Scales all positions to fit the picture, equally in both directions.
 fn fit(map: &MapPicture) -> Vec<Place> {
     let ends = |of: fn(Place) -> f64| {
         let values = map.routers.iter().map(|router| of(router.place));
@@ -68,7 +68,7 @@ fn fit(map: &MapPicture) -> Vec<Place> {
     map.routers.iter().map(|router| (across(router.place.0), down(router.place.1))).collect()
 }
 
-/// A line to the right of the middle, seen from its beginning.
+/// Shifts a line to its right-hand side, as seen from its start.
 fn beside(from: Place, to: Place) -> (Place, Place) {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let length = dx.hypot(dy).max(1e-9);
@@ -76,20 +76,20 @@ fn beside(from: Place, to: Place) -> (Place, Place) {
     ((from.0 + x, from.1 + y), (to.0 + x, to.1 + y))
 }
 
-/// The shortest and the longest delay that is known.
+/// The shortest and the longest known delay.
 fn delays(map: &MapPicture) -> Option<(f64, f64)> {
     let known = map.links.iter().filter_map(|link| link.delay_ns);
     known.fold(None, |ends, delay| Some(ends.map_or((delay, delay), |(a, b): (f64, f64)| (a.min(delay), b.max(delay)))))
 }
 
-/// Which shade a delay has: by equal ratios if all are above zero, by equal differences otherwise.
+/// The shade of a delay: on a logarithmic scale if all delays are above zero, otherwise on a linear one.
 fn shade(delay: f64, bounds: Option<(f64, f64)>) -> usize {
     let Some((low, high)) = bounds else { return 0 };
     let part = if low > 0.0 { (delay / low).ln() / (high / low).ln() } else { (delay - low) / (high - low) };
     if part.is_finite() { ((part * DELAYS.len() as f64) as usize).min(DELAYS.len() - 1) } else { 0 }
 }
 
-/// What a name covers: left, top, right, bottom.
+/// The rectangle that a name covers: left, top, right, bottom.
 type Frame = [f64; 4];
 
 fn overlap(a: Frame, b: Frame) -> f64 {
@@ -97,13 +97,13 @@ fn overlap(a: Frame, b: Frame) -> f64 {
     along(0) * along(1)
 }
 
-/// By how much a frame lies outside the picture, as an area.
+/// The area of a frame that lies outside the picture.
 fn outside([left, top, right, bottom]: Frame) -> f64 {
     let inside = overlap([left, top, right, bottom], [0.0, 0.0, WIDTH, HEIGHT]);
     (right - left) * (bottom - top) - inside
 }
 
-/// Points along all links, one in so many points of the picture.
+/// Points sampled along all links, `STEP` apart.
 fn along(map: &MapPicture, places: &[Place]) -> Vec<Place> {
     const STEP: f64 = 4.0;
     let points = |link: &MapLink| {
@@ -115,9 +115,9 @@ fn along(map: &MapPicture, places: &[Place]) -> Vec<Place> {
     map.links.iter().flat_map(points).collect()
 }
 
-/// Names and what they cover, beside the marks: each where it covers least of what is there.
+/// Names next to their routers, each with its frame: placed where it covers as little as possible.
 fn names(map: &MapPicture, places: &[Place]) -> Vec<(Frame, String)> {
-    /// As an area: a name may lie on a link rather than on a mark.
+    /// Area that each link point counts for: a name should rather cover a link than a router.
     const POINT: f64 = 3.0;
     let in_alarm =
         |router: usize| map.links.iter().any(|link| link.alarm && (link.from == router || link.to == router));
@@ -146,7 +146,7 @@ fn names(map: &MapPicture, places: &[Place]) -> Vec<(Frame, String)> {
     named
 }
 
-/// Where a name of this width may begin.
+/// Possible positions of a name of this width around a router.
 fn around((x, y): Place, wide: f64) -> [Place; 8] {
     [
         (x + 7.0, y),

@@ -1,11 +1,11 @@
-//! Pictures for reports and slides: distribution functions, quantiles over time, queues, maps and plans, and how errors
-//! change with a parameter.
+//! Plots for reports and slides: distribution functions, quantiles over time, queues, maps and plans, and errors
+//! against a parameter.
 //!
-//! A drawing is a list of shapes in points ([`WIDTH`] × [`HEIGHT`]), then rendered as SVG or PNG. Curves differ by
-//! colour (the palette of Okabe and Ito, which colour-blind people can tell apart), by dashes and by markers, so a
-//! black and white print still reads.
+//! A plot is a list of shapes in points ([`WIDTH`] × [`HEIGHT`]), which is then rendered as SVG or PNG. Curves differ
+//! in colour (the palette of Okabe and Ito, which is safe for colour-blind readers), dashes and markers, so they can be
+//! told apart in black and white, too.
 
-// What is drawn.
+// The kinds of plots.
 mod cdf;
 mod map;
 mod owd;
@@ -13,11 +13,11 @@ mod plan;
 mod queue;
 mod series;
 mod sweep;
-// Panels over time.
+// Panels with a time axis.
 mod steps;
-// Values to places.
+// Scales and ticks of axes.
 mod scale;
-// Shapes, and their rendering.
+// Shapes, and rendering them.
 mod letters;
 mod picture;
 mod render;
@@ -46,7 +46,7 @@ pub enum Image {
 }
 
 impl Image {
-    /// The kind of image that a file name asks for; `None` unless it ends in `.svg` or `.png`.
+    /// The kind of image that a file name implies; `None` unless it ends in `.svg` or `.png`.
     pub fn of(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?;
         if extension.eq_ignore_ascii_case("svg") {
@@ -59,7 +59,7 @@ impl Image {
     }
 }
 
-/// Draws the distribution function of every result, those with the most exchanges first, with 95% bands.
+/// Draws the distribution function of every result with its 95% band, those with the most exchanges first.
 pub fn write(report: &RttReport, image: Image, to: &mut impl Write) -> io::Result<()> {
     render::write(&cdf::picture(report), image, to)
 }
@@ -74,7 +74,7 @@ pub fn write_owd(report: &OwdReport, image: Image, to: &mut impl Write) -> io::R
     render::write(&owd::picture(report), image, to)
 }
 
-/// Draws probe hops and lengths of segments against instrumented routers, a curve per strategy.
+/// Draws probe hops and segment lengths against the number of instrumented routers, one curve per strategy.
 pub fn write_plans(reports: &[PlanReport], image: Image, to: &mut impl Write) -> io::Result<()> {
     render::write(&plan::picture(reports), image, to)
 }
@@ -82,13 +82,13 @@ pub fn write_plans(reports: &[PlanReport], image: Image, to: &mut impl Write) ->
 /// A network to draw.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MapPicture {
-    /// What it is.
+    /// Title.
     pub title: String,
-    /// What else there is to know.
+    /// Second line.
     pub subtitle: String,
     /// All routers.
     pub routers: Vec<MapRouter>,
-    /// All links, each direction for itself.
+    /// All links; each direction is separate.
     pub links: Vec<MapLink>,
 }
 
@@ -97,20 +97,20 @@ pub struct MapPicture {
 pub struct MapRouter {
     /// Its name.
     pub name: String,
-    /// To the right and down, in any unit.
+    /// Position: x to the right, y downwards, in any unit.
     pub place: (f64, f64),
-    /// Whether it measures inside itself.
+    /// Whether it is instrumented.
     pub instrumented: bool,
 }
 
 /// A link on a map.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MapLink {
-    /// Where it begins: a number of `routers`.
+    /// Index of its first router in `routers`.
     pub from: usize,
-    /// Where it ends.
+    /// Index of its second router.
     pub to: usize,
-    /// How long it takes in nanoseconds, if that is known.
+    /// Its delay in nanoseconds, if known.
     pub delay_ns: Option<f64>,
     /// Whether its segment is slower or lossier than usual.
     pub alarm: bool,
@@ -121,33 +121,33 @@ pub fn write_map(map: &MapPicture, image: Image, to: &mut impl Write) -> io::Res
     render::write(&map::picture(map), image, to)
 }
 
-/// Draws a queue over time with the part of its largest flow, and episodes; below, delays, or sizes of flows as
-/// estimated and as they were.
+/// Draws a queue over time with the share of its largest flow, and episodes; below, delays, or estimated against actual
+/// sizes of flows.
 pub fn write_queue(report: &QueueReport, image: Image, to: &mut impl Write) -> io::Result<()> {
     render::write(&queue::picture(report), image, to)
 }
 
-/// How several methods compare where something is varied.
+/// How several methods compare as a parameter is varied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sweep {
-    /// The heading.
+    /// Title.
     pub title: String,
-    /// What is drawn, in a line.
+    /// Description, in one line.
     pub subtitle: String,
-    /// What is varied.
+    /// Name of the varied parameter.
     pub x: String,
     /// Its values, from left to right.
     pub places: Vec<String>,
-    /// What is drawn upwards.
+    /// Scale of the y-axis.
     pub y: Height,
-    /// Where a dark line is drawn.
+    /// Where to draw a dark horizontal line.
     pub mark: Option<f64>,
-    /// One or more.
+    /// At least one.
     pub panels: Vec<SweepPanel>,
 }
 
 impl Sweep {
-    /// Errors, as shares of the truth, against the bytes that the methods had; 5% is marked.
+    /// Errors as shares of the true value against the memory of the methods; a line marks 5%.
     pub fn of_memories(title: String, subtitle: &str, memories: &[usize], panels: Vec<SweepPanel>) -> Self {
         let places = memories.iter().map(|&bytes| text::bytes(bytes as u64)).collect();
         let (x, subtitle) = ("memory".to_owned(), format!("{subtitle} Dark line: 5%."));
@@ -158,35 +158,35 @@ impl Sweep {
 /// A panel of a [`Sweep`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweepPanel {
-    /// What is measured.
+    /// The measured quantity.
     pub name: String,
-    /// By method, the same in all panels: a value at each of [`Sweep::places`].
+    /// By method, the same methods in all panels: one value per entry of [`Sweep::places`].
     pub curves: Vec<(String, Vec<Option<Estimate<f64>>>)>,
 }
 
-/// An axis upwards.
+/// Scale of a y-axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Height {
-    /// Errors as shares of the truth, by their logarithms.
+    /// Errors as shares of the true value, logarithmic.
     Share,
-    /// Anything above zero, by its logarithm.
+    /// Any positive quantity, logarithmic.
     Logarithmic,
-    /// Anything else.
+    /// Any quantity, linear.
     Linear,
 }
 
-/// Draws one panel for each question and one curve for each method.
+/// Draws one panel per measured quantity and one curve per method.
 pub fn write_sweep(sweep: &Sweep, image: Image, to: &mut impl Write) -> io::Result<()> {
     render::write(&sweep::picture(sweep), image, to)
 }
 
-/// The heading of a picture: what was measured.
+/// The title of a plot of response times.
 fn heading(reports: &[RttReport]) -> String {
     let sources = reports.first().map(|r| r.sources.join(", ")).unwrap_or_default();
     cut(format!("Response times in {sources}"))
 }
 
-/// A heading cut to the width.
+/// Shortens a title to the width of the picture.
 fn cut(title: String) -> String {
     const LONGEST: usize = 90;
     if title.chars().count() <= LONGEST {
@@ -195,7 +195,7 @@ fn cut(title: String) -> String {
     title.chars().take(LONGEST).chain(['…']).collect()
 }
 
-/// The results of one or more reports, each once, with their exchanges added up, the most frequent first.
+/// The distinct results of one or more reports with their total numbers of exchanges, most frequent first.
 fn ranked(reports: &[RttReport]) -> Vec<(&ResultLine, f64)> {
     let mut ranked: Vec<(&ResultLine, f64)> = Vec::new();
     for line in reports.iter().flat_map(|r| &r.results) {
@@ -210,7 +210,7 @@ fn ranked(reports: &[RttReport]) -> Vec<(&ResultLine, f64)> {
     ranked
 }
 
-/// What the bands around the curves of these results mean; empty where there are none.
+/// What the bands around the curves of these results mean; empty if there are no bands.
 fn bands<'a>(mut lines: impl Iterator<Item = &'a ResultLine> + Clone) -> &'static str {
     let mut widths = lines.clone().flat_map(|l| l.delay_ns.quantiles()).filter_map(|(_, q)| q);
     if lines.any(|l| !l.is_complete()) {

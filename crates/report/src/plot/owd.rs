@@ -9,19 +9,19 @@ use crate::owd::{Interval, Line, OwdReport};
 use crate::text;
 use dwell_sketch::estimate::Estimate;
 
-/// What is drawn of the delay, the highest first.
+/// The delay curves, highest first.
 const CURVES: [(&str, Look); 3] = [
     ("p99", Look { colour: LOOKS[1].colour, dashes: &[2.5, 3.0], marker: Marker::Filled(Polygon::Triangle) }),
     ("mean", Look { colour: LOOKS[2].colour, dashes: &[9.0, 4.0], marker: Marker::Filled(Polygon::Square) }),
     ("p50", Look { colour: LOOKS[0].colour, dashes: &[], marker: Marker::Circle }),
 ];
 const LOSS: Look = LOOKS[3];
-/// Part of the height that the delay takes.
+/// Share of the height taken by the delay panel.
 const DELAY_SHARE: f64 = 0.68;
 
 pub(super) fn picture(report: &OwdReport) -> Picture {
     let mut picture = Picture::default();
-    // Two whole paths are too long, and the names of the files tell most.
+    // Two full paths are too long, and file names say most.
     let [sender, receiver] = report.sources.each_ref().map(|source| source.rsplit('/').next().unwrap_or(source));
     picture.heading((LEFT, 28.0), cut(format!("One way from {sender} to {receiver}")), 17.0);
     let intervals = &report.intervals;
@@ -56,7 +56,7 @@ fn delay(intervals: &[Interval], time: &TimeScale, (top, bottom): (f64, f64), pi
         );
         return;
     }
-    // Delays near zero are seen against zero.
+    // The axis starts at zero where the smallest delay is close to it.
     let least = if least > 0.0 && least < greatest / 2.0 { 0.0 } else { least };
     let scale = LinearScale::new(least, greatest, bottom, top);
     steps::axes(&scale.delay_ticks(), time, (top, bottom), picture);

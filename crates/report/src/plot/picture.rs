@@ -1,6 +1,6 @@
-//! What a picture is made of. Places are in points from the upper left corner.
+//! The shapes that make up a picture. Positions are in points from the upper left corner.
 
-/// A place: points to the right and down.
+/// A position: points to the right and down.
 pub(super) type Place = (f64, f64);
 
 /// Red, green, blue.
@@ -12,16 +12,16 @@ pub(super) const GRID: Colour = (0xd9, 0xd9, 0xd9);
 pub(super) const FAINT_GRID: Colour = (0xef, 0xef, 0xef);
 pub(super) const WHITE: Colour = (0xff, 0xff, 0xff);
 
-/// How one curve looks: differs from the others in every respect.
+/// The appearance of a curve, which differs from all others in colour, dashes and marker.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     pub(super) colour: Colour,
-    /// Lengths drawn and left out in turn, in points; empty for a solid line.
+    /// Alternating lengths of dashes and gaps, in points; empty for a solid line.
     pub(super) dashes: &'static [f64],
     pub(super) marker: Marker,
 }
 
-/// The looks of the curves in one picture, in order.
+/// Appearances of the curves in one picture, in order.
 pub(super) const LOOKS: [Look; 6] = [
     Look { colour: (0x00, 0x72, 0xb2), dashes: &[], marker: Marker::Circle },
     Look { colour: (0xd5, 0x5e, 0x00), dashes: &[9.0, 4.0], marker: Marker::Filled(Polygon::Square) },
@@ -31,7 +31,7 @@ pub(super) const LOOKS: [Look; 6] = [
     Look { colour: (0x56, 0xb4, 0xe9), dashes: &[9.0, 3.0, 2.5, 3.0, 2.5, 3.0], marker: Marker::Ring },
 ];
 
-/// The looks of further curves, where all must be in one picture.
+/// Appearances of further curves, for pictures with more than six.
 pub(super) const MORE_LOOKS: [Look; 8] = [
     Look { colour: (0x22, 0x22, 0x22), dashes: &[4.0, 2.5], marker: Marker::Hollow(Polygon::Square) },
     Look { colour: (0x8c, 0x51, 0x0a), dashes: &[], marker: Marker::Hollow(Polygon::Triangle) },
@@ -45,7 +45,7 @@ pub(super) const MORE_LOOKS: [Look; 8] = [
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Marker {
-    /// Small, where there are many.
+    /// Small, for large numbers of points.
     Dot,
     Circle,
     Ring,
@@ -59,7 +59,7 @@ pub(super) enum Marker {
 pub(super) enum Polygon {
     Square,
     Triangle,
-    /// A triangle that stands on its corner.
+    /// A triangle pointing down.
     Drop,
     Diamond,
 }
@@ -96,7 +96,7 @@ pub(super) enum Shape {
         marker: Marker,
         colour: Colour,
     },
-    /// Text whose middle line is at the height of the place.
+    /// Text, vertically centred on the position.
     Text {
         at: Place,
         text: String,
@@ -105,7 +105,7 @@ pub(super) enum Shape {
         align: Align,
         weight: Weight,
     },
-    /// Text read from bottom to top, centred on the place.
+    /// Text that reads from bottom to top, centred on the position.
     Upright {
         at: Place,
         text: String,
@@ -114,7 +114,7 @@ pub(super) enum Shape {
     },
 }
 
-/// Shapes in the order of drawing.
+/// Shapes, in drawing order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Picture {
     pub(super) shapes: Vec<Shape>,

@@ -1,4 +1,4 @@
-//! How the work of probing falls as routers are instrumented.
+//! Probing cost as more routers are instrumented.
 
 use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, Picture, Place, QUIET};
 use super::scale::{LinearScale, Tick};
@@ -7,7 +7,7 @@ use super::{HEIGHT, WIDTH, cut};
 use crate::net::{Granularity, PlanReport, Point};
 use crate::text;
 
-/// Part of the height that the probe hops take.
+/// Share of the height taken by the probe hops.
 const HOPS_SHARE: f64 = 0.6;
 
 pub(super) fn picture(reports: &[PlanReport]) -> Picture {
@@ -50,7 +50,7 @@ pub(super) fn picture(reports: &[PlanReport]) -> Picture {
         draw(report, &across, &height, &granularity, look, &mut picture);
     }
     legend(reports, &mut picture);
-    // Routers are whole.
+    // Numbers of routers are integers, so other ticks get no label.
     let label = |routers: f64| if routers.fract() == 0.0 { text::count(routers as u64) } else { String::new() };
     for tick in across.ticks(label) {
         picture.text((tick.place, BOTTOM + 16.0), tick.label.unwrap_or_default(), 12.5, INK, Align::Centre);
@@ -87,7 +87,7 @@ fn draw(
     picture.curve(mean.collect(), look, 2.0);
 }
 
-/// From the shortest to the longest segment of the first plan.
+/// The band between the shortest and the longest segment of the first plan.
 fn band(report: &PlanReport, across: &LinearScale, granularity: &LinearScale, picture: &mut Picture) {
     let edge = |of: fn(Granularity) -> u64| {
         let place = |point: &Point| {

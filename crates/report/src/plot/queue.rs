@@ -1,4 +1,4 @@
-//! A queue over time, and who was in it.
+//! A queue over time, and the flows in it.
 
 use super::picture::{Align, Colour, LOOKS, Picture, Place, QUIET};
 use super::render::text_width;
@@ -14,7 +14,7 @@ const LARGEST: Colour = LOOKS[0].colour;
 const DELAY: Colour = LOOKS[2].colour;
 const EPISODE: Colour = LOOKS[1].colour;
 const PAIRS: Colour = LOOKS[3].colour;
-/// Part of the height that the queue takes.
+/// Share of the height taken by the queue.
 const QUEUE_SHARE: f64 = 0.58;
 
 pub(super) fn picture(report: &QueueReport) -> Picture {
@@ -37,7 +37,7 @@ pub(super) fn picture(report: &QueueReport) -> Picture {
     let time = TimeScale::new(start, end, LEFT, RIGHT);
     let tall = BOTTOM - TOP - 2.0 * BETWEEN;
     let (top, below) = (TOP + BETWEEN, TOP + tall * QUEUE_SHARE + 2.0 * BETWEEN);
-    // The labels of the time have a line of their own where something else is below.
+    // The time labels need space of their own if there is another panel below.
     let room = if report.pairs.is_empty() { BETWEEN } else { 2.2 * BETWEEN };
     let bottom = below - room;
     queue(report, &time, (top, bottom), &mut picture);
@@ -51,7 +51,7 @@ pub(super) fn picture(report: &QueueReport) -> Picture {
     picture
 }
 
-/// What the colours mean, at the right of the second line.
+/// The legend of the colours, at the right of the second line.
 fn legend(picture: &mut Picture) {
     const SIZE: f64 = 12.5;
     const BOX: f64 = 11.0;
@@ -81,7 +81,7 @@ fn queue(report: &QueueReport, time: &TimeScale, (top, bottom): Place, picture: 
     let largest = height(|stretch| stretch.largest_flow.min(stretch.deepest));
     picture.area(outline(report, time, bottom, largest), LARGEST, 0.9);
     for episode in &report.episodes {
-        // Even the shortest can be seen.
+        // At least 1.5 points wide, so that even the shortest episode is visible.
         let (left, right) = (time.place(episode.start_ns), time.place(episode.end_ns));
         picture.area(rectangle((left, top - 6.0), (right.max(left + 1.5), top - 1.0)), EPISODE, 0.9);
     }
@@ -96,7 +96,7 @@ fn delay(report: &QueueReport, time: &TimeScale, (top, bottom): Place, picture: 
     picture.area(outline(report, time, bottom, height), DELAY, 0.75);
 }
 
-/// Each stretch as a step of its height above the bottom.
+/// A step function over the stretches of the timeline.
 fn outline(report: &QueueReport, time: &TimeScale, bottom: f64, height: impl Fn(&Stretch) -> f64) -> Vec<Place> {
     let step = |stretch: &Stretch| {
         let y = height(stretch);
@@ -108,7 +108,7 @@ fn outline(report: &QueueReport, time: &TimeScale, bottom: f64, height: impl Fn(
     places
 }
 
-/// Sizes of flows in the queue: as they were to the right, as estimated upwards.
+/// A scatter plot of the sizes of flows in the queue: actual on the x-axis, estimated on the y-axis.
 fn pairs(report: &QueueReport, (top, bottom): Place, picture: &mut Picture) {
     picture.heading(
         (LEFT, top - 12.0),

@@ -1,4 +1,4 @@
-//! Pictures to files, by the backends of `plotters`.
+//! Renders pictures to files with the backends of `plotters`.
 
 use super::letters::{self, Letters};
 use super::picture::{Align, Colour, Marker, Picture, Place, Polygon, Shape, WHITE, Weight};
@@ -11,9 +11,9 @@ use std::io::{self, Write};
 
 /// Drawing units per point, because the backends round to whole units.
 const UNITS: f64 = 4.0;
-/// Drawing units per pixel of a PNG, in both directions: averaging them smooths every edge.
+/// Drawing units per pixel of a PNG in each direction; averaging them smooths all edges.
 const UNITS_PER_PIXEL: usize = 2;
-/// What an SVG asks its viewer for.
+/// Font families requested in an SVG.
 const FONTS: &str = "Open Sans, DejaVu Sans, Helvetica, Arial, sans-serif";
 
 pub(super) fn write(picture: &Picture, image: Image, to: &mut impl Write) -> io::Result<()> {
@@ -65,7 +65,7 @@ fn png(picture: &Picture, to: &mut impl Write) -> io::Result<()> {
     writer.finish().map_err(io_error)
 }
 
-/// A failing writer's own error, so that a closed pipe stays recognisable.
+/// The underlying I/O error of a failing writer, so that a closed pipe can still be recognised.
 fn io_error(error: png::EncodingError) -> io::Error {
     match error {
         png::EncodingError::IoError(error) => error,
@@ -73,7 +73,7 @@ fn io_error(error: png::EncodingError) -> io::Error {
     }
 }
 
-/// One text to draw, in points; `upright` reads from bottom to top.
+/// A text to draw, in points; `upright` reads from bottom to top.
 struct Text<'a> {
     at: Place,
     text: &'a str,
@@ -121,8 +121,8 @@ fn draw<B: DrawingBackend>(
     Ok(())
 }
 
-/// Leaves the choice of letters to the viewer. The backend divides sizes by 1.24, and its middle line is that of small
-/// letters without stems.
+/// Writes the text itself; the viewer chooses the font. The backend divides sizes by 1.24 and centres on the middle
+/// of lowercase letters without ascenders.
 fn svg_text(to: &mut SVGBackend<'_>, text: &Text<'_>) -> Result<(), String> {
     let style = if text.weight == Weight::Semibold { FontStyle::Bold } else { FontStyle::Normal };
     let transform = if text.upright { FontTransform::Rotate270 } else { FontTransform::None };
@@ -139,7 +139,7 @@ fn svg_text(to: &mut SVGBackend<'_>, text: &Text<'_>) -> Result<(), String> {
     to.draw_text(text.text, &style, units(at)).map_err(words)
 }
 
-/// Draws the letters themselves: those of the backend ignore the space that belongs to the left of a letter.
+/// Draws the glyphs, because the backend ignores the left side bearing of a letter.
 fn bitmap_text(to: &mut BitMapBackend<'_>, text: &Text<'_>) -> Result<(), String> {
     let letters = Letters::new(text.weight, text.size * UNITS)?;
     let width = letters.width(text.text);
@@ -202,7 +202,7 @@ fn mark<B: DrawingBackend>(to: &mut B, (x, y): Place, marker: Marker, colour: Co
     drawn.map_err(words)
 }
 
-/// Radius and corners.
+/// Radius, and corners relative to it.
 fn outline(polygon: Polygon) -> (f64, &'static [Place]) {
     match polygon {
         Polygon::Square => (3.8, &[(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)]),
@@ -230,12 +230,12 @@ fn without_repeats(places: &[Place]) -> Vec<(i32, i32)> {
     path
 }
 
-/// Cuts a path into its dashes: lengths drawn and left out in turn.
+/// Splits a path into dashes: alternating lengths of dash and gap.
 fn dashed(places: &[Place], dashes: &[f64]) -> Vec<Vec<Place>> {
     if dashes.iter().sum::<f64>() <= 0.0 {
         return vec![places.to_vec()];
     }
-    /// More dashes than that are not to be seen: such a path runs far outside the picture.
+    /// More dashes than this cannot be distinguished: such a path runs far outside the picture.
     const MOST_PIECES: usize = 10_000;
     let mut pieces = vec![Vec::new()];
     let (mut turn, mut left) = (0, dashes[0]);
@@ -270,7 +270,7 @@ fn dashed(places: &[Place], dashes: &[f64]) -> Vec<Vec<Place>> {
             pieces.push(Vec::new());
         }
     }
-    // A dash may begin where the path ends.
+    // A dash that begins where the path ends has no length.
     pieces.retain(|p| p.windows(2).any(|p| (p[1].0 - p[0].0).hypot(p[1].1 - p[0].1) > 1e-6));
     pieces
 }
@@ -279,7 +279,7 @@ fn dashed(places: &[Place], dashes: &[f64]) -> Vec<Vec<Place>> {
 mod tests {
     use super::*;
 
-    /// XML 1.0 has no control characters, not even escaped.
+    /// XML 1.0 allows no control characters, not even escaped: an SVG that contains one is not well-formed.
     #[test]
     fn any_name_gives_sound_xml() {
         let mut picture = Picture::default();

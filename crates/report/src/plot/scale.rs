@@ -1,8 +1,8 @@
-//! Values to places, and round values for the ticks.
+//! Scales that map values to positions, and round values for ticks.
 
 use crate::text::{self, round_time, without_zeros};
 
-/// A logarithmic scale of delays. What lies outside is drawn at the edge.
+/// A logarithmic scale of delays. Values outside the range are drawn at the edge.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LogScale {
     from: f64,
@@ -11,17 +11,17 @@ pub(super) struct LogScale {
     end: f64,
 }
 
-/// A tick of an axis: where, and what stands there; minor ticks have no label.
+/// A tick of an axis: its position and label; minor ticks have no label.
 pub(super) struct Tick {
     pub(super) place: f64,
     pub(super) label: Option<String>,
 }
 
-/// Round numbers at which a logarithmic axis may end.
+/// Round values at which a logarithmic axis may begin or end.
 const ROUND: [f64; 4] = [1.0, 2.0, 5.0, 10.0];
 
 impl LogScale {
-    /// From the round value below `least_ns` to the one above `greatest_ns`, drawn from `start` to `end` in points.
+    /// From the round value below `least_ns` to the one above `greatest_ns`, mapped to `start` and `end` in points.
     pub(super) fn new(least_ns: i64, greatest_ns: i64, start: f64, end: f64) -> Self {
         let least = (least_ns as f64).max(1.0);
         let greatest = (greatest_ns as f64).max(least);
@@ -39,8 +39,8 @@ impl LogScale {
         self.start + share.clamp(0.0, 1.0) * (self.end - self.start)
     }
 
-    /// Ticks at 1 to 9 in every decade; labels as many as are easily read, and no two of them nearer than `apart`:
-    /// where there is little room, the decades keep theirs, then 2 and 5 times these.
+    /// Ticks at 1 to 9 in every decade. Labels are as many as can be read easily, no two of them closer than `apart`:
+    /// where space is short, decades take precedence, then 2 and 5 times these.
     pub(super) fn ticks(&self, apart: f64) -> Vec<Tick> {
         let decades = self.to - self.from;
         let labelled: &[f64] = match decades {
@@ -78,7 +78,7 @@ impl LogScale {
     }
 }
 
-/// A linear scale. What lies outside is drawn at the edge.
+/// A linear scale. Values outside the range are drawn at the edge.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinearScale {
     from: f64,
@@ -89,7 +89,7 @@ pub(super) struct LinearScale {
 }
 
 impl LinearScale {
-    /// From a round value below `least` to one above `greatest`, drawn from `start` to `end` in points.
+    /// From a round value below `least` to one above `greatest`, mapped to `start` and `end` in points.
     pub(super) fn new(least: f64, greatest: f64, start: f64, end: f64) -> Self {
         const TICKS: f64 = 5.0;
         let span = if greatest > least { greatest - least } else { greatest.abs().max(1.0) };
@@ -111,8 +111,8 @@ impl LinearScale {
         values.map(|value| Tick { place: self.place(value), label: Some(label(value)) }).collect()
     }
 
-    /// A tick at every round delay in nanoseconds: all in one unit, with the digits that tell neighbours apart and no
-    /// others.
+    /// A tick at every round delay in nanoseconds: all in one unit, with just enough digits to distinguish neighbouring
+    /// ticks.
     pub(super) fn delay_ticks(&self) -> Vec<Tick> {
         let (unit, name) = match self.from.abs().max(self.to.abs()) {
             most if most < 1e3 => (1.0, "ns"),
@@ -139,7 +139,7 @@ fn round_up(value: f64) -> f64 {
     ROUND.iter().map(|r| r * decade).find(|&r| r >= value * (1.0 - 1e-9)).unwrap_or(decade * 10.0)
 }
 
-/// A scale of moments, in nanoseconds since the epoch.
+/// A scale of times, in nanoseconds since the epoch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimeScale {
     from: i64,

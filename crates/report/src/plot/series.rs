@@ -9,7 +9,7 @@ use crate::rtt::{ResultLine, RttReport};
 use crate::text;
 use dwell_sketch::estimate::Estimate;
 
-/// Panels in one picture.
+/// Maximum number of panels in a picture.
 const PANELS: usize = 4;
 
 /// The quantiles drawn, the highest first.
@@ -48,7 +48,7 @@ pub(super) fn picture(reports: &[RttReport]) -> Picture {
     picture
 }
 
-/// The stretch of each interval and its three quantiles; `None` where nothing was measured.
+/// The span of each interval and its result; `None` if nothing was measured.
 type Intervals<'a> = Vec<(Span, Option<&'a ResultLine>)>;
 
 fn panel(result: &ResultLine, reports: &[RttReport], time: &TimeScale, (top, bottom): Place, picture: &mut Picture) {

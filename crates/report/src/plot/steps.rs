@@ -1,4 +1,4 @@
-//! Panels over time: what every interval says, as steps with a band.
+//! Panels with a time axis: the value of each interval as a step, with a band.
 
 use super::picture::{Align, Colour, FAINT_GRID, GRID, INK, Look, Picture, Place, QUIET};
 use super::render::text_width;
@@ -11,15 +11,15 @@ pub(super) const LEFT: f64 = 72.0;
 pub(super) const RIGHT: f64 = WIDTH - 64.0;
 pub(super) const TOP: f64 = 76.0;
 pub(super) const BOTTOM: f64 = HEIGHT - 46.0;
-/// The space between two panels, which holds the name of the lower one.
+/// Vertical space between two panels, which holds the title of the lower one.
 pub(super) const BETWEEN: f64 = 30.0;
-/// From one label to the one above it, at least.
+/// Minimum vertical distance between two labels.
 pub(super) const APART: f64 = 15.0;
 
 /// A value in each interval; `None` where nothing was measured.
 pub(super) type Course<T> = [(Span, Option<Estimate<T>>)];
 
-/// Draws a course: a band where the value is estimated, and the value itself.
+/// Draws the values as steps, with a band where they are estimated.
 pub(super) fn draw<T: Copy + PartialEq>(
     course: &Course<T>,
     time: &TimeScale,
@@ -28,7 +28,7 @@ pub(super) fn draw<T: Copy + PartialEq>(
     picture: &mut Picture,
 ) {
     for run in runs(course) {
-        // An interval lasts until the next one begins, whatever the last packet in it.
+        // An interval extends to the start of the next one, regardless of when its last packet came.
         let end = |i: usize| time.place(run.get(i + 1).map_or(run[i].0.end, |next| next.0.start));
         let edge = |of: fn(&Estimate<T>) -> T| {
             let both_ends = |(i, (span, value)): (usize, &(Span, Estimate<T>))| {
@@ -46,7 +46,7 @@ pub(super) fn draw<T: Copy + PartialEq>(
     }
 }
 
-/// Stretches of intervals in which the value is known.
+/// Runs of consecutive intervals in which the value is known.
 fn runs<T: Copy>(course: &Course<T>) -> Vec<Vec<(Span, Estimate<T>)>> {
     let mut runs = vec![Vec::new()];
     for &(span, value) in course {
@@ -59,12 +59,12 @@ fn runs<T: Copy>(course: &Course<T>) -> Vec<Vec<(Span, Estimate<T>)>> {
     runs
 }
 
-/// The grid of a panel over time and the labels of its values.
+/// The grid of a panel with a time axis, and the labels of its y-axis.
 pub(super) fn axes(ticks: &[Tick], time: &TimeScale, ends: Place, picture: &mut Picture) {
     grid(ticks, &time.ticks(), ends, picture);
 }
 
-/// The grid of a panel and the labels of its values.
+/// The grid of a panel, and the labels of its y-axis.
 pub(super) fn grid(ticks: &[Tick], across: &[Tick], (top, bottom): Place, picture: &mut Picture) {
     for tick in across {
         picture.line((tick.place, top), (tick.place, bottom), FAINT_GRID, 1.0);
@@ -84,7 +84,7 @@ pub(super) fn grid(ticks: &[Tick], across: &[Tick], (top, bottom): Place, pictur
     picture.line((LEFT, bottom), (RIGHT, bottom), QUIET, 1.25);
 }
 
-/// The labels of the axis of time, below a panel.
+/// The labels of the time axis, below a panel.
 pub(super) fn times(time: &TimeScale, bottom: f64, picture: &mut Picture) {
     labels(&time.ticks(), bottom, picture);
 }
@@ -99,7 +99,7 @@ pub(super) fn labels(ticks: &[Tick], bottom: f64, picture: &mut Picture) {
     }
 }
 
-/// The names of the curves at their right ends, from the highest down, moved apart where they would touch.
+/// The names of the curves at their right ends, highest first, moved apart where they would overlap.
 pub(super) fn names(mut placed: Vec<(f64, &str, Colour)>, (top, bottom): Place, picture: &mut Picture) {
     let room = APART * placed.len().saturating_sub(1) as f64;
     let mut lowest = top;

@@ -1,4 +1,4 @@
-//! A quantity against a setting: one panel per question, one curve per method.
+//! A quantity against a parameter: one panel per quantity, one curve per method.
 
 use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, MORE_LOOKS, Picture, Place, QUIET};
 use super::render::text_width;
@@ -11,20 +11,20 @@ const LEFT: f64 = 64.0;
 const RIGHT: f64 = WIDTH - 26.0;
 const TOP: f64 = 80.0;
 const BOTTOM: f64 = HEIGHT - 44.0;
-/// Between rows of the legend.
+/// Height of a row of the legend.
 const ROW: f64 = 20.0;
-/// Panels beside each other.
+/// Number of panels side by side.
 const COLUMNS: usize = 3;
-/// Between panels, for the labels of an axis.
+/// Horizontal and vertical gaps between panels, which hold axis labels.
 const GAP: (f64, f64) = (58.0, 62.0);
-/// Below the panels, for the axis's name.
+/// Space below the panels for the name of the x-axis.
 const AXIS: f64 = 18.0;
-/// Between the intervals of curves at one place.
+/// Sideways offset between the intervals of different curves at the same x position.
 const BESIDE: f64 = 4.0;
 const HEADING: f64 = 17.0;
-/// A viewer's letters are wider than ours by so much at most.
+/// A viewer's font is wider than ours by at most this factor.
 const WIDEST: f64 = 1.3;
-/// Smaller errors are drawn here: nobody needs to tell them apart.
+/// Smaller errors are drawn at this value: they need not be distinguished.
 const LEAST: f64 = 1e-3;
 
 pub(super) fn picture(sweep: &Sweep) -> Picture {
@@ -39,7 +39,7 @@ pub(super) fn picture(sweep: &Sweep) -> Picture {
         picture.text((WIDTH / 2.0, HEIGHT / 2.0), "Nothing was measured.", 16.0, QUIET, Align::Centre);
         return picture;
     }
-    // Where no value is below zero, the axis is not, whatever the bars.
+    // If no value is negative, the axis does not extend below zero, even where intervals do.
     let floor = if values().any(|e| e.value < 0.0) { f64::NEG_INFINITY } else { 0.0 };
     let ends = values()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), e| (least.min(e.low.max(floor)), most.max(e.high)));
@@ -61,18 +61,18 @@ pub(super) fn picture(sweep: &Sweep) -> Picture {
     picture
 }
 
-/// The size of letters, at most the given one, in which a heading is no wider than this.
+/// The largest font size, up to `size`, at which the heading fits into `width`.
 fn fitting(heading: &str, size: f64, width: f64) -> f64 {
     size.min(size * width / (WIDEST * text_width(heading, size)).max(1.0))
 }
 
-/// Where one panel is drawn.
+/// The area of one panel.
 struct Plane {
     left: f64,
     right: f64,
     top: f64,
     bottom: f64,
-    /// Places along the axis.
+    /// Number of positions along the x-axis.
     places: usize,
 }
 
@@ -113,7 +113,7 @@ impl Plane {
         if let Some(mark) = sweep.mark {
             picture.line((left, scale.place(mark)), (right, scale.place(mark)), QUIET, 1.25);
         }
-        // The first on top.
+        // Drawn in reverse, so that the first is on top.
         let curves: Vec<_> = panel.curves.iter().zip(looks()).enumerate().collect();
         let (count, middle) = (curves.len(), (curves.len() as f64 - 1.0) / 2.0);
         for (number, ((_, values), look)) in curves.into_iter().rev() {
@@ -137,7 +137,7 @@ impl Plane {
         }
     }
 
-    /// Whether marks would hide the curves.
+    /// Whether there are so many points that marks would hide the curves.
     const fn is_dense(&self) -> bool {
         self.places > 32
     }
@@ -147,9 +147,9 @@ fn has_intervals(values: &[Option<Estimate<f64>>]) -> bool {
     values.iter().flatten().any(|value| value.low < value.high)
 }
 
-/// The axis upwards.
+/// The y-axis.
 enum Scale {
-    /// Powers of ten, and how one is written.
+    /// Logarithmic, from 10^`from` to 10^`to`, and how to format a label.
     Log {
         from: f64,
         to: f64,
@@ -206,24 +206,24 @@ fn percent(share: f64) -> String {
     format!("{}%", text::short(share * 100.0))
 }
 
-/// The looks of the curves, in order; from the fifteenth on once more.
+/// The appearances of the curves, in order; they repeat from the fifteenth on.
 fn looks() -> impl Iterator<Item = Look> {
     LOOKS.into_iter().chain(MORE_LOOKS).cycle()
 }
 
-/// One curve's name.
+/// One entry of the legend.
 struct Entry<'a> {
     name: &'a str,
-    /// Counted from the uppermost.
+    /// Counted from the top.
     row: usize,
     x: f64,
 }
 
 const LETTERS: f64 = 12.5;
-/// Width of the piece of a curve beside its name.
+/// Width of the sample line beside each name.
 const SAMPLE: f64 = 44.0;
 
-/// The names of the curves, in as many rows as they need.
+/// The entries of the legend, in as many rows as they need.
 fn legend(panels: &[SweepPanel]) -> Vec<Entry<'_>> {
     let (mut x, mut row) = (LEFT, 0);
     let curves = panels.first().map_or(&[][..], |panel| &panel.curves);

@@ -1,4 +1,4 @@
-//! CSV: a row for each episode, and after it one for each of its culprits; empty where JSON has `null`.
+//! CSV: a row for each episode, followed by one for each of its culprits; fields are empty where JSON has `null`.
 
 use super::{Culprit, Episode, QueueReport};
 use crate::csv::io_error;
@@ -31,7 +31,7 @@ pub const COLUMNS: [&str; 23] = [
     "sources",
 ];
 
-/// Writes the head and all rows.
+/// Writes the header and all rows.
 pub fn write(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(to);
     writer.write_record(COLUMNS).map_err(io_error)?;
@@ -44,8 +44,8 @@ pub fn write(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
     writer.flush()
 }
 
-/// An episode, or one of its culprits: then bytes and culprits' packets are the flow's, and what is not its own is
-/// empty.
+/// An episode, or one of its culprits. For a culprit, bytes and `culprit_packets` are those of its flow, and fields
+/// that do not apply to a flow are empty.
 fn record(report: &QueueReport, episode: &Episode, culprit: Option<&Culprit>) -> Vec<String> {
     let mut cells = vec![
         if culprit.is_some() { "culprit" } else { "episode" }.to_owned(),
@@ -77,7 +77,7 @@ fn of_episode(episode: &Episode) -> Vec<String> {
 
 fn of_culprit(culprit: &Culprit) -> Vec<String> {
     let mut cells = vec![String::new(); 3];
-    // Of its packets only the culprits are counted.
+    // Of a culprit's packets, only those that are culprits themselves are counted.
     cells.extend([culprit.bytes.to_string(), culprit.packets.to_string()]);
     cells.extend([const { String::new() }; 7]);
     cells.extend([culprit.flow.clone(), culprit.share.to_string()]);

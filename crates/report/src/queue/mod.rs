@@ -1,98 +1,98 @@
-//! What `dwell queue` answers, before it takes a form: the schema `dwell.queue/1` of `docs/formats/dwell.queue.md`.
+//! The report of `dwell queue` as data: the schema `dwell.queue/1` of `docs/formats/dwell.queue.md`.
 
 use crate::facts::{Frames, Memory, Method, Span};
 use dwell_sketch::conquest::Unit;
 use dwell_sketch::queue::{self, FlowInQueue, Pair, Scores, Stretch};
 use serde::Serialize;
 
-// The forms.
+// Output formats.
 pub mod csv;
 pub mod table;
 
 /// The name and version of this schema.
 pub const SCHEMA: &str = "dwell.queue/1";
 
-/// The answer of one run.
+/// The report of one run.
 #[derive(Clone, Debug, Serialize)]
 pub struct QueueReport {
     /// Always [`SCHEMA`].
     pub schema: &'static str,
-    /// The taps where packets arrive and the one where they depart, or the log of sojourns, as given on the command
-    /// line.
+    /// The captures where packets arrive, then the one where they depart; or the log of sojourns. As given on the
+    /// command line.
     pub sources: Vec<String>,
-    /// What the reader must know.
+    /// Warnings for the reader.
     pub warnings: Vec<String>,
-    /// First and last timestamp of all sources; `null` if nothing had one.
+    /// First and last timestamp of all sources; `null` if there were none.
     pub span_ns: Option<Span>,
-    /// What became of the frames of all taps; `null` without packets (`--sojourns`).
+    /// Frames of all captures, by fate; `null` without packets (`--sojourns`).
     pub frames: Option<Frames>,
-    /// What became of the packets.
+    /// Packets, by fate.
     pub packets: Packets,
-    /// What was promised, and what was used.
+    /// Memory limit and use.
     pub memory: Memory,
-    /// How the answer was found.
+    /// The method and its parameters.
     pub method: Method,
-    /// The longest delay; `null` where none is known.
+    /// The longest delay; `null` if none is known.
     pub longest_delay_ns: Option<i64>,
-    /// The largest queue that a packet found.
+    /// The largest queue that a packet found on arrival.
     #[serde(flatten)]
     pub peak_queue: Depth,
-    /// Snapshots beside what truly departed; `null` unless asked for.
+    /// Accuracy of the snapshots compared with the exact queue; `null` unless requested.
     pub against_exact: Option<AgainstExact>,
-    /// Stretches of congestion, in order.
+    /// Periods of congestion, in order.
     pub episodes: Vec<Episode>,
     /// The queue over time, for a plot.
     #[serde(skip)]
     pub timeline: Vec<Stretch>,
-    /// Sizes as they were and as estimated, for a plot.
+    /// Actual and estimated sizes of flows, for a plot.
     #[serde(skip)]
     pub pairs: Vec<Pair>,
-    /// What a queue is counted in.
+    /// The unit of queue lengths.
     #[serde(skip)]
     pub unit: Unit,
 }
 
-/// What became of the packets: `departed = matched + unknown`.
+/// Packets by fate: `departed = matched + unknown`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Packets {
     /// Packets that departed.
     pub departed: u64,
-    /// Those whose arrival was seen.
+    /// Packets whose arrival was seen.
     pub matched: u64,
-    /// Those whose arrival was not seen: part of the queue, without a delay.
+    /// Packets whose arrival was not seen: part of the queue, but without a delay.
     pub unknown: u64,
     /// Packets that departed before they arrived.
     pub backwards: u64,
-    /// Packets whose queue is not known in full.
+    /// Packets that found a queue that is only partly known.
     pub incomplete: u64,
-    /// Packets that departed before the packet before them: counted as if at the same time.
+    /// Packets with an earlier departure time than the packet before them: counted as if at the same time.
     pub late: u64,
-    /// Packets of another direction.
+    /// Packets of a direction that is not measured.
     pub elsewhere: u64,
-    /// What became of the packets that arrived; `null` without taps.
+    /// Arriving packets, by fate; `null` without captures.
     pub arrivals: Option<Arrivals>,
 }
 
-/// What became of the packets that arrived: `seen = matched + backwards + evicted + expired + repeated + waiting`.
+/// Arriving packets by fate: `seen = matched + backwards + evicted + expired + repeated + waiting`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Arrivals {
-    /// Packets that were seen to arrive.
+    /// Packets seen to arrive.
     pub seen: u64,
-    /// And then to depart.
+    /// Packets then seen to depart.
     pub matched: u64,
-    /// And had been seen to depart before.
+    /// Packets that had been seen to depart before.
     pub backwards: u64,
-    /// Lost for want of memory.
+    /// Packets evicted for lack of memory.
     pub evicted: u64,
-    /// Not seen to depart within `--longest`.
+    /// Packets that did not depart within `--longest`.
     pub expired: u64,
-    /// An equal one waited.
+    /// Packets that arrived while an equal one was waiting.
     pub repeated: u64,
-    /// Neither departed nor expired at the end.
+    /// Packets that had neither departed nor expired at the end.
     pub waiting: u64,
 }
 
-/// A number of bytes, or of packets where these are counted.
+/// Length of a queue in bytes or packets, whichever is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Depth {
     /// In bytes; `null` with `--unit packets`.
@@ -102,7 +102,7 @@ pub struct Depth {
 }
 
 impl Depth {
-    /// A depth in the unit that is counted.
+    /// A queue length in the given unit.
     pub fn new(depth: u64, unit: Unit) -> Self {
         match unit {
             Unit::Bytes => Self { peak_queue_bytes: Some(depth), peak_queue_packets: None },
@@ -111,14 +111,14 @@ impl Depth {
     }
 }
 
-/// How good the answers of snapshots were, for the packets that waited for `--threshold`.
+/// Accuracy of snapshots, over the packets that waited at least `--threshold`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct AgainstExact {
-    /// Packets that were compared.
+    /// Number of packets compared.
     pub packets: u64,
-    /// Of the packets that snapshots took for culprits', the share that were; `null` without any.
+    /// Share of the packets attributed to culprits that are theirs; `null` if there are none.
     pub precision: Option<f64>,
-    /// Of the packets of culprits, the share that snapshots found; `null` without any.
+    /// Share of the culprits' packets that were attributed to them; `null` if there are none.
     pub recall: Option<f64>,
     /// Mean error of the size of a packet's flow in the queue, in bytes or packets; `null` without packets.
     pub mean_error: Option<f64>,
@@ -135,36 +135,36 @@ impl From<Scores> for AgainstExact {
     }
 }
 
-/// A stretch of congestion.
+/// A period of congestion.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Episode {
-    /// The first departure of a packet that waited for `--threshold`, in nanoseconds since the epoch.
+    /// First departure of a packet that waited at least `--threshold`, in nanoseconds since the epoch.
     pub start_ns: i64,
-    /// The last one.
+    /// Last such departure.
     pub end_ns: i64,
     /// The longest delay.
     pub peak_delay_ns: i64,
-    /// The mean delay of the packets that departed meanwhile.
+    /// The mean delay of the packets that departed during the episode.
     pub mean_delay_ns: f64,
-    /// These packets.
+    /// Number of these packets.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Those of them that are of culprits.
+    /// How many of them are culprits.
     pub culprit_packets: u64,
-    /// The largest queue that one of them found.
+    /// The largest queue that one of them found on arrival.
     #[serde(flatten)]
     pub peak_queue: Depth,
-    /// How many flows departed meanwhile, and quantiles of their bytes; `null` where there were too many to know.
+    /// Number of flows that departed during the episode, and quantiles of their bytes; `null` if they were too many.
     pub flow_bytes: Option<FlowBytes>,
-    /// The flows of culprits, those with the most bytes first.
+    /// The culprit flows, those with the most bytes first.
     pub culprits: Vec<Culprit>,
 }
 
 /// Sizes of flows in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct FlowBytes {
-    /// Flows.
+    /// Number of flows.
     pub flows: u64,
     /// Median.
     pub p50: u64,
@@ -176,27 +176,27 @@ pub struct FlowBytes {
     pub max: u64,
 }
 
-/// A flow that took more than its share of the queue.
+/// A flow that took more than its allowed share of the queue.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Culprit {
     /// Its name.
     pub flow: String,
-    /// Its share of the bytes that departed while the episode lasted.
+    /// Its share of the bytes that departed during the episode.
     pub share: f64,
     /// Its bytes.
     pub bytes: u64,
-    /// At least.
+    /// Lower bound on its bytes.
     pub low: u64,
-    /// At most: other flows may have been counted with it, where not all found room.
+    /// Upper bound on its bytes: other flows may have been counted with it if not all of them had a place.
     pub high: u64,
-    /// Its packets that are culprits.
+    /// Number of its packets that are culprits.
     pub packets: u64,
     /// The largest share of the queue that it had.
     pub peak_share: f64,
 }
 
 impl Episode {
-    /// From what was measured; queues in this unit.
+    /// From a measured episode; queue lengths are in `unit`.
     pub fn new(episode: &queue::Episode, unit: Unit) -> Self {
         let bytes = episode.bytes;
         Self {

@@ -1,4 +1,4 @@
-//! The table for people: episodes and who caused them; below, what the numbers rest on.
+//! The human-readable table: episodes and their culprits; below, what the numbers are based on.
 
 use super::{Culprit, Depth, Episode, QueueReport};
 use crate::footing::{self, WIDTH, item};
@@ -9,10 +9,10 @@ use dwell_types::Nanos;
 use std::io::{self, Write};
 
 const HEADS: [&str; 7] = ["episode", "duration", "longest delay", "mean", "deepest queue", "packets", "bytes"];
-/// More are not read.
+/// Maximum number of episodes listed.
 const MOST_EPISODES: usize = 20;
 
-/// Writes the report; a packet that waited for `threshold` makes an episode.
+/// Writes the report; `threshold` is the delay from which on there is an episode.
 pub fn write(report: &QueueReport, threshold: Nanos, to: &mut impl Write) -> io::Result<()> {
     for line in text::wrap(&sources(&report.sources), " → ", WIDTH) {
         writeln!(to, "{line}")?;
@@ -35,7 +35,7 @@ pub fn write(report: &QueueReport, threshold: Nanos, to: &mut impl Write) -> io:
     footing(report, to)
 }
 
-/// All taps where packets arrive, then the one where they depart.
+/// The captures where packets arrive, joined, then the one where they depart.
 fn sources(sources: &[String]) -> Vec<String> {
     match sources.split_last() {
         Some((egress, ingress)) if !ingress.is_empty() => vec![ingress.join(" + "), egress.clone()],
@@ -61,7 +61,7 @@ fn episodes(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Those with the longest delays, in the order of time.
+/// The episodes with the longest delays, in chronological order.
 fn worst(episodes: &[Episode]) -> Vec<&Episode> {
     let mut worst: Vec<&Episode> = episodes.iter().collect();
     worst.sort_by_key(|episode| std::cmp::Reverse(episode.peak_delay_ns));

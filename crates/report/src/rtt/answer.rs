@@ -1,4 +1,4 @@
-//! From what a meter answers to a line of the report.
+//! Converts the results of a meter into lines of the report.
 
 use super::{Bin, CdfPoint, Delays, Flow, FlowResult, Requests, Responses, ResultLine};
 use dwell_sketch::distribution::Distribution;
@@ -10,11 +10,11 @@ use dwell_sketch::top_flows::{FlowAnswer, Line};
 const CDF_POINTS: usize = 500;
 
 impl ResultLine {
-    /// The line of one series; `group` is the name of its group. Where `is_all` is said no exchange began before.
+    /// The line of one series. `group` is the name of its group; `is_all` means that no exchange began earlier.
     pub fn new(answer: &Answer, group: String, is_all: bool) -> Self {
         let distribution = &answer.distribution;
         let fates = &answer.fates;
-        // Each has a request, of which all were counted; some methods take a response more than once.
+        // Every exchange has a request, and all of these were counted; some methods use a response more than once.
         let most = if is_all { fates.seen.max(distribution.samples()) as f64 } else { f64::INFINITY };
         let exchanges = distribution.exchanges();
         let share = exchanges.map_or(1.0, |all| (most / all.value).min(1.0));
@@ -47,13 +47,13 @@ impl ResultLine {
     }
 }
 
-/// A number of exchanges of which so many there may be at most.
+/// Limits an estimated number of exchanges to `most`.
 fn at_most(all: Estimate<f64>, most: f64) -> Estimate<f64> {
     Estimate { value: all.value.min(most), low: all.low.min(most), high: all.high.min(most) }
 }
 
 impl Bin {
-    /// With so many times the exchanges.
+    /// Scales the number of exchanges by `share`.
     fn times(self, share: f64) -> Self {
         let Estimate { value, low, high } = self.exchanges;
         Self { exchanges: Estimate { value: share * value, low: share * low, high: share * high }, ..self }
@@ -93,7 +93,7 @@ fn delays(distribution: &Distribution) -> Delays {
     }
 }
 
-/// Bins whose edges are 1, 2 and 5 times powers of ten, from the smallest delay to the largest.
+/// Bins with edges at 1, 2 and 5 times powers of ten, from the smallest delay to the largest.
 fn histogram(distribution: &Distribution) -> Vec<Bin> {
     let Some((smallest, largest)) = distribution.extremes() else { return Vec::new() };
     let mut edges = vec![round_down(smallest.value.saturating_sub(1))];
@@ -102,7 +102,7 @@ fn histogram(distribution: &Distribution) -> Vec<Bin> {
     {
         edges.push(next_edge(edge));
     }
-    // A delay is whole: at most an edge is below the next nanosecond.
+    // Delays are integers: "at most an edge" is "below the next nanosecond".
     let behind: Vec<i64> = edges.iter().map(|edge| edge.saturating_add(1)).collect();
     edges
         .windows(2)
@@ -111,7 +111,7 @@ fn histogram(distribution: &Distribution) -> Vec<Bin> {
         .collect()
 }
 
-/// The smallest of the edges 0, ±1, ±2, ±5, ±10, … above `edge`, which is one of them.
+/// The smallest of the edges 0, ±1, ±2, ±5, ±10, … above `edge`, which is itself one of them.
 fn next_edge(edge: i64) -> i64 {
     match edge {
         0 => 1,
@@ -129,7 +129,7 @@ fn next_edge(edge: i64) -> i64 {
     }
 }
 
-/// The edge below a positive edge.
+/// The next smaller edge below a positive edge.
 fn smaller(edge: u64) -> i64 {
     let scale = 10u64.pow(edge.ilog10());
     let smaller = match edge / scale {
@@ -140,7 +140,7 @@ fn smaller(edge: u64) -> i64 {
     smaller as i64
 }
 
-/// The largest edge that is not above `delay`.
+/// The largest edge at or below `delay`.
 fn round_down(delay: i64) -> i64 {
     let mut edge = match delay {
         0 => return 0,
@@ -162,7 +162,7 @@ mod tests {
     use dwell_sketch::distribution::{Ambiguous, DelayStore};
     use dwell_types::{Nanos, Timestamp};
 
-    /// As in OpenMetrics, where `le` means "at most".
+    /// As in OpenMetrics, where `le` means "at most": a delay on an edge must not be counted in the bin above it.
     #[test]
     fn a_delay_that_is_an_edge_is_in_the_bin_below_it() {
         let mut store = DelayStore::unbounded(1);

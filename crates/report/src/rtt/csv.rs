@@ -1,5 +1,5 @@
-//! CSV (RFC 4180 with line feeds): one row per result line and interval, then those of flows, flat, empty where JSON
-//! has `null`.
+//! CSV (RFC 4180 with line feeds): one row per result line and interval, then those of flows; fields are empty where
+//! JSON has `null`.
 
 use super::{Delays, Flow, FlowResult, ResultLine, RttReport};
 use crate::csv::{ends, io_error};
@@ -56,7 +56,7 @@ pub const COLUMNS: [&str; 45] = [
     "interval_end_ns",
 ];
 
-/// Writes the head.
+/// Writes the header.
 pub fn write_head(to: &mut impl Write) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(to);
     writer.write_record(COLUMNS).map_err(io_error)?;
@@ -104,9 +104,9 @@ fn result(report: &RttReport, line: &ResultLine) -> Vec<String> {
     cells
 }
 
-/// A row for the delays of a flow, or for a flow without any.
+/// A row for the delays of a flow, or for a flow without any delays.
 fn of_flow(report: &RttReport, flow: &Flow, line: Option<&FlowResult>) -> Vec<String> {
-    /// What only a result has: requests and responses.
+    /// Number of columns on requests and responses, which only results have.
     const REQUESTS: usize = 10;
     let [start, end] = span(report.span_ns);
     let [matching, leg, is_exact, samples] = line.map_or_else(Default::default, |line| {
@@ -126,12 +126,12 @@ fn span(span: Option<Span>) -> [String; 2] {
     span.map_or_else(Default::default, |span| [span.start, span.end].map(|ns| ns.to_string()))
 }
 
-/// Whether the number of exchanges is known; empty without any.
+/// Whether the number of exchanges is exact; empty if there is none.
 fn exact(exchanges: Option<Estimate<f64>>) -> String {
     exchanges.map_or_else(String::new, |e| e.is_exact().to_string())
 }
 
-/// Exchanges, then delays, each with its ends but for the smallest and the largest.
+/// Number of exchanges, then delays; all with the ends of their intervals, except for the minimum and maximum.
 fn estimates(exchanges: Option<Estimate<f64>>, d: &Delays) -> Vec<String> {
     let mut cells = Vec::from(ends(exchanges));
     cells.extend([d.mean, d.p50, d.p90, d.p95, d.p99].into_iter().flat_map(ends));

@@ -1,4 +1,4 @@
-//! A histogram in text: logarithmic time to the right, share of exchanges upward.
+//! A text histogram: logarithmic time on the x-axis, share of exchanges on the y-axis.
 
 use super::{CdfPoint, ResultLine};
 use crate::text;
@@ -8,11 +8,11 @@ use std::io::{self, Write};
 const COLUMNS: usize = 80;
 /// Height of the drawing, in lines of eight steps each.
 const LINES: usize = 4;
-/// Blanks before the drawing.
+/// Spaces before the drawing.
 const INDENT: &str = "  ";
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Draws the histogram of one result, with its quantiles marked below the axis. Whatever is not empty shows.
+/// Draws the histogram of one result, with its quantiles marked below the axis. Every non-empty column is visible.
 pub(crate) fn write(line: &ResultLine, to: &mut impl Write) -> io::Result<()> {
     let Some(axis) = Axis::around(&line.cdf) else { return Ok(()) };
     let shares = axis.shares(&line.cdf);
@@ -45,10 +45,10 @@ pub(crate) fn write(line: &ResultLine, to: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The labels of ticks: all, or those of every second or third decade where all would touch, so that what is left is
-/// even.
+/// The labels of ticks: all, or only those of every second or third decade if they would touch, so that labels are
+/// evenly spaced.
 fn labels(ticks: &[(usize, f64)]) -> String {
-    /// Of so many decades at most one is labelled. Every third is a unit of time, and has room on any axis.
+    /// Label one decade in this many. Every third one is a unit of time, and these fit on any axis.
     const ONE_IN: [i32; 3] = [1, 2, 3];
     let mut labels = Labels::default();
     for every in ONE_IN {
@@ -61,7 +61,7 @@ fn labels(ticks: &[(usize, f64)]) -> String {
     labels.text()
 }
 
-/// Columns and labels of the quantiles in rising order, without those that a higher one leaves no room.
+/// Columns and labels of the quantiles in ascending order, without those whose label would touch a higher one.
 fn quantiles(line: &ResultLine, axis: &Axis) -> Vec<(usize, String)> {
     let mut marks: Vec<(usize, String)> = Vec::new();
     for (share, quantile) in line.delay_ns.quantiles().into_iter().rev() {
@@ -79,14 +79,14 @@ fn exchanges(line: &ResultLine) -> u64 {
     line.exchanges.map_or(0, |e| e.value.round() as u64)
 }
 
-/// Logarithmic time over the columns. What is shorter than a nanosecond, or negative, counts as one nanosecond.
+/// Maps logarithmic time to columns. Delays below one nanosecond, also negative ones, count as one nanosecond.
 struct Axis {
     from: f64,
     to: f64,
 }
 
 impl Axis {
-    /// The range of the delays, at least a decade.
+    /// The range of the delays, at least one decade.
     fn around(cdf: &[CdfPoint]) -> Option<Self> {
         let (first, last) = (cdf.first()?, cdf.last()?);
         let (from, to) = (log(first.delay_ns as f64), log(last.delay_ns as f64));
@@ -102,8 +102,8 @@ impl Axis {
         (self.position(delay_ns).max(0.0) as usize).min(COLUMNS - 1)
     }
 
-    /// The share of exchanges in each column. Delays are known to lie between two points of the distribution function:
-    /// they are spread evenly where those are close, as bins are, and stand at the later one where they are not.
+    /// The share of exchanges in each column. A delay lies between two points of the distribution function: where
+    /// these are close, as with bins, delays are spread evenly between them, otherwise they are drawn at the later one.
     fn shares(&self, cdf: &[CdfPoint]) -> Vec<f64> {
         const CLOSE: f64 = 3.0;
         let mut shares = vec![0.0; COLUMNS];
@@ -125,7 +125,7 @@ impl Axis {
         shares
     }
 
-    /// Columns of round times, and these: every decade, and 2 and 5 between them where there are few.
+    /// Columns of round times, and these times: every decade, and also 2 and 5 if there are few decades.
     fn ticks(&self) -> Vec<(usize, f64)> {
         let steps: &[f64] = if self.to - self.from < 2.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let decades = self.from.floor() as i32..=self.to.ceil() as i32;
@@ -138,19 +138,19 @@ fn log(delay_ns: f64) -> f64 {
     delay_ns.max(1.0).log10()
 }
 
-/// Words on one line, dropped where they would touch an earlier one.
+/// Words on one line; a word that would touch an earlier one is left out.
 #[derive(Default)]
 struct Labels {
     line: Vec<char>,
 }
 
 impl Labels {
-    /// Puts the middle of a word at the column; tells whether there was room.
+    /// Centres a word on the column; returns whether there was space.
     fn centre(&mut self, column: usize, word: &str) -> bool {
         self.after(column.saturating_sub(word.chars().count() / 2), word)
     }
 
-    /// Puts the first letter of a word at the column; tells whether there was room.
+    /// Starts a word at the column; returns whether there was space.
     fn after(&mut self, column: usize, word: &str) -> bool {
         let free = if self.line.is_empty() { 0 } else { self.line.len() + 1 };
         if column < free || column + word.chars().count() > COLUMNS + 4 {
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(labels(&[(9_000_000, 0.5), (60_000_000, 1.0)]), ["10 ms", "20 ms", "50 ms"]);
     }
 
-    /// No decade is left out among others that are not.
+    /// If any decade is left without a label, the remaining labels are evenly spaced.
     #[test]
     fn decades_are_labelled_evenly() {
         let labels = |most: i64| {

@@ -1,10 +1,10 @@
-//! OpenMetrics 1.0 text, for Prometheus and what speaks its language. Unknown values are absent.
+//! OpenMetrics 1.0 text, for Prometheus and compatible tools. Unknown values are left out.
 
 use super::{Flow, Quic, ResultLine, RttReport};
 use crate::openmetrics::{bounds, common, escaped, family, number, seconds};
 use std::io::{self, Write};
 
-/// Writes one report. There are no timestamps: the values hold when they are read.
+/// Writes one report. No timestamps: values are current at the time of the scrape.
 pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
     delay(&report.results, to)?;
     quantiles(&report.results, to)?;
@@ -17,7 +17,7 @@ pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
         connections(quic, to)?;
     }
     common(report.frames.as_ref(), &report.memory, to)?;
-    // Not of type "info", which the older text format does not know: node_exporter reads no file that has one.
+    // Not of type "info", which the older text format lacks: node_exporter rejects files that contain it.
     family("dwell_rtt_method_info", "gauge", None, "How delays were measured, and whether nothing was estimated.", to)?;
     let (name, exact) = (escaped(report.method.name), report.method.exact);
     writeln!(to, "dwell_rtt_method_info{{method=\"{name}\",exact=\"{exact}\"}} 1")?;
@@ -31,7 +31,7 @@ fn connections(quic: &Quic, to: &mut impl Write) -> io::Result<()> {
     states.iter().try_for_each(|(state, number)| writeln!(to, "{NAME}{{state=\"{state}\"}} {number}"))
 }
 
-/// The histogram. Counts are estimates rounded to integers, because the format knows no others.
+/// The histogram. Counts are estimates rounded to integers, since the format allows only integers.
 fn delay(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
     const NAME: &str = "dwell_rtt_delay_seconds";
     family(NAME, "histogram", Some("seconds"), "Delay from request to response, estimated for all exchanges.", to)?;

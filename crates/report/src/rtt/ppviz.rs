@@ -1,7 +1,7 @@
-//! Lines as pping and ePPing write them for ppviz: `<time> <delay> <smallest so far> <flow>`, times in seconds.
+//! Lines as pping and ePPing write them for ppviz: `<time> <delay> <minimum so far> <flow>`, times in seconds.
 //!
-//! pping's `-m` puts three byte counts before the flow, which ePPing leaves out, and so do we. ppviz and the scripts
-//! around both take the second word as the delay and the last one as the flow, `source:port+destination:port`.
+//! pping's `-m` puts three byte counts before the flow; ePPing leaves them out, and so do we. ppviz and the scripts for
+//! both tools read the second word as the delay and the last one as the flow, `source:port+destination:port`.
 
 use super::samples::Sample;
 use dwell_types::{Address, FlowKey, Nanos, hash};
@@ -15,7 +15,7 @@ use std::net::IpAddr;
 pub struct Writer<W: Write> {
     to: W,
     smallest: Smallest,
-    /// The line at hand: `to` takes it in one piece.
+    /// The current line, which is passed to `to` in one piece.
     line: String,
 }
 
@@ -25,7 +25,7 @@ impl<W: Write> Writer<W> {
         Self { to, smallest: Smallest::default(), line: String::new() }
     }
 
-    /// Writes the line of one sample. The weight has no place in this format.
+    /// Writes one sample as a line. The format has no field for the weight.
     pub fn write(&mut self, sample: &Sample<'_>) -> io::Result<()> {
         let smallest = self.smallest.update(key(sample), sample.delay);
         self.line.clear();
@@ -41,19 +41,19 @@ impl<W: Write> Writer<W> {
         self.to.write_all(self.line.as_bytes())
     }
 
-    /// Writes out what is buffered.
+    /// Flushes the buffer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.to.flush()
     }
 
-    /// Writes out what is still buffered and gives the writer back.
+    /// Flushes the buffer and returns the writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.to.flush()?;
         Ok(self.to)
     }
 }
 
-/// What has one smallest delay: a flow under one rule and leg, or a group where the flow is not known.
+/// The key of a minimum: a flow with its match and leg, or a group where the flow is not known.
 fn key(sample: &Sample<'_>) -> u64 {
     let state = hash::absorb(hash::start(0), (sample.matching as u64) << 8 | sample.leg as u64);
     hash::finish(match sample.flow {
@@ -72,7 +72,7 @@ fn seconds(line: &mut String, nanos: i64) {
     let mut digits = itoa::Buffer::new();
     line.push_str(digits.format(nanos / SECOND));
     line.push('.');
-    // One digit more than nine, so that zeros are written.
+    // The added second yields a tenth digit, which is cut off, so that leading zeros are kept.
     line.push_str(&digits.format(nanos % SECOND + SECOND)[1..]);
 }
 
@@ -100,15 +100,15 @@ fn endpoint(line: &mut String, address: Address, port: u16) {
     line.push_str(digits.format(port));
 }
 
-/// `tcp-ack:both+10.0.0.0/24`: one word, one plus sign.
+/// `tcp-ack:both+10.0.0.0/24`: a single word with a single plus sign.
 fn group(line: &mut String, sample: &Sample<'_>) {
     line.extend([sample.matching.name(), ":", sample.leg.name(), "+"]);
     let is_apart = |letter: char| letter.is_whitespace() || letter.is_control() || letter == '+';
     line.extend(sample.group.chars().map(|letter| if is_apart(letter) { '_' } else { letter }));
 }
 
-/// The smallest delay of each flow in bounded memory: when half of the room is full, the half not used since is
-/// forgotten, so that a flow keeps its minimum while fewer than [`Smallest::HALF`] others come between its samples.
+/// The smallest delay of each flow in bounded memory. Whenever half of it is full, the flows not used since the
+/// previous time are dropped: a flow keeps its minimum while fewer than [`Smallest::HALF`] others come in between.
 #[derive(Debug, Default)]
 struct Smallest {
     recent: HashMap<u64, Nanos>,

@@ -1,4 +1,4 @@
-//! Every weighted sample, as it comes: CSV with the columns [`COLUMNS`].
+//! Every weighted sample, in the order measured: CSV with the columns [`COLUMNS`].
 
 use crate::csv::io_error;
 use dwell_types::{FlowKey, Leg, Match, Nanos, Timestamp};
@@ -12,19 +12,19 @@ pub const COLUMNS: [&str; 7] = ["at_ns", "delay_ns", "weight", "inserted_since",
 pub struct Sample<'a> {
     /// When the response was seen.
     pub at: Timestamp,
-    /// From the request to the response.
+    /// Delay from request to response.
     pub delay: Nanos,
-    /// How many exchanges the sample stands for.
+    /// Number of exchanges that the sample represents.
     pub weight: f64,
     /// Requests inserted between the request and the response; zero for methods that do not count them.
     pub inserted_since: u64,
-    /// The rule that paired.
+    /// The pairing rule.
     pub matching: Match,
-    /// Which part of the way.
+    /// The part of the path.
     pub leg: Leg,
     /// The group's name.
     pub group: &'a str,
-    /// The flow of the response as sent, where the caller knows it.
+    /// The flow of the response as sent, if the caller knows it.
     pub flow: Option<FlowKey>,
 }
 
@@ -35,14 +35,14 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins with the head.
+    /// Creates the writer and writes the header.
     pub fn new(to: W) -> io::Result<Self> {
         let mut to = csv::Writer::from_writer(to);
         to.write_record(COLUMNS).map_err(io_error)?;
         Ok(Self { to })
     }
 
-    /// Appends one sample.
+    /// Writes one sample.
     pub fn write(&mut self, sample: &Sample<'_>) -> io::Result<()> {
         let row = (
             sample.at.as_nanos(),
@@ -56,12 +56,12 @@ impl<W: Write> Writer<W> {
         self.to.serialize(row).map_err(io_error)
     }
 
-    /// Writes out what is buffered.
+    /// Flushes the buffer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.to.flush()
     }
 
-    /// Writes out what is still buffered and gives the writer back; what is not finished may be lost without an error.
+    /// Flushes the buffer and returns the writer; without this call, buffered samples may be lost without an error.
     pub fn finish(self) -> io::Result<W> {
         self.to.into_inner().map_err(csv::IntoInnerError::into_error)
     }

@@ -1,4 +1,4 @@
-//! The table for people: delays first, then what they rest on. At most 100 columns unless a name is longer.
+//! The human-readable table: delays first, then what they are based on. At most 100 columns unless a name is longer.
 
 use super::{self as rtt, Flow, Quic, ResultLine, RttReport, histogram};
 use crate::facts::{Frames, Memory};
@@ -12,9 +12,9 @@ use std::io::{self, Write};
 
 /// Longer names get a line of their own.
 const LONGEST_NAME: usize = 24;
-/// Histograms are drawn for so many results, those with the most exchanges first.
+/// Number of results with a histogram: those with the most exchanges.
 const HISTOGRAMS: usize = 2;
-/// A histogram of fewer samples says less than the numbers.
+/// With fewer samples a histogram is less informative than the numbers.
 const FEWEST_SAMPLES: u64 = 20;
 
 /// Writes one report.
@@ -44,7 +44,7 @@ pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
     footing(std::slice::from_ref(report), "; min and max are those of the sample", to)
 }
 
-/// Writes a time series: one report per interval, in order. Every result gets a block with one line per interval.
+/// Writes a time series: one report per interval, in order. Each result is a block with one line per interval.
 pub fn write_series(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
     title(reports, to)?;
     let mut seen: Vec<&ResultLine> = Vec::new();
@@ -65,11 +65,11 @@ pub fn write_series(reports: &[RttReport], to: &mut impl Write) -> io::Result<()
         quic(connections, to)?;
     }
     writeln!(to)?;
-    // There are no extremes where anything was estimated.
+    // Estimated time series have no columns for minimum and maximum, so the footing need not explain these.
     footing(reports, "", to)
 }
 
-/// Which connections were measured, and which were not.
+/// How many connections were measured, and how many were not.
 fn quic(quic: &Quic, to: &mut impl Write) -> io::Result<()> {
     let [all, spinning, not_spinning, undecided] =
         [quic.connections, quic.spinning, quic.not_spinning, quic.undecided].map(text::count);
@@ -105,7 +105,7 @@ fn title(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The grid of delays. One line per result where nothing was estimated; else a second line with the intervals.
+/// The grid of delays: one line per result if nothing was estimated, otherwise a second line with the intervals.
 fn delays(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
     let results: Vec<&ResultLine> = results.iter().filter(|l| is_asked(l)).collect();
     let estimated = results.iter().any(|l| has_intervals(l));
@@ -115,7 +115,7 @@ fn delays(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
         if estimated { &[] } else { &["min", "max"] },
     ));
     if estimated {
-        // Where all was measured, only repeated requests can leave anything open.
+        // If everything was measured, only repeated requests can widen the bounds.
         let all = results.iter().all(|l| l.exchanges.is_none() || l.is_complete());
         let (of, to) = if all { ("", "bounds") } else { ("95%", "95%") };
         grid.row(cells(["  sampled, min–max", of, to, to, to, to, to], &[]));
@@ -149,7 +149,7 @@ fn delays(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
     grid.write(to)
 }
 
-/// The flows, each with one line per match and leg, and one more with the intervals where there are some.
+/// The flows, each with one line per match and leg, and a second one with the intervals if there are any.
 fn flows(flows: &[Flow], to: &mut impl Write) -> io::Result<()> {
     let mut grid = Grid::default();
     grid.row(cells(["flows", "exchanges", "p50", "p95", "mean", "min", "max"], &[]));
@@ -183,7 +183,7 @@ fn cells<const N: usize>(first: [&str; N], rest: &[&str]) -> Vec<String> {
     first.iter().chain(rest).map(ToString::to_string).collect()
 }
 
-/// Whether there is anything to say: of some groups only packets that may be responses were seen, and answered nothing.
+/// Whether there is anything to show: some groups only have possible responses, which matched no request.
 fn is_asked(line: &ResultLine) -> bool {
     line.group == "all" || line.requests.seen + line.requests.carried_over > 0
 }
@@ -207,7 +207,7 @@ fn rests_on(line: &ResultLine) -> String {
     }
 }
 
-/// One result over time. With intervals p50, p95 and p99; without, two columns more.
+/// One result over time: p50, p95 and p99 with their intervals or, if nothing was estimated, two more columns.
 fn series<'a>(result: &ResultLine, reports: &'a [RttReport], to: &mut impl Write) -> io::Result<()> {
     let find = |report: &'a RttReport| report.results.iter().find(|l| l.is_same(result));
     let estimated = reports.iter().filter_map(find).any(has_intervals);
@@ -243,7 +243,7 @@ fn series<'a>(result: &ResultLine, reports: &'a [RttReport], to: &mut impl Write
     grid.write(to)
 }
 
-/// What became of requests and frames, memory, method and warnings; `extremes` says what those of a sample are worth.
+/// Fates of requests, frames, memory, method and warnings; `extremes` explains the minimum and maximum of a sample.
 fn footing(reports: &[RttReport], extremes: &str, to: &mut impl Write) -> io::Result<()> {
     let Some(last) = reports.last() else { return Ok(()) };
     if reports.iter().any(|r| !r.results.is_empty()) {
@@ -266,10 +266,10 @@ fn footing(reports: &[RttReport], extremes: &str, to: &mut impl Write) -> io::Re
     footing::warnings(reports.iter().flat_map(|r| &r.warnings), to)
 }
 
-/// What became of requests and responses, groups added up, without the columns that are zero everywhere. In two grids
-/// where one would be too wide. Of a series: open at its beginning, open at its end, and the sums of all else.
+/// Requests and responses by fate, summed over groups, without columns that are zero everywhere; as two grids if
+/// one would be too wide. For a series: those open at its beginning and at its end, and the sums of all other fates.
 fn requests(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
-    /// Where the second grid begins.
+    /// First column of the second grid.
     const SECOND: usize = 8;
     let mut rules: Vec<(String, [Column; 11])> = Vec::new();
     for (i, report) in reports.iter().enumerate() {
@@ -302,10 +302,10 @@ fn requests(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
     grid(SECOND..all).write(to)
 }
 
-/// A head, and the count below it.
+/// A column heading and the count below it.
 type Column = (&'static str, u64);
 
-/// What became of the requests and responses of a line, in the first and last report of a series or in between.
+/// The fates of a line's requests and responses; `is_first` and `is_last` tell the position of its report in a series.
 fn columns(line: &ResultLine, is_first: bool, is_last: bool) -> [Column; 11] {
     let [matched, not_admitted, evicted, expired, ambiguous, pending] = line.requests.fates().map(|f| f.1);
     [
@@ -323,7 +323,7 @@ fn columns(line: &ResultLine, is_first: bool, is_last: bool) -> [Column; 11] {
     ]
 }
 
-/// The frames of all reports.
+/// The frames of all reports, added up.
 fn frames(reports: &[RttReport]) -> Option<Frames> {
     let mut all = reports.iter().filter_map(|r| r.frames.as_ref());
     let mut sum = all.next()?.clone();

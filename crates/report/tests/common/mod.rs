@@ -1,4 +1,4 @@
-//! Reports made by hand, with numbers like those of real captures.
+//! Reports built by hand, with numbers like those of real captures.
 #![allow(dead_code, unreachable_pub, reason = "every test takes the reports that it needs")]
 
 use dwell_report::facts::{Frames, Memory, Method, Parameter, Span};
@@ -10,25 +10,25 @@ use std::collections::BTreeMap;
 
 const START: i64 = 1_700_000_000_000_000_000;
 
-/// What one line is made from.
+/// Parameters of a result line.
 struct Shape {
     matching: &'static str,
     leg: &'static str,
     group: &'static str,
     exchanges: u64,
-    /// Share of the exchanges that was sampled; at 1 nothing is estimated.
+    /// Share of the exchanges that were sampled; at 1 nothing is estimated.
     sampled: f64,
-    /// Peaks of the density: weight, median in ns, spread of the logarithm.
+    /// Peaks of the density: weight, median in ns, scale of the logarithm.
     peaks: &'static [(f64, f64, f64)],
 }
 
-/// The share of exchanges that take no longer than `delay_ns`: a mixture of log-logistic distributions, which have a
-/// closed form.
+/// The share of exchanges that take at most `delay_ns`: a mixture of log-logistic distributions, which have a closed
+/// form.
 fn share(peaks: &[(f64, f64, f64)], delay_ns: f64) -> f64 {
     peaks.iter().map(|(weight, median, spread)| weight / (1.0 + (delay_ns / median).powf(-1.0 / spread))).sum()
 }
 
-/// The delay that the given share of exchanges does not exceed, by bisection.
+/// The delay that the given share of exchanges does not exceed, found by bisection.
 fn quantile(peaks: &[(f64, f64, f64)], wanted: f64) -> i64 {
     let (mut low, mut high) = (0.0, 40.0);
     for _ in 0..100 {
@@ -42,7 +42,7 @@ impl Shape {
     fn line(&self) -> ResultLine {
         let samples = (self.exchanges as f64 * self.sampled).round();
         let exact = self.sampled >= 1.0;
-        // Half a 95% interval of a share.
+        // Half the width of a share's 95% interval.
         let half = |p: f64| if exact { 0.0 } else { 1.96 * (p * (1.0 - p) / samples).sqrt() };
         let delay = |p: f64| {
             Some(Estimate {
@@ -183,7 +183,7 @@ fn flow(name: &str, packets: u64, uncounted_bytes: u64, lines: &[ResultLine]) ->
     Flow { flow: name.to_owned(), packets, bytes: 900 * packets, uncounted_bytes, results }
 }
 
-/// Everything measured.
+/// A report in which every exchange was measured.
 pub fn exact() -> RttReport {
     let line =
         |matching, leg, exchanges, peaks| Shape { matching, leg, group: "all", exchanges, sampled: 1.0, peaks }.line();
@@ -199,7 +199,7 @@ pub fn exact() -> RttReport {
     )
 }
 
-/// The same with QUIC connections and its largest flows: one exact, one estimated, and the others without any delay.
+/// [`exact`] with QUIC connections and its largest flows: one exact, one estimated, and the others without delays.
 pub fn with_flows() -> RttReport {
     let mut report = exact();
     let estimated = sampled().results.swap_remove(1);
@@ -219,7 +219,7 @@ pub fn with_flows() -> RttReport {
     report
 }
 
-/// A small memory, groups, an interrupted file, and a group name that needs care in every format.
+/// A report with little memory, groups, a truncated file, and a group name that needs escaping in every format.
 pub fn sampled() -> RttReport {
     let line = |matching, group, exchanges, sampled, peaks| {
         Shape { matching, leg: "both", group, exchanges, sampled, peaks }.line()
@@ -255,7 +255,7 @@ pub fn sampled() -> RttReport {
     report
 }
 
-/// Everything measured, but some requests were repeated: the longer quantiles have bounds.
+/// Every exchange was measured, but some requests were repeated: the higher quantiles have bounds.
 pub fn bounded() -> RttReport {
     let mut report = exact();
     report.results.truncate(1);
@@ -266,7 +266,7 @@ pub fn bounded() -> RttReport {
     report
 }
 
-/// Twelve intervals of ten seconds with a slow spell in the middle and one interval without samples.
+/// Twelve intervals of ten seconds, with a slow period in the middle and one interval without samples.
 pub fn series(sampled: f64) -> Vec<RttReport> {
     (0..12)
         .map(|i| {
@@ -293,7 +293,7 @@ pub fn series(sampled: f64) -> Vec<RttReport> {
         .collect()
 }
 
-/// Two lines of [`sampled`], for forms that print all that there is.
+/// Two lines of [`sampled`] and an unanswered one, for formats that write everything.
 pub fn short() -> RttReport {
     let mut report = sampled();
     report.results = vec![report.results.swap_remove(4), report.results.swap_remove(3), unanswered("10.20.9.0/24")];
@@ -304,7 +304,7 @@ pub fn short() -> RttReport {
     report
 }
 
-/// Values that no sane capture gives: every form must survive them.
+/// Values that no real capture produces: every format must handle them without panicking.
 pub fn absurd() -> RttReport {
     let mut report = sampled();
     report.span_ns = Some(Span { start: i64::MIN, end: i64::MAX });
