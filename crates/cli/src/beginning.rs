@@ -1,4 +1,4 @@
-//! What the beginnings of captures show: which packets go from the senders to the receiver, and how long they take.
+//! The first packets of captures: which addresses are on which side, and the approximate delay.
 
 use crate::points::{Point, Reading, Ways};
 use anyhow::Result;
@@ -8,19 +8,19 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-/// Packets of each capture that are looked at.
+/// Number of packets examined in each capture.
 const PACKETS: usize = 1 << 16;
 
-/// What the beginnings of captures show.
+/// What the first packets show.
 #[derive(Clone, Default)]
 pub(crate) struct Beginning {
-    /// Which packets go which way.
+    /// The direction of packets.
     pub(crate) ways: Ways,
-    /// The mean delay from the senders to the receiver, by the clocks as they are; zero if not known.
+    /// The mean delay from the senders to the receiver, without clock correction; zero if not known.
     pub(crate) delay: Nanos,
 }
 
-/// The delays between a pair of addresses, in nanoseconds by the clocks as they are.
+/// The delays between a pair of addresses, in nanoseconds, without clock correction.
 #[derive(Clone, Copy)]
 struct Delays {
     sum: i128,
@@ -44,10 +44,10 @@ impl Delays {
     }
 }
 
-/// Of each source and destination.
+/// By source and destination.
 type Pairs = BTreeMap<(Address, Address), Delays>;
 
-/// Looks at the beginnings of captures that can be read twice. Which way packets go is asked for, or what is found.
+/// Examines the beginnings of captures if all can be read twice. Directions given in `asked` take precedence.
 pub(crate) fn look(
     senders: &[PathBuf],
     receiver: &Path,
@@ -67,7 +67,7 @@ pub(crate) fn look(
     Ok(Beginning { ways, delay: Nanos::new(mean) })
 }
 
-/// The delays between each pair of addresses, by the clocks as they are. Logs name no addresses.
+/// The delays between each pair of addresses, without clock correction. Logs contain no addresses.
 fn delays(senders: &[PathBuf], receiver: &Path, reading: &Reading, ways: &Ways, stop: &Stop) -> Result<Pairs> {
     let open = |path: &Path| Point::open(path, reading, ways, Nanos::ZERO, stop);
     let mut sent = HashMap::new();
@@ -92,12 +92,12 @@ fn delays(senders: &[PathBuf], receiver: &Path, reading: &Reading, ways: &Ways, 
     Ok(pairs)
 }
 
-/// The addresses on either side, if there are packets of both directions: pairs of addresses between which one direction
-/// is seen at the sender first, and the other at the receiver.
+/// The addresses on either side, if packets of both directions are found: pairs of addresses of which one direction is
+/// seen at the sender first, and the other at the receiver.
 ///
-/// What is compared are the two directions of a pair, so an offset of the clocks does not matter: the direction that
-/// takes longer from the sender to the receiver, as their clocks have it, is the one that goes there. What is told so
-/// bounds the offset, which tells the way of pairs without answers. A source goes the way of most of its packets.
+/// The two directions of a pair are compared with each other, so a clock offset does not matter: the forward one
+/// has the larger apparent delay from the sender to the receiver. The pairs classified in this way bound the offset, by
+/// which pairs with only one direction are classified. A source is on the side indicated by most of its packets.
 fn find(all: &Pairs) -> Ways {
     let pairs = || all.iter().filter(|((source, destination), _)| source != destination && !source.is_unspecified());
     let mut votes = BTreeMap::<_, i128>::new();
@@ -117,8 +117,8 @@ fn find(all: &Pairs) -> Ways {
     Ways::Found(votes.into_iter().map(|(source, votes)| (source, votes < 0)).collect())
 }
 
-/// The middle between the delays that are greater, and go there, and those that are less, and go back: where it
-/// contradicts the fewest of them. Extremes tell most, and means where the clocks err by more than the delays.
+/// The clock offset: the threshold between the delays of forward packets (greater) and those of reverse packets (less)
+/// that contradicts the fewest pairs. Extreme delays bound it best, means if clock errors exceed the delays.
 fn border<'a>(told: impl Iterator<Item = (&'a Delays, Ordering)>) -> Option<i128> {
     let ends = told.flat_map(|(delays, way)| match way {
         Ordering::Greater => vec![(delays.least, -1), (delays.mean(), -1)],
@@ -147,7 +147,7 @@ mod tests {
         Address::v4(0x0a00_0000 | last)
     }
 
-    /// The sources of either side that are found: of each pair, packets of two delays.
+    /// The sources found on either side, given pairs of addresses with packets of two delays each.
     fn found(pairs: &[(u32, u32, i128, [i128; 2])]) -> [Vec<u32>; 2] {
         let mut all = Pairs::new();
         for &(source, destination, count, delays) in pairs {
@@ -159,7 +159,7 @@ mod tests {
         [false, true].map(|is_reverse| (1..100).filter(|number| way(number) == Some(is_reverse)).collect())
     }
 
-    /// Sources that nobody answers, on both sides, in a short queue while others wait in a long one.
+    /// Sources that get no answer, on both sides, with a short queue while others have a long one, must be classified.
     #[test]
     fn one_way_talkers_are_told() {
         let pairs = [
@@ -169,17 +169,17 @@ mod tests {
             (52, 2, 10, [-90_000, -90_000]),
             (3, 53, 500, [110_000, 120_000]),
             (54, 4, 500, [-110_000, -110_000]),
-            // What another source is told by tells more of the offset.
+            // Another pair of the same source gives a tighter bound on the offset.
             (2, 55, 1, [20_000; 2]),
             (4, 56, 5, [21_000; 2]),
         ];
         assert_eq!(found(&pairs), [vec![1, 2, 3, 4], vec![51, 52, 54]]);
-        // One packet that was taken for another does not disturb the rest.
+        // One mismatched packet must not affect the rest.
         let strange = [(5, 57, 1, [-300_000_000; 2]), (57, 5, 1, [-400_000_000; 2])];
         assert_eq!(found(&[&pairs[..], &strange].concat()), [vec![1, 2, 3, 4, 5], vec![51, 52, 54, 57]]);
     }
 
-    /// Clocks whose errors are larger than the delays: the means tell.
+    /// Clock errors larger than the delays: the means must decide.
     #[test]
     fn clocks_may_jitter() {
         let pairs =
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(found(&pairs), [vec![1], vec![51]]);
     }
 
-    /// Without a pair that talks both ways nothing tells the offset of the clocks.
+    /// Without a pair with both directions, the clock offset is unknown, and all packets must count as forward.
     #[test]
     fn without_answers_all_packets_go_there() {
         let all: Vec<u32> = (1..100).collect();

@@ -1,4 +1,4 @@
-//! `dwell compare`: which method, in how much memory? Every method on the user's own capture.
+//! `dwell compare`: all methods at several memory sizes, on the user's own capture.
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
@@ -25,9 +25,9 @@ use dwell_types::{IdForm, Match, Nanos, Prefix};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-// Results for people.
+// Tables of the results.
 mod table;
-// The same between two points.
+// `dwell compare owd`: the same for two measurement points.
 mod owd;
 
 /// Which method, in how much memory: all methods at equal memory on your own capture, compared with the exact result.
@@ -100,7 +100,7 @@ pub(crate) struct Arguments {
     plot: Option<(PathBuf, Image)>,
 }
 
-/// What else can be compared.
+/// Further comparisons.
 #[derive(Subcommand)]
 #[allow(clippy::large_enum_variant, reason = "there is one")]
 enum Question {
@@ -134,7 +134,7 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     }
 }
 
-/// Every method for exchanges seen at one point.
+/// Compares all methods for exchanges seen at one point.
 fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     let plot = arguments.plot.as_ref().map(|(path, _)| path);
     output::check_apart(&arguments.captures, arguments.output.iter().chain(plot))?;
@@ -203,7 +203,7 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
     Ok(code)
 }
 
-/// Draws the largest errors of every match against memory.
+/// Plots the largest errors of every match against memory.
 fn draw(results: &Results, image: Image, mut to: Output) -> Result<(), Failure> {
     let panel = |matched: &MatchResult| {
         let errors = matched.worst_errors();
@@ -224,7 +224,7 @@ fn draw(results: &Results, image: Image, mut to: Output) -> Result<(), Failure> 
     Ok(to.finish()?)
 }
 
-/// What is compared, each thing once.
+/// What to compare, without repetitions.
 fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     let mut matches = match &arguments.matches[..] {
         [] => usual_matches(|matching| arguments.methods.iter().any(|method| method.measures(matching))),
@@ -249,7 +249,7 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     })
 }
 
-/// Refuses what would take more memory than anybody means when so many copies of each memory are held together.
+/// Rejects memory sizes that add up to more than anybody intends when this many copies of each are held at once.
 fn check_sum(memories: &[usize], copies: usize, what: &str) -> Result<(), Failure> {
     const MOST_BYTES: usize = 16 << 30;
     let all = memories.iter().fold(0usize, |sum, &memory| sum.saturating_add(memory)).saturating_mul(copies);
@@ -268,7 +268,7 @@ fn check_sum(memories: &[usize], copies: usize, what: &str) -> Result<(), Failur
     Ok(())
 }
 
-/// Methods in this order, each once.
+/// The items in this order, without repetitions.
 fn distinct<T: Copy + PartialEq>(methods: &[T]) -> Vec<T> {
     let mut distinct = Vec::new();
     for &method in methods {

@@ -1,8 +1,8 @@
-//! Captures that cannot be read to their ends.
+//! Captures that cannot be read to the end.
 
 use dwell_capture::CaptureError;
 
-/// Where captures are damaged: what stands before is sound, and so are the captures behind.
+/// Errors in damaged captures. The frames before the damage are valid, and so are the captures that follow.
 #[derive(Debug, Default)]
 pub(crate) struct Damage(Vec<CaptureError>);
 
@@ -11,7 +11,7 @@ impl Damage {
         self.0.push(error);
     }
 
-    /// What to warn of, if any frames were read; else the first error.
+    /// The errors as warnings if any frames were read, otherwise the first error.
     pub(crate) fn warnings(self, frames: u64) -> Result<Vec<String>, CaptureError> {
         let mut errors = self.0.into_iter();
         match errors.next() {
@@ -21,7 +21,7 @@ impl Damage {
     }
 }
 
-/// What is said of a capture that was read up to there.
+/// The warning about a capture that was read only up to the error.
 pub(crate) fn not_read(error: CaptureError) -> String {
     format!("{error}; the rest of the file was not read")
 }

@@ -1,32 +1,32 @@
-//! Times that are earlier than one before.
+//! Timestamps that are earlier than a previous one.
 
 use crate::words;
 use dwell_types::{Nanos, Timestamp};
 
-/// How far times are out of order.
+/// How far timestamps are out of order.
 pub(crate) struct Disorder {
-    /// The latest time of all; before anything was seen, the first that there could be.
+    /// The latest time so far; [`NEVER`] before the first.
     latest: Timestamp,
-    /// The last time that was far behind all before it, and the latest of these.
+    /// The last jump ahead by more than `FAR`: the time after it, and the latest time before it.
     leap: Option<(Timestamp, Timestamp)>,
-    /// The latest of those that were earlier than one before.
+    /// The latest of the out-of-order times.
     latest_behind: Timestamp,
-    /// How many were earlier than one before.
+    /// Number of times that were earlier than a previous one.
     count: u64,
-    /// By how much at most.
+    /// The largest such difference.
     most: Nanos,
 }
 
-/// No time that can be, as before anything was seen.
+/// Earlier than any real time: nothing was seen yet.
 const NEVER: Timestamp = Timestamp::from_nanos(i64::MIN);
 
 impl Disorder {
     pub(crate) const NONE: Self = Self { latest: NEVER, leap: None, latest_behind: NEVER, count: 0, most: Nanos::ZERO };
 
-    /// Notes that something was seen.
+    /// Records the time of an observation.
     #[inline]
     pub(crate) fn see(&mut self, at: Timestamp) {
-        /// From one frame to the next, unless a capture pauses or a time is wild.
+        /// Exceeded between successive frames only if a capture pauses or a time is wild.
         const FAR: Nanos = Nanos::from_secs(3_600);
         if at < self.latest {
             self.count += 1;
@@ -40,8 +40,8 @@ impl Disorder {
         }
     }
 
-    /// The present moment: the latest time, but for a single one that is far behind all others. That may be wild, and would
-    /// end every wait.
+    /// The current time: the latest one, but not a single one far after all others. That may be wild, and would
+    /// expire all open requests.
     pub(crate) fn present(&self) -> Timestamp {
         match self.leap.map(|(to, from)| (to, from.max(self.latest_behind))) {
             Some((to, others)) if to == self.latest && others != NEVER => others,
@@ -49,7 +49,7 @@ impl Disorder {
         }
     }
 
-    /// What there is to say, if it is more than several receive queues of one interface explain, or if delays show it.
+    /// A warning, if disorder exceeds what several receive queues of one interface cause, or if delays are negative.
     pub(crate) fn warning(&self, noun: &str, is_any_negative: bool) -> Option<String> {
         const USUAL: Nanos = Nanos::new(10_000_000);
         let &Self { count, most, .. } = self;

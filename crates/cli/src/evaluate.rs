@@ -1,4 +1,4 @@
-//! `dwell evaluate`: experiments with known truth, from their definitions to their records.
+//! `dwell evaluate`: experiments with known true values, from their definitions to their records.
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-// Results for people.
+// Tables of the results.
 mod table;
-// Results as a figure.
+// Figures of the results.
 mod figure;
 
 /// Run an experiment: methods on simulated streams with known delays, over many seeds.
@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs one experiment, keeps its record and prints its results.
+/// Runs one experiment, writes its record and prints its results.
 fn measure(arguments: &Arguments, definition: &Definition) -> Result<()> {
     let size = if arguments.quick { Size::Quick } else { Size::Full };
     let seeds = arguments.seeds.unwrap_or(definition.seeds(size));
@@ -114,7 +114,7 @@ fn measure(arguments: &Arguments, definition: &Definition) -> Result<()> {
     Ok(())
 }
 
-/// All runs, those that were finished before included, with a progress bar.
+/// All runs, including those finished earlier, with a progress bar.
 fn runs(
     arguments: &Arguments,
     definition: &Definition,
@@ -145,7 +145,7 @@ fn print(results: &Results, format: Format) -> Result<()> {
     to.finish()
 }
 
-/// Draws what records hold.
+/// Draws the figures of existing records.
 fn draw_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
     for definition in named_or_all(arguments)? {
         let Some(folder) = recorded(arguments, &definition, Size::Full)? else { continue };
@@ -160,7 +160,7 @@ fn named_or_all(arguments: &Arguments) -> Result<Vec<Definition>, Failure> {
     if arguments.experiments.is_empty() { Ok(all_definitions()?) } else { definitions(&arguments.experiments) }
 }
 
-/// The record that was named, or the latest; `None` if there is none.
+/// The record given by `--record`, or else the latest; `None` if there is none.
 fn recorded(arguments: &Arguments, definition: &Definition, size: Size) -> Result<Option<PathBuf>> {
     match &arguments.record {
         Some(folder) => Ok(Some(folder.clone())),
@@ -168,7 +168,7 @@ fn recorded(arguments: &Arguments, definition: &Definition, size: Size) -> Resul
     }
 }
 
-/// Compares fresh quick runs with their records.
+/// Compares new quick runs with their records.
 fn check_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let named = !arguments.experiments.is_empty();
     let mut has_moved = false;
@@ -189,7 +189,7 @@ fn check_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(if has_moved { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-/// Compares one fresh quick run with a record.
+/// Compares one new quick run with a record.
 fn check(arguments: &Arguments, definition: &Definition, folder: &Path) -> Result<Vec<Moved>> {
     let recorded = Results::read(folder)?;
     if (recorded.name.as_str(), recorded.size.as_str()) != (definition.name.as_str(), Size::Quick.name()) {
@@ -214,7 +214,7 @@ fn check(arguments: &Arguments, definition: &Definition, folder: &Path) -> Resul
     Ok(moved)
 }
 
-/// One line per experiment.
+/// Lists the experiments, one per line.
 fn list() -> Result<ExitCode, Failure> {
     let mut to = Output::stdout();
     let definitions = all_definitions()?;
@@ -226,7 +226,7 @@ fn list() -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The definitions of these names and files.
+/// The definitions with the given names or in the given files.
 fn definitions(experiments: &[String]) -> Result<Vec<Definition>, Failure> {
     let read = |experiment: &String| {
         let is_file = Path::new(experiment).extension().is_some_and(|ending| ending == "toml");
@@ -252,7 +252,7 @@ fn all_definitions() -> Result<Vec<Definition>, Failure> {
     definition_paths()?.iter().map(|path| Ok(Definition::read(path)?)).collect()
 }
 
-/// The definitions' files, sorted by name.
+/// The files with definitions, sorted by name.
 fn definition_paths() -> Result<Vec<PathBuf>, Failure> {
     let folder = root()?.join("definitions");
     let entries = folder.read_dir().with_context(|| folder.display().to_string())?;
@@ -266,7 +266,7 @@ fn records() -> Result<PathBuf> {
     Ok(root()?.join("record"))
 }
 
-/// The nearest folder `experiments` that has definitions: here or above.
+/// The nearest folder `experiments` with definitions, in this folder or a parent.
 fn root() -> Result<PathBuf> {
     let here = std::env::current_dir()?;
     let mut folders = here.ancestors().map(|folder| folder.join("experiments"));
@@ -275,7 +275,7 @@ fn root() -> Result<PathBuf> {
         .context("no experiments/definitions in this or a parent directory: give a .toml file and --record")
 }
 
-/// What a record is called, behind its date.
+/// The name of a record, without its date.
 fn record_name(definition: &Definition, size: Size) -> String {
     match size {
         Size::Full => definition.name.clone(),

@@ -1,4 +1,4 @@
-//! What subcommands tell of frames.
+//! Frame counts and warnings, shared by the subcommands.
 
 use crate::words;
 use dwell_observe::Frames;
@@ -6,8 +6,8 @@ use dwell_observe::parse::Reject;
 use dwell_report::facts;
 use dwell_types::LinkType;
 
-/// What to say where frames are of a link type that is not understood, of which this is the first, or where most were
-/// rejected for another reason.
+/// A warning if frames have an unsupported link type, of which `unknown_link` is the first, or if most were rejected
+/// for another reason.
 pub(crate) fn undecoded(now: &Frames, unknown_link: Option<LinkType>) -> Option<String> {
     let of = |wanted: Reject| now.rejected().find(|&(reason, _)| reason == wanted).map_or(0, |(_, count)| count);
     if let Some(LinkType(number)) = unknown_link {
@@ -29,12 +29,12 @@ pub(crate) fn undecoded(now: &Frames, unknown_link: Option<LinkType>) -> Option<
     })?
 }
 
-/// What became of all frames.
+/// All frames by fate.
 pub(crate) fn frames(now: &Frames) -> facts::Frames {
     frames_since(now, &Frames::default())
 }
 
-/// What became of the frames that came since an earlier count.
+/// The frames since an earlier count, by fate.
 pub(crate) fn frames_since(now: &Frames, before: &Frames) -> facts::Frames {
     facts::Frames {
         total: now.total - before.total,

@@ -1,7 +1,7 @@
-//! The `dwell` command: one file per subcommand, and what they share.
+//! The `dwell` command: one file per subcommand, and the modules that they share.
 //!
-//! Results go to standard output, words to standard error. Exit code 0; 1 if the run failed; 2 for wrong usage; 130 and
-//! 143 after Ctrl-C and SIGTERM, 129 after SIGHUP. A closed pipe is no failure.
+//! Results go to standard output, messages to standard error. Exit code 0; 1 if the run failed; 2 for wrong usage; 130
+//! and 143 after Ctrl-C and SIGTERM, 129 after SIGHUP. A closed pipe is not a failure.
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -10,25 +10,24 @@ use signals::Signals;
 use std::io;
 use std::process::ExitCode;
 
-// How long do responses take? The main path: read this first.
+// `dwell rtt`: response times. The main path: read this first.
 mod rtt;
-// How long does one way take, and how much is lost?
+// `dwell owd`: one-way delay and loss between two points.
 mod owd;
-// Who built this queue?
+// `dwell queue`: which flows built a queue.
 mod queue;
-// Which routers of a network to instrument, and who measures what?
+// `dwell net`: which routers to instrument, who probes whom, and which segment is to blame.
 mod net;
-// How much memory for which error?
+// `dwell size`: memory needed for a given error.
 mod size;
-// Which method, in how much memory?
+// `dwell compare`: methods and memory sizes compared on the user's capture.
 mod compare;
-// Captures with known truth.
+// `dwell simulate`: captures with known delays.
 mod simulate;
-// Experiments with known truth.
+// `dwell evaluate`: experiments with known true values.
 mod evaluate;
-// What the subcommands share: frames, points, which way packets go between them and whether their times are in order,
-// sizes and times on the command line, files that are whole or absent, words for people, how far a run is, and how it is
-// ended.
+// Shared by the subcommands: frame counts, measurement points and directions, time order, parsing of sizes and times
+// on the command line, atomically written files, messages, progress bars, and signals.
 mod beginning;
 mod damage;
 mod disorder;
@@ -61,10 +60,10 @@ enum Command {
     Evaluate(evaluate::Arguments),
 }
 
-/// What ends a run early.
+/// Why a run failed.
 #[derive(Debug)]
 enum Failure {
-    /// The command line asks for something that cannot be.
+    /// The command line is invalid.
     Usage(String),
     /// The input or the system failed.
     Run(anyhow::Error),
@@ -86,7 +85,7 @@ fn main() -> ExitCode {
         }
         Err(error) if error.use_stderr() => return usage(&first_line(&error)),
         Err(help) => {
-            // Help that cannot be written has nobody to read it.
+            // If help cannot be written, nobody reads it.
             let _ = help.print();
             return ExitCode::SUCCESS;
         }
@@ -121,10 +120,10 @@ fn parse() -> Result<Arguments, clap::Error> {
     Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut Arguments::command()))
 }
 
-/// What the values of options are called that are numbers, sizes or times.
+/// Value names of options that take a number, size or time.
 const NUMBERS: [&str; 11] = ["N", "P", "BITS", "BYTES", "COUNT", "INDEX", "RATIO", "SHARE", "SIZE", "SIZES", "TIME"];
 
-/// Makes `-3` behind an option that takes a number its value, and no flag: the option's own words say what is expected.
+/// Makes `-3` after an option that takes a number its value instead of a flag, so that the option's own error applies.
 fn take_signs(command: clap::Command) -> clap::Command {
     let take = |argument: clap::Arg| {
         let names = argument.get_value_names().unwrap_or_default();
@@ -144,7 +143,7 @@ fn usage(words: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// The subcommand that the command line begins with, or the program itself, and how it is called.
+/// The full name and definition of the subcommand that the command line begins with, or of the program itself.
 fn asked() -> (String, clap::Command) {
     let (mut name, mut command) = ("dwell".to_owned(), Arguments::command());
     for word in std::env::args_os().skip(1) {
@@ -155,12 +154,12 @@ fn asked() -> (String, clap::Command) {
     (name, command)
 }
 
-/// What is wrong with the command line, in one line.
+/// The error in the command line, as one line.
 fn first_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let mut words = String::new();
-    // Some messages go on: a list of what is missing or possible, a tip.
+    // Some messages continue: with a list of missing or possible values, or a tip.
     for line in lines.take_while(|line| !line.starts_with("Usage") && !line.starts_with("For more")) {
         if line.starts_with("tip: to pass '") {
             continue;
@@ -173,7 +172,7 @@ fn first_line(error: &clap::Error) -> String {
     words
 }
 
-/// An error with its causes, each said once: some repeat their cause's words.
+/// An error with its causes, without repetition: some errors already include the text of their cause.
 fn chain(error: &anyhow::Error) -> String {
     let mut words = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -185,7 +184,7 @@ fn chain(error: &anyhow::Error) -> String {
     words
 }
 
-/// Whether an error of reading or writing is among the causes, as it is or as a writer of CSV hands it on.
+/// Whether an I/O error that satisfies the predicate is among the causes, directly or wrapped by a CSV writer.
 fn has_cause(error: &anyhow::Error, is_it: impl Fn(&io::Error) -> bool) -> bool {
     error.chain().any(|cause| {
         let own = cause.downcast_ref::<io::Error>();

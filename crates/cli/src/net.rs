@@ -1,4 +1,4 @@
-//! `dwell net`: which routers of a network to instrument next, who measures what then, and which segment is to blame.
+//! `dwell net`: which routers of a network to instrument next, who probes whom then, and which segment is to blame.
 
 use crate::Failure;
 use crate::output::{self, Output};
@@ -18,13 +18,13 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-// What is asked.
+// Command-line arguments.
 mod arguments;
 pub(crate) use arguments::Arguments;
 use arguments::{Format, InstrumentedArguments, MapArguments, PathsArguments, PlanArguments, StrategyChoice, Task};
-// Which segment is to blame.
+// `dwell net localize`.
 mod localize;
-// The map as a picture.
+// Plots of the map.
 mod picture;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -45,7 +45,7 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
         None => Vec::new(),
     };
     let limits = Limits {
-        // An upgrade of a sixth of the routers is what the paper asks for nearly all of the benefit; a budget ends by itself.
+        // The paper gains nearly all of the benefit by upgrading a sixth of the routers. A budget sets its own limit.
         routers: arguments.routers.unwrap_or_else(|| match arguments.budget {
             Some(_) => map.topology.routers(),
             None => map.topology.routers().div_ceil(6),
@@ -74,7 +74,7 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
         Format::Csv => report::csv::write_plan(&report, &mut to)?,
     }
     if let Some((mut picture, image)) = picture {
-        // Beside what chance does.
+        // The random strategy is the baseline.
         let mut reports = vec![report];
         if arguments.strategy != StrategyChoice::Random {
             reports.push(planned(StrategyChoice::Random));
@@ -139,9 +139,9 @@ struct Map {
     topology: Topology,
     paths: Paths,
     network: Network,
-    /// Links that were taken out.
+    /// Number of links removed by `--failed`.
     failed: usize,
-    /// The network as it was before they failed; `None` if none did.
+    /// The network before these links failed; `None` if none did.
     before: Option<(Topology, Paths)>,
 }
 
@@ -180,12 +180,12 @@ impl Map {
         Ok(Self { topology, paths, network, failed, before })
     }
 
-    /// The routers of these names, joined by commas.
+    /// The routers with these names, joined by commas.
     fn routers(&self, flag: &str, names: &str) -> Result<Vec<u32>, Failure> {
         routers(&self.topology, &self.network.source, flag, names)
     }
 
-    /// The segments between instrumented routers, and the names of these.
+    /// The segments between the instrumented routers, and the names of these routers.
     fn instrument(&self, arguments: &InstrumentedArguments) -> Result<(Segments, Vec<String>), Failure> {
         let mut segments = Segments::new(self.paths.clone(), self.topology.routers());
         let mut instrumented = Vec::new();
@@ -215,7 +215,7 @@ impl Map {
         };
         warn(self.failed, "links are removed as failed");
         warn(self.network.unreachable_pairs, "ordered pairs of routers have no path between them");
-        // Where most pairs have no path, arrows are more likely than one-way links.
+        // If most pairs have no path, the map is more likely drawn with arrows than made of one-way links.
         if self.network.unreachable_pairs > self.network.paths {
             warn(self.topology.one_way(), "links are one-way (--both-ways)");
         }
@@ -245,7 +245,7 @@ impl Map {
     }
 }
 
-/// Takes out the links between two routers, whose names are joined by a comma.
+/// Removes the links between two routers, whose names are joined by a comma.
 fn fail(topology: &mut Topology, source: &str, ends: &str) -> Result<usize, Failure> {
     let usage = |what| Failure::Usage(format!("--failed {ends}: {what}"));
     let [a, b] = routers(topology, source, "--failed", ends)?[..] else {
@@ -257,8 +257,8 @@ fn fail(topology: &mut Topology, source: &str, ends: &str) -> Result<usize, Fail
     }
 }
 
-/// The routers of these names, joined by commas, which names may hold themselves: of several that fit the longest is
-/// meant.
+/// The routers with these names, joined by commas. Names may contain commas themselves: the longest matching name is
+/// taken.
 fn routers(topology: &Topology, source: &str, flag: &str, names: &str) -> Result<Vec<u32>, Failure> {
     let mut routers = Vec::new();
     let mut rest = names;
@@ -285,7 +285,7 @@ fn granularity(hops: dwell_network::segments::Granularity) -> Granularity {
     Granularity { mean: hops.mean, min: hops.min, max: hops.max }
 }
 
-/// A piece of a path by the names of its routers.
+/// A part of a path, with the names of its routers.
 fn probe(topology: &Topology, routers: &[u32]) -> Probe {
     let name = |&router: &u32| topology.name(router).to_owned();
     Probe {
@@ -296,13 +296,13 @@ fn probe(topology: &Topology, routers: &[u32]) -> Probe {
     }
 }
 
-/// A text file.
+/// Reads a text file.
 fn text(path: &Path, expected: &str) -> Result<String> {
     let bytes = fs::read(path).with_context(|| path.display().to_string())?;
     String::from_utf8(bytes).map_err(|_| anyhow!("{}: not a text file: expected {expected}", path.display()))
 }
 
-/// The cost of every router: a CSV with the columns `router` and `cost`; 1 for those that are not in it.
+/// The cost of every router, from a CSV with the columns `router` and `cost`; 1 for routers that are not listed.
 fn costs(path: &Path, topology: &Topology) -> Result<Vec<f64>> {
     let name = path.display();
     let mut reader = csv::Reader::from_path(path).with_context(|| name.to_string())?;

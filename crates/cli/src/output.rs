@@ -1,5 +1,5 @@
-//! Files that are whole or absent: what is written goes to a neighbour of the file first, which takes its name at the
-//! end.
+//! Files that are either complete or absent: output goes to a temporary file in the same folder, which is renamed at
+//! the end.
 
 use crate::Failure;
 use crate::words::Plain;
@@ -10,14 +10,14 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A file that a picture is to be drawn into, by its name.
+/// Parses the name of a plot file.
 pub(crate) fn picture(path: &str) -> Result<(PathBuf, Image), String> {
     let path = PathBuf::from(path);
     let image = Image::of(&path).ok_or("expected a file name ending in .svg or .png")?;
     Ok((path, image))
 }
 
-/// Refuses to read one file where different ones are expected.
+/// Rejects a file that is given twice where different files are expected.
 pub(crate) fn check_different<'a>(
     inputs: impl IntoIterator<Item = &'a PathBuf>,
     expected: &str,
@@ -32,8 +32,8 @@ pub(crate) fn check_different<'a>(
     Ok(())
 }
 
-/// Refuses to write two files to one place, or a file in the place of what is read. Devices and pipes may be shared,
-/// but for standard output.
+/// Rejects two outputs with the same path, or an output that would overwrite an input. Devices and pipes may be shared,
+/// except for standard output.
 pub(crate) fn check_apart(
     inputs: impl IntoIterator<Item = impl AsRef<Path>>,
     outputs: impl IntoIterator<Item = impl AsRef<Path>>,
@@ -64,53 +64,53 @@ pub(crate) fn check_apart(
     Ok(())
 }
 
-/// Where a report goes: standard output, if nothing else is said.
+/// The path of the report: standard output by default.
 pub(crate) fn place_of_report(output: Option<&PathBuf>) -> &Path {
     output.map_or(Path::new("-"), PathBuf::as_path)
 }
 
-/// The device is opened by no other name than standard output's: behind it may be a file, half written.
+/// The device of standard output must not be opened by name: it may be a file that is already partly written.
 fn is_stdout(path: &Path) -> bool {
     path == Path::new("-") || path == Path::new("/dev/stdout")
 }
 
-/// Standard output, or a file that appears when it is complete.
+/// Standard output, or a file that appears once it is complete.
 pub(crate) enum Output {
     /// Standard output.
     Stdout {
         to: BufWriter<io::Stdout>,
-        /// Whether somebody looks at it: no name of what was read may be a command to the terminal.
+        /// Whether it is a terminal: then control characters in names from the input must not reach it.
         is_terminal: bool,
     },
-    /// A device or pipe, written as it is.
+    /// A device or pipe, written directly.
     Direct(BufWriter<File>, PathBuf),
-    /// A file under construction.
+    /// A file that is being written.
     Whole {
-        /// Its neighbour.
+        /// The temporary file.
         to: BufWriter<File>,
-        /// Where the neighbour is; removed if this is dropped unfinished.
+        /// Its path; removed if this is dropped before completion.
         partial: Partial,
-        /// What it will be called.
+        /// The final path.
         path: PathBuf,
     },
 }
 
-/// All files under construction, for a signal that ends the run.
+/// All temporary files, so that they can be removed when a signal ends the run.
 static PARTIALS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn partials() -> MutexGuard<'static, Vec<PathBuf>> {
     PARTIALS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes all files under construction. Whoever writes one cannot finish it then.
+/// Removes all temporary files; those who write them cannot complete them afterwards.
 pub(crate) fn abandon() {
     for path in partials().drain(..) {
-        // Nothing can be done about a file that cannot be removed.
+        // Nothing can be done if removing fails.
         let _ = fs::remove_file(path);
     }
 }
 
-/// A file that is removed unless it was renamed.
+/// A temporary file that is removed unless it has been renamed.
 pub(crate) struct Partial(PathBuf);
 
 impl Partial {
@@ -122,7 +122,7 @@ impl Partial {
         Ok((file, Self(path)))
     }
 
-    /// Gives the file its name.
+    /// Renames the file to its final path.
     fn rename(self, path: &Path) -> io::Result<()> {
         let mut partials = partials();
         fs::rename(&self.0, path)?;
@@ -136,19 +136,19 @@ impl Drop for Partial {
         let mut partials = partials();
         if let Some(place) = partials.iter().position(|partial| *partial == self.0) {
             partials.swap_remove(place);
-            // Nothing can be done about a file that cannot be removed.
+            // Nothing can be done if removing fails.
             let _ = fs::remove_file(&self.0);
         }
     }
 }
 
 impl Output {
-    /// A file, or standard output where none is named.
+    /// A file, or standard output if `path` is `None`.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self> {
         path.map_or_else(|| Ok(Self::stdout()), Self::file)
     }
 
-    /// A picture, where one is asked for.
+    /// A plot file, if one is requested.
     pub(crate) fn picture(asked: Option<&(PathBuf, Image)>) -> Result<Option<(Self, Image)>> {
         asked.map(|(path, image)| Ok((Self::file(path)?, *image))).transpose()
     }
@@ -157,7 +157,7 @@ impl Output {
         Self::Stdout { to: BufWriter::new(io::stdout()), is_terminal: io::stdout().is_terminal() }
     }
 
-    /// Opens the file at once, so that one that cannot be written is known before the work begins.
+    /// Opens the file at once, so that a write error is found before the work begins.
     pub(crate) fn file(path: &Path) -> Result<Self> {
         let cannot = || format!("{}: cannot be written", path.display());
         if is_stdout(path) {
@@ -169,7 +169,7 @@ impl Output {
             let file = File::options().write(true).open(path).with_context(cannot)?;
             return Ok(Self::Direct(BufWriter::new(file), path.to_owned()));
         }
-        // A link stays, and what it leads to is replaced.
+        // For a symbolic link, the target is replaced and the link is kept.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.partial", std::process::id()));
@@ -178,7 +178,7 @@ impl Output {
         Ok(Self::Whole { to: BufWriter::with_capacity(1 << 16, file), partial, path })
     }
 
-    /// Writes out what is buffered and gives the file its name.
+    /// Flushes the buffer and renames the file.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.flush()?;
         match self {
@@ -187,7 +187,7 @@ impl Output {
         }
     }
 
-    /// The error with the name of what could not be written.
+    /// Adds the name of the output to an error.
     fn named(&self, error: &io::Error) -> io::Error {
         let name = match self {
             Self::Stdout { .. } => "standard output".into(),

@@ -1,4 +1,4 @@
-//! What a point saw, from a capture or from a log.
+//! A measurement point: its packets, read from a capture or a log.
 
 use crate::damage::not_read;
 use crate::disorder::Disorder;
@@ -14,63 +14,63 @@ use dwell_types::{Address, Crossing, FlowKey, Nanos, Prefix, Timestamp};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-/// How the packets of a point are told apart.
+/// How packets are read and identified.
 #[derive(Clone)]
 pub(crate) struct Reading {
-    /// Logs instead of captures.
+    /// Read logs instead of captures.
     pub(crate) is_log: bool,
-    /// What of a packet names it.
+    /// Which fields identify a packet.
     pub(crate) names: Settings,
 }
 
-/// One point, and the next packet that passes it.
+/// A measurement point, positioned at the next packet that passes it.
 pub(crate) struct Point {
     source: Source,
     path: PathBuf,
-    /// The next packet, and those behind it that tell whether its time can be.
+    /// The next packet, and those after it, by which an implausible timestamp of it is recognised.
     ahead: VecDeque<Ahead>,
-    /// Whether all that will be read was.
+    /// Whether everything has been read.
     has_ended: bool,
-    /// Added to its times.
+    /// Clock correction added to all times.
     shift: Nanos,
-    /// First and last moment that it told.
+    /// First and last timestamp so far.
     pub(crate) span: Option<(Timestamp, Timestamp)>,
     disorder: Disorder,
-    /// When the packet before the next passed.
+    /// Time of the previous packet.
     before: Option<Timestamp>,
-    /// Packets whose times could not be.
+    /// Packets with implausible timestamps, which were replaced.
     wild: u64,
-    /// Packets that go another way than what is measured.
+    /// Packets of a direction that is not measured.
     pub(crate) elsewhere: u64,
-    /// Those of them whose way should have been found.
+    /// How many of these have a direction that should have been found.
     untold: u64,
-    /// Why it ended before its end.
+    /// Why reading stopped before the end.
     pub(crate) damage: Option<String>,
 }
 
-/// Which packets go which way.
+/// The direction of each packet.
 #[derive(Clone, Default)]
 pub(crate) enum Ways {
-    /// All go from the sender to the receiver.
+    /// All packets go from the sender to the receiver.
     #[default]
     There,
-    /// Those of these sources go there; the others go back, or are not measured.
+    /// Packets from these sources go forward; the others go back, or are not measured.
     Asked { from: Vec<Prefix>, has_back: bool },
-    /// As the captures show: addresses in their order, and whether their packets go back.
+    /// Found from the captures: addresses in ascending order, and whether packets from them go back.
     Found(Vec<(Address, bool)>),
 }
 
-/// More addresses than these are only counted, where people read them.
+/// If there are more addresses than this, messages state only their number.
 const MOST_NAMED: usize = 8;
 
 impl Ways {
-    /// Packets of these sources go there, or all if there are none.
+    /// Packets from these sources go forward, or all packets if `from` is empty.
     pub(crate) fn asked(from: &[Prefix], has_back: bool) -> Self {
         if from.is_empty() { Self::There } else { Self::Asked { from: from.to_vec(), has_back } }
     }
 
-    /// Whether a packet goes back; `None` if its way is not measured, or neither its source nor its destination is
-    /// known.
+    /// Whether a packet goes back; `None` if its direction is not measured, or if neither its source nor its
+    /// destination is known.
     pub(crate) fn is_reverse(&self, source: Address, destination: Address) -> Option<bool> {
         match self {
             Self::There => Some(false),
@@ -91,7 +91,7 @@ impl Ways {
         matches!(self, Self::Asked { has_back: true, .. } | Self::Found(_))
     }
 
-    /// The sources of what goes there, for people; `None` if all does.
+    /// The sources of the forward direction as text; `None` if all packets go forward.
     pub(crate) fn from(&self) -> Option<String> {
         let from: Vec<Prefix> = match self {
             Self::There => return None,
@@ -122,7 +122,7 @@ enum Source {
     Log(CrossingLog),
 }
 
-/// A packet that was read, and whose it is.
+/// A packet that was read, and its flow.
 struct Ahead {
     seen: Seen,
     whose: Whose,
@@ -130,28 +130,28 @@ struct Ahead {
 
 enum Whose {
     Flow(Flow),
-    /// The name in a log, if it has one.
+    /// The flow name in a log, if it has one.
     Named(Option<Box<str>>),
 }
 
 impl Ahead {
-    /// A packet of a clock that is to be shifted by so much.
+    /// A packet with its time shifted by `shift`.
     #[inline]
     fn new(crossing: Crossing, shift: Nanos, is_reverse: bool, whose: Whose) -> Self {
         Self { seen: Seen { crossing: Crossing { at: crossing.at + shift, ..crossing }, is_reverse }, whose }
     }
 }
 
-/// How many packets behind the next one are read.
+/// Number of packets read beyond the next one.
 const AHEAD: usize = 4;
-/// A time that is farther than this from those around it can be a wild one, in nanoseconds.
+/// A time that differs from its neighbours by more than this, in nanoseconds, may be wild (implausible).
 const FAR: u64 = 1_000_000_000;
 
-/// The time of a packet whose own is wild: far from that of the packet before it and from that of one soon `behind` it,
-/// which are nearer to each other. At either end of a capture, where a pause looks alike, a time is wild only if the
-/// others are in order without it.
+/// A replacement for a wild time: one that is far from that of the packet before it and from that of one of the
+/// next few (`behind`), while these two are closer to each other. At either end of a capture, where a pause looks the
+/// same, a time is wild only if the other times are in order without it.
 ///
-/// One such time would otherwise be the present until the other point has ended, and all packets under way be lost.
+/// Otherwise such a time would be the current time until the other point ends, and all packets in flight be lost.
 fn instead(
     at: Timestamp,
     before: Option<Timestamp>,
@@ -174,7 +174,7 @@ fn instead(
 }
 
 impl Point {
-    /// Opens a point and looks at its first packet.
+    /// Opens a point and reads its first packets.
     pub(crate) fn open(path: &Path, reading: &Reading, ways: &Ways, shift: Nanos, stop: &Stop) -> Result<Self> {
         let source = if reading.is_log {
             Source::Log(CrossingLog::open(path, reading.names.seed, stop)?)
@@ -203,7 +203,7 @@ impl Point {
         Ok(point)
     }
 
-    /// When the next packet passes; `None` at the end.
+    /// The time of the next packet; `None` at the end.
     pub(crate) fn at(&self) -> Option<Timestamp> {
         self.peek().map(|seen| seen.crossing.at)
     }
@@ -229,14 +229,14 @@ impl Point {
         }
     }
 
-    /// Goes on to the packet after the next.
+    /// Advances by one packet.
     pub(crate) fn advance(&mut self) -> Result<()> {
         self.before = self.at();
         self.ahead.pop_front();
         self.look()
     }
 
-    /// Reads what is behind the next packet, and looks at that.
+    /// Reads ahead, then checks and records the time of the next packet.
     fn look(&mut self) -> Result<()> {
         while self.ahead.len() <= AHEAD && !self.has_ended {
             self.has_ended = !self.read()?;
@@ -269,7 +269,7 @@ impl Point {
             let frame = match files.next_frame() {
                 Ok(Some(frame)) => frame,
                 Ok(None) => return Ok(false),
-                // What was read before the damage is sound.
+                // Packets read before the damage are valid.
                 Err(error) if crossings.frames().total > 0 => {
                     self.damage = Some(not_read(error));
                     return Ok(false);
@@ -280,7 +280,7 @@ impl Point {
             let FlowKey { source, destination, .. } = flow.key;
             let Some(is_reverse) = ways.is_reverse(source, destination) else {
                 self.elsewhere += 1;
-                // Neighbours talk to each other on either side.
+                // Link-local packets can occur at either point, so their direction is not expected to be found.
                 let is_neighbour = source.is_unspecified() || source.is_link_local();
                 self.untold += u64::from(matches!(ways, Ways::Found(_)) && !is_neighbour);
                 continue;
@@ -297,7 +297,7 @@ impl Point {
         }
     }
 
-    /// Packets that the capture cut before the last byte that names them.
+    /// Packets that the capture cuts before the last byte that identifies them.
     pub(crate) fn cut(&self) -> u64 {
         match &self.source {
             Source::Capture { crossings, .. } => crossings.cut(),
@@ -305,7 +305,7 @@ impl Point {
         }
     }
 
-    /// Bytes to read, if that is known, and bytes read.
+    /// Total number of bytes, if known, and number of bytes read.
     pub(crate) fn progress(&self) -> (Option<u64>, u64) {
         match &self.source {
             Source::Capture { files, .. } => (files.bytes_total(), files.bytes_read()),
@@ -313,7 +313,7 @@ impl Point {
         }
     }
 
-    /// Whether it was asked to stop before the end.
+    /// Whether reading was stopped by a signal.
     pub(crate) fn is_stopped(&self) -> bool {
         match &self.source {
             Source::Capture { files, .. } => files.is_stopped(),
@@ -321,7 +321,7 @@ impl Point {
         }
     }
 
-    /// What the reader must know.
+    /// Warnings for the reader.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut warnings = match &self.source {
             Source::Capture { files, .. } => files.warnings().iter().map(ToString::to_string).collect(),
@@ -359,8 +359,8 @@ impl Point {
     }
 }
 
-/// Whether about as many packets arrived that were not sent as were sent and did not arrive, of so many: then they are
-/// likely the same.
+/// A warning if of `packets` many are `missing` at the second point and about as many there are `strange`, that is not
+/// seen at the first: these are probably the same packets, modified in between.
 pub(crate) fn changed_between(packets: u64, missing: u64, strange: u64) -> Option<String> {
     const FEW: u64 = 20;
     let (fewer, more) = (missing.min(strange), missing.max(strange));
@@ -377,7 +377,7 @@ pub(crate) fn changed_between(packets: u64, missing: u64, strange: u64) -> Optio
 mod tests {
     use super::*;
 
-    /// Times in seconds as a point gives them, and how many it took for wild.
+    /// The times as a point reports them, in seconds, and how many were considered wild.
     fn given(seconds: &[f64]) -> (Vec<f64>, usize) {
         let all: Vec<_> = seconds.iter().map(|seconds| Timestamp::from_nanos((seconds * 1e9) as i64)).collect();
         let (mut given, mut wild) = (Vec::new(), 0);
@@ -392,14 +392,14 @@ mod tests {
 
     const YEAR: f64 = 3e7;
 
-    /// One or two times that cannot be, wherever that shows.
+    /// One or two wild times are replaced, at every position at which they can be recognised.
     #[test]
     fn wild_times_are_replaced() {
         let wilds =
             [&[YEAR][..], &[-YEAR], &[YEAR, 2.0 * YEAR], &[2.0 * YEAR, YEAR], &[-YEAR, YEAR], &[YEAR; 2], &[1.5]];
         let sane: Vec<f64> = (0..20).map(|n| 0.01 * f64::from(n)).collect();
         for wild in wilds {
-            // At either end what is in order may be a pause.
+            // At either end, wild times that are in order may also be a pause.
             let first = usize::from(wild[0] < 0.0 || wild.len() > 1);
             let last = sane.len() - if wild.iter().any(|&at| at > 0.0) { AHEAD } else { 0 };
             for place in first..=last {
@@ -412,7 +412,7 @@ mod tests {
         }
     }
 
-    /// Pauses, captures one behind the other, clocks that are set, and packets that are a little out of order.
+    /// Pauses, concatenated captures, clocks that are set, and slight reordering must not be taken for wild times.
     #[test]
     fn odd_times_stay() {
         let pause = [0.0, 1.0, 2.0, 3_000.0, 3_001.0, 9_000.0, 20_000.0];

@@ -1,23 +1,23 @@
-//! Bars on standard error, where that is a terminal.
+//! Progress bars on standard error, if that is a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 
-/// How much of what is read packet by packet was read.
+/// Progress of reading packet by packet.
 pub(crate) struct Reading {
     bar: ProgressBar,
-    /// Packets since the bar was moved.
+    /// Packets since the bar was last updated.
     steps: u16,
 }
 
 impl Reading {
-    /// Of so many bytes; no bar if it is not known how many there are.
+    /// A bar over this many bytes; hidden if their number is unknown.
     pub(crate) fn of_bytes(bytes: Option<u64>) -> Self {
         let bar = |bytes| bar(bytes, "{wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}");
         Self { bar: bytes.map_or_else(ProgressBar::hidden, bar), steps: 0 }
     }
 
-    /// One more packet: the bar moves with every 65,536th.
+    /// Counts one packet; the bar is updated every 65,536 packets.
     #[inline]
     pub(crate) fn step(&mut self, read: impl FnOnce() -> u64) {
         self.steps = self.steps.wrapping_add(1);
@@ -31,7 +31,7 @@ impl Reading {
     }
 }
 
-/// How many of so many runs of an experiment are done.
+/// A bar over the runs of an experiment.
 pub(crate) fn of_runs(experiment: &str, runs: u64) -> ProgressBar {
     bar(runs, "{msg} {wide_bar} {pos}/{len} runs {eta}").with_message(experiment.to_owned())
 }

@@ -1,4 +1,4 @@
-//! `dwell rtt`: how long do responses take? The way of a packet through dwell, from the capture to the report.
+//! `dwell rtt`: response times. The path of a packet through dwell, from the capture to the report.
 
 use crate::Failure;
 use crate::damage::Damage;
@@ -17,14 +17,14 @@ use dwell_types::{Frame, LinkType, Match, Observation, Sink};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-// What is asked.
+// Command-line arguments.
 mod arguments;
 use arguments::Format;
 pub(crate) use arguments::{Arguments, EXPIRY, FLOW_EXPIRY, matching, usual_matches};
-// Which packet a sample is of.
+// Assigns samples to packets and flows.
 mod followed;
 use followed::{FlowPacket, Followed};
-// What is answered, and where it goes.
+// Reports and output files.
 mod reports;
 use reports::{Observed, Outputs, Reports};
 
@@ -83,7 +83,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
             followed.follow(packet, &mut meter);
         }
         observer.observe(&frame, &mut meter);
-        // Nobody is to wait for samples while this waits for packets.
+        // Samples must not be held back while this waits for more packets.
         let is_used_up = followed.is_some() && source.is_used_up();
         if is_used_up || followed.as_ref().is_some_and(Followed::is_full) {
             give(&mut followed, &mut meter, &mut outputs, &observer)?;
@@ -114,12 +114,12 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     Ok(code)
 }
 
-/// What reports say of packets besides delays.
+/// What reports contain on packets besides delays.
 fn observed<'a>(observer: &'a Observer, followed: &'a Option<Followed>) -> Observed<'a> {
     Observed::Packets(observer, followed.as_ref().and_then(|followed| followed.flows.as_ref()))
 }
 
-/// Hands out the samples of the packets that are followed, if any are.
+/// Passes on the samples of the followed packets, if there are any.
 #[inline(never)]
 fn give(
     followed: &mut Option<Followed>,
@@ -198,7 +198,7 @@ fn settings(arguments: &Arguments, matches: Vec<Match>, groups: u16) -> Settings
     }
 }
 
-/// The largest flows have a quarter of the memory, or the least that they need.
+/// The largest flows get a quarter of the memory, or their minimum if that is more.
 fn flows(arguments: &Arguments, settings: &Settings) -> Option<(TopFlows, usize)> {
     let flows = top_flows::Settings { lines: settings.lines(), top: arguments.top, memory: None, seed: arguments.seed };
     let bytes = (arguments.memory / 4).max(flows.least_bytes());
@@ -206,21 +206,21 @@ fn flows(arguments: &Arguments, settings: &Settings) -> Option<(TopFlows, usize)
     arguments.flows.then(|| (TopFlows::new(&top_flows::Settings { memory, ..flows }), bytes))
 }
 
-/// The names of a log's groups have a sixteenth of the memory, within bounds for each name. `None` without bound.
+/// Group names of a log get a sixteenth of the memory, within limits per name. `None` if memory is unbounded.
 fn names(arguments: &Arguments) -> Option<usize> {
     let most = usize::from(arguments.max_groups);
     (arguments.method != Method::Exact).then(|| (arguments.memory / 16).clamp(32 * most, 1_024 * most))
 }
 
-/// What has a part of the memory, or more where that is too little for it.
+/// A consumer that gets a fixed share of the memory, or its minimum if that is more.
 #[derive(Clone, Copy)]
 struct Part {
     bytes: usize,
-    /// One byte in so many.
+    /// The share is one byte in this many.
     one_in: usize,
 }
 
-/// A meter with the memory that the tables of the observer, or of a log, and what has a part of it leave.
+/// A meter with the memory that is left by the tables of the observer or log, and by `part`.
 fn meter(arguments: &Arguments, settings: Settings, tables: usize, part: Option<Part>) -> Result<RttMeter, Failure> {
     let memory = settings.memory.saturating_sub(tables + part.map_or(0, |part| part.bytes));
     RttMeter::new(&Settings { memory, ..settings }).map_err(|error| {
@@ -241,8 +241,8 @@ fn meter(arguments: &Arguments, settings: Settings, tables: usize, part: Option<
     })
 }
 
-/// The flow of a frame that will be observed. Not inlined, and of its parts: what most runs do has its registers for
-/// itself, and puts no frame into memory.
+/// The flow of a frame that will be observed. It is not inlined and takes the frame's fields separately, so that
+/// the main loop of most runs, which do not need it, keeps its registers and does not spill the frame to memory.
 #[inline(never)]
 fn flow_packet(link: LinkType, bytes: &[u8], wire_length: u32, key: Key) -> Option<FlowPacket> {
     let packet = parse::parse(link, bytes, wire_length, key).ok()?;

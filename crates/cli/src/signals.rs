@@ -1,6 +1,6 @@
-//! Ctrl-C, SIGTERM, and SIGHUP, which comes when a terminal or connection is closed. The first asks a command that reads
-//! to end in order, with a report of what it read; a second one, or the first where nothing is read, ends the run at
-//! once. None leaves a file half written.
+//! Ctrl-C, SIGTERM, and SIGHUP, which is sent when a terminal or connection is closed. The first signal makes a command
+//! that is reading input end gracefully, with a report of what it has read; a second one, or the first if nothing is
+//! being read, ends the run at once. Neither leaves a half-written file.
 
 use crate::output;
 use dwell_capture::file::Stop;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 
-/// What came, and what it does.
+/// The signals received, and their effect.
 pub(crate) struct Signals {
     stop: Stop,
     state: Arc<State>,
@@ -22,14 +22,14 @@ pub(crate) struct Signals {
 
 #[derive(Default)]
 struct State {
-    /// The number of the last signal; zero before the first.
+    /// The number of the last signal; zero if there was none.
     received: AtomicI32,
-    /// Whether somebody ends in order when asked to.
+    /// Whether the command ends gracefully when asked to.
     is_heard: AtomicBool,
 }
 
 impl Signals {
-    /// Takes the signals from now on.
+    /// Handles signals from now on.
     pub(crate) fn watch() -> io::Result<Self> {
         let (asked, ask) = io::pipe()?;
         let incoming = Incoming::new([SIGINT, SIGTERM])?;
@@ -42,20 +42,20 @@ impl Signals {
         Ok(Self { stop: Stop::when_readable(asked), state })
     }
 
-    /// What asks readers to end. Who calls this ends in order then.
+    /// The flag that stops readers. A command that calls this must end gracefully once they stop.
     pub(crate) fn stop(&self) -> &Stop {
         self.state.is_heard.store(true, Ordering::SeqCst);
         &self.stop
     }
 
-    /// What a report says whose reading was stopped.
+    /// The warning in the report of a run that was stopped.
     pub(crate) fn warning(&self) -> String {
         let name = signal_name(self.received()).unwrap_or("a signal");
         format!("stopped by {name}: the rest of the input was not read")
     }
 
-    /// How a run ends that gave its answer: as shells have it, with 128 and the number of the signal if it was stopped,
-    /// whatever else there was, so that a loop around it ends as well; with 1 if some input was damaged.
+    /// The exit code of a run that produced its report. If it was stopped: 128 plus the signal number, as in shells,
+    /// whatever else happened, so that a shell loop around it ends as well. Otherwise 1 if some input was damaged.
     pub(crate) fn end(&self, is_stopped: bool, is_damaged: bool) -> ExitCode {
         match (is_stopped, is_damaged) {
             (true, _) => ExitCode::from(u8::try_from(code(self.received())).unwrap_or(u8::MAX)),
@@ -69,7 +69,7 @@ impl Signals {
     }
 }
 
-/// Whether SIGHUP is to have no effect, as under `nohup`: who takes a signal takes it also then. Also where nobody says
+/// Whether SIGHUP is ignored, as under `nohup`: installing a handler would override that. Also true if it is unknown
 /// whether it is ignored.
 fn is_hangup_ignored() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -82,7 +82,7 @@ const fn code(signal: i32) -> i32 {
     128 + signal
 }
 
-/// Waits for signals as long as the program runs.
+/// Waits for signals until the program ends.
 fn serve(mut incoming: Incoming, mut ask: PipeWriter, state: &State) {
     for signal in incoming.forever() {
         let is_first = state.received.swap(signal, Ordering::SeqCst) == 0;
@@ -98,7 +98,7 @@ fn serve(mut incoming: Incoming, mut ask: PipeWriter, state: &State) {
 mod tests {
     use super::*;
 
-    /// A loop around a run that was stopped ends, whatever else was wrong.
+    /// A signal takes precedence over damage: otherwise a shell loop around a stopped run would continue.
     #[test]
     fn a_signal_says_more_than_damage() {
         let (asked, _ask) = io::pipe().unwrap();

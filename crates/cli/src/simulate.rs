@@ -1,4 +1,4 @@
-//! `dwell simulate`: captures with known truth.
+//! `dwell simulate`: captures with known delays.
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-// Packets that pass a queue.
+// `dwell simulate --queue`: packets that pass a queue.
 mod queue;
 
 /// Write captures of simulated traffic with known delays: TCP connections, scans and DNS on one link; or, with --queue,
@@ -74,13 +74,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Err(Failure::Usage("expected an output: --write, --egress or --truth".to_owned()));
     }
     match &arguments.write {
-        // Without a queue there is a capture to write.
+        // Without `--queue`, `--write` is required.
         Some(write) if !arguments.queue.is_asked() => exchanges(arguments, write),
         _ => queue::run(arguments),
     }
 }
 
-/// Writes what passes one link.
+/// Writes the traffic of one link.
 fn exchanges(arguments: &Arguments, write: &Path) -> Result<ExitCode, Failure> {
     let mut settings = match arguments.traffic {
         Traffic::Small => Settings::small(),

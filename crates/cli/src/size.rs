@@ -1,4 +1,4 @@
-//! `dwell size`: how much memory for which error? From the sketches' analysis, without traffic.
+//! `dwell size`: memory needed for a given error, from the analysis of the sketches, without traffic.
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
@@ -11,13 +11,13 @@ use dwell_report::size::{Exact, SCHEMA, Size, SizeReport, Traffic};
 use std::io;
 use std::process::ExitCode;
 
-// Two points.
+// Between two points.
 mod owd;
-// Flows between two points.
+// Per flow between two points.
 mod flows;
-// Around a queue.
+// At a queue.
 mod queue;
-// One point.
+// At one point.
 mod rtt;
 
 /// How much memory a given error needs: predicted from traffic parameters, without traffic.
@@ -36,7 +36,7 @@ enum Question {
     Queue(queue::Arguments),
 }
 
-/// What every question is asked by.
+/// Arguments common to all questions.
 #[derive(Args)]
 #[command(group = ArgGroup::new("what").required(true).args(["error", "memory"]))]
 struct Asked {
@@ -51,7 +51,7 @@ struct Asked {
     format: Format,
 }
 
-/// Smaller ones would take more memory than there is.
+/// Smaller errors would need more memory than exists.
 fn error(text: &str) -> Result<f64, String> {
     let error = share(text).ok().filter(|&error| error >= 1e-6);
     error.ok_or_else(|| "expected a share from 0.0001% to 100%, such as 1% or 0.01".to_owned())
@@ -65,7 +65,7 @@ enum Format {
     Json,
 }
 
-/// A question, and its own table.
+/// The answer to a question, and its own table.
 struct Answer {
     question: &'static str,
     method: &'static str,
@@ -101,12 +101,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What cannot be sized.
+/// The error for parameters for which no size can be found.
 fn usage(error: impl ToString) -> Failure {
     Failure::Usage(error.to_string())
 }
 
-/// A share in percent, to two digits of what is below 1%.
+/// A share in percent, with two significant digits below 1%.
 fn percent(share: f64) -> String {
     match share * 100.0 {
         percent if percent >= 9.95 => format!("{percent:.0}%"),

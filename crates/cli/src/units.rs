@@ -1,11 +1,11 @@
-//! Numbers, sizes, times and choices as people write them.
+//! Parsers for numbers, sizes, times and choices on the command line.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use dwell_sketch::Exchanges;
 use dwell_types::Nanos;
 use std::ops::RangeInclusive;
 
-/// One of these, by its name.
+/// One of the given values, by its name.
 pub(crate) fn one_of<T, const N: usize>(all: [T; N], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T>
 where
     T: Copy + Send + Sync + 'static,
@@ -23,22 +23,22 @@ pub(crate) fn between<T: TryFrom<u64>>(bounds: RangeInclusive<u64>) -> impl Fn(&
     }
 }
 
-/// A whole number from zero.
+/// A whole number from 0 on.
 pub(crate) fn whole<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
     between(0..=u64::MAX)(text)
 }
 
-/// A whole number from zero, of 32 bits.
+/// A whole number from 0 on that fits 32 bits.
 pub(crate) fn whole_u32(text: &str) -> Result<u32, String> {
     between(0..=u32::MAX.into())(text)
 }
 
-/// A whole number above zero.
+/// A whole number above 0.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
     text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "expected a whole number above 0".to_owned())
 }
 
-/// A number above zero; says what was expected.
+/// A number above 0; `expected` completes the error message.
 pub(crate) fn above_zero(expected: &'static str) -> impl Fn(&str) -> Result<f64, String> + Clone {
     move |text| {
         let number = text.parse().ok().filter(|number: &f64| *number > 0.0 && number.is_finite());
@@ -46,7 +46,7 @@ pub(crate) fn above_zero(expected: &'static str) -> impl Fn(&str) -> Result<f64,
     }
 }
 
-/// Bytes, a tebibyte at most: `65536`, `64KiB`, `64K` (both 1024), `64kB` (1000), likewise M, G and T.
+/// Bytes, at most 1 TiB: `65536`, `64KiB`, `64K` (both 1024), `64kB` (1000), likewise M, G and T.
 pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     const MOST: f64 = (1u64 << 40) as f64;
     let (number, unit) = split(text);
@@ -68,22 +68,22 @@ pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Bytes of memory, of as much as the system would give at once.
+/// Bytes of memory; rejected if the system would not allocate that much at once.
 pub(crate) fn memory(text: &str) -> Result<usize, String> {
     let bytes = bytes(text)?;
     if is_given(bytes) { Ok(bytes) } else { Err("this machine does not have so much memory".to_owned()) }
 }
 
-/// Whether the system would give so much memory at once.
+/// Whether the system would allocate this much memory at once.
 pub(crate) fn is_given(bytes: usize) -> bool {
     Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
 }
 
-/// Memories to compare, in bytes: ascending, each once.
+/// Memory sizes to compare, in bytes: ascending, without repetition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Memories(pub(crate) Vec<usize>);
 
-/// Sizes with commas between them, `4KiB,64KiB`; from one to another doubled, `1KiB..1MiB`.
+/// A list of sizes, `4KiB,64KiB`, or a range of doublings, `1KiB..1MiB`.
 pub(crate) fn memories(text: &str) -> Result<Memories, String> {
     let named = |part: &str, why: String| if part == text { why } else { format!("'{part}': {why}") };
     let size = |part: &str| bytes(part).map_err(|why| named(part, why));
@@ -124,7 +124,7 @@ pub(crate) fn span(text: &str) -> Result<Nanos, String> {
     }
 }
 
-/// How long a request may wait.
+/// The longest time that a request may wait for its response.
 pub(crate) fn wait(text: &str) -> Result<Nanos, String> {
     match span(text)? {
         wait if wait <= Exchanges::LONGEST_WAIT => Ok(wait),
@@ -132,7 +132,7 @@ pub(crate) fn wait(text: &str) -> Result<Nanos, String> {
     }
 }
 
-/// A span of time of either sign, or none: `-3ms`, `0`.
+/// A time span of either sign, or zero: `-3ms`, `0`.
 pub(crate) fn offset(text: &str) -> Result<Nanos, String> {
     let (sign, magnitude) = match text.strip_prefix('-') {
         Some(rest) => (-1, rest),
@@ -159,7 +159,7 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a share above 0 and up to 1, such as 1% or 0.01".to_owned())
 }
 
-/// Shares less than everything, from one to another or one alone: `0.1%..5%`.
+/// Shares below 100%, a range or a single one: `0.1%..5%`.
 pub(crate) fn shares(text: &str) -> Result<RangeInclusive<f64>, String> {
     let (low, high) = text.split_once("..").unwrap_or((text, text));
     let (low, high) = (share(low)?, share(high)?);

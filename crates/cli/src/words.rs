@@ -1,9 +1,9 @@
-//! Words for people: one line on standard error, and text that holds no commands for a terminal.
+//! Messages: one line on standard error, and text that is safe for a terminal.
 
 use std::io::{self, Write};
 
-/// Says something on standard error, in one line. What it tells of files may be anything: control characters are
-/// written as what they are, and what is too long is cut.
+/// Writes a message to standard error as one line. It may contain arbitrary text from files, so control characters are
+/// escaped and long messages are cut.
 pub(crate) fn say(words: &str) {
     eprintln!("dwell: {}", plain(words));
 }
@@ -24,7 +24,7 @@ fn plain(words: &str) -> String {
     line
 }
 
-/// What to ask where everything is seen again at once.
+/// The question in warnings about packets that are seen twice.
 pub(crate) const CAPTURED_TWICE: &str = "are packets captured twice, as at mirror ports or with -i any (editcap -d removes \
                                          the copies; of -i any, editcap -I 20 -d)?";
 
@@ -38,7 +38,7 @@ pub(crate) fn are(number: u64, noun: &str) -> String {
     format!("{} {}", of(number, noun), if number == 1 { "is" } else { "are" })
 }
 
-/// Text for people: lines in which control characters of what was read, such as the names of flows and routers, are
+/// A writer for human-readable text: control characters from the input, such as in names of flows and routers, are
 /// replaced by question marks.
 pub(crate) struct Plain<'a, W>(pub(crate) &'a mut W);
 
@@ -56,8 +56,8 @@ impl<W: Write> Write for Plain<'_, W> {
     }
 }
 
-/// Bytes of the control character that a text begins with, but for the end of a line: of one byte, or of two in UTF-8
-/// (C1), by which some terminals begin their commands too.
+/// Length of the control character that a text starts with, except for a line feed: one byte, or two in UTF-8 (C1),
+/// which some terminals interpret, too.
 fn control(text: &[u8]) -> usize {
     match text {
         [b'\n', ..] => 0,
@@ -67,7 +67,7 @@ fn control(text: &[u8]) -> usize {
     }
 }
 
-/// Says on standard error what the reader must know.
+/// Writes warnings to standard error.
 pub(crate) fn warn(warnings: &[String]) {
     for warning in warnings {
         say(&format!("warning: {warning}"));

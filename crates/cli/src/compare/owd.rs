@@ -1,4 +1,4 @@
-//! `dwell compare owd`: every method for two points on the user's own captures.
+//! `dwell compare owd`: all methods for two points, on the user's own captures.
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
@@ -19,7 +19,7 @@ use dwell_types::Nanos;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-// Results for people.
+// Tables of the results.
 mod table;
 
 /// Which method between two points, in how much memory: all methods on your own captures, compared with the exact
@@ -150,16 +150,16 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     Ok(points.code(signals))
 }
 
-/// What is compared, each thing once.
+/// What to compare, without repetitions.
 fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     let (memories, methods) = (arguments.memory.0.clone(), distinct(&arguments.methods));
-    // Sketches of both points.
+    // Both points have a sketch each.
     check_sum(&memories, 2 * methods.len() * usize::from(arguments.seeds), "methods and seeds")?;
     let (interval, longest) = (arguments.point.interval(), arguments.point.longest);
     Ok(Settings { methods, memories, seeds: arguments.seeds.into(), interval, longest })
 }
 
-/// Draws the median errors of each quantity against memory.
+/// Plots the median errors of each quantity against memory.
 fn draw(results: &Results, image: Image, mut to: Output) -> Result<(), Failure> {
     let error = |method: &str, bytes: usize, quantity: &str| {
         let line = results.results.iter().find(|line| (line.method.name(), line.memory_bytes) == (method, bytes))?;

@@ -5,7 +5,7 @@ use dwell_evaluate::compare::{Errors, LegResult, Line, MatchResult, MethodFacts,
 use dwell_types::Nanos;
 use std::io::{self, Write};
 
-/// Errors with an interval each, and the largest of many.
+/// The quantiles whose errors have an interval each, and the largest error of many quantiles.
 const QUANTILES: [&str; 3] = ["p50", "p95", "p99"];
 const LARGEST: &str = "max_p05_p95";
 
@@ -35,7 +35,7 @@ pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
     results.matches.iter().try_for_each(|matched| writeln!(to, "{}", recommendation(matched, results.seeds)))
 }
 
-/// The methods that share a prior knowledge.
+/// Methods grouped by the prior knowledge that they need.
 fn knowledgeable(methods: &[MethodFacts]) -> Vec<(Vec<&str>, &str)> {
     let mut groups: Vec<(Vec<&str>, &str)> = Vec::new();
     for method in methods {
@@ -77,7 +77,7 @@ fn block(results: &Results, matching: &str, leg: &LegResult, to: &mut impl Write
     Ok(())
 }
 
-/// The method, marked if it must be told what the others find out.
+/// The name of the method, marked if it needs prior knowledge.
 fn name(results: &Results, line: &Line) -> String {
     let is_marked = |method: &str| results.methods.iter().any(|m| m.name == method && m.prior_knowledge.is_some());
     format!("{}{}", line.method, if is_marked(line.method) { "*" } else { "" })
@@ -129,7 +129,7 @@ fn recommendation(matched: &MatchResult, seeds: u64) -> String {
     )
 }
 
-/// Octaves as a percentage of the smaller of estimate and truth, or as a factor from two up.
+/// Octaves as a percentage of the smaller of estimate and true value, or as a factor from two on.
 fn error(octaves: Option<f64>) -> String {
     let Some(octaves) = octaves else { return "–".to_owned() };
     let factor = octaves.exp2();
@@ -143,7 +143,7 @@ fn error(octaves: Option<f64>) -> String {
     }
 }
 
-/// The share of the intervals that hold the truth.
+/// The share of intervals that contain the true value.
 pub(super) fn covered(share: Option<f64>) -> String {
     share.map_or_else(|| "–".to_owned(), |share| format!("{:.0}%", share * 100.0))
 }

@@ -8,8 +8,8 @@ use dwell_evaluate::record::Results;
 use dwell_report::plot::{self, Image, Sweep, SweepPanel};
 use std::path::{Path, PathBuf};
 
-/// Draws `figure.svg` beside results of full size, and `figure.png` if that is asked for, if their definition says
-/// what; where they are then.
+/// Draws `figure.svg`, and with `has_png` also `figure.png`, next to results of full size whose definition describes a
+/// figure; returns the paths.
 pub(super) fn write(definition: &Definition, results: &Results, folder: &Path, has_png: bool) -> Result<Vec<PathBuf>> {
     let Some(figure) = definition.figure.as_ref().filter(|_| results.size == Size::Full.name()) else {
         return Ok(Vec::new());

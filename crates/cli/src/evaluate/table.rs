@@ -1,12 +1,12 @@
-//! Results as a table: one block per workload, one line per case.
+//! Tables of results: one block per workload, one line per case.
 
 use dwell_evaluate::metrics::Summary;
 use dwell_evaluate::record::Results;
 use dwell_evaluate::{Scale, label};
 use std::io::{self, Write};
 
-// Experiments whose errors are relative; those whose errors are of many flows; those on queues, on what is done about
-// them, on rings of Bloom filters, and on networks.
+// Kinds of experiments: with relative errors, with errors of many flows, on queues, on actions at a queue, on rings of
+// Bloom filters, and on networks.
 mod control;
 mod flows;
 mod network;
@@ -14,7 +14,7 @@ mod queue;
 mod relative;
 mod ring;
 
-/// Fewest standard errors that count as biased.
+/// Number of standard errors from which on an error counts as bias.
 const BIASED: f64 = 3.0;
 
 /// The summaries of one case.
@@ -58,14 +58,14 @@ pub(super) fn write<W: Write>(results: &Results, to: &mut W) -> io::Result<()> {
     )
 }
 
-/// Summaries by case; they stand together.
+/// The summaries of each case, which are adjacent.
 fn cases(summaries: &[Summary]) -> Vec<CaseSummaries<'_>> {
     let same =
         |a: &Summary, b: &Summary| (&a.workload, &a.method, &a.parameters) == (&b.workload, &b.method, &b.parameters);
     summaries.chunk_by(same).map(|case| case.iter().collect()).collect()
 }
 
-/// The cases; the first of each workload with its name.
+/// The cases; the first case of each workload with the workload's name.
 fn by_workload<'a>(cases: &'a [CaseSummaries<'a>]) -> impl Iterator<Item = (&'a CaseSummaries<'a>, Option<&'a str>)> {
     let mut last = None;
     cases.iter().filter_map(move |case| {
@@ -74,7 +74,7 @@ fn by_workload<'a>(cases: &'a [CaseSummaries<'a>]) -> impl Iterator<Item = (&'a 
     })
 }
 
-/// What a quantity is on average.
+/// The mean of a quantity.
 fn mean(case: &CaseSummaries<'_>, quantity: &str) -> Option<f64> {
     case.iter().find(|summary| summary.quantity == quantity).and_then(|summary| summary.mean)
 }
@@ -84,7 +84,7 @@ pub(super) fn seeds(number: u64) -> String {
     format!("{number} seed{}", if number == 1 { "" } else { "s" })
 }
 
-/// What there is not.
+/// Stands for a missing value.
 fn dash() -> String {
     "–".to_owned()
 }
@@ -98,7 +98,7 @@ fn width(cases: &[CaseSummaries<'_>]) -> usize {
     cases.iter().map(|case| name(case).chars().count()).max().unwrap_or(0)
 }
 
-/// Those that have an error in octaves.
+/// The summaries of errors in octaves.
 fn errors<'a>(case: &'a CaseSummaries<'a>) -> impl Iterator<Item = &'a Summary> {
     case.iter().copied().filter(|summary| summary.scale == Scale::Log2)
 }
@@ -119,7 +119,7 @@ fn head(case: &CaseSummaries<'_>, workload: &str, width: usize, to: &mut impl Wr
     writeln!(to, "  {:>5} {:>7}", "none", "octaves")
 }
 
-/// Whether this is the largest of several errors: it has no sign and no interval.
+/// Whether this is the maximum of several errors, which has no sign and no interval.
 fn is_largest(summary: &Summary) -> bool {
     summary.quantity.starts_with("max_")
 }
@@ -142,7 +142,7 @@ fn line(case: &CaseSummaries<'_>, width: usize, to: &mut impl Write) -> io::Resu
     writeln!(to, "  {missing:>5} {:>7}", format!("{biased}/{}", deviations.len()))
 }
 
-/// `.021`, `1.32`, a dash for what there is not.
+/// `.021`, `1.32`, or a dash if there is no value.
 fn number(value: Option<f64>, signed: bool) -> String {
     let Some(value) = value else { return dash() };
     let text = if signed { format!("{value:+.3}") } else { format!("{value:.3}") };

@@ -74,7 +74,7 @@ pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `SEGMENT=FILE`, or `FILE`, which may hold the sign if there is such a file.
+/// `SEGMENT=FILE`, or `FILE`, whose name may contain `=` if such a file exists.
 fn split(text: &str) -> (Option<&str>, PathBuf) {
     match text.split_once('=').filter(|_| !Path::new(text).exists()) {
         Some((segment, file)) => (Some(segment), file.into()),
@@ -92,7 +92,7 @@ fn between(map: &Map, routes: &Routes, ends: &str) -> Result<Vec<usize>, Failure
     if paths.is_empty() { Err(usage("no path between them".to_owned())) } else { Ok(paths) }
 }
 
-/// The segment through some routers, or the only one between two.
+/// The segment through the named routers, or the only one between two of them.
 fn segment(map: &Map, routes: &Routes, names: &str) -> Result<u32, Failure> {
     let routers = map.routers("--measurements", names)?;
     if let Some(segment) = routes.find(&routers) {
@@ -139,12 +139,12 @@ fn read(
     Ok(readings)
 }
 
-/// The segment of a row: that of its file, or the one that it names.
+/// The segment of a row: that of its file if given, otherwise the one named in the row.
 fn of(row: &Row, asked: Option<u32>, names: &Names) -> Result<u32, file::FileError> {
     asked.map_or_else(|| names.find(row), Ok)
 }
 
-/// What was found, in words.
+/// The results, and how they are reported.
 struct Answer<'a> {
     map: &'a Map,
     routes: &'a Routes,
@@ -157,7 +157,7 @@ impl Answer<'_> {
         probe(&self.map.topology, self.routes.routers(segment))
     }
 
-    /// When an interval begins.
+    /// Start of an interval.
     fn start(&self, interval: usize) -> i64 {
         self.readings.starts().get(interval).copied().unwrap_or_default()
     }
@@ -183,7 +183,7 @@ impl Answer<'_> {
         LossShift { since_ns: self.start(first), intervals, usual, found, p_value, alarm }
     }
 
-    /// How a segment is drawn.
+    /// Colour and mark of a segment in the plot.
     fn shade(&self, routers: &[u32]) -> Option<Shade> {
         let segment = self.routes.find(routers)?;
         let delay = self.found.delays[segment as usize]?;
@@ -191,7 +191,7 @@ impl Answer<'_> {
         Some(Shade { delay_ns: delay.shift.value, alarm: delay.p_value.min(loss) <= self.found.segment_alarm })
     }
 
-    /// The segments that were asked for: the ranking, then those that are not known well enough.
+    /// The segments of the judged paths: the ranking, then those whose delay is not known well enough.
     fn segments(&self) -> Vec<SegmentLine> {
         let mut order = self.found.ranking();
         let unknown = (0..self.routes.segments() as u32)
@@ -210,7 +210,7 @@ impl Answer<'_> {
         order.into_iter().map(line).collect()
     }
 
-    /// Slow paths, or all that were judged.
+    /// The slow paths, or with `all` every judged path.
     fn paths(&self, all: bool) -> Vec<PathLine> {
         let chance = |verdict: &Option<Verdict>| verdict.map_or(f64::INFINITY, |verdict| verdict.p_value);
         let is_slow = |verdict: &Option<Verdict>| verdict.is_some_and(|verdict| self.found.is_slow(&verdict));
@@ -276,7 +276,7 @@ impl Answer<'_> {
         warnings
     }
 
-    /// Whether most intervals have readings of few segments.
+    /// Whether most intervals have measurements of few segments only.
     fn is_scattered(&self) -> bool {
         let known: Vec<usize> =
             (0..self.routes.segments() as u32).map(|segment| self.readings.known(segment)).collect();

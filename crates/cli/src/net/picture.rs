@@ -1,4 +1,4 @@
-//! The map of a network as a picture.
+//! Plots of a network map.
 
 use super::Map;
 use anyhow::{Context, Result};
@@ -7,7 +7,7 @@ use dwell_network::segments::Segments;
 use dwell_report::plot::{MapLink, MapPicture, MapRouter};
 use std::collections::HashMap;
 
-/// How a segment is drawn.
+/// How a segment is drawn on the map.
 #[derive(Clone, Copy)]
 pub(super) struct Shade {
     /// Its mean delay.
@@ -16,7 +16,7 @@ pub(super) struct Shade {
     pub(super) alarm: bool,
 }
 
-/// Places all routers; each link has its part of the delay of the shortest segment over it.
+/// Places all routers; each link gets its part of the delay of the shortest segment that contains it.
 pub(super) fn draw(map: &Map, segments: &Segments, shade: impl Fn(&[u32]) -> Option<Shade>) -> Result<MapPicture> {
     let places = layout::layout(&map.topology)
         .with_context(|| format!("--plot: the map has more than {} routers", layout::MOST))?;

@@ -4,11 +4,11 @@ use dwell_sketch::rtt::RttMeter;
 use dwell_sketch::top_flows::TopFlows;
 use dwell_types::{FlowKey, Series};
 
-/// Packets, or lines of a log, whose samples are wanted one by one: for output, and for the delays of their flows. A
-/// few at a time, since a meter takes events in batches. What waits here for that, some 10 KiB, counts as little as what
-/// waits to be written.
+/// Packets, or lines of a log, whose samples are needed individually: for output, and for the delays of their flows.
+/// They are collected in small batches, since a meter takes events in batches. A batch, some 10 KiB, is not counted
+/// as memory, nor are output buffers.
 pub(super) struct Followed {
-    /// The largest ones, if these are asked for.
+    /// The largest flows, if requested.
     pub(super) flows: Option<TopFlows>,
     packets: Vec<Option<FlowPacket>>,
     /// Their samples; a sample's mark is the index of its packet.
@@ -19,14 +19,14 @@ pub(super) struct Followed {
 pub(super) type FlowPacket = (FlowKey, u32);
 
 impl Followed {
-    /// As many as a meter takes events at once.
+    /// The size of a meter's batch of events.
     const MOST: usize = 64;
 
     pub(super) fn new(flows: Option<TopFlows>) -> Self {
         Self { flows, packets: Vec::with_capacity(Self::MOST), samples: Vec::new() }
     }
 
-    /// Follows what is to be given to the meter next; `None` if it has no flow.
+    /// Follows what is passed to the meter next; `None` if it has no flow.
     pub(super) fn follow(&mut self, packet: Option<FlowPacket>, meter: &mut RttMeter) {
         meter.mark(self.packets.len() as u8);
         self.packets.push(packet);
@@ -36,7 +36,7 @@ impl Followed {
         self.packets.len() == Self::MOST
     }
 
-    /// Hands out the samples of all that was followed, in its order and that of the rules.
+    /// Passes on the samples of everything followed, in that order, and for each packet in the order of the rules.
     pub(super) fn give(
         &mut self,
         meter: &mut RttMeter,

@@ -1,4 +1,4 @@
-//! The reports of a run, one or one per interval, and where they go.
+//! The reports of a run, one or one per interval, and the files they are written to.
 
 use super::arguments::{Arguments, Format};
 use crate::Failure;
@@ -26,7 +26,7 @@ use std::process::ExitCode;
 
 /// Where the observations came from.
 pub(super) enum Observed<'a> {
-    /// With the largest flows, if these are asked for.
+    /// Packets, with the largest flows if requested.
     Packets(&'a Observer, Option<&'a TopFlows>),
     Events(&'a EventLog),
 }
@@ -74,7 +74,7 @@ impl Observed<'_> {
     }
 }
 
-/// What a run writes.
+/// The outputs of a run.
 pub(super) struct Outputs {
     report: Output,
     format: Format,
@@ -92,7 +92,7 @@ impl Outputs {
         let report = || Output::open(arguments.output.as_deref());
         let is_ppviz = arguments.format == Format::Ppviz;
         Ok(Self {
-            // With ppviz there is no report besides the samples.
+            // With ppviz the samples are the only report.
             report: if is_ppviz { Output::stdout() } else { report()? },
             format: arguments.format,
             has_head: false,
@@ -106,13 +106,13 @@ impl Outputs {
         })
     }
 
-    /// Whether the reports of intervals are still needed at the end. JSON Lines and CSV are written as intervals end, for as
-    /// long as packets come.
+    /// Whether the reports of intervals are still needed at the end. JSON Lines and CSV are written at the end of each
+    /// interval, while packets keep coming.
     fn keep_reports(&self) -> bool {
         self.plot.is_some() || matches!(self.format, Format::Table | Format::Json)
     }
 
-    /// Writes a report where the format does not wait for the others.
+    /// Writes a report, unless the format needs all reports at once.
     fn report(&mut self, report: &RttReport) -> Result<()> {
         match self.format {
             Format::Jsonl => json::write_line(report, &mut self.report)?,
@@ -131,7 +131,7 @@ impl Outputs {
         self.samples.is_some() || self.ppviz.is_some()
     }
 
-    /// Writes a sample: an ambiguous one at the bound that was asked for, with the longer one where both are.
+    /// Writes a sample. An ambiguous one has the delay chosen by `--ambiguous`, or the longer one with both bounds.
     pub(super) fn sample(&mut self, series: Series, sample: &Sample, group: &str, flow: Option<FlowKey>) -> Result<()> {
         let delay = match self.ambiguous {
             Ambiguous::Drop if sample.is_ambiguous() => return Ok(()),
@@ -157,7 +157,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes out all samples so far.
+    /// Flushes all samples so far.
     pub(super) fn flush_samples(&mut self) -> Result<()> {
         if let Some(samples) = &mut self.samples {
             samples.flush()?;
@@ -171,7 +171,7 @@ impl Outputs {
 
 const NOTHING: (Timestamp, Timestamp) = (Timestamp::from_nanos(i64::MAX), Timestamp::from_nanos(i64::MIN));
 
-/// The reports so far, and what goes into each.
+/// The reports so far, and the state that each of them is made from.
 pub(super) struct Reports {
     sources: Vec<String>,
     warnings: Vec<String>,
@@ -179,28 +179,28 @@ pub(super) struct Reports {
     method: Method,
     budget_bytes: Option<u64>,
     ambiguous: Ambiguous,
-    /// How many flows have lines of their own.
+    /// Number of flows with a line of their own.
     top: usize,
-    /// Length of an interval in nanoseconds; a whole multiple of it since the epoch begins one.
+    /// Length of an interval in nanoseconds; intervals begin at its multiples since the epoch.
     interval: Option<i64>,
     interval_end: Option<i64>,
-    /// Where the next one ends, once the present one is over.
+    /// End of the next interval, once the current one is over.
     next_end: Option<i64>,
-    /// How many in a row were far before the present interval.
+    /// Number of successive times far before the current interval.
     before: u32,
-    /// First and last moment of the present interval; the reverse of all time before anything was seen.
+    /// First and last timestamp of the current interval; inverted if nothing has been seen yet.
     span: (Timestamp, Timestamp),
     disorder: Disorder,
-    /// The rules that are looked for in packets.
+    /// The matches that packets are examined for.
     matches: Vec<Match>,
     /// Whether any report so far has results, and whether any delay in them is negative.
     has_results: bool,
     has_negative: bool,
-    /// Delays in all reports so far, and those of which the request was seen more than once.
+    /// Number of delays in all reports so far, and how many of their requests were seen more than once.
     matched: u64,
     unresolved: u64,
     frames_before: Option<Frames>,
-    /// The reports of earlier intervals, if the end needs them.
+    /// The reports of earlier intervals, if they are needed at the end.
     done: Vec<RttReport>,
 }
 
@@ -258,20 +258,20 @@ impl Reports {
         reports
     }
 
-    /// Adds a warning, to the report and to standard error.
+    /// Adds a warning to the report and writes it to standard error.
     pub(super) fn warn(&mut self, words: String) {
         words::warn(std::slice::from_ref(&words));
         self.warnings.push(words);
     }
 
-    /// Notes that something was seen.
+    /// Records the time of an observation.
     #[inline]
     pub(super) fn see(&mut self, at: Timestamp) {
         self.span = (self.span.0.min(at), self.span.1.max(at));
         self.disorder.see(at);
     }
 
-    /// Warns where exchanges that were sampled share ids: so many responses there were to each.
+    /// Warns if the sampled exchanges share ids: `responses_per_id` is the number of responses per id.
     pub(super) fn warn_of_reuse(&mut self, responses_per_id: Option<f64>) {
         const MANY: f64 = 2.0;
         if let Some(responses) = responses_per_id.filter(|&responses| responses >= MANY) {
@@ -284,7 +284,7 @@ impl Reports {
         }
     }
 
-    /// Notes how reading ended; gives the exit code of that.
+    /// Records how reading ended; returns the exit code.
     pub(super) fn see_end(&mut self, is_stopped: bool, is_damaged: bool, signals: &Signals) -> ExitCode {
         if is_stopped {
             self.warn(signals.warning());
@@ -292,14 +292,14 @@ impl Reports {
         signals.end(is_stopped, is_damaged)
     }
 
-    /// Whether the present interval is over at `at`: that is behind it, or the last few were all far before it, as where
-    /// a clock is set back or a time could not be. What else comes late counts where it comes; intervals without anything
-    /// are left out.
+    /// Whether the current interval is over at `at`: that is later, or the last few times were all far earlier, as
+    /// after a clock was set back or after a wrong time. Other late packets count in the current interval; empty
+    /// intervals are skipped.
     #[inline]
     pub(super) fn is_interval_over(&mut self, at: Timestamp) -> bool {
-        /// Nanoseconds before the interval from which on a time is no latecomer, but of a clock set back,
+        /// A time more than this many nanoseconds before the interval is not a late packet but a clock set back,
         const FAR: i64 = 1_000_000_000;
-        /// if so many such times come in a row.
+        /// if this many of them come in a row.
         const MANY: u32 = 4;
         let Some(interval) = self.interval else { return false };
         let at = at.as_nanos();
@@ -335,7 +335,7 @@ impl Reports {
         Ok(())
     }
 
-    /// Writes the last report and everything that waits for the end.
+    /// Writes the last report and everything that can only be written at the end.
     pub(super) fn finish(
         mut self,
         meter: &mut RttMeter,
@@ -382,14 +382,14 @@ impl Reports {
         Ok(())
     }
 
-    /// Whether frames are out of order.
+    /// A warning if frames are out of order.
     fn disorder_of_frames(&self) -> Option<String> {
         let words = self.disorder.warning("frame", self.has_negative)?;
         let order = if self.sources.len() > 1 { "; give captures in chronological order" } else { "" };
         Some(format!("{words}: delays across them may be wrong{order}"))
     }
 
-    /// Whether requests that came again before their answer are so many that they are no accident.
+    /// A warning if too many requests were repeated before their response for this to be chance.
     fn captured_twice(&self) -> Option<String> {
         const FEW: u64 = 20;
         let &Self { matched, unresolved, .. } = self;
@@ -401,7 +401,7 @@ impl Reports {
         })
     }
 
-    /// What to ask for where packets were decoded and none of them was looked for.
+    /// A warning, with the matches to try, if packets were decoded but none of them belongs to a selected match.
     fn nothing_seen(&self, frames: &Frames) -> Option<String> {
         let names = |is_asked: bool| {
             let rules = Match::of_packets().filter(|matching| self.matches.contains(matching) == is_asked);
@@ -419,7 +419,7 @@ impl Reports {
         let answers = meter.estimate(self.ambiguous);
         let mut parameters = self.parameters.clone();
         let mut is_exact = true;
-        // By kind, then by rule.
+        // By kind of structure, then by rule.
         let mut structures: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
         for rule in meter.rules() {
             is_exact &= rule.sampled_since.is_none();
@@ -461,7 +461,7 @@ impl Reports {
     }
 }
 
-/// What kind of structure a rule's requests are held in, and its parameters; `None` if there are none.
+/// The kind and parameters of the structure that holds a rule's requests; `None` if it has no parameters.
 fn describe(rule: &RuleState) -> Option<(&'static str, BTreeMap<&'static str, Parameter>)> {
     let integer = Parameter::Integer;
     let span = |span: Nanos| Parameter::Span(span.get());

@@ -12,7 +12,7 @@ use dwell_types::{LinkType, Nanos, Timestamp};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-// What arrives.
+// Arriving packets.
 mod feed;
 use feed::{Feed, Log, Replay};
 
@@ -76,7 +76,7 @@ enum Order {
     Turns,
 }
 
-/// At most so far that a capture can still hold the times.
+/// Limited so that a capture can still represent the times.
 fn clock_offset(text: &str) -> Result<Nanos, String> {
     const MOST: i64 = 10_000 * 86_400_000_000_000;
     let offset = units::offset(text)?;
@@ -84,7 +84,7 @@ fn clock_offset(text: &str) -> Result<Nanos, String> {
     is_possible.then_some(offset).ok_or_else(|| "expected from -10000d to 10000d, such as -3ms or 250us".to_owned())
 }
 
-/// A clock that stands still or goes back is none.
+/// Rejects a drift at which the clock would stop or run backwards.
 fn drift(text: &str) -> Result<f64, String> {
     let parts = text.parse().ok().filter(|parts: &f64| parts.is_finite() && *parts > -1e6 && *parts < 1e6);
     parts.ok_or_else(|| "expected parts per million above -1e6 and below 1e6, such as 50".to_owned())
@@ -155,7 +155,7 @@ fn refuse(error: SettingsError) -> Failure {
     })
 }
 
-/// What comes to the queue.
+/// The arriving packets.
 fn feed(arguments: &super::Arguments, settings: &Settings) -> Result<Feed, Failure> {
     let queue = &arguments.queue;
     let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
@@ -190,15 +190,15 @@ fn feed(arguments: &super::Arguments, settings: &Settings) -> Result<Feed, Failu
 
 /// Bytes of a frame that are captured.
 fn snap_length(arguments: &super::Arguments) -> u32 {
-    /// Of what is drawn: all headers, and what tells packets apart.
+    /// For generated packets: all headers, and the bytes that identify a packet.
     const HEADERS: u32 = 128;
-    /// Of what was captured before: all that was.
+    /// For replayed captures: everything that was captured.
     const WHOLE: u32 = 262_144;
     let is_capture = arguments.queue.queue == Some(Traffic::Capture);
     arguments.snap_length.unwrap_or(if is_capture { WHOLE } else { HEADERS })
 }
 
-/// What is written, as far as it is asked for.
+/// The requested output files.
 #[derive(Default)]
 struct Outputs {
     ingress: Option<PcapWriter<Output>>,

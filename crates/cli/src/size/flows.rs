@@ -1,4 +1,4 @@
-//! `dwell size flows`: how large a sketch of flows, for which error of their mean delays?
+//! `dwell size flows`: size of a sketch of flows for a given error of their mean delays.
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
@@ -54,17 +54,17 @@ pub(super) struct Arguments {
     known: bool,
 }
 
-/// Nothing, or a share below everything.
+/// Zero, or a share below 100%.
 fn loss(text: &str) -> Result<f64, String> {
     let is_none = text.trim_end_matches('%').parse() == Ok(0.0);
     let found = if is_none { Ok(0.0) } else { share(text) };
     found.ok().filter(|&share| share < 1.0).ok_or_else(|| "expected a share from 0 to below 1, such as 0.1%".to_owned())
 }
 
-/// Flows that errors are told of.
+/// Sizes of flows for which errors are reported.
 const SIZES: [u64; 4] = [100, 1_000, 10_000, 100_000];
 const LARGE: u64 = 10_000;
-/// Numbers of packets that stand for all.
+/// Number of flow sizes that represent all of them.
 const SAMPLE: usize = 4_096;
 
 pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
@@ -103,11 +103,11 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     })
 }
 
-/// Numbers of packets of flows, in rising order: shaped as in the paper's trace, all larger or smaller by one factor,
-/// so that their mean is as given.
+/// Sizes of flows in packets, ascending: distributed as in the paper's trace, but scaled by a factor that gives the
+/// requested mean.
 fn sizes(mean: f64, tail: f64) -> Vec<f64> {
     let shape = TwoPareto { body: 1.2, tail, knee: 3.0, largest: 225_000.0 };
-    // Finer and finer towards the largest flows, which have most of the packets.
+    // Steps become finer towards the largest flows, which have most of the packets.
     const STEPS: u32 = 2_000;
     const OCTAVES: f64 = 40.0;
     let above = |step: u32| (-OCTAVES * f64::from(step) / f64::from(STEPS)).exp2();

@@ -1,4 +1,4 @@
-//! `dwell size owd`: how large an aggregator, for which error of the mean delay?
+//! `dwell size owd`: size of an aggregator for a given error of the mean delay.
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 

@@ -1,4 +1,4 @@
-//! `dwell size queue`: how large the snapshots of a queue, for which error of a flow's share of it?
+//! `dwell size queue`: size of the snapshots of a queue for a given error of a flow's share of it.
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
@@ -49,12 +49,12 @@ pub(super) struct Arguments {
     senders: u32,
 }
 
-/// Packets that are simulated; and how many of them fill the longest queue: a slower line does where there would be
-/// more.
+/// Number of simulated packets, and the most of them in the longest queue: if there would be more, a slower line is
+/// simulated.
 const PACKETS: u64 = 100_000;
 const MOST_QUEUED: f64 = 6_000.0;
 const PACKET_BYTES: u32 = 1_500;
-/// Bursts that would be shorter are no queue.
+/// Shorter bursts, in packets, do not form a queue.
 const LEAST_QUEUED: f64 = 4.0;
 
 pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
@@ -115,7 +115,7 @@ fn settings(arguments: &Arguments, threshold: Nanos) -> Result<Settings, Failure
             "--threshold {threshold}: {bytes:.0} bytes of the line, expected at least 4 packets of 1500"
         )));
     }
-    // They come twice as fast as they leave at least; what has left before the burst is over does not wait.
+    // Bursts arrive at least twice as fast as they depart; what departs during a burst is not part of the queue.
     let speed = f64::from(senders.max(2));
     let each = |bytes: f64| bytes * speed / (speed - 1.0 + background) / f64::from(senders);
     Ok(Settings {

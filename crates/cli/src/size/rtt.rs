@@ -1,4 +1,4 @@
-//! `dwell size rtt`: how much memory, for which error of the delays at one point?
+//! `dwell size rtt`: memory needed for a given error of the delays at one point.
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
@@ -51,9 +51,9 @@ pub(super) struct Arguments {
     expiry: Nanos,
 }
 
-/// Quantiles that are to be right.
+/// Quantiles that must have the requested error.
 const QUANTILES: [f64; 3] = [0.5, 0.95, 0.99];
-/// Memories that are tried.
+/// Range of memory sizes considered.
 const LEAST_KIB: usize = 8;
 const MOST: usize = 1 << 40;
 
@@ -81,7 +81,7 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     })
 }
 
-/// What a fridge meets: delays as the simulator draws them.
+/// The traffic for a fridge, with delays as the simulator draws them.
 fn traffic(arguments: &Arguments) -> Result<Traffic, Failure> {
     const DRAWN: u64 = 100_000;
     let &Arguments { requests_per_second: rate, mean, p99, answered, span, .. } = arguments;
@@ -100,18 +100,18 @@ fn traffic(arguments: &Arguments) -> Result<Traffic, Failure> {
 }
 
 impl Arguments {
-    /// A meter of the rule in so many bytes.
+    /// A meter of the rule in `memory` bytes.
     fn meter(&self, method: Method, memory: usize) -> Result<RttMeter, SettingsError> {
         RttMeter::new(&Settings::new(method, vec![self.matching], memory, self.expiry))
     }
 
-    /// What a meter of so many bytes holds requests in; `None` if they are too few.
+    /// The structure in which a meter of `memory` bytes holds requests; `None` if the memory is too small.
     fn structure(&self, method: Method, memory: usize) -> Option<Structure> {
         let meter = self.meter(method, memory).ok()?;
         meter.rules().next().map(|rule| rule.structure)
     }
 
-    /// Requests that the default holds in so many bytes.
+    /// Number of requests that the default method holds in `memory` bytes.
     fn room(&self, memory: usize) -> usize {
         match self.structure(Method::Auto, memory) {
             Some(Structure::Horizons { room, .. }) => room,
@@ -119,7 +119,7 @@ impl Arguments {
         }
     }
 
-    /// Slots of a fridge in so many bytes.
+    /// Number of slots of a fridge in `memory` bytes.
     fn slots(&self, memory: usize) -> Option<u32> {
         match self.structure(Method::Fridge, memory)? {
             Structure::Fridge { slots, .. } => Some(slots),
@@ -128,11 +128,11 @@ impl Arguments {
     }
 }
 
-/// What holds every request that is open.
+/// Memory that holds all open requests.
 fn exact(arguments: &Arguments) -> Exact {
     let &Arguments { requests_per_second: rate, answered, expiry, span, .. } = arguments;
     let seconds = |time: Nanos| time.get() as f64 / 1e9;
-    // What was never answered stays until it expires, or to the end.
+    // Requests without a response stay until they expire, or until the end.
     let orphans = (1.0 - answered) * seconds(expiry.min(span));
     let open = rate * (answered * seconds(arguments.mean) + orphans);
     let most = open + 5.0 * open.sqrt();
@@ -144,7 +144,7 @@ fn memories() -> impl Iterator<Item = usize> {
     (0..).map(|step| LEAST_KIB << 10 << step).take_while(|&bytes| bytes <= MOST)
 }
 
-/// Fridges up to the one that is asked for.
+/// Fridges of increasing size, up to the requested one.
 fn sampled(arguments: &Arguments, traffic: &Traffic) -> Vec<Size> {
     let asked = arguments.asked.memory;
     let mut sizes = Vec::new();
@@ -211,7 +211,7 @@ fn kib(bytes: u64) -> String {
     if kib >= 1024.0 { format!("{}MiB", kib / 1024.0) } else { format!("{kib}KiB") }
 }
 
-/// A share in percent, or a factor where that is more than twice.
+/// A share in percent, or a factor from twice on.
 fn percent_or_factor(share: f64) -> String {
     if share < 1.0 { format!("{:.1}%", share * 100.0) } else { format!("×{:.1}", 1.0 + share) }
 }

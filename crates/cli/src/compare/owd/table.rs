@@ -6,7 +6,7 @@ use dwell_evaluate::compare::owd::{Errors, Line, Results};
 use dwell_types::Nanos;
 use std::io::{self, Write};
 
-/// What has errors, and how it is called.
+/// The quantities with errors, and their names in the table.
 pub(super) const QUANTITIES: [(&str, &str); 3] = [("mean", "mean"), ("std", "deviation"), ("loss", "loss")];
 
 pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
@@ -98,7 +98,7 @@ fn recommendation(results: &Results) -> String {
     format!("no method is reliably below 5%; the best is {method} in {memory}: {median}.")
 }
 
-/// A share as a percentage, or as a multiple of the truth from ten up.
+/// A share as a percentage, or as a multiple of the true value from ten on.
 fn error(share: Option<f64>) -> String {
     let Some(share) = share else { return "–".to_owned() };
     match share.abs() * 100.0 {

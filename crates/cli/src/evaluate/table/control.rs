@@ -1,10 +1,10 @@
 use super::{CaseSummaries, by_workload, mean, name, width};
 use std::io::{self, Write};
 
-/// A quantity that only experiments on actions have.
+/// A quantity found only in experiments on actions at a queue, by which these are recognised.
 pub(super) const MARK: &str = "peak_bytes";
 
-/// Writes the cases of an experiment on what is done before a queue.
+/// Writes the cases of an experiment on actions at a queue.
 pub(super) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Result<()> {
     let width = width(cases);
     for (case, begun) in by_workload(cases) {

@@ -1,10 +1,10 @@
 use super::{CaseSummaries, by_workload, dash, mean, name, width};
 use std::io::{self, Write};
 
-/// A quantity that only experiments on flows have.
+/// A quantity found only in experiments on flows, by which these are recognised.
 pub(super) const MARK: &str = "error_1000_up";
 
-/// What is shown of all cases, with the heads of its columns; then what only flows with classes have.
+/// Column headings: those of all cases, then those of flows with classes only.
 const SIZES: [(&str, &str); 6] = [
     ("10_99", "10-99"),
     ("100_499", "100-499"),

@@ -1,14 +1,14 @@
 use super::{CaseSummaries, by_workload, dash, mean, name, width};
 use std::io::{self, Write};
 
-/// A quantity that only experiments on networks have.
+/// A quantity found only in experiments on networks, by which these are recognised.
 pub(super) const MARK: &str = "false_alarm";
 
-/// What is shown, and the head of its column.
+/// The quantities shown, with their column headings.
 const COLUMNS: [(&str, &str); 4] =
     [("first", "named"), ("first_of_path", "of its path"), ("alarm", "in alarm"), (MARK, "false alarm")];
 
-/// Writes the cases of an experiment on links at fault.
+/// Writes the cases of an experiment on faulty links.
 pub(super) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Result<()> {
     let width = width(cases);
     for (case, begun) in by_workload(cases) {

@@ -1,7 +1,7 @@
 use super::{CaseSummaries, by_workload, dash, mean, name, width};
 use std::io::{self, Write};
 
-/// A quantity that only experiments on queues have.
+/// A quantity found only in experiments on queues, by which these are recognised.
 pub(super) const MARK: &str = "precision";
 
 /// Writes the cases of an experiment on queues.
@@ -31,7 +31,7 @@ pub(super) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Re
     )
 }
 
-/// What the stream is like, beside its exact twin.
+/// Properties of the stream, and of the exact reference method.
 fn facts(case: &CaseSummaries<'_>, to: &mut impl Write) -> io::Result<()> {
     let of = |quantity| mean(case, quantity).unwrap_or(0.0);
     writeln!(

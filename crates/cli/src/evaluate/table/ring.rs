@@ -1,7 +1,7 @@
 use super::{CaseSummaries, by_workload, dash, mean, name, width};
 use std::io::{self, Write};
 
-/// A quantity that only experiments on rings have.
+/// A quantity found only in experiments on rings, by which these are recognised.
 pub(super) const MARK: &str = "wrong_share";
 
 /// Writes the cases of an experiment on rings of Bloom filters.

@@ -1,4 +1,4 @@
-//! What comes to a simulated queue: drawn, from a log, or from a capture.
+//! Packets that arrive at a simulated queue: generated, from a log, or from a capture.
 
 use crate::words;
 use anyhow::{Error, Result, anyhow, bail};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Packets in the order of arrival, their frames and the names of their flows.
+/// Packets in order of arrival, with their frames and the names of their flows.
 #[allow(clippy::large_enum_variant, reason = "there is one")]
 pub(super) enum Feed {
     Drawn(Arrivals, Frames),
@@ -20,12 +20,12 @@ pub(super) enum Feed {
     Capture(Ahead<Replay>),
 }
 
-/// Where packets are read, one after the other.
+/// A source of packets.
 pub(super) trait Read {
     fn read(&mut self) -> Result<Option<Arrival>>;
 }
 
-/// What is read until the first error, one packet ahead at the beginning: what that is like must be known first.
+/// The packets up to the first error. The first one is read in advance, since its properties are needed at the start.
 pub(super) struct Ahead<S> {
     source: S,
     first: Option<Arrival>,
@@ -51,14 +51,14 @@ impl<S: Read> Ahead<S> {
         })
     }
 
-    /// Why nothing came any more, if that was no end.
+    /// Returns the error that ended the input, if any.
     fn check(&mut self) -> Result<()> {
         self.failed.take().map_or(Ok(()), Err)
     }
 }
 
 impl Feed {
-    /// When the first packet comes, if that is not for the settings to say.
+    /// The time of the first packet, unless that is determined by the settings.
     pub(super) fn start(&self) -> Option<Timestamp> {
         match self {
             Self::Drawn(..) => None,
@@ -67,7 +67,7 @@ impl Feed {
         }
     }
 
-    /// What its frames begin with.
+    /// The link type of the frames.
     pub(super) const fn link(&self) -> LinkType {
         match self {
             Self::Capture(replay) => replay.source.link,
@@ -75,7 +75,7 @@ impl Feed {
         }
     }
 
-    /// What is captured of a packet that came and has not left, and its length on the wire. A log has no frames.
+    /// The captured bytes and the wire length of a packet that has arrived and not departed. A log has no frames.
     pub(super) fn frame(&mut self, number: u64, flow: FlowId, bytes: u32) -> (&[u8], u32) {
         match self {
             Self::Drawn(_, frames) => frames.frame(number, flow, bytes),
@@ -86,7 +86,7 @@ impl Feed {
         }
     }
 
-    /// A packet has left, or found no room.
+    /// To be called when a packet has departed or was dropped.
     pub(super) fn forget(&mut self, number: u64) {
         if let Self::Capture(replay) = self {
             replay.source.held.remove(&number);
@@ -102,7 +102,7 @@ impl Feed {
         names.get(&flow).cloned().unwrap_or_default()
     }
 
-    /// Why nothing came any more, if that was no end; else what the reader must know, and whether a file was damaged.
+    /// The error that ended the input, if any; otherwise warnings, and whether a file was damaged.
     pub(super) fn end(&mut self) -> Result<(Vec<String>, bool)> {
         match self {
             Self::Drawn(..) => Ok((Vec::new(), false)),
@@ -121,7 +121,7 @@ impl Iterator for Feed {
         match self {
             Self::Drawn(arrivals, _) => {
                 let arrival = arrivals.next()?;
-                // As long as its frame.
+                // The packet is as long as its frame.
                 Some(Arrival { bytes: arrival.bytes.max(Frames::LEAST_BYTES), ..arrival })
             }
             Self::Log(log) => log.next(),
@@ -130,11 +130,11 @@ impl Iterator for Feed {
     }
 }
 
-/// When packets come, that came somewhere else before.
+/// Maps recorded arrival times to simulated ones.
 struct Pace {
     start: Timestamp,
     speed_up: f64,
-    /// When the last one came, in nanoseconds since the start, and how many packets did.
+    /// The last arrival, in nanoseconds since the start, and the number of packets so far.
     last: f64,
     count: u64,
 }
@@ -148,7 +148,7 @@ impl Pace {
         (at - self.start).get() as f64 / self.speed_up
     }
 
-    /// The next packet; one that comes before the last comes with it.
+    /// The next packet; one that is earlier than its predecessor arrives at the same time.
     fn arrival(&mut self, at: Timestamp, flow: FlowId, bytes: u32) -> Arrival {
         self.last = self.since(at).max(self.last);
         self.count += 1;
@@ -156,10 +156,10 @@ impl Pace {
     }
 }
 
-/// A log of what arrives: CSV with the columns `at_ns,flow,bytes`.
+/// A log of arrivals: CSV with the columns `at_ns,flow,bytes`.
 pub(super) struct Log {
     lines: Lines,
-    /// Places of time, flow and bytes.
+    /// Indices of the columns for time, flow and bytes.
     columns: [usize; 3],
     pace: Pace,
     names: BTreeMap<FlowId, String>,
@@ -196,24 +196,24 @@ impl Read for Log {
     }
 }
 
-/// A capture, frame by frame.
+/// A capture that is replayed frame by frame.
 pub(super) struct Replay {
     source: CaptureFiles,
     path: PathBuf,
     crossings: Crossings,
     link: LinkType,
     pace: Pace,
-    /// Frames that have not left, with their lengths on the wire, by the numbers of their arrivals.
+    /// Frames of packets that have not departed, with their lengths on the wire, by arrival number.
     held: BTreeMap<u64, (Box<[u8]>, u32)>,
     snap_length: usize,
     names: BTreeMap<FlowId, String>,
-    /// Frames that are earlier than one before them.
+    /// Frames with an earlier time than the one before them.
     late: u64,
-    /// Why it ended before its end.
+    /// Why reading stopped before the end.
     damage: Option<String>,
 }
 
-/// The flow of frames that are not understood.
+/// The flow of frames that cannot be decoded.
 const OTHER: (FlowId, &str) = (FlowId(0), "other");
 
 impl Replay {
@@ -233,7 +233,7 @@ impl Replay {
         })
     }
 
-    /// What the reader must know.
+    /// Warnings for the reader.
     fn warnings(&self) -> Vec<String> {
         let name = self.path.display();
         let mut warnings: Vec<String> = self.source.warnings().iter().map(ToString::to_string).collect();
@@ -262,7 +262,7 @@ impl Replay {
 }
 
 impl Read for Replay {
-    /// The next frame that has a time.
+    /// The next frame that has a timestamp.
     fn read(&mut self) -> Result<Option<Arrival>> {
         if self.damage.is_some() {
             return Ok(None);
@@ -271,7 +271,7 @@ impl Read for Replay {
             let frame = match self.source.next_frame() {
                 Ok(Some(frame)) => frame,
                 Ok(None) => return Ok(None),
-                // What was read before the damage is sound.
+                // Frames read before the damage are valid.
                 Err(error) if self.pace.count > 0 => {
                     self.damage = Some(format!("{error}; the rest of the file was left out"));
                     return Ok(None);
