@@ -146,7 +146,7 @@ pub(crate) fn matching(name: &str) -> Result<Match, String> {
     })
 }
 
-/// What is measured if nothing is said, as far as it can be.
+/// The default matches, as far as `can` accepts them.
 pub(crate) fn usual_matches(can: impl Fn(Match) -> bool) -> Vec<Match> {
     [Match::TcpHandshake, Match::TcpAck, Match::Dns].into_iter().filter(|&matching| can(matching)).collect()
 }
@@ -156,23 +156,23 @@ fn probability(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| "expected a number above 0 and at most 1".to_owned())
 }
 
-/// When requests are given up unless told otherwise: after the last retransmission of a SYN, 1 + 2 + … + 64 s.
+/// Default expiry of requests: after the last retransmission of a SYN, 1 + 2 + … + 64 s.
 pub(crate) const EXPIRY: Nanos = Nanos::from_secs(128);
-/// The same for flows, which last longer.
+/// Default expiry of flows, which last longer.
 pub(crate) const FLOW_EXPIRY: Nanos = Nanos::from_secs(86_400);
 
 impl Arguments {
-    /// When requests are given up, but those of flows.
+    /// The expiry of requests other than flows.
     pub(super) fn expiry(&self) -> Nanos {
         self.expiry.unwrap_or(EXPIRY)
     }
 
-    /// When those of flows are.
+    /// The expiry of flows.
     pub(super) fn flow_expiry(&self) -> Nanos {
         self.expiry.unwrap_or(FLOW_EXPIRY)
     }
 
-    /// What is measured.
+    /// The matches to measure.
     pub(super) fn matches(&self) -> Vec<Match> {
         match &self.matches[..] {
             [] => usual_matches(|matching| self.method.measures(matching)),
@@ -180,7 +180,7 @@ impl Arguments {
         }
     }
 
-    /// What the flags' own parsers cannot see.
+    /// Checks combinations of flags that their parsers cannot check.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
         if self.events.is_none() && self.captures.is_empty() && self.read.is_empty() {

@@ -1,4 +1,4 @@
-//! Captures from all the world, sound and broken, in the folder that `DWELL_DATA` names.
+//! Captures from many sources, valid and broken, in the folder named by `DWELL_DATA`.
 
 use crate::run::{assert_conserved, data, dwell, lines};
 use serde_json::Value;
@@ -15,7 +15,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// No file makes it panic or hang; every report balances; what cannot be read is named.
+/// No file causes a panic or takes long; every report adds up; messages name the file that cannot be read.
 #[test]
 fn every_file_is_reported_or_refused() {
     let Some(data) = data() else { return };
@@ -51,10 +51,10 @@ fn every_file_is_reported_or_refused() {
     println!("{reported} files reported, {damaged} up to their damage, {refused} refused");
 }
 
-/// Where 16 KiB are too few for all exchanges, intervals hold what the exact method says: of every series of 250
-/// exchanges and more, for quantiles, the mean and their number (or that is known to .2%), in 34 of 40 seeds, which 95%
-/// miss by chance in 3·10⁻³ of the choices of seeds; these are fixed. All together hold in 97% and more; those half as
-/// wide, the twin that fails, in 84%.
+/// Where 16 KiB are too little for all exchanges, intervals must contain the exact values: for every series of at least
+/// 250 exchanges, for quantiles, the mean and the count (or this is exact to .2%), in 34 of 40 seeds. 95% intervals
+/// would miss this by chance in 3·10⁻³ of the choices of seeds; these are fixed. Overall 97% and more contain them;
+/// intervals half as wide, the negative control, 84%.
 #[test]
 fn intervals_in_small_memory_hold_what_is_known() {
     const SEEDS: u64 = 40;

@@ -1,10 +1,10 @@
-//! Every method on one capture: that errors are errors, and that what does not fit or does not exist is said.
+//! `dwell compare`: errors are correct, and what does not fit or does not exist is reported.
 
 use crate::run::{dwell, dwell_in, line, testdata};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// The lines of a match and leg.
+/// The results of a match and leg.
 fn results<'a>(report: &'a Value, matching: &str, leg: &str) -> &'a [Value] {
     let find = |list: &'a Value, key: &str, name: &str| {
         let found = list.as_array().unwrap().iter().find(|one| one[key] == name);
@@ -14,22 +14,22 @@ fn results<'a>(report: &'a Value, matching: &str, leg: &str) -> &'a [Value] {
     find(&matched["legs"], "leg", leg)["results"].as_array().unwrap()
 }
 
-/// The only line of a method.
+/// The only result of a method.
 fn of<'a>(results: &'a [Value], method: &str) -> &'a Value {
     let found: Vec<&Value> = results.iter().filter(|line| line["method"] == method).collect();
     assert_eq!(found.len(), 1, "{method}");
     found[0]
 }
 
-/// Every method but the truth.
+/// All methods except the exact one.
 const ALL: &str = "km,fridge,hash-sample,simple,auto,stages,mis,timebloom,bloomtime,ale-u,ale-e,ddbf";
 
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
 }
 
-/// Slow answers are those that are overwritten first: the array, the twin of the others that fails, loses them, the
-/// others weigh what is left. The array's error is a bias of an octave, whatever the seeds; those of the others are
+/// Slow exchanges are overwritten first: the simple array, the negative control, loses them, while the other methods
+/// weight the samples that remain. The array has a bias of an octave with any seed; the errors of the others are
 /// medians over seeds, which are fixed.
 #[test]
 fn slow_exchanges_are_lost_by_the_simple_array_alone() {
@@ -44,7 +44,7 @@ fn slow_exchanges_are_lost_by_the_simple_array_alone() {
     for method in ["km", "fridge", "hash-sample", "auto"] {
         assert!(error(method) < 0.6 * error("simple"), "{method}: {}", error(method));
     }
-    // Bias stays when seeds are averaged, and its intervals miss.
+    // Averaging over seeds does not remove bias, and its intervals do not contain the true value.
     let simple = &of(results, "simple")["errors"]["p95"];
     assert!(number(&simple["mean_octaves"]) < -0.8 && number(&simple["ten_rms_octaves"]) > 0.8);
     assert_eq!(simple["covered_share"], 0.0);
@@ -52,7 +52,7 @@ fn slow_exchanges_are_lost_by_the_simple_array_alone() {
     assert!(["auto", "hash-sample"].contains(&recommended), "{recommended}");
 }
 
-/// While everything fits, `auto` is the truth on every leg, to the last bit; and that is what is recommended.
+/// While everything fits, `auto` equals the exact result on every leg, to the last bit; and it is what is recommended.
 #[test]
 fn what_fits_has_no_error() {
     let capture = testdata("mixed/mixed.pcap.zst");
@@ -84,7 +84,7 @@ fn what_fits_has_no_error() {
     }
 }
 
-/// Every combination has its line, in order and once; all forms have them; and the same bytes come again.
+/// Every combination has exactly one line, in order, in all formats; and a second run gives the same bytes.
 #[test]
 fn every_combination_is_there_and_repeats() {
     let capture = testdata("dns/dns.pcap.xz");
@@ -109,7 +109,7 @@ fn every_combination_is_there_and_repeats() {
     assert_eq!(combinations, [(16384.0, simple), (16384.0, km), (65536.0, simple), (65536.0, km)]);
     for line in lines {
         assert!(number(&line["state_bytes"]) <= number(&line["memory_bytes"]), "{line}");
-        // Fewer seeds than ten have no average of ten.
+        // With fewer than ten seeds there is no average of ten.
         assert!(line["errors"]["p50"]["ten_rms_octaves"].is_null() && line["errors"]["p50"]["rms_octaves"].is_f64());
     }
 
@@ -123,7 +123,7 @@ fn every_combination_is_there_and_repeats() {
     assert!(table.lines().all(|line| line.chars().count() <= 120), "{table}");
 }
 
-/// Who must be told the longest delay is marked, and what it was told is said once.
+/// Methods that need the longest delay are marked, and the value used is stated once.
 #[test]
 fn prior_knowledge_is_marked() {
     let capture = testdata("dns/dns.pcap.xz");
@@ -144,7 +144,7 @@ fn prior_knowledge_is_marked() {
         let is_marked = marked.contains(&method["name"].as_str().unwrap());
         assert_eq!(method["prior_knowledge"].is_string(), is_marked, "{method}");
     }
-    // Told the longest delay, the filters tell times ten times as well apart.
+    // Given the longest delay, the filters resolve times ten times as well.
     let told = compare(&["--format", "json", "--longest", "500ms"]).json();
     for method in ["timebloom", "bloomtime", "ale-u"] {
         let error =
@@ -153,7 +153,7 @@ fn prior_knowledge_is_marked() {
     }
 }
 
-/// A memory that is too small is told with the one that would do: that one works, and one step less does not.
+/// A memory that is too small is reported with one that is enough: that one works, and one step less does not.
 #[test]
 fn too_small_is_no_failure() {
     let capture = testdata("dns/dns.pcap.xz");
@@ -180,7 +180,7 @@ fn too_small_is_no_failure() {
     assert!(table.ends_with("dns: no method gave an estimate.\n"), "{table}");
 }
 
-/// A clock that is too coarse for half of the delays, and for all of them: what is zero in truth is nobody's fault.
+/// A clock that is too coarse for half of the delays, or for all: true values of zero must not give errors.
 #[test]
 fn delays_of_zero_have_no_error() {
     let folder = tempfile::tempdir().unwrap();
@@ -234,12 +234,12 @@ fn results_go_where_they_should() {
     let how = ["compare", &capture, "--match", "ntp", "--format", "json", "--seeds", "2"];
     assert!(dwell(&[&how[..], &["-o", &to]].concat()).ok().out.is_empty());
     assert_eq!(std::fs::read(&to).unwrap(), dwell(&how).ok().out);
-    // A capture is not replaced by what is said about it.
+    // The output must not overwrite the capture.
     let copy = folder.path().join("c.pcap").to_str().unwrap().to_owned();
     std::fs::copy(&capture, &copy).unwrap();
     assert_eq!(dwell(&["compare", &copy, "-o", &copy]).code, 2);
     assert_eq!(std::fs::read(&copy).unwrap(), std::fs::read(&capture).unwrap());
-    // What was read before damage counts.
+    // Packets before the damage count.
     let mut bytes = std::fs::read(&capture).unwrap();
     bytes.truncate(bytes.len() / 2);
     std::fs::write(&copy, &bytes).unwrap();
@@ -248,7 +248,7 @@ fn results_go_where_they_should() {
     assert!(String::from_utf8(cut.out).unwrap().contains("\nntp both: "));
 }
 
-/// A panel per match, a curve per method; nothing seen draws no curve and fails no run.
+/// One panel per match and one curve per method; without any exchanges there are no curves, but the run succeeds.
 #[test]
 fn a_picture_has_every_match_and_method() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Every method between two points, on a recorded pair of captures.
+//! `dwell compare owd`, on a recorded pair of captures.
 
 use crate::run::{dwell, testdata};
 use serde_json::Value;
@@ -16,7 +16,7 @@ fn json(more: &[&str]) -> Value {
     serde_json::from_slice(&compare(&[more, &["--format", "json"]].concat())).unwrap()
 }
 
-/// The only line of a method.
+/// The only result of a method.
 fn of<'a>(report: &'a Value, method: &str) -> &'a Value {
     let mut found = report["results"].as_array().unwrap().iter().filter(|line| line["method"] == method);
     let line = found.next().unwrap_or_else(|| panic!("no {method}"));
@@ -28,8 +28,8 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
 }
 
-/// The truth is what `dwell owd` says, and a sample that holds everything has no error (what neighbours say to each
-/// other left out: they repeat it literally).
+/// The true values are those of `dwell owd`, and a sample of all packets has no error (without link-local packets,
+/// which are repeated literally).
 #[test]
 fn the_truth_is_every_packet() {
     let [near, server] = captures();
@@ -50,7 +50,7 @@ fn the_truth_is_every_packet() {
     assert_eq!((&trajectory["mean"]["missing"], &trajectory["mean"]["covered_share"]), (&0.into(), &1.0.into()));
     let intervals = number(&packets["intervals"]);
     assert_eq!(number(&trajectory["mean"]["runs"]), 3.0 * intervals);
-    // Both points count all packets; intervals without loss have no error of it.
+    // Both points count all packets, so there is no error of the loss; intervals without loss are left out.
     for method in ["lda", "lda-paper", "trajectory"] {
         let loss = &of(&report, method)["errors"]["loss"];
         assert_eq!((&loss["rms_relative"], &loss["missing"]), (&0.0.into(), &0.into()), "{method}");
@@ -58,11 +58,11 @@ fn the_truth_is_every_packet() {
     }
     let recommended = &report["recommended"];
     assert_eq!((&recommended["method"], &recommended["is_good"]), (&"trajectory".into(), &true.into()));
-    // Probes meet other packets than those that are: delays change within a second.
+    // Probes meet other packets than the real ones do: delays change within a second.
     assert!(number(&of(&report, "probes")["errors"]["loss"]["rms_relative"]) > 0.0);
 }
 
-/// Every combination has its line, in order and once; all forms have them; and the same bytes come again.
+/// Every combination has exactly one line, in order, in all formats; and a second run gives the same bytes.
 #[test]
 fn every_combination_is_there_and_repeats() {
     let how = ["--memory", "4KiB,600,4KiB,100", "--methods", "probes,lda,probes", "--seeds", "2", "--interval", "10s"];
@@ -80,7 +80,7 @@ fn every_combination_is_there_and_repeats() {
     let both = [Some("probes"), Some("lda")];
     let expected = [100.0, 600.0, 4096.0].into_iter().flat_map(|memory| both.map(|method| (memory, method)));
     assert_eq!(combinations, expected.collect::<Vec<_>>());
-    // What does not fit says what would.
+    // A memory that is too small is reported with the memory needed.
     let small = &lines[1];
     let needed = number(&small["needed_bytes"]);
     assert!(small["errors"].as_object().unwrap().is_empty() && needed > 100.0, "{small}");

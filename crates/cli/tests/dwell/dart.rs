@@ -1,4 +1,4 @@
-//! Ranges of sequence numbers on captures, against rules that know every segment.
+//! The method `dart` (ranges of sequence numbers) on captures, compared with a reference that remembers every segment.
 
 use crate::run::{assert_conserved, dwell, line, testdata};
 use dwell_capture::{CaptureFiles, FrameSource};
@@ -25,23 +25,23 @@ fn events(capture: &str) -> Vec<Event> {
     events
 }
 
-/// What is known of one direction of a flow by every segment of it.
+/// Reference state of one direction of a flow, with all of its segments.
 #[derive(Default)]
 struct Direction {
-    /// When each number was first and last the end of a segment.
+    /// By sequence number: the first and last time at which a segment ended there.
     open: HashMap<u32, (i64, i64)>,
     /// The end of the last segment, and the last acknowledgement number.
     end: Option<u32>,
     acknowledged: Option<u32>,
-    /// A segment was not the next in order, or an acknowledgement came twice.
+    /// Whether a segment was out of order, or an acknowledgement was repeated.
     is_disturbed: bool,
 }
 
-/// Moment, delay since the first and since the last segment with this end, and the direction.
+/// Time, delays since the first and the last segment with this end, and the direction.
 type Pairs = Vec<(i64, i64, i64, u32)>;
 
-/// Every segment with the first acknowledgement of its end; and the directions in which nothing was lost, late or
-/// repeated.
+/// Every segment with the first acknowledgement of its end; and the directions without any loss, reordering or
+/// repetition.
 fn pairs(events: &[Event]) -> (Pairs, HashSet<u32>) {
     let mut directions: HashMap<u32, Direction> = HashMap::new();
     let mut pairs = Vec::new();
@@ -68,7 +68,7 @@ fn pairs(events: &[Event]) -> (Pairs, HashSet<u32>) {
     (pairs, calm)
 }
 
-/// Every sample is a pair whose segment was sent once. Where a direction was calm, every pair is a sample.
+/// Every sample is a pair whose segment was sent once. In undisturbed directions, every pair gives a sample.
 #[test]
 fn what_cannot_be_mistaken_is_measured() {
     for capture in CAPTURES {
@@ -94,7 +94,7 @@ fn what_cannot_be_mistaken_is_measured() {
     }
 }
 
-/// In any memory the report balances, keeps its promise and says that it is biased.
+/// In any memory, the report adds up, the memory limit is kept, and a warning says that the method is biased.
 #[test]
 fn small_memory_loses_and_says_so() {
     let capture = testdata("tcp/tcp.pcap.gz");
@@ -131,7 +131,7 @@ fn it_measures_segments_alone() {
     }
 }
 
-/// Beside other methods it has lines where it can measure, with the same truth.
+/// `dwell compare` lists it where it can measure, with the same true values as for the other methods.
 #[test]
 fn it_is_compared_where_it_can_be() {
     let capture = testdata("mixed/mixed.pcap.zst");

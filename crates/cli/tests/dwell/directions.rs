@@ -1,4 +1,4 @@
-//! Captures of both directions, written here: who goes which way.
+//! Generated captures of both directions: the direction of each packet must be found.
 
 use crate::run::{Run, dwell_in};
 use std::fs;
@@ -8,7 +8,7 @@ const MILLI: i64 = 1_000_000;
 /// How far the receiver's clock is ahead.
 const AHEAD: i64 = 40 * MILLI;
 
-/// A datagram between two of the addresses 10.0.0.0/8, with a number of its own.
+/// A datagram between two addresses in 10.0.0.0/8, with a unique number.
 #[derive(Clone, Copy)]
 struct Datagram {
     source: u32,
@@ -17,7 +17,7 @@ struct Datagram {
 }
 
 impl Datagram {
-    /// From its IP header on.
+    /// The packet from the IP header on.
     fn bytes(self) -> Vec<u8> {
         let mut bytes = vec![0x45, 0, 0, 32, 0, 0, 0x40, 0, 64, 17, 0, 0];
         for address in [self.source, self.destination] {
@@ -29,12 +29,12 @@ impl Datagram {
     }
 }
 
-/// What two points see, each with its own clock.
+/// What the two points capture, each by its own clock.
 #[derive(Default)]
 struct Captures([Vec<(i64, Datagram)>; 2]);
 
 impl Captures {
-    /// A packet passes the points at these times, if it passes them.
+    /// A packet passes the points at these times; `None` where it does not pass.
     fn pass(&mut self, source: u32, destination: u32, at: [Option<i64>; 2]) {
         let number = self.0.iter().map(Vec::len).sum::<usize>() as u32;
         for (point, at) in self.0.iter_mut().zip(at) {
@@ -42,12 +42,12 @@ impl Captures {
         }
     }
 
-    /// There in 5 ms.
+    /// A forward packet, which takes 5 ms.
     fn there(&mut self, at: i64, source: u32, destination: u32) {
         self.pass(source, destination, [Some(at), Some(at + 5 * MILLI + AHEAD)]);
     }
 
-    /// Back in 3 ms.
+    /// A reverse packet, which takes 3 ms.
     fn back(&mut self, at: i64, source: u32, destination: u32) {
         self.pass(source, destination, [Some(at + 3 * MILLI), Some(at + AHEAD)]);
     }
@@ -75,7 +75,7 @@ fn run(captures: Captures, command: &str) -> Run {
     dwell_in(folder.path(), &[command, "near.pcap", "far.pcap", "--format", "json"])
 }
 
-/// A hundred clients of a hundred servers.
+/// A hundred clients and a hundred servers.
 fn many() -> Captures {
     let mut captures = Captures::default();
     for number in 0..1_000 {
@@ -100,7 +100,7 @@ fn many_addresses_are_told() {
     assert_eq!((&sketches["packets"]["matched"], &sketches["packets"]["elsewhere"]), (&1_000.into(), &2_000.into()));
 }
 
-/// Those that nobody answers, those seen at one point alone, and those of whom nobody knows.
+/// Sources without answers and packets seen at one point only are measured; packets of unknown direction are reported.
 #[test]
 fn what_cannot_be_told_is_said() {
     let mut captures = many();

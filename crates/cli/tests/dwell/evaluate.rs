@@ -1,4 +1,4 @@
-//! Experiments: what can be asked, that results repeat, and that a check notices what moved.
+//! `dwell evaluate`: its options work, results are reproducible, and `--check` notices changed results.
 
 use crate::run::{Run, dwell, dwell_in};
 use serde_json::Value;
@@ -44,7 +44,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// A run in that folder, which may say where its record is.
+/// A run in that folder; it may print the path of its record.
 #[track_caller]
 fn evaluate(folder: &Path, more: &[&str]) -> Run {
     let run = dwell_in(folder, &[&["evaluate", "small"], more].concat());
@@ -53,7 +53,7 @@ fn evaluate(folder: &Path, more: &[&str]) -> Run {
     run
 }
 
-/// The only record, of a name's ending.
+/// The only record whose name has this ending.
 fn record(folder: &Path, ending: &str) -> PathBuf {
     let records = fs::read_dir(folder.join("experiments/record")).unwrap().map(|entry| entry.unwrap().path());
     let found: Vec<PathBuf> = records.filter(|path| path.to_str().unwrap().ends_with(ending)).collect();
@@ -65,7 +65,7 @@ fn bytes(folder: &Path) -> [Vec<u8>; 4] {
     ["definition.toml", "cases.csv", "results.csv", "result.json"].map(|name| fs::read(folder.join(name)).unwrap())
 }
 
-/// A refusal in one line with these words.
+/// Asserts that a run was refused with one line that contains these words.
 #[track_caller]
 fn assert_refused(run: &Run, code: i32, words: &[&str]) {
     assert_eq!((run.code, run.out.len()), (code, 0), "{}", run.err);
@@ -85,7 +85,7 @@ fn experiments_are_listed() {
     }
 }
 
-/// Every committed definition can be read.
+/// All committed definitions can be read.
 #[test]
 fn the_committed_experiments_are_sound() {
     let run = dwell_in(Path::new(env!("CARGO_MANIFEST_DIR")), &["evaluate", "--list"]).ok();
@@ -95,7 +95,7 @@ fn the_committed_experiments_are_sound() {
     }
 }
 
-/// Full runs are drawn where the definition says what, and again from their results.
+/// Full runs draw the figure of their definition, and `--draw` draws it again from the recorded results.
 #[test]
 fn figures_are_drawn() {
     let folder = folder();
@@ -149,7 +149,7 @@ fn what_cannot_be_run_is_refused() {
     }
 }
 
-/// The same numbers to the last bit, whatever the number of threads; and sensible ones.
+/// The numbers are plausible and the same to the last bit, whatever the number of threads.
 #[test]
 fn results_repeat() {
     let (one, two) = (folder(), folder());
@@ -184,7 +184,7 @@ fn results_repeat() {
 fn an_interrupted_run_goes_on() {
     let (whole, cut) = (folder(), folder());
     evaluate(whole.path(), &[]);
-    // Fewer seeds, of which the last is cut in the middle of a line.
+    // Fewer seeds, the last of which is cut in the middle of a line.
     evaluate(cut.path(), &["--seeds", "4"]);
     let begun = record(cut.path(), "-small");
     let cases = fs::read(begun.join("cases.csv")).unwrap();
@@ -193,7 +193,7 @@ fn an_interrupted_run_goes_on() {
     evaluate(cut.path(), &[]);
     assert_eq!(bytes(&begun), bytes(&record(whole.path(), "-small")));
 
-    // What was there is not run again: a number in it that no run could give stays.
+    // Recorded runs are not repeated: a number that no run could give is kept.
     let cases = fs::read_to_string(begun.join("cases.csv")).unwrap();
     let line = cases.lines().find(|line| line.contains(",state_bytes,")).unwrap();
     let forged = line.replace(line.split(',').nth(8).unwrap(), "1");
@@ -201,7 +201,7 @@ fn an_interrupted_run_goes_on() {
     evaluate(cut.path(), &[]);
     assert!(fs::read_to_string(begun.join("cases.csv")).unwrap().contains(&forged));
 
-    // Results of two definitions or programs do not mix.
+    // Results of different definitions or programs are not mixed.
     let definition = cut.path().join("experiments/definitions/small.toml");
     fs::write(&definition, SMALL.replace("0.4", "0.5")).unwrap();
     let refused = dwell_in(cut.path(), &["evaluate", "small"]);
@@ -225,7 +225,7 @@ fn a_check_tells_what_moved() {
         assert!(said.starts_with("small: ") && said.contains("as recorded") && said.lines().count() == 1, "{said}");
     }
 
-    // A record with one error that is larger than the tolerance, and one that is not.
+    // A record with one error beyond the tolerance, and one within it.
     let path = record(place, "-small-quick").join("result.json");
     let mut results: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     for (index, by) in [(0, 0.0009), (1, 0.0011)] {
@@ -243,7 +243,7 @@ fn a_check_tells_what_moved() {
     }
 }
 
-/// The committed quick records are what the code gives: whatever moves them is meant to, and makes them anew.
+/// The committed quick records are what the code gives: a change that alters them must be intended, and renew them.
 #[test]
 fn the_committed_records_hold() {
     let run = dwell_in(Path::new(env!("CARGO_MANIFEST_DIR")), &["evaluate", "--check"]);

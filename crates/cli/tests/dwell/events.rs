@@ -22,7 +22,7 @@ fn quantiles_of_a_log_are_those_of_its_delays() {
         let at = n * 1_000_000_000;
         text += &format!("{at},request,call-{n}\n{},response,call-{n}\n", at + n * 1_000_000);
     }
-    // One without an answer, and an answer to nothing.
+    // A request without a response, and a response without a request.
     text += "200000000000,request,lost\n200000000001,response,stray\n";
     let folder = log(&text);
     for method in ["auto", "exact"] {
@@ -55,12 +55,12 @@ fn logs_may_be_compressed() {
     assert_eq!(lines("log.bin")[0]["samples"], 1);
 }
 
-/// Compressed data that breaks off: all lines before that count, but not the part of one.
+/// Compressed data that is truncated: all complete lines before the cut count, an incomplete one does not.
 #[test]
 fn of_a_log_that_is_cut_the_whole_lines_count() {
     let head = "at_ns,kind,id\n";
     let exchange = |n: u64| format!("{n}000,request,{n:04}\n{n}500,response,{n:04}\n");
-    // Of frames of their own, so that it is known what is left.
+    // In separate zstd frames, so that it is known which lines survive the cut.
     let frame = |text: &str| zstd::bulk::compress(text.as_bytes(), 3).unwrap();
     let whole: String = (0..5).map(exchange).collect();
     let before = [frame(head), frame(&whole), frame("9000,request,00"), frame("09\n")].concat();
@@ -73,7 +73,7 @@ fn of_a_log_that_is_cut_the_whole_lines_count() {
     assert_eq!((run.code, run.err.as_str()), (0, format!("dwell: warning: {warning}\n").as_str()));
     assert_eq!(lines(&cut), lines(&rtt(&folder, &["--format", "json"]).ok().json()));
 
-    // So it is where other logs are read.
+    // The same holds for the logs of other subcommands.
     let crossings: String = (0..5).map(|n| format!("{n}000,{n}\n")).collect();
     let sojourns: String = (0..5).map(|n| format!("{n}000,{n}900,flow,100\n")).collect();
     for (arguments, text) in [
@@ -111,7 +111,7 @@ fn groups_of_a_log_have_lines_of_their_own() {
     assert_eq!(p50(&["--max-groups", "2"]), [("blue".into(), 1_000), ("other".into(), 7), ("red".into(), 1_000)]);
 }
 
-/// Responses to what nobody asked open no group, and take the place of none.
+/// Responses without a request do not open a group, and take no group's place.
 #[test]
 fn only_requests_open_groups() {
     let unasked: String = (0..70).map(|i| format!("{i},response,{i},group {i}\n")).collect();
@@ -122,7 +122,7 @@ fn only_requests_open_groups() {
     assert_eq!(found, [("other".into(), 70.into()), ("eu".into(), 1.into())]);
 }
 
-/// No group of the log has the name of what has none, nor do two groups have one.
+/// A group named `other` in the log is not merged with the rest, and no two groups have the same name.
 #[test]
 fn a_group_that_is_called_other_is_not_the_rest() {
     let folder = log("at_ns,kind,id,group\n\
@@ -134,7 +134,7 @@ fn a_group_that_is_called_other_is_not_the_rest() {
     assert_eq!(found, [("other", 3), ("other'", 1), ("other''", 2)].map(|(group, p50)| (group.into(), p50.into())));
 }
 
-/// The names of groups are in `--memory`; those that have no room there go with the rest.
+/// Group names count towards `--memory`; groups whose names do not fit are merged into the rest.
 #[test]
 fn names_of_groups_are_in_the_memory() {
     let mut text = String::from("at_ns,kind,id,group\n0,request,a,short\n5,response,a,short\n");
@@ -192,7 +192,7 @@ fn samples_are_written_as_they_are_found() {
     );
 }
 
-/// Clients that ask again and again with one id, sampled: all exchanges of an id or none, which intervals do not know.
+/// With sampling, all exchanges of a reused id are sampled or none, which makes intervals too narrow: this is reported.
 #[test]
 fn ids_that_are_used_again_are_told() {
     let lines = |ids: u64| -> String {
@@ -200,7 +200,7 @@ fn ids_that_are_used_again_are_told() {
             let (at, id) = (i * 1_000_000, i % ids);
             format!("{at},request,{id}\n{},response,{id}\n", at + 400_000)
         };
-        // Nobody answers the others, and memory fills.
+        // The other requests get no response, so memory fills.
         let others = (0..4_000).map(|i| format!("0,request,never-{i}\n"));
         others.chain((0..6_000).map(exchange)).collect()
     };
@@ -223,8 +223,8 @@ fn lines_out_of_order_are_told() {
     assert_eq!((&report["results"][0]["samples"], &report["span_ns"]["start"]), (&2.into(), &100.into()));
 }
 
-/// Six seconds with a hundred exchanges each, and one request of another year among them, or a clock that is set back by
-/// an hour: what comes then is in intervals of its own time.
+/// Six seconds with a hundred exchanges each, and one request with a time in another year among them, or a clock that
+/// is set back by an hour: later events must be in the intervals of their own times.
 #[test]
 fn intervals_go_on_behind_a_time_that_cannot_be() {
     let lines_at = |offset: i64, n: i64| {

@@ -1,4 +1,4 @@
-//! The largest flows, against what is known of each.
+//! The largest flows, compared with the known truth of each.
 
 use crate::run::{assert_conserved, dwell, ends, lines, quantile, testdata};
 use serde_json::Value;
@@ -22,13 +22,13 @@ fn end(address: &str, port: &str) -> String {
     if address.contains(':') { format!("[{address}]:{port}") } else { format!("{address}:{port}") }
 }
 
-/// What is known of the delays of a flow, by match and leg.
+/// The true delays of a flow, by match and leg.
 #[derive(Default)]
 struct Known {
     delays: Vec<i64>,
-    /// How far each can be off at most.
+    /// The largest possible error of each.
     error: i64,
-    /// Whether some request was repeated, so that there are several delays to choose from.
+    /// Whether any request was repeated, so that more than one delay is possible.
     is_repeated: bool,
 }
 
@@ -61,7 +61,7 @@ fn flows(report: &Value) -> &[Value] {
     report["flows"].as_array().unwrap()
 }
 
-/// All flows together are all packets and all samples.
+/// The flows together account for all packets and all samples.
 #[track_caller]
 fn assert_complete(report: &Value) {
     assert_conserved(report);
@@ -74,7 +74,7 @@ fn assert_complete(report: &Value) {
     }
 }
 
-/// Every flow has the exchanges that the truth says, and no others.
+/// Every flow has exactly the exchanges that the truth lists for it.
 #[test]
 fn every_flow_has_its_own_delays() {
     /// How far the kernel's timestamp and the recorder's clock readings can be apart, beyond the error of the latter.
@@ -112,7 +112,7 @@ fn every_flow_has_its_own_delays() {
     }
 }
 
-/// However little memory there is, nothing is missing from the sums, and the promise holds.
+/// However little memory there is, the sums are complete, and the memory limit is kept.
 #[test]
 fn what_has_no_place_is_among_the_others() {
     let file = testdata("mixed/mixed.pcap.zst");
@@ -144,7 +144,7 @@ fn intervals_have_flows_of_their_own() {
     reports.iter().for_each(|report| assert_complete(report));
 }
 
-/// Every form has the flows; without the flag none has.
+/// All formats include the flows, and only with the flag.
 #[test]
 fn every_form_has_flows() {
     let file = testdata("mixed/mixed.pcap.zst");

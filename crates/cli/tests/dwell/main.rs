@@ -1,17 +1,17 @@
-//! The `dwell` command, run as its users run it.
+//! Tests of the `dwell` command, run as users run it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-// Running it, and reading what it says.
+// Helpers to run the command and parse its output.
 mod run;
-// Against what is known: recorded and simulated captures.
+// Reports compared with the known truth, on recorded and simulated captures.
 mod truth;
 mod truth_owd;
-// In less memory than it would like.
+// Less memory than all exchanges need.
 mod sampled;
 // The largest flows.
 mod flows;
-// Ranges of sequence numbers.
+// The method `dart`: ranges of sequence numbers.
 mod dart;
 // Logs instead of packets.
 mod events;
@@ -21,21 +21,21 @@ mod owd;
 // Both sides of a queue.
 mod queue;
 mod queue_simulated;
-// Networks.
+// `dwell net`.
 mod net;
-// Every method on one capture.
+// `dwell compare`.
 mod compare;
-// The same between two points.
+// `dwell compare owd`.
 mod compare_owd;
-// How much memory.
+// `dwell size`.
 mod size;
-// Experiments.
+// `dwell evaluate`.
 mod evaluate;
-// What people get wrong, systems that fail, and runs that are ended.
+// Wrong usage, system errors, and interrupted runs.
 mod pipes;
 mod signals;
 mod usage;
-// What the texts show.
+// Commands and output shown in the documentation.
 mod shown;
-// Captures of all the world, if there are any here.
+// A collection of public captures, if there is one on this machine.
 mod captures;

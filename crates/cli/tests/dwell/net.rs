@@ -5,7 +5,7 @@ fn plan(arguments: &[&str]) -> serde_json::Value {
     dwell(&[&["net", "plan", &map, "--format", "json"], arguments].concat()).ok().json()
 }
 
-/// What it says adds up, and at the end every link is a segment.
+/// The numbers of a plan are consistent, and at its end every link is a segment.
 #[test]
 fn a_plan_ends_where_every_link_is_measured() {
     for strategy in ["greedy", "saving", "swap", "random"] {
@@ -54,13 +54,13 @@ fn paths_say_who_probes_whom() {
         assert_eq!(via.len() as u64 + 1, probe["hops"].as_u64().unwrap());
         assert!(!via.contains(&"b3") && !via.contains(&"b4"), "{probe}");
     }
-    // Three neighbours each.
+    // Each of the routers has three neighbours.
     assert_eq!((&report["inner_pairs"], &report["aggregator_bps"]), (&18.into(), &(18 * 72_000).into()));
     let table = dwell(&["net", "paths", &map, "--routers", "2"]).ok();
     assert!(String::from_utf8(table.out).unwrap().contains("2 instrumented routers"));
 }
 
-/// Without the link between b3 and b4 traffic takes the other row there.
+/// Without the link between b3 and b4, traffic takes the other row of the ladder there.
 #[test]
 fn links_may_fail() {
     let map = testdata("net/ladder.toml");
@@ -146,7 +146,7 @@ fn localize(arguments: &[&str]) -> crate::run::Run {
     dwell(&[&["net", "localize", &testdata("net/ladder.toml"), "--routers", "12"], arguments].concat())
 }
 
-/// From b3 to b4 packets take four spreads longer in the last four seconds.
+/// From b3 to b4, packets take four standard deviations longer in the last four seconds.
 #[test]
 fn the_slow_link_is_named() {
     let measured = testdata("net/ladder-slow.csv");
@@ -183,7 +183,7 @@ fn the_slow_link_is_named() {
     assert_eq!(kinds.iter().filter(|&kind| kind == "segment").count(), 32);
 }
 
-/// What `dwell owd` writes in any form says the same of a segment.
+/// The output of `dwell owd` gives the same result for a segment in each of its formats.
 #[test]
 fn one_way_delays_are_taken_as_they_are() {
     let folder = tempfile::tempdir().unwrap();
@@ -203,7 +203,7 @@ fn one_way_delays_are_taken_as_they_are() {
     assert_eq!((report["segments"].as_array().unwrap().len(), &report["intervals"]["count"]), (1, &32.into()));
     let usual = report["segments"][0]["delay"]["usual_ns"].as_f64().unwrap();
     assert!((1e6..1e8).contains(&usual), "{usual}");
-    // The first upload fills the queue within the baseline: nothing is beyond what is usual then.
+    // The first upload fills the queue within the baseline, so nothing exceeds what is usual.
     assert_eq!(report["segments"][0]["delay"]["alarm"], false);
 }
 
@@ -275,7 +275,7 @@ fn arrows_that_mean_nothing() {
     assert_eq!((&both["paths"], &both["links"], &both["unreachable_pairs"]), (&12.into(), &6.into(), &0.into()));
 }
 
-/// Names of routers may hold the comma that joins them.
+/// Names of routers may contain the comma that separates names.
 #[test]
 fn names_with_commas() {
     let folder = tempfile::tempdir().unwrap();
@@ -287,7 +287,7 @@ fn names_with_commas() {
     assert_eq!(run.json()["instrumented"], serde_json::json!(["Anaheim,+CA", "x"]));
 }
 
-/// Every map that is here is read, and planned for within seconds.
+/// Every available map can be read, and planned for within seconds.
 #[test]
 fn maps_of_the_world() {
     let Some(data) = data() else { return };

@@ -1,11 +1,11 @@
-//! What stands at the other end: a reader that leaves, a full disk, a pipe to read from.
+//! The other end of inputs and outputs: a reader that exits, a full disk, a pipe as input.
 
 use crate::run::{command, dwell_in, finish, lines, names, testdata};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 
-/// Whoever pipes into `head` wants no complaint.
+/// Piping into `head` must not cause an error message.
 #[test]
 fn a_closed_pipe_is_no_failure() {
     let mixed = testdata("mixed/mixed.pcap.zst");
@@ -17,7 +17,7 @@ fn a_closed_pipe_is_no_failure() {
         &["rtt", &mixed, "--interval", "1s", "--format", "jsonl"],
         &["rtt", "--help"],
         &["simulate", "-w", "-", "--flows", "2000"],
-        // By a writer of CSV, which hands the error on in one of its own.
+        // Written by a CSV writer, which wraps the I/O error in its own.
         &["simulate", "--queue", "bursts", "--truth", "-"],
     ] {
         for read in [0, 1] {
@@ -79,8 +79,8 @@ fn a_capture_comes_through_standard_input() {
     assert_eq!(lines(&piped)[0]["samples"], 470);
 }
 
-/// Whoever watches a pipe sees each interval when it ends, while more packets may come; the rest follows, and nothing
-/// twice.
+/// With a pipe, each interval is written as soon as it ends, while more packets may come; the rest follows, and nothing
+/// is written twice.
 #[test]
 fn intervals_are_written_as_they_end() {
     for format in ["jsonl", "csv"] {
@@ -116,8 +116,8 @@ fn intervals_are_written_as_they_end() {
     }
 }
 
-/// The borders of intervals are whole multiples of their length, and all that was seen lies between them; rows of CSV have
-/// a cell for each column.
+/// Interval boundaries are multiples of the length, and everything seen lies between them; CSV rows have a cell for
+/// each column.
 #[test]
 fn intervals_have_borders() {
     const LENGTH: i64 = 7_000_000_000;
@@ -143,8 +143,7 @@ fn intervals_have_borders() {
     assert_eq!(rows[rows.len() - 1][border], last.to_string());
 }
 
-/// Standard output by its other name, redirected into a file: the file is written, and nothing put in the device's
-/// place.
+/// `/dev/stdout` redirected to a file: the file is written, and the device is not replaced.
 #[test]
 fn the_device_of_standard_output_is_standard_output() {
     let folder = tempfile::tempdir().unwrap();
@@ -158,7 +157,7 @@ fn the_device_of_standard_output_is_standard_output() {
     assert!(names("/dev".as_ref()).iter().all(|name| !name.ends_with(".partial")));
 }
 
-/// A link goes on leading where it led.
+/// A symbolic link is kept, and its target is written.
 #[test]
 fn a_link_is_written_through() {
     let folder = tempfile::tempdir().unwrap();

@@ -3,7 +3,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a run left.
+/// The result of a run.
 pub(crate) struct Run {
     pub(crate) code: i32,
     pub(crate) out: Vec<u8>,
@@ -16,7 +16,7 @@ impl Run {
         serde_json::from_slice(&self.out).unwrap_or_else(|error| panic!("{error}: {}", self.err))
     }
 
-    /// Fails unless the run succeeded without a word.
+    /// Fails unless the run succeeded without any message.
     #[track_caller]
     pub(crate) fn ok(self) -> Self {
         assert_eq!((self.code, self.err.as_str()), (0, ""));
@@ -24,7 +24,7 @@ impl Run {
     }
 }
 
-/// The command, in an empty environment that says nothing about colours or widths.
+/// The command, in an empty environment without settings of colours or widths.
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dwell"));
     command.args(arguments).env_clear().stdin(Stdio::null());
@@ -89,7 +89,7 @@ pub(crate) fn line<'a>(report: &'a Value, matching: &str, leg: &str) -> &'a Valu
 /// The quantiles by their names in the JSON.
 pub(crate) const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
 
-/// The smallest delay that a share of all do not exceed.
+/// The smallest delay that a given share of all delays do not exceed.
 pub(crate) fn quantile(delays: &[i64], share: f64) -> i64 {
     let mut sorted = delays.to_vec();
     sorted.sort_unstable();

@@ -1,11 +1,11 @@
-//! Less memory than the exchanges would take: the answer is an estimate, and says so.
+//! Less memory than all exchanges need: the result is an estimate, and the report says so.
 
 use crate::run::{assert_conserved, dwell, ends, line, lines, quantile, testdata};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tempfile::TempDir;
 
-/// A simulated capture with its truth.
+/// A simulated capture with its true delays.
 struct Simulated {
     folder: TempDir,
     /// Delays by match and leg, in nanoseconds.
@@ -40,14 +40,14 @@ impl Simulated {
         serde_json::from_slice(&self.rtt(&[how, &["--format", "json"]].concat())).unwrap()
     }
 
-    /// The capture's delays of a line of a report.
+    /// The true delays of a report line.
     fn delays(&self, line: &Value) -> &[i64] {
         let name = |key: &str| line[key].as_str().unwrap().to_owned();
         &self.delays[&(name("match"), name("leg"))]
     }
 }
 
-/// Ways to run out of memory on the capture.
+/// Settings that run out of memory on the capture.
 const SMALL: [&[&str]; 6] = [
     &["--method", "km", "--memory", "16KiB", "--match", "tcp-ack"],
     &["--method", "km", "--memory", "16KiB", "--match", "dns"],
@@ -57,10 +57,10 @@ const SMALL: [&[&str]; 6] = [
     &["--memory", "64KiB"],
 ];
 
-/// The promise of memory, the balance of every count, and estimates that are near the truth. The seeds are fixed: this
-/// cannot fail by chance, only a change of hashes or estimates can make it fail. Of 95% intervals some miss: of 56
-/// fewer than four in five hold by chance in 2·10⁻⁵ of the choices of seeds, if all are independent. Those a quarter as
-/// wide must fail.
+/// The memory limit is kept, all counts add up, and estimates are close to the truth. The seeds are fixed: this cannot
+/// fail by chance, only a change of hashes or estimates can make it fail. Some 95% intervals miss: of 56, fewer than
+/// four in five contain the true value by chance in 2·10⁻⁵ of the choices of seeds, if all are independent. Intervals a
+/// quarter as wide must fail.
 #[test]
 fn estimates_in_small_memory_are_near_the_truth() {
     let capture = Simulated::new("3000");
@@ -95,9 +95,9 @@ fn estimates_in_small_memory_are_near_the_truth() {
     assert!(are_enough(hits) && !are_enough(quarter_hits), "{hits} of {all}, a quarter as wide {quarter_hits}");
 }
 
-/// All rules of the default in as little as 16 KiB: quantiles order, and intervals hold what the exact method knows.
-/// All of 400 intervals of 95% do, and nine in ten must: of as few samples they are wide, and a chance of less is not
-/// known. Seeds are fixed. The twin that fails: intervals a quarter as wide.
+/// All rules of the default method in only 16 KiB: quantiles are in order, and intervals contain the exact values. All
+/// of 400 95% intervals do, and nine in ten must: with so few samples they are wide, and the chance of less is not
+/// known. Seeds are fixed. The negative control: intervals a quarter as wide must fail.
 #[test]
 fn sixteen_kib_are_enough_for_an_answer() {
     let report = |how: &[&str]| {
@@ -127,7 +127,7 @@ fn sixteen_kib_are_enough_for_an_answer() {
     assert!(all == 400 && are_enough(held) && !are_enough(quarter_held), "{held} of {all}, {quarter_held}");
 }
 
-/// The same command gives the same bytes, in every form; another seed draws other exchanges.
+/// The same command gives the same bytes, in every format; another seed samples other exchanges.
 #[test]
 fn a_run_can_be_repeated() {
     let capture = Simulated::new("800");
@@ -145,7 +145,7 @@ fn a_run_can_be_repeated() {
     assert_ne!(capture("0"), capture("1"));
 }
 
-/// Intervals add up to the whole: what one leaves open the next one takes over.
+/// Intervals add up to the whole: requests left open by one are carried over into the next.
 #[test]
 fn intervals_add_up_to_the_whole() {
     let capture = Simulated::new("1500");
@@ -192,7 +192,7 @@ fn intervals_add_up_to_the_whole() {
     }
 }
 
-/// What a method of filters was built with is in its report, and that it is biased; several fridges are as one.
+/// The report of a filter method has its parameters and a warning that it is biased; several fridges count as one.
 #[test]
 fn filters_say_what_they_are() {
     let capture = testdata("dns/dns.pcap.xz");
@@ -218,7 +218,7 @@ fn filters_say_what_they_are() {
             assert!((0.0..1e4).contains(&(found - longest)), "{method}: {found}");
         }
     }
-    // 3 requests per second are so few that filters can be many.
+    // At 3 requests per second, memory is enough for many filters.
     let (facts, _) = report(&["--method", "timebloom", "--rate", "3"]);
     assert_eq!(facts["filters"]["dns"]["filters"], 1024);
     let (facts, is_warned) = report(&["--method", "stages", "--slots", "400", "--longest", "1s"]);
@@ -229,7 +229,7 @@ fn filters_say_what_they_are() {
     assert_eq!((&facts["rules"], is_warned), (&ladder, false));
 }
 
-/// The longest delay of a sample is shorter than the longest of all: the table must not show it as if it were known.
+/// The longest sampled delay is shorter than the longest of all: the table must not show it as if it were exact.
 #[test]
 fn extremes_of_a_sample_are_told_as_such() {
     let text = |arguments: &[&str]| String::from_utf8(dwell(arguments).ok().out).unwrap();

@@ -1,18 +1,18 @@
-//! What the texts show is what the commands in them print.
+//! The output shown in the documentation is what the commands print.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Texts and folders of texts, from the root of the repository.
+/// Documents and folders of documents, relative to the root of the repository.
 const TEXTS: [&str; 4] = ["README.md", "docs", "crates", "testdata"];
-/// A line that stands for any number of others.
+/// A line that stands for any number of omitted lines.
 const LEFT_OUT: [&str; 3] = ["…", "[…]", "..."];
 
-/// A command as a text shows it, and the lines below it.
+/// A command as shown in a document, and the output below it.
 struct Shown {
-    /// Where it stands.
+    /// Its position: document and line.
     place: String,
     command: String,
     lines: Vec<String>,
@@ -22,7 +22,7 @@ fn root() -> PathBuf {
     fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap()
 }
 
-/// All texts at a path or below it, sorted.
+/// All documents at a path or below it, sorted.
 fn texts(path: &Path) -> Vec<PathBuf> {
     if !path.is_dir() {
         return path.extension().filter(|e| *e == "md").map(|_| path.to_owned()).into_iter().collect();
@@ -32,10 +32,10 @@ fn texts(path: &Path) -> Vec<PathBuf> {
     below.iter().flat_map(|path| texts(path)).collect()
 }
 
-/// The commands in the fenced blocks of a text that begin with `$ dwell`, and the number of these blocks.
+/// The commands in those fenced blocks of a document that begin with `$ dwell`, and the number of these blocks.
 fn shown(name: &str, text: &str) -> (usize, Vec<Shown>) {
     let (mut blocks, mut shown) = (0, Vec::<Shown>::new());
-    // Outside of all blocks, in the first line of one, in one that is run, in another one.
+    // States: outside of all blocks, in the first line of one, in a block that is run, in another block.
     let (mut inside, mut first, mut run) = (false, false, false);
     for (number, line) in text.lines().enumerate() {
         if line.trim_start().starts_with("```") {
@@ -59,12 +59,12 @@ fn shown(name: &str, text: &str) -> (usize, Vec<Shown>) {
     (blocks, shown)
 }
 
-/// Says where printed lines are not those shown, if they are not.
+/// Describes where the printed output differs from that shown; `None` if it does not.
 fn difference(shown: &[String], printed: &[String]) -> Option<String> {
     let parts: Vec<&[String]> = shown.split(|line| LEFT_OUT.contains(&line.trim())).collect();
     let mut rest = printed;
     for (number, part) in parts.iter().enumerate() {
-        // The first part is where printing begins, the last one where it ends.
+        // The first part must match at the beginning of the output, the last one at its end.
         let last = rest.len().checked_sub(part.len());
         let found = match number {
             0 if parts.len() == 1 => (rest == *part).then_some(0),
@@ -82,7 +82,7 @@ fn difference(shown: &[String], printed: &[String]) -> Option<String> {
     None
 }
 
-/// Every shown digit, and one that is wrong in its place.
+/// For every digit shown, a copy in which this digit is wrong.
 fn with_a_wrong_digit(shown: &[String]) -> impl Iterator<Item = Vec<String>> {
     let digits = shown.iter().enumerate().flat_map(|(number, line)| {
         line.match_indices(|c: char| c.is_ascii_digit()).map(move |(at, digit)| (number, at, digit))
@@ -106,11 +106,11 @@ fn printed(folder: &Path, command: &str) -> Vec<String> {
     printed.lines().map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// Runs each command of a block that begins with `$ dwell`. Lines are what is shown, but for blanks at their ends and
-/// for what `…` stands for. Pictures are those of the same name in `docs/images`.
+/// Runs each command of a block that begins with `$ dwell`. The output must equal that shown, except for trailing
+/// spaces and what `…` stands for. Plots must equal those of the same name in `docs/images`.
 #[test]
 fn texts_show_what_is_printed() {
-    /// A command that takes longer is named.
+    /// Commands that take longer are listed.
     const LONG: Duration = Duration::from_secs(2);
     let root = root();
     let (mut blocks, mut commands, mut digits, mut pictures) = (0, 0, 0, Vec::new());

@@ -1,4 +1,4 @@
-//! How much memory, for which error.
+//! `dwell size`: predicted memory and errors.
 
 use crate::run::{dwell, dwell_in, testdata};
 use serde_json::Value;
@@ -25,7 +25,7 @@ fn error_and_memory_are_two_ways_to_ask() {
     assert!(more > 2 * bytes, "{more} {bytes}");
 }
 
-/// What is foretold is foretold of the sketch that `dwell owd` builds: with the same banks, whatever the traffic.
+/// The prediction is for the sketch that `dwell owd` builds: with the same banks, whatever the traffic.
 #[test]
 fn the_sketch_that_is_sized_is_built() {
     let [near, server] = ["near", "server"].map(|point| testdata(&format!("one-way/{point}.pcap.xz")));
@@ -78,7 +78,7 @@ fn nonsense_is_refused_in_one_line() {
     assert_eq!(dwell(&["size"]).code, 2);
 }
 
-/// The memory of a row, in KiB, and its error at p99 in percent.
+/// Memory in KiB and error at p99 in percent, for each row.
 fn rows(arguments: &[&str]) -> (String, Vec<(f64, f64)>) {
     let text = String::from_utf8(dwell(&[&["size", "rtt"], arguments].concat()).ok().out).unwrap();
     let row = |line: &str| {
@@ -107,7 +107,7 @@ fn one_point_by_error_or_by_memory() {
     assert_eq!(same, [(kib, error)]);
 }
 
-/// The memory that is said to hold everything does.
+/// The memory that is predicted to hold everything does.
 #[test]
 fn what_is_said_to_be_exact_is() {
     let traffic = ["--requests-per-second", "2000", "--mean", "30ms", "--p99", "300ms", "--span", "10s"];
@@ -118,7 +118,7 @@ fn what_is_said_to_be_exact_is() {
     let mut lines: Vec<(u64, String)> = Vec::new();
     for i in 0..20_000u64 {
         let at = i * 500_000;
-        // As many open as the mean says, some for ten times as long.
+        // As many open requests as the mean implies, some of them ten times as long.
         let delay = if i % 50 == 0 { 300_000_000 } else { 24_000_000 };
         lines.push((at, format!("{at},request,{i}")));
         lines.push((at + delay, format!("{},response,{i}", at + delay)));
@@ -163,7 +163,7 @@ fn sized(arguments: &[&str]) -> (Value, Value) {
     (report, size)
 }
 
-/// The error of flows of so many packets.
+/// The error for flows of this many packets.
 fn of_flow(size: &Value, packets: u64) -> f64 {
     let errors = size["errors"].as_array().unwrap();
     errors.iter().find(|line| line["flow_packets"] == packets).unwrap()["error"].as_f64().unwrap()
@@ -179,13 +179,13 @@ fn flows_by_error_or_by_memory() {
     let (_, same) = sized(&[&FLOWS[..], &["--memory", &bytes, "--flow-packets", "1000"]].concat());
     assert_eq!(same, size);
     assert!(of_flow(&size, 100) > 3.0 * error && of_flow(&size, 10_000) < error);
-    // Where numbers of packets are known, less memory is enough; where nothing is lost, one cell per flow.
+    // With known numbers of packets, less memory is enough; without loss, one cell per flow.
     let (_, known) = sized(&[&asked[..], &["--known"]].concat());
     let (_, whole) = sized(&[&asked[..], &["--loss", "0"]].concat());
     let bytes = |size: &Value| size["memory_bytes"].as_u64().unwrap();
     assert!(bytes(&known) * 2 < bytes(&size) && bytes(&whole) * 2 < bytes(&size), "{known} {whole}");
     assert_eq!((&known["command"], &whole["parameters"]["cells_per_flow"]), (&Value::Null, &1.into()));
-    // Those of few flows are known without saying so, and dwell owd has the same sketch.
+    // For few flows the numbers are known without `--known`, and dwell owd uses the same sketch.
     let few = ["size", "flows", "--packets-per-interval", "400000", "--flows", "4096"];
     let few = [&few[..], &["--error", "2%", "--flow-packets", "1000"]].concat();
     let (report, size) = sized(&few);
@@ -196,7 +196,7 @@ fn flows_by_error_or_by_memory() {
     assert!(table.contains("4 rows of") && table.contains(&format!("as in {command}\n")), "{table}");
 }
 
-/// Bursts as those of conquest-memory, but long enough to wait for; a buffer of 4.8 ms.
+/// Bursts like those of conquest-memory, but long enough to wait for; a buffer of 4.8 ms.
 const QUEUE: &str = r#"
 name = "held"
 title = "What was foretold"
@@ -219,9 +219,9 @@ method = "budget"
 memory_bytes = [2048]
 "#;
 
-/// What is foretold of a queue is what an experiment with other bursts measures, to a factor of 2, which is what is
-/// promised. How often two runs of heavy-tailed bursts are further off is not known; their seeds are fixed, so nothing
-/// is left to chance. The wrong twin has windows four times as long.
+/// The predicted error in a queue is what an experiment with other bursts measures, to the promised factor of 2. How
+/// often two runs of heavy-tailed bursts differ by more is not known; their seeds are fixed, so nothing is left to
+/// chance. The negative control has windows four times as long.
 #[test]
 fn the_error_in_a_queue_is_foretold() {
     let folder = tempfile::tempdir().unwrap();
@@ -248,7 +248,7 @@ fn a_queue_by_error_or_by_memory() {
     assert!(of(&size, "error") <= 0.003 && (windows + counters - of(&size, "error")).abs() < 1e-9, "{size}");
     let bytes = size["memory_bytes"].to_string();
     assert_eq!(sized(&["size", "queue", "--memory", &bytes]).1, size);
-    // Less is asked of slower lines only where they hold fewer packets.
+    // A slower line is simulated only if it holds fewer packets.
     let faster = ["--line-rate", "100e9", "--longest", "640us"];
     let (_, scaled) = sized(&[&["size", "queue", "--memory", &bytes], &faster[..]].concat());
     assert!((of(&scaled, "error") / of(&size, "error") - 1.0).abs() < 0.5, "{scaled} {size}");
@@ -259,7 +259,7 @@ fn a_queue_by_error_or_by_memory() {
     );
 }
 
-/// Every question has the same keys, and absent values are null.
+/// The reports of all questions have the same keys, and absent values are null.
 #[test]
 fn one_schema_for_all_questions() {
     let questions: [&[&str]; 4] = [

@@ -1,4 +1,4 @@
-//! What is found in captures, against what is known of them.
+//! Reports on captures, compared with the known truth.
 
 use crate::run::{QUANTILES, assert_conserved, dwell, ends, line, lines, quantile, testdata};
 use dwell_types::Nanos;
@@ -19,7 +19,7 @@ const MATCHES: &str = "tcp-handshake,tcp-ack,tcp-ts,tcp-flow,dns,ntp,icmp-echo";
 /// How far the kernel's timestamp and the recorder's clock readings can be apart, beyond the error of the latter.
 const CLOCKS_NS: i64 = 50_000;
 
-/// An answered exchange, as the truth has it; times in nanoseconds.
+/// An answered exchange from the truth log; times in nanoseconds.
 struct Exchange {
     /// Absent if none of its requests can have caused the response.
     delay: Option<i64>,
@@ -58,7 +58,7 @@ fn exchanges(csv: impl Read) -> Lines<Exchange> {
     lines
 }
 
-/// The truth beside a committed capture.
+/// The truth log of a committed capture.
 fn recorded(capture: &str) -> Lines<Exchange> {
     let path = Path::new(&testdata(capture)).with_file_name("truth.csv.zst");
     exchanges(zstd::Decoder::new(std::fs::File::open(path).unwrap()).unwrap())
@@ -85,7 +85,7 @@ fn answered(report: &Value) -> Vec<(String, String)> {
     names
 }
 
-/// The README beside a capture has the quantiles that a report has: the same rank, not a neighbour.
+/// The README next to a capture has the same quantiles as a report: those of the same rank, not of a neighbouring one.
 #[test]
 fn descriptions_have_the_quantiles_of_the_truth() {
     for capture in CAPTURES {
@@ -100,8 +100,8 @@ fn descriptions_have_the_quantiles_of_the_truth() {
     }
 }
 
-/// Holds a report and its samples against the truth: every exchange is there, in order, at its delay or, where nothing
-/// tells which of several requests was answered, at a bound; and the bounds hold the quantiles.
+/// Compares a report and its samples with the truth: every exchange is there, in order, with its delay or, if it is not
+/// known which of several requests was answered, with a bound; and the bounds contain the quantiles.
 fn assert_true(capture: &str, matches: &str, truth: &Lines<Exchange>, method: &str) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("samples.csv");
@@ -176,7 +176,7 @@ fn every_simulated_exchange_is_found_at_its_delay() {
     }
 }
 
-/// As long as everything fits, the default is the exact method.
+/// As long as everything fits, the default gives the same as the exact method.
 #[test]
 fn the_default_is_exact_while_it_fits() {
     for capture in CAPTURES {
@@ -199,8 +199,8 @@ fn the_default_is_exact_while_it_fits() {
     }
 }
 
-/// Handshakes slower than a second retransmit their SYN: to drop what was repeated is to drop what was slow. Only where
-/// timestamps name the SYN that was answered nothing has to be dropped; this group has none.
+/// Handshakes slower than a second retransmit their SYN, so dropping ambiguous ones drops the slow ones. Nothing has to
+/// be dropped only where timestamps identify the SYN that was answered; this group has no timestamps.
 #[test]
 fn dropping_ambiguous_handshakes_cuts_the_tail() {
     let capture = testdata("handshake-slow/handshake-slow.pcap.gz");
@@ -241,7 +241,7 @@ fn dropping_ambiguous_handshakes_cuts_the_tail() {
     );
 }
 
-/// Over all clients, half of them with timestamps, the default is right and the bounds are narrow.
+/// Over all clients, half of them with timestamps, the default is correct and the bounds are narrow.
 #[test]
 fn the_tail_of_slow_handshakes_is_found() {
     let capture = "handshake-slow/handshake-slow.pcap.gz";
@@ -255,7 +255,7 @@ fn the_tail_of_slow_handshakes_is_found() {
     assert!((value / truth - 1.0).abs() < 0.02 && high - low < 0.1e9, "{value} [{low}, {high}]");
 }
 
-/// Legs and groups divide the exchanges between them: none is counted twice or forgotten.
+/// Legs and groups partition the exchanges: each is counted exactly once.
 #[test]
 fn legs_and_groups_divide_the_whole() {
     let capture = testdata("mixed/mixed.pcap.zst");

@@ -1,4 +1,4 @@
-//! One way between two recorded points, against the log of the line between them.
+//! `dwell owd` between two recorded points, compared with the log of the link between them.
 
 use crate::run::{QUANTILES, dwell, ends, quantile, testdata};
 use dwell_types::{Address, FlowKey};
@@ -6,12 +6,12 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// How far the captures' timestamps and the line's clock readings can be apart, beyond the error that the line knows
-/// of; few are (`testdata/one-way/README.md`), and no statistic here rests on those alone.
+/// How far the captures' timestamps and the link's clock readings can be apart, beyond the error recorded in the log;
+/// few are (`testdata/one-way/README.md`), and no statistic here is based on those alone.
 const CLOCKS_NS: i64 = 50_000;
 const SECOND: i64 = 1_000_000_000;
 
-/// What the line did with a packet, in nanoseconds.
+/// What the link did with a packet; times in nanoseconds.
 #[derive(Clone)]
 pub(crate) struct Packet {
     pub(crate) is_out: bool,
@@ -24,13 +24,13 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
-    /// Whether it is between neighbours, by local addresses.
+    /// Whether it is a link-local packet.
     fn is_local(&self) -> bool {
         self.flow.starts_with("[fe80:")
     }
 }
 
-/// All packets but those of hosts that have no address yet: they go either way, and are not measured.
+/// All packets except those of hosts without an address yet: these go in either direction, and are not measured.
 pub(crate) fn packets() -> Vec<Packet> {
     let file = std::fs::File::open(testdata("one-way/truth.csv.zst")).unwrap();
     let mut reader = csv::Reader::from_reader(zstd::Decoder::new(file).unwrap());
@@ -78,7 +78,7 @@ fn mean(values: &[i64]) -> f64 {
     values.iter().sum::<i64>() as f64 / values.len() as f64
 }
 
-/// Holds a line of a report against its packets: counts exactly, delays within what both clocks can be off. Ambiguous
+/// Compares a line of a report with its packets: counts exactly, delays within the errors of both clocks. Ambiguous
 /// packets have no delay of their own and may be any of those that arrived.
 fn compare(line: &Value, packets: &[&Packet]) -> Result<(), String> {
     let count = |name: &str| line[name].as_u64().unwrap() as usize;
@@ -137,7 +137,7 @@ fn both_directions_are_recognised_and_true() {
     assert_eq!(report["method"]["exact"], true);
     let from = report["method"]["from"].as_str().unwrap();
     assert!(from.starts_with("10.10.0.1/32,10.10.1.1/32,fd00:10::1/128,fd00:10:1::1/128,"), "{from}");
-    // Two that nobody answered.
+    // Two sources that got no answer.
     assert_eq!(from.matches("fe80::").count(), 2, "{from}");
     assert_true(&report["total"], &out);
     assert_true(&report["reverse"], &back);
@@ -145,13 +145,13 @@ fn both_directions_are_recognised_and_true() {
     for point in ["sender", "receiver"] {
         assert_eq!(report["points"][point]["unsent"], 0, "{point}");
     }
-    // One clock, and neighbours that ask for each other's addresses in a tenth of a millisecond.
+    // Both points share a clock, and neighbours resolve each other's addresses within a tenth of a millisecond.
     let offset = ["low", "high"].map(|end| report["clock_offset_ns"][end].as_i64().unwrap());
     assert!((-200_000..0).contains(&offset[0]) && (0..200_000).contains(&offset[1]), "{offset:?}");
 }
 
-/// What is compared can fail: a packet too few, one that arrived after all, delays off by a millisecond, the other
-/// direction.
+/// The comparison can fail: with a packet missing, one that arrived although it was lost, delays off by a millisecond,
+/// or the other direction.
 #[test]
 fn what_is_not_true_is_noticed() {
     let packets = packets();
@@ -168,7 +168,7 @@ fn what_is_not_true_is_noticed() {
     assert!(compare(&report["total"], &ways(&wrong)[0]).unwrap_err().contains("mean"));
 }
 
-/// The other order of the captures is the other direction.
+/// With the captures swapped, the report is that of the other direction.
 #[test]
 fn swapped_captures_are_the_way_back() {
     let packets = packets();
@@ -194,7 +194,7 @@ fn every_flow_is_true() {
     }
 }
 
-/// Second by second: what queues is seen where it queues.
+/// Second by second: queueing is seen in the intervals in which it happens.
 #[test]
 fn every_interval_is_true() {
     let packets = packets();
@@ -204,7 +204,7 @@ fn every_interval_is_true() {
     for interval in intervals {
         let start = interval["start_ns"].as_i64().unwrap();
         let is_near = |packet: &Packet, border: i64| (packet.sent - border).abs() <= packet.error + CLOCKS_NS;
-        // A packet at a border may be counted on its other side.
+        // A packet near a boundary may be counted in the adjacent interval.
         if !packets.iter().any(|packet| packet.is_out && (is_near(packet, start) || is_near(packet, start + SECOND))) {
             let own = packets.iter().filter(|packet| packet.is_out && (0..SECOND).contains(&(packet.sent - start)));
             assert_true(interval, &own.collect::<Vec<_>>());
@@ -217,7 +217,7 @@ fn every_interval_is_true() {
     assert!(calm < 40e6 && full > 90e6, "{calm} ns, {full} ns");
 }
 
-/// Both directions share what one may hold.
+/// Both directions share the memory limit.
 #[test]
 fn both_directions_fit_the_memory() {
     for more in [&[][..], &["--flows"]] {
@@ -229,8 +229,8 @@ fn both_directions_fit_the_memory() {
     }
 }
 
-/// Intervals of 95% hold the truth for fewer than 11 of 20 seeds with a chance of 10⁻⁸; a quarter as wide, they must
-/// fail. Losses are exact, but for what passed in an interval that is unusable.
+/// 95% intervals contain the truth for fewer than 11 of 20 seeds with a probability of 10⁻⁸; intervals a quarter as
+/// wide must fail. Losses are exact, except for packets in unusable intervals.
 #[test]
 fn sketches_hold_the_truth() {
     let packets: Vec<Packet> = packets().into_iter().filter(|packet| !packet.is_local()).collect();
@@ -266,8 +266,9 @@ fn sketches_hold_the_truth() {
     assert!(are_enough(held[0]) && !are_enough(held[1]), "{held:?} of 20 intervals hold the truth");
 }
 
-/// Flows by sketches of a quarter of a second each, against the log: some 700 of 742 flows that are known at all, 99 to
-/// 100% of them within their intervals and half of them to 0.3%, in 8 seeds that were tried; a tenth as wide, 88 to 92%.
+/// Flows from sketches of a quarter of a second each, compared with the log: some 700 of 742 flows have an estimate, 99
+/// to 100% of them within their intervals and half of them to 0.3%, in 8 seeds tried; with a tenth of the width, 88 to
+/// 92%.
 #[test]
 fn sketches_of_flows_hold_the_truth() {
     let packets = packets();

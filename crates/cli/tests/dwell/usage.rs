@@ -1,10 +1,10 @@
-//! What people get wrong: one line says what is wrong and what would do, and nothing is left behind.
+//! Wrong usage and bad input: one line says what is wrong and what would work, and no files are left behind.
 
 use crate::run::{Run, dwell, dwell_in, names, testdata};
 use std::fs;
 use std::path::Path;
 
-/// A folder with files that are no captures, a log or two, and an old result.
+/// A folder with files that are not captures, some logs, and an old result.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
@@ -29,7 +29,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// Runs, and expects one line with these words, no results, and the folder as it was.
+/// Runs the command, and expects one line with these words, no output, and an unchanged folder.
 #[track_caller]
 fn assert_refused(code: i32, arguments: &[&str], words: &[&str]) {
     let folder = folder();
@@ -137,7 +137,7 @@ fn wrong_flags_are_wrong_usage() {
     }
 }
 
-/// Every option that takes a number, a size or a time, as the help lists them: `-3` is its value, and refused by it.
+/// For every option whose help names a number, size or time, `-3` is taken as its value, and rejected as such.
 #[test]
 fn numbers_below_zero_are_told_what_is_expected() {
     let mut options = 0;
@@ -167,7 +167,7 @@ fn numbers_below_zero_are_told_what_is_expected() {
     dwell_in(folder.path(), &["owd", "--crossings", "a", "b", "--clock-offset", "-3ms"]).ok();
 }
 
-/// Of a hundred megabytes, too, the memory that is said to do does.
+/// The memory named as enough is enough also if it is large (above 64 MiB), and 2 KiB less is not.
 #[test]
 fn what_would_do_does() {
     let of_legs = ["--match", "tcp-handshake,tcp-ack,dns", "--inside", "10.0.0.0/8"];
@@ -250,7 +250,7 @@ fn what_cannot_be_written_fails_the_run() {
     assert_refused(1, &["simulate", "-w", "x.pcap", "--truth", "nowhere/x.csv"], &["nowhere/x.csv", missing]);
 }
 
-/// The size that the refusal names is enough, and little more than enough.
+/// The size named in the error is enough, and hardly more than enough.
 #[test]
 fn the_memory_that_would_do_does() {
     let ntp = testdata("ntp/ntp.pcap");
@@ -275,8 +275,8 @@ fn the_memory_that_would_do_does() {
     }
 }
 
-/// A capture that ends in the middle of a record is what an interrupted tcpdump leaves: a warning, and the numbers
-/// before.
+/// A capture that ends in the middle of a record, as left by an interrupted tcpdump, gives a warning and a report of
+/// what comes before.
 #[test]
 fn a_cut_capture_is_used_up_to_the_cut() {
     let folder = tempfile::tempdir().unwrap();
@@ -295,7 +295,7 @@ fn a_cut_capture_is_used_up_to_the_cut() {
     let before = rtt(&[&testdata("ntp/ntp.pcap"), "-c", &half.len().to_string()]).ok().json();
     assert_eq!((&report["results"], &report["frames"]), (&before["results"], &before["frames"]));
     assert_eq!(report["frames"]["total"], half.len());
-    // The next capture is read none the less.
+    // The next capture is read nevertheless.
     let both = rtt(&[cut.to_str().unwrap(), &testdata("icmp/icmp.pcapng")]);
     assert_eq!((both.code, &both.err), (0, &run.err));
     assert!(both.json()["frames"]["total"].as_u64().unwrap() > half.len() as u64);
@@ -315,7 +315,7 @@ fn a_cut_gzip_file_is_used_up_to_the_cut() {
     }
 }
 
-/// Damage in the middle: what stands before it is reported, and the run has failed.
+/// Damage in the middle of a file: the packets before it are reported, and the run fails.
 #[test]
 fn a_damaged_capture_is_reported_up_to_the_damage() {
     let folder = tempfile::tempdir().unwrap();
@@ -338,7 +338,7 @@ fn a_damaged_capture_is_reported_up_to_the_damage() {
     assert_eq!((&report["results"], &report["frames"]), (&before["results"], &before["frames"]));
     assert_eq!(names(folder.path()), ["damaged.pcap", "report.json"]);
 
-    // Captures before and behind it are read whole.
+    // Captures before and after it are read in full.
     let [damaged, other] = [damaged.to_str().unwrap(), &testdata("icmp/icmp.pcapng")];
     let total = |run: Run| run.json()["frames"]["total"].as_u64().unwrap();
     let alone = total(dwell(&["rtt", other, "--format", "json"]));
@@ -351,7 +351,7 @@ fn a_damaged_capture_is_reported_up_to_the_damage() {
     }
 }
 
-/// Where the records of a little-endian pcap file stand.
+/// The byte ranges of the records of a little-endian pcap file.
 fn records(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
     let mut records = Vec::new();
     let mut at = 24;
@@ -363,7 +363,7 @@ fn records(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
     records
 }
 
-/// Captures in the wrong order are measured, with a word about it.
+/// Captures in the wrong order are measured, with a warning.
 #[test]
 fn captures_out_of_order_are_told() {
     let rtt = |captures: [&str; 2]| {
@@ -396,7 +396,7 @@ fn help_is_no_error() {
     }
 }
 
-/// An old result is replaced when the new one is whole.
+/// An old result is replaced only when the new one is complete.
 #[test]
 fn results_appear_whole() {
     let folder = folder();
@@ -416,7 +416,7 @@ fn is_png(path: &Path) -> bool {
     fs::read(path).unwrap().starts_with(b"\x89PNG\r\n\x1a\n")
 }
 
-/// The link type is named where it is why nothing was measured.
+/// The link type is named if it is the reason why nothing was measured.
 #[test]
 fn a_link_type_that_is_not_understood_is_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -431,7 +431,7 @@ fn a_link_type_that_is_not_understood_is_named() {
     }
 }
 
-/// What to ask for is said where the packets hold something else, in intervals, too; not where anything was found.
+/// A message names the matches to select if packets belong to others, also with intervals; not if anything was found.
 #[test]
 fn what_was_not_looked_for_is_named() {
     let words =
@@ -448,7 +448,7 @@ fn what_was_not_looked_for_is_named() {
     }
 }
 
-/// Frames that are not IP, most of a capture: why there is nothing is said, and with one of three nothing is.
+/// If most frames are not IP, a warning gives the reason; if one third are not, there is none.
 #[test]
 fn a_capture_of_something_else_is_no_silent_success() {
     let folder = tempfile::tempdir().unwrap();
@@ -469,7 +469,7 @@ fn a_capture_of_something_else_is_no_silent_success() {
     }
 }
 
-/// One frame of another year, anywhere: what waits goes on waiting, in every method, and what comes is in time.
+/// One frame with a time in another year, anywhere, must not expire open requests or affect later ones, in any method.
 #[test]
 fn a_time_that_cannot_be_ends_no_wait() {
     let folder = tempfile::tempdir().unwrap();
@@ -495,14 +495,14 @@ fn a_time_that_cannot_be_ends_no_wait() {
             let mut wild = sane.clone();
             wild[starts[frame] + 3] = 0xf0;
             let found = requests(&wild);
-            // The frame's own exchange has another fate, and one that a batch of one event begins with.
+            // The frame's own exchange has another fate, and so may one that a batch of one event begins with.
             let is_near = usual.iter().zip(found).all(|(usual, found)| usual.abs_diff(found) <= 2);
             assert!(is_near, "{method}, frame {frame} of {}: {found:?}, without it {usual:?}", starts.len());
         }
     }
 }
 
-/// A mirror port that shows both sides of a switch: each request comes again, a few microseconds later.
+/// A mirror port that shows both sides of a switch repeats each request a few microseconds later: this is reported.
 #[test]
 fn packets_that_are_captured_twice_are_said() {
     let bytes = fs::read(testdata("ntp/ntp.pcap")).unwrap();
@@ -524,7 +524,7 @@ fn packets_that_are_captured_twice_are_said() {
         let is_said = run.err.contains("captured twice");
         let is_reported = run.json()["warnings"].to_string().contains("captured twice");
         assert_eq!((is_said, is_reported), (is_twice, is_twice), "{}", run.err);
-        // The last interval alone does not tell.
+        // The last interval alone is not enough to tell.
         let run = dwell_in(folder.path(), &["rtt", file, "--match", "ntp", "--interval", "5s", "--format", "jsonl"]);
         assert_eq!(run.err.contains("captured twice"), is_twice, "{}", run.err);
     }

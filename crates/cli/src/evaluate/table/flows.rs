@@ -4,7 +4,7 @@ use std::io::{self, Write};
 /// A quantity found only in experiments on flows, by which these are recognised.
 pub(super) const MARK: &str = "error_1000_up";
 
-/// Column headings: those of all cases, then those of flows with classes only.
+/// Quantities and their column headings: those of all cases, then those only of flows with classes.
 const SIZES: [(&str, &str); 6] = [
     ("10_99", "10-99"),
     ("100_499", "100-499"),
