@@ -29,8 +29,7 @@ pub struct Difference {
 }
 
 impl Cell {
-    /// Adds a packet. `digest` is 32 bits of its id that determine nothing else: not its cell, not whether it is
-    /// sampled.
+    /// Adds a packet. `digest` is 32 bits of its id that determine neither its cell nor whether it is sampled.
     #[inline(always)]
     pub fn update(&mut self, digest: u32, at: Timestamp) {
         self.sum = self.sum.wrapping_add(at.as_nanos() as u64);

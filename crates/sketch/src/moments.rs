@@ -55,8 +55,7 @@ impl Moments {
     }
 
     /// Mean delay with the paper's interval: ± *σ* √(2 ln(2/δ)/*S*) [kompella12 eq. 1]. Not a strict bound, since
-    /// delays have none, but wide enough in practice: it contains the true value in 99.5% of runs where 98% are
-    /// promised.
+    /// delays have none, but it contains the true value in 99.5% of runs where it promises 98%.
     pub fn mean_by_hoeffding(&self, level: Level) -> Estimate<f64> {
         around(self.mean_ns, level.hoeffding() * self.standard_error())
     }

@@ -1,6 +1,5 @@
-//! What the aggregator promises, against streams of which every delay is known. Seeds are fixed, so a run of the suite
-//! never fails by chance; the tolerances would fail for another choice of seeds with the probabilities that stand
-//! beside them.
+//! What the Lossy Difference Aggregator promises, tested on streams whose delays are all known. Seeds are fixed, so a
+//! run of the suite never fails by chance; with other seeds the tolerances would fail with the stated probabilities.
 
 use dwell_simulate::crossing::{Loss, Passages, Settings, Truth};
 use dwell_sketch::codec::CodecError;
@@ -12,7 +11,7 @@ fn lda(banks: Vec<Bank>, cell: CellSize, seed: u64) -> Lda {
     Lda::new(Params { banks, cell, seed }).expect("parameters are in range")
 }
 
-/// Both points of a stream.
+/// Runs a stream through a sketch at each point.
 fn run(params: &Params, settings: &Settings, seed: u64) -> (Lda, Lda, Truth) {
     let params = Params { seed, ..params.clone() };
     let make = || Lda::new(params.clone()).expect("parameters are in range");
@@ -37,7 +36,7 @@ fn one_bank(rows: u32, probability: f64) -> Params {
     Params { banks: vec![Bank { rows, probability }], cell: CellSize::Bits72, seed: 0 }
 }
 
-/// Ids of packets that fall into given rows: row 0 is asked for five of them, and so on.
+/// Ids of packets that fall into given rows: the first number is how many are needed for row 0, and so on.
 fn ids(of_rows: [usize; 4]) -> Vec<Vec<PacketId>> {
     let params = one_bank(4, 1.0);
     let mut found = vec![Vec::new(); 4];
@@ -47,7 +46,7 @@ fn ids(of_rows: [usize; 4]) -> Vec<Vec<PacketId>> {
         let mut alone = lda(params.banks.clone(), params.cell, params.seed);
         alone.update(PacketId(id), Timestamp::from_nanos(0));
         let bytes = alone.to_bytes();
-        // The cells stand between the head and the checksum; the last two of a cell's nine bytes are its count.
+        // The cells are between the head and the checksum; the last two of a cell's nine bytes are its count.
         let cells = &bytes[bytes.len() - 8 - 36..bytes.len() - 8];
         let row = (0..4).find(|row| cells[9 * row + 7] == 1).expect("one packet is in one cell");
         if found[row].len() < of_rows[row] {
@@ -66,7 +65,7 @@ fn the_example_of_the_paper() {
     let mut put = |sums: [(i64, i64); 4]| {
         for (row, (sent, received)) in sums.into_iter().enumerate() {
             for (i, &id) in ids[row].iter().enumerate() {
-                // The whole sum with the first packet.
+                // The first packet gets the whole sum.
                 let at = |sum: i64| Timestamp::from_nanos(if i == 0 { sum } else { 0 });
                 sender.update(id, at(sent));
                 if (row, i) != (1, 9) {
@@ -90,8 +89,8 @@ fn the_example_of_the_paper() {
     assert_eq!(answer.std_by_paper(), Some(0.0));
 }
 
-/// *p* *R* (1 − *p*/*m*)^*L*, with less than 2% to either side: over 30 seeds six standard errors are 1.6% (2·10⁻⁹).
-/// Who forgets that a loss spoils its cell expects too many.
+/// *p* *R* (1 − *p*/*m*)^*L*, to less than 2%: over 30 seeds six standard errors are 1.6% (2·10⁻⁹). Ignoring that a
+/// loss spoils its cell predicts too many.
 #[test]
 fn the_effective_sample_size_is_as_derived() {
     for (probability, loss) in [(1.0, 0.004), (0.25, 0.04)] {
@@ -112,8 +111,9 @@ fn the_effective_sample_size_is_as_derived() {
     }
 }
 
-/// Over 200 seeds. Where intervals are right, other seeds would leave these ranges with a chance of 7·10⁻⁹ each: fewer
-/// than 169 of 200 hold at 95%, 181 at 98%. Hoeffding's are so wide that all hold. Intervals half as wide must fail.
+/// Over 200 seeds. If intervals are correct, other seeds would leave these ranges with a probability of 7·10⁻⁹ each:
+/// fewer than 169 of 200 hold at 95%, 181 at 98%. Hoeffding's are so wide that all hold. Intervals half as wide must
+/// fail.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     const RUNS: u64 = 200;
@@ -141,9 +141,9 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     assert!(is_right(held[0]) && !is_right(held[1]), "{held:?} of {RUNS}");
 }
 
-/// The spread between rows misses the true deviation by less than the paper's differences of neighbours: with Pareto
-/// delays of shape 5 that is 57%. In the mean of 10 streams the first is 2.3 ± .4% (7 standard deviations below the
-/// bound), the second 50 ± 12% with a tail to the other side (6 in its logarithm): 10⁻⁹.
+/// The spread between rows is closer to the true deviation than the paper's differences of neighbours: with Pareto
+/// delays of shape 5 these miss it by 57%. In the mean of 10 streams the first is 2.3 ± .4% (7 standard deviations
+/// below the bound), the second 50 ± 12% with a tail to the other side (6 in its logarithm): 10⁻⁹.
 #[test]
 fn the_spread_between_rows_is_the_better_deviation() {
     let delays = dwell_simulate::Distribution::Pareto { least: Nanos::new(160), shape: 5.0 };
@@ -158,7 +158,7 @@ fn the_spread_between_rows_is_the_better_deviation() {
     assert!(between < 0.05 && by_paper > 0.1, "between rows {between}, by the paper {by_paper}");
 }
 
-/// Any cell gives the same answer where its bits suffice.
+/// All sizes of cells give the same answer where their bits suffice.
 #[test]
 fn narrow_cells_say_the_same() {
     let stream =
@@ -175,8 +175,8 @@ fn narrow_cells_say_the_same() {
     }
 }
 
-/// Clocks that are apart shift the mean by exactly that, even where sums of dense cells wrap; by more than the sparsest
-/// bank can tell there is no answer instead of a wrong one.
+/// An offset between the clocks shifts the mean by exactly that, even where sums of dense cells wrap; an offset beyond
+/// the range of the sparsest bank gives no answer instead of a wrong one.
 #[test]
 fn offsets_shift_the_mean() {
     let banks = vec![Bank { rows: 20, probability: 0.9 }, Bank { rows: 200, probability: 0.02 }];
@@ -201,7 +201,7 @@ fn offsets_shift_the_mean() {
     assert!(shifted[2].1.since(&sender).unwrap().delays.is_none());
 }
 
-/// Rows that know counts only: the mean delay from those with equal counts.
+/// The mean delay from rows with equal counts, if rows have counts only.
 fn mean_by_counts(stream: &Settings, seed: u64) -> f64 {
     let mut rows = vec![(0i64, 0u32, 0u32); 1024];
     for passage in Passages::new(stream, seed).expect("settings are in range") {
@@ -215,10 +215,10 @@ fn mean_by_counts(stream: &Settings, seed: u64) -> f64 {
     sum as f64 / f64::from(packets)
 }
 
-/// Packets that only one of two displaced intervals holds spoil their cells and nothing else. Counts alone take
-/// exchanged packets for the same: about nine of a hundred meet in a row, and each pair adds the 40 ms between the
+/// Packets in only one of two displaced intervals spoil their cells and nothing else. Counts alone take exchanged
+/// packets for the same ones: about nine of a hundred meet in a row, and each pair adds the 40 ms between the
 /// intervals' ends, as much as all true delays together. Errors deviate by .2%, usable cells by 4 from 842, and the
-/// twin's error by .7 from 10: seven standard deviations or more, 10⁻¹¹.
+/// control's error by .7 from 10: seven standard deviations or more, 10⁻¹¹.
 #[test]
 fn exchanged_packets_do_not_count_as_delay() {
     let stream = Settings { displaced: 100, ..settings(200_000, Loss::None) };
@@ -235,7 +235,7 @@ fn exchanged_packets_do_not_count_as_delay() {
     assert!((5.0..15.0).contains(&counts_alone), "{counts_alone}");
 }
 
-/// One that saw both streams, and two that are merged, are equal to the last bit; at both points and in the answer.
+/// A sketch that saw both streams, and two that are merged, are equal to the last bit, as are their answers.
 #[test]
 fn merging_is_seeing_both() {
     let params = Params::budget(4096).unwrap();
@@ -262,7 +262,7 @@ fn merging_is_seeing_both() {
 }
 
 /// Two banks by leading zeros, "2⁻³ and 2⁻⁷": one takes 2⁻³ − 2⁻⁷, the other 2⁻⁷ of the packets. Six standard
-/// deviations: 2·10⁻⁹. Banks that overlap must fail.
+/// deviations: 2·10⁻⁹. Overlapping banks must fail.
 #[test]
 fn banks_are_disjoint() {
     let banks = Params::by_leading_zeros(&[3, 7], 64);
@@ -298,8 +298,8 @@ fn budgets_are_used_up() {
     assert_eq!(Params::budget_for(9216, &nothing), Err(ParamsError::Expected));
 }
 
-/// Derived errors of the default budget in 9 KB against those of the best single bank of the paper's cells for each
-/// loss.
+/// Predicted errors of the default budget in 9 KB, compared for each loss with those of the best single bank of the
+/// paper's cells.
 #[test]
 fn the_default_serves_every_loss() {
     let worst = |banks: &[Bank]| {
@@ -338,7 +338,7 @@ fn the_predicted_error_comes_true() {
         let ratio = simulated / params.expected_error(30_000, loss, variation);
         assert!((1.0 / 1.3..1.3).contains(&ratio), "{loss}: {ratio}");
     }
-    // Who forgets what losses spoil is wrong by more than that.
+    // Ignoring the cells that losses spoil is wrong by more than that.
     let blind = params.expected_error(30_000, 0.0, variation);
     assert!(params.expected_error(30_000, 0.05, variation) > 1.3 * 1.3 * blind, "{blind}");
 }
@@ -375,7 +375,7 @@ fn bytes_come_back() {
     }
 }
 
-/// Packets that come together do what they would have done one by one, whatever the banks.
+/// Packets passed together have the same effect as one by one, whatever the banks.
 #[test]
 fn all_at_once_is_one_by_one() {
     for (zeros, packets) in [(&[0][..], 5_000), (&[0, 3, 7], 5_000), (&[2, 4], 129), (&[1], 128), (&[1], 0)] {
@@ -390,7 +390,7 @@ fn all_at_once_is_one_by_one() {
     }
 }
 
-/// Bytes of version 2 as they were first written: old files must still read.
+/// Bytes of version 2 as they were first written: old files must remain readable.
 #[test]
 fn golden_bytes() {
     let mut sketch = lda(Params::by_leading_zeros(&[0, 3], 8), CellSize::Bits72, 5);
@@ -403,7 +403,7 @@ fn golden_bytes() {
 }
 
 proptest::proptest! {
-    /// With a checksum that fits, whatever is accepted can be asked anything.
+    /// Even with a valid checksum, bytes that are accepted never cause a panic in a query.
     #[test]
     fn hostile_bytes_do_not_panic(at in 0usize..300, value: u8, cut in 0usize..40, wide: bool) {
         let cell = if wide { CellSize::Bits128 } else { CellSize::Bits48 };

@@ -1,10 +1,10 @@
-//! The lossy difference sketch against streams with known truth.
+//! The lossy difference sketch on streams with known delays.
 
 use dwell_simulate::crossing::flows::{FlowSettings, FlowWorkload};
 use dwell_sketch::lds::{Comparison, Figure, FlowEstimate, Lds, Listed, Params, Rule};
 use dwell_types::FlowId;
 
-/// What became of a flow.
+/// The true counts and delays of a flow.
 #[derive(Clone, Copy, Default)]
 struct Flow {
     sent: u64,
@@ -18,7 +18,7 @@ struct Streams {
     flows: Vec<(FlowId, Flow)>,
 }
 
-/// A stream through sketches with these parameters at both ends; flows have a class by their number.
+/// A stream through sketches with these parameters at both ends; a flow's class depends on its number.
 fn streams(settings: &FlowSettings, params: &Params, seed: u64) -> Streams {
     let workload = FlowWorkload::new(settings, seed).expect("settings are in range");
     let sketch = || Lds::new(params.clone()).expect("parameters are in range");
@@ -78,7 +78,7 @@ impl Streams {
         flows.map(|(number, &(flow, _))| comparison.estimate(flow, class(number), rule)).collect()
     }
 
-    /// Median relative error of mean delays, and the share of flows without one, of flows that `is_asked` for.
+    /// Median relative error of mean delays, and the share of flows without one, for flows that satisfy `is_asked`.
     fn error(&self, found: &[FlowEstimate], is_asked: impl Fn(usize, &Flow) -> bool) -> (f64, f64) {
         let (mut errors, mut missing) = (Vec::new(), 0.0);
         for (number, ((_, flow), found)) in self.flows.iter().zip(found).enumerate() {
@@ -92,7 +92,7 @@ impl Streams {
         (errors[errors.len() / 2], missing / (errors.len() as f64 + missing))
     }
 
-    /// Share of the intervals, made wider by a factor, that hold the truth, of flows with at least `least` packets.
+    /// Share of the intervals, widened by a factor, that contain the true value, for flows of at least `least` packets.
     fn coverage(&self, found: &[FlowEstimate], least: u64, width: f64) -> f64 {
         let holds = |figure: Figure, truth: f64| {
             let (rounding, distance) = (1e-6 * truth.abs(), truth - figure.value);
@@ -112,9 +112,9 @@ fn one_class(columns: u32) -> Params {
     Params::new(4, columns, 1)
 }
 
-/// With a column for each flow and more, and nothing lost, the flow's own cell is found by every rule: whoever is alone
-/// in one of four cells is exact. 200 flows in 100,000 columns: one meets others in all four with probability 3·10⁻⁹.
-/// In 50 columns most do: the twin that fails.
+/// With more columns than flows, and nothing lost, every rule finds the flow's own cell: a flow that is alone in one of
+/// four cells is exact. 200 flows in 100,000 columns: one shares all four with probability 3·10⁻⁹. In 50 columns most
+/// do: the control that must fail.
 #[test]
 fn alone_in_its_cells_a_flow_is_exact() {
     let are_exact = |columns: u32| {
@@ -134,8 +134,8 @@ fn alone_in_its_cells_a_flow_is_exact() {
 }
 
 /// 20,000 flows in 2,400 columns, 8.3 per cell as in the paper. Medians of 60 flows and more deviate by 15 to 20% over
-/// seeds: .94%, .33%, .13% and .05%. The bounds are six of these deviations above (10⁻⁹); the order, of the same
-/// streams, would be another once in 10⁵ at most. The mean of all is the twin that fails.
+/// seeds: .94%, .33%, .13% and .05%. The bounds are six of these deviations above (10⁻⁹); the order, for the same
+/// streams, would be different once in 10⁵ at most. The mean of all is the control that must fail.
 #[test]
 fn all_at_once_is_better_than_the_cell_with_the_fewest() {
     let streams = streams(&FlowSettings::two_modes(20_000), &one_class(2_400), 2);
@@ -171,15 +171,16 @@ fn intervals_of_all_at_once_hold() {
             assert!(!is_right(halved), "{columns} columns, k = {k}, from {least} packets: {halved}");
         }
     }
-    // Of flows whose packets are decoded as well.
+    // Flows whose packets are decoded as well.
     let streams = streams(&FlowSettings::two_modes(20_000), &one_class(2_400), 3);
     let covered = streams.coverage(&streams.joint(false), 100, 1.0);
     assert!(covered > 0.87, "{covered}");
 }
 
-/// Half of the flows are not listed: with numbers of packets, intervals widen and hold; the flows listed are known less
-/// well. Over nine choices of seeds 93.4 ± .3% hold, ten deviations above the bound. The error is 2.4 times as large,
-/// on the same stream: three to four deviations of its logarithm (10⁻³). Intervals half as wide must fail.
+/// Half of the flows are not listed: with numbers of packets, intervals widen and still hold; the listed flows are
+/// known less precisely. Over nine choices of seeds 93.4 ± .3% hold, ten deviations above the bound. The error is 2.4
+/// times as large, on the same stream: three to four deviations of its logarithm (10⁻³). Intervals half as wide must
+/// fail.
 #[test]
 fn flows_that_are_not_listed_disturb() {
     let mut streams = streams(&FlowSettings::two_modes(20_000), &one_class(2_400), 4);
@@ -194,9 +195,9 @@ fn flows_that_are_not_listed_disturb() {
     assert!(half > all && half < 0.02 && covered > 0.9 && halved <= 0.9, "{all} {half} {covered} {halved}");
 }
 
-/// 1% of the packets lost, and rows that sample 1, .5, .1 and .01 of them: the paper's rule believes the row that
-/// sampled a flow least by chance. Errors are .9 ± .2% and 1.6 ± .2%, and 2 ± 2% of the flows have none: the bounds are
-/// six deviations off (10⁻⁹), the order three (1 in 500). Rows that do not sample are the twin that fails.
+/// 1% of the packets lost, and rows that sample 1, .5, .1 and .01 of them: the paper's rule relies on the row that by
+/// chance sampled a flow least. Errors are .9 ± .2% and 1.6 ± .2%, and 2 ± 2% of the flows have none: the bounds are
+/// six deviations off (10⁻⁹), the order three (1 in 500). Rows without sampling are the control that must fail.
 #[test]
 fn rows_that_sample_survive_losses() {
     let rates = vec![1.0, 0.5, 0.1, 0.01];
@@ -207,13 +208,14 @@ fn rows_that_sample_survive_losses() {
     let (paper, _) = streams.error(&streams.by_rule(Rule::Paper { tolerance: 0.1 }), is_large);
     let are_few = |missing: f64| missing < 0.25;
     assert!(upper < 0.03 && are_few(missing) && upper < paper, "{upper} {missing} {paper}");
-    // Everything sampled in one cell: no large flow is left without a loss.
+    // With everything sampled in one cell, no large flow is without a loss.
     let streams = self::streams(&FlowSettings::two_modes(20_000).with_loss(0.01), &one_class(12_000), 5);
     assert!(!are_few(streams.error(&streams.by_rule(Rule::UpperBound), |_, flow| flow.sent > 100).1));
 }
 
 /// Lost packets of all flows: decoded with numbers of packets, they sum up to what was lost to a hundredth; counted by
-/// the least row they are an upper bound. In nine choices of seeds the sum was exact. The upper bounds' sum must fail.
+/// the least row they are an upper bound. In nine choices of seeds the sum was exact. The sum of the upper bounds must
+/// fail.
 #[test]
 fn lost_packets_are_told() {
     let streams = streams(&FlowSettings::two_modes(20_000).with_loss(0.01), &one_class(2_400), 6);
@@ -231,8 +233,8 @@ fn lost_packets_are_told() {
 }
 
 /// The jitter of packets is exponential with mean and deviation 100 µs; 16 degrees of freedom and a tenth of others.
-/// The median of some 15 flows deviates by 9.4% over seeds: six of these in its logarithm (2·10⁻⁹). Whoever takes the
-/// error of a mean of five cells for it must fail.
+/// The median of some 15 flows deviates by 9.4% over seeds: six of these in its logarithm (2·10⁻⁹). The error of a mean
+/// of five cells, taken for the spread, must fail.
 #[test]
 fn spread_comes_from_cells_of_one_flow() {
     let params = Params { cells_per_flow: 5, ..one_class(12_000) };
@@ -246,9 +248,10 @@ fn spread_comes_from_cells_of_one_flow() {
     assert!(is_right(median) && !is_right(median / 5f64.sqrt()), "{median} of {}", spreads.len());
 }
 
-/// Weights 1, 25 and 100: what counts more is disturbed less, and what counts least by little more than without
-/// weights. Medians are 17 ± .6%, 1.6 ± .15%, and of the few that count most .5 ± .3%, four deviations of its logarithm
-/// below half of what they are without weights, the twin that fails (10⁻⁵); but two below what counts less (1 in 50).
+/// Weights 1, 25 and 100: classes with more weight are disturbed less, and the class with the least hardly more than
+/// without weights. Medians are 17 ± .6%, 1.6 ± .15%, and for the few with the most weight .5 ± .3%, four deviations of
+/// its logarithm below half of what they are without weights, the control that must fail (10⁻⁵); but two below the next
+/// class (1 in 50).
 #[test]
 fn classes_that_weigh_more_are_known_better() {
     let weighted = Params { weights: vec![1, 25, 100], ..one_class(2_400) };
@@ -265,7 +268,7 @@ fn classes_that_weigh_more_are_known_better() {
     assert!(is_less(gold, bronze) && !is_less(error(&plain, 2), error(&plain, 0)));
 }
 
-/// A sketch whose cells hold anything at all still answers with numbers within their intervals, or not at all.
+/// A sketch with arbitrary cell contents answers with numbers within their intervals, or not at all.
 #[test]
 fn cells_full_of_nonsense_answer_nothing_worse() {
     let mut params = Params { cells_per_flow: 3, has_bytes: true, rates: vec![1.0, 0.1], ..one_class(20) };
