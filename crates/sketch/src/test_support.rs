@@ -93,8 +93,8 @@ pub(crate) fn assert_batches_agree<M: Meter>(make: impl Fn() -> M) {
     }
 }
 
-/// With so many requests open at a time that a table has just about enough room, it either finds every one, or reports
-/// that it does not remember all and gives samples with weights above 1.
+/// If a table has barely room for the open requests, it either finds every one, or reports that it does not remember
+/// all and gives samples with weights above 1.
 pub(crate) fn assert_no_request_is_lost_unsaid<M: Meter>(
     open: u64,
     make: impl Fn() -> M,

@@ -247,7 +247,7 @@ impl Exact {
         self.clock.knowing_from(self.remembers_from())
     }
 
-    /// Counts of packets without a complete answer.
+    /// Counts of what could not be used, or not fully.
     pub fn counts(&self) -> Counts {
         self.counts
     }

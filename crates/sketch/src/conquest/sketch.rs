@@ -179,7 +179,7 @@ impl Conquest {
         Some((after - before) * 1e9 / group.window().nanos() as f64)
     }
 
-    /// Counts of packets without a complete answer.
+    /// Counts of what could not be used, or not fully.
     pub fn counts(&self) -> Counts {
         Counts { dirty: self.groups.iter().map(Snapshots::dirty).sum(), ..self.counts }
     }

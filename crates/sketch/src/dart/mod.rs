@@ -10,11 +10,11 @@
 //! |---|---|
 //! | a segment that begins at `right` | it is measured; `right` is its end |
 //! | a segment beyond `right` | a hole: the range is this segment |
-//! | a segment before `right`, no more than a window (2³⁰ bytes) | a retransmission: nothing under way is measured; `left` = `right` |
+//! | a segment before `right`, no more than a window (2³⁰ bytes) | a retransmission: nothing in flight is measured; `left` = `right` |
 //! | an acknowledgement in the range | `left` is its number; the segment that ends there is answered |
-//! | a bare acknowledgement of `left` again | something is missing or out of order: `left` = `right` |
-//! | any other acknowledgement | nothing: it is old, or of what was not seen |
-//! | a SYN | it is not measured; the range of an earlier connection is forgotten |
+//! | a bare acknowledgement of `left` again | something is missing or reordered: `left` = `right` |
+//! | any other acknowledgement | nothing: it is old, or its segment was not seen |
+//! | a SYN | it is not measured; the range of an earlier connection is dropped |
 //!
 //! The state does not tell whether `left` was acknowledged, or set by a gap or a retransmission: its first
 //! acknowledgement then counts as repeated, too. Numbers wrap at 2³². Ids must be [plain](dwell_types::IdForm::Plain),

@@ -130,7 +130,7 @@ impl Ones {
         self.recent = 0;
     }
 
-    /// Starts a new batch: as many samples as are sorted together, but at least `least`, as far as there is room.
+    /// Starts a batch of `MANY`, `least` or as many samples as are sorted already, whichever is most, if there is room.
     pub(super) fn begin_batch(&mut self, least: usize, room: usize) {
         let left = room.saturating_sub(self.sorted()) + 1;
         self.batch = MANY.max(least).max(self.sorted()).min(left);

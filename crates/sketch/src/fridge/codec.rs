@@ -10,7 +10,7 @@
 //! i64          latest moment
 //! u64 u64      insertions from one choice of p to the next, and when it is due
 //! 8 × u64      for each series: requests, responses, refused, ignored, ambiguous, resolved, evicted, expired; matched, answers
-//! …            slots, insertions, repeats, what p is found by, responses that did not find their entry: as in their files
+//! …            slots, insertions, repeats, profile of delays, censored responses: see the respective files
 //! ```
 
 use super::censoring::Censoring;

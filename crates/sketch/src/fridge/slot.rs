@@ -211,8 +211,7 @@ impl Layout {
         (((now as u64).wrapping_sub(entry.0 >> self.time_shift) << unused) as i64) >> unused
     }
 
-    /// Whether an entry of this age in ticks remains readable until as many more have passed, and for times as far in
-    /// the past.
+    /// Whether an entry of this age in ticks, which may be negative, is readable now and for another 2^(*T*−2) ticks.
     #[inline]
     fn is_near(self, ticks: i64) -> bool {
         ticks.unsigned_abs() <= 1 << (self.time_bits - 2)

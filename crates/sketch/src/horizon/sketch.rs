@@ -81,8 +81,8 @@ impl AtRisk {
 /// sweep.
 const AIMED: f64 = 0.93;
 const MOST_KEPT: f64 = 0.98;
-/// Thresholds are chosen again after 1/`WINDOW` of the room was inserted, or as many requests as correspond to this
-/// many seen or to as many seen as there is room for: a nearly open table need not be examined more often.
+/// Thresholds are chosen again once one part in `WINDOW` of the room was inserted, and `LEAST_WINDOW` requests, or as
+/// many as there is room for, were seen: a nearly open table need not be examined more often.
 const WINDOW: usize = 8;
 const LEAST_WINDOW: f64 = 1024.0;
 
@@ -135,7 +135,7 @@ impl Horizon {
         self.sampled_since
     }
 
-    /// Takes the samples of a batch that began at `began` from a table that holds all requests in this one's stead.
+    /// Records the samples of a batch that began at `began`, from a table that holds all requests in place of this one.
     pub(super) fn know(&mut self, began: Timestamp, samples: &[Sample]) {
         self.began.get_or_insert(began);
         if self.unfolded > u32::MAX - BATCH as u32 {
@@ -568,8 +568,9 @@ mod tests {
         }
     }
 
-    /// Unmatched responses are withheld from one table, which is told their number before it may be full: thresholds,
-    /// samples and risks equal those of a table that processed all of them. If told too late, they differ.
+    /// Unmatched responses are withheld from one table, to which their number is reported before it may be full:
+    /// thresholds, samples and risks equal those of a table that processed all of them. If reported too late, they
+    /// differ.
     #[test]
     fn what_was_passed_by_counts() {
         let run = |passes_by: bool, tells_in_time: bool| {

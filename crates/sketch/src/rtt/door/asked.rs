@@ -3,8 +3,8 @@ use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 
 /// Upper halves of the ids that were requested and may be answered: a Bloom filter with two bits of one word per id.
 ///
-/// **Model**: when there are fewer than eight bits per id, the filter is rebuilt from the open requests, if the meter
-/// knows them: they are few, and the filter stays in the nearest cache. Otherwise two generations of bits hold all ids
+/// **Model**: when only eight bits per id are left, the filter is rebuilt from the open requests, if the meter knows
+/// them: they are few, and the filter stays in the nearest cache. Otherwise two generations of bits hold all ids
 /// requested within the expiry: when the younger one is full, the older one is cleared if it has expired. If neither
 /// makes room, the filter is doubled, as far as memory allows.
 ///
