@@ -10,7 +10,7 @@
 //! |---|---|
 //! | a segment that begins at `right` | it is measured; `right` is its end |
 //! | a segment beyond `right` | a hole: the range is this segment |
-//! | a segment before `right`, no more than a window (2³⁰ bytes) | a retransmission: nothing in flight is measured; `left` = `right` |
+//! | a segment up to a window (2³⁰ bytes) before `right` | a retransmission, none in flight counts: `left` = `right` |
 //! | an acknowledgement in the range | `left` is its number; the segment that ends there is answered |
 //! | a bare acknowledgement of `left` again | something is missing or reordered: `left` = `right` |
 //! | any other acknowledgement | nothing: it is old, or its segment was not seen |
