@@ -1,4 +1,4 @@
-//! Short names for what the tests of this crate need.
+//! Helpers for the tests of this crate.
 
 use crate::exact::Exact;
 use crate::{Event, Exchanges, Meter, Sample};
@@ -16,7 +16,7 @@ pub(crate) fn response(id: u64, at_ns: i64) -> Event {
     Event { is_request: false, ..request(id, at_ns) }
 }
 
-/// The sample that one event gives, if it gives one.
+/// Processes one event; returns its sample, if any.
 pub(crate) fn take(meter: &mut impl Meter, event: Event) -> Option<Sample> {
     let mut samples = Vec::new();
     meter.update(&[event], &mut samples);
@@ -36,8 +36,8 @@ pub(crate) fn feed(meter: &mut impl Meter, requests: u64, delay: u64) -> Vec<Sam
     samples
 }
 
-/// A request that was given up and then overwritten has expired, before as after; in a meter with an expiry of 100 s,
-/// of ids that share a slot there.
+/// A request that expired and was then overwritten counts as expired, before as after; for a meter with an expiry of
+/// 100 s and ids that share a slot.
 pub(crate) fn assert_expired_stays(mut meter: impl Meter, ids: impl IntoIterator<Item = u64>) {
     let second = 1_000_000_000;
     let expected = [(0, (0, 0, 1)), (50, (0, 1, 1)), (500, (1, 1, 1)), (1_000, (2, 1, 1))];
@@ -48,13 +48,13 @@ pub(crate) fn assert_expired_stays(mut meter: impl Meter, ids: impl IntoIterator
     }
 }
 
-/// A meter that has room for everything gives every sample and every count of the exact table, repeats included.
+/// A meter with room for everything gives the same samples and counts as the exact table, including repeats.
 pub(crate) fn assert_exact(meter: &mut impl Meter, matching: Match) {
     let (found, expected) = beside_exact(meter, matching);
     assert_eq!(found, expected, "{matching:?}");
 }
 
-/// The samples of a meter and of the exact table from a stream with repeats of both kinds; their counts are equal.
+/// The samples of a meter and of the exact table for a stream with repeats of both kinds; their counts must be equal.
 pub(crate) fn beside_exact(meter: &mut impl Meter, matching: Match) -> (Vec<Sample>, Vec<Sample>) {
     let mut exact = Exact::new(exchanges(matching, Nanos::from_secs(100)));
     let (mut expected, mut found) = (Vec::new(), Vec::new());
@@ -71,7 +71,7 @@ pub(crate) fn beside_exact(meter: &mut impl Meter, matching: Match) -> (Vec<Samp
     (found, expected)
 }
 
-/// However a stream is cut into batches, samples and counts are the same. Every request comes twice, and is answered
+/// Samples and counts do not depend on how a stream is cut into batches. Every request comes twice, and is answered
 /// before or after that, twice, or not at all; half of that happens within a batch.
 pub(crate) fn assert_batches_agree<M: Meter>(make: impl Fn() -> M) {
     let mut stream = Vec::new();
@@ -93,8 +93,8 @@ pub(crate) fn assert_batches_agree<M: Meter>(make: impl Fn() -> M) {
     }
 }
 
-/// Of so many requests that are open at a time a table that nearly has room for them finds every one, or says that it does
-/// not remember all, and gives samples that stand for others.
+/// If a table has barely room for the open requests, it either finds every one, or reports that it does not remember
+/// all and gives samples with weights above 1.
 pub(crate) fn assert_no_request_is_lost_unsaid<M: Meter>(
     open: u64,
     make: impl Fn() -> M,
@@ -122,7 +122,7 @@ pub(crate) fn assert_no_request_is_lost_unsaid<M: Meter>(
     assert!(exact > 100 && crowded > 20, "{exact} exact, {crowded} crowded");
 }
 
-/// The same where each request comes twice: all are known to be ambiguous, or it is said that not all are remembered.
+/// The same if each request comes twice: all are found to be ambiguous, or not all are reported as remembered.
 pub(crate) fn assert_no_repeat_is_lost_unsaid<M: Meter>(
     open: u64,
     make: impl Fn() -> M,

@@ -1,4 +1,4 @@
-//! Two points packet by packet, against lists of what truly happened.
+//! The one-way delay meter, compared with lists of what really happened.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use dwell_sketch::owd::{LossRuns, OwdMeter, Settings, Side, Tally};
@@ -21,7 +21,7 @@ fn crossing(id: u64, at: i64) -> Crossing {
     Crossing { packet: PacketId(id), flow: FlowId(id % 7), at: Timestamp::from_nanos(at), bytes: 100 + (id % 5) as u32 }
 }
 
-/// Both points' crossings in the order of time.
+/// Both points' crossings in order of time.
 fn crossings(packets: &[Packet]) -> Vec<(Side, Crossing)> {
     let sent = packets.iter().map(|p| (Side::Sender, crossing(p.id, p.sent)));
     let received = packets.iter().filter_map(|p| Some((Side::Receiver, crossing(p.id, p.sent + p.delay?))));
@@ -39,8 +39,7 @@ fn measure(settings: &Settings, packets: &[Packet]) -> OwdMeter {
     meter
 }
 
-/// A packet whose time is absurd, sent or only received, at the end of all time or the beginning, hides the fate of no
-/// other.
+/// A packet with an absurd timestamp, sent or only received, at either end of the range, hides the fate of no other.
 #[test]
 fn an_absurd_time_hides_no_other_fate() {
     let packets = stream(500, 4);
@@ -66,8 +65,8 @@ fn uniform(seed: u64, n: u64) -> f64 {
     (hash::word(hash::start(seed), n) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// Packets about a millisecond apart, 3% lost, with delays of 5 to 105 ms by which they overtake one another. The first
-/// and the last arrive.
+/// Packets about a millisecond apart, 3% lost, with delays of 5 to 105 ms, so that they are reordered. The first and
+/// the last arrive.
 fn stream(packets: u64, seed: u64) -> Vec<Packet> {
     (0..packets)
         .map(|n| {
@@ -128,7 +127,7 @@ fn every_packet_counts_while_there_is_memory() {
     assert_eq!(median.value, sorted[sorted.len().div_ceil(2) - 1]);
 }
 
-/// Intervals hold what was sent in them, wherever it arrived, and come in their order.
+/// Intervals contain what was sent in them, whenever it arrived, and come in order.
 #[test]
 fn intervals_are_of_the_time_of_sending() {
     let packets = stream(10_000, 2);
@@ -181,7 +180,7 @@ fn flows_are_ranked_by_bytes_and_the_rest_is_other() {
 fn equal_packets_count_but_give_no_delay() {
     let at = |id, sent, delay| Packet { id, sent: sent * MILLI, delay: Some(delay * MILLI) };
     let lost = |id, sent| Packet { delay: None, ..at(id, sent, 0) };
-    // The second 5 is sent while the first is under way; the second 6 when the first has arrived.
+    // The second 5 is sent while the first is in flight; the second 6 when the first has arrived.
     let packets = [
         at(1, 0, 10),
         at(5, 1, 10),
@@ -201,8 +200,9 @@ fn equal_packets_count_but_give_no_delay() {
     assert_near(total.tally.mean().unwrap().value, 39.0 / 5.0 * MILLI as f64);
 }
 
-/// Heartbeats that are all equal, of which every second one of the first second is lost: how many were lost is known, and
-/// not when, nor in which runs. Intervals say what may be: from none of those that are told lost there to all equal ones.
+/// Identical heartbeats, of which every second one of the first second is lost: it is known how many were lost, but not
+/// when, nor in which runs. The intervals of loss extend from none of those counted as lost there to all identical
+/// ones.
 #[test]
 fn nobody_knows_which_of_equal_packets_were_lost() {
     let settings = Settings { interval: Some(Nanos::from_secs(1)), ..EXACT };
@@ -226,7 +226,7 @@ fn nobody_knows_which_of_equal_packets_were_lost() {
     assert_eq!(intervals.iter().map(|interval| interval.tally.lost().value).sum::<f64>(), 500.0);
 }
 
-/// More equal packets under way than 16 bits count, as from a traffic generator: those that arrived are not lost.
+/// More identical packets in flight than 16 bits count, as from a traffic generator: those that arrived are not lost.
 #[test]
 fn very_many_equal_packets_arrive() {
     let many = 70_000;
@@ -257,7 +257,7 @@ fn what_arrives_without_being_sent() {
     assert_eq!(total.tally.received().value, 1.0);
 }
 
-/// Nothing else passes meanwhile; or what does comes with a time far too late, so that the queue stands still.
+/// Packets slower than `longest` are lost, even if none passes meanwhile, or one whose time is far too late.
 #[test]
 fn what_takes_longer_than_the_longest_is_lost() {
     let packet = |id, sent, delay| Packet { id, sent: sent * MILLI, delay: Some(delay * MILLI) };
@@ -291,8 +291,8 @@ fn negative_delays() {
     assert!(total.distribution.quantile(0.01).unwrap().value < 0);
 }
 
-/// Of what was sent before the receiver listened, or after it stopped, nothing is said. What is lost in truth and at
-/// the edges is known to nine standard deviations of 8 packets; whoever counts all that was not seen as lost must fail.
+/// Packets sent before the receiver listened, or after it stopped, are uncovered. The losses, real ones and those at
+/// the edges, are known to nine standard deviations of 8 packets; counting all unseen packets as lost must fail.
 #[test]
 fn packets_that_nobody_could_see_are_not_lost() {
     let packets = stream(10_000, 5);
@@ -323,7 +323,7 @@ fn packets_that_nobody_could_see_are_not_lost() {
     assert!(!is_near(packets.iter().filter(|p| !seen(p)).count() as f64));
 }
 
-/// One packet that is sent again and again says nothing of when the receiver began to listen.
+/// A packet that is sent repeatedly does not show when the receiver began to listen.
 #[test]
 fn equal_packets_do_not_begin_a_capture() {
     let mut packets: Vec<Packet> =
@@ -336,8 +336,8 @@ fn equal_packets_do_not_begin_a_capture() {
     assert_eq!(total.tally.lost().value, 1.0, "one of the equal two, nobody knows which");
 }
 
-/// A mirror port that shows every packet twice: none has a delay, and what was lost is known all the same, but for what
-/// nobody could see at the ends.
+/// A mirror port duplicates every packet: none has a delay, but losses are still known, except for packets at the edges
+/// that the receiver could not see.
 #[test]
 fn doubled_packets_are_counted() {
     let lost = |n: i64| n % 50 == 7;
@@ -354,9 +354,9 @@ fn doubled_packets_are_counted() {
     assert_eq!(total.tally.lost().value, 2.0 * covered as f64);
 }
 
-/// Of a sample of packets none may be lost, and none may have been as slow as the slowest: intervals of the loss rate and
-/// of p99 hold the truth in most of 200 runs all the same. Without the one half of them said that nothing was lost, and
-/// without the other p99 was between the samples.
+/// In a sample of packets it may happen that none is lost, and that none is as slow as the slowest: intervals of the
+/// loss rate and of p99 still contain the true value in most of 200 runs. Without Wilson's interval half of them
+/// excluded any loss, and without the allowance for unseen packets p99 was between the samples.
 #[test]
 fn few_samples_say_how_little_they_know() {
     let packets = stream(3_000, 11);
@@ -390,16 +390,16 @@ fn nothing_in_common() {
     assert_eq!((total.tally.mean(), total.tally.standard_deviation(), total.tally.loss_rate()), (None, None, None));
 }
 
-/// In small memory every estimate is unbiased over seeds, and its intervals hold the truth. Over 200 runs a mean that
-/// is more than 6 standard errors off has a chance of 2·10⁻⁹; of 200 intervals of 95%, fewer than 168 hold it with
-/// 2·10⁻⁹. Counting each sample for one, and intervals half as wide, must fail.
+/// In small memory every estimate is unbiased over seeds, and its intervals contain the true value. Over 200 runs a
+/// mean that is more than 6 standard errors off has a probability of 2·10⁻⁹; of 200 intervals of 95%, fewer than 168
+/// hold with 2·10⁻⁹. Samples without weights, and intervals half as wide, must fail.
 #[test]
 fn samples_stand_for_all_in_small_memory() {
     let packets = stream(30_000, 6);
     let delays = delays(&packets);
     let truths = [delays.len() as f64, (packets.len() - delays.len()) as f64, mean(&delays), deviation(&delays)];
     const RUNS: u64 = 200;
-    // The last of the errors is the twin's, and the second of those held.
+    // The last of `errors` is that of the control, and so is the second of `held`.
     let mut errors = [const { Vec::new() }; 5];
     let mut held = [[0; 4]; 2];
     for seed in 0..RUNS {
@@ -434,7 +434,7 @@ fn samples_stand_for_all_in_small_memory() {
     assert!(are_enough(&held[0]) && !are_enough(&held[1]), "{held:?} of {RUNS} intervals");
 }
 
-/// Some intervals are so short that none of their packets, or not all of them, are looked at: neighbours are unknown.
+/// Some intervals are so short that none of their packets, or not all, are sampled: neighbours are unknown.
 #[test]
 fn of_samples_no_neighbours_are_known() {
     let packets = stream(30_000, 9);
