@@ -399,6 +399,79 @@ fn clocks_that_disagree_are_said() {
     assert!(total["delay_ns"]["mean"].is_null() && total["loss_rate"].is_null() && total["lost"] == 0);
 }
 
+/// Both directions between two hosts, of which one point, or both, see each packet twice; a tenth of the packets is sent
+/// again half a second later. The warnings name the points that do, nothing speaks of clocks or directions, and delays of
+/// the direction to the doubled point are what they are. Negative ones are not passed over, though the other direction has
+/// none.
+#[test]
+fn duplicates_are_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let packet = |n: u32, is_back: bool| {
+        let mut frame = vec![0x45, 0, 0, 32, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        if is_back {
+            frame[12..20].rotate_left(4);
+        }
+        frame.extend([1, 0, 2, 0, 0, 12, 0, 0]);
+        frame.extend((n % 10_000).to_be_bytes());
+        frame
+    };
+    let write = |name: &str, is_receiver: bool, copies: i64| {
+        let mut packets = Vec::new();
+        for n in 0..2_000_u32 {
+            for is_back in [false, true] {
+                let delay = if is_receiver == is_back { 0 } else { (5 + i64::from(n % 2)) * MILLI };
+                for at in [0, 500 * MILLI].into_iter().take(if n % 10 == 3 { 2 } else { 1 }) {
+                    let at = SECOND + i64::from(n) * 3 * MILLI + i64::from(is_back) * 1_000_000 + at + delay;
+                    packets.extend((0..copies).map(|copy| (at + copy * 8_000, packet(n, is_back))));
+                }
+            }
+        }
+        packets.sort();
+        let mut capture = 0xa1b2_3c4d_u32.to_le_bytes().to_vec();
+        capture.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 101, 0, 0, 0]);
+        for (at, packet) in packets {
+            let length = packet.len() as u32;
+            for word in [(at / SECOND) as u32, (at % SECOND) as u32, length, length] {
+                capture.extend(word.to_le_bytes());
+            }
+            capture.extend(packet);
+        }
+        fs::write(folder.path().join(name), capture).unwrap();
+    };
+    for copies in [1, 2] {
+        write(&format!("a{copies}.pcap"), false, copies);
+        write(&format!("b{copies}.pcap"), true, copies);
+    }
+    for (a, b) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
+        let [a_file, b_file] = [format!("a{a}.pcap"), format!("b{b}.pcap")];
+        for from in [&[][..], &["--from", "10.0.0.1"]] {
+            let run = dwell_in(folder.path(), &[&["owd", &a_file, &b_file, "--format", "json"], from].concat());
+            // One direction into a receiver that sees packets twice says so, too; at the other point it is not the sender's.
+            let is_said = |file: &str| run.err.contains(&format!("{file}: ")) && run.err.contains("captured twice");
+            assert_eq!(run.err.is_empty(), (a, b) == (1, 1), "{}", run.err);
+            assert!(!is_said(&a_file) || a == 2, "{}", run.err);
+            assert!(!is_said(&b_file) || b == 2, "{}", run.err);
+            assert!(!run.err.contains("clocks") && !run.err.contains("--from"), "{}", run.err);
+            let report = run.json();
+            if a == 1 {
+                let total = &report["total"];
+                assert_eq!((&total["lost"], &total["ambiguous"]), (&0.into(), &0.into()), "{total}");
+                let delays = ["min", "max"].map(|key| ends(&total["delay_ns"][key]).1);
+                assert_eq!(delays, [5e6, 6e6], "{total}");
+                let duplicates = [0, 2_200 * (b - 1) * if from.is_empty() { 2 } else { 1 }];
+                let points =
+                    ["sender", "receiver"].map(|point| report["points"][point]["duplicates"].as_i64().unwrap());
+                assert_eq!(points, duplicates, "{total}");
+            }
+            if a == 1 && b == 1 && from.is_empty() {
+                assert_eq!(report["reverse"]["sent"], 2_200);
+            }
+        }
+    }
+    let run = dwell_in(folder.path(), &["owd", "a1.pcap", "b2.pcap", "--clock-offset", "5500us"]);
+    assert!(run.err.contains("some packets arrived before they were sent"), "{}", run.err);
+}
+
 /// What a log calls so is not the rest.
 #[test]
 fn a_flow_may_be_called_other() {

@@ -136,6 +136,7 @@ fn point(name: &str, point: &PointFacts, unsent: &str, to: &mut impl Write) -> i
         }
     };
     count(point.unsent.unwrap_or(0), &format!("of them {unsent}"));
+    count(point.duplicates.unwrap_or(0), "of them duplicates");
     count(point.elsewhere, "of another way");
     count(point.cut, "cut short");
     item(name, &words.join(", "), to)?;
