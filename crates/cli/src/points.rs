@@ -236,6 +236,11 @@ impl Point {
         self.look()
     }
 
+    /// Ends behind the packets that were read ahead.
+    pub(crate) fn read_no_more(&mut self) {
+        self.has_ended = true;
+    }
+
     /// Reads what is behind the next packet, and looks at that.
     fn look(&mut self) -> Result<()> {
         while self.ahead.len() <= AHEAD && !self.has_ended {
