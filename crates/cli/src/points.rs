@@ -264,7 +264,7 @@ impl Point {
         let (files, crossings, ways) = match &mut self.source {
             Source::Log(log) => {
                 let Some(crossing) = log.next_crossing()? else { return Ok(false) };
-                let whose = Whose::Named(log.flow_name().map(Into::into));
+                let whose = Whose::Named(log.flow_name().map(|name| name.into_owned().into()));
                 self.ahead.push_back(Ahead::new(crossing, self.shift, false, whose));
                 return Ok(true);
             }

@@ -135,7 +135,8 @@ pub struct FlowKey {
 }
 
 impl FlowKey {
-    /// What its name takes, at most: two IPv6 addresses with ports.
+    /// What the name of a flow takes, at most, with its place in a list: two IPv6 addresses with ports, or a name in a log,
+    /// which is cut.
     pub const NAME_BYTES: usize = 128;
 
     /// The key of packets in the opposite direction.

@@ -592,6 +592,36 @@ fn small_memory_holds() {
     );
 }
 
+/// Names of flows that are longer than what is reserved for each are cut; flows stay apart.
+#[test]
+fn long_names_hold_the_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, delay) in [("a.csv", 0), ("b.csv", 40)] {
+        let line = |i: u64| format!("{},p{i},{}{}\n", 100 * i + delay, "n".repeat(10_000), i % 100);
+        fs::write(folder.path().join(name), format!("at_ns,packet,flow\n{}", (0..300).map(line).collect::<String>()))
+            .unwrap();
+    }
+    let line = |i: u64| format!("{},{},{}{},100\n", 100 * i, 100 * i + 5_000_000, "n".repeat(10_000), i % 100);
+    let sojourns = (0..300).map(line).collect::<String>();
+    fs::write(folder.path().join("q.csv"), format!("arrived_ns,departed_ns,flow,bytes\n{sojourns}")).unwrap();
+    let two = ["owd", "--crossings", "a.csv", "b.csv", "--flows", "--top", "1000"];
+    let queue = ["queue", "--sojourns", "q.csv"];
+    for (how, memory) in
+        [(&two[..], "600KiB"), (&[&two[..], &["--method", "lda"]].concat(), "1MiB"), (&queue[..], "200KiB")]
+    {
+        let run = dwell_in(folder.path(), &[how, &["--format", "json", "--memory", memory]].concat()).ok();
+        let report = run.json();
+        let [held, allowed] = ["state_bytes", "budget_bytes"].map(|name| report["memory"][name].as_u64().unwrap());
+        assert!(held <= allowed, "{held} bytes of {memory} {how:?}");
+        if let Some(flows) = report["flows"].as_array().filter(|flows| !flows.is_empty()) {
+            let names: std::collections::BTreeSet<&str> =
+                flows.iter().map(|flow| flow["flow"].as_str().unwrap()).collect();
+            assert_eq!((flows.len(), names.len()), (100, 100), "{how:?}");
+            assert!(names.iter().all(|name| name.len() == 112 && name.starts_with("nnn")), "{names:?}");
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_is_said_in_one_line() {
     let folder = logs(&packets());
