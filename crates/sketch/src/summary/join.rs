@@ -67,6 +67,9 @@ pub struct Join {
     done: Vec<Joined>,
     duplicates: u64,
     unjoined: u64,
+    /// Bytes that may wait; `None` for as many as [`MOST_WAITING`] summaries of each point take.
+    bound: Option<usize>,
+    most_bytes: usize,
 }
 
 /// The summaries of one point that wait for the other's, without gaps.
@@ -80,6 +83,14 @@ struct Queue {
 const MOST_WAITING: usize = 64;
 
 impl Join {
+    /// Bytes that a summary takes besides its sketch.
+    pub const SUMMARY_BYTES: usize = size_of::<Summary>();
+
+    /// What waits takes at most so many bytes: the oldest ones of the point that is ahead give way.
+    pub fn bounded(bytes: usize) -> Self {
+        Self { bound: Some(bytes), ..Self::default() }
+    }
+
     /// Joins all summaries of two points, each in the order of their numbers, whatever their clocks say. Nothing more
     /// will come.
     pub fn all(sent: Vec<Summary>, received: Vec<Summary>) -> Self {
@@ -113,6 +124,7 @@ impl Join {
         if self.sender.summaries.len() > MOST_WAITING {
             self.drop_sent(1, Unusable::NoBorder);
         }
+        self.make_room();
     }
 
     /// Takes the receiver's next summary, in the order of their numbers.
@@ -130,6 +142,19 @@ impl Join {
         if self.receiver.summaries.len() > MOST_WAITING {
             self.drop_received(1);
         }
+        self.make_room();
+    }
+
+    /// Drops the oldest summaries of the point that is ahead, until the rest fits the bound.
+    fn make_room(&mut self) {
+        while self.bound.is_some_and(|bound| self.state_bytes() > bound) {
+            if self.sender.summaries.len() >= self.receiver.summaries.len() {
+                self.drop_sent(1, Unusable::NoBorder);
+            } else {
+                self.drop_received(1);
+            }
+        }
+        self.most_bytes = self.most_bytes.max(self.state_bytes());
     }
 
     /// Nothing more will come: what waits has no answer.
@@ -190,6 +215,17 @@ impl Join {
     /// The intervals that were joined, or given up, since this was last asked: in the order of the sender.
     pub fn take(&mut self) -> Vec<Joined> {
         std::mem::take(&mut self.done)
+    }
+
+    /// Bytes of the summaries that wait.
+    pub fn state_bytes(&self) -> usize {
+        let waiting = self.sender.summaries.iter().chain(&self.receiver.summaries);
+        waiting.map(|summary| Self::SUMMARY_BYTES + summary.sketch.state_bytes()).sum()
+    }
+
+    /// The most bytes that have waited so far.
+    pub const fn most_bytes(&self) -> usize {
+        self.most_bytes
     }
 
     /// Messages that came twice.
