@@ -142,9 +142,23 @@ pub(super) fn without_delay(total: &Line) -> Option<String> {
     })
 }
 
-/// Whether packets change their order so much that sketches suffer.
-pub(super) fn unordered(total: &Combined) -> Option<String> {
-    let &Combined { intervals, unordered, .. } = total;
+/// Whether so many packets arrived in intervals in which they were not sent that sketches suffer.
+pub(super) fn surplus(total: &Combined) -> Option<String> {
+    let &Combined { intervals, unordered, usable, received, .. } = total;
+    if total.has_too_many() {
+        return Some(format!(
+            "{} more packets arrived than were sent: the points are in the wrong order, or packets are doubled, and each \
+             duplicate hides a loss: {CAPTURED_TWICE}",
+            received - usable
+        ));
+    }
+    let duplicates = total.duplicates();
+    if duplicates > received as f64 / 100.0 {
+        return Some(format!(
+            "of {received} packets at least {duplicates:.0} arrived twice, and each duplicate hides a loss: {CAPTURED_TWICE} \
+             Comparing packets (--method auto) counts them"
+        ));
+    }
     total.is_unordered().then(|| {
         format!(
             "in {unordered} of {intervals} intervals more packets arrived than were sent: some change their order around borders, \

@@ -1,7 +1,7 @@
 //! Both points by sketches of each interval.
 
 use super::arguments::{Arguments, ExpectedArguments, FLOW_BYTES, PointArguments, SKETCH_BYTES};
-use super::doubts::{unlisted, unordered};
+use super::doubts::{surplus, unlisted};
 use super::weights::Weights;
 use super::{Answer, Comparison, describe};
 use crate::Failure;
@@ -208,7 +208,7 @@ impl Comparison for Sketches<'_> {
                 + self.flows.state_bytes()
                 + self.join.most_bytes(),
             parameters,
-            warnings: unordered(&self.total)
+            warnings: surplus(&self.total)
                 .into_iter()
                 .chain(self.arguments.wants_flows().then(|| unlisted(&self.total, &self.flows)).flatten())
                 .collect(),

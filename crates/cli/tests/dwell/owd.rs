@@ -182,6 +182,55 @@ fn sketches_join() {
     }
 }
 
+/// Of packets that arrive twice, each hides a lost one from counters: the report says so, and its interval holds the loss.
+/// Without them the loss is known. Sketches in the wrong order are said, though packets do not arrive before they are sent.
+#[test]
+fn sketches_say_that_duplicates_hide_losses() {
+    let folder = tempfile::tempdir().unwrap();
+    let dwell = |arguments: &[&str]| {
+        let run = dwell_in(folder.path(), arguments);
+        assert_eq!(run.code, 0, "{}", run.err);
+        run
+    };
+    // In their order, 100 ms later; two of a hundred are lost.
+    let mut packets = packets();
+    packets.iter_mut().for_each(|packet| packet.delay = packet.delay.map(|_| 100 * MILLI));
+    write_logs(folder.path(), &packets, 0);
+    let lost = packets.iter().filter(|packet| packet.delay.is_none()).count() as f64;
+    let twice: String = fs::read_to_string(folder.path().join("b.csv"))
+        .unwrap()
+        .lines()
+        .enumerate()
+        .map(|(n, line)| format!("{line}\n").repeat(if n % 45 == 44 { 2 } else { 1 }))
+        .collect();
+    fs::write(folder.path().join("twice.csv"), twice).unwrap();
+    for (log, sketch) in [("a.csv", "a.dwell"), ("b.csv", "b.dwell"), ("twice.csv", "twice.dwell")] {
+        dwell(&["owd", "sketch", log, "--crossings", "-o", sketch, "--sketch-bytes", "20000"]);
+    }
+    for (receiver, is_twice) in [("b.dwell", false), ("twice.dwell", true)] {
+        let run = dwell(&["owd", "join", "a.dwell", receiver, "--format", "json"]);
+        assert_eq!(run.err.contains("duplicate hides a loss"), is_twice, "{}", run.err);
+        let total = &run.json()["total"];
+        assert_conserved(total);
+        let usable = (total["received"].as_u64().unwrap() + total["lost"].as_u64().unwrap()) as f64;
+        let (low, value, high) = ends(&total["loss_rate"]);
+        let truth = lost / packets.len() as f64;
+        if is_twice {
+            assert!(value < truth / 3.0 && low <= truth && truth <= high && high < 1.5 * truth, "{total}");
+        } else {
+            assert!(low == high && (value - truth).abs() < 20.0 / usable, "{total}");
+        }
+    }
+    let run = dwell(&["owd", "join", "b.dwell", "a.dwell", "--format", "json"]);
+    assert!(run.err.contains("wrong order"), "{}", run.err);
+    assert_conserved(&run.json()["total"]);
+    write_logs(folder.path(), &packets, -SECOND);
+    dwell(&["owd", "sketch", "b.csv", "--crossings", "-o", "b.dwell", "--sketch-bytes", "20000"]);
+    let run = dwell(&["owd", "join", "b.dwell", "a.dwell", "--format", "json"]);
+    assert!(run.err.contains("more packets arrived than were sent: the points are in the wrong order"), "{}", run.err);
+    assert_conserved(&run.json()["total"]);
+}
+
 /// Clocks that are 700 s apart, more than a sum of 40 bits tells, are found and named: all delays are longer or shorter
 /// by that, and a warning says what to do, if anything can be done.
 #[test]

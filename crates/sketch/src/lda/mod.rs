@@ -7,6 +7,7 @@
 //! both agree on. Assumes that ids of different packets are independent under the seeded hashes; who knows the seed can
 //! spoil every cell. Clocks that differ by *e* shift the mean by exactly *e*, and nothing here can tell. Packets that
 //! only one point counts in this interval spoil the cells that they fall into, as lost ones do; order does not matter.
+//! Packets that the receiver sees twice hide as many losses ([`OneWay::surplus`] says how many, roughly).
 //!
 //! **State**: *n* banks of cells. A cell has 48, 56, 72 or 128 bits ([`CellSize`]): a sum of times of 24, 32, 40 or 64
 //! bits, the number of packets and an exclusive or of their digests, of 12, 12, 16 or 32 bits each. Sums and counts are
@@ -37,7 +38,7 @@
 //! **Differs from the paper**: digests, so that what is reordered at the interval's edges is not counted as delay;
 //! probabilities of any kind beside powers of two; rows of any number per bank; [`Params::budget`] finds both, where
 //! the paper uses two banks of equal size; sums that are narrower than what they count, which leaves more cells in the
-//! same bytes; the number of lost packets is counted, not estimated.
+//! same bytes; the number of lost packets is counted, not estimated, where none is doubled.
 //!
 //! **Source**: kompella12 §III (`docs/papers/kompella12-lda-mplane.md`); digests: sanjuas11 §2.3.2.
 
@@ -60,5 +61,6 @@ pub use sketch::{Lda, PairError};
 // Two of them to an answer.
 mod estimate;
 pub use estimate::OneWay;
+pub(crate) use estimate::surplus;
 // A sketch as bytes.
 mod codec;

@@ -1,6 +1,6 @@
 use super::{FlowCounts, PairError, Sketch, Summary};
 use crate::estimate::{Estimate, Z95};
-use crate::lda::OneWay;
+use crate::lda::{self, OneWay};
 use crate::lds::Lds;
 use crate::moments::Level;
 use core::f64::consts::SQRT_2;
@@ -316,6 +316,11 @@ pub struct Combined {
     /// Those of them in which more packets arrived than were sent: around their borders some changed their order, or were
     /// doubled.
     pub unordered: u64,
+    /// Usable intervals with packets that arrived and were not sent in them.
+    surplus_intervals: u64,
+    /// Packets that only one point counted in usable intervals, and the variance of that.
+    all_apart: f64,
+    apart_variance: f64,
     /// Packets that the delays rest on.
     pub effective_samples: u64,
     /// Packets that arrived in intervals whose delay is known, and how many of these there are and how long they last
@@ -347,6 +352,9 @@ impl Combined {
         self.received += answer.received;
         self.intervals += 1;
         self.unordered += u64::from(answer.received > answer.sent);
+        self.surplus_intervals += u64::from(answer.has_surplus);
+        self.all_apart += answer.apart;
+        self.apart_variance += answer.apart_variance;
         let Some(delays) = answer.delays else { return };
         self.effective_samples += delays.packets;
         let weight = answer.received as f64;
@@ -364,6 +372,33 @@ impl Combined {
         self.squares += weight * (std.value * std.value + before * (mean.value - self.mean));
         self.error += (weight * (mean.high - mean.low) / (2.0 * Z95)).powi(2);
         self.variance_error += (weight * std.value * (std.high - std.low) / Z95).powi(2);
+    }
+
+    /// Packets that arrived in intervals in which they were not sent, doubled ones or those that changed their order around a
+    /// border. Of the former, each hides a lost one.
+    pub fn surplus(&self) -> Estimate<f64> {
+        let net = self.usable as f64 - self.received as f64;
+        lda::surplus(self.surplus_intervals > 0, net, self.all_apart, self.apart_variance)
+    }
+
+    /// Packets that pass a border at one point before it and at the other behind it, for each border, at most: as many are on
+    /// their way as at their rate pass in *E*\[(*D* − *D*ʹ)⁺\] ≤ *σ*/√2, where delays *D* and *Dʹ* are independent.
+    fn reordered(&self) -> f64 {
+        self.std().map_or(0.0, |std| self.weight / self.time * std.value / SQRT_2)
+    }
+
+    /// Packets that arrived again, at least: what is left of the surplus without those that may have changed their order
+    /// around borders.
+    pub fn duplicates(&self) -> f64 {
+        let reordered = self.telling * self.reordered();
+        (self.surplus().low - reordered - Z95 * reordered.sqrt()).max(0.0)
+    }
+
+    /// Whether more packets arrived than were sent, beyond those that may have changed their order at the first border and
+    /// the last.
+    pub fn has_too_many(&self) -> bool {
+        let reordered = 2.0 * self.reordered();
+        self.received as f64 - self.usable as f64 > reordered + 3.0 * reordered.sqrt() + 3.0
     }
 
     /// Whether packets change their order around borders so often that it is no accident.
