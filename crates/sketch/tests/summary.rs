@@ -116,6 +116,35 @@ fn intervals_hold_the_same_packets_at_both_points() {
     }
 }
 
+/// Summaries without a counterpart wait within the memory allowed, and no further; those with one need room for two at most.
+#[test]
+fn what_waits_is_bounded() {
+    let packets = stream(3, 0.0, 0.0);
+    let [sent, here] = [sent(&packets), received(&packets, 20 * MILLI)];
+    let elsewhere = received(&stream(4, 0.0, 0.0), 20 * MILLI);
+    let one = |summary: &Summary| summary.sketch.state_bytes() + Join::SUMMARY_BYTES;
+    let most = sent.iter().chain(&elsewhere).chain(&here).map(one).max().unwrap();
+    for (received, is_same) in [(&here, true), (&elsewhere, false)] {
+        for bound in [Some(2 * most), Some(10 * most), None] {
+            let mut join = bound.map_or_else(Join::default, Join::bounded);
+            let mut waited = 0;
+            for n in 0..sent.len().max(received.len()) {
+                sent.get(n).into_iter().for_each(|summary| join.sent(summary.clone()));
+                received.get(n).into_iter().for_each(|summary| join.received(summary.clone()));
+                waited = waited.max(join.state_bytes());
+            }
+            assert!(bound.is_none_or(|bound| join.most_bytes() <= bound) && waited <= join.most_bytes());
+            assert!(is_same || waited > 10 * most || bound.is_some_and(|bound| waited + most > bound), "{waited}");
+            join.end();
+            let (joined, packets) = (join.take(), 200_000);
+            assert_eq!(joined.iter().map(|joined| joined.sent).sum::<u64>(), packets);
+            let usable = joined.iter().filter(|joined| joined.answer.is_ok()).map(|joined| joined.sent).sum::<u64>();
+            // The last ones end at no border.
+            assert!(if is_same { usable > packets / 2 } else { usable == 0 }, "{usable} {bound:?}");
+        }
+    }
+}
+
 /// Clocks may differ by a day, or by more intervals than are kept waiting: borders show which intervals belong
 /// together, and the times when they passed show where to look for sums of 24 bits, ±8 ms. Without that the result is a
 /// wrong delay, or none (`since`).

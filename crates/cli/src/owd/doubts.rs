@@ -1,12 +1,15 @@
 //! What there is to say about an answer.
 
+use super::Answer;
 use crate::words::CAPTURED_TWICE;
 use dwell_report::facts::Span;
 use dwell_report::owd::{ClockOffset, Line};
 use dwell_sketch::lds::Lds;
+use dwell_sketch::owd::DUPLICATE_WINDOW;
 use dwell_sketch::summary::{Combined, FlowList, Sketch};
 use dwell_types::Nanos;
 use std::fmt;
+use std::path::PathBuf;
 
 /// What there is to say of sketches that could not be joined; the interval, where it is known.
 pub(super) fn not_joined(total: &Line, span: Option<Span>, interval: Option<Nanos>) -> Option<String> {
@@ -84,13 +87,15 @@ pub(super) fn doubts(total: &Line, is_both_ways: bool, longest: Option<Nanos>) -
     (d.min.is_some_and(|min| min.value < 0) && !is_both_ways).then_some(Doubt::SomeTooEarly)
 }
 
-/// What delays of both directions say about the clocks, if they cannot both be true.
-pub(super) fn disagreement(ClockOffset { low, high }: ClockOffset) -> Option<String> {
+/// What delays of both directions say about the clocks, if they cannot both be true. Where there were equal packets, one
+/// may have been taken for another.
+pub(super) fn disagreement(ClockOffset { low, high }: ClockOffset, are_some_equal: bool) -> Option<String> {
     let (from, to) = (Nanos::new(low), Nanos::new(high));
     if low > high {
+        let or = if are_some_equal { "; or a packet was taken for an equal one that was sent later" } else { "" };
         return Some(format!(
             "the clocks ran apart by {} and more meanwhile, since delays of both directions cannot all be true: measure \
-             shorter captures, or with clocks that are kept together",
+             shorter captures, or with clocks that are kept together{or}",
             Nanos::new(low.saturating_sub(high))
         ));
     }
@@ -100,6 +105,30 @@ pub(super) fn disagreement(ClockOffset { low, high }: ClockOffset) -> Option<Str
              {to} (--clock-offset)"
         )
     })
+}
+
+/// What negative delays say about the clocks, where one of both directions has no delays.
+pub(super) fn too_early<'a>(mut lines: impl Iterator<Item = &'a Line>) -> Option<String> {
+    lines.any(|line| line.delay_ns.min.is_some_and(|min| min.value < 0)).then(|| {
+        "some packets arrived before they were sent: the clocks disagree (--clock-offset), or a packet was taken for an \
+         equal one that was sent later"
+            .to_owned()
+    })
+}
+
+/// Which points show packets again a moment later, and what that does to the answer.
+pub(super) fn duplicated(paths: &[PathBuf; 2], packets: [u64; 2], answer: &Answer) -> Vec<String> {
+    let points = paths.iter().zip(packets).zip(answer.duplicates).zip(answer.are_duplicates_many);
+    let many = points.filter_map(|(((path, packets), duplicates), are_many)| {
+        let duplicates = duplicates.filter(|_| are_many)?;
+        Some(format!(
+            "{}: {duplicates} of {packets} packets equal one seen there at most {DUPLICATE_WINDOW} before: {CAPTURED_TWICE} \
+             Each one that is sent counts, so losses are too many and delays are missing; of those that arrive only the first \
+             counts",
+            path.display()
+        ))
+    });
+    many.collect()
 }
 
 /// Whether equal packets are so many that they are no accident.
@@ -113,9 +142,23 @@ pub(super) fn without_delay(total: &Line) -> Option<String> {
     })
 }
 
-/// Whether packets change their order so much that sketches suffer.
-pub(super) fn unordered(total: &Combined) -> Option<String> {
-    let &Combined { intervals, unordered, .. } = total;
+/// Whether so many packets arrived in intervals in which they were not sent that sketches suffer.
+pub(super) fn surplus(total: &Combined) -> Option<String> {
+    let &Combined { intervals, unordered, usable, received, .. } = total;
+    if total.has_too_many() {
+        return Some(format!(
+            "{} more packets arrived than were sent: the points are in the wrong order, or packets are doubled, and each \
+             duplicate hides a loss: {CAPTURED_TWICE}",
+            received - usable
+        ));
+    }
+    let duplicates = total.duplicates();
+    if duplicates > received as f64 / 100.0 {
+        return Some(format!(
+            "of {received} packets at least {duplicates:.0} arrived twice, and each duplicate hides a loss: {CAPTURED_TWICE} \
+             Comparing packets (--method auto) counts them"
+        ));
+    }
     total.is_unordered().then(|| {
         format!(
             "in {unordered} of {intervals} intervals more packets arrived than were sent: some change their order around borders, \

@@ -69,6 +69,9 @@ pub struct PointFacts {
     /// Packets that the other point did not see: of the receiver, those that were not sent. Of sketches, those in intervals
     /// that could not be joined.
     pub unsent: Option<u64>,
+    /// Packets that equal one seen here at most 10 ms before; of what arrives, only those that were not sent as often.
+    /// `null` of sketches.
+    pub duplicates: Option<u64>,
 }
 
 /// Bounds of a clock offset, in nanoseconds: with `low` > `high` the clocks ran apart meanwhile.
