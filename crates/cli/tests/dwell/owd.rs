@@ -227,7 +227,7 @@ fn sketches_say_that_duplicates_hide_losses() {
     write_logs(folder.path(), &packets, -SECOND);
     dwell(&["owd", "sketch", "b.csv", "--crossings", "-o", "b.dwell", "--sketch-bytes", "20000"]);
     let run = dwell(&["owd", "join", "b.dwell", "a.dwell", "--format", "json"]);
-    assert!(run.err.contains("more packets arrived than were sent: the points are in the wrong order"), "{}", run.err);
+    assert!(run.err.contains("more packets were received than sent: the points are in the wrong order"), "{}", run.err);
     assert_conserved(&run.json()["total"]);
 }
 
@@ -268,7 +268,7 @@ fn sketches_tell_flows() {
     let how = ["--method", "lda", "--flows", "--longest", "500ms", "--format", "json"];
     let run = dwell_in(folder.path(), &[&["owd", "--crossings", "a.csv", "b.csv"], &how[..]].concat());
     // Flows differ by up to 21 ms, so that packets overtake others at every border.
-    assert!(run.err.contains("more packets arrived than were sent"), "{}", run.err);
+    assert!(run.err.contains("more packets were received than sent"), "{}", run.err);
     let report = run.json();
     let flows = report["flows"].as_array().unwrap();
     assert_eq!(flows.len(), 8);
@@ -306,7 +306,7 @@ fn flows_beyond_the_list_widen_the_others() {
     };
     let report = run();
     let warnings = report["warnings"].to_string();
-    assert!(warnings.contains("1520 packets are of flows beyond the first 4096"), "{warnings}");
+    assert!(warnings.contains("1520 packets belong to flows beyond the first 4096"), "{warnings}");
     let flows = report["flows"].as_array().unwrap();
     let held = |ahead: i64, width: f64| {
         let holds = |flow: &&Value| {
