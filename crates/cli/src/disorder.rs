@@ -5,20 +5,23 @@ use dwell_types::{Nanos, Timestamp};
 
 /// How far times are out of order.
 pub(crate) struct Disorder {
-    /// The latest time of all; before anything was seen, the first that there could be.
+    /// The latest time so far, or [`NEVER`].
     latest: Timestamp,
-    /// The last time that was far behind all before it, and the latest of these.
+    /// The last jump far ahead: the time jumped to, and the latest before it.
     leap: Option<(Timestamp, Timestamp)>,
-    /// The latest of those that were earlier than one before.
+    /// The latest of the times that were earlier than a previous one.
     latest_behind: Timestamp,
-    /// How many were earlier than one before.
+    /// The number of times earlier than a previous one.
     count: u64,
     /// By how much at most.
     most: Nanos,
 }
 
-/// No time that can be, as before anything was seen.
+/// Before anything was seen.
 const NEVER: Timestamp = Timestamp::from_nanos(i64::MIN);
+
+/// No frame is this much later than the previous ones, in nanoseconds, unless the capture paused or its time is wrong.
+const FAR: u64 = 3_600_000_000_000;
 
 impl Disorder {
     pub(crate) const NONE: Self = Self { latest: NEVER, leap: None, latest_behind: NEVER, count: 0, most: Nanos::ZERO };
@@ -26,22 +29,29 @@ impl Disorder {
     /// Notes that something was seen.
     #[inline]
     pub(crate) fn see(&mut self, at: Timestamp) {
-        /// From one frame to the next, unless a capture pauses or a time is wild.
-        const FAR: Nanos = Nanos::from_secs(3_600);
+        // One comparison for both cases: as an unsigned number, a negative difference is far ahead, too.
+        let ahead = at.as_nanos().wrapping_sub(self.latest.as_nanos()).cast_unsigned();
+        if ahead > FAR {
+            return self.see_odd(at);
+        }
+        self.latest = at;
+    }
+
+    /// The same for a time that is earlier than the latest, or much later.
+    #[inline(never)]
+    fn see_odd(&mut self, at: Timestamp) {
         if at < self.latest {
             self.count += 1;
             self.most = self.most.max(self.latest - at);
             self.latest_behind = self.latest_behind.max(at);
         } else {
-            if at - self.latest > FAR {
-                self.leap = Some((at, self.latest));
-            }
+            self.leap = Some((at, self.latest));
             self.latest = at;
         }
     }
 
-    /// The present moment: the latest time, but for a single one that is far behind all others. That may be wild, and would
-    /// end every wait.
+    /// The present moment: the latest time, unless it is that of a single frame far ahead of all others. Such a timestamp may
+    /// be wrong, and would expire every open request.
     pub(crate) fn present(&self) -> Timestamp {
         match self.leap.map(|(to, from)| (to, from.max(self.latest_behind))) {
             Some((to, others)) if to == self.latest && others != NEVER => others,
