@@ -52,7 +52,7 @@ fn crossings(bytes: &[u8]) -> Vec<(Crossing, Option<String>)> {
         let Ok(mut log) = CrossingLog::open(&path, 1, stop) else { return Vec::new() };
         let mut seen = Vec::new();
         while let Ok(Some(crossing)) = log.next_crossing() {
-            seen.push((crossing, log.flow_name().map(str::to_owned)));
+            seen.push((crossing, log.flow_name().map(std::borrow::Cow::into_owned)));
         }
         assert!(!log.is_stopped());
         seen

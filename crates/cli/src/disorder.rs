@@ -5,13 +5,13 @@ use dwell_types::{Nanos, Timestamp};
 
 /// How far timestamps are out of order.
 pub(crate) struct Disorder {
-    /// The latest time so far; [`NEVER`] before the first.
+    /// The latest time so far, or [`NEVER`].
     latest: Timestamp,
-    /// The last jump ahead by more than `FAR`: the time after it, and the latest time before it.
+    /// The last jump far ahead: the time jumped to, and the latest before it.
     leap: Option<(Timestamp, Timestamp)>,
-    /// The latest of the out-of-order times.
+    /// The latest of the times that were earlier than a previous one.
     latest_behind: Timestamp,
-    /// Number of times that were earlier than a previous one.
+    /// The number of times earlier than a previous one.
     count: u64,
     /// The largest such difference.
     most: Nanos,
@@ -20,22 +20,32 @@ pub(crate) struct Disorder {
 /// Earlier than any real time: nothing was seen yet.
 const NEVER: Timestamp = Timestamp::from_nanos(i64::MIN);
 
+/// No frame is this much later than the previous ones, in nanoseconds, unless the capture paused or its time is wrong.
+const FAR: u64 = 3_600_000_000_000;
+
 impl Disorder {
     pub(crate) const NONE: Self = Self { latest: NEVER, leap: None, latest_behind: NEVER, count: 0, most: Nanos::ZERO };
 
     /// Records the time of an observation.
     #[inline]
     pub(crate) fn see(&mut self, at: Timestamp) {
-        /// Exceeded between successive frames only if a capture pauses or a time is wild.
-        const FAR: Nanos = Nanos::from_secs(3_600);
+        // One comparison for both cases: as an unsigned number, a negative difference is far ahead, too.
+        let ahead = at.as_nanos().wrapping_sub(self.latest.as_nanos()).cast_unsigned();
+        if ahead > FAR {
+            return self.see_odd(at);
+        }
+        self.latest = at;
+    }
+
+    /// The same for a time that is earlier than the latest, or much later.
+    #[inline(never)]
+    fn see_odd(&mut self, at: Timestamp) {
         if at < self.latest {
             self.count += 1;
             self.most = self.most.max(self.latest - at);
             self.latest_behind = self.latest_behind.max(at);
         } else {
-            if at - self.latest > FAR {
-                self.leap = Some((at, self.latest));
-            }
+            self.leap = Some((at, self.latest));
             self.latest = at;
         }
     }

@@ -37,7 +37,7 @@ mod join;
 mod sketch;
 // What there is to say about an answer.
 mod doubts;
-use doubts::{Doubt, UNTRANSLATED, disagreement, doubts, not_joined, without_delay};
+use doubts::{Doubt, UNTRANSLATED, disagreement, doubts, duplicated, not_joined, too_early, without_delay};
 
 pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     match &arguments.step {
@@ -77,7 +77,7 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     warnings.extend(match arguments.method {
         Method::Auto | Method::Exact => doubts().or_else(|| {
             let (total, unsent) = (&answer.total, answer.unsent[1]?);
-            changed_between(total.sent, total.lost, unsent)
+            changed_between(total.sent, total.lost, unsent.saturating_sub(answer.surplus))
         }),
         Method::Lda => not_joined(&answer.total, span, Some(arguments.point.interval())).or_else(doubts),
     });
@@ -88,15 +88,24 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     if let Some(flow) = arguments.flow.as_ref().filter(|_| sent > 0 && answer.flows.is_empty()) {
         warnings.push(format!("no flow has a name that contains {flow} (--flow)"));
     }
+    let duplicated = duplicated(&pair.paths, [sent, received], &answer);
     warnings.extend(answer.warnings);
-    warnings.extend(answer.clock_offset.and_then(disagreement));
-    warnings.extend(without_delay(&answer.total));
+    let both = || std::iter::once(&answer.total).chain(&answer.reverse);
+    warnings.extend(match answer.clock_offset {
+        Some(offset) => disagreement(offset, both().any(|line| line.ambiguous > 0)),
+        None if answer.reverse.is_some() => too_early(both()),
+        None => None,
+    });
+    if duplicated.is_empty() {
+        warnings.extend(both().find_map(without_delay));
+    }
+    warnings.extend(duplicated);
     warnings.extend(points.is_stopped().then(|| signals.warning()));
     let code = points.code(signals);
     let Merged { sender, receiver } = points;
     let points = Points {
-        sender: facts(&sender, sent, answer.unsent[0]),
-        receiver: facts(&receiver, received, answer.unsent[1]),
+        sender: facts(&sender, sent, answer.unsent[0], answer.duplicates[0]),
+        receiver: facts(&receiver, received, answer.unsent[1], answer.duplicates[1]),
     };
     outputs.finish(OwdReport {
         schema: SCHEMA,
@@ -142,6 +151,12 @@ struct Answer {
     flows: Vec<Flow>,
     /// Packets of the sender and of the receiver that the other one does not know.
     unsent: [Option<u64>; 2],
+    /// Packets of the sender and of the receiver that equal one seen there a moment before, in both directions.
+    duplicates: [Option<u64>; 2],
+    /// Whether they are so many that they are no accident.
+    are_duplicates_many: [bool; 2],
+    /// Those of the receiver's packets not sent that are duplicates.
+    surplus: u64,
     is_exact: bool,
     state_bytes: usize,
     parameters: BTreeMap<&'static str, Parameter>,
@@ -229,8 +244,15 @@ fn describe(point: &PointArguments) -> BTreeMap<&'static str, Parameter> {
     parameters
 }
 
-fn facts(point: &Point, packets: u64, unsent: Option<u64>) -> PointFacts {
-    PointFacts { frames: point.frames().map(frames), packets, elsewhere: point.elsewhere, cut: point.cut(), unsent }
+fn facts(point: &Point, packets: u64, unsent: Option<u64>, duplicates: Option<u64>) -> PointFacts {
+    PointFacts {
+        frames: point.frames().map(frames),
+        packets,
+        elsewhere: point.elsewhere,
+        cut: point.cut(),
+        unsent,
+        duplicates,
+    }
 }
 
 fn span(spans: [Option<(Timestamp, Timestamp)>; 2]) -> Option<Span> {

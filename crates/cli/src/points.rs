@@ -236,6 +236,11 @@ impl Point {
         self.look()
     }
 
+    /// Ends after the packets that have been read ahead.
+    pub(crate) fn read_no_more(&mut self) {
+        self.has_ended = true;
+    }
+
     /// Reads ahead, then checks and records the time of the next packet.
     fn look(&mut self) -> Result<()> {
         while self.ahead.len() <= AHEAD && !self.has_ended {
@@ -259,7 +264,7 @@ impl Point {
         let (files, crossings, ways) = match &mut self.source {
             Source::Log(log) => {
                 let Some(crossing) = log.next_crossing()? else { return Ok(false) };
-                let whose = Whose::Named(log.flow_name().map(Into::into));
+                let whose = Whose::Named(log.flow_name().map(|name| name.into_owned().into()));
                 self.ahead.push_back(Ahead::new(crossing, self.shift, false, whose));
                 return Ok(true);
             }

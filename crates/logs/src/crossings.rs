@@ -1,10 +1,11 @@
 //! Packets seen at one point, from a log instead of a capture: CSV with the columns `at_ns,packet` and, optionally,
 //! `flow` and `bytes`.
 
-use crate::names::{flow_of, flows_of};
+use crate::names::{flow_of, flows_of, shortened};
 use crate::{Lines, LogError};
 use dwell_capture::file::Stop;
 use dwell_types::{Crossing, PacketId, Timestamp, hash};
+use std::borrow::Cow;
 use std::path::Path;
 
 /// A log, read line by line.
@@ -35,15 +36,15 @@ impl CrossingLog {
         let lines = &self.lines;
         Ok(Some(Crossing {
             packet: PacketId(hash::bytes(self.packets, lines.field(self.packet).as_bytes())),
-            flow: flow_of(self.flows, self.flow_name().unwrap_or_default()),
+            flow: flow_of(self.flows, self.flow.map_or("", |column| lines.field(column))),
             at: Timestamp::from_nanos(lines.whole_number(self.at, "nanoseconds as at_ns")?),
             bytes: self.bytes.map_or(Ok(0), |column| lines.whole_number(column, "bytes as bytes"))?,
         }))
     }
 
-    /// The name of the flow of the line read last, if the log has a `flow` column.
-    pub fn flow_name(&self) -> Option<&str> {
-        self.flow.map(|column| self.lines.field(column))
+    /// The name of the flow of the line read last, if the log has a `flow` column; truncated to 112 bytes.
+    pub fn flow_name(&self) -> Option<Cow<'_, str>> {
+        self.flow.map(|column| shortened(self.lines.field(column)))
     }
 
     /// Whether reading was stopped (see [`Stop`]) before the end.

@@ -1,4 +1,5 @@
-use dwell_types::{FlowId, hash};
+use dwell_types::{FlowId, FlowKey, hash};
+use std::borrow::Cow;
 
 /// The name of the group that collects all groups, or flows, without a place of their own.
 pub const REST: &str = "other";
@@ -16,6 +17,20 @@ pub fn told_apart(name: &str) -> String {
     }
 }
 
+/// The maximum length of a flow's name: with its own place in a list it takes [`FlowKey::NAME_BYTES`].
+const MOST_NAME_BYTES: usize = FlowKey::NAME_BYTES - size_of::<Box<str>>();
+
+/// The name of a flow in a log. A name that is longer than the memory reserved for it is truncated, and ends with a hash of
+/// all of it, so that different flows keep different names.
+pub(crate) fn shortened(name: &str) -> Cow<'_, str> {
+    if name.len() <= MOST_NAME_BYTES {
+        return Cow::Borrowed(name);
+    }
+    let tail = format!("…{:016x}", hash::bytes(hash::start(0), name.as_bytes()));
+    let end = (0..=MOST_NAME_BYTES - tail.len()).rev().find(|&at| name.is_char_boundary(at));
+    Cow::Owned(format!("{}{tail}", &name[..end.unwrap_or(0)]))
+}
+
 /// The start state of the hash that maps flow names in logs of crossings to flow ids.
 pub(crate) const fn flows_of(start: u64) -> u64 {
     hash::word(start, 2)
@@ -28,4 +43,25 @@ pub(crate) fn flow_of(flows: u64, name: &str) -> FlowId {
 /// The id of the flow with this name in a log of crossings.
 pub fn flow_id(seed: u64, name: &str) -> FlowId {
     flow_of(flows_of(hash::start(seed)), name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names of every length, in letters of one to four bytes: those that differ only at the end stay different.
+    #[test]
+    fn long_names_are_cut() {
+        for letter in ["a", "ä", "→", "🦀"] {
+            for length in 0..300 {
+                let name = letter.repeat(length);
+                let [short, other] = [shortened(&name).into_owned(), shortened(&format!("{name}b")).into_owned()];
+                assert!(
+                    short.len() <= MOST_NAME_BYTES && (short == name) == (name.len() <= MOST_NAME_BYTES),
+                    "{short}"
+                );
+                assert_ne!(short, other);
+            }
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Packets that passed through a queue, from a log: CSV with the columns `arrived_ns,departed_ns,flow,bytes`.
 
+use crate::names::shortened;
 use crate::{Lines, LogError};
 use dwell_capture::file::Stop;
 use dwell_types::{Departure, FlowId, Timestamp, hash};
@@ -81,9 +82,9 @@ impl SojournLog {
         Ok(Some(Departure { arrived, departed, flow, bytes }))
     }
 
-    /// The name of the flow of the line read last.
+    /// The name of the flow of the line read last, truncated to 112 bytes.
     pub fn flow_name(&self) -> String {
-        self.lines.field(self.columns[2]).to_owned()
+        shortened(self.lines.field(self.columns[2])).into_owned()
     }
 
     /// Whether reading was stopped (see [`Stop`]) before the end.

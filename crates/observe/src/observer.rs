@@ -122,7 +122,7 @@ impl Observer {
         if let Some(packet) = parse::common_packet(link, bytes, self.key) {
             return self.pairing.observe(&packet, at, to);
         }
-        match parse::walk(link, bytes, wire_length, self.key) {
+        match parse::uncommon(link, bytes, wire_length, self.key) {
             Ok(packet) => self.pairing.observe(&packet, at, to),
             Err(reject) => {
                 self.frames.reject(reject);

@@ -1,8 +1,8 @@
-//! Speed of what measures between two points: packets already hashed, state in the second-level cache.
+//! Speed of the methods that measure between two points: packets already hashed, state in the second-level cache.
 //!
-//! `cargo bench -p dwell-sketch --bench crossings`. Every case takes the same 4 M packets at both points five times,
-//! prints the fastest and the median run in nanoseconds per packet and point and how many walks over the packets take
-//! as long as the fastest, and checks the answer: a sketch that is fast and wrong fails.
+//! `cargo bench -p dwell-sketch --bench crossings`. Every case processes the same 4 M packets at both points five
+//! times, prints the fastest and the median run in nanoseconds per packet and point, and the fastest as a multiple of a
+//! mere walk over the packets, and checks the answer: a sketch that is fast but wrong fails.
 
 use dwell_sketch::lda::{Bank, CellSize, Lda, Params};
 use dwell_sketch::moments::{Level, Moments};
@@ -13,7 +13,7 @@ use std::hint::black_box;
 const PACKETS: u64 = 4_000_000;
 const MEAN: f64 = 500.0;
 
-/// Time that this thread has spent on a processor: other work on the machine does not count.
+/// CPU time of this thread: other work on the machine does not count.
 fn cpu_ns() -> f64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux with scheduler statistics");
     stat.split(' ').next().and_then(|ns| ns.parse().ok()).expect("the first field is a number")
@@ -28,7 +28,7 @@ fn streams() -> [Vec<(PacketId, Timestamp)>; 2] {
     [sent, (0..PACKETS).filter(arrives).map(|i| (packet(i), at(i, hash::finish(i ^ 0x5555) % 1_001))).collect()]
 }
 
-/// The floor: nanoseconds per packet and point of a walk over both streams that only reads them.
+/// The lower limit: nanoseconds per packet and point of a walk over both streams that only reads them.
 fn walk(streams: &[Vec<(PacketId, Timestamp)>; 2]) -> f64 {
     let mut fastest = f64::INFINITY;
     for _ in 0..5 {
@@ -40,8 +40,8 @@ fn walk(streams: &[Vec<(PacketId, Timestamp)>; 2]) -> f64 {
     fastest
 }
 
-/// Prints the times of a sketch that takes both streams; its interval for the mean, 5 times as wide, must hold the
-/// truth.
+/// Prints the times of a sketch for both streams; its interval of the mean, 5 times as wide, must contain the true
+/// value.
 fn measure<S>(
     name: &str,
     floor: f64,
@@ -86,7 +86,7 @@ fn main() {
         measure_lda("default", floor, &streams, &params);
     }
     for cell in CellSize::ALL {
-        // Everything is sampled: the most work there can be.
+        // All packets are sampled: the largest possible amount of work.
         let rows = ((256 << 10) / cell.bytes()) as u32;
         let params = Params { banks: vec![Bank { rows, probability: 1.0 }], cell, seed: 1 };
         measure_lda(&format!("of all, {} bit", 8 * cell.bytes()), floor, &streams, &params);

@@ -1,8 +1,8 @@
-//! Speed of what measures the delays of flows: packets already hashed, state in the second-level cache.
+//! Speed of the methods that measure the delays of flows: packets already hashed, state in the second-level cache.
 //!
-//! `cargo bench -p dwell-sketch --bench flows`. Every case takes the same 4 M packets of 20,000 flows at both points
-//! five times, prints the fastest and the median run in nanoseconds per packet and point and how many walks over the
-//! packets take as long as the fastest, and checks the answer.
+//! `cargo bench -p dwell-sketch --bench flows`. Every case processes the same 4 M packets of 20,000 flows at both
+//! points five times, prints the fastest and the median run in nanoseconds per packet and point, and the fastest as a
+//! multiple of a mere walk over the packets, and checks the answer.
 
 use dwell_sketch::flow_table::FlowTable;
 use dwell_sketch::lds::{Comparison, Lds, Params};
@@ -13,7 +13,7 @@ const PACKETS: u64 = 4_000_000;
 const FLOWS: u64 = 20_000;
 const DELAY: i64 = 500;
 
-/// Time that this thread has spent on a processor: other work on the machine does not count.
+/// CPU time of this thread: other work on the machine does not count.
 fn cpu_ns() -> f64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux with scheduler statistics");
     stat.split(' ').next().and_then(|ns| ns.parse().ok()).expect("the first field is a number")
@@ -30,7 +30,7 @@ fn streams() -> [Vec<Crossing>; 2] {
     [0, DELAY].map(|delay| (0..PACKETS).map(|i| crossing(i, delay)).collect())
 }
 
-/// The floor: nanoseconds per packet and point of a walk over both streams that only reads them.
+/// The lower limit: nanoseconds per packet and point of a walk over both streams that only reads them.
 fn walk(streams: &[Vec<Crossing>; 2]) -> f64 {
     let mut fastest = f64::INFINITY;
     for _ in 0..5 {
@@ -43,7 +43,7 @@ fn walk(streams: &[Vec<Crossing>; 2]) -> f64 {
     fastest
 }
 
-/// Prints the times of a method whose mean delay is checked.
+/// Prints the times of a method, and checks its mean delay.
 fn measure<S>(
     name: &str,
     floor: f64,

@@ -1,8 +1,8 @@
 //! Speed of the meters alone: requests and responses already hashed, state in the second-level cache.
 //!
-//! `cargo bench -p dwell-sketch`, or with ` -- PART` only the cases whose names contain that. Every case runs the same
-//! stream of 4 M observations five times and prints the fastest and the median run in nanoseconds per observation, and
-//! checks what came out: a meter that is fast and wrong fails.
+//! `cargo bench -p dwell-sketch`, or with ` -- PART` only the cases whose names contain that. Every case processes the
+//! same stream of 4 M observations five times, prints the fastest and the median run in nanoseconds per observation,
+//! and checks the result: a meter that is fast but wrong fails.
 
 use dwell_simulate::exchange::{ExchangeWorkload, Settings};
 use dwell_sketch::ale::{self, Ale, Widths};
@@ -24,7 +24,7 @@ use std::hint::black_box;
 const REQUESTS: u64 = 2_800_000;
 const DELAY: u64 = 2_000;
 
-/// Time that this thread has spent on a processor: other work on the machine does not count.
+/// CPU time of this thread: other work on the machine does not count.
 fn cpu_ns() -> f64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux with scheduler statistics");
     stat.split(' ').next().and_then(|ns| ns.parse().ok()).expect("the first field is a number")
@@ -63,7 +63,7 @@ fn paper(settings: Settings) -> Vec<Event> {
     workload.map(event).collect()
 }
 
-/// Fridges in the paper's settings, 2¹² slots, *p* found while running, and horizons.
+/// Fridges with the paper's settings, 2¹² slots, *p* found while running, and horizons.
 fn streams_of_the_paper(exchanges: Exchanges) {
     let seconds = |s| Nanos::from_secs(s);
     let synthetic = Settings::fridge_synthetic(Nanos::new(4_096_000_000)).with_span(seconds(4));
@@ -80,12 +80,12 @@ fn streams_of_the_paper(exchanges: Exchanges) {
     }
 }
 
-/// Whether a case of this name is asked for.
+/// Whether a case with this name was requested.
 fn is_wanted(name: &str) -> bool {
     std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).all(|part| name.contains(&part))
 }
 
-/// Measures a meter that is right to 10%.
+/// Measures a meter that must be accurate to 10%.
 fn measure<M: Meter>(name: &str, stream: &[Event], make: impl Fn() -> M) {
     if !is_wanted(name) {
         return;
@@ -94,7 +94,7 @@ fn measure<M: Meter>(name: &str, stream: &[Event], make: impl Fn() -> M) {
     assert!((ratio - 1.0).abs() < 0.1, "{name}: {ratio} times as many exchanges as there are");
 }
 
-/// Measures one that loses exchanges, and says how many it keeps.
+/// Measures a meter that loses exchanges, and prints how many it keeps.
 fn measure_biased<M: Meter>(name: &str, stream: &[Event], make: impl Fn() -> M) {
     if !is_wanted(name) {
         return;
@@ -104,7 +104,7 @@ fn measure_biased<M: Meter>(name: &str, stream: &[Event], make: impl Fn() -> M) 
     println!("    keeps {ratio:.2} of the exchanges");
 }
 
-/// Prints the times; gives the estimated over the true number of exchanges.
+/// Prints the times; returns the estimated over the true number of exchanges.
 fn time<M: Meter>(name: &str, stream: &[Event], make: impl Fn() -> M) -> f64 {
     let mut ratio = 0.0;
     let mut times = Vec::new();
@@ -130,7 +130,7 @@ fn time<M: Meter>(name: &str, stream: &[Event], make: impl Fn() -> M) -> f64 {
     ratio
 }
 
-/// The floor: reads every event and hashes its id once.
+/// The lower limit: reads every event and hashes its id once.
 fn walk(stream: &[Event]) {
     let mut times = Vec::new();
     for _ in 0..5 {
@@ -143,7 +143,7 @@ fn walk(stream: &[Event]) {
     println!("{:28} {:6.2} {:6.2} ns/observation", "read and hash", times[0], times[2]);
 }
 
-/// The fridge's rivals, at 64 KiB and at 1 MiB. The simple array is biased, so it only has to say how much it keeps.
+/// The competitors of the fridge, at 64 KiB and at 1 MiB. The simple array is biased, so only its share is printed.
 fn rivals(stream: &[Event], exchanges: Exchanges) {
     for kib in [64, 1024] {
         let slots = |bytes| ((kib << 10) / bytes) as u32;
@@ -169,7 +169,7 @@ fn rivals(stream: &[Event], exchanges: Exchanges) {
     }
 }
 
-/// 64 KiB in 64 filters; 45,000 requests of the last 45 ms want 8 hash functions.
+/// 64 KiB in 64 filters; for the 45,000 requests of the last 45 ms 8 hash functions are best.
 fn ring(policy: Policy, prior: &Prior, exchanges: Exchanges) -> TimeBloom {
     let params = timebloom::Params {
         bits: 1 << 19,
@@ -183,7 +183,7 @@ fn ring(policy: Policy, prior: &Prior, exchanges: Exchanges) -> TimeBloom {
     TimeBloom::new(params, exchanges).expect("parameters are in range")
 }
 
-/// Filters of 64 KiB that are told the longest delay and the rate, and trackers. They lose exchanges, or invent some.
+/// Filters of 64 KiB with known longest delay and rate, and trackers. They lose exchanges, or produce false ones.
 fn filters(stream: &[Event], exchanges: Exchanges) {
     const BYTES: usize = 1 << 16;
     let (longest, rate) = (Nanos::new(45_000_000), Some(1e6));

@@ -1,8 +1,8 @@
-//! Speed of what tells who built a queue: flows already hashed, state in the second-level cache.
+//! Speed of the sketches that show which flows built a queue: flows already hashed, state in the second-level cache.
 //!
-//! `cargo bench -p dwell-sketch --bench queue`. Every case takes the same 4 M departures five times, each with an
+//! `cargo bench -p dwell-sketch --bench queue`. Every case processes the same 4 M departures five times, each with an
 //! update and a query that reads nearly all snapshots, prints the fastest and the median run in nanoseconds per packet,
-//! and checks the answer: a sketch that is fast and wrong fails.
+//! and checks the answer: a sketch that is fast but wrong fails.
 
 use dwell_sketch::conquest::{Cleaning, Conquest, Counter, Params, Rule};
 use dwell_types::{Departure, FlowId, Nanos, Timestamp, hash};
@@ -12,13 +12,13 @@ const PACKETS: u64 = 4_000_000;
 /// Time between departures, and the length of the packets: a line of 10 Gb/s.
 const GAP: i64 = 640;
 const BYTES: u32 = 800;
-/// What all snapshots together span, and what packets wait at most.
+/// Time covered by all snapshots together, and the longest delay of a packet.
 const SPAN: i64 = 6_400_000;
 const LONGEST: u64 = 5_600_000;
-/// The share of one flow; 1,000 others have the rest.
+/// One in so many packets is of one flow; 1,000 others share the rest.
 const HEAVY: u64 = 4;
 
-/// Time that this thread has spent on a processor: other work on the machine does not count.
+/// CPU time of this thread: other work on the machine does not count.
 fn cpu_ns() -> f64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux with scheduler statistics");
     stat.split(' ').next().and_then(|ns| ns.parse().ok()).expect("the first field is a number")
@@ -35,7 +35,7 @@ fn departures() -> Vec<Departure> {
     (0..PACKETS).map(departure).collect()
 }
 
-/// Prints the times; the packets of the heavy flow must find their share of the queue, on average.
+/// Prints the times; the packets of the heavy flow must find its share of the queue, on average.
 fn measure(name: &str, departures: &[Departure], params: &Params) {
     let mut times = Vec::new();
     let mut state_bytes = 0;
@@ -45,7 +45,7 @@ fn measure(name: &str, departures: &[Departure], params: &Params) {
         let start = cpu_ns();
         for departure in departures {
             let queued = sketch.update(departure);
-            // No branch, since none could be foretold.
+            // Branchless, since the branch would be unpredictable.
             let is_heavy = f64::from(u8::from(departure.flow == FlowId(0)));
             shares += is_heavy * queued.and_then(|queued| queued.share).unwrap_or(0.0);
             packets += is_heavy;

@@ -1,44 +1,44 @@
-//! Approximate latency estimator: counting Bloom filters in a window of buckets, as wide as each other (ALE-U) or each
-//! twice as wide as the one before (ALE-E).
+//! Approximate latency estimator: counting Bloom filters in a window of buckets, all equally wide (ALE-U) or each twice
+//! as wide as the one before (ALE-E).
 //!
-//! A competitor of the time-spaced Bloom filters, with deletion. It is biased; it is here to be compared with.
+//! A competitor of the time-spaced Bloom filters, with deletion. Biased, and included for comparison.
 //!
-//! **Answers**: the delay of every answered exchange, weight 1, known to about a quarter of its bucket; now and then
+//! **Answers**: the delay of every answered exchange, weight 1, accurate to about a quarter of its bucket; occasionally
 //! that of a younger bucket.
 //!
 //! **Model**: a request increments its *k* counters in the present filter, bucket 0. Every *w* seconds the contents of
-//! all filters move to the next older bucket; the oldest is forgotten. With [`Widths::Exponential`] bucket *i* moves
-//! only every 2^(*i* − 1) *w* seconds and is added to what the next one holds. A response looks through the buckets
-//! from the present one back, takes the first in which all its counters are set, and decrements them there. No delay
-//! exceeds *t*_max ([`Exchanges::expiry`]), which must be known beforehand: one that is longer, by up to *w* or in
+//! all filters move to the next older bucket; the oldest are discarded. With [`Widths::Exponential`] bucket *i* moves
+//! only every 2^(*i* − 1) *w* seconds and is added to the contents of the next one. A response searches the buckets
+//! from the present one back, takes the first in which all its counters are set, and decrements them there. Delays must
+//! not exceed *t*_max ([`Exchanges::expiry`]), which must be known beforehand: one that is longer, by up to *w* or in
 //! ALE-E by up to *t*_max, may still be found; any longer one is lost or matched falsely. Ids of different exchanges
 //! differ. Times may jump ahead; one that goes back counts as the beginning of the present bucket.
 //!
-//! **State**: *b* + 1 filters of *n* counters of 4 bits, 4(*b* + 1)*n* bits in all (*n* rounded up to whole bytes);
-//! beside them 40 bytes per filter, 8*k*, and 112 per series.
+//! **State**: *b* + 1 filters of *n* counters of 4 bits, 4(*b* + 1)*n* bits in all (*n* rounded up to whole bytes); in
+//! addition 40 bytes per filter, 8*k*, and 112 per series.
 //!
 //! **Cost**: *k* counters per request, up to *k* per bucket and *k* more per response. Per *w*, ALE-U clears one filter
-//! and ALE-E adds one to another: only the oldest bucket that moves finds the next one full, the others change places.
-//! An addition reads and writes *n*/2 bytes twice; with 14 filters in 64 KiB it takes .2 µs, the time of some ten
-//! exchanges. Filters of 64 KiB and more pass over stretches of 1 KiB that hold nothing.
+//! and ALE-E adds one to another: only the oldest bucket that moves finds the next one full, the others are swapped. An
+//! addition reads and writes *n*/2 bytes twice; with 14 filters in 64 KiB it takes .2 µs, the time of some ten
+//! exchanges. Filters of 64 KiB and more skip empty stretches of 1 KiB.
 //!
 //! **Estimate**: the middle of the time that the bucket covers up to the response. The true bucket gives a mean error
 //! of *w*/4 (ALE-U, delays uniform in it) or a fifth of the delay (ALE-E, delays log-uniform and above 8*w*). A younger
 //! filter that matches falsely, with [`false_positive_probability`](crate::timebloom::false_positive_probability),
-//! always wins: that draws delays down, and the decrements take others' counters away, so that those are lost. Where no
-//! request was seen, a response gives a delay as often as the filters match falsely. Unanswered requests stay for the
+//! always wins: that biases delays downwards, and decrements the counters of other requests, so that those are lost. If
+//! no request was seen, a response gives a delay whenever a filter matches falsely. Unanswered requests stay for the
 //! whole window.
 //!
-//! **Fates**: as with the [ring](crate::timebloom): `seen`, `responses` and `unmatched` are exact, `matched` is what
-//! the chosen delays say, and nothing is counted as `ambiguous`; a repeated request is put in again.
+//! **Fates**: as with the [ring](crate::timebloom): `seen`, `responses` and `unmatched` are exact, `matched` follows
+//! from the estimated delays, and nothing is counted as `ambiguous`; a repeated request is inserted again.
 //!
-//! **Merge**: samples of windows over disjoint traffic are simply put together.
+//! **Merge**: samples of windows over disjoint traffic are simply added up.
 //!
-//! **Differs from the paper**: which we have only as porcino23 retells it. Ours are these choices: a counter that
-//! reaches 15 stays; in the present bucket the middle is that of the time since its beginning; the bounds of ALE-E's
-//! buckets, which change as contents move, are kept; *t*_max is what the window covers at least, *bw* or 2^(*b* − 1)
-//! *w*; places are those of the ring. Contents move by exchanging arrays where the older bucket is empty. The bounds of
-//! a bucket are exchanged in porcino23's text.
+//! **Differs from the paper**: which we know only through porcino23. These choices are ours: a counter that reaches 15
+//! stays; in the present bucket the middle is that of the time since its beginning; the bounds of ALE-E's buckets,
+//! which change as contents move, are stored; *t*_max is what the window covers at least, *bw* or 2^(*b* − 1) *w*;
+//! places are those of the ring. Contents move by swapping arrays if the older bucket is empty. The bounds of a bucket
+//! are interchanged in porcino23's text.
 //!
 //! **Source**: porcino23 §3.4, figure 3.8, table 3.2, which describe its reference 10
 //! (`docs/papers/porcino23-timebloom.md`).
@@ -49,21 +49,21 @@ use crate::{Event, Exchanges, Fates, Meter, Sample};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 use std::fmt;
 
-/// How wide buckets are.
+/// The widths of the buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Widths {
-    /// All alike: ALE-U.
+    /// All equal: ALE-U.
     Uniform,
-    /// The youngest two *w*, each older one twice as much: ALE-E.
+    /// *w* for the youngest two, each older one twice as much: ALE-E.
     Exponential,
 }
 
-/// What a window of buckets is built with. The longest delay *t*_max is [`Exchanges::expiry`].
+/// The parameters of a window of buckets. The longest delay *t*_max is [`Exchanges::expiry`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// Which of the two.
+    /// The variant.
     pub widths: Widths,
-    /// *b*: buckets beside the present one, `1..=4095`, at most 20 of exponential width.
+    /// *b*: buckets besides the present one, `1..=4095`, at most 20 of exponential width.
     pub buckets: u32,
     /// *n*: counters of each filter, at least one.
     pub counters: u32,
@@ -72,12 +72,12 @@ pub struct Params {
 }
 
 impl Params {
-    /// What [`Params::budget`] needs at least.
+    /// The least memory for [`Params::budget`].
     pub const LEAST_BYTES: usize =
         LEAST_FILTERS as usize * (size_of::<Bucket>() + LEAST_PLACES as usize / 2) + PLACES_BYTES;
 
-    /// The window for delays up to `longest` that fits so many bytes, its series' counts not included; `None` if they
-    /// are too few. `rate`: requests per second, if that is known. Buckets of exponential width take 4 hash functions,
+    /// The window for delays up to `longest` that fits this many bytes, without the counts of the series; `None` if
+    /// they are too few. `rate`: requests per second, if known. Buckets of exponential width use 4 hash functions,
     /// since their loads differ too much for any number to suit all.
     pub fn budget(bytes: usize, widths: Widths, longest: Nanos, rate: Option<f64>) -> Option<Self> {
         const EXPONENTIAL: u32 = 14;
@@ -97,7 +97,7 @@ impl Params {
         (counters >= LEAST_PLACES).then_some(Self { widths, buckets, counters, hashes })
     }
 
-    /// *w* that the window covers at least, apart from the present one.
+    /// The least time covered by the buckets besides the present one, in multiples of *w*.
     fn least_span(&self) -> i64 {
         match self.widths {
             Widths::Uniform => i64::from(self.buckets),
@@ -109,16 +109,16 @@ impl Params {
 /// Why a window of buckets cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AleError {
-    /// There is at least one bucket beside the present one, and not too many.
+    /// There must be at least one bucket besides the present one, and not too many.
     Buckets {
-        /// As given.
+        /// Buckets given.
         given: u32,
-        /// Of buckets of these widths.
+        /// The most with these widths.
         most: u32,
     },
-    /// A filter needs a counter.
+    /// A filter needs at least one counter.
     Counters,
-    /// There are 1 to 64 hash functions.
+    /// The number of hash functions must be 1 to 64.
     Hashes(u32),
     /// The longest delay must be above zero and at most 2⁶⁰ ns (36 years).
     Longest(Nanos),
@@ -137,7 +137,7 @@ impl fmt::Display for AleError {
 
 impl std::error::Error for AleError {}
 
-/// Of the counters of a response.
+/// Bytes of the counters' places for a response.
 const PLACES_BYTES: usize = MOST_HASHES as usize * size_of::<usize>();
 const MOST_UNIFORM: u32 = (1 << 12) - 1;
 const MOST_EXPONENTIAL: u32 = 20;
@@ -146,19 +146,19 @@ const MOST_EXPONENTIAL: u32 = 20;
 #[derive(Clone, Debug)]
 pub struct Ale {
     params: Params,
-    /// The present one, then from young to old.
+    /// The present bucket, then from young to old.
     buckets: Vec<Bucket>,
     /// *w* in nanoseconds, at least 1.
     width: i64,
-    /// The present bucket covers this multiple of *w* and the time up to the next.
+    /// The present bucket covers the time from this multiple of *w* to the next.
     tick: i64,
-    /// When the next one begins.
+    /// When the next bucket begins.
     next: Timestamp,
-    /// When the present stretch of counts of fates began, in nanoseconds.
+    /// When the present period of the counts of fates began, in nanoseconds.
     turn_begin: i64,
     /// Start of the seeded hash of ids.
     start: u64,
-    /// Counters of the last response, of [`Params::counters`].
+    /// Counters of the last response, as indices below [`Params::counters`].
     places: Vec<usize>,
     counts: Counts,
 }
@@ -166,7 +166,7 @@ pub struct Ale {
 #[derive(Clone, Debug)]
 struct Bucket {
     counters: Counters,
-    /// Since when it covers time, in multiples of *w*; up to where the next younger one begins.
+    /// Beginning of the time that it covers, in multiples of *w*; the end is the beginning of the next younger one.
     begin: i64,
     is_empty: bool,
 }
@@ -209,7 +209,7 @@ impl Ale {
         self.params
     }
 
-    /// *t*_max, as far as whole multiples of *w* have it.
+    /// *t*_max in whole multiples of *w*.
     pub fn longest(&self) -> Nanos {
         Nanos::new(self.width * self.params.least_span())
     }
@@ -228,7 +228,7 @@ impl Ale {
         }
     }
 
-    /// What the window can cover, in multiples of *w*: nothing is older.
+    /// The longest time that the window can cover, in multiples of *w*.
     fn span(&self) -> i64 {
         match self.params.widths {
             Widths::Uniform => i64::from(self.params.buckets) + 1,
@@ -297,7 +297,7 @@ impl Ale {
         Some(Sample::alone(response, Nanos::new(delay)))
     }
 
-    /// The time that a bucket covers, in nanoseconds; the present one up to the end of all time.
+    /// The time that a bucket covers, in nanoseconds; the end of the present one is unbounded.
     fn covered(&self, number: usize) -> (i64, i64) {
         let begin = |bucket: &Bucket| bucket.begin.saturating_mul(self.width);
         let end = number.checked_sub(1).map_or(i64::MAX, |younger| begin(&self.buckets[younger]));
@@ -306,7 +306,7 @@ impl Ale {
 }
 
 impl Bucket {
-    /// Adds what it holds to an older one, which keeps its beginning; what is left is for the caller to forget.
+    /// Adds its contents to an older bucket, which keeps its beginning; the caller must clear the rest.
     fn pour_into(&mut self, older: &mut Self) {
         if self.is_empty {
             return;
@@ -378,8 +378,8 @@ mod tests {
         Ale::new(params, exchanges(Match::Dns, Nanos::new(LONGEST))).unwrap()
     }
 
-    /// Requests 977 ns apart; nine of ten are answered, after delays up to the longest, evenly spread on the scale of
-    /// octaves. Gives the true delay of each response.
+    /// Requests 977 ns apart; nine of ten are answered, after delays up to the longest, uniform on a logarithmic scale.
+    /// Returns the true delay with each response.
     fn stream(requests: u64) -> Vec<(Event, i64)> {
         let mut events = Vec::new();
         for i in 0..requests {
@@ -394,7 +394,7 @@ mod tests {
         events
     }
 
-    /// The definition without shortcuts: counters of a byte, contents that are added whether or not there are any.
+    /// The definition without shortcuts: byte counters, contents are added even if empty.
     struct Naive {
         buckets: Vec<(Vec<u8>, i64)>,
         tick: i64,
@@ -416,7 +416,7 @@ mod tests {
             }
         }
 
-        /// Delay by the middle of the bucket, in nanoseconds.
+        /// The delay by the middle of the bucket, in nanoseconds.
         fn take(&mut self, event: &Event, places: &[usize], width: i64) -> Option<i64> {
             if event.is_request {
                 places.iter().for_each(|&at| self.buckets[0].0[at] = (self.buckets[0].0[at] + 1).min(15));
@@ -433,7 +433,7 @@ mod tests {
         }
     }
 
-    /// Full filters, so that there are false matches, counters that stop and wrong deletions.
+    /// With full filters, and so false matches, saturated counters and wrong deletions, results are as defined.
     #[test]
     fn contents_move_as_defined() {
         for (widths, buckets, counters) in [
@@ -465,7 +465,7 @@ mod tests {
         }
     }
 
-    /// With room, every response finds its request, in the bucket that covers it, however the delay lies in the window.
+    /// With room, every response matches in the bucket that covers its request, so that only widths cause errors.
     #[test]
     fn with_room_only_widths_err() {
         for (widths, buckets) in [(Widths::Uniform, 16), (Widths::Uniform, 256), (Widths::Exponential, 10)] {
@@ -489,7 +489,7 @@ mod tests {
         }
     }
 
-    /// ALE-U with room is BLOOMTIME with room: two ways to the same slots, one with deletion.
+    /// ALE-U with room equals BLOOMTIME with room: two implementations of the same slots, one with deletion.
     #[test]
     fn uniform_buckets_are_the_slots_of_the_ring() {
         let mut ale = ale(Widths::Uniform, 63, 1 << 16);
@@ -535,7 +535,7 @@ mod tests {
             let params = Params::budget(49_152, Widths::Uniform, exchanges.expiry, rate).unwrap();
             (params.buckets, params.hashes)
         };
-        // 94,000 counters: 8 per request in the window at 1,500 requests per second, none to speak of at 100,000.
+        // 94,000 counters: 8 per request in the window at 1,500 requests per second, hardly any at 100,000.
         assert_eq!((uniform(None), uniform(Some(1_500.0)), uniform(Some(1e5))), ((255, 8), (31, 5), (31, 1)));
     }
 

@@ -1,13 +1,13 @@
-//! Batches of events: what is worth looking at is found first, without a branch that nobody could foretell.
+//! Batches of events: the relevant ones are selected first, without unpredictable branches.
 
 use crate::Event;
 
-/// So many cache misses overlap, and so many numbers are in a word.
+/// Events of a batch: about as many as there can be overlapping cache misses, and one bit each in a word.
 pub(crate) const BATCH: usize = u64::BITS as usize;
-/// Tables up to 800 KiB stay in a processor's own cache, so that nothing is gained by touching a batch's slots first.
+/// Tables up to 800 KiB stay in a core's own cache, so that prefetching a batch's slots gains nothing.
 pub(crate) const CACHED_BYTES: usize = 800 << 10;
 
-/// Asks for a value that will be read soon; where processors are not to be asked, nothing happens.
+/// Prefetches a value that will be read soon; does nothing on architectures without support.
 #[inline(always)]
 pub(crate) fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]
@@ -16,12 +16,12 @@ pub(crate) fn prefetch<T>(value: &T) {
     let _ = value;
 }
 
-/// The numbers of some events of a batch, in rising order.
+/// A set of events of a batch, by index, in ascending order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Numbers(u64);
 
 impl Numbers {
-    /// Of those of a batch, at most [`BATCH`] events, that are wanted.
+    /// Those of a batch of at most [`BATCH`] events that satisfy the predicate.
     #[inline]
     pub(crate) fn of_batch(batch: &[Event], is_wanted: impl Fn(&Event) -> bool) -> Self {
         let mut numbers = Self::default();
@@ -31,13 +31,13 @@ impl Numbers {
         numbers
     }
 
-    /// Adds a number, less than [`BATCH`], if it is wanted; takes as long if not.
+    /// Adds an index below [`BATCH`] if `is_wanted`, without a branch.
     #[inline]
     pub(crate) fn add_if(&mut self, is_wanted: bool, number: usize) {
         self.0 |= u64::from(is_wanted) << number;
     }
 
-    /// The events of a batch that have them.
+    /// The events of a batch at these indices.
     #[inline]
     pub(crate) fn of(self, batch: &[Event]) -> impl Iterator<Item = &Event> {
         self.map(|number| &batch[number])

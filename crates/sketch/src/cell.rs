@@ -1,25 +1,25 @@
-//! The cell that the sketches of two points are made of.
+//! The cell of which the sketches of two points consist.
 
 use crate::codec::{CodecError, Reader, Writer};
 use dwell_types::{PacketId, Timestamp};
 
-/// What the packets that fell into one cell leave at one point: the sum of their times, their number, and a digest of
-/// which they were. 16 bytes.
+/// What one point stores of the packets in one cell: the sum of their times, their number, and a digest of their ids.
+/// 16 bytes.
 ///
-/// The difference of two sums is the sum of the delays, if the same packets fell into both cells [kompella12 §III-A];
-/// the digest tells whether they did [sanjuas11 §2.3.2].
+/// The difference of two sums is the sum of the delays, if both cells contain the same packets [kompella12 §III-A]; the
+/// digest shows whether they do [sanjuas11 §2.3.2].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// Nanoseconds, modulo 2⁶⁴: the subtraction of two sums is exact as long as the delays sum up to less than 292
+    /// Nanoseconds, modulo 2⁶⁴: the difference of two sums is exact as long as the delays sum up to less than 292
     /// years.
     sum: u64,
-    /// The digests of the packets, exclusive or.
+    /// The exclusive or of the packets' digests.
     digest: u32,
     /// Packets, modulo 2³².
     count: u32,
 }
 
-/// What two cells that saw the same packets say.
+/// The difference of two cells that contain the same packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The sum of the delays in nanoseconds; negative if the clocks disagree.
@@ -29,7 +29,7 @@ pub struct Difference {
 }
 
 impl Cell {
-    /// Adds a packet. `digest` are 32 bits of its id that decide nothing else: not the cell, not whether it is sampled.
+    /// Adds a packet. `digest` is 32 bits of its id that determine neither its cell nor whether it is sampled.
     #[inline(always)]
     pub fn update(&mut self, digest: u32, at: Timestamp) {
         self.sum = self.sum.wrapping_add(at.as_nanos() as u64);
@@ -37,7 +37,7 @@ impl Cell {
         self.count = self.count.wrapping_add(1);
     }
 
-    /// Adds what fell into the same cell elsewhere, or at another time.
+    /// Adds the same cell of another place or time.
     pub fn merge(&mut self, other: Self) {
         self.sum = self.sum.wrapping_add(other.sum);
         self.digest ^= other.digest;
@@ -62,8 +62,8 @@ impl Cell {
         self.count
     }
 
-    /// The delays from the cell at the sender to this one at the receiver; `None` if they saw different packets.
-    /// A wrong `Some` has probability 2⁻³² per pair of cells with equal numbers of different packets.
+    /// The delays from the cell at the sender to this one at the receiver; `None` if they contain different packets. A
+    /// wrong `Some` has probability 2⁻³² per pair of cells with equal numbers of different packets.
     pub const fn since(&self, sender: &Self) -> Option<Difference> {
         if self.count != sender.count || self.digest != sender.digest {
             return None;
@@ -75,7 +75,7 @@ impl Cell {
 /// The digest of a packet for [`Cell::update`].
 #[inline(always)]
 pub const fn digest(packet: PacketId) -> u32 {
-    // Independent of the bits of the id itself, which choose banks and rows.
+    // Independent of the bits of the id itself, which select banks and rows.
     (packet.0.wrapping_mul(dwell_types::hash::INDEPENDENT) >> 32) as u32
 }
 
@@ -108,7 +108,7 @@ mod tests {
     fn different_packets_give_nothing() {
         let sent = cell(&[(1, 5), (2, 6)]);
         assert_eq!(cell(&[(1, 7)]).since(&sent), None);
-        // As many packets, but others.
+        // Equally many packets, but different ones.
         assert_eq!(cell(&[(1, 7), (3, 9)]).since(&sent), None);
     }
 

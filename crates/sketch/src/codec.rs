@@ -1,4 +1,4 @@
-//! Sketches as bytes: versioned, checksummed, the same on every platform, and safe to read from anybody.
+//! Serialized sketches: versioned, checksummed, the same on every platform, and safe to read from untrusted sources.
 //!
 //! ```text
 //! 0..4    "dwel"
@@ -15,10 +15,10 @@ const MAGIC: [u8; 4] = *b"dwel";
 const HEAD: usize = 6;
 const CHECKSUM: usize = 8;
 
-/// More events than these are no count but an attempt to overflow one.
+/// Larger counts are rejected, as an attempt to cause an overflow.
 pub(crate) const MOST_COUNTED: u64 = 1 << 62;
 
-/// What bytes hold.
+/// The kind of a sketch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -37,7 +37,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The layout that is written, and the only one that is read.
+    /// The version of the layout that is written, and the only one that is read.
     const fn version(self) -> u8 {
         match self {
             Self::Fridge => 6,
@@ -47,30 +47,30 @@ impl Kind {
     }
 }
 
-/// Why bytes are no sketch.
+/// Why bytes are not a valid sketch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodecError {
-    /// The bytes end before the sketch does, or go on after it.
+    /// Truncated, or followed by more bytes.
     Length {
-        /// Bytes needed at least, or exactly where there are more.
+        /// Bytes needed at least, or exactly if there are more.
         needed: usize,
         /// Bytes present.
         present: usize,
     },
     /// The first four bytes are not those of a sketch.
     Magic([u8; 4]),
-    /// Another kind of sketch, or none that is known.
+    /// A different kind of sketch, or an unknown one.
     Kind {
-        /// What was asked for.
+        /// The kind that was requested.
         expected: u8,
-        /// What stood there.
+        /// The kind that was found.
         found: u8,
     },
     /// A layout that this version does not read.
     Version(u8),
-    /// Something changed on the way.
+    /// The checksum does not match.
     Checksum,
-    /// A value that no sketch has.
+    /// A value that no sketch can have.
     Value(&'static str),
 }
 
@@ -89,7 +89,7 @@ impl fmt::Display for CodecError {
 
 impl std::error::Error for CodecError {}
 
-/// Builds the bytes of a sketch.
+/// Serializes a sketch.
 pub(crate) struct Writer(Vec<u8>);
 
 impl Writer {
@@ -128,12 +128,12 @@ impl Writer {
     }
 }
 
-/// A float if it is finite and not negative.
+/// The float if it is finite and not negative.
 fn amount<F: Copy + Into<f64>>(value: F, what: &'static str) -> Result<F, CodecError> {
     if (0.0..=f64::MAX).contains(&value.into()) { Ok(value) } else { Err(CodecError::Value(what)) }
 }
 
-/// Takes the bytes of a sketch apart.
+/// Parses a serialized sketch.
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
     total: usize,
@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
         self.take().map(f32::from_le_bytes).and_then(|value| amount(value, what))
     }
 
-    /// The number of items that follow, `bytes` each: no more than there are bytes, so that it is safe to allocate for.
+    /// The number of items that follow, `bytes` each: no more than fit the bytes left, so allocating is safe.
     pub(crate) fn count(&mut self, bytes: usize) -> Result<usize, CodecError> {
         let count = self.u64()?;
         let fitting = (self.rest.len() / bytes) as u64;
@@ -207,7 +207,7 @@ impl<'a> Reader<'a> {
         Ok(count as usize)
     }
 
-    /// So many bytes as they are.
+    /// The next `len` bytes.
     pub(crate) fn bytes(&mut self, len: usize) -> Result<Vec<u8>, CodecError> {
         let missing = CodecError::Length {
             needed: self.total.saturating_add(len.saturating_sub(self.rest.len())),
@@ -230,7 +230,7 @@ fn checksum(bytes: &[u8]) -> u64 {
     hash::bytes(hash::start(0), bytes)
 }
 
-/// What the bytes of a sketch begin with, for tests of what lies behind it.
+/// The header of a sketch, for tests of what follows it.
 #[doc(hidden)]
 pub fn head(kind: Kind) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
@@ -238,7 +238,7 @@ pub fn head(kind: Kind) -> Vec<u8> {
     bytes
 }
 
-/// Puts a fitting checksum behind a body, for tests of what lies behind it.
+/// Appends a valid checksum to a body, for tests of what is checked after it.
 #[doc(hidden)]
 pub fn seal(mut body: Vec<u8>) -> Vec<u8> {
     let sum = checksum(&body);

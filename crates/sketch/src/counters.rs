@@ -1,15 +1,15 @@
-//! Counters of 4 bits, as counting filters have them.
+//! Counters of 4 bits, as in counting filters.
 
-/// An array of counters of 4 bits, two to a byte. A counter that has reached 15 stays there: what it stood for is no
+/// An array of counters of 4 bits, two to a byte. A counter that has reached 15 stays there: its true value is no
 /// longer known, and one that is too low would lose entries.
 #[derive(Clone, Debug)]
 pub(crate) struct Counters {
     pairs: Box<[u8]>,
-    /// Of a large array that is to be emptied again and again: it takes the time of a few entries if it holds a few.
+    /// For a large array that is emptied often: emptying takes only the time of the stretches in use.
     held: Option<Box<Held>>,
 }
 
-/// Which stretches of an array hold anything, a bit each.
+/// Which stretches of an array are in use, a bit each.
 #[derive(Clone, Debug)]
 struct Held {
     words: Box<[u64]>,
@@ -20,23 +20,23 @@ const PER_BYTE: usize = 8 / BITS;
 const MOST: u8 = (1 << BITS) - 1;
 /// Bytes of a stretch.
 const STRETCH: usize = 1 << 10;
-/// Bytes of an array that has a bit for each.
+/// Arrays of at least this many bytes have such bits.
 const LARGE: usize = 1 << 16;
 
 impl Counters {
-    /// So many counters, rounded up to whole bytes.
+    /// This many counters, rounded up to whole bytes.
     pub(crate) fn new(len: u32) -> Self {
         Self { pairs: vec![0; (len as usize).div_ceil(PER_BYTE)].into(), held: None }
     }
 
-    /// As many, which are to be emptied again and again.
+    /// The same, for an array that is emptied often.
     pub(crate) fn resettable(len: u32) -> Self {
         let counters = Self::new(len);
         let bytes = counters.pairs.len();
         Self { held: (bytes >= LARGE).then(|| Box::new(Held::new(bytes))), ..counters }
     }
 
-    /// As many of those, a multiple of 16, as fit so many bytes, at most 2³² − 16.
+    /// The most resettable counters, a multiple of 16 and at most 2³² − 16, that fit this many bytes.
     pub(crate) fn most_resettable(bytes: usize) -> u32 {
         let beside = if bytes >= LARGE { Held::bytes(bytes) } else { 0 };
         u32::try_from((bytes - beside) / 8 * 16).unwrap_or(u32::MAX - 15)
@@ -62,7 +62,7 @@ impl Counters {
         self.pairs[at / PER_BYTE] -= u8::from(is_known) << (at % PER_BYTE * BITS);
     }
 
-    /// Adds the counters of another array of the same length, which are zero afterwards.
+    /// Adds the counters of another array of the same length, which is emptied.
     pub(crate) fn take_from(&mut self, other: &mut Self) {
         let add_all = |pairs: &mut [u8], others: &mut [u8]| {
             for (pair, other) in pairs.iter_mut().zip(others) {
@@ -100,7 +100,7 @@ impl Held {
         bytes.div_ceil(STRETCH * 64)
     }
 
-    /// What it takes for an array of so many bytes.
+    /// The size for an array of this many bytes.
     fn bytes(bytes: usize) -> usize {
         size_of::<Self>() + Self::words(bytes) * size_of::<u64>()
     }
@@ -110,7 +110,7 @@ impl Held {
         self.words[stretch / 64] |= 1 << (stretch % 64);
     }
 
-    /// The stretches that held something, which nothing holds any more.
+    /// The stretches in use, none of which is afterwards.
     fn drain(&mut self) -> impl Iterator<Item = usize> {
         let words = self.words.iter_mut().enumerate();
         words.flat_map(|(at, word)| {
@@ -130,7 +130,7 @@ fn stretch_of(pairs: &mut [u8], stretch: usize) -> &mut [u8] {
     &mut pairs[stretch * STRETCH..end]
 }
 
-/// Sums of both counters, 15 where they are more.
+/// The sums of both pairs of counters, at most 15.
 #[inline]
 fn add(a: u8, b: u8) -> u8 {
     let low = ((a & MOST) + (b & MOST)).min(MOST);
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use dwell_types::hash;
 
-    /// Counters of 8 bits that stop at 15, one by one; few that are far apart in a large array.
+    /// They equal 8-bit counters that stop at 15, whether adjacent or far apart in a large array.
     #[test]
     fn they_count_like_counters_that_stop() {
         const FEW: u32 = 37;

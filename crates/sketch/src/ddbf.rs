@@ -1,36 +1,36 @@
 //! Double deletion Bloom filter: a Bloom filter whose cells hold a time and a count.
 //!
-//! A competitor of the time-spaced Bloom filters, with times as exact as its cells' and with deletion. It is biased; it
-//! is here to be compared with.
+//! A competitor of the time-spaced Bloom filters, with times as exact as its cells' and with deletion. Biased, and
+//! included for comparison.
 //!
 //! **Answers**: the delay of every answered exchange, weight 1: exact, or too short.
 //!
-//! **Model**: a request writes its time into its *k* cells, over whatever stands there, and increments their counts. A
+//! **Model**: a request writes its time into its *k* cells, overwriting what is there, and increments their counts. A
 //! response whose counts are all above zero takes the oldest of the *k* times. If that is younger than *t*_max
-//! ([`Exchanges::expiry`]; the paper's *vt*), it is believed and the counts are decremented (explicit deletion); else
+//! ([`Exchanges::expiry`]; the paper's *vt*), it is a match and the counts are decremented (explicit deletion); else
 //! the response is discarded, and only the counts of the cells with younger times are decremented (implicit deletion).
 //! *t*_max must be known beforehand. Ids of different exchanges differ. A time that goes back counts as the latest one.
 //!
 //! **State**: *n* cells of 36 bits, *s*_t = 32 for the time and *s*_c = 4 for the count (counts rounded to words of
-//! 16); beside them 8*k* bytes and 112 per series. The unit of time is the least power of two nanoseconds with which 64
-//! *t*_max fit: an entry that nothing overwrote for longer may seem young again, one time in 64.
+//! 16); in addition 8*k* bytes and 112 per series. The unit of time is the smallest power of two nanoseconds in which
+//! 64 *t*_max fit: an entry that was not overwritten for longer may seem young again, one time in 64.
 //!
 //! **Cost**: *k* times and *k* counts per event.
 //!
-//! **Estimate**: the true delay if at least one of the *k* cells was not overwritten since, which *λd* later requests
-//! leave with probability 1 − (1 − e^(−*kλd*/*n*))^*k*: the slower the exchange, the less likely. Else it is the time
-//! since the oldest of what overwrote the cells last: too short, by how much nothing tells. A response that answers
-//! nothing observed gives a delay if all its cells are counted and younger than *t*_max: (1 − e^(−*kλt*_max/*n*))^*k*.
-//! Wrong deletions lose others' entries, so that their responses are not matched. Unanswered requests are never
-//! deleted; the counts that they leave behind do no harm beside a time that is too old.
+//! **Estimate**: the true delay if at least one of the *k* cells was not overwritten since, which after *λd* later
+//! requests has probability 1 − (1 − e^(−*kλd*/*n*))^*k*: the slower the exchange, the less likely. Otherwise it is the
+//! time since the oldest of the last overwrites: too short, by an unknown amount. A response to no observed request
+//! gives a delay if all its cells are counted and younger than *t*_max: (1 − e^(−*kλt*_max/*n*))^*k*. Wrong deletions
+//! lose others' entries, so that their responses are not matched. Unanswered requests are never deleted; the counts
+//! that they leave behind do no harm beside a time that is too old.
 //!
-//! **Fates**: as with the [ring](crate::timebloom): `seen`, `responses` and `unmatched` are exact, `matched` is what
-//! the delays say, and nothing is counted as `ambiguous`; a repeated request is put in again.
+//! **Fates**: as with the [ring](crate::timebloom): `seen`, `responses` and `unmatched` are exact, `matched` follows
+//! from the delays, and nothing is counted as `ambiguous`; a repeated request is inserted again.
 //!
-//! **Merge**: samples of filters over disjoint traffic are simply put together.
+//! **Merge**: samples of filters over disjoint traffic are simply added up.
 //!
-//! **Differs from the paper**: which we have only as porcino23 retells it, for SYN and ACK. Ours are the choices: a
-//! count that reaches 15 stays, the unit of time, the places, which are those of the ring.
+//! **Differs from the paper**: which we know only through porcino23, for SYN and ACK. These choices are ours: a count
+//! that reaches 15 stays, the unit of time, the places, which are those of the ring.
 //!
 //! **Source**: porcino23 §3.4, table 3.2, which describe its reference 12 (`docs/papers/porcino23-timebloom.md`).
 
@@ -40,7 +40,7 @@ use crate::{Event, Exchanges, Fates, Meter, Sample};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 use std::fmt;
 
-/// What a filter is built with. The longest delay *t*_max is [`Exchanges::expiry`].
+/// The parameters of a filter. The longest delay *t*_max is [`Exchanges::expiry`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// *n*: cells, at least one.
@@ -50,12 +50,12 @@ pub struct Params {
 }
 
 impl Params {
-    /// What [`Params::budget`] needs at least.
+    /// The least memory for [`Params::budget`].
     pub const LEAST_BYTES: usize = LEAST_PLACES as usize / 16 * BLOCK_BYTES + PLACES_BYTES;
 
-    /// The filter that fits so many bytes, its series' counts not included; `None` if they are too few. With 4 hash
-    /// functions, whatever the rate: what overwrites an entry comes within its delay, not within *t*_max, so that the
-    /// best number for membership is too few.
+    /// The filter that fits this many bytes, without the counts of the series; `None` if they are too few. With 4 hash
+    /// functions at any rate: an entry is overwritten by requests within its delay, not within *t*_max, so that the
+    /// number that is best for membership would be too small.
     pub fn budget(bytes: usize) -> Option<Self> {
         let blocks = bytes.checked_sub(PLACES_BYTES)? / BLOCK_BYTES;
         let cells = u32::try_from(16 * blocks).unwrap_or(u32::MAX - 15);
@@ -65,17 +65,17 @@ impl Params {
 
 /// *k* of a filter that fits a budget.
 const HASHES: u32 = 4;
-/// Of sixteen cells, whose counts share a word.
+/// Bytes of sixteen cells, whose counts share a word.
 const BLOCK_BYTES: usize = 16 * size_of::<u32>() + size_of::<u64>();
-/// Of the cells of an id.
+/// Bytes of the places of an id's cells.
 const PLACES_BYTES: usize = HASHES as usize * size_of::<usize>();
 
 /// Why a filter cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DdbfError {
-    /// A filter needs a cell.
+    /// A filter needs at least one cell.
     Cells,
-    /// There are 1 to 64 hash functions.
+    /// The number of hash functions must be 1 to 64.
     Hashes(u32),
     /// The longest delay must be above zero and at most 2⁶⁰ ns (36 years).
     Longest(Nanos),
@@ -111,7 +111,7 @@ pub struct Ddbf {
     latest: Timestamp,
 }
 
-/// Units that are older than any delay.
+/// Age in units beyond any delay, as a power of two.
 const OLD_LOG2: u32 = 30;
 
 impl Ddbf {
@@ -169,8 +169,8 @@ impl Ddbf {
         self.units(self.latest) as u32
     }
 
-    /// After 2³² units, 64 to 128 times the longest delay, an old cell would look young again: its age stays at a quarter
-    /// of that, whenever time passes a multiple of it.
+    /// After 2³² units, 64 to 128 times the longest delay, an old cell would look young again: ages are capped at a
+    /// quarter of that, whenever time passes a multiple of it.
     #[cold]
     fn keep_old(&mut self, before: Timestamp) {
         let passed = self.units(self.latest).saturating_sub(self.units(before)).unsigned_abs();
@@ -181,7 +181,7 @@ impl Ddbf {
         }
     }
 
-    /// The stretch of time that counts of fates go by.
+    /// The period of the counts of fates.
     fn turn(&self, ns: i64) -> i64 {
         ns.div_euclid(self.longest.get())
     }
@@ -211,7 +211,7 @@ impl Ddbf {
         Some(Sample::alone(response, delay))
     }
 
-    /// The time since the oldest of the cells, if all are counted and it is believed. Decrements what goes by it.
+    /// The time since the oldest of the cells, if all are counted and it is young enough. Decrements young cells.
     fn answer(&mut self) -> Option<Nanos> {
         if self.places.iter().any(|&place| self.stored.get(place) == 0) {
             return None;
@@ -275,7 +275,7 @@ mod tests {
         Ddbf::new(Params { cells, hashes }, exchanges(Match::Dns, LONGEST)).unwrap()
     }
 
-    /// With room, delays and counts are those of the exact table, but for the unit of time.
+    /// With room, delays and counts equal those of the exact table, up to the unit of time.
     #[test]
     fn with_room_it_is_exact() {
         let (mut ddbf, mut exact) = (ddbf(1 << 16, 8), Exact::new(exchanges(Match::Dns, LONGEST)));
@@ -295,10 +295,10 @@ mod tests {
         assert_eq!(ddbf.fates(), exact.fates());
     }
 
-    /// A delay is never too long, and too short as often as all cells of an entry were overwritten: 20,000 responses,
-    /// 500 requests after theirs, 4 of 4,096 cells each: (1 − e^(−4·500/4096))⁴ = .0222, standard error .0010 (.0015 as
-    /// neighbours share overwriters). ±.009 is six of these, exceeded by chance with a probability of 2·10⁻⁹. Whoever
-    /// forgets that a request overwrites four cells expects .0002.
+    /// A delay is never too long, and too short with the probability that all cells of an entry were overwritten:
+    /// 20,000 responses, 500 requests after theirs, 4 of 4,096 cells each: (1 − e^(−4·500/4096))⁴ = .0222, standard
+    /// error .0010 (.0015 as neighbours share overwriters). ±.009 is six of these, exceeded by chance with a
+    /// probability of 2·10⁻⁹. Ignoring that a request overwrites four cells would give .0002.
     #[test]
     fn delays_are_exact_or_too_short() {
         let (mut ddbf, mut samples) = (ddbf(1 << 12, 4), Vec::new());
@@ -329,9 +329,9 @@ mod tests {
         assert_eq!(samples.len(), 1);
         assert_eq!(samples[0].since_first.get(), 12_800);
         assert_eq!((ddbf.fates()[0].unmatched, ddbf.fates()[0].matched), (2, 1));
-        // Only young cells are decremented: an old entry remains counted, and is not believed.
+        // Only young cells are decremented: an old entry remains counted, but does not match.
         assert!(ddbf.places.iter().all(|&place| ddbf.stored.get(place) > 0));
-        // Without deletion a time that wraps around would be young once more.
+        // Without deletion a time that wraps around would look young again.
         ddbf.update(&[request(9, 0), response(9, -5)], &mut samples);
         assert_eq!(samples.last().map(|s| s.since_first.get()), Some(0), "a time that goes back is the latest");
     }

@@ -3,8 +3,8 @@
 /// The standard normal quantile at .975: a 95% interval reaches this many standard errors to either side.
 pub const Z95: f64 = 1.959_963_984_540_054;
 
-/// The same quantile of Student's distribution with so many degrees of freedom, at least 1: to 1% from 3 on (Abramowitz
-/// and Stegun 1964, 26.7.5).
+/// The same quantile of Student's distribution with `freedom` degrees of freedom, at least 1: to 1% from 3 on
+/// (Abramowitz and Stegun 1964, 26.7.5).
 pub(crate) fn student95(freedom: f64) -> f64 {
     const Z2: f64 = Z95 * Z95;
     let inverse = 1.0 / freedom.max(1.0);
@@ -14,8 +14,8 @@ pub(crate) fn student95(freedom: f64) -> f64 {
     Z95 * (1.0 + inverse * (first + inverse * (second + inverse * third)))
 }
 
-/// A share of so many independent trials, with Wilson's interval (1927): where nothing was seen of what is rare, it says
-/// how rare that may be. Of infinitely many trials the share is known.
+/// The share of successes in this many independent trials, with Wilson's interval (1927), which has a width even if no
+/// success was observed. With infinitely many trials the share is exact.
 pub(crate) fn wilson(share: f64, trials: f64) -> Estimate<f64> {
     let z2 = Z95 * Z95 / trials;
     let middle = (share + 0.5 * z2) / (1.0 + z2);
@@ -23,8 +23,7 @@ pub(crate) fn wilson(share: f64, trials: f64) -> Estimate<f64> {
     Estimate::around(share, (middle - error).max(0.0), (middle + error).min(1.0))
 }
 
-/// A number and the interval that holds the truth in 95 of 100 runs. `low ≤ value ≤ high`; the three are equal where
-/// nothing was estimated.
+/// A value and its 95% confidence interval. `low ≤ value ≤ high`; the three are equal where nothing was estimated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate<T> {
     /// The estimate.
@@ -50,14 +49,14 @@ impl<T: PartialEq> Estimate<T> {
 }
 
 impl<T: Copy + PartialOrd> Estimate<T> {
-    /// A value with the ends of its interval, which reaches as far as the value at least.
+    /// A value with the ends of its interval, which are moved as far as needed to include the value.
     pub(crate) fn around(value: T, low: T, high: T) -> Self {
         Self { value, low: if low < value { low } else { value }, high: if high > value { high } else { value } }
     }
 }
 
 impl Estimate<f64> {
-    /// The same number of something, of which there may be so many less or more besides.
+    /// The same count, with an interval that is wider by this much at each end.
     pub(crate) fn wider(self, less: f64, more: f64) -> Self {
         Self { low: (self.low - less).max(0.0), high: self.high + more, ..self }
     }
@@ -67,7 +66,7 @@ impl Estimate<f64> {
 mod tests {
     use super::*;
 
-    /// By the table of Brown, Cai and `DasGupta` (2001) and by hand: of 20 trials none, of 156 three, of all some.
+    /// By the table of Brown, Cai and `DasGupta` (2001) and by hand: no success in 20 trials, 3 in 156, all of 20.
     #[test]
     fn what_was_not_seen_may_be() {
         let close = |found: Estimate<f64>, low: f64, high: f64| {

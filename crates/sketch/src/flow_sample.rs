@@ -1,15 +1,15 @@
-//! A table of as many flows as memory allows, chosen by the hashes of their ids: two points choose the same ones.
+//! A table of as many flows as fit, sampled by the hash of their ids: two points choose the same ones.
 
 use crate::table::{Entry, Place, Table};
 use dwell_types::{FlowId, hash};
 
-/// What is kept of a flow.
+/// What is stored for a flow.
 pub(crate) trait Kept: Entry {
-    /// Nothing yet, of the flow with this key.
+    /// An empty entry for the flow with this key.
     fn of(key: u64) -> Self;
 }
 
-/// Flows whose key is at most the threshold, which falls when the table is full and never rises again.
+/// Flows with keys up to the threshold, which falls when the table is full and never rises again.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowSample<E> {
     table: Table<E>,
@@ -18,16 +18,16 @@ pub(crate) struct FlowSample<E> {
 }
 
 impl<E: Kept> FlowSample<E> {
-    /// At least so many bytes are needed.
+    /// The least memory.
     pub(crate) const LEAST_BYTES: usize = Table::<E>::LEAST_BYTES;
 
-    /// An empty table of at most `bytes`, which are no less than [`FlowSample::LEAST_BYTES`].
+    /// An empty table of at most `bytes`, which must be no less than [`FlowSample::LEAST_BYTES`].
     pub(crate) fn new(bytes: usize, seed: u64) -> Self {
         let slots = Table::<E>::slots_in(bytes);
         Self { table: Table::new(slots, slots), start: hash::start(seed), threshold: u64::MAX }
     }
 
-    /// The entry of a flow, made if there is none; `None` if the flow is not chosen.
+    /// The entry of a flow, created if necessary; `None` if the flow is not sampled.
     pub(crate) fn entry(&mut self, flow: FlowId) -> Option<&mut E> {
         self.by_key(hash::word(self.start, flow.0))
     }
@@ -50,7 +50,7 @@ impl<E: Kept> FlowSample<E> {
         Some(self.table.get_mut(at))
     }
 
-    /// An eighth of the flows go.
+    /// Drops an eighth of the flows.
     fn close(&mut self) {
         self.threshold -= self.threshold / 8 + 1;
         let threshold = self.threshold;
@@ -82,7 +82,7 @@ impl<E: Kept> FlowSample<E> {
         }
     }
 
-    /// Bytes of the table and beside it.
+    /// Bytes of the table and of this struct.
     pub(crate) fn state_bytes(&self) -> usize {
         self.table.bytes() + size_of::<Self>()
     }

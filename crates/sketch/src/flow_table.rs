@@ -1,21 +1,21 @@
-//! A table of flows: exact delays of a random part of them.
+//! A table of flows: exact delays of a random sample of them.
 //!
-//! **Answers**: mean delay in nanoseconds and packets of the flows that are in the table.
+//! **Answers**: mean delay in nanoseconds and packets of the flows in the table.
 //!
-//! **Model**: both points see the same packets of the same flows under the same ids. Which flows enter is decided by
-//! the hash of their id, so both points choose the same ones; large flows have no better chance than small ones.
+//! **Model**: both points see the same packets of the same flows under the same ids. Flows are sampled by the hash of
+//! their id, so both points choose the same ones; large flows are no more likely than small ones.
 //!
 //! **State**: an open-addressing table of 24-byte entries (key 64 bits, a cell of 128) with one byte each beside them,
 //! at most ¾ full.
 //!
-//! **Cost**: one hash per packet, and one look at the table for flows that enter.
+//! **Cost**: one hash per packet, and one table lookup for sampled flows.
 //!
-//! **Estimate**: exact for flows in the table that lost nothing; none for a flow that lost a packet, or that is not in
-//! the table.
+//! **Estimate**: exact for flows in the table without loss; none for a flow that lost a packet, or that is not in the
+//! table.
 //!
 //! **Merge**: entry by entry with the lower threshold; exactly the table of both streams where neither was full.
 //!
-//! **Differs from the paper**: no paper has this; it is what a sketch must beat in equal memory.
+//! **Differs from the paper**: not from any paper; it is the baseline that a sketch must beat in equal memory.
 //!
 //! **Source**: the comparison that reviewers of sanjuas11 ask for (`docs/papers/sanjuas11-lds.md`).
 
@@ -25,12 +25,12 @@ use crate::table::Entry;
 use dwell_types::{Crossing, FlowId};
 use std::fmt;
 
-/// So few bytes hold no flows.
+/// Too few bytes to hold any flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooFewBytes {
-    /// As given.
+    /// Bytes given.
     pub given: usize,
-    /// At least so many are needed.
+    /// Bytes needed at least.
     pub needed: usize,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for TooFewBytes {
 
 impl std::error::Error for TooFewBytes {}
 
-/// The flows that one point remembers.
+/// The flows that one point has sampled.
 #[derive(Clone, Debug)]
 pub struct FlowTable {
     flows: FlowSample<Flow>,
@@ -84,13 +84,13 @@ impl FlowTable {
         }
     }
 
-    /// Adds what another table of the same seed saw.
+    /// Adds the packets of another table with the same seed.
     pub fn merge(&mut self, other: &Self) {
         self.flows.merge(&other.flows, |ours, theirs| ours.cell.merge(theirs.cell));
     }
 
-    /// The delays of a flow's packets from the sender's table to this one; `None` if one of them lacks it, or a packet
-    /// of it.
+    /// The delays of a flow's packets from the sender's table to this one; `None` if either table lacks the flow, or a
+    /// packet of it.
     pub fn since(&self, sender: &Self, flow: FlowId) -> Option<Difference> {
         self.flows.get(flow)?.cell.since(&sender.flows.get(flow)?.cell)
     }
@@ -122,7 +122,7 @@ mod tests {
             }
         }
         let found: Vec<u64> = (0..3_000).filter(|&flow| receiver.since(&sender, FlowId(flow)).is_some()).collect();
-        // 400 slots, ¾ full at most, and at least ⅞ of that.
+        // 400 slots, at most ¾ full, and at least ⅞ of that.
         assert!((250..=300).contains(&found.len()), "{}", found.len());
         assert!(!found.contains(&17), "it lost a packet");
         for flow in found {

@@ -1,32 +1,31 @@
-//! Consistent sampling: exact for the ids that pass a gate, which closes as far as the memory demands.
+//! Consistent sampling: exact for the ids that pass a gate, which closes as far as memory requires.
 //!
 //! **Answers**: a sample of the answered exchanges, each with the number of exchanges that it stands for.
 //!
-//! **Model**: a table of the open requests whose id's hash passes the gate. When the table is full, first what is older
-//! than the lifetime goes, then the gate closes by steps of 2^−⅛ and what it no longer admits goes, until a quarter of
-//! the room is free. It closes, too, where a request finds no slot though some are free. The gate never opens again. Assumes that ids of different exchanges are independent under the
-//! seeded hash; who knows the seed can break that.
+//! **Model**: a table of the open requests whose ids pass the gate by their hash. When the table is full, first
+//! requests older than the lifetime are dropped, then the gate closes by steps of 2^−⅛ and requests that it no longer
+//! admits are dropped, until a quarter of the room is free. It also closes if a request finds no slot within reach
+//! though some are free. The gate never opens again. Assumes that ids of different exchanges are independent under the
+//! seeded hash; whoever knows the seed can break that.
 //!
-//! **State**: the table of [`crate::horizon`]; 48 × 8 bytes by which the lifetime is learnt; the counts of each series.
+//! **State**: the table of [`crate::horizon`]; 48 × 8 bytes to learn the lifetime; the counts of each series.
 //!
-//! **Cost**: one multiplication per event. For events that pass the gate one look at two times eight bytes, and at one
-//! entry if it is found or put in; a walk over the table whenever a quarter of its room, or more, was put in.
+//! **Cost**: one multiplication per event. For events that pass the gate one read of two times eight bytes, and of one
+//! entry if it is found or inserted; a scan of the table whenever a quarter of its room, or more, was inserted.
 //!
-//! **Estimate**: a sample has weight 1/*p* with the *p* of now, since the response, too, must pass the gate. How far
-//! the gate closes depends on how many passed it so far, not on which of them go, so the weight remains unbiased in
-//! every set of delays up to the lifetime. Variance (1/*p* − 1) per exchange, whatever its delay. Delays above the
-//! lifetime are not measured at all: with orphans, a lifetime that is too long costs sparse sampling, and one too short
-//! the tail.
+//! **Estimate**: a sample has weight 1/*p* with the present *p*, since the response, too, must pass the gate. How far
+//! the gate closes depends on how many passed it so far, not on which of them, so the weight remains unbiased in every
+//! set of delays up to the lifetime. Variance (1/*p* − 1) per exchange, whatever its delay. Delays above the lifetime
+//! are not measured at all: with orphans, too long a lifetime costs samples, and too short a one the tail.
 //!
-//! The lifetime is given, or learnt: the multiple of the 99.9th percentile of the delays measured so far (rounded up to
-//! a power of two), once the stream has lasted twice as long as that and 1,024 delays are known. Slower exchanges that
-//! are rarer than 1 in 1,000, or that first come later than that, may be missed by it. Until it is learnt the gate
-//! closes as if orphans stayed for the whole expiry, and never opens again: a given lifetime samples more where tables
-//! are small.
+//! The lifetime is given, or learnt: a multiple of the 99.9th percentile of the delays measured so far (rounded up to a
+//! power of two), once the stream has lasted twice as long as that and 1,024 delays are known. Slower exchanges that
+//! are rarer than 1 in 1,000, or that first occur later than that, may be missed. Until it is learnt the gate closes as
+//! if orphans stayed for the whole expiry, and never opens again: in small tables a given lifetime samples more.
 //!
-//! **Merge**: samples of tables over disjoint traffic are simply put together.
+//! **Merge**: samples of tables over disjoint traffic are simply added up.
 //!
-//! **Differs from the paper**: no paper has this; the threshold is that of adaptive sampling for distinct counts.
+//! **Differs from the paper**: not from any paper; the threshold is that of adaptive sampling for distinct counts.
 //!
 //! **Source**: the comparison that zheng22 lacks (`docs/papers/zheng22-fridge.md`).
 
@@ -38,29 +37,29 @@ use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
 use dwell_types::{Nanos, Timestamp, hash};
 use std::fmt;
 
-/// How long a request may wait.
+/// How long a request is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Lifetime {
     /// This long, or as long as the expiry if that is shorter.
     Given(Nanos),
-    /// This multiple, at least 1, of the 99.9th percentile of delays, from when it is known; until then, and at most,
-    /// the expiry.
+    /// This multiple, at least 1, of the 99.9th percentile of delays, once that is known; until then, and at most, the
+    /// expiry.
     Learnt(f64),
 }
 
 /// Why a sampling table cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum HashSampleError {
-    /// So few bytes measure nothing.
+    /// Too few bytes for a table that can measure.
     Bytes {
-        /// As given.
+        /// Bytes given.
         given: usize,
-        /// At least so many are needed.
+        /// Bytes needed at least.
         needed: usize,
     },
-    /// Requests wait for a while.
+    /// A lifetime must be above zero.
     Lifetime(Nanos),
-    /// A lifetime is at least the 99.9th percentile of delays.
+    /// A lifetime must be at least the 99.9th percentile of delays.
     Multiple(f64),
 }
 
@@ -81,9 +80,9 @@ impl std::error::Error for HashSampleError {}
 /// A table of the open requests that a closing gate admits.
 #[derive(Clone, Debug)]
 pub struct HashSample {
-    /// With the present lifetime as expiry.
+    /// The expiry in here is the present lifetime.
     exchanges: Exchanges,
-    /// The lifetime is at most this.
+    /// Upper bound of the lifetime.
     expiry: Nanos,
     /// The multiple, if the lifetime is learnt.
     multiple: Option<f64>,
@@ -102,17 +101,17 @@ pub struct HashSample {
     before: Timestamp,
 }
 
-/// *p* of a step.
+/// *p* at a step.
 fn probability(step: u32) -> f64 {
     2f64.powf(-f64::from(step) / 8.0)
 }
 
-/// 2⁻²⁴, which a gate meets to within .2%.
+/// 2⁻²⁴, which a gate implements to within .2%.
 const LAST_STEP: u32 = 192;
 
 impl HashSample {
-    /// An empty table of at most `bytes`; the counts of the series come on top. Tokens of requests are kept if they
-    /// have any.
+    /// An empty table of at most `bytes`, not including the counts of the series. `has_tokens`: whether to store
+    /// tokens.
     pub fn new(
         bytes: usize,
         has_tokens: bool,
@@ -148,7 +147,7 @@ impl HashSample {
         })
     }
 
-    /// Bytes of the table, as far as it has grown.
+    /// Current bytes of the table.
     pub(crate) fn table_bytes(&self) -> usize {
         self.open.bytes()
     }
@@ -169,11 +168,11 @@ impl HashSample {
             return self.turn_away(request);
         }
         self.latest = self.latest.max(request.at);
-        // A time that is wild must not sweep away what waits.
+        // A single wild timestamp must not expire open requests.
         let now = request.at.min(std::mem::replace(&mut self.before, request.at));
         if self.open.is_full() && !self.open.grow() {
             self.make_room(now);
-            // The gate may have closed for this request, too.
+            // The gate may now be closed for this request, too.
             if !self.gate.admits(request.id) {
                 return self.turn_away(request);
             }
@@ -193,8 +192,8 @@ impl HashSample {
         }
     }
 
-    /// Makes way for a request that finds no slot though not all are taken: the table grows, or else the gate closes until
-    /// `put` finds one, or says by `None` that the request is no longer admitted. Says whether it is in the table.
+    /// Makes room for a request that finds no free slot in reach: the table grows, or else the gate closes until `put`
+    /// finds one, or returns `None` if it is no longer admitted. Returns whether the request is in the table.
     #[cold]
     fn make_way(&mut self, now: Timestamp, put: impl Fn(&mut Self) -> Option<bool>) -> bool {
         if !self.open.grow() {
@@ -220,7 +219,7 @@ impl HashSample {
         self.fates[usize::from(request.tag)].turn_away();
     }
 
-    /// A request with the id of one that is in the table.
+    /// Processes a request with the same id as one in the table.
     fn meet(&mut self, at: usize, request: &Event, now: Timestamp) {
         let met = self.open.look(at, request.at);
         let fates = &mut self.fates[usize::from(met.series)];
@@ -244,7 +243,7 @@ impl HashSample {
         }
     }
 
-    /// Drops what is too old, then closes the gate until enough has gone.
+    /// Drops requests beyond the lifetime, then closes the gate until enough are gone.
     #[cold]
     fn make_room(&mut self, now: Timestamp) {
         let began = *self.began.get_or_insert(now);
@@ -256,12 +255,12 @@ impl HashSample {
         }
     }
 
-    /// Keeps what is neither too old nor kept out by the gate; says how much that is.
+    /// Drops entries that are too old or not admitted any more; returns how many are kept.
     fn sweep(&mut self, now: Timestamp) -> usize {
         let (lifetime, gate, fates) = (self.exchanges.expiry, self.gate, &mut self.fates);
         let mut kept = 0;
         self.open.retain(now, |slots, at, wait| {
-            // Without branches: which entries go cannot be foretold.
+            // Branchless, since it is unpredictable which entries are dropped.
             let is_old = wait.is_older(lifetime);
             let is_kept_out = !is_old & !gate.admits_rank(slots.rank(at));
             let fates = &mut fates[usize::from(wait.series)];
@@ -274,7 +273,7 @@ impl HashSample {
         kept
     }
 
-    /// Learns the lifetime, if it is to be learnt and enough is known after so much time.
+    /// Learns the lifetime, if it is not given and enough is known after this time.
     fn learn(&mut self, elapsed: Nanos) {
         let (Some(multiple), Some(tail)) = (self.multiple, self.delays.tail()) else { return };
         let lifetime = Nanos::new((tail.get() as f64 * multiple) as i64);
@@ -291,7 +290,7 @@ impl HashSample {
         sample
     }
 
-    /// The sample of a response whose request is known and not too old.
+    /// The sample of a response whose request is in the table and within the lifetime.
     fn answer(&mut self, response: &Event, place: &Place) -> Option<Sample> {
         self.latest = self.latest.max(response.at);
         let at = self.open.find(place)?;
@@ -306,7 +305,7 @@ impl HashSample {
         Some(sample.weighted(self.weight))
     }
 
-    /// The events of a batch that must be taken; counts the responses that find nothing.
+    /// The events of a batch that must be processed; counts the responses that cannot match.
     fn look_ahead(&mut self, batch: &[Event]) -> Ahead {
         let Self { open, fates, latest, gate, .. } = self;
         open.look_ahead(batch, |event, is_kept| {
@@ -319,7 +318,7 @@ impl HashSample {
         })
     }
 
-    /// Takes an event; looks for its place if it is not turned away.
+    /// Processes an event; its place is computed only if it is not turned away.
     #[inline]
     fn take(&mut self, event: &Event, place: impl FnOnce(&Open) -> Place, samples: &mut Vec<Sample>) {
         if event.is_request {
@@ -369,12 +368,12 @@ impl Meter for HashSample {
     }
 }
 
-/// Weight of the delays by octave: as much as the tail's order of magnitude needs.
+/// Weight of the delays by octave: enough for the order of magnitude of the tail.
 #[derive(Clone, Debug)]
 struct Octaves {
-    /// Of delays from 2^*i* ns to below 2^(*i*+1) ns; the first has all shorter, the last all longer ones.
+    /// For delays from 2^*i* ns to below 2^(*i*+1) ns; the first includes all shorter, the last all longer ones.
     weights: [f64; 48],
-    /// Samples since the last lesson.
+    /// Samples since the lifetime was last learnt.
     samples: u32,
 }
 
@@ -392,7 +391,7 @@ impl Octaves {
         self.samples = self.samples.saturating_add(1);
     }
 
-    /// The 99.9th percentile, rounded up to a power of two; `None` while there are too few samples to tell.
+    /// The 99.9th percentile, rounded up to a power of two; `None` while there are too few samples.
     fn tail(&self) -> Option<Nanos> {
         const ENOUGH: u32 = 1024;
         let mut above = self.weights.iter().sum::<f64>() * 0.001;
@@ -404,7 +403,7 @@ impl Octaves {
         (self.samples >= ENOUGH).then(|| Nanos::new(2 << octave))
     }
 
-    /// Older delays count half as much from one lesson to the next.
+    /// Halves the weights of older delays each time the lifetime is learnt.
     fn halve(&mut self) {
         self.weights.iter_mut().for_each(|weight| *weight *= 0.5);
         self.samples = 0;
@@ -415,12 +414,11 @@ impl Octaves {
 mod tests {
     use super::*;
     use crate::test_support::{
-        assert_batches_agree, assert_exact, assert_no_repeat_is_lost_unsaid, assert_no_request_is_lost_unsaid,
-        exchanges, feed, request,
+        assert_batches_agree, assert_exact, assert_nothing_is_lost_unsaid, exchanges, feed, request,
     };
     use dwell_types::Match;
 
-    /// Of a slot with tokens in a small table.
+    /// Bytes of a slot with tokens in a small table.
     const SLOT_BYTES: usize = 13;
     const LONG: Lifetime = Lifetime::Given(Nanos::from_secs(100));
 
@@ -428,7 +426,7 @@ mod tests {
         HashSample::new(bytes, true, lifetime, exchanges(matching, Nanos::from_secs(100))).unwrap()
     }
 
-    /// While nothing had to go, every sample and every count is that of the exact table.
+    /// While nothing was dropped, samples and counts equal those of the exact table.
     #[test]
     fn with_room_it_is_exact() {
         for matching in [Match::Dns, Match::TcpHandshake, Match::TcpTs] {
@@ -438,8 +436,8 @@ mod tests {
         }
     }
 
-    /// A small table has free slots that no move brings near: where a request, or one that comes again, finds none, the
-    /// gate closes, so that whoever asks is told that not every exchange is known.
+    /// In a small table the free slots may be out of reach: if a request, or a repeat, finds none, the gate closes, so
+    /// that the table reports that not every exchange is known.
     #[test]
     fn nothing_is_lost_unsaid() {
         const BYTES: usize = Open::LEAST_BYTES;
@@ -448,11 +446,11 @@ mod tests {
         };
         let make = |matching| move || table(BYTES, LONG, matching);
         let remembers_all = |table: &HashSample| table.probability() == 1.0;
-        assert_no_request_is_lost_unsaid(room(Match::TcpAck) - 1, make(Match::TcpAck), remembers_all);
-        assert_no_repeat_is_lost_unsaid(room(Match::Dns) - 1, make(Match::Dns), remembers_all);
+        assert_nothing_is_lost_unsaid(room(Match::TcpAck) - 1, &[0], make(Match::TcpAck), remembers_all);
+        assert_nothing_is_lost_unsaid(room(Match::Dns) - 1, &[0, 5], make(Match::Dns), remembers_all);
     }
 
-    /// A request whose time cannot be comes when the table is full: the others stay.
+    /// A request with an implausible timestamp arrives when the table is full: the others stay.
     #[test]
     fn a_wild_time_expires_nothing() {
         for wild in 0..200 {
@@ -493,7 +491,7 @@ mod tests {
         let lifetime = Lifetime::Given(Nanos::new(60_000));
         let mut table = table(100 * SLOT_BYTES, lifetime, Match::Dns);
         let samples = feed(&mut table, 50_000, 30);
-        // 45 wait within 60 µs, 56 of 75 places may: nothing has to go.
+        // 45 wait within 60 µs, and 56 of 75 places may be used: nothing is dropped.
         assert_eq!((table.probability(), samples.len()), (1.0, 24_986));
         let fates = table.fates();
         assert!(fates.iter().all(Fates::is_conserved), "{fates:?}");

@@ -1,26 +1,26 @@
-//! Times of which a table holds 48 bits: they tell ages of up to 39 h, and what is older than 78 h looks young again.
-//! Nothing stays for so long in a table that is swept whenever these rules say.
+//! Times of which a table stores 48 bits: ages are unambiguous up to 39 h, and beyond 78 h entries look young again.
+//! None becomes as old as that in a table that is swept according to these rules.
 
 use crate::{Event, Exchanges};
 use dwell_types::{Nanos, Timestamp};
 
-/// Bits of a time in nanoseconds that a slot holds.
+/// Bits of a time in nanoseconds that a slot stores.
 pub(crate) const TIME_BITS: u32 = 48;
 
-/// Time since a moment of which only these lowest bits are known, and which is within ±39 h.
+/// Time since a moment within ±39 h, of which only these lowest bits are known.
 #[inline]
 pub(crate) fn since(lowest: u64, now: Timestamp) -> Nanos {
     let unused = u64::BITS - TIME_BITS;
     Nanos::new(((now.as_nanos() as u64).wrapping_sub(lowest) << unused) as i64 >> unused)
 }
 
-/// A table is swept whenever time passes a multiple of this, 2.4 h. Twice that after a request has lasted as long as any
-/// may, it still looks old.
+/// A table is swept whenever time passes a multiple of this, 2.4 h. A request that has lasted the longest permitted
+/// time still looks old for twice this.
 const STEP: Nanos = Nanos::new(1 << 43);
 const _: () = assert!(2 * (Exchanges::LONGEST_WAIT.get() + STEP.get()) < 1 << TIME_BITS);
 
-/// Cuts events where time passes such a multiple, if nothing later than `latest` has been seen. Before each part come the
-/// moments at which the table is to be swept.
+/// Splits events where time passes such a multiple, if nothing later than `latest` has been seen. Each part comes with
+/// the moments at which the table is to be swept before it.
 pub(crate) fn parts(events: &[Event], latest: Timestamp) -> impl Iterator<Item = (Vec<Timestamp>, &[Event])> {
     let (mut latest, mut rest, mut sweeps) = (latest, events, Vec::new());
     std::iter::from_fn(move || {
@@ -36,17 +36,17 @@ pub(crate) fn parts(events: &[Event], latest: Timestamp) -> impl Iterator<Item =
     })
 }
 
-/// So many packets in a row say that time has passed, or all, if there are fewer: one whose time is wild must not sweep
-/// away what waits.
+/// Time has passed only if this many packets in a row say so, or all, if there are fewer: a single wild timestamp must
+/// not expire open requests.
 const SURE: usize = 4;
 
-/// The first event at which time has reached a moment, for sure, and the time there.
+/// The first event at which time has certainly reached `end`, and the time there.
 #[inline]
 fn passing(events: &[Event], end: Timestamp) -> Option<(usize, Timestamp)> {
     if events.last().is_none_or(|last| last.at < end) {
         return None;
     }
-    // A packet is often a request and a response: those have one time.
+    // A packet is often both a request and a response, with the same time.
     let packets = || events.chunk_by(|a, b| a.at == b.at).map(|packet| (packet[0].at, packet.len()));
     let sure = packets().take(SURE).count();
     let (mut number, mut first, mut late, mut now) = (0, 0, 0, end);
@@ -66,14 +66,14 @@ fn passing(events: &[Event], end: Timestamp) -> Option<(usize, Timestamp)> {
     None
 }
 
-/// The next multiple of [`STEP`]; none at the end of all times.
+/// The next multiple of [`STEP`]; `None` at the end of representable time.
 fn end_of_step(latest: Timestamp) -> Option<Timestamp> {
     let step = latest.as_nanos().div_euclid(STEP.get());
     (step + 1).checked_mul(STEP.get()).map(Timestamp::from_nanos)
 }
 
 /// Moments, at most [`STEP`] apart, at which to sweep as time passes from one to another; no more than it takes until
-/// all has gone. None if nothing was seen before.
+/// everything has expired. Empty if nothing was seen before.
 pub(crate) fn between(latest: Timestamp, now: Timestamp) -> impl Iterator<Item = Timestamp> {
     const ENOUGH: i64 = Exchanges::LONGEST_WAIT.get() / STEP.get() + 2;
     let is_passed = latest > Timestamp::from_nanos(i64::MIN) && end_of_step(latest).is_some_and(|end| now >= end);
@@ -123,8 +123,8 @@ mod tests {
         assert_eq!(cut(&[1, far, far + 1, far + 2, far + 3], 0), [(0, 1), (16, 4)]);
     }
 
-    /// Requests that are answered after days, in traffic that pauses for as long and in traffic that goes on: what is
-    /// older than the expiry is never taken for younger, and nothing younger is lost.
+    /// Requests are answered after days, in traffic that pauses for that long and in traffic that goes on: none older
+    /// than the expiry is taken for younger, and no younger one is lost.
     #[test]
     fn what_is_old_never_looks_young() {
         let wraps = 1i64 << TIME_BITS;
@@ -157,7 +157,7 @@ mod tests {
     const RUNG: Rung = Rung { slots: 1 << 10, probability: 1.0 };
     const FRIDGE: fridge::Params = fridge::Params::new(1 << 10);
 
-    /// How many requests are answered after so long: behind a pause, alone and in a batch, and in traffic that goes on.
+    /// How many requests are answered after this gap: after a pause, alone and in a batch, and in continuous traffic.
     fn answered(meter: &mut dyn Meter, gap: i64) -> [usize; 3] {
         let mut samples: Vec<Sample> = Vec::new();
         let mut begin = -3 * HOUR;

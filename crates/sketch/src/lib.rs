@@ -1,15 +1,15 @@
-//! Observations to answers: streaming delay sketches in bounded memory.
+//! From observations to answers: streaming delay sketches in bounded memory.
 //!
-//! Nothing here sees a packet, a clock or a file: meters take requests and responses and give weighted delays, a store
-//! of distributions takes weighted delays and gives quantiles with confidence intervals. All of it is deterministic for
-//! a given seed.
+//! Nothing here handles packets, clocks or files: meters take requests and responses and return weighted delays; a
+//! store of distributions takes weighted delays and returns quantiles with confidence intervals. All results are
+//! deterministic for a given seed.
 
 // A value and its 95% interval.
 pub mod estimate;
-// One weighted delay; what became of the requests.
+// A weighted delay sample, and the counts of what became of the requests.
 mod sample;
 pub use sample::{Fates, Sample};
-// What takes requests and responses and gives weighted delays: the interface, then the methods.
+// Meters turn requests and responses into weighted delays: the trait, then one module per method.
 mod meter;
 pub use meter::{Event, Exchanges, Gate, Meter, Rounding};
 pub mod ale;
@@ -24,39 +24,39 @@ pub mod lut;
 pub mod mis;
 pub mod simple;
 pub mod timebloom;
-// Delays that entries did not outlive.
+// The product limit (Kaplan–Meier), for exchanges that were dropped before their response came.
 mod survival;
 pub use survival::{NewBands, Risk};
-// Weighted delays to quantiles with intervals.
+// The store of weighted delays, and quantiles with intervals.
 pub mod distribution;
-// The same for each of the largest flows.
+// The flows with the most bytes, each with its own delays.
 pub mod top_flows;
-// Whether exchanges have ids of their own.
+// Detects ids that several exchanges share.
 pub mod reuse;
-// All of it together, at one point.
+// The complete meter for one observation point.
 pub mod rtt;
-// All packets, at two points.
+// The complete meter for one-way delay between two points.
 pub mod owd;
-// What packets leave behind at each of two points.
+// Sum of times, packet count and digest: the cell that two-point sketches are made of.
 pub mod cell;
-// Mean and standard deviation of one-way delays, with intervals; then what measures them between two points.
+// Mean and standard deviation of one-way delays, with intervals, and the methods that measure them.
 pub mod lda;
 pub mod moments;
 pub mod probes;
 pub mod trajectory;
-// Delays of flows between two points; then what it is compared with.
+// Per-flow one-way delays, and the methods that they are compared with.
 pub mod flow_table;
 pub mod lds;
 pub mod mpe;
 pub mod rli;
-// What one point tells another, interval by interval.
+// Per-interval sketches that one point sends to the other.
 pub mod summary;
-// Who built a queue: snapshots of flows; then packet by packet and episode by episode.
+// Which flows built a queue: from snapshots of flows, then from every packet, by episode.
 pub mod conquest;
 pub mod queue;
-// Sketches as bytes.
+// Serialization of sketches.
 pub mod codec;
-// Pieces that the methods share.
+// Building blocks that several methods share.
 mod batch;
 mod bytes;
 mod counters;

@@ -1,11 +1,11 @@
-//! The weights of a fridge as a switch can have them: a table of integers instead of a power.
+//! The weights of a fridge as a switch can implement them: a table of integers instead of a power.
 //!
-//! **Answers**: the weight of a sample that saw *x* insertions, rounded.
+//! **Answers**: the weight of a sample with *x* insertions, rounded.
 //!
-//! **Model**: the switch cannot compute *p*⁻¹ (1 − 1/*M*)^−*x*, but it can look *x* up in ranges. The table has the
-//! distinct rounded integers of 1.1^*i*/*p*; between two neighbours it changes where the exact weight lies half-way.
+//! **Model**: the switch cannot compute *p*⁻¹ (1 − 1/*M*)^−*x*, but it can look up *x* in ranges. The table has the
+//! distinct rounded integers of 1.1^*i*/*p*; the border between two neighbours is where the exact weight is half-way.
 //!
-//! **State**: one integer weight and the last *x* for which it holds per row: 12 bytes, about ln(longest weight ·
+//! **State**: one integer weight and the last *x* for which it holds per row: 12 bytes, about ln(largest weight ·
 //! *p*)/ln 1.1 rows, fewer where the integers are sparse.
 //!
 //! **Cost**: a binary search; in a switch one ternary match.
@@ -33,11 +33,11 @@ pub struct WeightTable {
 /// Why a table of weights cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WeightTableError {
-    /// A probability lies above 0 and up to 1; below 2⁻³² no fridge has it.
+    /// A probability must be above 0 and at most 1; fridges have none below 2⁻³².
     EntryProbability(f64),
-    /// Survival can only be judged by what happens to other slots: at least two are needed.
+    /// Survival is judged by what happens to other slots: at least two are needed.
     Slots(u32),
-    /// Weights grow by a factor above 1 from row to row.
+    /// Weights must grow by a factor above 1 from row to row.
     Increment(f64),
 }
 
@@ -53,14 +53,14 @@ impl fmt::Display for WeightTableError {
 
 impl std::error::Error for WeightTableError {}
 
-/// Weights stay below this, 2⁵³: beyond it a sum of them is no longer exact, and no sample survives so much.
+/// Weights stay below this, 2⁵³: beyond it their sums are no longer exact, and no sample survives so many insertions.
 const LARGEST: f64 = 9_007_199_254_740_992.0;
 
 impl WeightTable {
-    /// The factor from row to row that the paper uses.
+    /// The paper's factor from row to row.
     pub const INCREMENT: f64 = 1.1;
 
-    /// The table of an (*M*, *p*)-fridge for up to `longest` insertions; the last row holds for all beyond, too.
+    /// The table of an (*M*, *p*)-fridge for up to `longest` insertions; the last row also holds beyond.
     pub fn new(slots: u32, entry_probability: f64, increment: f64, longest: u32) -> Result<Self, WeightTableError> {
         if !(2f64.powi(-32)..=1.0).contains(&entry_probability) {
             return Err(WeightTableError::EntryProbability(entry_probability));
@@ -89,7 +89,7 @@ impl WeightTable {
         Ok(Self { rows })
     }
 
-    /// The weight of a sample that saw so many insertions.
+    /// The weight of a sample with this many insertions.
     #[inline]
     pub fn weight(&self, inserted_since: u64) -> u64 {
         let row = self.rows.partition_point(|&(_, last)| u64::from(last) < inserted_since);
@@ -115,7 +115,7 @@ mod tests {
         WeightTable::new(slots, p, WeightTable::INCREMENT, 12 * slots).unwrap()
     }
 
-    /// Estimated over true number of exchanges, minus 1, where delays are uniform up to `longest` insertions: each is
+    /// Estimated over true number of exchanges, minus 1, if delays are uniform up to `longest` insertions: each is
     /// sampled with one over its exact weight and counted with that of the table.
     fn bias(slots: u32, p: f64, longest: u32) -> f64 {
         let table = table(slots, p);
@@ -147,8 +147,8 @@ mod tests {
         }
     }
 
-    /// The number of exchanges is off by more than 1% at p = ½, by less for p up to 1/16, whatever the longest delay
-    /// between a half and four lifetimes.
+    /// The number of exchanges is off by more than 1% at p = ½, by less for p up to 1/16, for any longest delay between
+    /// a half and four lifetimes.
     #[test]
     fn the_extra_error_is_small_for_small_p_only() {
         let worst = |p| (1..=8).map(|half| bias(1 << 12, p, half << 11).abs()).fold(0.0, f64::max);

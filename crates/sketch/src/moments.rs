@@ -2,17 +2,17 @@
 
 use crate::estimate::Estimate;
 
-/// How sure an interval is.
+/// The confidence level of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Holds the truth in 95 of 100 runs.
+    /// Contains the true value in 95 of 100 runs.
     P95,
-    /// Holds the truth in 98 of 100 runs.
+    /// Contains the true value in 98 of 100 runs.
     P98,
 }
 
 impl Level {
-    /// The standard normal quantile that leaves half of the rest above it.
+    /// The standard normal quantile for a two-sided interval.
     const fn normal(self) -> f64 {
         match self {
             Self::P95 => crate::estimate::Z95,
@@ -29,12 +29,12 @@ impl Level {
     }
 }
 
-/// What a sample of packets says about the delays of all packets that arrived.
+/// The delays of all packets that arrived, as estimated from a sample of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moments {
     /// Packets in the sample, at least 1.
     pub packets: u64,
-    /// Packets that the sample was drawn from; as many as were drawn where the sample is everything.
+    /// Packets that the sample was drawn from; equal to `packets` if the sample contains all.
     pub population: u64,
     /// Mean delay in nanoseconds; negative if the clocks disagree.
     pub mean_ns: f64,
@@ -42,25 +42,25 @@ pub struct Moments {
     pub std_ns: f64,
     /// Standard error of the logarithm of `std_ns`.
     pub log_std_error: f64,
-    /// Independent deviations that `std_ns` was computed from, less one: Student's degrees of freedom, at least 1.
+    /// Independent deviations from which `std_ns` was computed, less one: Student's degrees of freedom, at least 1.
     pub freedom: u64,
 }
 
 impl Moments {
-    /// Mean delay in nanoseconds. Normal, with the estimated standard deviation and Student's factor; a sample of
-    /// everything has no width.
+    /// Mean delay in nanoseconds. The interval is normal, with the estimated standard deviation and Student's factor;
+    /// it has no width if the sample contains all packets.
     pub fn mean(&self, level: Level) -> Estimate<f64> {
         let unseen = 1.0 - self.packets as f64 / self.population.max(self.packets) as f64;
         around(self.mean_ns, student(level.normal(), self.freedom as f64) * self.standard_error() * unseen.sqrt())
     }
 
-    /// Mean delay with the paper's interval: ± *σ* √(2 ln(2/δ)/*S*) [kompella12 eq. 1]. No bound, since delays have
-    /// none, but wide enough in practice: it holds the truth in 99.5% where it promises 98%.
+    /// Mean delay with the paper's interval: ± *σ* √(2 ln(2/δ)/*S*) [kompella12 eq. 1]. Not a strict bound, since
+    /// delays have none, but it contains the true value in 99.5% of runs where it promises 98%.
     pub fn mean_by_hoeffding(&self, level: Level) -> Estimate<f64> {
         around(self.mean_ns, level.hoeffding() * self.standard_error())
     }
 
-    /// Standard deviation of the delays in nanoseconds, normal on its logarithm.
+    /// Standard deviation of the delays in nanoseconds, with an interval that is normal on its logarithm.
     pub fn std(&self, level: Level) -> Estimate<f64> {
         let factor = (student(level.normal(), self.freedom as f64) * self.log_std_error).exp();
         Estimate { value: self.std_ns, low: self.std_ns / factor, high: self.std_ns * factor }
@@ -75,7 +75,7 @@ fn around(value: f64, reach: f64) -> Estimate<f64> {
     Estimate { value, low: value - reach, high: value + reach }
 }
 
-/// Student's quantile from the normal one: the first terms of its expansion in 1/ν, right to 1% from ν = 4 on
+/// Student's quantile from the normal one: the first terms of its expansion in 1/ν, accurate to 1% from ν = 4 on
 /// (Abramowitz and Stegun 26.7.5).
 fn student(z: f64, freedom: f64) -> f64 {
     let square = z * z;
@@ -86,7 +86,7 @@ fn student(z: f64, freedom: f64) -> f64 {
 }
 
 impl Moments {
-    /// Of delays in nanoseconds that are known one by one, drawn from so many packets; `None` for fewer than three.
+    /// From individual delays in nanoseconds, sampled from this many packets; `None` for fewer than three.
     pub(crate) fn of(delays: &[i64], population: u64) -> Option<Self> {
         if delays.len() < 3 {
             return None;
@@ -100,8 +100,8 @@ impl Moments {
     }
 }
 
-/// The variance from squared deviations of which each has it as its expectation, and half the relative standard error
-/// of that: the standard error of the logarithm of its root.
+/// The variance from squared deviations, each of which has it as its expectation, and half its relative standard error:
+/// the standard error of the logarithm of its root.
 pub(crate) fn variance(squares: impl Iterator<Item = f64>, n: f64) -> (f64, f64) {
     let (sum, fourth) = squares.fold((0.0, 0.0), |(sum, fourth), square| (sum + square, fourth + square * square));
     let mean = sum / n;

@@ -1,17 +1,17 @@
-//! Multiflow estimator: two sampled packets per flow record, and those of the flows around it.
+//! Multiflow estimator: two sampled packets per flow record, and those of other flows in between.
 //!
 //! **Answers**: mean delay of a flow in nanoseconds.
 //!
 //! **Model**: packets near in time have similar delays, whatever their flow. Both points sample the same packets by
-//! their hash, as coordinated NetFlow does. Where queues or paths differ between flows, what others say is wrong.
+//! their hash, as in coordinated NetFlow. Where queues or paths differ between flows, the delays of others mislead.
 //!
 //! **State**: an open-addressing table of 40-byte records (key, id and time of the first and of the last sampled
 //! packet) with one byte each beside them, at most ¾ full; flows enter by the hash of their id.
 //!
-//! **Cost**: one hash per packet, one look at the table for those sampled.
+//! **Cost**: one hash per packet, one table lookup for those sampled.
 //!
-//! **Estimate**: the mean of all samples between a flow's first and last one, its own included; of its only one if they
-//! are the same packet; none if no sampled packet of it was seen as first or last at both points.
+//! **Estimate**: the mean of all samples between a flow's first and last one, including its own; of its only one if
+//! they are the same packet; none if no sampled packet of it was first or last at both points.
 //!
 //! **Merge**: the earlier first and the later last packet of each flow.
 //!
@@ -31,7 +31,7 @@ use std::collections::HashMap;
 pub struct Mpe {
     records: FlowSample<Record>,
     start: u64,
-    /// Packets are sampled whose 32 bits lie below this.
+    /// Packets are sampled if their 32 bits are below this.
     threshold: u64,
 }
 
@@ -74,7 +74,7 @@ impl Record {
 }
 
 impl Mpe {
-    /// No records yet, in at most `bytes`, of packets sampled at `rate`, which is cut to `0..=1`.
+    /// An empty table in at most `bytes`, for packets sampled at `rate`, which is clamped to `0..=1`.
     pub fn new(bytes: usize, rate: f64, seed: u64) -> Result<Self, TooFewBytes> {
         let needed = FlowSample::<Record>::LEAST_BYTES + size_of::<Self>();
         if bytes < needed {
@@ -104,7 +104,7 @@ impl Mpe {
         });
     }
 
-    /// What the records of the sender and these say together.
+    /// The delays from the records of the sender and these.
     pub fn since(&self, sender: &Self) -> MpeDelays {
         let at_sender: HashMap<u64, &Record> = sender.records.iter().map(|record| (record.key, record)).collect();
         let mut samples = Vec::new();
@@ -135,7 +135,7 @@ fn sample(sent: &Sampled, received: &Sampled) -> Option<(Timestamp, i64)> {
 pub struct MpeDelays {
     sender: Mpe,
     receiver: Mpe,
-    /// By time at the sender.
+    /// In order of time at the sender.
     samples: Vec<(Timestamp, i64)>,
 }
 
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
     use dwell_types::PacketId;
 
-    /// Packet *i* of ten flows in turns, sent at *i* µs; `delay` by flow.
+    /// Packet *i* of ten flows in rotation, sent at *i* µs; `delay` by flow.
     fn delays(rate: f64, delay: impl Fn(u64) -> i64, is_lost: impl Fn(u64) -> bool) -> MpeDelays {
         let point = || Mpe::new(1 << 16, rate, 3).unwrap();
         let (mut sender, mut receiver) = (point(), point());
@@ -178,8 +178,8 @@ mod tests {
         receiver.since(&sender)
     }
 
-    /// Of 10,000 packets a tenth is kept: the means of ten flows are those of some hundred neighbours, ± 40 ns, and .2
-    /// to .7 µs are six of these away (2·10⁻⁹). The flows' own means, 0 to .9 µs, must fail.
+    /// Of 10,000 packets a tenth is sampled: the means of ten flows are those of some hundred neighbours, ± 40 ns, and
+    /// .2 to .7 µs are six of these away (2·10⁻⁹). The flows' own means, 0 to .9 µs, must fail.
     #[test]
     fn equal_delays_are_exact_and_different_ones_mix() {
         let equal = delays(0.1, |_| 500, |_| false);

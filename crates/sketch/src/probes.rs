@@ -1,25 +1,25 @@
-//! Active probes: what a few packets of one's own say about the others.
+//! Active probes: what the delays of a few injected packets say about the others.
 //!
 //! **Answers**: mean and standard deviation of the one-way delay in nanoseconds, and the loss of the probes.
 //!
-//! **Model**: probes are sent at times of a Poisson process and wait and get lost as the traffic does around them. They
-//! add to the load, and what treats them differently is not seen.
+//! **Model**: probes are sent at times of a Poisson process and are delayed and lost like the traffic around them. They
+//! add to the load, and whatever treats them differently goes unnoticed.
 //!
-//! **State**: one delay of 8 bytes per probe that arrived. On the way a probe takes a packet of at least 64 bytes.
+//! **State**: one delay of 8 bytes per probe that arrived. On the network a probe is a packet of at least 64 bytes.
 //!
 //! **Cost**: a packet per probe, none per packet of the traffic.
 //!
-//! **Estimate**: mean and standard deviation of the probes' delays, unbiased where probes meet what packets meet (a
-//! Poisson process sees averages over time, not over packets).
+//! **Estimate**: mean and standard deviation of the probes' delays, unbiased if probes experience the same as packets
+//! (a Poisson process samples averages over time, not over packets).
 //!
-//! **Merge**: the delays are put together.
+//! **Merge**: the delays are concatenated.
 //!
 //! **Source**: kompella12 §IV-C (`docs/papers/kompella12-lda-mplane.md`).
 
 use crate::moments::Moments;
 use dwell_types::Nanos;
 
-/// Probes of one interval.
+/// The probes of one interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Probes {
     sent: u64,
@@ -27,7 +27,7 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// Takes what became of a probe: its delay, or `None` if it was lost.
+    /// Adds a probe: its delay, or `None` if it was lost.
     pub fn update(&mut self, delay: Option<Nanos>) {
         self.sent += 1;
         self.delays.extend(delay.map(Nanos::get));
@@ -39,13 +39,13 @@ impl Probes {
         self.delays.extend(&other.delays);
     }
 
-    /// Forgets everything, for the next interval.
+    /// Clears everything, for the next interval.
     pub fn reset(&mut self) {
         self.sent = 0;
         self.delays.clear();
     }
 
-    /// Probes that were sent, and that arrived.
+    /// The numbers of probes that were sent, and that arrived.
     pub const fn counts(&self) -> (u64, u64) {
         (self.sent, self.delays.len() as u64)
     }

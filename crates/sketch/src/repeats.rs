@@ -1,20 +1,20 @@
-//! Which of several equal requests a response answers, as far as one byte each can tell.
+//! Which of several equal requests a response answers, as far as one byte of each token tells.
 
 use crate::Sample;
 use dwell_types::{Repeat, hash};
 
-/// One byte of the first and of the last request's token; zero where there was none.
+/// One byte of the token of the first and of the last request; zero without a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tokens {
     pub(crate) first: u8,
     pub(crate) last: u8,
 }
 
-/// Multiples in which a long time is kept.
+/// Long times are stored in multiples of 2 to this power.
 const COARSE_LOG2: u32 = 10;
 
-/// A number in so many bits: as it is where it fits in all but the upper one, which else says that the others are a
-/// multiple of 1,024. It rounds down, and saturates.
+/// A number in this many bits: itself if it fits all but the highest bit, which otherwise marks the rest as a multiple
+/// of 1,024. Rounds down, and saturates.
 pub(crate) fn pack(number: u64, bits: u32) -> u64 {
     let most = (1 << (bits - 1)) - 1;
     if number <= most { number } else { (most + 1) | (number >> COARSE_LOG2).min(most) }
@@ -26,7 +26,7 @@ pub(crate) fn unpack(packed: u64, bits: u32) -> u64 {
     (packed & ((1 << (bits - 1)) - 1)) << (coarse * u64::from(COARSE_LOG2))
 }
 
-/// What a response answers.
+/// Which request a response answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answered {
     First,
@@ -34,7 +34,7 @@ pub(crate) enum Answered {
     Unknown,
 }
 
-/// A token in one byte; different tokens agree with probability 1/255. No token is zero, a token never is.
+/// A token in one byte; different tokens collide with probability 1/255. Zero stands for no token only.
 #[inline]
 pub(crate) fn byte(token: u32) -> u8 {
     if token == 0 {
@@ -49,8 +49,8 @@ impl Tokens {
         Self { first: byte, last: byte }
     }
 
-    /// Which request the response with this token answers: the one whose token it carries. With a request between the
-    /// first and the last, its token fits neither, and the answer is unknown.
+    /// Which request the response with this token answers: the one with the same token. The token of a request between
+    /// the first and the last equals neither, and the result is unknown.
     pub(crate) fn answered(self, response: u32) -> Answered {
         let token = byte(response);
         match (token != 0 && token == self.first, token != 0 && token == self.last) {
@@ -62,7 +62,7 @@ impl Tokens {
 }
 
 impl Sample {
-    /// Makes both bounds the delay since the request that was answered, if that is known; says whether it is.
+    /// Sets both bounds to the delay since the request that was answered, if that is known; returns whether it is.
     pub(crate) fn resolve(&mut self, answered: Answered) -> bool {
         match answered {
             Answered::First => self.since_last = self.since_first,
@@ -73,19 +73,19 @@ impl Sample {
     }
 }
 
-/// What a request is to the one that it finds.
+/// How a request relates to the one that is found in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meets {
-    /// Another request, or an expired one.
+    /// A different request, or an expired one.
     Other,
-    /// An equal one that makes this one meaningless.
+    /// An equal one, because of which the new one is ignored.
     Ignorable,
     /// An equal one that is still open.
     Open,
 }
 
 impl Meets {
-    /// What a request is to an equal one that has not expired.
+    /// How a request relates to an equal one that has not expired.
     #[inline]
     pub(crate) fn equal(is_open: bool, repeat: Repeat) -> Self {
         match repeat {

@@ -1,11 +1,11 @@
-//! How often ids are used again.
+//! How often ids are reused.
 //!
-//! **Answers**: responses with the exchange's id, on average over exchanges: Σ *n*² / Σ *n* where an id has *n* responses.
-//! Methods that sample by ids sample all exchanges of an id or none, and their variances take each exchange for one of
-//! its own: they are so many times too small where exchanges of one id are alike.
+//! **Answers**: the number of responses with an exchange's id, averaged over exchanges: Σ *n*² / Σ *n* where an id has
+//! *n* responses. Methods that sample by id sample all exchanges of an id or none, but their variances assume
+//! independent exchanges: they are too small by this factor if the exchanges of an id are alike.
 //!
-//! **Model**: the ids that are smallest of all that were seen are a sample of ids, each as likely as the others, and
-//! the responses of each are counted from its first one on.
+//! **Model**: the smallest of all ids seen are a uniform sample of the ids, and the responses of each are counted from
+//! its first one on.
 //!
 //! **State**: 32 ids with their counts.
 //!
@@ -16,7 +16,7 @@ use dwell_types::ExchangeId;
 /// Counts the responses of a few ids.
 #[derive(Clone, Debug, Default)]
 pub struct Reuse {
-    /// Those of the smallest ids, in rising order.
+    /// The smallest ids, in ascending order.
     ids: [u64; IDS],
     responses: [u32; IDS],
     used: usize,
@@ -25,12 +25,12 @@ pub struct Reuse {
 const IDS: usize = 32;
 
 impl Reuse {
-    /// None seen.
+    /// Nothing seen yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes a response.
+    /// Adds a response.
     #[inline]
     pub fn see(&mut self, ExchangeId(id): ExchangeId) {
         if self.used < IDS || id <= self.ids[IDS - 1] {
@@ -50,7 +50,7 @@ impl Reuse {
         }
     }
 
-    /// Responses with the id of an exchange, on average; `None` before the first one.
+    /// The average number of responses with the id of an exchange; `None` before the first one.
     pub fn per_exchange(&self) -> Option<f64> {
         let numbers = || self.responses[..self.used].iter().map(|&responses| f64::from(responses));
         (self.used > 0).then(|| numbers().map(|n| n * n).sum::<f64>() / numbers().sum::<f64>())
@@ -68,8 +68,8 @@ mod tests {
         reuse.per_exchange()
     }
 
-    /// Each once; each 50 times, in turn or one behind the other; some once and some nine times, of which exchanges see
-    /// (1 + 81) / 10.
+    /// Ids used once; 50 times each, in turn or in a row; some once and some nine times, where the average over
+    /// exchanges is (1 + 81) / 10.
     #[test]
     fn exchanges_share_ids() {
         assert_eq!(seen(std::iter::empty()), None);

@@ -2,22 +2,22 @@
 //!
 //! **Answers**: mean delay of a flow in nanoseconds, and its packets; seen from the receiver alone.
 //!
-//! **Model**: packets near in time have similar delays, whatever their flow, and probes wait as they do. The sender
-//! adds probes that carry its time. Where queues or paths differ between flows, the interpolation is wrong, and more
-//! probes do not help.
+//! **Model**: packets near in time have similar delays, whatever their flow, and so do probes. The sender adds probes
+//! that carry its time. Where queues or paths differ between flows, the interpolation is wrong, and more probes do not
+//! help.
 //!
 //! **State**: an open-addressing table of 24-byte entries (key, sum of delays, packets) with one byte each beside them,
-//! at most ¾ full; flows enter by the hash of their id. The packets since the last probe, 16 bytes each. And probes on
-//! the way.
+//! at most ¾ full; flows enter by the hash of their id. The packets since the last probe, 16 bytes each. In addition
+//! the probes on the network.
 //!
-//! **Cost**: a packet put aside, and one look at the table when the next probe comes.
+//! **Cost**: a packet buffered, and one table lookup when the next probe arrives.
 //!
-//! **Estimate**: the mean of the interpolated delays; packets before the first probe or after the last take no part.
+//! **Estimate**: the mean of the interpolated delays; packets before the first probe or after the last are left out.
 //!
 //! **Merge**: entry by entry, of intervals that both ended with a probe.
 //!
-//! **Differs from the paper**: bounded memory; packets are put aside until the next probe instead of being summed up
-//! per flow.
+//! **Differs from the paper**: bounded memory; packets are buffered until the next probe instead of being summed up per
+//! flow.
 //!
 //! **Source**: M. Lee, N. Duffield, R. R. Kompella, *Not all microseconds are equal*, SIGCOMM 2010, as described in
 //! sanjuas11 §5.1 (`docs/papers/sanjuas11-lds.md`).
@@ -27,7 +27,7 @@ use crate::flow_table::TooFewBytes;
 use crate::table::Entry;
 use dwell_types::{Crossing, FlowId, Timestamp};
 
-/// What the receiver keeps.
+/// The state of the receiver.
 #[derive(Clone, Debug)]
 pub struct Rli {
     flows: FlowSample<Flow>,
@@ -57,7 +57,7 @@ impl Kept for Flow {
 }
 
 impl Rli {
-    /// No flows yet, in at most `bytes`; the packets between two probes come on top.
+    /// An empty table in at most `bytes`; the packets between two probes are extra.
     pub fn new(bytes: usize, seed: u64) -> Result<Self, TooFewBytes> {
         let needed = FlowSample::<Flow>::LEAST_BYTES + size_of::<Self>();
         if bytes < needed {
@@ -73,8 +73,8 @@ impl Rli {
         }
     }
 
-    /// Adds a probe, and with it the packets between the last one and this. One that does not come after the last one
-    /// is left out.
+    /// Adds a probe, and with it the packets since the last one. A probe that does not arrive after the last one is
+    /// ignored.
     pub fn probe(&mut self, sent: Timestamp, received: Timestamp) {
         let delay = (received - sent).get();
         let Some((before, first)) = self.probe else {
@@ -108,14 +108,14 @@ impl Rli {
         });
     }
 
-    /// Mean delay of a flow in nanoseconds; `None` if no packet of it lay between two probes, or it is not in the
+    /// Mean delay of a flow in nanoseconds; `None` if no packet of it came between two probes, or it is not in the
     /// table.
     pub fn mean_ns(&self, flow: FlowId) -> Option<f64> {
         let flow = self.flows.get(flow)?;
         Some(flow.delay_ns as f64 / flow.packets as f64)
     }
 
-    /// Bytes of the table and of the packets put aside.
+    /// Bytes of the table and of the buffered packets.
     pub fn state_bytes(&self) -> usize {
         self.flows.state_bytes() + size_of_val(&self.probe) + self.aside.capacity() * size_of::<(FlowId, Timestamp)>()
     }

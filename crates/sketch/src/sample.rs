@@ -1,7 +1,7 @@
 use crate::Event;
 use dwell_types::{Nanos, Timestamp};
 
-/// A response that found its request: one delay, and how many exchanges it stands for.
+/// A response that was matched to its request: one delay, and how many exchanges it stands for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     /// When the response was seen.
@@ -9,35 +9,35 @@ pub struct Sample {
     /// Time from the first request with this id to the response.
     pub since_first: Nanos,
     /// Time from the last request with this id to the response. Less than `since_first` where the request was repeated
-    /// and nothing told which one was answered.
+    /// and it is not known which copy was answered.
     pub since_last: Nanos,
-    /// One over the chance that this exchange was sampled; at least 1.
+    /// One over the probability that this exchange was sampled; at least 1.
     pub weight: f64,
-    /// Where it is not known which of several requests was answered: one over the chance that this was seen, and not
-    /// only its last request. At least `weight`, and equal to it where requests that are repeated stay.
+    /// Where it is not known which of several requests was answered: one over the probability that all were seen, and
+    /// not only the last. At least `weight`, and equal to it where repeated requests stay in the table.
     pub repeat_weight: f64,
     /// Requests inserted between the request and the response; zero for methods that do not count them.
     pub inserted_since: u64,
-    /// How many insertions it survived, coarsely, for the product limit of its series; zero if the weight is all
-    /// that is to be said.
+    /// How many insertions (or, with horizons, what age) it survived, as a band of the product limit of its series;
+    /// zero if the weight alone is enough.
     pub band: u8,
-    /// The same for the delay since the first request, where it is not known which was answered. Horizons leave it at
-    /// zero: bins by band and delay would be many, and their bands say little more than the weight does.
+    /// The same for the delay since the first request, where it is ambiguous. Zero with horizons: there would be many
+    /// bins by band and delay, and their bands add little to the weight.
     pub repeat_band: u8,
     /// The series of the request, as the caller numbered it.
     pub tag: u16,
-    /// The caller's mark of the response.
+    /// The caller's mark, copied from the response.
     pub mark: u8,
 }
 
 impl Sample {
-    /// The same standing for so many exchanges.
+    /// The same delay with another weight, that is, standing for so many exchanges.
     #[inline]
     pub fn weighted(self, weight: f64) -> Self {
         Self { weight, repeat_weight: weight, ..self }
     }
 
-    /// One delay that stands for itself, of series zero and without a mark.
+    /// A single delay with weight 1, of series zero and without a mark.
     #[inline]
     pub fn of(at: Timestamp, delay: Nanos) -> Self {
         Self {
@@ -54,19 +54,19 @@ impl Sample {
         }
     }
 
-    /// The delay of a response to a request of this series: it stands for itself.
+    /// The delay of a response to a request of this series, with weight 1.
     #[inline]
     pub(crate) fn answer(response: &Event, tag: u16, delay: Nanos) -> Self {
         Self { tag, mark: response.mark, ..Self::of(response.at, delay) }
     }
 
-    /// The sample of a method that remembers no entries: one exchange, of the response's series.
+    /// The sample of a method that stores no entries: weight 1, in the response's series.
     #[inline]
     pub(crate) fn alone(response: &Event, delay: Nanos) -> Self {
         Self::answer(response, response.tag, delay)
     }
 
-    /// Whether it is not known which of several requests was answered.
+    /// Whether it is ambiguous which of several requests was answered.
     #[inline]
     pub fn is_ambiguous(&self) -> bool {
         self.since_first != self.since_last
@@ -80,23 +80,23 @@ impl Sample {
 pub struct Fates {
     /// Requests observed.
     pub seen: u64,
-    /// Left out by sampling: at once, or when sampling became sparser.
+    /// Left out by sampling: on arrival, or when the sampling rate fell.
     pub not_admitted: u64,
-    /// Answered by a response that found them.
+    /// Matched with a response.
     pub matched: u64,
-    /// Overwritten or let go before an answer came, and before the expiry.
+    /// Overwritten or dropped before a response came, and before the expiry.
     pub evicted: u64,
-    /// Not answered until the expiry.
+    /// Not answered before the expiry.
     pub expired: u64,
-    /// Repeated a request that was open.
+    /// Repeated a request that was still open.
     pub ambiguous: u64,
-    /// Open.
+    /// Still open.
     pub pending: u64,
     /// Responses observed.
     pub responses: u64,
-    /// Responses that found no request.
+    /// Responses that matched no request.
     pub unmatched: u64,
-    /// Matched although repeated, because the response named the request that it answers.
+    /// Matched although the request was repeated, because the response identifies the copy that it answers.
     pub resolved: u64,
 }
 
@@ -108,7 +108,7 @@ impl Fates {
         self.unmatched += u64::from(!is_matched);
     }
 
-    /// Counts an answer; whether it named its request, of several.
+    /// Counts a matched request; `is_resolved`: the response identified which of several copies it answers.
     #[inline]
     pub(crate) fn answer(&mut self, is_resolved: bool) {
         self.matched += 1;
@@ -122,13 +122,13 @@ impl Fates {
         self.not_admitted += 1;
     }
 
-    /// Counts a request that nothing ended so far.
+    /// Counts a request that is still in the table.
     #[inline]
     pub(crate) fn wait(&mut self, is_expired: bool) {
         *(if is_expired { &mut self.expired } else { &mut self.pending }) += 1;
     }
 
-    /// Counts a request that is overwritten or let go while it waits.
+    /// Counts a request that is overwritten or dropped while it waits.
     #[inline]
     pub(crate) fn let_go(&mut self, is_expired: bool) {
         *(if is_expired { &mut self.expired } else { &mut self.evicted }) += 1;
@@ -139,7 +139,7 @@ impl Fates {
         self.seen == self.not_admitted + self.matched + self.evicted + self.expired + self.ambiguous + self.pending
     }
 
-    /// What came since an earlier count; `pending` stays what is open now, so that
+    /// The counts since an earlier snapshot; `pending` remains what is open now, so that
     /// `carried_over + seen = not_admitted + matched + evicted + expired + ambiguous + pending`.
     pub fn since(&self, then: &Self) -> Self {
         Self {
@@ -156,8 +156,8 @@ impl Fates {
         }
     }
 
-    /// Requests that were open at an earlier count: those that were pending then, and those that counted as expired
-    /// until time went back and they were answered.
+    /// Requests that were open at an earlier count: those pending then, and those counted as expired then that were
+    /// answered after all because time went back.
     pub fn carried_over(&self, then: &Self) -> u64 {
         then.pending + then.expired.saturating_sub(self.expired)
     }

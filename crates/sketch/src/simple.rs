@@ -1,29 +1,30 @@
-//! The simple array: whoever is still there when the response comes is measured, as if nobody had been lost.
+//! The simple array: whatever is still there when the response comes is measured, as if nothing had been lost.
 //!
-//! The competitor of the fridge, and the usual design in switches. It is biased; it is here to be compared with.
+//! The competitor of the fridge, and the usual design in switches. Biased, and included for comparison.
 //!
 //! **Answers**: the delays of the exchanges that survived, weight 1 each.
 //!
-//! **Model**: an array of *M* slots in 1 to 6 stages, each with a hash of its own. A request takes the first stage
-//! whose slot is free or overdue. If there is none, either it overwrites the oldest of its slots
-//! ([`Overwrite::Always`]), or it is lost ([`Overwrite::WhenOlder`]). A response looks in all stages and frees the slot
-//! that it finds. Correct only where nothing is lost, or where what is lost does not depend on the delay.
+//! **Model**: an array of *M* slots in 1 to 6 stages, each with its own hash. A request takes the first stage whose
+//! slot is free or overdue. If there is none, either it overwrites the oldest of its slots ([`Overwrite::Always`]), or
+//! it is lost ([`Overwrite::WhenOlder`]). A response searches all stages and frees the slot that it finds. Correct only
+//! if nothing is lost, or if losses do not depend on the delay.
 //!
 //! **State**: *M* slots of 20 bytes: fingerprint (up to 32 bits), time 48, time from the first to the last equal
-//! request 32, tag 16, tokens 2 × 8, state 8, padding 8. The counts of each series come on top.
+//! request 40, tag 16, tokens 2 × 8, state 8. In addition the counts of each series.
 //!
 //! **Cost**: one multiplication and one slot per stage and event.
 //!
 //! **Estimate**: none. An exchange of delay *d* survives *x* later requests with probability (1 − 1/*M*)^*x* if one
 //! stage is always overwritten, so with *λ* requests per second a share 1 − e^(−*λd*/*M*) of the exchanges of delay *d*
 //! is lost: the slower, the more, whatever the number of runs. Keeping entries until they are overdue loses the
-//! exchanges slower than that when the array is full, and lets orphans block it: fast and slow exchanges are then lost
-//! alike before they enter. A false match has probability stages · 2^−bits per response that has no entry of its own.
+//! exchanges slower than that when the array is full, and lets orphans block it: fast and slow exchanges are then
+//! equally likely to be lost on arrival. A false match has probability stages · 2^−bits per response that has no entry
+//! of its own.
 //!
-//! **Merge**: the samples of arrays over disjoint traffic are simply put together.
+//! **Merge**: the samples of arrays over disjoint traffic are simply added up.
 //!
-//! **Differs from the paper**: an entry has what a correct delay needs when requests repeat (both bounds, tokens);
-//! where all stages are taken, the oldest entry is overwritten, which a switch could not choose.
+//! **Differs from the paper**: an entry stores what a correct delay needs when requests repeat (both bounds, tokens);
+//! if all stages are taken, the oldest entry is overwritten, which a switch could not choose.
 //!
 //! **Source**: zheng22 §2.1, §2.2, §5.3, which describe the array of its reference 6 (`docs/papers/zheng22-fridge.md`).
 
@@ -35,43 +36,43 @@ use crate::{Event, Exchanges, Fates, Meter, Sample};
 use dwell_types::{Nanos, Timestamp, hash};
 use std::fmt;
 
-/// What a request does when it finds all its slots taken.
+/// What happens if all slots of a request are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overwrite {
-    /// It overwrites the oldest entry.
+    /// The oldest entry is overwritten.
     Always,
-    /// It overwrites an entry that is older than this, if any; else it is not admitted.
+    /// An entry older than this is overwritten, if any; else the request is not admitted.
     WhenOlder(Nanos),
 }
 
-/// What a simple array is built with.
+/// The parameters of a simple array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// *M*: slots of all stages together, at least one each. What the stages cannot share evenly is left out.
+    /// *M*: slots of all stages together, at least one each. A remainder that cannot be divided evenly is unused.
     pub slots: u32,
     /// Stages, `1..=6`.
     pub stages: u32,
-    /// Bits of the id's hash that an entry keeps, `1..=32`.
+    /// Bits of the id's hash stored in an entry, `1..=32`.
     pub fingerprint_bits: u32,
-    /// What happens to entries.
+    /// What happens if all slots of a request are taken.
     pub overwrite: Overwrite,
 }
 
 /// Why a simple array cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SimpleError {
-    /// There are 1 to 6 stages.
+    /// The number of stages must be 1 to 6.
     Stages(u32),
     /// Every stage needs a slot.
     Slots {
-        /// As given.
+        /// Slots given.
         slots: u32,
-        /// At least as many slots are needed.
+        /// Slots needed at least.
         stages: u32,
     },
     /// A fingerprint has 1 to 32 bits.
     FingerprintBits(u32),
-    /// Entries are kept for a while.
+    /// Entries must be kept for some time.
     Age(Nanos),
 }
 
@@ -88,7 +89,7 @@ impl fmt::Display for SimpleError {
 
 impl std::error::Error for SimpleError {}
 
-/// An array of requests that wait, indexed by hash.
+/// An array of open requests, indexed by hash.
 #[derive(Clone, Debug)]
 pub struct Simple {
     exchanges: Exchanges,
@@ -144,7 +145,7 @@ impl Simple {
         self.stages.len() as u32
     }
 
-    /// What happens to entries.
+    /// What happens if all slots of a request are taken.
     pub fn overwrite(&self) -> Overwrite {
         self.overwrite
     }
@@ -152,7 +153,7 @@ impl Simple {
     #[inline]
     fn request(&mut self, request: &Event) {
         self.latest = self.latest.max(request.at);
-        // Where it may be put: the first slot that is free, or else the oldest.
+        // Where it may be inserted: the first free slot, or else the oldest entry.
         let (mut free, mut oldest) = (None, None);
         let overwrites = self.overwrite == Overwrite::Always;
         for places in &self.stages {
@@ -208,7 +209,7 @@ impl Simple {
         sample
     }
 
-    /// Frees the slot of a response's request; gives the sample unless that has expired.
+    /// Frees the slot of a response's request; returns the sample unless the request has expired.
     #[inline]
     fn answer(&mut self, response: &Event) -> Option<Sample> {
         let waits = |&(at, fingerprint): &(usize, u32)| self.slots[at].awaits(fingerprint);
@@ -225,13 +226,13 @@ impl Simple {
         Some(sample)
     }
 
-    /// Frees the slots of what has expired.
+    /// Frees the slots of expired requests.
     fn sweep(&mut self, now: Timestamp) {
         let (expiry, fates) = (self.exchanges.expiry, &mut self.fates);
         self.slots.iter_mut().for_each(|slot| slot.let_go_if_old(now, expiry, fates));
     }
 
-    /// Touches the events' slots, so that the cache misses of a batch overlap.
+    /// Reads the events' slots in advance, so that the cache misses of a batch overlap.
     fn touch(&self, events: &[Event]) {
         let mut touched = 0;
         for places in &self.stages {
@@ -243,7 +244,7 @@ impl Simple {
     }
 }
 
-/// Arrays up to 640 KiB stay in a processor's own cache, so that nothing is gained by batches.
+/// Arrays up to 640 KiB stay in a core's own cache, so that prefetching gains nothing.
 const CACHED_SLOTS: usize = 1 << 15;
 
 impl Meter for Simple {
@@ -301,7 +302,7 @@ mod tests {
         samples.pop()
     }
 
-    /// In an array that is large enough, nothing is lost: every sample and every count is that of the exact table.
+    /// In an array that is large enough, nothing is lost: samples and counts equal those of the exact table.
     #[test]
     fn with_room_it_is_exact() {
         for (matching, stages) in [(Match::Dns, 1), (Match::TcpHandshake, 4), (Match::TcpTs, 6)] {
@@ -335,9 +336,9 @@ mod tests {
         assert_eq!(simple.fates()[0].evicted, 1);
     }
 
-    /// More stages lose fewer requests, at equal slots: half an array's slots taken leave one stage 39% collisions (1 −
-    /// (1 − e^(−½))/½ = 21% lost), four stages nearly none. A share deviates by .6% at most: six of these are allowed
-    /// (2·10⁻⁹). Two stages are the twin that fails where one passes.
+    /// With more stages fewer requests are lost at equal slots: with requests for half of the slots, one stage has 39%
+    /// collisions (1 − (1 − e^(−½))/½ = 21% lost), four stages nearly none. The standard deviation of a share is .6% at
+    /// most: six of these are allowed (2·10⁻⁹). Two stages, the control, must fail the test for one.
     #[test]
     fn stages_use_the_array_better() {
         let lost = |stages| {

@@ -1,5 +1,5 @@
-/// The answer for the fewest bytes that have one, from `few` to `most`, to one part of so many: doubled until there is
-/// one, then bisected. `None` where there is none.
+/// The result for the smallest size, from `few` to `most`, that has one, accurate to one part in `parts`: doubled until
+/// there is one, then bisected. `None` if there is none.
 pub(crate) fn smallest<T, E>(
     mut few: usize,
     most: usize,

@@ -1,54 +1,54 @@
-//! The product limit: what became of exchanges that were let go before their response came.
+//! The product limit, which accounts for exchanges that were dropped before their response came.
 //!
-//! An exchange that was sampled at first may be let go later, by a rule that knows nothing of its delay: in a fridge
-//! after a geometrically distributed number of insertions, in a horizon table at the age that its id's hash names. A
-//! response whose exchange is still there gives a delay; one whose exchange is gone tells that the delay is longer than
-//! the time until it went: it is censored. Kaplan and Meier's product limit (1958) estimates the distribution from
-//! both.
+//! A sampled exchange may be dropped later, by a rule that is independent of its delay: in a fridge after a
+//! geometrically distributed number of insertions, in a horizon table at the age that the hash of its id determines. A
+//! response whose exchange is still there gives a delay; one whose exchange is gone shows that the delay is longer than
+//! the time until it was dropped: it is censored. Kaplan and Meier's product limit (1958) estimates the distribution
+//! from both.
 //!
-//! The scale, insertions or age, is cut into bands. A response runs the risk to be found in every band up to the one in
-//! which it is found or let go. It stands there for as many exchanges as one over the chance to get so far, so that the
-//! numbers add up even where that chance changes while the meter runs; where it does not, this is the product limit and
-//! nothing else.
+//! The scale, insertions or age, is divided into bands. A response is at risk of being found in every band up to the
+//! one in which it is found or dropped. In each it counts for one over the probability of surviving to that band, so
+//! that the numbers add up even if that probability changes while the meter runs; if it does not, this is exactly the
+//! product limit.
 //!
-//! A response that answers nothing observed is censored too, and stays in the mass that never comes to an end. That
-//! mass is left out of the answer, but for what is likely to be slow.
+//! A response that matches no observed request is censored too, and remains in the mass that never ends. That mass is
+//! left out of the answer, except for the part that is likely to be slow.
 
 use dwell_types::Nanos;
 
-/// Bands `1..BANDS`. Number 0 is for samples that no product limit weighs.
+/// Bands are `1..BANDS`; number 0 is for samples without a product limit.
 pub(crate) const BANDS: usize = 32;
 /// Bits of a band's number.
 pub(crate) const BAND_BITS: u32 = 5;
 
-/// The last band in which exchanges are followed that are lost gradually: what is found later is luck, and would weigh
-/// too much. It counts as censored.
+/// The last band in which exchanges are followed where loss is gradual. Later ones are found by luck only, and would
+/// weigh too much: they count as censored.
 pub(crate) const FOLLOWED: usize = 28;
-/// What is open when the last exchange was found counts as slow if it is at most this share of what ended since half of
-/// that age: tails go on falling. If it is more, most of it never ends, and [`SLOW_POWER`] of the ratio counts.
+/// What is open when the last exchange was found counts as slow if it is at most this share of what ended since half
+/// that age: tails go on falling. If it is more, most of it never ends: [`SLOW_POWER`] of the ratio counts.
 const SLOW: f64 = 0.5;
 const SLOW_POWER: i32 = 4;
 
 /// The responses of one series that were at risk, by band.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Risk {
-    /// Σ 1/*q* over the responses whose exchanges were still there when the band began; *q* is the chance to get so
-    /// far.
+    /// Σ 1/*q* over the responses whose exchanges were still there when the band began; *q* is the probability of
+    /// surviving to that band.
     pub(crate) at_risk: [f64; BANDS],
     /// How many exchanges each of them stands for on average: Σ 1/*q*² / Σ 1/*q*.
     pub(crate) each: [f64; BANDS],
-    /// When exchanges are let go.
+    /// When exchanges are dropped.
     pub(crate) loss: Loss,
-    /// How many responses there were, also of ids that were never followed, where that is known.
+    /// The number of all responses, including those whose ids were never followed, if known.
     pub(crate) responses: Option<f64>,
 }
 
-/// When exchanges are let go.
+/// When exchanges are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {
-    /// All the time, exponentially. The last band, which is open, loses as if it were half *M* insertions long.
+    /// Continuously, exponentially. The last band, which is open, loses as if it were half *M* insertions long.
     Gradual,
-    /// When a band begins, and never in one.
+    /// Only where a band begins.
     AtBorders,
 }
 
@@ -61,9 +61,9 @@ impl Loss {
         }
     }
 
-    /// How much the number of those at risk is heeded where this share of them will end. Of a capture where 43% of the
-    /// acknowledgements answer nothing, many of them the same ones, it deviates by forty times what independent ids
-    /// would. Fridges gain nothing by more caution than proportion.
+    /// The weight given to the number at risk, by the share of it that will end. On a capture where 43% of the
+    /// acknowledgements match nothing, many of them repetitions of one id, that number deviates forty times as much as
+    /// it would with independent ids. Fridges gain nothing from being more cautious than proportional.
     fn heeded(self, to_end: f64) -> f64 {
         match self {
             Self::Gradual => to_end,
@@ -73,12 +73,12 @@ impl Loss {
 }
 
 impl Risk {
-    /// Nothing met yet.
+    /// Nothing observed yet.
     pub(crate) const fn none(loss: Loss) -> Self {
         Self { at_risk: [0.0; BANDS], each: [1.0; BANDS], loss, responses: None }
     }
 
-    /// Adds what a meter of the same kind and of about the same size met in other traffic.
+    /// Adds the counts of a meter of the same kind and of about the same size over other traffic.
     pub fn merge(&mut self, other: &Self) {
         for band in 0..BANDS {
             let (ours, theirs) = (self.at_risk[band], other.at_risk[band]);
@@ -90,21 +90,21 @@ impl Risk {
         self.responses = self.responses.zip(other.responses).map(|(ours, theirs)| ours + theirs);
     }
 
-    /// The same among so many responses in all.
+    /// The same, with the total number of responses.
     pub(crate) fn among(self, responses: u64) -> Self {
         Self { responses: Some(responses as f64), ..self }
     }
 
-    /// Responses beyond those that stand at risk, as far as chance does not explain them (three standard errors): of
-    /// ids that come again and again, and happen not to be followed.
+    /// Responses in excess of those at risk, as far as they exceed chance (three standard errors): repetitions of ids
+    /// that happen not to be followed.
     fn unheard(&self) -> f64 {
         let Some(responses) = self.responses.filter(|_| self.loss == Loss::AtBorders) else { return 0.0 };
         let chance = (responses * (self.each[1] - 1.0).max(0.0)).sqrt();
         (responses - self.at_risk[1] - 3.0 * chance).max(0.0)
     }
 
-    /// The product limit for samples whose weights, and whose variances Σ (weight² − weight), have these sums by band;
-    /// `None` if no response came.
+    /// The product limit, given by band the sums of the samples' weights and of their variances Σ (weight² − weight);
+    /// `None` if there was no response.
     pub(crate) fn survival(&self, found_by_band: &[(f64, f64); BANDS]) -> Option<Survival> {
         let weights = found_by_band.map(|(weight, _)| weight);
         let all = self.at_risk[1];
@@ -128,9 +128,9 @@ impl Risk {
             let mut ended = 0.0;
             let at_risk = self.at_risk[band];
             if at_risk > 0.0 && weight > 0.0 {
-                // Those that will end say by how much too many or too few are left of them. Those that never end do so,
-                // too, but where they are one id many times, they say it loudly: they count as little as they are
-                // likely to end.
+                // Responses that will end show by how much chance made too many or too few be at risk. So do those that
+                // never end, but if they are one id many times over, they outweigh the others: the correction counts
+                // only as far as those at risk are likely to end.
                 let share = self.loss.heeded((to_end / at_risk).min(1.0));
                 let factor = 1.0 + share * (open / at_risk - 1.0);
                 ended = (weight * factor).min(open);
@@ -152,8 +152,8 @@ impl Risk {
     }
 }
 
-/// The band of so many eighths of *M* insertions where loss is gradual: 16 are ⅛ *M* wide and 12 are ¼. What lasts
-/// longer than 5 *M*, where one entry in 150 is left, is in the band behind them.
+/// The band for a number of eighths of *M* insertions where loss is gradual: 16 bands are ⅛ *M* wide and 12 are ¼.
+/// Beyond 5 *M*, which one entry in 150 survives, there is one last band.
 #[inline]
 pub(crate) fn band(eighths: u64) -> usize {
     let band = match eighths {
@@ -175,7 +175,7 @@ pub(crate) fn begin(band: usize) -> f64 {
 /// Bands that are octaves of age, up to the expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AgeBands {
-    /// Octaves of nanoseconds that the first band has besides its own.
+    /// How many more octaves of nanoseconds the first band covers.
     shift: u32,
 }
 
@@ -198,22 +198,22 @@ impl AgeBands {
     }
 }
 
-/// Where the samples of each band belong from now on.
+/// The mapping of samples from old to new bands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewBands {
     moved: [u8; BANDS],
-    /// Where those belong that had none.
+    /// Assigns bands by age to samples that had none.
     ages: Option<AgeBands>,
 }
 
 impl NewBands {
-    /// Samples that had none get that of their delay.
+    /// Assigns to samples without a band that of their delay.
     pub(crate) fn by_age(ages: AgeBands) -> Self {
         Self { moved: std::array::from_fn(|band| band as u8), ages: Some(ages) }
     }
 
-    /// Every band moves to that of twice as many insertions, or of half as many, where so many bands are taken as one.
-    /// What is not followed then, or was not, stays so.
+    /// Moves every band to that of twice or half as many insertions, where this many bands are treated as one. Samples
+    /// that are not followed, before or after, stay so.
     pub(crate) fn of_twice(as_many: bool, together: usize) -> Self {
         let moved = std::array::from_fn(|old| match old {
             1..=FOLLOWED => {
@@ -225,7 +225,7 @@ impl NewBands {
         Self { moved, ages: None }
     }
 
-    /// First these, then others.
+    /// The composition: first this mapping, then the other.
     pub(crate) fn then(self, others: Self) -> Self {
         Self { moved: self.moved.map(|band| others.of(band)), ages: self.ages.or(others.ages) }
     }
@@ -253,24 +253,24 @@ impl NewBands {
 /// The product limit of one series.
 #[derive(Clone, Debug)]
 pub(crate) struct Survival {
-    /// What the weights in each band are to be multiplied with.
+    /// Factors for the weights in each band.
     pub(crate) factors: [f64; BANDS],
     /// Estimated number still open at the end of each band, those that never end included; at 0 all of them.
     open: [f64; BANDS],
     /// Exchanges that a response stands for in the first band.
     first: f64,
-    /// How much more each stands for after a band began than before.
+    /// By how much the number that each stands for increases at the beginning of a band.
     at_begin: [f64; BANDS],
-    /// How much more each stands for when a band ends than when it began.
+    /// By how much it increases within a band.
     within: [f64; BANDS],
-    /// Relative variance of what the samples of a band stand for besides what their chances tell: the fewer there are,
-    /// the less is known of it.
+    /// Relative variance of the correction to each band's weights, which the sampling probabilities do not show: the
+    /// fewer samples, the larger.
     borrowed: [f64; BANDS],
 }
 
 impl Survival {
-    /// Lets what was slow end with the last exchanges that were found, in this band and with this weight; `unheard` are
-    /// open, too, and never end.
+    /// Counts the slow part of what is left as ended together with the last exchanges found, in this band and with this
+    /// weight; `unheard` are open as well, and never end.
     fn end_slowly(&mut self, band: usize, weight: f64, loss: Loss, unheard: f64) {
         let open = self.open[band];
         let ended = self.open_at_half(band, loss) - open;
@@ -280,7 +280,7 @@ impl Survival {
         self.open[band..].iter_mut().for_each(|open| *open -= slow);
     }
 
-    /// What was open at half of the scale up to the end of a band.
+    /// The number open at half of the scale up to the end of a band.
     fn open_at_half(&self, band: usize, loss: Loss) -> f64 {
         match loss {
             Loss::Gradual => {
@@ -316,22 +316,22 @@ impl Survival {
         }
     }
 
-    /// Whether samples stand for more or less than themselves.
+    /// Whether the correction changes any weight.
     pub(crate) fn borrows(&self) -> bool {
         self.borrowed.iter().any(|&borrowed| borrowed > 0.0)
     }
 
     /// Variance of an estimated Σ *z* over exchanges, from Σ *z* and Σ *z*² in each band; in band 0 the second is the
-    /// variance itself. With *w* = 1/*q* exchanges for each that is at risk: Σ*z*² (*w* − 1) for the gate, and for what
-    /// is let go ∫ (Σ*z*² − (Σ*z*)²/*open*) d*w*, both sums over the exchanges that last longer: what is lost is
-    /// replaced by the mean of what is still open (Greenwood's formula for any *z*). So is what is lost in the band in
-    /// which it would have ended, if that loses gradually, on average for half of the band: its mass is counted as open
-    /// when the band ends. What a band's samples stand for besides is in doubt: by its size over the root of their number,
-    /// and wholly where it is as much as they stand for by themselves. That is more than chance brings where ids are
-    /// independent, and happens where one that answers nothing comes again and again.
+    /// variance itself. With *w* = 1/*q* exchanges for each one at risk: Σ*z*² (*w* − 1) for the gate, and for dropped
+    /// exchanges ∫ (Σ*z*² − (Σ*z*)²/*open*) d*w*, both sums over the exchanges that last longer: a dropped one is
+    /// replaced by the mean of those still open (Greenwood's formula for any *z*). With gradual loss this includes
+    /// exchanges dropped in the band in which they would have ended, on average for half of the band: their mass counts
+    /// as open when the band ends. The correction to a band's samples is uncertain by its size over the root of their
+    /// number, and entirely where it is as large as the samples themselves: more than chance produces with independent
+    /// ids, but it happens where one unmatched id is repeated.
     pub(crate) fn variance(&self, bands: &[(f64, f64); BANDS]) -> f64 {
         let (mut sum, mut squares, mut variance) = (0.0, 0.0, 0.0);
-        // Σ (*z* − mean)² over so many exchanges, where the mean is that of what is open.
+        // Σ (*z* − mean)² over this many exchanges, where the mean is that of what is open.
         let around = |(sum, squares): (f64, f64), number: f64, mean: f64| {
             (squares - 2.0 * mean * sum + mean * mean * number).max(0.0)
         };
@@ -353,7 +353,7 @@ impl Survival {
 mod tests {
     use super::*;
 
-    /// Ten responses, each for two exchanges as long as nothing is lost; from band 3 on each for four.
+    /// Ten responses, each standing for two exchanges while nothing is lost; from band 3 on for four.
     fn limit(found: &[(usize, f64)], censored: &[(usize, f64)]) -> ([f64; BANDS], Survival) {
         let each = |band: usize| if band < 3 { 2.0 } else { 4.0 };
         let (mut risk, mut weights) = (Risk::none(Loss::AtBorders), [0.0; BANDS]);
@@ -368,7 +368,7 @@ mod tests {
         (std::array::from_fn(|band| weights[band] * survival.factors[band]), survival)
     }
 
-    /// Without censoring the product limit is the distribution itself.
+    /// Without censoring the product limit is the empirical distribution.
     #[test]
     fn nothing_censored_nothing_changed() {
         let found: Vec<(usize, f64)> = (1..3).map(|band| (band, 3.0)).collect();
@@ -377,9 +377,9 @@ mod tests {
         assert!(Risk::none(Loss::Gradual).survival(&[(0.0, 0.0); BANDS]).is_none());
     }
 
-    /// The example of a textbook: of 10, 2 end in the first band, 4 are censored in the second, 3 end in the third, and
-    /// one is left: ⅕, then ¾ of what is left. What each stands for in a band cancels. What is left, 4, is less than
-    /// half of the 12 that ended before, so that it was slow, too.
+    /// A textbook example: of 10, 2 end in the first band, 4 are censored in the second, 3 end in the third, and one is
+    /// left: ⅕, then ¾ of the rest. How many exchanges each stands for cancels out. What is left, 4, is less than half
+    /// of the 12 that ended before, so it counts as slow.
     #[test]
     fn censored_ones_share_the_fate_of_those_that_last_longer() {
         let (mass, survival) = limit(&[(1, 2.0), (3, 3.0)], &[(2, 4.0), (BANDS - 1, 1.0)]);
@@ -387,8 +387,8 @@ mod tests {
         assert_eq!(survival.open[BANDS - 1], 0.0);
     }
 
-    /// Where 90 are left, almost none of the exchanges that they stand for counts as slow: that is far more than ended
-    /// before. One that is left was.
+    /// If 90 are left, far more than ended before, almost none of their exchanges counts as slow. If one is left, it
+    /// does.
     #[test]
     fn what_is_left_never_ends_where_it_is_much() {
         let slow = |left: f64| {
@@ -402,8 +402,8 @@ mod tests {
         assert!((ended - 12.0).abs() < 0.1 && never < 0.1, "{ended} {never}");
     }
 
-    /// Of 12 responses that stood at risk, for 24, 11 ended; what is left of them was slow. Where there were 200
-    /// responses, the others are open, too, and it was not; 40 may be chance.
+    /// Of 12 responses at risk, for 24, 11 ended, and the rest counts as slow. With 200 responses in all, the others
+    /// are open as well, and the rest does not; with 40 the excess may be chance.
     #[test]
     fn what_nobody_follows_is_open_too() {
         let left = |responses: Option<u64>| {
@@ -418,12 +418,12 @@ mod tests {
         assert!((left(Some(200)) - 2.0).abs() < 0.01, "{}", left(Some(200)));
     }
 
-    /// Where bands are ⅛ and ¼ wide, half of the end of one lies between two others.
+    /// Where bands are ⅛ and ¼ wide, half of a band's end falls between the borders of other bands.
     #[test]
     fn the_half_of_a_scale_is_where_it_is() {
         let mut risk = Risk::none(Loss::Gradual);
         for band in 1..=FOLLOWED + 1 {
-            // As many are open as there are insertions left to 5.
+            // The number open is the number of insertions left to 5.
             (risk.at_risk[band], risk.each[band]) = (5.0 - begin(band), 1.0);
         }
         let width = |band: usize| if band <= FOLLOWED { begin(band + 1) - begin(band) } else { 0.0 };
@@ -436,8 +436,8 @@ mod tests {
         }
     }
 
-    /// Half of a band's insertions, or twice as many, are those of the band that it moves to, as long as they are followed;
-    /// and no band moves past another.
+    /// Each band moves to the one that contains half or twice its insertions, as long as that is followed, and no band
+    /// overtakes another.
     #[test]
     fn bands_move_to_where_their_insertions_are() {
         for (together, twice) in [(1, false), (1, true), (2, false), (2, true)] {
@@ -453,8 +453,8 @@ mod tests {
         }
     }
 
-    /// Of 16 exchanges that last to band 3 half were sampled and half of those let go: the total of all that last is
-    /// known from the first, so that their loss costs nothing; a share of them is not.
+    /// Of 16 exchanges that last to band 3, half were sampled and half of those dropped. The total is known from the
+    /// start, so that dropping adds no variance to it; it does to a share of them.
     #[test]
     fn what_is_lost_is_replaced_by_the_mean_of_what_is_left() {
         let (_, survival) = limit(&[(3, 4.0)], &[(2, 4.0)]);

@@ -1,20 +1,20 @@
-//! An open-addressing hash table whose size is bounded and that is rebuilt in place.
+//! An open-addressing hash table with bounded size that is rebuilt in place.
 //!
 //! Linear probing over a flat array, with one byte per slot beside it: zero if the slot is empty, else seven bits of
-//! the key's hash. Eight bytes are looked at together, so most keys that are absent are told from these alone. Removal
-//! shifts back, so there are no tombstones. Growing and dropping many entries are one operation, [`Table::rebuild`],
-//! which needs no memory besides.
+//! the key's hash. Eight bytes are compared together, which excludes most absent keys. Removal shifts entries back, so
+//! there are no tombstones. Growing and dropping many entries are one operation, [`Table::rebuild`], which needs no
+//! additional memory.
 
 use crate::bytes::{HIGH, LOW, first};
 use dwell_types::hash;
 
-/// What a table holds: a key and whatever goes with it.
+/// An entry of a table: a key and its data.
 pub(crate) trait Entry: Copy + Default {
     /// The key, uniformly distributed.
     fn key(&self) -> u64;
 }
 
-/// The number under which something is kept elsewhere.
+/// An index into another array, by key.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Number {
     pub(crate) key: u64,
@@ -28,7 +28,7 @@ impl Entry for Number {
     }
 }
 
-/// Where a key is, or where it would go.
+/// Where a key is, or where it would be inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Found(usize),
@@ -44,37 +44,37 @@ pub(crate) struct Table<E> {
     most_slots: usize,
 }
 
-/// Tables smaller than this measure nothing.
+/// With fewer slots a table cannot measure.
 const LEAST_SLOTS: usize = 64;
-/// At most this share of the slots is occupied: probes stay short. A table that may still grow does so sooner.
+/// Maximum load, so that probes stay short. A table that may still grow does so at `FULLER`.
 const FULLEST: (usize, usize) = (3, 4);
 const FULLER: (usize, usize) = (5, 8);
-/// Tags that are looked at together.
+/// Tags that are compared together.
 const WINDOW: usize = 8;
 const EMPTY: u8 = 0;
-/// Marks an entry that has no new place yet.
+/// Marks an entry that has not been placed again yet.
 const UNPLACED: u8 = 0x80;
 
 impl<E: Entry> Table<E> {
-    /// Bytes per slot; [`WINDOW`] more come on top.
+    /// Bytes per slot; there are [`WINDOW`] bytes more.
     pub(crate) const SLOT_BYTES: usize = size_of::<E>() + 1;
-    /// The least bytes for a table that measures something.
+    /// The least memory for a table that can measure.
     pub(crate) const LEAST_BYTES: usize = LEAST_SLOTS * Self::SLOT_BYTES + WINDOW;
-    /// Bytes for each entry of a large table that is full, rounded down.
+    /// Bytes per entry of a large table that is full, rounded down.
     pub(crate) const ENTRY_BYTES: usize = Self::SLOT_BYTES * FULLEST.1 / FULLEST.0;
 
-    /// Slots of a table that so many entries fill.
+    /// The number of slots that this many entries fill.
     pub(crate) const fn slots_for(entries: usize) -> usize {
         let (share, of) = FULLEST;
         entries * of / share
     }
 
-    /// Bytes of a table of so many slots.
+    /// Bytes of a table with this many slots.
     pub(crate) const fn bytes_of(slots: usize) -> usize {
         (if slots < WINDOW { WINDOW } else { slots }) * Self::SLOT_BYTES + WINDOW
     }
 
-    /// Slots of a table of at most so many bytes.
+    /// Slots that fit this many bytes.
     pub(crate) fn slots_in(bytes: usize) -> usize {
         bytes.saturating_sub(WINDOW) / Self::SLOT_BYTES
     }
@@ -105,12 +105,12 @@ impl<E: Entry> Table<E> {
         &mut self.slots[at]
     }
 
-    /// All entries, in no order that means anything.
+    /// All entries, in arbitrary order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &E> {
         self.slots.iter().zip(&self.tags).filter(|&(_, &tag)| tag != EMPTY).map(|(entry, _)| entry)
     }
 
-    /// The slot where a key is at home, and its tag: different bits of one product.
+    /// The home slot of a key, and its tag: different bits of one product.
     #[inline]
     fn home(&self, key: u64) -> (usize, u8) {
         let hash = key.wrapping_mul(hash::GOLDEN);
@@ -123,7 +123,7 @@ impl<E: Entry> Table<E> {
         if at >= self.slots.len() { at - self.slots.len() } else { at }
     }
 
-    /// How many slots lie between two, going up and around.
+    /// How many slots to go up, wrapping around, from one to another.
     #[inline]
     fn distance(&self, from: usize, to: usize) -> usize {
         if to >= from { to - from } else { to + self.slots.len() - from }
@@ -138,13 +138,13 @@ impl<E: Entry> Table<E> {
         }
     }
 
-    /// The tags from a slot on.
+    /// The tags from this slot on.
     #[inline]
     fn window(&self, at: usize) -> u64 {
         self.tags[at..].first_chunk().map_or(0, |window: &[u8; WINDOW]| u64::from_le_bytes(*window))
     }
 
-    /// Finds a key, or the vacant slot where it belongs: the table is never entirely occupied.
+    /// Finds a key, or the vacant slot for it: the table is never entirely full.
     #[inline]
     pub(crate) fn find(&self, key: u64) -> Place {
         let (mut at, tag) = self.home(key);
@@ -164,7 +164,7 @@ impl<E: Entry> Table<E> {
         }
     }
 
-    /// Puts an entry into the vacant slot that [`Table::find`] gave.
+    /// Inserts an entry into the vacant slot that [`Table::find`] returned.
     #[inline]
     pub(crate) fn put(&mut self, vacant: usize, entry: E) {
         debug_assert!(self.tags[vacant] == EMPTY);
@@ -173,7 +173,7 @@ impl<E: Entry> Table<E> {
         self.occupied += 1;
     }
 
-    /// Takes an entry out and closes the gap.
+    /// Removes an entry and closes the gap.
     #[inline]
     pub(crate) fn remove(&mut self, at: usize) -> E {
         let removed = self.slots[at];
@@ -208,7 +208,7 @@ impl<E: Entry> Table<E> {
         !self.is_full()
     }
 
-    /// Gives every entry that is to be kept a new place.
+    /// Places all entries anew that are to be kept.
     pub(crate) fn rebuild(&mut self, mut keep: impl FnMut(&E) -> bool) {
         let slots = self.slots.len();
         self.tags.truncate(slots);
@@ -216,7 +216,7 @@ impl<E: Entry> Table<E> {
             *tag |= UNPLACED;
         }
         self.occupied = 0;
-        // Homes keep their order when the table grows. From the last slot down, an entry finds its new place free.
+        // Homes keep their order when the table grows: from the last slot down, each new place is free.
         for start in (0..slots).rev() {
             if self.tags[start] & UNPLACED == 0 {
                 continue;
@@ -237,8 +237,8 @@ impl<E: Entry> Table<E> {
     }
 }
 
-/// Of eight tags those that equal one, up to the first empty slot, and the empty ones: the highest bit of each byte.
-/// The lowest of these bits is right, one above it may be there by mistake.
+/// Marks, among eight tags, those equal to `tag` before the first empty slot, and the empty ones, by the highest bit of
+/// each byte. The lowest mark is correct; one above it may be wrong.
 #[inline]
 fn matches(window: u64, tag: u8) -> (u64, u64) {
     let zeros = |bytes: u64| bytes.wrapping_sub(LOW) & !bytes & HIGH;
@@ -267,7 +267,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any sequence of insertions, removals and rebuilds leaves what a map would hold, and every key is found.
+        /// Any sequence of insertions, removals and rebuilds leaves the same as a map, and every key is found.
         #[test]
         fn behaves_as_a_map(steps in prop::collection::vec((0u64..60, 0u64..4, any::<u64>()), 1..400)) {
             let mut table = Table::<Pair>::new(8, 1 << 10);

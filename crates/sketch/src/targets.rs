@@ -1,17 +1,17 @@
-//! What is made small where a method finds its parameters.
+//! The error that methods minimise when they choose their parameters.
 
-/// A quantile whose predicted error counts.
+/// A quantile whose predicted error is minimised.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
     /// *F*.
     pub(crate) share: f64,
-    /// Of a normal distribution, at *F*.
+    /// The density of a normal distribution at *F*.
     density: f64,
-    /// How much the error counts.
+    /// The weight of its error.
     weight: f64,
 }
 
-/// The quantiles that count where a product limit weighs. The last stands for means and what lies far out.
+/// The quantiles that count where a product limit is used. The last stands for means and for the far tail.
 pub(crate) const TARGETS: [Target; 6] = [
     Target { share: 0.05, density: 0.103, weight: 0.5 },
     Target { share: 0.5, density: 0.399, weight: 1.0 },
@@ -22,19 +22,19 @@ pub(crate) const TARGETS: [Target; 6] = [
 ];
 
 impl Target {
-    /// How much a standard deviation of 1 at *F* counts. Where the logarithms of delays are normal, however wide,
-    /// errors over the density are alike in octaves.
+    /// The factor for a standard deviation at *F*. Where the logarithms of delays are normal, however wide, errors
+    /// divided by the density are comparable errors in octaves.
     pub(crate) fn scale(self) -> f64 {
         self.weight / self.density
     }
 }
 
-/// Quantiles where samples are weighed with one over their chance. Errors count relative to *F*(1 − *F*), so that tails
-/// count more: there single heavy samples do more harm than a variance tells.
+/// Quantiles where samples are weighted by one over their probability. Errors are relative to *F*(1 − *F*), so that
+/// tails count more: there single heavy samples do more harm than the variance shows.
 const TARGETS_OF_WEIGHTED: [f64; 3] = [0.5, 0.95, 0.99];
 
-/// Predicted error of samples that are weighed with one over their chance, up to a factor: of exchanges by ascending
-/// delay, each with its weight and its chance to be sampled.
+/// Predicted error, up to a factor, of samples weighted by one over their probability: from exchanges by ascending
+/// delay, each with its weight and its probability of being sampled.
 ///
 /// The variance of the estimated distribution function at *F* is proportional to (1 − *F*)² *V*≤ + *F*² *V*>, where
 /// *V*≤ and *V*> sum 1/*q* − 1 over the exchanges below and above it.

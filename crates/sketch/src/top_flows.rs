@@ -1,28 +1,28 @@
 //! The flows with the most bytes, each with its delays, in bounded memory.
 //!
-//! **Answers**: of each flow that has a place packets, bytes, and the distribution of its delays by match and leg; of
-//! all others together the same. Together that is everything that was given.
+//! **Answers**: packets, bytes, and the distribution of delays by match and leg, for each flow in the table, and for
+//! all others together. These add up to everything observed.
 //!
-//! **Model**: the flow with the lowest rank makes room for a new one, as in the space-saving summary of heavy hitters:
-//! what it had goes to the others, and the new one begins at its rank. A rank rises with each byte of the flow, so all
-//! ranks together are all bytes, the lowest is at most 1/*n* of them, and every flow that has more than that has one of
-//! the *n* places.
+//! **Model**: the flow with the lowest rank is replaced by a new one, as in the space-saving summary of heavy hitters:
+//! its counts are added to the others, and the new flow starts with its rank. A rank grows with each byte of the flow,
+//! so the ranks add up to all bytes, the lowest is at most 1/*n* of them, and every flow that has more than that has
+//! one of the *n* places.
 //!
-//! **State**: for each of *n* flows its name, counts and a store of delays ([`DelayStore`]) of 864 bytes to 8 KiB, or
-//! more with many matches; a slot and a third of 17 bytes in a table that finds it; 16 bytes in a heap of ranks. A
-//! store for the others.
+//! **State**: for each of *n* flows its key, counts and a store of delays ([`DelayStore`]) of 864 bytes to 8 KiB, or
+//! more with many matches; a slot and a third of 17 bytes in a hash table; 16 bytes in a heap of ranks. One store for
+//! the others.
 //!
-//! **Cost**: one look at the table per packet; for a new flow in a full table a merge of two stores. The heap holds
-//! ranks as they were when last looked at: at most one step in it per packet, altogether.
+//! **Cost**: one table lookup per packet; for a new flow in a full table a merge of two stores. The heap holds possibly
+//! outdated ranks: amortised at most one heap operation per packet.
 //!
-//! **Estimate**: packets, bytes and delays of a flow are those since it has its place. What it had before is among the
-//! others, and is at most the rank that it took over: [`FlowAnswer::uncounted_bytes`]. That bound is the over-count of
-//! the summary whose ranks these are.
+//! **Estimate**: packets, bytes and delays of a flow are counted from when it got its place. What it had before is
+//! among the others, and is at most the rank that it took over: [`FlowAnswer::uncounted_bytes`]. That bound is the
+//! over-count of the space-saving summary.
 //!
 //! **Merge**: none.
 //!
-//! **Differs from the paper**: bytes instead of items; what a flow took over orders the flows, but is not reported as
-//! its own.
+//! **Differs from the paper**: bytes instead of items; the rank that a flow took over determines the order, but is not
+//! reported as its own.
 //!
 //! **Source**: Metwally, Agrawal, El Abbadi, "Efficient computation of frequent and top-k elements in data streams"
 //! (ICDT 2005), §3.
@@ -34,12 +34,12 @@ use dwell_types::{FlowKey, Leg, Match, Nanos, Series, hash};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Delays that are told apart in each flow.
+/// One of the delays that are kept separately for each flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// The rule that pairs.
+    /// The pairing rule.
     pub matching: Match,
-    /// Which part of the way.
+    /// The part of the path.
     pub leg: Leg,
     /// Requests older than this are given up.
     pub expiry: Nanos,
@@ -51,28 +51,28 @@ impl Line {
     }
 }
 
-/// What the flows have room for.
+/// What the table of flows must hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The delays of a flow.
+    /// The delays kept for each flow.
     pub lines: Vec<Line>,
-    /// The flows that are asked for.
+    /// How many flows will be reported.
     pub top: usize,
-    /// Bytes for everything together; `None` for as many as 2¹⁶ flows take.
+    /// Bytes for everything together; `None` for as much as 2¹⁶ flows take.
     pub memory: Option<usize>,
     /// Seed of the hash of flows.
     pub seed: u64,
 }
 
 impl Settings {
-    /// So many flows have a place, and as many bytes each for its delays; `None` for delays without bound.
+    /// How many flows have a place, and the bytes for the delays of each; `None` if delays are unbounded.
     fn room(&self) -> (usize, Option<usize>) {
-        /// In as much memory as it takes.
+        /// The number of flows where memory is unbounded.
         const MOST: usize = 1 << 16;
-        /// Places per flow that is asked for, so that these hardly change places; with more memory their delays are
-        /// told apart better.
+        /// Places per reported flow, so that the reported ones are rarely replaced; more memory improves the resolution
+        /// of their delays.
         const SPARE: usize = 4;
-        /// Delays are told apart to a few percent.
+        /// Enough to resolve delays to a few percent.
         const ENOUGH: usize = 8 << 10;
         let Some(memory) = self.memory else { return (MOST, None) };
         let least = DelayStore::least_bytes(self.lines.len());
@@ -83,15 +83,15 @@ impl Settings {
         (flows.clamp(1, MOST), Some(store))
     }
 
-    /// Bytes below which there is no room for one flow and all others.
+    /// The least memory, with room for one flow and all others.
     pub fn least_bytes(&self) -> usize {
         2 * (DelayStore::least_bytes(self.lines.len()) + FLOW_BYTES) + OWN_BYTES + Table::<Number>::LEAST_BYTES
     }
 }
 
-/// Besides flows, with what all others share.
+/// Fixed bytes, including what the store of the others shares.
 const OWN_BYTES: usize = size_of::<TopFlows>() + DelayStore::SHARED_BYTES;
-/// Of each flow, besides its delays.
+/// Bytes per flow in addition to its delays.
 const FLOW_BYTES: usize =
     size_of::<Flow>() + DelayStore::SHARED_BYTES + size_of::<Reverse<(u64, u32)>>() + Table::<Number>::ENTRY_BYTES + 1;
 
@@ -103,9 +103,9 @@ pub struct TopFlows {
     flows: Vec<Flow>,
     others: Counts,
     most: usize,
-    /// Ranks of all flows, as they were when last looked at, and their numbers.
+    /// Possibly outdated ranks of all flows, with the flows' numbers.
     ranks: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Bytes of a store of delays.
+    /// Bytes of a flow's store of delays.
     store: Option<usize>,
     start: u64,
 }
@@ -132,22 +132,22 @@ impl Flow {
     }
 }
 
-/// What is known of one flow, or of all others together.
+/// The results of one flow, or of all others together.
 #[derive(Clone, Debug)]
 pub struct FlowAnswer {
-    /// The flow as its first packet went; `None` for all others.
+    /// The flow in the direction of its first packet; `None` for all others.
     pub key: Option<FlowKey>,
     /// Packets of both directions.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// It may have had so many more before it had a place, at most; these are among the others.
+    /// The most bytes that it may have had before it got its place; these are counted among the others.
     pub uncounted_bytes: u64,
-    /// Its delays, of each line that has some.
+    /// Its delays, for each line that has samples.
     pub delays: Vec<(Line, Distribution)>,
 }
 
-/// The flow of a packet, for the delays that it told.
+/// The flow of a packet, to which the delays that the packet ends can be added.
 #[derive(Debug)]
 pub struct Counted<'a> {
     lines: &'a [Line],
@@ -203,7 +203,7 @@ impl TopFlows {
         }
     }
 
-    /// Counts a packet of so many bytes.
+    /// Counts a packet of this many bytes.
     pub fn packet(&mut self, key: FlowKey, bytes: u32) -> Counted<'_> {
         let id = hash::finish(key.undirected().absorb(self.start));
         let number = match self.numbers.find(id) {
@@ -216,7 +216,7 @@ impl TopFlows {
         Counted { lines: &self.lines, delays: &mut counts.delays }
     }
 
-    /// The number of a new flow.
+    /// Gives a new flow a place; returns its number.
     fn begin(&mut self, id: u64, key: FlowKey) -> u32 {
         let number = if self.flows.len() < self.most { self.add(id, key) } else { self.replace(id, key) };
         if self.numbers.is_full() {
@@ -235,7 +235,7 @@ impl TopFlows {
         self.flows.len() as u32 - 1
     }
 
-    /// Gives the place of the flow with the lowest rank to another.
+    /// Replaces the flow with the lowest rank by another.
     fn replace(&mut self, id: u64, key: FlowKey) -> u32 {
         let number = self.lowest();
         let flow = &mut self.flows[number as usize];
@@ -248,7 +248,7 @@ impl TopFlows {
         number
     }
 
-    /// Takes the flow with the lowest rank from the heap. Ranks only rise: an entry that has the present one is the
+    /// Removes the flow with the lowest rank from the heap. Ranks only grow: the first entry that is up to date is the
     /// lowest of all.
     fn lowest(&mut self) -> u32 {
         while let Some(Reverse((rank, number))) = self.ranks.pop() {
@@ -261,7 +261,7 @@ impl TopFlows {
         0
     }
 
-    /// The `most` flows with the most bytes since they have a place, then all others together, if there are any.
+    /// The `most` flows with the most bytes since they got their places, then all others together, if any.
     pub fn answers(&self, most: usize, ambiguous: Ambiguous) -> Vec<FlowAnswer> {
         let mut flows: Vec<&Flow> = self.flows.iter().filter(|flow| !flow.counts.is_empty()).collect();
         flows.sort_by_key(|flow| (Reverse(flow.counts.bytes), flow.id));
@@ -281,7 +281,7 @@ impl TopFlows {
         FlowAnswer { key, packets: counts.packets, bytes: counts.bytes, uncounted_bytes: before, delays }
     }
 
-    /// Begins anew: an interval is over. The memory stays.
+    /// Starts a new interval; keeps the memory.
     pub fn reset(&mut self) {
         self.flows.clear();
         self.ranks.clear();
@@ -289,7 +289,7 @@ impl TopFlows {
         self.numbers.rebuild(|_| false);
     }
 
-    /// Bytes that the flows take, stores of delays as large as they may become.
+    /// Bytes of all flows, with stores of delays at their largest size.
     pub fn state_bytes(&self) -> usize {
         let store =
             |counts: &Counts| self.store.unwrap_or_else(|| counts.delays.state_bytes()) + DelayStore::SHARED_BYTES;
@@ -321,7 +321,7 @@ mod tests {
         FlowKey { source, destination, source_port: 5, destination_port: 443, protocol: protocol::TCP }
     }
 
-    /// Flow *i* has a share that falls as 1/*i*; every packet has a sample.
+    /// The share of flow *i* falls as 1/*i*; every packet has a sample.
     fn feed(flows: &mut TopFlows, packets: u64) -> HashMap<u32, u64> {
         let mut truth = HashMap::new();
         for i in 0..packets {
@@ -336,7 +336,7 @@ mod tests {
         truth
     }
 
-    /// Nothing is lost in sums, whatever is replaced, and the bound on what a flow lost holds.
+    /// Totals are conserved whatever is replaced, and the bound on uncounted bytes holds.
     #[test]
     fn sums_are_conserved_and_bounds_hold() {
         for memory in [6 << 10, 64 << 10, 1 << 20] {
@@ -357,7 +357,7 @@ mod tests {
                 let delay = 1_000 * (i64::from(flow) + 1);
                 assert_eq!((line.matching, min.value, max.value), (Match::TcpAck, delay, delay));
             }
-            // A flow with more than its share of all bytes has a place.
+            // A flow with more than 1/*n* of all bytes has a place.
             let all: u64 = truth.values().sum();
             for (&flow, _) in truth.iter().filter(|&(_, &bytes)| bytes > all / flows.most as u64) {
                 assert!(flows.flows.iter().any(|f| f.key.undirected() == key(flow).undirected()), "{flow}");
@@ -365,7 +365,7 @@ mod tests {
         }
     }
 
-    /// With room for all, every flow has what it had, both directions together.
+    /// With room for all, every flow's counts are exact, both directions together.
     #[test]
     fn with_room_it_is_exact() {
         let mut flows = TopFlows::new(&settings(1_000, None));

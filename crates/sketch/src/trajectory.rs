@@ -1,23 +1,23 @@
-//! Trajectory sampling: the same few packets remembered at both points, each with its time.
+//! Trajectory sampling: both points store the same few packets, each with its time.
 //!
 //! **Answers**: mean and standard deviation of the one-way delay of the packets that arrived, in nanoseconds.
 //!
 //! **Model**: both points see packets under the same ids. Each keeps the packets with the smallest hashes, so both keep
-//! the same ones, but for those that only one of them saw. Assumes that hashes of different packets are independent;
-//! who knows the seed chooses who is measured.
+//! the same ones, except for those that only one of them saw. Assumes that hashes of different packets are independent;
+//! whoever knows the seed chooses who is measured.
 //!
 //! **State**: *k* entries of 12 bytes: 48 bits of hash, and the time in nanoseconds modulo 2⁴⁸, so delays up to ±39 h;
 //! and a counter of all packets.
 //!
-//! **Cost**: one hash and one comparison per packet; a step in a heap for about *k* ln(*N*/*k*) of *N* packets.
+//! **Cost**: one hash and one comparison per packet; a heap operation for about *k* ln(*N*/*k*) of *N* packets.
 //!
-//! **Estimate**: from the packets that both points keep, up to the smaller of their largest hashes: a sample without
-//! bias, of about *k* (1 − loss) packets. Two packets with one hash are left out.
+//! **Estimate**: from the packets that both points keep, up to the smaller of their largest hashes: an unbiased sample
+//! of about *k* (1 − loss) packets. Packets with equal hashes are left out.
 //!
 //! **Merge**: the smallest hashes of both; exactly the sample of both streams.
 //!
 //! **Differs from the paper**: the number of entries is fixed instead of the probability, as in bottom-*k* samples, so
-//! that the memory is always full and never more than that.
+//! that the memory is always used fully and never exceeded.
 //!
 //! **Source**: N. G. Duffield, M. Grossglauser, *Trajectory sampling for direct traffic observation*, 2001; the
 //! naive solution of kompella12 §III-A (`docs/papers/kompella12-lda-mplane.md`).
@@ -27,14 +27,14 @@ use dwell_types::{PacketId, Timestamp, hash};
 use std::collections::BinaryHeap;
 use std::fmt;
 
-/// Why a sample cannot be taken, or two do not belong together.
+/// Why a sample is impossible, or two do not match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrajectoryError {
-    /// So few bytes measure nothing.
+    /// Too few bytes for a sample.
     Bytes {
-        /// As given.
+        /// Bytes given.
         given: usize,
-        /// At least so many are needed.
+        /// Bytes needed at least.
         needed: usize,
     },
     /// The two points sample by different hashes.
@@ -54,12 +54,12 @@ impl fmt::Display for TrajectoryError {
 
 impl std::error::Error for TrajectoryError {}
 
-/// The packets that one point remembers.
+/// The packets that one point stores.
 #[derive(Clone, Debug)]
 pub struct Trajectory {
     most: usize,
     hashes: u64,
-    /// The largest hash is on top.
+    /// A max-heap by hash.
     kept: BinaryHeap<Entry>,
     packets: u64,
 }
@@ -84,7 +84,7 @@ const fn time(entry: &Entry) -> u64 {
 }
 
 impl Trajectory {
-    /// An empty sample of at most so many bytes.
+    /// An empty sample of at most this many bytes.
     pub fn new(bytes: usize, seed: u64) -> Result<Self, TrajectoryError> {
         const LEAST: usize = 16;
         let needed = LEAST * size_of::<Entry>() + size_of::<u64>();
@@ -95,7 +95,7 @@ impl Trajectory {
         Ok(Self { most, hashes: hash::start(seed), kept: BinaryHeap::with_capacity(most), packets: 0 })
     }
 
-    /// Takes a packet that passed at this time.
+    /// Adds a packet that passed at this time.
     #[inline]
     pub fn update(&mut self, packet: PacketId, at: Timestamp) {
         self.packets += 1;
@@ -113,7 +113,7 @@ impl Trajectory {
         }
     }
 
-    /// Adds what another sample with the same seed saw: the same as one that saw both.
+    /// Adds another sample with the same seed; the result is the sample of both streams.
     pub fn merge(&mut self, other: &Self) -> Result<(), TrajectoryError> {
         if self.hashes != other.hashes {
             return Err(TrajectoryError::Seed);
@@ -123,7 +123,7 @@ impl Trajectory {
         Ok(())
     }
 
-    /// Forgets everything, for the next interval.
+    /// Clears everything, for the next interval.
     pub fn reset(&mut self) {
         self.packets = 0;
         self.kept.clear();
@@ -139,7 +139,7 @@ impl Trajectory {
         if self.hashes != sender.hashes {
             return Err(TrajectoryError::Seed);
         }
-        // Up to the smaller limit, what is missing was not seen.
+        // Up to the smaller limit, a missing packet was not seen.
         let limit = self.limit().min(sender.limit());
         let (sent, received) = (sender.alone(limit), self.alone(limit));
         let mut received = received.iter().peekable();
@@ -154,7 +154,7 @@ impl Trajectory {
         Ok(Moments::of(&delays, self.packets.min(sender.packets)))
     }
 
-    /// The largest hash below which everything was kept.
+    /// The largest hash up to which everything was kept.
     fn limit(&self) -> u64 {
         match self.kept.peek() {
             Some(largest) if self.kept.len() == self.most => key(largest),
@@ -162,7 +162,7 @@ impl Trajectory {
         }
     }
 
-    /// Entries up to a limit in order, of hashes that only one packet had.
+    /// Entries up to a limit, in order, without hashes shared by several packets.
     fn alone(&self, limit: u64) -> Vec<Entry> {
         let mut entries: Vec<Entry> = self.kept.iter().filter(|entry| key(entry) <= limit).copied().collect();
         entries.sort_unstable();
@@ -179,7 +179,7 @@ impl Trajectory {
 mod tests {
     use super::*;
 
-    /// Packets `from..to`, but for every tenth at the receiver, sent 1 µs apart; packet *i* takes *i* mod 1,000 ns.
+    /// Packets `from..to`, except for every tenth at the receiver, sent 1 µs apart; packet *i* takes *i* mod 1,000 ns.
     fn pair(bytes: usize, packets: std::ops::Range<u64>) -> (Trajectory, Trajectory) {
         let make = || Trajectory::new(bytes, 1).unwrap();
         let (mut sender, mut receiver) = (make(), make());
@@ -195,7 +195,7 @@ mod tests {
 
     /// The mean over all is 499.11 ns, the deviation 288.9 ns; 576 samples of a pair miss it by 6 standard errors, 72
     /// ns, once in 5·10⁸ choices of the seed. Their number and their deviation have standard errors of 7.6 and 5.4 ns.
-    /// Whoever keeps the first packets must fail.
+    /// Keeping the first packets must fail.
     #[test]
     fn a_full_sample_is_unbiased() {
         let (sender, receiver) = pair(8 + 12 * 640, 0..100_000);

@@ -1,7 +1,7 @@
-//! A request that waits in an array indexed by hash, and where its id belongs there.
+//! Waiting requests in an array indexed by hash, and the slot of each id.
 //!
-//! What the array-based competitors of the fridge share: the entry, the rule that tells a repeat, the counts of what is
-//! left over.
+//! Shared by the array-based competitors of the fridge: the entry, the treatment of repeats, the counting of what
+//! remains.
 
 use crate::lapse::since;
 use crate::repeats::{Meets, Tokens, byte, pack, unpack};
@@ -12,7 +12,7 @@ use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Waiting {
     fingerprint: u32,
-    /// Time of the first request, nanoseconds modulo 2⁴⁸: delays are known within ±39 h.
+    /// Time of the first request, nanoseconds modulo 2⁴⁸: delays are unambiguous within ±39 h.
     first_low: u32,
     first_high: u16,
     tag: u16,
@@ -32,14 +32,14 @@ enum State {
     Open,
     /// Waits, and was repeated.
     Repeated,
-    /// Free for others; kept to recognise equal requests (see [`Repeat::Ignored`]).
+    /// May be overwritten; kept to recognise equal requests (see [`Repeat::Ignored`]).
     Answered,
 }
 
 const REPEAT_BITS: u32 = 40;
 
 impl Waiting {
-    /// A request that was just seen.
+    /// The entry of a request that was just seen.
     #[inline]
     pub(crate) fn new(fingerprint: u32, request: &Event) -> Self {
         let first = request.at.as_nanos() as u64;
@@ -60,7 +60,7 @@ impl Waiting {
         matches!(self.state, State::Open | State::Repeated)
     }
 
-    /// Whether it is open and its fingerprint is this.
+    /// Whether it is open and has this fingerprint.
     #[inline]
     pub(crate) fn awaits(&self, fingerprint: u32) -> bool {
         self.fingerprint == fingerprint && self.is_open()
@@ -76,7 +76,7 @@ impl Waiting {
         usize::from(self.tag)
     }
 
-    /// What a request with this fingerprint is to the entry.
+    /// How a request with this fingerprint relates to the entry.
     #[inline]
     pub(crate) fn meets(&self, fingerprint: u32, at: Timestamp, exchanges: &Exchanges) -> Meets {
         if self.fingerprint != fingerprint || self.state == State::Free || self.is_older(at, exchanges.expiry) {
@@ -104,7 +104,7 @@ impl Waiting {
         self.since_last(at).is_farther_than(age)
     }
 
-    /// Frees the slot of a request that is older than the expiry, which counts it if it is still open.
+    /// Frees the slot of a request that is older than the expiry, and counts it if it is still open.
     pub(crate) fn let_go_if_old(&mut self, at: Timestamp, expiry: Nanos, fates: &mut [Fates]) {
         if self.state != State::Free && self.is_older(at, expiry) {
             count_overwritten(fates, self, at, expiry);
@@ -112,7 +112,7 @@ impl Waiting {
         }
     }
 
-    /// Takes an equal request.
+    /// Records an equal request.
     pub(crate) fn repeat(&mut self, request: &Event) {
         let after = pack(self.since_first(request.at).get().max(0).unsigned_abs(), REPEAT_BITS);
         (self.repeated_low, self.repeated_high) = (after as u32, (after >> 32) as u8);
@@ -120,14 +120,14 @@ impl Waiting {
         self.state = State::Repeated;
     }
 
-    /// Ends the wait. The entry remains only where later equal requests are to be ignored.
+    /// Ends the wait. The entry remains only if later equal requests are to be ignored.
     #[inline]
     pub(crate) fn close(&mut self, repeat: Repeat) {
         self.state = if repeat == Repeat::Ignored { State::Answered } else { State::Free };
     }
 
-    /// The sample of a response, and whether its token resolved which of several requests it answers. Weight 1 and no
-    /// insertions: both are the method's to fill in.
+    /// The sample of a response, and whether its token resolved which of several requests it answers. Weight and
+    /// insertions are left for the method to set.
     #[inline]
     pub(crate) fn sample(&self, response: &Event) -> (Sample, bool) {
         let mut sample = Sample {
@@ -139,7 +139,7 @@ impl Waiting {
     }
 }
 
-/// Counts an entry that another one overwrites at this time, if it still waits.
+/// Counts an entry that another one overwrites at this time, if it is still open.
 #[inline]
 pub(crate) fn count_overwritten(fates: &mut [Fates], old: &Waiting, at: Timestamp, expiry: Nanos) {
     if old.is_open() {
@@ -147,7 +147,7 @@ pub(crate) fn count_overwritten(fates: &mut [Fates], old: &Waiting, at: Timestam
     }
 }
 
-/// Counts what still waits: as expired where that is so, else as pending.
+/// Counts all open requests, as expired or as pending.
 pub(crate) fn count_open<'a>(
     fates: &mut [Fates],
     slots: impl Iterator<Item = &'a Waiting>,
@@ -159,10 +159,10 @@ pub(crate) fn count_open<'a>(
     }
 }
 
-/// One array's hash: the slot of an id, and its fingerprint.
+/// The hash of one array: maps an id to its slot and fingerprint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places {
-    /// Odd. An id is uniform already, so its product with this is a permutation of uniform values.
+    /// Odd. Ids are uniform already, so multiplication by this gives another uniform permutation of them.
     factor: u64,
     first: u32,
     slots: u32,
@@ -170,13 +170,13 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// `slots` slots from the number `first` on, fingerprints of 1 to 32 bits. Places with different seeds are
+    /// `slots` slots beginning with number `first`; fingerprints of 1 to 32 bits. Places with different seeds are
     /// independent.
     pub(crate) fn new(seed: u64, first: u32, slots: u32, fingerprint_bits: u32) -> Self {
         Self { factor: hash::start(seed) | 1, first, slots, fingerprint_shift: 32 - fingerprint_bits }
     }
 
-    /// The upper and the lower half of one product.
+    /// Slot and fingerprint, from the upper and the lower half of one product.
     #[inline]
     pub(crate) fn of(&self, id: ExchangeId) -> (usize, u32) {
         let hash = id.0.wrapping_mul(self.factor);

@@ -1,5 +1,5 @@
-//! Snapshots of a queue against what they are defined as, against what truly departed, and against what was in a
-//! simulated queue.
+//! Compares snapshots of a queue with their definition, with what really departed, and with the contents of a simulated
+//! queue.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use dwell_simulate::queue::{Background, Discipline, Passages, Settings};
@@ -10,7 +10,7 @@ use dwell_types::{Departure, FlowId, Nanos, Timestamp};
 use proptest::prelude::*;
 
 const ALL_RULES: [Rule; 4] = [Rule::Paper, Rule::Text, Rule::Hardware, Rule::Interpolated];
-/// The paper's snapshots span this long [conquest §6.3].
+/// The paper's snapshots cover this much time [conquest §6.3].
 const SPAN: Nanos = Nanos::new(6_400_000);
 
 fn departure(arrived: i64, departed: i64, flow: u64, bytes: u32) -> Departure {
@@ -18,7 +18,7 @@ fn departure(arrived: i64, departed: i64, flow: u64, bytes: u32) -> Departure {
     Departure { arrived: Some(at(arrived)), departed: at(departed), flow: FlowId(flow), bytes }
 }
 
-/// Up to 200 departures of 6 flows, 0 to 9 ns apart, after up to 79 ns; some arrivals are not known.
+/// Up to 200 departures of 6 flows, 0 to 9 ns apart, after up to 79 ns; some arrivals are unknown.
 fn any_departures() -> impl Strategy<Value = Vec<Departure>> {
     let one = (0..10i64, 0..80i64, 0..6u64, 1..2_000u32, any::<u8>());
     (-500..500i64, prop::collection::vec(one, 1..200)).prop_map(|(start, packets)| {
@@ -32,7 +32,7 @@ fn any_departures() -> impl Strategy<Value = Vec<Departure>> {
     })
 }
 
-/// How much of window *w* a packet counts, by the definition of each rule.
+/// With which weight a packet counts window *w*, by the definition of each rule.
 fn weight(rule: Rule, window: i64, length: i64, arrived: i64, departed: i64) -> f64 {
     let (begins, newest) = (window * length, departed.div_euclid(length));
     // ⌈a/T⌉ is the first window that begins at a or later.
@@ -50,8 +50,8 @@ fn weight(rule: Rule, window: i64, length: i64, arrived: i64, departed: i64) -> 
     f64::from(u8::from(counts))
 }
 
-/// Sizes of the last packet's flow and of the queue, by the definition of a rule; and whether a group of so many
-/// finished windows holds all of it.
+/// Sizes of the last packet's flow and of the queue, by the definition of a rule; and whether a group with its number
+/// of finished windows contains all of it.
 fn by_definition(seen: &[Departure], params: &Params) -> (f64, f64, bool) {
     let length = params.windows[0].get();
     let (own, before) = seen.split_last().unwrap();
@@ -83,8 +83,8 @@ fn small(snapshots: u32, length: i64, rule: Rule) -> Params {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Exact snapshots are the definition of their rule, for windows of any length, where they hold what is asked for.
-    /// Sums of floating-point numbers may round otherwise.
+    /// Exact snapshots agree with the definition of their rule, for windows of any length, if they contain the
+    /// requested time. Sums of floating-point numbers may round differently.
     #[test]
     fn exact_snapshots_are_what_a_rule_says(departures in any_departures(), length in 1..40i64, snapshots in 2..20u32) {
         for rule in ALL_RULES {
@@ -105,9 +105,9 @@ proptest! {
         }
     }
 
-    /// With windows of a nanosecond all rules but `Text`, which leaves out the newest, are exact; so is the twin.
-    /// Groups of longer windows change nothing where the shortest reach, and nothing at all where packets come and go
-    /// when windows begin.
+    /// With windows of a nanosecond all rules but `Text`, which leaves out the newest, are exact; so is the exact
+    /// reference. Groups of longer windows change nothing where the shortest reach, and nothing at all where packets
+    /// come and go when windows begin.
     #[test]
     fn short_windows_are_the_truth(departures in any_departures(), tail in 80..100i64) {
         let mut exact = Exact::new(Nanos::new(tail), Unit::Bytes, Params::new(8, SPAN, 1, 1).culprit);
@@ -126,7 +126,7 @@ proptest! {
         prop_assert_eq!(sketches[0].counts(), exact.counts());
     }
 
-    /// Whatever the times are, nothing panics, and every packet is counted.
+    /// With any timestamps nothing panics, and every packet is counted.
     #[test]
     fn nonsense_times_are_counted(times in prop::collection::vec((any::<i64>(), any::<i64>()), 1..60), cyclic in any::<bool>()) {
         for rule in ALL_RULES {
@@ -142,8 +142,8 @@ proptest! {
 }
 
 proptest! {
-    /// A sketch that goes on where its twin is answers as one that saw everything, however it is emptied and whatever
-    /// the groups.
+    /// A sketch that takes over from the exact reference answers like one that saw everything, for each way of cleaning
+    /// and with several groups.
     #[test]
     fn a_sketch_goes_on_after_its_twin(
         departures in any_departures(),
@@ -167,12 +167,12 @@ proptest! {
         for departure in after {
             prop_assert_eq!(sketch.update(departure), all.update(departure));
         }
-        // What was incomplete before, the twin tells by what it remembers and a sketch by windows.
+        // The exact reference decides by its stored departures which answers are incomplete, and a sketch by windows.
         prop_assert_eq!((sketch.counts().packets, sketch.counts().unknown), (all.counts().packets, all.counts().unknown));
     }
 
-    /// What the twin has forgotten by then makes answers incomplete: those that are complete are as if all had been
-    /// seen.
+    /// Departures that the exact reference has dropped make answers incomplete: those that are complete are the same as
+    /// if all had been seen.
     #[test]
     fn what_was_forgotten_is_not_taken_for_nothing(departures in any_departures(), part in 0usize..200, longest in 0i64..100) {
         let params = small(8, 20, Rule::Interpolated);
@@ -187,8 +187,7 @@ proptest! {
         for departure in after {
             let (found, expected) = (sketch.update(departure), all.update(departure));
             if let Some((found, expected)) = found.zip(expected).filter(|(found, _)| found.is_complete) {
-                // Of the window in which memory begins, the part that is not remembered is not there to be
-                // interpolated.
+                // Of the window in which the stored departures begin, the missing part cannot be interpolated.
                 prop_assert!(expected.is_complete && found.queue_size <= expected.queue_size, "{found:?} {expected:?}");
             }
         }
@@ -212,8 +211,8 @@ fn groups_meet_where_windows_begin() {
     }
 }
 
-/// A window of fewer packets than columns leaves cells dirty, and they are read as if they were of its time; epochs
-/// know better.
+/// A window with fewer packets than columns leaves cells dirty, which are read as if they were of its time; epochs
+/// avoid that.
 #[test]
 fn cyclic_cleaning_leaves_dirt() {
     let params = |cleaning| Params { windows: vec![Nanos::new(100)], cleaning, ..Params::new(4, SPAN, 64, 1) };
@@ -252,7 +251,7 @@ fn a_flow_that_ramps_up_is_seen() {
     assert_eq!(Conquest::new(&two).unwrap().rate_change(FlowId(1)), None);
 }
 
-/// Both ends of every window are where the snapshots have them, and what was forgotten is not taken for nothing.
+/// Rates change between the same windows as in the snapshots, and there is no answer where departures were dropped.
 #[test]
 fn the_twin_knows_the_same_change_of_rate() {
     let mut sketch = Conquest::new(&small(8, 100, Rule::Interpolated)).unwrap();
@@ -308,7 +307,7 @@ fn nonsense_parameters_are_refused() {
     }
 }
 
-/// What a sketch makes of the packets of a queue that wait for at least *τ*.
+/// The accuracy of a sketch for the packets of a queue that wait for at least *τ*.
 #[derive(Clone, Copy, Debug, Default)]
 struct Score {
     precision: f64,
@@ -339,7 +338,7 @@ fn score(settings: &Settings, params: &Params, key: impl Fn(&Departure) -> FlowI
             (false, false) => {}
         }
     }
-    // The first packet came before anything was seen to depart.
+    // The first packet came before any departure was seen.
     assert_eq!(exact.counts(), Counts { packets: settings.packets, incomplete: 1, ..Counts::default() });
     let state_bytes = sketch.state_bytes();
     Score { precision: found / (found + wrong), recall: found / (found + missed), error: error / packets, state_bytes }
@@ -353,10 +352,10 @@ fn paper_params(snapshots: u32, columns: u32, rule: Rule) -> Params {
     Params { rule, ..Params::new(snapshots, SPAN, columns, 1) }
 }
 
-// Of the following, seeds are fixed: they never fail by chance. What beside them deviates by so much is over 8 to 9
-// other choices of seeds.
+// In the following tests seeds are fixed: they never fail by chance. The deviations stated are those over 8 to 9 other
+// choices of seeds.
 
-/// The twin and the simulated queue, by two ways of counting.
+/// The exact reference agrees with the simulated queue, which counts in another way.
 #[test]
 fn the_twin_is_the_queue() {
     for settings in [Settings::conquest_data_center(), Settings::incast()] {
@@ -374,7 +373,7 @@ fn the_twin_is_the_queue() {
 /// The paper's setting, 4 × 8 counters in less than 2 KB: eight snapshots find the culprits by every rule that counts
 /// the newest one; four miss some by the paper's, since it reads nothing for packets that came and went within one.
 /// Precisions are .96 ± .006 and more, recalls 1.000, .87 ± .02 with four, and .73 ± .04 without the newest: six of
-/// these deviations (2·10⁻⁹) and more. The last two are the twins that fail.
+/// these deviations (2·10⁻⁹) and more. The last two are the controls that must fail.
 #[test]
 fn eight_snapshots_find_the_culprits_of_the_paper() {
     let is_complete = |score: Score| score.recall >= 0.99;
@@ -391,8 +390,8 @@ fn eight_snapshots_find_the_culprits_of_the_paper() {
 }
 
 /// Precisions are .90 ± .01, .95 ± .007, .97 ± .005 and .993 ± .002: six of these deviations (2·10⁻⁹) in each range;
-/// their order, of the same packets, would be another in 10⁻⁴ of the choices of seeds. Few counters are the twin that
-/// fails where many pass.
+/// their order, for the same packets, would be different in 10⁻⁴ of the choices of seeds. Few counters are the control
+/// that must fail where many pass.
 #[test]
 fn precision_rises_with_counters_to_a_plateau() {
     let [few, more, many, plenty] =
@@ -406,8 +405,8 @@ fn precision_rises_with_counters_to_a_plateau() {
     assert!(1.0 - better.precision < 0.8 * (1.0 - few), "{better:?}, plain {few}");
 }
 
-/// With counters that large flows seldom share: in the paper's eight columns two that do spoil it, in six of 14 cases
-/// with other seeds. Without them it is twenty and more. The paper's rule is the twin that fails.
+/// With counters that large flows seldom share: with the paper's eight columns two that do would spoil it, in six of 14
+/// cases with other seeds. Without them the ratio is twenty and more. The paper's rule is the control that must fail.
 #[test]
 fn interpolation_divides_the_error_by_four() {
     for snapshots in [8, 16] {
@@ -422,8 +421,8 @@ fn interpolation_divides_the_error_by_four() {
     }
 }
 
-/// Precision and recall are above .996 in all choices of seeds; with one entry, the twin that fails, recall is .20 ±
-/// .05.
+/// Precision and recall are above .996 for all choices of seeds; with one entry, the control that must fail, recall is
+/// .20 ± .05.
 #[test]
 fn a_kilobyte_of_space_saving_is_nearly_right() {
     let params = Params::budget(1_000, SPAN, 1).unwrap();
@@ -448,9 +447,9 @@ fn a_budget_is_used_and_kept() {
     assert!(matches!(few, Err(ConquestError::Bytes { given: 500, needed }) if needed > 500), "{few:?}");
 }
 
-/// Of 64 senders none has a twentieth of the queue; what they send to has it all [conquest §7]. Packets of bursts are
-/// known by their length here. Precision and recall were 1.000 in all choices of seeds; flows are the twin that finds
-/// nothing.
+/// None of 64 senders has a twentieth of the queue; their common destination has it all [conquest §7]. Packets of
+/// bursts are recognised by their length here. Precision and recall were 1.000 for all choices of seeds; grouping by
+/// flow, the control, finds nothing.
 #[test]
 fn incast_shows_by_destination() {
     let settings = Settings::incast().with_packets(200_000);
@@ -463,10 +462,10 @@ fn incast_shows_by_destination() {
     assert!(by_destination.precision > 0.99 && by_destination.recall > 0.99, "{by_destination:?}");
 }
 
-/// With strict priority bursts wait for as long as small flows leave them no room, and with turns for each other:
-/// groups of windows reach back there, one group, the twin that fails, does not [conquest §8]. A few bursts decide on
-/// the errors: over 9 choices of seeds those of queues were up to .043, those of flows .007 to .10, and those of one
-/// group .05 to .37. The logarithm of a flow's deviates by .75: .3 is exceeded by chance once in 1,000.
+/// With strict priority bursts wait for as long as small flows leave them no room, and with round robin for each other:
+/// groups of windows reach back that far, one group, the control that must fail, does not [conquest §8]. A few bursts
+/// determine the errors: over 9 choices of seeds those of queues were up to .043, those of flows .007 to .10, and those
+/// of one group .05 to .37. The logarithm of a flow's deviates by .75: .3 is exceeded by chance once in 1,000.
 #[test]
 fn groups_follow_delays_that_one_group_cannot() {
     let base = Settings::conquest_data_center();

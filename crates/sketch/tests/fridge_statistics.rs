@@ -1,5 +1,5 @@
 //! What the fridge promises on average, over many seeded runs. Seeds are fixed, so a run of the suite never fails by
-//! chance; the tolerances would fail for another choice of seeds with the probabilities that stand beside them.
+//! chance; with other seeds the tolerances would fail with the stated probabilities.
 
 mod common;
 
@@ -56,7 +56,7 @@ fn weights_are_unbiased_for_every_delay() {
     assert_unbiased(&ratios(|sample| sample.weight));
 }
 
-/// The paper's formula (eq. 3.1) with the counter of its switch program (§6.1) loses the slow ones: with these delays
+/// The paper's formula (eq. 3.1) with the counter of its switch program (§6.1) loses slow exchanges: with these delays
 /// the six bins keep .993 .980 .936 .815 .524 .157 of their exchanges, to a hundredth and 6 standard errors. The test
 /// above must fail on it.
 #[test]
@@ -69,7 +69,7 @@ fn mixing_formula_and_counter_is_biased() {
     assert!(!is_unbiased(&ratios));
 }
 
-/// Without weights the survivors are the fast ones: the test of bias must fail on them, too.
+/// Without weights the survivors are the fast ones: the test for bias must fail on them, too.
 #[test]
 fn survivors_alone_are_biased() {
     let ratios = ratios(|_| 1.0 / P);
@@ -77,10 +77,10 @@ fn survivors_alone_are_biased() {
     assert!(!is_unbiased(&ratios));
 }
 
-/// The 95% intervals hold the truth in 93 to 97 of 100 runs with at least 1,400 samples, for the number of exchanges,
-/// the mean and each quantile. Without Student's factor and half a step those of p99 hold it in 92.9%. That is what is
-/// promised: 800 other seeds would put one of the six shares outside by chance once in 10. Intervals half as wide, or
-/// twice, are the twins that fail.
+/// The 95% intervals contain the true value in 93 to 97 of 100 runs with at least 1,400 samples, for the number of
+/// exchanges, the mean and each quantile. Without Student's factor and half a step those of p99 contain it in 92.9%.
+/// 800 other seeds would put one of the six shares outside that range by chance once in 10. Intervals half as wide, or
+/// twice, are the controls that must fail.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     let settings = Settings {
@@ -95,8 +95,8 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     assert!(!is_right(&halved) && !is_right(&doubled), "{halved:.4?} {doubled:.4?}");
 }
 
-/// All exchanges take 15 µs, a few of an entry's ticks: every interval of a quantile and of the extremes holds that, and
-/// the mean has no part in it. Where it is not known that times were rounded, few intervals do.
+/// All exchanges take 15 µs, a few of an entry's ticks: every interval of a quantile and of the extremes contains that;
+/// the mean is not tested. Without widening by the rounding, few intervals do.
 #[test]
 fn what_ticks_round_is_in_the_intervals() {
     const DELAY: i64 = 15_000;
@@ -125,11 +125,11 @@ fn what_ticks_round_is_in_the_intervals() {
     assert!((from.low..=from.high).contains(&(truth.len() as f64)) && from.value < from.high - 1_000.0, "{from:?}");
 }
 
-/// From where it begins, a fridge finds a probability about as good as the best fixed one: three quarters of the errors
-/// of the estimated p50 and p95 over runs are at most 4 times those of the best of seven fixed probabilities, the time
-/// of finding included: 1.5 s of traffic. Of 16 errors the third quartile is 1.4 times the best's, and its logarithm
-/// deviates by .3: other seeds exceed 4 once in 5,000. Their mean square rests on one or two errors of octaves. One
-/// that admits everything is the twin that fails.
+/// After starting, a fridge finds a probability about as good as the best fixed one: three quarters of the errors of
+/// the estimated p50 and p95 over runs are at most 4 times those of the best of seven fixed probabilities, including
+/// the time of the search: 1.5 s of traffic. Of 16 errors the third quartile is 1.4 times the best's, and its logarithm
+/// deviates by .3: other seeds exceed 4 once in 5,000. (Their mean square would depend on one or two errors of
+/// octaves.) Admitting everything is the control that must fail.
 #[test]
 fn the_entry_probability_is_found() {
     let settings = Settings::fridge_heavy_tailed().with_span(Nanos::new(1_500_000_000));
@@ -155,9 +155,9 @@ fn the_entry_probability_is_found() {
     assert!(found < 4.0 * best && wrong >= 4.0 * best, "found: {found}, all: {wrong}, best fixed: {best}");
 }
 
-/// Errors are told beforehand from what the traffic is like: over 30 runs, whose root mean square deviates by 13%,
-/// within a factor of 2.2. That is six of these deviations, 2·10⁻⁹. A run's number of samples deviates by 2.3%, eight
-/// of which are allowed. Whoever takes all that are offered for entered must fail.
+/// Errors are predicted from the traffic: over 30 runs, whose root mean square deviates by 13%, within a factor of 2.2.
+/// That is six of these deviations, 2·10⁻⁹. A run's number of samples deviates by 2.3%, eight of which are allowed.
+/// Assuming that all offered requests enter must fail.
 #[test]
 fn errors_are_known_beforehand() {
     const RUNS: u64 = 30;

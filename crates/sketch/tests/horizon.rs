@@ -1,5 +1,5 @@
 //! What horizons promise on average, over many seeded runs. Seeds are fixed, so a run of the suite never fails by
-//! chance; the tolerances would fail for another choice of seeds with the probabilities that stand beside them.
+//! chance; with other seeds the tolerances would fail with the stated probabilities.
 
 mod common;
 
@@ -22,22 +22,22 @@ fn every_delay_is_counted_without_bias() {
     assert_unbiased(&ratios(small, &log_uniform()));
 }
 
-/// Responses that answer nothing observed are censored for ever.
+/// Responses that match no observed request are censored for ever.
 #[test]
 fn four_of_five_responses_may_answer_nothing() {
     assert_unbiased(&ratios(small, &log_uniform().with_orphan_share(0.8)));
 }
 
-/// Rate and delays double together for 25 ms of every 50: what counts requests instead of time, or takes the expiry for
-/// granted, is off by .3 octaves and more there (`docs/papers/zheng22-fridge.md`).
+/// Rate and delays double together for 25 ms of every 50: methods that count requests instead of time, or depend on the
+/// expiry, are off by .3 octaves and more here (`docs/papers/zheng22-fridge.md`).
 #[test]
 fn bursts_do_not_matter() {
     assert_unbiased(&ratios(small, &log_uniform().with_correlated_bursts(Nanos::new(50_000_000))));
 }
 
-/// Where later equal requests are ignored, answered ones stay in the table. Second responses that count only when those
-/// are gone made the share of slow exchanges .35. Of 40,000 some 4,000 are found: six standard deviations of 1.6%
-/// (2·10⁻⁹). Those that are found alone, the twin that fails, are 2.9%.
+/// Where later equal requests are ignored, answered ones stay in the table. When second responses counted only once
+/// those were gone, the share of slow exchanges became .35. Of 40,000 some 4,000 are found: six standard deviations of
+/// 1.6% (2·10⁻⁹). The samples without weights, the control that must fail, give 2.9%.
 #[test]
 fn responses_that_come_twice_change_nothing() {
     let exchanges = Exchanges { repeat: Repeat::Ignored, ..exchanges(1) };
@@ -46,8 +46,9 @@ fn responses_that_come_twice_change_nothing() {
     assert!(is_tenth(slow) && !is_tenth(alone), "{slow} {alone}");
 }
 
-/// The 99th percentile rests on few samples here, of which some weigh most; the quantity that is held least often is
-/// held in 92% of the runs. Fewer than 80% of 250 would then hold it by chance in 6·10⁻¹⁰ of the choices of seeds.
+/// The 99th percentile rests on few samples here, some of which are the heaviest; the quantity with the worst intervals
+/// is covered in 92% of the runs. Fewer than 80% of 250 would then cover it by chance in 6·10⁻¹⁰ of the choices of
+/// seeds.
 #[test]
 fn intervals_hold_the_truth_nearly_as_often_as_they_say() {
     for settings in [log_uniform(), log_uniform().with_orphan_share(0.5)] {
@@ -72,11 +73,11 @@ fn error<M: Meter>(make: impl Fn(u64) -> M, settings: &Settings) -> f64 {
 }
 
 /// In equal bytes. Among orphans horizons are nearly as good as the product limit of a fridge, which holds 2.4 times as
-/// many requests, and better than one gate for all; without them they are as good as the gate, and the fridge is not.
-/// Over 6 choices of seeds the ratios were, among orphans, 1.6 to the fridge and .7 to the gate, and 1.0 and .3
+/// many requests, and better than one gate for all; without orphans they are as good as the gate, and the fridge is
+/// not. Over 6 choices of seeds the ratios were, among orphans, 1.6 to the fridge and .7 to the gate, and 1.0 and .3
 /// without; their logarithms deviate by .22 and .17, and by .1 and .12. The first two limits are thus exceeded by
-/// chance once in 4,000 and in 70 choices, the others in 10⁸ and in 10⁵. Seeds are fixed. The twins that fail are an
-/// array that always overwrites among orphans, and the fridge without.
+/// chance once in 4,000 and in 70 choices, the others in 10⁸ and in 10⁵. Seeds are fixed. The controls that must fail
+/// are an array that always overwrites among orphans, and the fridge without.
 #[test]
 fn horizons_suit_traffic_with_and_without_orphans() {
     const BYTES: usize = 1 << 16;

@@ -261,7 +261,7 @@ fn merging_is_seeing_both() {
 }
 
 /// Two banks by leading zeros, "2⁻³ and 2⁻⁷": one takes 2⁻³ − 2⁻⁷, the other 2⁻⁷ of the packets. Six standard
-/// deviations: 2·10⁻⁹. Banks that overlap must fail.
+/// deviations: 2·10⁻⁹. Overlapping banks must fail.
 #[test]
 fn banks_are_disjoint() {
     let banks = Params::by_leading_zeros(&[3, 7], 64);

@@ -1,6 +1,5 @@
-//! How often the interval of the mean holds the truth, from one sample on. Seeds are fixed, so a run of the suite never
-//! fails by chance; the tolerances would fail for another choice of seeds with the probabilities that stand beside
-//! them.
+//! How often the interval of the mean contains the true value, from one sample on. Seeds are fixed, so a run of the
+//! suite never fails by chance; with other seeds the tolerances would fail with the stated probabilities.
 
 mod common;
 
@@ -12,7 +11,7 @@ use dwell_sketch::distribution::{Ambiguous, DelayStore};
 use dwell_sketch::fridge::{Fridge, Params};
 use dwell_types::{Nanos, Timestamp, hash};
 
-/// A hundredth as many samples stand for all.
+/// One exchange in a hundred is sampled.
 const WEIGHT: u64 = 100;
 const LONGEST: Nanos = Nanos::from_secs(30);
 
@@ -30,8 +29,8 @@ fn all_answered(delays: &Distribution) -> Settings {
     Settings { answered: 1.0, orphans: 0.0, delays: delays.clone(), ..Settings::fridge_synthetic(Nanos::new(0)) }
 }
 
-/// In how many of so many runs with samples intervals hold the true mean of some exchanges, of which each is sampled
-/// with a chance of 1 in [`WEIGHT`]; and without knowing how long they may take.
+/// The share of runs with samples in which the interval contains the true mean, if each exchange is sampled with a
+/// probability of 1 in [`WEIGHT`]; and the same if it is unknown how long exchanges may take.
 fn held(delays: &Distribution, expected_samples: u64, runs: u64) -> [f64; 2] {
     let (mut held, mut counted) = ([0.0; 2], 0.0);
     let settings = all_answered(delays).with_requests(WEIGHT * expected_samples);
@@ -56,9 +55,9 @@ fn held(delays: &Distribution, expected_samples: u64, runs: u64) -> [f64; 2] {
     held.map(|held| held / counted)
 }
 
-/// What few samples have not seen may take long. Nearly all intervals hold the truth (.98 and more), so that fewer than
-/// .93 of 200 runs would by chance in 10⁻⁵ of the choices of seeds. Those that take the samples for all there is, the
-/// twin that fails, hold it in .2 to .9 of the runs up to 30 samples.
+/// Exchanges missed by few samples may be slow. Nearly all intervals contain the true value (.98 and more), so that
+/// fewer than .93 of 200 runs would by chance in 10⁻⁵ of the choices of seeds. Intervals that ignore missed exchanges,
+/// the control that must fail, contain it in .2 to .9 of the runs up to 30 samples.
 #[test]
 fn few_samples_do_not_know_the_mean() {
     for delays in [log_normal(), two_modes(0.1, 10)] {
@@ -71,9 +70,9 @@ fn few_samples_do_not_know_the_mean() {
     }
 }
 
-/// One exchange in a thousand takes a hundred times as long, so that 300 samples have none of those in three runs of
-/// four. All intervals hold the truth; fewer than .93 of 200 would by chance in 10⁻⁵ of the choices of seeds if .98 did.
-/// Those that take the samples for all there is, the twin that fails, hold it in .5 of the runs.
+/// One exchange in a thousand takes a hundred times as long, so that 300 samples contain none of those in three runs of
+/// four. All intervals contain the true value; fewer than .93 of 200 would by chance in 10⁻⁵ of the choices of seeds if
+/// .98 did. Intervals that ignore missed exchanges, the control that must fail, contain it in .5 of the runs.
 #[test]
 fn what_was_never_seen_may_be_slow() {
     for samples in [300, 1_000] {
@@ -84,10 +83,10 @@ fn what_was_never_seen_may_be_slow() {
     }
 }
 
-/// Of requests that all enter, some fast ones are overwritten before they end, and a product limit puts what outlasts
-/// them in their place, ten times as slow. That is nearly all of the error: .98 of the intervals hold the truth with it,
-/// and .63 did where it was left out; fewer than .93 of 200 would by chance in 10⁻⁵ of the choices of seeds.
-/// Intervals half as wide, the twin that fails, hold it in .75.
+/// All requests enter, some fast ones are overwritten before they end, and the product limit replaces them by exchanges
+/// that last longer, ten times as slow. That is nearly all of the error: .98 of the intervals contain the true value
+/// with it, and .63 did when it was left out; fewer than .93 of 200 would by chance in 10⁻⁵ of the choices of seeds.
+/// Intervals half as wide, the control that must fail, contain it in .75.
 #[test]
 fn what_replaces_lost_exchanges_is_uncertain() {
     let settings = Settings { rate: 50_000.0, ..all_answered(&two_modes(0.1, 10)) }.with_requests(2_000);

@@ -1,4 +1,4 @@
-//! Two points packet by packet, against lists of what truly happened.
+//! The one-way delay meter, compared with lists of what really happened.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use dwell_sketch::owd::{LossRuns, OwdMeter, Settings, Side, Tally};
@@ -21,7 +21,7 @@ fn crossing(id: u64, at: i64) -> Crossing {
     Crossing { packet: PacketId(id), flow: FlowId(id % 7), at: Timestamp::from_nanos(at), bytes: 100 + (id % 5) as u32 }
 }
 
-/// Both points' crossings in the order of time.
+/// Both points' crossings in order of time.
 fn crossings(packets: &[Packet]) -> Vec<(Side, Crossing)> {
     let sent = packets.iter().map(|p| (Side::Sender, crossing(p.id, p.sent)));
     let received = packets.iter().filter_map(|p| Some((Side::Receiver, crossing(p.id, p.sent + p.delay?))));
@@ -39,8 +39,7 @@ fn measure(settings: &Settings, packets: &[Packet]) -> OwdMeter {
     meter
 }
 
-/// A packet whose time is absurd, sent or only received, at the end of all time or the beginning, hides the fate of no
-/// other.
+/// A packet with an absurd timestamp, sent or only received, at either end of the range, hides the fate of no other.
 #[test]
 fn an_absurd_time_hides_no_other_fate() {
     let packets = stream(500, 4);
@@ -66,8 +65,8 @@ fn uniform(seed: u64, n: u64) -> f64 {
     (hash::word(hash::start(seed), n) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// Packets about a millisecond apart, 3% lost, with delays of 5 to 105 ms by which they overtake one another. The first
-/// and the last arrive.
+/// Packets about a millisecond apart, 3% lost, with delays of 5 to 105 ms, so that they are reordered. The first and
+/// the last arrive.
 fn stream(packets: u64, seed: u64) -> Vec<Packet> {
     (0..packets)
         .map(|n| {
@@ -128,7 +127,7 @@ fn every_packet_counts_while_there_is_memory() {
     assert_eq!(median.value, sorted[sorted.len().div_ceil(2) - 1]);
 }
 
-/// Intervals hold what was sent in them, wherever it arrived, and come in their order.
+/// Intervals contain what was sent in them, whenever it arrived, and come in order.
 #[test]
 fn intervals_are_of_the_time_of_sending() {
     let packets = stream(10_000, 2);
@@ -181,7 +180,7 @@ fn flows_are_ranked_by_bytes_and_the_rest_is_other() {
 fn equal_packets_count_but_give_no_delay() {
     let at = |id, sent, delay| Packet { id, sent: sent * MILLI, delay: Some(delay * MILLI) };
     let lost = |id, sent| Packet { delay: None, ..at(id, sent, 0) };
-    // The second 5 is sent while the first is under way; the second 6 when the first has arrived.
+    // The second 5 is sent while the first is in flight; the second 6 when the first has arrived.
     let packets = [
         at(1, 0, 10),
         at(5, 1, 10),
@@ -201,8 +200,9 @@ fn equal_packets_count_but_give_no_delay() {
     assert_near(total.tally.mean().unwrap().value, 39.0 / 5.0 * MILLI as f64);
 }
 
-/// Heartbeats that are all equal, of which every second one of the first second is lost: how many were lost is known, and
-/// not when, nor in which runs. Intervals say what may be: from none of those that are told lost there to all equal ones.
+/// Identical heartbeats, of which every second one of the first second is lost: it is known how many were lost, but not
+/// when, nor in which runs. The intervals of loss extend from none of those counted as lost there to all identical
+/// ones.
 #[test]
 fn nobody_knows_which_of_equal_packets_were_lost() {
     let settings = Settings { interval: Some(Nanos::from_secs(1)), ..EXACT };
@@ -226,7 +226,7 @@ fn nobody_knows_which_of_equal_packets_were_lost() {
     assert_eq!(intervals.iter().map(|interval| interval.tally.lost().value).sum::<f64>(), 500.0);
 }
 
-/// More equal packets under way than 16 bits count, as from a traffic generator: those that arrived are not lost.
+/// More identical packets in flight than 16 bits count, as from a traffic generator: those that arrived are not lost.
 #[test]
 fn very_many_equal_packets_arrive() {
     let many = 70_000;
@@ -257,7 +257,7 @@ fn what_arrives_without_being_sent() {
     assert_eq!(total.tally.received().value, 1.0);
 }
 
-/// Nothing else passes meanwhile; or what does comes with a time far too late, so that the queue stands still.
+/// Packets slower than `longest` are lost, even if none passes meanwhile, or one whose time is far too late.
 #[test]
 fn what_takes_longer_than_the_longest_is_lost() {
     let packet = |id, sent, delay| Packet { id, sent: sent * MILLI, delay: Some(delay * MILLI) };
@@ -291,8 +291,8 @@ fn negative_delays() {
     assert!(total.distribution.quantile(0.01).unwrap().value < 0);
 }
 
-/// Of what was sent before the receiver listened, or after it stopped, nothing is said. What is lost in truth and at
-/// the edges is known to nine standard deviations of 8 packets; whoever counts all that was not seen as lost must fail.
+/// Packets sent before the receiver listened, or after it stopped, are uncovered. The losses, real ones and those at
+/// the edges, are known to nine standard deviations of 8 packets; counting all unseen packets as lost must fail.
 #[test]
 fn packets_that_nobody_could_see_are_not_lost() {
     let packets = stream(10_000, 5);
@@ -323,7 +323,7 @@ fn packets_that_nobody_could_see_are_not_lost() {
     assert!(!is_near(packets.iter().filter(|p| !seen(p)).count() as f64));
 }
 
-/// One packet that is sent again and again says nothing of when the receiver began to listen.
+/// A packet that is sent repeatedly does not show when the receiver began to listen.
 #[test]
 fn equal_packets_do_not_begin_a_capture() {
     let mut packets: Vec<Packet> =
@@ -336,8 +336,8 @@ fn equal_packets_do_not_begin_a_capture() {
     assert_eq!(total.tally.lost().value, 1.0, "one of the equal two, nobody knows which");
 }
 
-/// A mirror port that shows every packet twice: none has a delay, and what was lost is known all the same, but for what
-/// nobody could see at the ends.
+/// A mirror port duplicates every packet: none has a delay, but losses are still known, except for packets at the edges
+/// that the receiver could not see.
 #[test]
 fn doubled_packets_are_counted() {
     let lost = |n: i64| n % 50 == 7;
@@ -354,9 +354,9 @@ fn doubled_packets_are_counted() {
     assert_eq!(total.tally.lost().value, 2.0 * covered as f64);
 }
 
-/// Of a sample of packets none may be lost, and none may have been as slow as the slowest: intervals of the loss rate and
-/// of p99 hold the truth in most of 200 runs all the same. Without the one half of them said that nothing was lost, and
-/// without the other p99 was between the samples.
+/// In a sample of packets it may happen that none is lost, and that none is as slow as the slowest: intervals of the
+/// loss rate and of p99 still contain the true value in most of 200 runs. Without Wilson's interval half of them
+/// excluded any loss, and without the allowance for unseen packets p99 was between the samples.
 #[test]
 fn few_samples_say_how_little_they_know() {
     let packets = stream(3_000, 11);
@@ -390,16 +390,16 @@ fn nothing_in_common() {
     assert_eq!((total.tally.mean(), total.tally.standard_deviation(), total.tally.loss_rate()), (None, None, None));
 }
 
-/// In small memory every estimate is unbiased over seeds, and its intervals hold the truth. Over 200 runs a mean that
-/// is more than 6 standard errors off has a chance of 2·10⁻⁹; of 200 intervals of 95%, fewer than 168 hold it with
-/// 2·10⁻⁹. Counting each sample for one, and intervals half as wide, must fail.
+/// In small memory every estimate is unbiased over seeds, and its intervals contain the true value. Over 200 runs a
+/// mean that is more than 6 standard errors off has a probability of 2·10⁻⁹; of 200 intervals of 95%, fewer than 168
+/// hold with 2·10⁻⁹. Samples without weights, and intervals half as wide, must fail.
 #[test]
 fn samples_stand_for_all_in_small_memory() {
     let packets = stream(30_000, 6);
     let delays = delays(&packets);
     let truths = [delays.len() as f64, (packets.len() - delays.len()) as f64, mean(&delays), deviation(&delays)];
     const RUNS: u64 = 200;
-    // The last of the errors is the twin's, and the second of those held.
+    // The last of `errors` is that of the control, and so is the second of `held`.
     let mut errors = [const { Vec::new() }; 5];
     let mut held = [[0; 4]; 2];
     for seed in 0..RUNS {
@@ -434,11 +434,11 @@ fn samples_stand_for_all_in_small_memory() {
     assert!(are_enough(&held[0]) && !are_enough(&held[1]), "{held:?} of {RUNS} intervals");
 }
 
-/// Some intervals are so short that none of their packets, or not all of them, are looked at: neighbours are unknown.
+/// Some intervals are so short that none of their packets, or not all, are sampled: neighbours are unknown.
 #[test]
 fn of_samples_no_neighbours_are_known() {
     let packets = stream(30_000, 9);
-    let settings = Settings { memory: Some(11_600), interval: Some(Nanos::new(20 * MILLI)), ..EXACT };
+    let settings = Settings { memory: Some(11_950), interval: Some(Nanos::new(20 * MILLI)), ..EXACT };
     let mut meter = measure(&settings, &packets);
     let intervals = meter.take_intervals();
     let looked_at =
@@ -462,4 +462,120 @@ fn too_little_memory_is_said() {
     let flows = Settings { flows: 100, ..EXACT };
     let error = OwdMeter::new(&Settings { memory: Some(10_000), ..flows }).unwrap_err();
     assert!(OwdMeter::new(&Settings { memory: Some(error.needed), ..flows }).is_ok());
+}
+
+/// Packets one every millisecond and second ones of the same id 200 ms after every tenth, as retransmissions without
+/// timestamps are; a fiftieth of the others is lost.
+fn with_retransmissions() -> Vec<Packet> {
+    let mut packets: Vec<Packet> = (0..5_000_i64)
+        .flat_map(|n| {
+            let packet =
+                Packet { id: n as u64, sent: n * MILLI, delay: (n % 50 != 3).then_some(5 * MILLI + n % 1_000) };
+            let again = Packet { sent: packet.sent + 200 * MILLI, delay: Some(6 * MILLI), ..packet };
+            [Some(packet), (n % 10 == 7).then_some(again)].into_iter().flatten()
+        })
+        .collect();
+    packets.sort_by_key(|packet| packet.sent);
+    packets
+}
+
+/// What both points see, in the order of time, of a receiver that sees each packet `copies` more times, a `gap` apart.
+fn doubled(packets: &[Packet], copies: i64, gap: i64) -> Vec<(Side, Crossing)> {
+    let mut all = crossings(packets);
+    let arrivals = all.iter().filter(|(side, _)| *side == Side::Receiver);
+    let again: Vec<_> = arrivals
+        .flat_map(|&(side, crossing)| {
+            (1..=copies).map(move |n| (side, Crossing { at: crossing.at + Nanos::new(n * gap), ..crossing }))
+        })
+        .collect();
+    all.extend(again);
+    all.sort_by_key(|(_, crossing)| crossing.at);
+    all
+}
+
+fn behind(packets: &[Packet], offset: i64) -> Vec<Packet> {
+    packets.iter().map(|p| Packet { delay: p.delay.map(|delay| delay + offset), ..*p }).collect()
+}
+
+/// A receiver that sees packets twice or three times: no copy is taken for the retransmission of its packet, which comes
+/// later, so that no delay is negative, and each is counted. So it is where the receiver's clock is behind.
+#[test]
+fn a_doubled_arrival_is_not_the_next_equal_packet() {
+    let packets = with_retransmissions();
+    let arrived = delays(&packets).len() as u64;
+    for offset in [0, -4 * MILLI, -7 * MILLI, -150 * MILLI, -300 * MILLI] {
+        let packets = behind(&packets, offset);
+        for (copies, gap) in [(1, 8_000), (1, 3 * MILLI), (2, 8_000)] {
+            for memory in [None, Some(1 << 20)] {
+                let mut meter = OwdMeter::new(&Settings { memory, ..EXACT }).unwrap();
+                for (side, crossing) in doubled(&packets, copies, gap) {
+                    meter.update(side, &crossing);
+                }
+                meter.end();
+                let (total, case) = (meter.total(), (offset, copies, gap, memory));
+                assert!(meter.is_exact(), "{case:?}");
+                let tally = &total.tally;
+                assert_eq!((tally.received().value, tally.lost().value), (arrived as f64, 100.0), "{case:?}");
+                assert_eq!(total.received_again, (copies as u64 * arrived) as f64, "{case:?}");
+                assert_eq!((total.unsent, total.sent_again), (total.received_again, 0.0), "{case:?}");
+                let [least, most] = [0.0, 1.0].map(|q| total.distribution.quantile(q).unwrap().value - offset);
+                assert!(5 * MILLI <= least && most <= 6 * MILLI, "{case:?} {least} {most}");
+            }
+        }
+    }
+}
+
+/// Equal packets count as received and lost by their numbers, whichever clock is ahead.
+#[test]
+fn a_clock_offset_loses_nothing() {
+    // Of some, the first one is lost, of some the second one, and of some both.
+    let packets: Vec<Packet> = with_retransmissions()
+        .iter()
+        .map(|p| {
+            let is_lost = p.id % 10 == 7 && uniform(3, p.id * 2 + u64::from(p.sent > p.id as i64 * MILLI)) < 0.2;
+            Packet { delay: p.delay.filter(|_| !is_lost), ..*p }
+        })
+        .collect();
+    let arrived = delays(&packets).len() as f64;
+    for offset in [0, 1, -1, 90, -90, 300, -300, 1_000, -1_000, 1_500, -1_500] {
+        let total = measure(&EXACT, &behind(&packets, offset * MILLI)).total();
+        assert_eq!((total.tally.received().value, total.unsent), (arrived, 0.0), "{offset} ms");
+        let fates = [total.tally.lost(), total.tally.uncovered()];
+        assert_eq!(fates.iter().map(|fate| fate.value).sum::<f64>(), packets.len() as f64 - arrived, "{offset} ms");
+    }
+}
+
+/// Few ids again and again, lost, doubled at either point and out of order, by clocks that are ahead or behind: every
+/// packet has one fate, and every arrival was sent or was not. In little memory, nothing is negative.
+#[test]
+fn equal_packets_are_conserved() {
+    for seed in 0..200 {
+        let random = |n: u64, below: u64| hash::word(hash::start(seed), n) % below;
+        let (ids, gap, offset) = (1 + random(1, 40), 1 + random(2, 20) as i64, random(3, 400) as i64 - 200);
+        let mut all = Vec::new();
+        for n in 0..2_000 {
+            let draw = |k: u64, below: u64| random(100 + 10 * n + k, below);
+            let (id, at) = (draw(0, ids), n as i64 * gap * MILLI / 4);
+            let arrives = at + offset * MILLI + draw(1, 30) as i64 * MILLI;
+            all.extend((0..1 + draw(2, 6) / 5).map(|k| (Side::Sender, crossing(id, at + k as i64 * 9_000))));
+            let copies = [0, 1, 1, 1, 2, 3][draw(3, 6) as usize];
+            all.extend((0..copies).map(|k| (Side::Receiver, crossing(id, arrives + k * 3 * MILLI))));
+        }
+        all.sort_by_key(|(_, crossing)| crossing.at);
+        for memory in [None, Some(16 << 10), Some(1 << 20)] {
+            let mut meter = OwdMeter::new(&Settings { memory, longest: Nanos::new(500 * MILLI), ..EXACT }).unwrap();
+            all.iter().for_each(|(side, crossing)| _ = meter.update(*side, crossing));
+            meter.end();
+            let total = meter.total();
+            let [received, lost, uncovered] =
+                [total.tally.received(), total.tally.lost(), total.tally.uncovered()].map(|fate| fate.value);
+            assert!(0.0 <= total.received_again && total.received_again <= total.unsent, "{seed} {memory:?}");
+            if meter.is_exact() {
+                assert_eq!(received + lost + uncovered, total.sent as f64, "{seed} {memory:?}");
+                assert_eq!(received + total.unsent, total.arrived as f64, "{seed} {memory:?}");
+            } else {
+                assert!(memory == Some(16 << 10) && meter.state_bytes() <= 16 << 10, "{seed} {memory:?}");
+            }
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! What sketches promise before they see a packet, against what they do.
+//! Predictions of the errors of sketches, compared with their errors.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use dwell_simulate::crossing::flows::{FlowSettings, FlowWorkload};
@@ -52,17 +52,17 @@ fn measured(params: &Params, loss: f64, is_joint: bool) -> f64 {
     errors[errors.len() / 2]
 }
 
-/// What is expected of such flows.
+/// The expected traffic of such flows.
 fn traffic(loss: f64) -> Traffic {
     let sizes = FlowSettings::two_modes(FLOWS).sizes;
     let sizes = (0..4_096).map(|place| f64::from(sizes.packets((f64::from(place) + 0.5) / 4_096.0))).collect();
     Traffic { flows: FLOWS.into(), sizes, loss, between: 0.5, within: 0.06 }
 }
 
-/// Within a factor of 2, for both ways to ask, with one cell per flow and with five and losses. The logarithm of the
-/// median of these 410 flows has a standard error of .075 (1.5/√n), and predictions are within 1.35 of what is measured
-/// with many seeds: chance would have to be 5 standard errors off, with a probability below 10⁻⁶. The wrong twin
-/// expects a quarter of the columns.
+/// Within a factor of 2, for both kinds of queries, with one cell per flow and with five and losses. The logarithm of
+/// the median of these 410 flows has a standard error of .075 (1.5/√n), and predictions are within 1.35 of what is
+/// measured with many seeds: chance would have to be 5 standard errors off, with a probability below 10⁻⁶. The control
+/// that must fail assumes a quarter of the columns.
 #[test]
 fn errors_of_flows_are_foretold() {
     /// Half of the flows from 100 to 999 packets have fewer, by the index .7.
@@ -90,9 +90,9 @@ fn trial(packets: u64, seed: u64) -> Trial {
     Trial::new(passages.map(|passage| passage.departure), culprit, longest)
 }
 
-/// Counters that nobody shares have no error beyond that of their windows; few of them add to it, and long windows err
-/// more. Only the last could be otherwise by chance: the logarithm of 5, the usual ratio, is four of its standard
-/// deviations. Few counters are the twin of many.
+/// Counters that no two flows share have no error beyond that of their windows; few counters add to it, and long
+/// windows have larger errors. Only the last could fail by chance: the logarithm of 5, the usual ratio, is four of its
+/// standard deviations. Few counters are the control of many.
 #[test]
 fn errors_of_a_queue_come_from_windows_and_counters() {
     let trial = trial(60_000, 1);

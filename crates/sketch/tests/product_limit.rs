@@ -1,6 +1,5 @@
 //! What the product limit promises on average, over many seeded runs. Seeds are fixed, so a run of the suite never
-//! fails by chance; the tolerances would fail for another choice of seeds with the probabilities that stand beside
-//! them.
+//! fails by chance; with other seeds the tolerances would fail with the stated probabilities.
 
 mod common;
 
@@ -17,7 +16,7 @@ fn fridge(slots: u32, p: Option<f64>, product_limit: bool, seed: u64) -> Fridge 
     Fridge::new(params, exchanges(seed)).expect("parameters are in range")
 }
 
-/// With 2¹⁰ slots and *p* = 1/16 the slowest of [`log_uniform`] see 4 lifetimes pass.
+/// With 2¹⁰ slots and *p* = 1/16 the slowest of [`log_uniform`] last for 4 lifetimes.
 fn limited(seed: u64) -> Fridge {
     fridge(1 << 10, Some(1.0 / 16.0), true, seed)
 }
@@ -27,13 +26,13 @@ fn every_delay_is_counted_without_bias() {
     assert_unbiased(&ratios(limited, &log_uniform()));
 }
 
-/// Responses that answer nothing observed are censored for ever.
+/// Responses that match no observed request are censored for ever.
 #[test]
 fn four_of_five_responses_may_answer_nothing() {
     assert_unbiased(&ratios(limited, &log_uniform().with_orphan_share(0.8)));
 }
 
-/// The twin that must fail: an entry that is found stands for itself, whatever it survived.
+/// The control that must fail: found entries without a weight for survival.
 #[test]
 fn found_entries_alone_are_biased() {
     let settings = log_uniform();
@@ -49,8 +48,8 @@ fn found_entries_alone_are_biased() {
     assert!(!is_unbiased(&ratios), "{ratios:.3?}");
 }
 
-/// Fewer than 84% of 250 would hold it by chance in 10⁻¹⁰ of the choices of seeds where 95% are right, and in 10⁻⁵
-/// where 92% are, as at p99.
+/// Fewer than 84% of 250 would hold by chance in 10⁻¹⁰ of the choices of seeds if 95% is correct, and in 10⁻⁵ if 92%
+/// is, as at p99.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     for settings in [log_uniform(), log_uniform().with_orphan_share(0.5)] {
@@ -59,10 +58,11 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     }
 }
 
-/// Where every response has its request, half of the slots do: the largest error between p5 and p95 is smaller than a
-/// plain fridge's of as many slots, each with the best of four fixed probabilities. Eight runs are not enough to say so
-/// for every choice of seeds: their ratio is .84, and its logarithm deviates by .17 (over 6), so that half of the
-/// choices exceed .9 and one in seven exceeds 1. Seeds are fixed. The plain fridge itself is the twin that fails.
+/// If every response has its request, half of the slots are enough: the largest error between p5 and p95 is smaller
+/// than that of a plain fridge with as many slots, each with the best of four fixed probabilities. Eight runs are too
+/// few to show it for every choice of seeds: their ratio is .84, and its logarithm deviates by .17 (over 6), so that
+/// half of the choices exceed .9 and one in seven exceeds 1. Seeds are fixed. The plain fridge itself is the control
+/// that must fail.
 #[test]
 fn the_product_limit_beats_the_plain_fridge() {
     let settings = Settings { orphans: 0.0, ..Settings::fridge_heavy_tailed() }.with_span(Nanos::new(3_000_000_000));
@@ -88,8 +88,8 @@ fn the_product_limit_beats_the_plain_fridge() {
 }
 
 /// Of 40,000 slow exchanges of [`answered_twice`], 2,000 requests long where there are 1,000 slots, 5,400 are found:
-/// their share deviates by 1.4%, six times which is allowed (2·10⁻⁹). Second responses that count only where their
-/// entry is gone made it .29 of all. Those that are found alone, the twin that fails, are 1.6%.
+/// their share deviates by 1.4%, six times which is allowed (2·10⁻⁹). When second responses counted only once their
+/// entry was gone, it became .29. The samples without weights, the control that must fail, give 1.6%.
 #[test]
 fn responses_that_come_twice_change_nothing() {
     let (slow, alone) = answered_twice(&mut fridge(1_000, Some(1.0), true, 1));

@@ -1,4 +1,4 @@
-//! A queue packet by packet and episode by episode, against a simulated one of which everything is known.
+//! A queue packet by packet and episode by episode, compared with a simulated one of which everything is known.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use dwell_simulate::queue::{Passage, Passages, Settings as Simulated};
@@ -34,7 +34,7 @@ fn name(flow: FlowId) -> String {
     format!("{:016x}", flow.0)
 }
 
-/// A meter that has seen all packets, the episodes, and how far the sizes of flows were off on average for those that
+/// A meter that has processed all packets, the episodes, and the mean error of the sizes of flows for the packets that
 /// waited.
 fn run(settings: &Settings, passages: &[Passage]) -> (QueueMeter, Vec<Episode>, f64) {
     let mut meter = QueueMeter::new(settings).unwrap();
@@ -99,7 +99,7 @@ fn exact_episodes_are_the_truth() {
 }
 
 /// Over 9 choices of seeds the mean error was 1.2 ± .6 KB, six deviations of its logarithm below the bound (10⁻⁹), and
-/// the deepest queue right to .03%. Snapshots of one counter are the twin that fails.
+/// the deepest queue was accurate to .03%. Snapshots with one counter are the control that must fail.
 #[test]
 fn a_full_memory_hands_over_to_snapshots_without_a_gap() {
     let passages = passages(150_000);
@@ -109,7 +109,7 @@ fn a_full_memory_hands_over_to_snapshots_without_a_gap() {
     assert!(!meter.is_exact() && meter.since().is_some());
     assert!(meter.state_bytes() <= memory && meter.state_bytes() > memory / 2, "{}", meter.state_bytes());
     assert_eq!(meter.counts().packets, 150_000);
-    // Snapshots know who arrived before they began: only the first packet came when nothing had been seen.
+    // Snapshots take over what arrived before them: only the first packet came when nothing had been seen.
     assert_eq!(meter.counts().incomplete, 1);
     // Queues are up to some megabytes deep.
     let is_small = |error: f64| error < 30e3;
@@ -129,8 +129,8 @@ fn a_full_memory_hands_over_to_snapshots_without_a_gap() {
     assert!(!is_small(wrong), "{wrong}");
 }
 
-/// In no other of 9 choices of seeds was a culprit missed, and one packet at most was taken for one; the twin with one
-/// counter above has more than ten times their error.
+/// For none of 9 other choices of seeds was a culprit missed, and at most one packet was a false positive; the control
+/// with one counter above has more than ten times their error.
 #[test]
 fn snapshots_are_compared_with_the_truth() {
     let passages = passages(100_000);
@@ -138,7 +138,7 @@ fn snapshots_are_compared_with_the_truth() {
     let (meter, _, error) = run(&compared, &passages);
     let comparison = meter.comparison().unwrap();
     let scores = comparison.scores();
-    // The twin lacks what no one saw, and counts to whole bytes.
+    // The exact reference lacks what no one saw, and rounds to whole bytes.
     assert!((scores.mean_error().unwrap() - error).abs() < 1.0, "{scores:?} {error}");
     assert!(scores.precision() > Some(0.9) && scores.recall() > Some(0.9), "{scores:?}");
     let pairs = comparison.pairs();

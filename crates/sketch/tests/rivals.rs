@@ -1,4 +1,4 @@
-//! The filters that know times, at equal bits, in the setting of porcino23 §4.1: Poisson arrivals of 1,000 requests per
+//! The filters with times, at equal bits, in the setting of porcino23 §4.1: Poisson arrivals of 1,000 requests per
 //! second, *t*_max = 10 s, 100 s of traffic. Delays are log-normal with the mean of its table 4.1. Seeds are fixed, so
 //! a run of the suite never fails by chance.
 
@@ -24,14 +24,14 @@ fn exchanges() -> Exchanges {
     Exchanges { tags: 1, repeat: Repeat::Ambiguous, expiry: LONGEST, seed: 1 }
 }
 
-/// How well a meter does on one stream.
+/// The accuracy of a meter on one stream.
 #[derive(Clone, Copy, Debug)]
 struct Score {
-    /// Mean absolute error in milliseconds, of the delays that it gave.
+    /// Mean absolute error in milliseconds, over the delays that it gave.
     absolute: f64,
-    /// Mean error with its sign.
+    /// Mean signed error.
     bias: f64,
-    /// Share of the responses that it gave a delay for.
+    /// Share of the responses for which it gave a delay.
     found: f64,
 }
 
@@ -54,7 +54,7 @@ fn score(name: &str, meter: &mut dyn Meter, answered: f64) -> Score {
         samples.clear();
         meter
             .update(&[Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, mark: 0, is_request }], &mut samples);
-        // The first turn is not judged: filters are still filling.
+        // The first turn is not evaluated: filters are still filling.
         if sighting.at.as_nanos() < 2 * LONGEST.get() {
             continue;
         }
@@ -75,7 +75,7 @@ fn score(name: &str, meter: &mut dyn Meter, answered: f64) -> Score {
     score
 }
 
-/// Every method in so many bytes.
+/// Every method in this many bytes.
 fn scores(bytes: usize, answered: f64) -> [Score; 7] {
     let (rate, exchanges) = (Some(RATE), exchanges());
     let slots = (bytes / Simple::SLOT_BYTES) as u32;
@@ -101,10 +101,10 @@ fn scores(bytes: usize, answered: f64) -> [Score; 7] {
 }
 
 /// In 16 KiB, with 87% of the requests never answered, a table of fingerprints has room for one exchange in ten (their
-/// delays are exact); the filters find all, and the ring's slots err less than what the counting filters give.
+/// delays are exact); the filters find all, and the ring's slots have smaller errors than the counting filters.
 /// Neighbours in this order differ by a half or more, and errors deviate by 3 to 8% from seed to seed: six standard
-/// deviations (10⁻⁹). `ddbf` lies between bloomtime and `ale-e`, one and a half of its own deviations above the ring.
-/// Uniform and exponential widths exchanged must fail.
+/// deviations (10⁻⁹). `ddbf` is between bloomtime and `ale-e`, one and a half of its own deviations above the ring.
+/// With uniform and exponential widths exchanged the order must fail.
 #[test]
 fn with_many_unanswered_requests_the_ring_wins() {
     let [ring, bloomtime, ale_u, ale_e, ddbf, stages, table] = scores(1 << 14, 0.13);
@@ -113,14 +113,14 @@ fn with_many_unanswered_requests_the_ring_wins() {
     assert!(!is_order(&[bloomtime, ring, ale_u, ale_e]));
     assert!([ring, bloomtime, ale_u, ale_e, ddbf].iter().all(|score| score.found > 0.99));
     assert!(stages.found < 0.12 && table.found < 0.12 && stages.absolute < 1e-3 && table.absolute < 1e-3);
-    // What is known of the direction of their errors.
+    // The known directions of their errors.
     assert!(ddbf.bias < -0.99 * ddbf.absolute && ale_u.bias < -0.3 * ale_u.absolute);
 }
 
 /// In 32 KiB, with all requests answered, the table holds the open ones and nothing else: it finds 99% of the delays
-/// and knows them exactly, where the filters err. Wrong deletions lose ALE-U some of its entries. In none of 9 other
-/// choices of seeds it was otherwise; the shares are of 80,000 responses. The ring is the table's twin that fails,
-/// since it has no delay exactly.
+/// exactly, where the filters have errors. Wrong deletions lose ALE-U some of its entries. It was the same for each of
+/// 9 other choices of seeds; the shares are of 80,000 responses. The ring is the control that must fail, since none of
+/// its delays is exact.
 #[test]
 fn where_all_are_answered_the_table_wins() {
     let [ring, bloomtime, ale_u, ale_e, ddbf, stages, table] = scores(1 << 15, 1.0);
@@ -131,7 +131,7 @@ fn where_all_are_answered_the_table_wins() {
 }
 
 proptest! {
-    /// No order of events panics; no delay is negative or longer than what can be covered; each request has one fate.
+    /// No order of events causes a panic; no delay is negative or beyond the covered time; each request has one fate.
     #[test]
     fn anything_may_come(events in prop::collection::vec(any_event(), 0..200), longest in 1..20_000_000_000i64) {
         let exchanges = Exchanges { expiry: Nanos::new(longest), ..exchanges() };

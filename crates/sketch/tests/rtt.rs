@@ -1,4 +1,4 @@
-//! One point, whole: what all methods keep to, whatever they are.
+//! The complete meter for one point: properties that all methods share.
 
 use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::exact::Exact;
@@ -20,12 +20,12 @@ fn sighting(matching: Match, leg: Leg, number: u64, at: i64) -> Sighting {
     }
 }
 
-/// A mark by which the time of an observation is known.
+/// A mark that depends on the time of an observation.
 fn mark(at: Timestamp) -> u8 {
     hash::finish(at.as_nanos() as u64) as u8
 }
 
-/// A request each 10 µs by turns of the rules, answered after 1 µs to 1 s.
+/// A request each 10 µs for each rule in turn, answered after 1 µs to 1 s.
 fn exchanges(meter: &mut RttMeter, matches: &[Match], ids: IdForm) {
     const NUMBER: u64 = 20_000;
     let mut events = Vec::new();
@@ -50,7 +50,7 @@ fn exchanges(meter: &mut RttMeter, matches: &[Match], ids: IdForm) {
     }
 }
 
-/// Whatever a method keeps of a request, its samples bear the marks of their responses.
+/// Whatever a method stores of a request, its samples have the marks of their responses.
 #[test]
 fn samples_bear_the_marks_of_their_responses() {
     for method in Method::ALL {
@@ -64,8 +64,8 @@ fn samples_bear_the_marks_of_their_responses() {
     }
 }
 
-/// Ten equal requests to an exchange, as segments with one TSval, half of them behind its response: whatever a method lets
-/// go, they are one request. The twin that fails: the same under a rule by which each is one.
+/// Ten equal requests to an exchange, as segments with one TSval, half of them after its response: whatever a method
+/// drops, they count as one request. The control that must fail: the same under a rule by which each is one.
 #[test]
 fn equal_requests_are_one_where_the_rule_says_so() {
     const EXCHANGES: u64 = 4_000;
@@ -95,8 +95,8 @@ fn equal_requests_are_one_where_the_rule_says_so() {
     assert!(!is_one(seen(Method::Auto, Match::Events)));
 }
 
-/// No method takes more than it is given, once it is full, or says beforehand that it is not enough. Nor does it leave
-/// a quarter unused where there is more than enough to keep in it.
+/// No method exceeds its memory when full, unless it reports beforehand that it is too little. Nor does it leave a
+/// quarter unused if there is more than enough to store.
 #[test]
 fn memory_is_kept_to() {
     let all = [Match::TcpHandshake, Match::TcpAck, Match::Dns, Match::Ntp, Match::IcmpEcho];
@@ -129,7 +129,7 @@ fn memory_is_kept_to() {
     }
 }
 
-/// A request expires by the time of all rules: its own may see nothing afterwards.
+/// A request expires by the time of all rules, since its own may see nothing afterwards.
 #[test]
 fn time_goes_on_for_all_rules() {
     for method in Method::ALL.into_iter().filter(|method| method.measures(Match::Dns)) {
@@ -147,9 +147,9 @@ fn time_goes_on_for_all_rules() {
     }
 }
 
-/// Responses that are turned away since they cannot answer anything: what is found is what a table finds that takes
-/// every event. Requests come once or twice, responses up to four times, before or after an expiry of 2 s, some of them
-/// to nothing; now and then time goes back.
+/// Turning away responses that cannot match changes nothing: results equal those of a table that processes every event.
+/// Requests come once or twice, responses up to four times, before or after an expiry of 2 s, some of them without a
+/// request; occasionally time goes back.
 #[test]
 fn futile_responses_answer_nothing() {
     let expiry = Nanos::from_secs(2);
@@ -191,8 +191,8 @@ fn futile_responses_answer_nothing() {
     }
 }
 
-/// Memory is found at once also for millions of slots, of which nothing can be taken: what the rest of the meter needs
-/// more than was foretold comes from the store of delays.
+/// Memory is divided at once even with millions of given slots, which cannot be reduced: what the rest of the meter
+/// needs more than predicted comes from the store of delays.
 #[test]
 fn given_slots_leave_the_rest_to_the_store() {
     let settings = Settings { slots: Some(1 << 22), ..settings(Method::Simple, &[Match::Ntp], 1 << 30) };
@@ -200,10 +200,10 @@ fn given_slots_leave_the_rest_to_the_store() {
     assert!((1 << 26..=1 << 30).contains(&meter.state_bytes()), "{}", meter.state_bytes());
 }
 
-/// Intervals of few exchanges, after many requests that nobody answered made thresholds fall for slow ones, each with one
-/// response that answers nothing and comes again and again: what the product limit then makes of it is no more certain
-/// than the samples that it rests on. Of 600 intervals 36 do not hold the number, and 49 not the median, where 95% would
-/// be all but 30; more than 63, six standard deviations from that, fail. Without that doubt it is 102 and 155.
+/// Intervals of few exchanges, after many unanswered requests made thresholds fall for slow ones, each with one
+/// unmatched response that is repeated: the correction of the product limit must be no more certain than the samples
+/// behind it. Of 600 intervals 36 do not contain the number, and 49 not the median, where 30 would be expected with
+/// 95%; more than 63, six standard deviations from that, fail. Without that uncertainty it is 102 and 155.
 #[test]
 fn intervals_with_few_samples_say_how_little_they_know() {
     let (busy, intervals, each) = (40_000u64, 30, 40);
@@ -234,7 +234,7 @@ fn intervals_with_few_samples_say_how_little_they_know() {
             if at >= begin + interval * each as i64 * 5_000_000 {
                 let [truth, told] =
                     meters.each_mut().map(|meter| meter.estimate(Ambiguous::Bounds).remove(0).distribution);
-                // The first one is the busy time.
+                // The first one is the busy period.
                 if interval > 0 {
                     let [number, told_number] = [&truth, &told].map(|d| d.exchanges().unwrap());
                     let is_held = told_number.low <= 1.001 * number.value && number.value <= 1.001 * told_number.high;

@@ -1,6 +1,6 @@
-//! What the methods beside the fridge promise on average, over many seeded runs, and what they do not. Seeds are fixed,
-//! so a run of the suite never fails by chance; the tolerances would fail for another choice of seeds with the
-//! probabilities that stand beside them.
+//! What the methods other than the fridge promise on average, over many seeded runs, and what they do not. Seeds are
+//! fixed, so a run of the suite never fails by chance; with other seeds the tolerances would fail with the stated
+//! probabilities.
 
 mod common;
 
@@ -79,9 +79,9 @@ fn ratios(runs: u64, mut estimate: impl FnMut(u64, &[Event]) -> [f64; BINS]) -> 
     sums.map(|(sum, squares)| (sum / n, ((squares / n - (sum / n) * (sum / n)) / n).sqrt()))
 }
 
-/// An array that knows nothing of survivors: the slower, the fewer. Where all is overwritten, a delay *d* keeps
-/// e^(−*λd*/*M*), here averaged over each bin; tolerance a hundredth and 6 standard errors. Four stages keep more of
-/// the fast and fewer of the slow ones; keeping entries for 1 ms loses the slow ones, and most requests besides.
+/// An array without weights: the slower, the fewer survive. If everything is overwritten, a share e^(−*λd*/*M*) of
+/// delay *d* survives, here averaged over each bin; tolerance a hundredth and 6 standard errors. Four stages keep more
+/// of the fast and fewer of the slow ones; keeping entries for 1 ms loses the slow ones, and most requests besides.
 #[test]
 fn simple_arrays_lose_the_slow() {
     const SLOTS: u32 = 1 << 9;
@@ -106,7 +106,7 @@ fn simple_arrays_lose_the_slow() {
     }
 }
 
-/// 375 places, where some 2,900 requests wait for their answer or in vain.
+/// 375 places, while some 2,900 requests wait, with or without an answer to come.
 const BYTES: usize = 400 * SLOT_BYTES + 8;
 const SLOT_BYTES: usize = 12;
 
@@ -114,8 +114,8 @@ fn hash_sample(lifetime: Lifetime, seed: u64) -> HashSample {
     HashSample::new(BYTES, false, lifetime, exchanges(seed)).expect("parameters are in range")
 }
 
-/// While the gate closes, every bin of delays is met: with the longest delay as lifetime, and with none. The twins of
-/// `is_unbiased` are the arrays above and the fridges below.
+/// While the gate closes, every bin of delays is unbiased: with the longest delay as lifetime, and with none. The
+/// controls of `is_unbiased` are the arrays above and the fridges below.
 #[test]
 fn hash_samples_are_unbiased() {
     for lifetime in [Lifetime::Given(LONGEST), Lifetime::Given(Nanos::from_secs(10))] {
@@ -161,8 +161,8 @@ fn mis(ladder: Ladder, seed: u64) -> Mis {
     Mis::new(ladder, 32, exchanges(seed)).expect("parameters are in range")
 }
 
-/// The balance heuristic meets every bin, whether a gate turns most requests away or everything is admitted. The
-/// lifetimes are 128, 1,280 and 10,240 offered requests, then 135 and 5,120; the longest delay spans 4,194.
+/// The balance heuristic is unbiased in every bin, whether a gate turns most requests away or everything is admitted.
+/// The lifetimes are 128, 1,280 and 10,240 offered requests, then 135 and 5,120; the longest delay spans 4,194.
 #[test]
 fn balanced_fridges_are_unbiased() {
     for ladder in [ladder(&[(1 << 5, 0.25), (1 << 7, 0.1), (1 << 8, 0.025)]), ladder(&[(1 << 7, 0.95), (1 << 8, 0.05)])]
@@ -172,7 +172,7 @@ fn balanced_fridges_are_unbiased() {
     }
 }
 
-/// Fridges that find their lifetimes change some times while each of these streams runs, and meet every bin.
+/// Fridges that search their lifetimes change several times in each of these streams, and are unbiased in every bin.
 #[test]
 fn fridges_that_change_are_unbiased() {
     const SLOTS: u32 = 1 << 8;
@@ -186,8 +186,8 @@ fn fridges_that_change_are_unbiased() {
     assert!(is_unbiased(&ratios) && changed > 360, "{ratios:.4?} {changed}");
 }
 
-/// Without the other fridges in its weight, a sample counts as if its own were alone: the sum over fridges is as many
-/// times too high as there are fridges. The test above must fail on it.
+/// With weights that ignore the other fridges, a sample counts as if its own fridge were alone: the sum over fridges is
+/// too high by a factor of their number. The test above must fail on it.
 #[test]
 fn weights_of_each_fridge_alone_count_twice() {
     let ladder = ladder(&[(1 << 7, 0.5), (1 << 8, 0.1)]);
@@ -203,7 +203,7 @@ fn weights_of_each_fridge_alone_count_twice() {
 }
 
 /// Inverse-variance weighting, from the same samples, is biased: in narrow bins, whose counts are summed over each wide
-/// one, it is 1.6 to 1.9 times too high where samples are few. It is the twin that fails.
+/// one, it is 1.6 to 1.9 times too high where samples are few. It is the control that must fail.
 #[test]
 fn inverse_variance_weights_are_biased() {
     let ladder = ladder(&[(1 << 5, 0.0625), (1 << 6, 0.0125)]);
@@ -218,15 +218,15 @@ fn inverse_variance_weights_are_biased() {
     });
     let is_off = |(mean, error): (f64, f64)| (mean - 1.0).abs() > 6.0 * error;
     assert!(!balanced.into_iter().any(is_off), "{balanced:.4?}");
-    // In the last bin too few are sampled to tell.
+    // In the last bin there are too few samples.
     let of_few = &literal[..5];
     assert!(of_few.iter().all(|&(mean, error)| is_off((mean, error)) && (1.4..2.3).contains(&mean)), "{literal:.4?}");
 }
 
-/// The lifetimes that are chosen from the delays are good by what was predicted: the error of the distribution function
-/// at its true p50, p95 and p99, relative to *F*(1 − *F*), is at most 1.3 times that of the best of five single
-/// lifetimes. The ratio is 1.03 ± .05 over seeds: five standard deviations, 3·10⁻⁷. The worst of the five is the twin
-/// that fails.
+/// The lifetimes chosen from the delays are as good as predicted: the error of the distribution function at its true
+/// p50, p95 and p99, relative to *F*(1 − *F*), is at most 1.3 times that of the best of five single lifetimes. The
+/// ratio is 1.03 ± .05 over seeds: five standard deviations, 3·10⁻⁷. The worst of the five is the control that must
+/// fail.
 #[test]
 fn chosen_lifetimes_are_good() {
     const RUNS: u64 = 60;

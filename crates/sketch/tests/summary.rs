@@ -1,4 +1,4 @@
-//! Summaries of two points, joined: the same packets on both sides, whatever happens on the way.
+//! Summaries of two points, joined: both sides contain the same packets, whatever happens in between.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use dwell_sketch::lda::{self, Bank, CellSize};
@@ -23,7 +23,7 @@ fn uniform(seed: u64, n: u64) -> f64 {
     (hash::word(hash::start(seed), n) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// Packets 100 µs apart, for 20 s, with delays of 20 ms and up to `spread` more, so that they overtake one another.
+/// Packets 100 µs apart, for 20 s, with delays of 20 ms and up to `spread` more, so that they are reordered.
 fn stream(seed: u64, loss: f64, spread: f64) -> Vec<Packet> {
     (0..200_000)
         .map(|n| {
@@ -76,7 +76,7 @@ fn join(sent: Vec<Summary>, received: Vec<Summary>) -> (Vec<Joined>, Join) {
     (join.take(), join)
 }
 
-/// The truth of the packets that were sent in an interval.
+/// Sent, received and mean delay of the packets that were sent in an interval.
 fn truth(packets: &[Packet], joined: &Joined) -> (u64, u64, f64) {
     let within = packets.iter().filter(|p| (joined.start.as_nanos()..joined.end.as_nanos()).contains(&p.sent));
     let (mut sent, mut received, mut sum) = (0, 0, 0.0);
@@ -90,8 +90,8 @@ fn truth(packets: &[Packet], joined: &Joined) -> (u64, u64, f64) {
     (sent, received, sum / received as f64)
 }
 
-/// In order, every interval between two borders holds exactly the packets that were sent in it; lost borders only make
-/// intervals longer.
+/// Without reordering, every interval between two borders contains exactly the packets that were sent in it; lost
+/// borders only make intervals longer.
 #[test]
 fn intervals_hold_the_same_packets_at_both_points() {
     for (loss, shift) in [(0.0, 0), (0.01, 0), (0.01, 20 * MILLI)] {
@@ -116,9 +116,38 @@ fn intervals_hold_the_same_packets_at_both_points() {
     }
 }
 
-/// Clocks may differ by a day, or by more intervals than wait for each other: borders say what belongs together, and
-/// when they passed says where sums of 24 bits, ±8 ms, are to be looked for. Without that they tell a delay that is
-/// wrong, or none (`since`).
+/// Summaries without a counterpart wait within the memory allowed, and no further; those with one need room for two at most.
+#[test]
+fn what_waits_is_bounded() {
+    let packets = stream(3, 0.0, 0.0);
+    let [sent, here] = [sent(&packets), received(&packets, 20 * MILLI)];
+    let elsewhere = received(&stream(4, 0.0, 0.0), 20 * MILLI);
+    let one = |summary: &Summary| summary.sketch.state_bytes() + Join::SUMMARY_BYTES;
+    let most = sent.iter().chain(&elsewhere).chain(&here).map(one).max().unwrap();
+    for (received, is_same) in [(&here, true), (&elsewhere, false)] {
+        for bound in [Some(2 * most), Some(10 * most), None] {
+            let mut join = bound.map_or_else(Join::default, Join::bounded);
+            let mut waited = 0;
+            for n in 0..sent.len().max(received.len()) {
+                sent.get(n).into_iter().for_each(|summary| join.sent(summary.clone()));
+                received.get(n).into_iter().for_each(|summary| join.received(summary.clone()));
+                waited = waited.max(join.state_bytes());
+            }
+            assert!(bound.is_none_or(|bound| join.most_bytes() <= bound) && waited <= join.most_bytes());
+            assert!(is_same || waited > 10 * most || bound.is_some_and(|bound| waited + most > bound), "{waited}");
+            join.end();
+            let (joined, packets) = (join.take(), 200_000);
+            assert_eq!(joined.iter().map(|joined| joined.sent).sum::<u64>(), packets);
+            let usable = joined.iter().filter(|joined| joined.answer.is_ok()).map(|joined| joined.sent).sum::<u64>();
+            // The last ones end at no border.
+            assert!(if is_same { usable > packets / 2 } else { usable == 0 }, "{usable} {bound:?}");
+        }
+    }
+}
+
+/// Clocks may differ by a day, or by more intervals than are kept waiting: borders show which intervals belong
+/// together, and the times when they passed show where to look for sums of 24 bits, ±8 ms. Without that the result is a
+/// wrong delay, or none (`since`).
 #[test]
 fn clocks_may_differ_by_any_time() {
     let packets = stream(3, 0.01, 0.0);
@@ -146,9 +175,9 @@ fn clocks_may_differ_by_any_time() {
     }
 }
 
-/// Packets that overtake others across a cut are in the wrong interval at one point. The digests keep them out of the
-/// delays: without, 200 packets in the wrong interval of a second would shift its mean by 2%. Means deviate by .3% and
-/// 2.5% are allowed; of 18 intervals of 98% eight or more miss the truth with a chance of 10⁻⁹. Intervals a tenth as
+/// Packets reordered across a cut are in the wrong interval at one point. The digests keep them out of the delays:
+/// without, 200 packets in the wrong interval of a second would shift its mean by 2%. Means deviate by .3% and 2.5% are
+/// allowed; of 18 intervals of 98% eight or more miss the true value with a probability of 10⁻⁹. Intervals a tenth as
 /// wide must fail.
 #[test]
 fn reordering_across_a_cut_spoils_cells_and_no_means() {
@@ -172,8 +201,8 @@ fn reordering_across_a_cut_spoils_cells_and_no_means() {
     assert!(are_enough(held[0]) && !are_enough(held[1]), "{held:?} of {}", usable.len());
 }
 
-/// Independent delays with a long tail: the slow ones are under way at a border and missing, and the interval reaches up
-/// to where the mean is with them. As wide as it would be if they were not, the twin that fails, it misses.
+/// Independent delays with a long tail: slow packets are in flight at a border and missing; the interval extends up to
+/// the mean with them. As wide as it would be without them, the control that must fail, it misses.
 #[test]
 fn the_mean_holds_what_is_missing_at_borders() {
     let (mut held, mut held_by_twin) = (0, 0);
@@ -233,7 +262,7 @@ fn messages_that_are_missing_repeated_or_foreign_are_never_wrong() {
     let (joined, rest) = join(sender, receiver);
     assert_eq!((joined, rest.duplicates()), (whole, 1));
 
-    // Foreign.
+    // From another seed.
     let (sender, _) = all();
     let foreign = summaries(packets.iter().map(|p| (p.id, p.sent + shift)), shift, 2);
     let (joined, _) = join(sender, foreign);
@@ -270,7 +299,7 @@ fn files_of_messages_survive_damage() {
         assert!(read(&damaged) == left, "byte {at}");
         assert!(Messages::new(&damaged).any(|message| message.is_err()));
     }
-    // Cut anywhere, the messages before are there.
+    // Truncated anywhere, the messages before remain.
     for length in (0..file.len()).step_by(1_999) {
         let whole = ends.iter().take_while(|&&end| end <= length).count();
         assert!(read(&file[..length]) == summaries[..whole], "{length} bytes");
@@ -288,8 +317,9 @@ fn files_of_messages_survive_damage() {
     assert!(Messages::new(b"no such file").all(|message| message.is_err()));
 }
 
-/// 50 MB of heads of messages, each of which claims all that follows, or nearly all, or half of it up to another head:
-/// to sum up what each claims would take a day. Only one that ends where the file does hides the sound message there.
+/// 50 MB of message heads, each of which claims as its length all that follows, or nearly all, or half of it up to
+/// another head: computing the checksum of each claim would take a day. Only a claim that ends with the file hides the
+/// valid message there.
 #[test]
 fn messages_that_claim_each_other_are_read_in_linear_time() {
     const BYTES: usize = 50_000_000;
@@ -318,8 +348,8 @@ fn messages_that_claim_each_other_are_read_in_linear_time() {
     }
 }
 
-/// Flows over all usable intervals, each with a delay of its own; also where packets overtake others at the cuts. In
-/// six choices of seeds all means were exact. The mean of all flows is the twin that fails.
+/// Flows over all usable intervals, each with its own delay; also with reordering at the cuts. In six choices of seeds
+/// all means were exact. The mean of all flows is the control that must fail.
 #[test]
 fn flows_of_all_intervals() {
     let mut packets = stream(9, 0.0, 0.0);
@@ -353,7 +383,7 @@ fn flows_of_all_intervals() {
     assert_eq!((nothing.mean, nothing.lost, nothing.joined), (None, None, 0));
 }
 
-/// The first border is that of the first quarter that is wholly seen.
+/// The first border is that of the first quarter that was seen completely.
 #[test]
 fn cuts_lie_in_the_first_quarter() {
     let summaries = sent(&stream(8, 0.0, 0.0));

@@ -1,7 +1,7 @@
 //! Errors of the ring of Bloom filters in the thesis's setting [porcino23 ch. 4]: Poisson arrivals of 1,000 requests
-//! per second, all answered within *t*_max = 10 s, 100 s of traffic, of which the first turn of the ring is not judged.
-//! Seeds are fixed, so a run of the suite never fails by chance; the tolerances would fail for another choice of seeds
-//! with the probabilities that stand beside them.
+//! per second, all answered within *t*_max = 10 s, 100 s of traffic, of which the first turn of the ring is not
+//! evaluated. Seeds are fixed, so a run of the suite never fails by chance; with other seeds the tolerances would fail
+//! with the stated probabilities.
 
 mod common;
 
@@ -18,9 +18,9 @@ use dwell_types::{ExchangeId, Nanos, Observation, Repeat, Timestamp, hash};
 use proptest::prelude::*;
 
 const LONGEST: Nanos = Nanos::from_secs(10);
-/// So many bits leave no false matches: what remains is the systematic error.
+/// Enough bits to avoid false matches: what remains is the systematic error.
 const PLENTY: u64 = 1 << 20;
-/// The mean of the delays that [`empirical`] draws; the function [`table`] has a mean of 328.6 ms.
+/// The mean of the delays drawn by [`empirical`]; the function [`table`] has a mean of 328.6 ms.
 const DRAWN_MEAN: Nanos = Nanos::new(427_000_000);
 
 /// Table 4.1: a delay in milliseconds, and how many of 1,000 delays do not exceed it.
@@ -58,7 +58,7 @@ fn uniform() -> Distribution {
     Distribution::Uniform { low: Nanos::ZERO, high: LONGEST }
 }
 
-/// The table with lines in between, as the thesis's policies know it.
+/// The table with linear interpolation, as used by the thesis's policies.
 fn table() -> Prior {
     let points = TABLE.map(|(delay, count)| (Nanos::new(delay * 1_000_000), count as f64 / 1e3));
     Prior::Known(Cdf::linear(&points).expect("the table is a distribution"))
@@ -67,7 +67,7 @@ fn table() -> Prior {
 /// A stream, and the true delay of each response.
 type Stream = (Vec<Event>, Vec<i64>);
 
-/// A stream of which a share of the requests is answered.
+/// A stream in which a share of the requests is answered.
 fn stream(delays: &Distribution, answered: f64, seed: u64) -> Stream {
     let settings = Settings { answered, ..Settings::poisson(1e3, delays.clone(), End::After(Nanos::from_secs(100))) };
     let mut workload = ExchangeWorkload::new(&settings, seed).expect("settings are in range");
@@ -98,15 +98,15 @@ fn exchanges(seed: u64) -> Exchanges {
     Exchanges { tags: 1, repeat: Repeat::Ambiguous, expiry: LONGEST, seed }
 }
 
-/// How well a ring does.
+/// The accuracy of a ring.
 struct Errors {
     /// Mean absolute error in milliseconds.
     absolute: f64,
-    /// Share of responses whose request was sought in a wrong slot.
+    /// Share of responses for which a wrong slot was chosen.
     wrong: f64,
 }
 
-/// Mean errors over streams, of the responses whose true delay is wanted.
+/// Mean errors over streams, of the responses whose true delay satisfies `wanted`.
 fn errors_of(params: &Params, streams: &[Stream], wanted: impl Fn(i64) -> bool) -> Errors {
     let (mut judged, mut absolute, mut wrong) = (0.0, 0.0, 0.0);
     for (seed, (events, truth)) in (0..).zip(streams) {
@@ -135,7 +135,7 @@ fn width_ms(filters: u32) -> f64 {
     1e4 / f64::from(filters - 1)
 }
 
-/// What is expected is met, and what a wrong twin expects is not.
+/// The result is near the expected value, and not near that of a wrong assumption.
 #[track_caller]
 fn assert_near(found: f64, expected: f64, wrong: f64, tolerance: f64, what: &str) {
     println!("{what}: {found:.1} ms, expected {expected:.1}");
@@ -144,9 +144,9 @@ fn assert_near(found: f64, expected: f64, wrong: f64, tolerance: f64, what: &str
     assert!(!is_near(wrong), "{what}: {found} ms, and not {wrong} ± {tolerance}");
 }
 
-/// 270,000 responses whose errors are near uniform in `0..Δ/2`, so deviate by .6 of their mean: .11% standard error.
-/// ±.7% is 6 of them, exceeded in one of the four by chance once in 10⁸ choices of seeds. A filter too many is the
-/// mistake that must show.
+/// 270,000 responses whose errors are nearly uniform in `0..Δ/2`, and so deviate by .6 of their mean: .11% standard
+/// error. ±.7% is 6 of them, exceeded in one of the four by chance once in 10⁸ choices of seeds. One filter too many
+/// must be detected.
 #[test]
 fn systematic_error_of_uniform_delays() {
     let streams = streams(&uniform(), 3);
@@ -161,10 +161,10 @@ fn systematic_error_of_uniform_delays() {
     }
 }
 
-/// Delays within one slot width of *t*_max: half of them lie in the last bin. The thesis takes the middle of its slot,
-/// which half of the time is beyond *t*_max: Δ/4 over all of them. A bin that ends at *t*_max takes a third off the
-/// last bin's part: (1/8 + 1/12)Δ. 8,700 responses, .8% standard error: ±5% is six of them, 2·10⁻⁹. Neither has the
-/// error of the other.
+/// Delays within one slot width of *t*_max: half of them are in the last bin. The thesis takes the middle of its slot,
+/// which half of the time is beyond *t*_max: Δ/4 over all of them. A bin that ends at *t*_max reduces the last bin's
+/// part by a third: (1/8 + 1/12)Δ. 8,700 responses, .8% standard error: ±5% is six of them, 2·10⁻⁹. Each variant must
+/// fail with the error of the other.
 #[test]
 fn delays_near_the_longest_one() {
     let streams = streams(&uniform(), 3);
@@ -180,14 +180,15 @@ fn delays_near_the_longest_one() {
 }
 
 /// The thesis's setting; its text says "almost 35" and "roughly 190 ms", the digits are from another reconstruction of
-/// it. Wrong choices are few and cost up to seconds, so they make the chance: 1% of 270,000 responses at *b* = 128
-/// gives 2% standard error of the part that they add, 3.4% at *b* = 32 gives 1.3%; loads that differ from run to run
-/// add 1% of it. Of the whole that is 1 to 1.9%, and about as much again in the other reconstruction: ±5%, less than
-/// what is between the best and the worst of these policies, is exceeded by chance once in 10 choices of seeds; ±11%
-/// would be once in 10⁸. Seeds are fixed. Who forgets wrong choices, or for 4 filters the middle, expects too little.
+/// it. Wrong choices are few and cost up to seconds, so they dominate the deviation: 1% of 270,000 responses at *b* =
+/// 128 gives 2% standard error of the part that they add, 3.4% at *b* = 32 gives 1.3%; loads that differ from run to
+/// run add 1% of it. Of the whole that is 1 to 1.9%, and about as much again in the other reconstruction: ±5%, less
+/// than the difference between the best and the worst of these policies, is exceeded by chance once in 10 choices of
+/// seeds; ±11% would be once in 10⁸. Seeds are fixed. Ignoring wrong choices, or for 4 filters the middle, predicts too
+/// little.
 ///
-/// The thesis looks around .427 s, the mean of the delays that it draws; the function through the points of its table
-/// has a mean of .3286 s, which is the better center.
+/// The thesis centers on .427 s, the mean of the delays that it draws; the function through the points of its table has
+/// a mean of .3286 s, which is the better center.
 #[test]
 fn mean_errors_of_the_thesis() {
     let (drawn, prior) = (streams(&empirical(), 3), table());
@@ -216,8 +217,8 @@ fn mean_errors_of_the_thesis() {
 /// Most likely ≈ closest < median < mean ≪ random < farthest [porcino23 fig. 4.8]. The nearest pair, closest and
 /// median, differ by 126 of 180,000 responses. They choose from the same candidates, so that the median's share is 7.3
 /// ± .8% larger over seeds: nine standard deviations; most likely and closest differ by 0 ± .7%, and the others by far
-/// more. A false alarm: below 10⁻¹⁰. The farthest is the twin of the random one, and that of the mean, which fail to be
-/// better.
+/// more. A false alarm: below 10⁻¹⁰. The farthest is the control for the random one and for the mean: it must fail to
+/// be better.
 #[test]
 fn shares_of_wrong_choices_are_ordered() {
     let (streams, prior) = (streams(&empirical(), 2), table());
@@ -234,11 +235,11 @@ fn shares_of_wrong_choices_are_ordered() {
     assert!(is_better(mean) && !is_better(farthest) && random < 0.7 * farthest, "{mean} {random} {farthest}");
 }
 
-/// On the same streams, the posterior median errs less than the best of the thesis's policies: by 12% and 30% where
-/// delays are uniform, by 1.5% where they are short and known, by 4% where they are learnt. What differs between
+/// On the same streams, the posterior median has smaller errors than the best of the thesis's policies: by 12% and 30%
+/// if delays are uniform, by 1.5% if they are short and known, by 4% if they are learnt. The difference between
 /// policies on one stream has a standard error of at most 1% of the error: over 9 choices of seeds .897 ± .009, .698 ±
 /// .009, .983 ± .005 and .959 ± .005. So the limits, .92, .75, 1 and .98, are exceeded by chance once in 1,000; seeds
-/// are fixed. The worst of the policies is the twin that fails.
+/// are fixed. The worst of the policies is the control that must fail.
 #[test]
 fn bayes_beats_every_policy_of_the_thesis() {
     const THESIS: [Policy; 6] = [
@@ -267,9 +268,9 @@ fn bayes_beats_every_policy_of_the_thesis() {
     }
 }
 
-/// What is learnt from the matches serves better than the table with lines in between, since the drawn delays have
+/// The prior learnt from the matches is better than the table with linear interpolation, since the drawn delays have
 /// steps: 18 ms instead of 33, each ± 2%: the limit of .7 is eight standard deviations off. The thesis's choice with
-/// the same table is the twin that fails.
+/// the same table is the control that must fail.
 #[test]
 fn a_learnt_prior_finds_what_the_table_does_not_say() {
     let streams = streams(&empirical(), 2);
@@ -302,10 +303,10 @@ fn quantile_errors<M: Meter>(streams: &[Stream], make: impl Fn(u64) -> M) -> [f6
 }
 
 /// At equal bytes (16 KiB), with 87% of the requests never answered, the ring's quantiles are better than those of a
-/// fridge, which has 2,400 samples instead of 12,900. Where all are answered, neither is much better, which is the twin
-/// that fails. Errors are of six runs each: the logarithm of their ratio (4 at p90, 6 at p99) deviates by .35, so that
-/// it is below 1.1 by chance in one of 8,000 choices of seeds. Of those below .4 the largest is .06, and deviates by a
-/// third.
+/// fridge, which has 2,400 samples instead of 12,900. If all are answered, neither is much better, which is the control
+/// that must fail. Errors are of six runs each: the logarithm of their ratio (4 at p90, 6 at p99) deviates by .35, so
+/// that it is below 1.1 by chance in one of 8,000 choices of seeds. Of those below .4 the largest is .06, and deviates
+/// by a third.
 #[test]
 fn a_fridge_of_the_same_size() {
     let delays = Distribution::LogNormal { mean: DRAWN_MEAN, p99: Nanos::from_secs(3) };
@@ -366,7 +367,7 @@ fn bits_are_accounted_for() {
     assert!((128 * 4..2_048).contains(&beside), "{beside} bytes beside the filters");
 }
 
-/// What a meter that cannot delete does: a request may be answered twice, and an equal one is put in again.
+/// A meter without deletion: a request may be answered twice, and an equal one is inserted again.
 #[test]
 fn requests_answered_twice_are_matched_twice_and_counted_once() {
     let mut ring = small(Policy::Closest, &Prior::Uniform);
@@ -381,7 +382,7 @@ fn requests_answered_twice_are_matched_twice_and_counted_once() {
     let mut samples = Vec::new();
     ring.update(&[event(0, true), event(3, false), event(6, false), event(7, true), event(9, false)], &mut samples);
     let delays: Vec<i64> = samples.iter().map(|sample| sample.since_first.get() / 1_000_000).collect();
-    // Slots of 2.5 s: the middle of the first one; of what has passed of the third one.
+    // Slots of 2.5 s: the middle of the first one, and of the elapsed part of the third one.
     assert_eq!(delays, [1_750, 4_750, 2_750]);
     ring.update(&[event(40, false)], &mut samples);
     let fates = ring.fates()[0];
@@ -390,8 +391,8 @@ fn requests_answered_twice_are_matched_twice_and_counted_once() {
 }
 
 proptest! {
-    /// No order of events panics; delays lie in `0..=t_max`, but for the middle of a last slot half of which is beyond;
-    /// each request has one fate.
+    /// No order of events causes a panic; delays are in `0..=t_max`, except for the middle of a last slot half of which
+    /// is beyond; each request has one fate.
     #[test]
     fn anything_may_come(events in prop::collection::vec(any_event(), 0..200)) {
         for policy in [Policy::Closest, Policy::Random, Policy::AroundMean, Policy::Bayes] {

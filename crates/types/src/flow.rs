@@ -135,7 +135,8 @@ pub struct FlowKey {
 }
 
 impl FlowKey {
-    /// The most bytes that its name can take: two IPv6 addresses with ports.
+    /// The memory that the name of a flow and its place in a list take at most: two IPv6 addresses with ports, or a name from
+    /// a log, which is truncated.
     pub const NAME_BYTES: usize = 128;
 
     /// The key of packets in the opposite direction.

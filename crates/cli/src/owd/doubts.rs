@@ -1,12 +1,15 @@
 //! What there is to say about an answer.
 
+use super::Answer;
 use crate::words::CAPTURED_TWICE;
 use dwell_report::facts::Span;
 use dwell_report::owd::{ClockOffset, Line};
 use dwell_sketch::lds::Lds;
+use dwell_sketch::owd::DUPLICATE_WINDOW;
 use dwell_sketch::summary::{Combined, FlowList, Sketch};
 use dwell_types::Nanos;
 use std::fmt;
+use std::path::PathBuf;
 
 /// What there is to say of sketches that could not be joined; the interval, where it is known.
 pub(super) fn not_joined(total: &Line, span: Option<Span>, interval: Option<Nanos>) -> Option<String> {
@@ -84,13 +87,15 @@ pub(super) fn doubts(total: &Line, is_both_ways: bool, longest: Option<Nanos>) -
     (d.min.is_some_and(|min| min.value < 0) && !is_both_ways).then_some(Doubt::SomeTooEarly)
 }
 
-/// What delays of both directions say about the clocks, if they cannot both be true.
-pub(super) fn disagreement(ClockOffset { low, high }: ClockOffset) -> Option<String> {
+/// What delays of both directions say about the clocks, if they cannot both be true. Where there were equal packets, one
+/// may have been taken for another.
+pub(super) fn disagreement(ClockOffset { low, high }: ClockOffset, are_some_equal: bool) -> Option<String> {
     let (from, to) = (Nanos::new(low), Nanos::new(high));
     if low > high {
+        let or = if are_some_equal { "; or a packet was matched with an equal one sent later" } else { "" };
         return Some(format!(
-            "the clocks ran apart by {} and more meanwhile, since delays of both directions cannot all be true: measure \
-             shorter captures, or with clocks that are kept together",
+            "the delays of both directions contradict each other: the clocks drifted apart by at least {}; measure \
+             shorter captures, or synchronise the clocks{or}",
             Nanos::new(low.saturating_sub(high))
         ));
     }
@@ -102,25 +107,62 @@ pub(super) fn disagreement(ClockOffset { low, high }: ClockOffset) -> Option<Str
     })
 }
 
+/// What negative delays say about the clocks, where one of both directions has no delays.
+pub(super) fn too_early<'a>(mut lines: impl Iterator<Item = &'a Line>) -> Option<String> {
+    lines.any(|line| line.delay_ns.min.is_some_and(|min| min.value < 0)).then(|| {
+        "some packets arrived before they were sent: the clocks disagree (--clock-offset), or a packet was \
+         matched with an equal one sent later"
+            .to_owned()
+    })
+}
+
+/// Which points show packets again a moment later, and what that does to the answer.
+pub(super) fn duplicated(paths: &[PathBuf; 2], packets: [u64; 2], answer: &Answer) -> Vec<String> {
+    let points = paths.iter().zip(packets).zip(answer.duplicates).zip(answer.are_duplicates_many);
+    let many = points.filter_map(|(((path, packets), duplicates), are_many)| {
+        let duplicates = duplicates.filter(|_| are_many)?;
+        Some(format!(
+            "{}: {duplicates} of {packets} packets repeat one seen there at most {DUPLICATE_WINDOW} before: {CAPTURED_TWICE} \
+             Duplicates at the sender count as lost; of those at the receiver only the first counts",
+            path.display()
+        ))
+    });
+    many.collect()
+}
+
 /// Whether equal packets are so many that they are no accident.
 pub(super) fn without_delay(total: &Line) -> Option<String> {
     (total.ambiguous > total.received / 4).then(|| {
         format!(
-            "{} of the {} packets that arrived equal others under way, and have no delay of their own: {CAPTURED_TWICE} Or \
-             does a generator send one packet again and again?",
+            "{} of {} received packets equal others in flight, and have no delay: {CAPTURED_TWICE} Or does a generator send \
+             identical packets?",
             total.ambiguous, total.received
         )
     })
 }
 
-/// Whether packets change their order so much that sketches suffer.
-pub(super) fn unordered(total: &Combined) -> Option<String> {
-    let &Combined { intervals, unordered, .. } = total;
+/// Whether so many packets arrived in intervals in which they were not sent that sketches suffer.
+pub(super) fn surplus(total: &Combined) -> Option<String> {
+    let &Combined { intervals, unordered, usable, received, .. } = total;
+    if total.has_too_many() {
+        return Some(format!(
+            "{} more packets were received than sent: the points are in the wrong order, or packets are duplicated, and each \
+             duplicate hides a loss: {CAPTURED_TWICE}",
+            received - usable
+        ));
+    }
+    let duplicates = total.duplicates();
+    if duplicates > received as f64 / 100.0 {
+        return Some(format!(
+            "of {received} packets at least {duplicates:.0} arrived twice, and each duplicate hides a loss: {CAPTURED_TWICE} \
+             To count them, compare packets (--method auto)"
+        ));
+    }
     total.is_unordered().then(|| {
         format!(
-            "in {unordered} of {intervals} intervals more packets arrived than were sent: some change their order around borders, \
-             or are doubled, and sketches err by more than they say: longer intervals (--interval) suffer less, and comparing \
-             packets (--method auto) does not"
+            "in {unordered} of {intervals} intervals more packets were received than sent: some are reordered across interval \
+             borders, or duplicated, and sketches err by more than they report: use longer intervals (--interval), or compare \
+             packets (--method auto)"
         )
     })
 }
@@ -130,11 +172,11 @@ pub(super) fn unlisted(total: &Combined, list: &FlowList) -> Option<String> {
     let listed: u64 = list.records().iter().map(|record| record.packets).sum();
     let missing = Line::from(total).sent.saturating_sub(listed);
     if list.records().is_empty() && missing > 0 {
-        return Some("flows were sketched, but the sender's list of them is missing: none is told".to_owned());
+        return Some("flows were sketched, but the sender's list of them is missing: no flow is reported".to_owned());
     }
     (missing > 0).then(|| {
         format!(
-            "{missing} packets are of flows beyond the first {}, which are not told: intervals of flows are wider for them",
+            "{missing} packets belong to flows beyond the first {}, which are not reported: they widen the intervals of the others",
             list.records().len()
         )
     })

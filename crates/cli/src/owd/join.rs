@@ -2,7 +2,7 @@
 
 use super::Outputs;
 use super::arguments::JoinArguments;
-use super::doubts::{doubts, foreign, not_joined, said, unlisted, unordered};
+use super::doubts::{doubts, foreign, not_joined, said, surplus, unlisted};
 use super::sketches::{describe_sketch, flows};
 use crate::Failure;
 use crate::output;
@@ -52,7 +52,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     let span = start.zip(end).map(|(start, end)| Span { start, end });
     let doubts = || not_joined(&line, span, None).or_else(|| doubts(&line, false, None).map(said));
     warnings.extend(foreign.or_else(doubts));
-    warnings.extend(unordered(&total));
+    warnings.extend(surplus(&total));
     if has_flows {
         warnings.extend(unlisted(&total, &list));
     }

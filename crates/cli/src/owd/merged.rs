@@ -73,26 +73,29 @@ impl Merged {
         let total = sender.progress().0.zip(receiver.progress().0).map(|(a, b)| a + b);
         let mut progress = Reading::of_bytes(total);
         let mut packets = [0; 2];
+        for (side, point) in [(Side::Sender, &*sender), (Side::Receiver, &*receiver)] {
+            if point.is_stopped() && point.at().is_none() {
+                each(Next::End(side))?;
+            }
+        }
         while let Some((side, point)) = next(sender, receiver) {
             if let Some(seen) = point.peek() {
                 each(Next::Packet(side, seen, point))?;
             }
+            packets[side as usize] += 1;
             point.advance()?;
-            if point.is_stopped() {
-                break;
-            }
+            let is_stopped = point.is_stopped();
             if point.at().is_none() {
                 each(Next::End(side))?;
             }
-            packets[side as usize] += 1;
+            if is_stopped {
+                // What was decoded is compared, at either point.
+                sender.read_no_more();
+                receiver.read_no_more();
+            }
             progress.step(|| sender.progress().1 + receiver.progress().1);
         }
         progress.end();
-        for (side, point) in [(Side::Sender, sender), (Side::Receiver, receiver)] {
-            if point.is_stopped() || point.at().is_some() {
-                each(Next::End(side))?;
-            }
-        }
         Ok(packets)
     }
 

@@ -7,7 +7,7 @@ use crate::points::{Point, Seen, Ways};
 use dwell_logs::{REST, told_apart};
 use dwell_report::facts::Parameter;
 use dwell_report::owd::{ClockOffset, Flow, Interval, Line};
-use dwell_sketch::owd::{OwdMeter, Settings, SettingsError, Side};
+use dwell_sketch::owd::{OwdMeter, Settings, SettingsError, Side, Totals};
 use dwell_types::{FlowKey, Nanos};
 use std::collections::BTreeMap;
 
@@ -53,6 +53,25 @@ impl Meters {
         let forward = meter(Some(arguments.point.interval()), flows)?;
         let reverse = if ways.has_back() { Some(meter(None, 0)?) } else { None };
         Ok(Self { forward, reverse, flows })
+    }
+}
+
+/// Packets of one direction that were sent and that arrived as duplicates, and whether they are so many that they are no
+/// accident.
+#[derive(Default)]
+struct Duplicates {
+    sent: (f64, bool),
+    received: (f64, bool),
+}
+
+impl Duplicates {
+    /// Hosts send equal packets, too: some of 50, as in testdata/mixed. Nobody sends those that only arrive.
+    fn new(totals: &Totals) -> Self {
+        let many = |number: f64, share: f64, of: u64| (number, number > share * of as f64);
+        Self {
+            sent: many(totals.sent_again, 0.04, totals.sent),
+            received: many(totals.received_again, 0.01, totals.arrived),
+        }
     }
 }
 
@@ -149,6 +168,12 @@ impl Comparison for Packets<'_> {
             Some(ClockOffset { low: -back.value, high: there.value })
         });
         let unsent = |unsent: f64| unsent.round() as u64;
+        // What is the sender for one direction is the receiver for the other.
+        let ways = [Some(&totals), reverse_totals.as_ref()].map(|totals| totals.map(Duplicates::new));
+        let [there, back] = ways.map(Option::unwrap_or_default);
+        let points = [[there.sent, back.received], [there.received, back.sent]];
+        let duplicates = points.map(|point| Some(unsent(point.iter().map(|(number, _)| number).sum())));
+        let are_duplicates_many = points.map(|point| point.iter().any(|(_, are_many)| *are_many));
         let meters = || std::iter::once(&self.forward).chain(&self.reverse);
         let names =
             self.flows.capacity() * size_of::<Box<str>>() + self.flows.iter().map(|name| name.len()).sum::<usize>();
@@ -158,6 +183,9 @@ impl Comparison for Packets<'_> {
             clock_offset,
             flows: self.flows(),
             unsent: [reverse_totals.as_ref().map(|r| unsent(r.unsent)), Some(unsent(totals.unsent))],
+            duplicates,
+            are_duplicates_many,
+            surplus: unsent(totals.received_again),
             is_exact: meters().all(OwdMeter::is_exact),
             state_bytes: meters().map(OwdMeter::state_bytes).sum::<usize>() + names,
             parameters: self.parameters(),

@@ -1,7 +1,7 @@
 //! Both points by sketches of each interval.
 
 use super::arguments::{Arguments, ExpectedArguments, FLOW_BYTES, PointArguments, SKETCH_BYTES};
-use super::doubts::{unlisted, unordered};
+use super::doubts::{surplus, unlisted};
 use super::weights::Weights;
 use super::{Answer, Comparison, describe};
 use crate::Failure;
@@ -21,10 +21,12 @@ use std::collections::BTreeMap;
 pub(crate) const MOST_LISTED: usize = 4_096;
 /// Packets that a flow is taken to lose in an interval.
 pub(crate) const LOST: f64 = 1.0;
-/// What a flow takes in the list of them, with its name.
-const LISTED_BYTES: usize = 320;
+/// What a flow takes in the list of them, with its name and its packets in the sender's sketches.
+const LISTED_BYTES: usize = 352;
+/// Sketches that wait for the other point's at least: one of each.
+const LEAST_WAITING: usize = 2;
 /// Each point holds two sketches, since it does not know yet where one ends.
-const SKETCHES: usize = 4;
+const SKETCHES: usize = 4 + LEAST_WAITING;
 
 /// The banks for so many bytes and what is expected. For flows, if they have bytes of their own, some cells in each
 /// row, since an interval may have a loss or a packet that is out of order.
@@ -103,9 +105,10 @@ impl<'a> Sketches<'a> {
             return Err(Failure::Usage(format!("{words} with --from, probably {from}")));
         }
         let memory = arguments.memory;
-        // A quarter of it for the list of flows, and another for sketches of all packets beside those of flows.
+        let spare = memory.saturating_sub(LEAST_WAITING * Join::SUMMARY_BYTES);
+        // A quarter of it for the list of flows, and two fifths of the rest for sketches of all packets beside those of flows.
         let [all, of_flows, list] =
-            if arguments.wants_flows() { [memory / 4, memory / 2, memory / 4] } else { [memory, 0, 0] };
+            if arguments.wants_flows() { [spare / 10 * 3, spare / 20 * 9, spare / 4] } else { [spare, 0, 0] };
         let bytes = arguments.sketch_bytes.unwrap_or(SKETCH_BYTES.min(all / SKETCHES));
         let flow_bytes = arguments.flow_bytes.unwrap_or(FLOW_BYTES.min(of_flows / SKETCHES));
         let most_flows = MOST_LISTED.min(list / LISTED_BYTES);
@@ -117,11 +120,12 @@ impl<'a> Sketches<'a> {
         let delay = Nanos::new(delay.get().saturating_sub(arguments.clock_offset.get()));
         let points = [point(Nanos::ZERO)?, point(delay)?];
         let held = points.iter().map(Cutter::state_bytes).sum::<usize>() + most_flows * LISTED_BYTES;
-        if held > memory {
+        let needed = held + LEAST_WAITING * (points[0].state_bytes() / 2 + Join::SUMMARY_BYTES);
+        if needed > memory {
             return Err(Failure::Usage(format!(
-                "--memory of {memory} bytes is too small for two sketches of this size at each point: {}KiB is \
+                "--memory of {memory} bytes is too small for three sketches of this size at each point: {}KiB is \
                  enough, or reduce --sketch-bytes and --flow-bytes",
-                held.div_ceil(1024)
+                needed.div_ceil(1024)
             )));
         }
         Ok(Self {
@@ -131,7 +135,7 @@ impl<'a> Sketches<'a> {
             points,
             flows,
             means: FlowMeans::default(),
-            join: Join::default(),
+            join: Join::bounded(memory - held),
             total: Combined::default(),
             done: Vec::new(),
         })
@@ -196,10 +200,15 @@ impl Comparison for Sketches<'_> {
             clock_offset: None,
             flows,
             unsent: [None, Some(self.join.unjoined())],
+            duplicates: [None; 2],
+            are_duplicates_many: [false; 2],
+            surplus: 0,
             is_exact: false,
-            state_bytes: self.points.iter().map(Cutter::state_bytes).sum::<usize>() + self.flows.state_bytes(),
+            state_bytes: self.points.iter().map(Cutter::state_bytes).sum::<usize>()
+                + self.flows.state_bytes()
+                + self.join.most_bytes(),
             parameters,
-            warnings: unordered(&self.total)
+            warnings: surplus(&self.total)
                 .into_iter()
                 .chain(self.arguments.wants_flows().then(|| unlisted(&self.total, &self.flows)).flatten())
                 .collect(),

@@ -182,6 +182,55 @@ fn sketches_join() {
     }
 }
 
+/// Of packets that arrive twice, each hides a lost one from counters: the report says so, and its interval holds the loss.
+/// Without them the loss is known. Sketches in the wrong order are said, though packets do not arrive before they are sent.
+#[test]
+fn sketches_say_that_duplicates_hide_losses() {
+    let folder = tempfile::tempdir().unwrap();
+    let dwell = |arguments: &[&str]| {
+        let run = dwell_in(folder.path(), arguments);
+        assert_eq!(run.code, 0, "{}", run.err);
+        run
+    };
+    // In their order, 100 ms later; two of a hundred are lost.
+    let mut packets = packets();
+    packets.iter_mut().for_each(|packet| packet.delay = packet.delay.map(|_| 100 * MILLI));
+    write_logs(folder.path(), &packets, 0);
+    let lost = packets.iter().filter(|packet| packet.delay.is_none()).count() as f64;
+    let twice: String = fs::read_to_string(folder.path().join("b.csv"))
+        .unwrap()
+        .lines()
+        .enumerate()
+        .map(|(n, line)| format!("{line}\n").repeat(if n % 45 == 44 { 2 } else { 1 }))
+        .collect();
+    fs::write(folder.path().join("twice.csv"), twice).unwrap();
+    for (log, sketch) in [("a.csv", "a.dwell"), ("b.csv", "b.dwell"), ("twice.csv", "twice.dwell")] {
+        dwell(&["owd", "sketch", log, "--crossings", "-o", sketch, "--sketch-bytes", "20000"]);
+    }
+    for (receiver, is_twice) in [("b.dwell", false), ("twice.dwell", true)] {
+        let run = dwell(&["owd", "join", "a.dwell", receiver, "--format", "json"]);
+        assert_eq!(run.err.contains("duplicate hides a loss"), is_twice, "{}", run.err);
+        let total = &run.json()["total"];
+        assert_conserved(total);
+        let usable = (total["received"].as_u64().unwrap() + total["lost"].as_u64().unwrap()) as f64;
+        let (low, value, high) = ends(&total["loss_rate"]);
+        let truth = lost / packets.len() as f64;
+        if is_twice {
+            assert!(value < truth / 3.0 && low <= truth && truth <= high && high < 1.5 * truth, "{total}");
+        } else {
+            assert!(low == high && (value - truth).abs() < 20.0 / usable, "{total}");
+        }
+    }
+    let run = dwell(&["owd", "join", "b.dwell", "a.dwell", "--format", "json"]);
+    assert!(run.err.contains("wrong order"), "{}", run.err);
+    assert_conserved(&run.json()["total"]);
+    write_logs(folder.path(), &packets, -SECOND);
+    dwell(&["owd", "sketch", "b.csv", "--crossings", "-o", "b.dwell", "--sketch-bytes", "20000"]);
+    let run = dwell(&["owd", "join", "b.dwell", "a.dwell", "--format", "json"]);
+    assert!(run.err.contains("more packets were received than sent: the points are in the wrong order"), "{}", run.err);
+    assert_conserved(&run.json()["total"]);
+}
+
 /// Clocks that are 700 s apart, more than a sum of 40 bits tells, are found and named: all delays are longer or shorter
 /// by that, and a warning says what to do, if anything can be done.
 #[test]
@@ -219,7 +268,7 @@ fn sketches_tell_flows() {
     let how = ["--method", "lda", "--flows", "--longest", "500ms", "--format", "json"];
     let run = dwell_in(folder.path(), &[&["owd", "--crossings", "a.csv", "b.csv"], &how[..]].concat());
     // Flows differ by up to 21 ms, so that packets overtake others at every border.
-    assert!(run.err.contains("more packets arrived than were sent"), "{}", run.err);
+    assert!(run.err.contains("more packets were received than sent"), "{}", run.err);
     let report = run.json();
     let flows = report["flows"].as_array().unwrap();
     assert_eq!(flows.len(), 8);
@@ -257,7 +306,7 @@ fn flows_beyond_the_list_widen_the_others() {
     };
     let report = run();
     let warnings = report["warnings"].to_string();
-    assert!(warnings.contains("1520 packets are of flows beyond the first 4096"), "{warnings}");
+    assert!(warnings.contains("1520 packets belong to flows beyond the first 4096"), "{warnings}");
     let flows = report["flows"].as_array().unwrap();
     let held = |ahead: i64, width: f64| {
         let holds = |flow: &&Value| {
@@ -399,6 +448,79 @@ fn clocks_that_disagree_are_said() {
     assert!(total["delay_ns"]["mean"].is_null() && total["loss_rate"].is_null() && total["lost"] == 0);
 }
 
+/// Both directions between two hosts, of which one point, or both, see each packet twice; a tenth of the packets is sent
+/// again half a second later. The warnings name the points that do, nothing speaks of clocks or directions, and delays of
+/// the direction to the doubled point are what they are. Negative ones are not passed over, though the other direction has
+/// none.
+#[test]
+fn duplicates_are_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let packet = |n: u32, is_back: bool| {
+        let mut frame = vec![0x45, 0, 0, 32, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        if is_back {
+            frame[12..20].rotate_left(4);
+        }
+        frame.extend([1, 0, 2, 0, 0, 12, 0, 0]);
+        frame.extend((n % 10_000).to_be_bytes());
+        frame
+    };
+    let write = |name: &str, is_receiver: bool, copies: i64| {
+        let mut packets = Vec::new();
+        for n in 0..2_000_u32 {
+            for is_back in [false, true] {
+                let delay = if is_receiver == is_back { 0 } else { (5 + i64::from(n % 2)) * MILLI };
+                for at in [0, 500 * MILLI].into_iter().take(if n % 10 == 3 { 2 } else { 1 }) {
+                    let at = SECOND + i64::from(n) * 3 * MILLI + i64::from(is_back) * 1_000_000 + at + delay;
+                    packets.extend((0..copies).map(|copy| (at + copy * 8_000, packet(n, is_back))));
+                }
+            }
+        }
+        packets.sort();
+        let mut capture = 0xa1b2_3c4d_u32.to_le_bytes().to_vec();
+        capture.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 101, 0, 0, 0]);
+        for (at, packet) in packets {
+            let length = packet.len() as u32;
+            for word in [(at / SECOND) as u32, (at % SECOND) as u32, length, length] {
+                capture.extend(word.to_le_bytes());
+            }
+            capture.extend(packet);
+        }
+        fs::write(folder.path().join(name), capture).unwrap();
+    };
+    for copies in [1, 2] {
+        write(&format!("a{copies}.pcap"), false, copies);
+        write(&format!("b{copies}.pcap"), true, copies);
+    }
+    for (a, b) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
+        let [a_file, b_file] = [format!("a{a}.pcap"), format!("b{b}.pcap")];
+        for from in [&[][..], &["--from", "10.0.0.1"]] {
+            let run = dwell_in(folder.path(), &[&["owd", &a_file, &b_file, "--format", "json"], from].concat());
+            // One direction into a receiver that sees packets twice says so, too; at the other point it is not the sender's.
+            let is_said = |file: &str| run.err.contains(&format!("{file}: ")) && run.err.contains("captured twice");
+            assert_eq!(run.err.is_empty(), (a, b) == (1, 1), "{}", run.err);
+            assert!(!is_said(&a_file) || a == 2, "{}", run.err);
+            assert!(!is_said(&b_file) || b == 2, "{}", run.err);
+            assert!(!run.err.contains("clocks") && !run.err.contains("--from"), "{}", run.err);
+            let report = run.json();
+            if a == 1 {
+                let total = &report["total"];
+                assert_eq!((&total["lost"], &total["ambiguous"]), (&0.into(), &0.into()), "{total}");
+                let delays = ["min", "max"].map(|key| ends(&total["delay_ns"][key]).1);
+                assert_eq!(delays, [5e6, 6e6], "{total}");
+                let duplicates = [0, 2_200 * (b - 1) * if from.is_empty() { 2 } else { 1 }];
+                let points =
+                    ["sender", "receiver"].map(|point| report["points"][point]["duplicates"].as_i64().unwrap());
+                assert_eq!(points, duplicates, "{total}");
+            }
+            if a == 1 && b == 1 && from.is_empty() {
+                assert_eq!(report["reverse"]["sent"], 2_200);
+            }
+        }
+    }
+    let run = dwell_in(folder.path(), &["owd", "a1.pcap", "b2.pcap", "--clock-offset", "5500us"]);
+    assert!(run.err.contains("some packets arrived before they were sent"), "{}", run.err);
+}
+
 /// What a log calls so is not the rest.
 #[test]
 fn a_flow_may_be_called_other() {
@@ -515,12 +637,48 @@ fn small_memory_holds() {
             assert!(held <= allowed, "{held} bytes of {memory} {more:?}");
         }
     }
+    // No border is common to both points: what waits is within the memory, too.
+    let text = fs::read_to_string(folder.path().join("b.csv")).unwrap().replace(",p", ",q").replace("qacket", "packet");
+    fs::write(folder.path().join("b.csv"), text).unwrap();
+    let report = run("1MiB", &["--method", "lda", "--interval", "100ms", "--sketch-bytes", "64KiB"]).json();
+    let held = report["memory"]["state_bytes"].as_u64().unwrap();
+    assert!((12 << 16..=1 << 20).contains(&held), "{held}");
     let large = run("1MiB", &["--method", "lda", "--sketch-bytes", "4MiB"]);
     assert!(
         large.code == 2 && large.err.contains("--sketch-bytes") && large.err.contains("KiB is enough"),
         "{}",
         large.err
     );
+}
+
+/// Names of flows that are longer than what is reserved for each are cut; flows stay apart.
+#[test]
+fn long_names_hold_the_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, delay) in [("a.csv", 0), ("b.csv", 40)] {
+        let line = |i: u64| format!("{},p{i},{}{}\n", 100 * i + delay, "n".repeat(10_000), i % 100);
+        fs::write(folder.path().join(name), format!("at_ns,packet,flow\n{}", (0..300).map(line).collect::<String>()))
+            .unwrap();
+    }
+    let line = |i: u64| format!("{},{},{}{},100\n", 100 * i, 100 * i + 5_000_000, "n".repeat(10_000), i % 100);
+    let sojourns = (0..300).map(line).collect::<String>();
+    fs::write(folder.path().join("q.csv"), format!("arrived_ns,departed_ns,flow,bytes\n{sojourns}")).unwrap();
+    let two = ["owd", "--crossings", "a.csv", "b.csv", "--flows", "--top", "1000"];
+    let queue = ["queue", "--sojourns", "q.csv"];
+    for (how, memory) in
+        [(&two[..], "600KiB"), (&[&two[..], &["--method", "lda"]].concat(), "1MiB"), (&queue[..], "200KiB")]
+    {
+        let run = dwell_in(folder.path(), &[how, &["--format", "json", "--memory", memory]].concat()).ok();
+        let report = run.json();
+        let [held, allowed] = ["state_bytes", "budget_bytes"].map(|name| report["memory"][name].as_u64().unwrap());
+        assert!(held <= allowed, "{held} bytes of {memory} {how:?}");
+        if let Some(flows) = report["flows"].as_array().filter(|flows| !flows.is_empty()) {
+            let names: std::collections::BTreeSet<&str> =
+                flows.iter().map(|flow| flow["flow"].as_str().unwrap()).collect();
+            assert_eq!((flows.len(), names.len()), (100, 100), "{how:?}");
+            assert!(names.iter().all(|name| name.len() == 112 && name.starts_with("nnn")), "{names:?}");
+        }
+    }
 }
 
 #[test]

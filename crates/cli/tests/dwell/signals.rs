@@ -211,7 +211,34 @@ fn a_signal_ends_both_points() {
         assert!(total["sent"].as_u64().unwrap() > 5_000, "{method}: {total}");
         assert_eq!(total["delay_ns"]["mean"]["value"].as_f64().unwrap().round(), 5e6, "{method}: {total}");
         assert_eq!(total["lost"], 0, "{method}: {total}");
+        // What was read is compared, also what was read ahead.
+        assert_eq!(report["points"]["sender"]["packets"], total["sent"], "{method}");
     }
+}
+
+/// Of captures, every packet that was decoded is compared.
+#[test]
+fn a_signal_ends_both_captures() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = ["a.pcap", "b.pcap"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    let [sender, receiver] = &names;
+    dwell(&["simulate", "-w", sender, "--flows", "2000"]);
+    let bytes = fs::read(sender).unwrap();
+    // Enough of it that the end of what is written is not the end of a packet.
+    let cut = bytes.len() * 2 / 3;
+    fs::write(receiver, &bytes).unwrap();
+    let how = ["owd", "-", receiver, "--from", "0.0.0.0/0,::/0", "--format", "json", "-o", "report.json"];
+    let (live, _input) = Live::fed(&how, &bytes[..cut]);
+    live.signal("TERM");
+    let (run, written) = live.end();
+    assert_eq!(run.code, 143, "{}", run.err);
+    let report = report(written.path());
+    for point in ["sender", "receiver"] {
+        let point = &report["points"][point];
+        assert!(point["packets"].as_u64().unwrap() > 1_000, "{point}");
+        assert_eq!(point["packets"], point["frames"]["decoded"], "{point}");
+    }
+    assert_eq!(report["total"]["sent"], report["points"]["sender"]["packets"]);
 }
 
 /// Samples go to a pipe that nobody reads: the first signal cannot end that, the second does, and leaves nothing

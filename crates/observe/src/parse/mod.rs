@@ -93,14 +93,14 @@ fn wanted<'a>(
 ) -> Result<Packet<'a>, Reject> {
     match common_packet(link, bytes, key) {
         Some(packet) => Ok(packet),
-        None => walk::parse(link, bytes, wire_length, key, wanted),
+        None => walk::packet(link, bytes, wire_length, key, wanted),
     }
 }
 
 /// As [`parse`], for frames that do not have the common layout.
 #[inline]
-pub(crate) fn walk(link: LinkType, bytes: &[u8], wire_length: u32, key: Key) -> Result<Packet<'_>, Reject> {
-    walk::parse(link, bytes, wire_length, key, Wanted::Transport)
+pub(crate) fn uncommon(link: LinkType, bytes: &[u8], wire_length: u32, key: Key) -> Result<Packet<'_>, Reject> {
+    walk::packet(link, bytes, wire_length, key, Wanted::Transport)
 }
 
 /// The parsed link layer of an Ethernet frame of the common layout: the first step towards the result of [`parse`]. A

@@ -24,7 +24,7 @@ pub(super) enum Wanted {
 
 /// Parses a frame header by header.
 #[inline(never)]
-pub(super) fn parse<'a>(
+pub(super) fn packet<'a>(
     link: LinkType,
     bytes: &'a [u8],
     wire_length: u32,
@@ -32,15 +32,15 @@ pub(super) fn parse<'a>(
     wanted: Wanted,
 ) -> Result<Packet<'a>, Reject> {
     let mut carrier = None;
-    match walk(link, bytes, wire_length, key, wanted, &mut carrier) {
+    match headers(link, bytes, wire_length, key, wanted, &mut carrier) {
         // No IP header in the tunnel: the packet is the UDP datagram itself.
         Err(reject) if !reject.is_truncated() => carrier.ok_or(reject),
         result => result,
     }
 }
 
-/// As [`parse`]; leaves in `carrier` the tunnel's datagram as long as no IP header has been found in it.
-fn walk<'a>(
+/// As [`packet`]; leaves in `carrier` the tunnel's datagram as long as no IP header has been found in it.
+fn headers<'a>(
     link: LinkType,
     bytes: &'a [u8],
     wire_length: u32,

@@ -69,6 +69,9 @@ pub struct PointFacts {
     /// Packets that the other point did not see: at the receiver, those that were not sent. With sketches, packets in
     /// intervals that could not be joined.
     pub unsent: Option<u64>,
+    /// Packets that equal one seen here at most 10 ms before; of what arrives, only those that were not sent as often.
+    /// `null` of sketches.
+    pub duplicates: Option<u64>,
 }
 
 /// Bounds of a clock offset, in nanoseconds; `low` > `high` means that the clocks drifted apart during the capture.

@@ -139,6 +139,7 @@ fn point(name: &str, point: &PointFacts, unsent: &str, to: &mut impl Write) -> i
         }
     };
     count(point.unsent.unwrap_or(0), &format!("of them {unsent}"));
+    count(point.duplicates.unwrap_or(0), "of them duplicates");
     count(point.elsewhere, "in other directions");
     count(point.cut, "truncated");
     item(name, &words.join(", "), to)?;

@@ -1,17 +1,17 @@
 use super::{Conquest, ConquestError, Counter, Culprit, Params};
 use dwell_types::Nanos;
 
-/// From here on 16 snapshots have entries enough for an incast: 80.
+/// With at least this, 16 snapshots have enough entries for an incast: 80.
 const SOME_BYTES: usize = 16 << 10;
-/// From here on Count-Min has columns enough, and takes a twentieth of the instructions: space-saving looks at all
+/// With at least this, Count-Min has enough columns, and takes a twentieth of the instructions: space-saving scans all
 /// entries.
 const MANY_BYTES: usize = 32 << 10;
 const ROWS: u32 = 4;
-/// Fewer entries miss culprits where several share the queue.
+/// With fewer entries culprits are missed if several share the queue.
 const LEAST_ENTRIES: usize = 4;
 
 impl Params {
-    /// The best sketch in so many bytes for a queue in which no packet waits longer than `longest`: 8 snapshots of
+    /// The best sketch in this many bytes for a queue in which no packet waits longer than `longest`: 8 snapshots of
     /// space-saving, from 16 KiB on 16 of them, and from 32 KiB on 16 of Count-Min with conservative update
     /// (`docs/papers/conquest.md`, memory).
     pub fn budget(bytes: usize, longest: Nanos, seed: u64) -> Result<Self, ConquestError> {
@@ -36,10 +36,10 @@ impl Params {
         Ok(Self { windows: vec![Nanos::new(window.max(1))], counter, ..base })
     }
 
-    /// Snapshots for delays from the culprits' *τ* to `longest`, in so many bytes: of each of several lengths of
-    /// windows, the first a quarter of *τ*, each other one 4 times as long as the one before (more where that takes too
-    /// many lengths). 16 of Count-Min with conservative update of each; where these would have few columns, 16 and then
-    /// 8 of space-saving, and at last as [`Params::budget`].
+    /// Snapshots for delays from the culprits' *τ* to `longest`, in this many bytes, with several lengths of windows:
+    /// the first a quarter of *τ*, each other one 4 times as long as the one before (more if that takes too many
+    /// lengths). Each has 16 snapshots of Count-Min with conservative update; if these would have too few columns, 16
+    /// and then 8 of space-saving, and finally [`Params::budget`].
     pub fn for_queue(bytes: usize, culprit: Culprit, longest: Nanos, seed: u64) -> Result<Self, ConquestError> {
         /// With fewer columns small flows look like culprits, with fewer entries culprits are missed.
         const LEAST: [(u32, Counter, usize); 3] = [
@@ -64,7 +64,7 @@ impl Params {
 }
 
 impl Counter {
-    /// The same with so many columns or entries.
+    /// The same with this many columns or entries.
     const fn of(self, indices: u32) -> Self {
         match self {
             Self::CountMin { rows, is_conservative, .. } => Self::CountMin { rows, columns: indices, is_conservative },
@@ -86,7 +86,7 @@ fn windows(delay: Nanos, longest: Nanos, params: &Params) -> Vec<Nanos> {
         windows.retain(|&window| window <= Params::LONGEST_WINDOW.get());
         windows
     };
-    // The windows before reach back at least as far as one of the next kind lasts, however they are cleaned.
+    // Each group's windows reach back at least as far as one window of the next group lasts, however they are cleaned.
     let most = i64::from(params.snapshots) - 1;
     let all = [4, most / 2, most].map(growing);
     let reaches = |windows: &&Vec<i64>| windows.last().is_some_and(|&last| reach(last) >= longest.get());

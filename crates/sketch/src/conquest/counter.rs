@@ -1,24 +1,24 @@
-//! The sizes of flows in all snapshots of a group.
+//! Counters for the sizes of flows, in all snapshots of a group.
 
 use super::{Counter, Params};
 use dwell_types::{FlowId, hash};
 use std::array;
 use std::ops::Range;
 
-/// Where every counter looks for flows: the same in all snapshots and groups.
+/// Maps flows to counters: the same in all snapshots and groups.
 #[derive(Clone, Debug)]
 pub(super) struct Hashes {
-    /// One function for two rows, from different halves of its value; the first one names flows to space-saving, too.
+    /// One hash function for two rows, from halves of its value; the first is also the fingerprint for space-saving.
     starts: [u64; MOST_ROWS / 2],
     rows: usize,
     columns: u32,
     snapshots: u32,
 }
 
-/// Where a flow is counted.
+/// The counters of a flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// Of each row, the counter of the first snapshot.
+    /// For each row, the counter in the first snapshot.
     rows: [u32; MOST_ROWS],
     /// Fingerprint of the flow.
     key: u32,
@@ -45,7 +45,7 @@ impl Hashes {
             return place;
         }
         let (pairs, _) = place.rows.as_chunks_mut::<2>();
-        // Two pairs are what most have: no loop for them.
+        // Most sketches have two pairs: unrolled.
         pairs[0] = self.pair(0, flow);
         pairs[1] = self.pair(1, flow);
         if self.rows > 4 {
@@ -54,7 +54,7 @@ impl Hashes {
         place
     }
 
-    /// The counters of two rows.
+    /// The counters in two rows.
     #[inline]
     fn pair(&self, pair: usize, flow: FlowId) -> [u32; 2] {
         let bits = hash::word(self.starts[pair], flow.0);
@@ -64,8 +64,8 @@ impl Hashes {
     }
 }
 
-/// The counters of all snapshots of a group; those of one index lie side by side, so that a query over many snapshots
-/// touches few lines of memory.
+/// The counters of all snapshots of a group; those of one index are side by side, so that a query over many snapshots
+/// reads few cache lines.
 #[derive(Clone, Debug)]
 pub(super) enum Counters {
     CountMin {
@@ -82,7 +82,7 @@ pub(super) enum Counters {
     },
 }
 
-/// Snapshots that follow each other, around the end.
+/// A sequence of snapshots, which may wrap around the end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
     pub(super) first: usize,
@@ -97,14 +97,14 @@ pub(super) struct Read {
 }
 
 impl Turn {
-    /// From the first to the end of so many snapshots, and around it.
+    /// The ranges up to the end of `snapshots`, and after wrapping.
     #[inline]
     fn ranges(self, snapshots: usize) -> (Range<usize>, Range<usize>) {
         let end = self.first + self.len;
         if end <= snapshots { (self.first..end, 0..0) } else { (self.first..snapshots, 0..end - snapshots) }
     }
 
-    /// The ends of the one range that is a turn, or that a turn around the end leaves out; all ones if it is left out.
+    /// The ends of the one range that is a turn, or that a wrapping turn leaves out; all ones if it is left out.
     #[inline]
     const fn mask(self, snapshots: usize) -> (i32, i32, i32) {
         let end = self.first + self.len;
@@ -116,17 +116,17 @@ impl Turn {
     }
 }
 
-/// A flow that space-saving keeps.
+/// An entry of space-saving.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Flow {
     key: u32,
     /// Never too low; zero if the entry is free.
     count: u32,
-    /// What may have been counted for flows that were here before.
+    /// What may have been counted for flows that had this entry before.
     error: u32,
 }
 
-/// Lanes that are read together.
+/// Lanes that are processed together.
 const LANES: usize = 4;
 
 impl Counters {
@@ -171,7 +171,7 @@ impl Counters {
         }
     }
 
-    /// The size of a flow in some snapshots, in which all flows together have no more than `most`.
+    /// The size of a flow in some snapshots, whose total over all flows is at most `most`.
     #[inline(always)]
     pub(super) fn read(&self, turn: Turn, place: &Place, most: u64) -> Read {
         match self {
@@ -216,7 +216,7 @@ impl Counters {
         }
     }
 
-    /// Columns, or entries: what one packet empties one of.
+    /// Number of columns, or entries: the units of cyclic cleaning.
     pub(super) fn indices(&self) -> u32 {
         // There are at most 2³¹ counters.
         match self {
@@ -245,11 +245,11 @@ impl Counters {
     }
 }
 
-/// Sums below fit the lanes of [`read_four`].
+/// Sums below this fit the lanes of [`read_four`].
 const FEW: u64 = 1 << 31;
 
-/// The sizes of a flow by four rows, none above [`FEW`]. Snapshots are read in whole blocks, also those that nobody
-/// asked for: that is cheaper than to stop in between.
+/// The sizes of a flow with four rows, none above [`FEW`]. Snapshots are read in whole blocks, including those not
+/// requested: that is cheaper than branching.
 #[inline]
 fn read_four(counts: &[u32], rows: [u32; 4], snapshots: usize, turn: Turn) -> Read {
     let [a, b, c, d] = rows.map(|row| &counts[row as usize..][..snapshots]);
@@ -276,26 +276,26 @@ fn read_four(counts: &[u32], rows: [u32; 4], snapshots: usize, turn: Turn) -> Re
     Read { first: least(turn.first), all }
 }
 
-/// The sizes of a flow by any number of rows.
+/// The sizes of a flow with any number of rows.
 fn read_rows(counts: &[u32], rows: &[u32], snapshots: usize, turn: Turn) -> Read {
     let (to_end, around) = turn.ranges(snapshots);
     let all = to_end.chain(around).map(|snapshot| u64::from(least_of(counts, rows, snapshot))).sum();
     Read { first: least_of(counts, rows, turn.first), all }
 }
 
-/// The least of the rows in a snapshot.
+/// The minimum over the rows in a snapshot.
 #[inline]
 fn least_of(counts: &[u32], rows: &[u32], snapshot: usize) -> u32 {
     rows.iter().map(|&row| counts[row as usize + snapshot]).min().unwrap_or(0)
 }
 
-/// What certainly belongs to a flow.
+/// A lower bound of the size of a flow.
 #[inline]
 fn kept(flows: &[Flow], key: u32) -> u64 {
     flows.iter().map(|flow| if flow.key == key { u64::from(flow.count - flow.error) } else { 0 }).sum()
 }
 
-/// Adds to a flow that is kept; another one takes the place of the smallest, and its count with it.
+/// Adds to the entry of a flow; a new flow replaces the smallest entry, and takes over its count.
 #[inline]
 fn add_to_kept(flows: &mut [Flow], key: u32, size: u32) {
     let mut smallest = 0;
@@ -350,11 +350,11 @@ mod tests {
         assert!(kept.iter().all(|(truth, estimate)| truth >= estimate));
         let error = |flows: &[(u64, u64)]| flows.iter().map(|(truth, estimate)| truth.abs_diff(*estimate)).sum::<u64>();
         assert!(error(&conservative) * 10 < error(&plain) * 9, "{} {}", error(&conservative), error(&plain));
-        // The heaviest flow, with 4/5 of the bytes.
+        // The largest flow, with 4/5 of the bytes.
         assert!(kept[39].1 * 100 > kept[39].0 * 99, "{:?}", kept[39]);
     }
 
-    /// Any turn of any number of snapshots, in blocks and beside them, within the end and around it.
+    /// Any turn of any number of snapshots, with or without a remainder and wrapping, is the sum of its snapshots.
     #[test]
     fn a_turn_is_the_sum_of_its_snapshots() {
         for (rows, snapshots) in (3..=5).flat_map(|rows| (2..=19).map(move |snapshots| (rows, snapshots))) {

@@ -5,12 +5,12 @@ use crate::table::{Number, Place, Table};
 use dwell_types::{Departure, FlowId, Nanos};
 use std::collections::VecDeque;
 
-/// What truly departed between the arrival and the departure of each packet: the twin of [`super::Conquest`] whose
-/// memory has no bound but time.
+/// What really departed between the arrival and the departure of each packet: the exact reference for
+/// [`super::Conquest`], whose memory is bounded only by time.
 ///
-/// Remembers every departure for as long as the longest delay, in a queue of all and in one of each flow, with running
-/// sums: the sum since a moment is a difference that bisection finds. 40 bytes per departure, up to 1.5 times that
-/// while the queues have room to grow; 70 to 120 per flow, which has room for four departures.
+/// Keeps every departure for as long as the longest delay, in one queue for all and in one per flow, with running sums:
+/// the sum since a moment is a difference found by bisection. 40 bytes per departure, up to 1.5 times that while the
+/// queues have room to grow; 70 to 120 per flow, which has room for four departures.
 #[derive(Clone, Debug)]
 pub struct Exact {
     unit: Unit,
@@ -24,11 +24,11 @@ pub struct Exact {
     counts: Counts,
 }
 
-/// Departures in order, each with the sum of all sizes up to its own.
+/// Departures in order, each with the cumulative size up to and including its own.
 #[derive(Clone, Debug, Default)]
 struct Sums {
     departed: VecDeque<(i64, u64)>,
-    /// Up to the last that was forgotten.
+    /// The cumulative size up to the last one that was dropped.
     before: u64,
 }
 
@@ -46,7 +46,7 @@ impl Sums {
         }
     }
 
-    /// What departed at a moment or later.
+    /// The total size of departures at `from` or later.
     fn since(&self, from: i64) -> u64 {
         let earlier = self.departed.partition_point(|&(at, _)| at < from);
         let before = if earlier == 0 { self.before } else { self.departed[earlier - 1].1 };
@@ -58,7 +58,7 @@ impl Sums {
     }
 }
 
-/// How many more places something of this length and capacity gets when the next one comes.
+/// By how much a vector of this length and capacity grows for the next element.
 const fn growth(len: usize, capacity: usize) -> usize {
     match (len < capacity, len / 2) {
         (true, _) => 0,
@@ -69,12 +69,12 @@ const fn growth(len: usize, capacity: usize) -> usize {
 
 const LEAST: usize = 4;
 
-/// The departures of each flow that is remembered.
+/// The departures of each flow that has some.
 #[derive(Clone, Debug)]
 struct Flows {
     numbers: Table<Number>,
     sums: Vec<Sums>,
-    /// Numbers of `sums` that no flow has, with room for all.
+    /// Unused indices of `sums`, with capacity for all.
     free: Vec<u32>,
     /// Bytes of the queues in `sums`.
     bytes: usize,
@@ -88,7 +88,7 @@ impl Flows {
         Self { numbers: Table::new(FIRST_SLOTS, usize::MAX), sums: Vec::new(), free: Vec::new(), bytes: 0 }
     }
 
-    /// Adds a departure of a flow, and gives what of it departed since a moment.
+    /// Adds a departure of a flow, and returns what departed of it since a moment.
     fn add(&mut self, flow: FlowId, at: i64, size: u32, since: i64) -> u64 {
         let number = self.number(flow);
         let sums = &mut self.sums[number];
@@ -102,7 +102,7 @@ impl Flows {
         sums.since(since)
     }
 
-    /// What of a flow departed since a moment.
+    /// What departed of a flow since a moment.
     fn since(&self, flow: FlowId, from: i64) -> u64 {
         let Place::Found(at) = self.numbers.find(flow.0) else { return 0 };
         self.sums[self.numbers.get(at).number as usize].since(from)
@@ -147,7 +147,7 @@ impl Flows {
         }
     }
 
-    /// Bytes that come on top when a flow has one more departure.
+    /// Bytes by which it grows when a flow has one more departure.
     fn growth_bytes(&self, flow: FlowId) -> usize {
         if let Place::Found(at) = self.numbers.find(flow.0) {
             let departed = &self.sums[self.numbers.get(at).number as usize].departed;
@@ -165,7 +165,7 @@ impl Flows {
 }
 
 impl Exact {
-    /// Remembers departures for `longest`: answers are complete for packets that wait no longer.
+    /// Keeps departures for `longest`: answers are complete for packets that wait no longer.
     pub fn new(longest: Nanos, unit: Unit, culprit: Culprit) -> Self {
         Self {
             unit,
@@ -179,7 +179,7 @@ impl Exact {
         }
     }
 
-    /// As [`super::Conquest::update`].
+    /// See [`super::Conquest::update`].
     pub fn update(&mut self, departure: &Departure) -> Option<Queued> {
         let departed = self.clock.advance(departure.departed, &mut self.counts);
         let from = self.remembers_from();
@@ -203,8 +203,8 @@ impl Exact {
         Some(self.culprit.judge(departure.departed - arrived, flow as f64, queue as f64, is_complete))
     }
 
-    /// As [`super::Conquest::rate_change`], by windows of this length. `None` also where two of them are longer than
-    /// what is remembered.
+    /// See [`super::Conquest::rate_change`], with windows of this length. Also `None` if two of them are longer than
+    /// departures are kept.
     pub fn rate_change(&self, flow: FlowId, window: Nanos) -> Option<f64> {
         let window = Window::new(window);
         let newest = window.number(self.clock.latest());
@@ -218,7 +218,7 @@ impl Exact {
         Some((2.0 * since_newer - since_end - since_older) * 1e9 / window.nanos() as f64)
     }
 
-    /// All that departed at this moment or later is remembered.
+    /// All departures at this moment or later are kept.
     fn remembers_from(&self) -> i64 {
         self.clock.latest().saturating_sub(self.longest.get().max(0))
     }
@@ -231,7 +231,7 @@ impl Exact {
         }
     }
 
-    /// What is remembered, in order: time, flow and size.
+    /// All departures that are kept, in order: time, flow and size.
     pub(super) fn remembered(&self) -> impl Iterator<Item = (i64, FlowId, u32)> {
         let mut before = self.all.before;
         self.all.departed.iter().zip(&self.order).map(move |(&(at, sum), &flow)| {
@@ -242,12 +242,12 @@ impl Exact {
         })
     }
 
-    /// The clock of who knows what is remembered, and nothing from before.
+    /// The clock as if nothing had been seen before the departures that are kept.
     pub(super) fn clock(&self) -> Clock {
         self.clock.knowing_from(self.remembers_from())
     }
 
-    /// What could not be used.
+    /// Counts of what could not be used, or not fully.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -257,7 +257,7 @@ impl Exact {
         size_of::<Self>() + self.all.bytes() + self.order.capacity() * size_of::<FlowId>() + self.flows.bytes()
     }
 
-    /// Bytes of everything, at most, when a packet of this flow has departed.
+    /// The most bytes of everything after a packet of this flow has departed.
     pub fn bytes_after(&self, flow: FlowId) -> usize {
         let more = growth(self.order.len(), self.order.capacity());
         self.state_bytes() + more * (Sums::ENTRY_BYTES + size_of::<FlowId>()) + self.flows.growth_bytes(flow)

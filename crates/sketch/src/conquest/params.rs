@@ -3,27 +3,27 @@ use super::counter::Counters;
 use dwell_types::Nanos;
 use std::fmt;
 
-/// What a sketch of a queue is built with.
+/// The parameters of a sketch of a queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
-    /// Snapshots of a group, *h*: from 2 to [`Params::MOST_SNAPSHOTS`], and at least 3 where they are cleaned
-    /// cyclically. One is written; the others are read, but for the one that is cleaned.
+    /// Snapshots of a group, *h*: from 2 to [`Params::MOST_SNAPSHOTS`], and at least 3 if they are cleaned cyclically.
+    /// One is written; the others are read, except for one that is being cleaned.
     pub snapshots: u32,
-    /// How long each snapshot of a group is written, *T*; one entry per group, from the shortest, 1 to
-    /// [`Params::MOST_GROUPS`] of them. Each is a multiple of the one before, and the snapshots of the one before reach
-    /// back that far. Powers of two in nanoseconds need no division.
+    /// How long each snapshot of a group is written, *T*; one entry per group, in ascending order, 1 to
+    /// [`Params::MOST_GROUPS`] of them. Each is a multiple of the one before, whose snapshots must reach back that far.
+    /// Powers of two in nanoseconds need no division.
     pub windows: Vec<Nanos>,
-    /// What a snapshot is.
+    /// The kind of counters in a snapshot.
     pub counter: Counter,
-    /// What it counts.
+    /// What is counted.
     pub unit: Unit,
-    /// Which snapshots a packet reads.
+    /// Which snapshots a packet's query reads.
     pub rule: Rule,
     /// How a snapshot is emptied.
     pub cleaning: Cleaning,
     /// Which packets belong to culprits.
     pub culprit: Culprit,
-    /// Of all hashes.
+    /// Seed of all hashes.
     pub seed: u64,
 }
 
@@ -32,17 +32,17 @@ pub struct Params {
 pub enum Counter {
     /// Count-Min: never too low. 4 bytes per counter.
     CountMin {
-        /// 1 to [`Params::MOST_ROWS`].
+        /// Number of rows, 1 to [`Params::MOST_ROWS`].
         rows: u32,
-        /// Counters of a row.
+        /// Counters per row.
         columns: u32,
-        /// Raises only the counters that are below the new estimate (conservative update): never too low either, and
-        /// less too high.
+        /// Raises only the counters below the new estimate (conservative update): never too low either, and with
+        /// smaller errors.
         is_conservative: bool,
     },
-    /// The flows that space-saving keeps, and none of the others. 12 bytes per entry.
+    /// Space-saving: some flows and none of the others. 12 bytes per entry.
     SpaceSaving {
-        /// Flows of a snapshot.
+        /// Flows per snapshot.
         entries: u32,
     },
 }
@@ -61,14 +61,14 @@ impl Counter {
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// As they take room in a buffer, and time on a line.
+    /// Bytes, which occupy a buffer, and time on a line.
     Bytes,
     /// Packets, whatever their length.
     Packets,
 }
 
 impl Unit {
-    /// Both.
+    /// Both units.
     pub const ALL: [Self; 2] = [Self::Bytes, Self::Packets];
 
     /// The name on the command line and in reports.
@@ -83,15 +83,15 @@ impl Unit {
 /// How a snapshot is emptied before it is written again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cleaning {
-    /// Every snapshot has an epoch, the number of its window; one of another epoch than is asked for reads as empty.
+    /// Every snapshot has an epoch, the number of its window; one with another epoch than requested reads as empty.
     Epochs,
-    /// Every packet empties one index of the oldest snapshot, which nobody reads [conquest §3.3]. A window of fewer
-    /// packets than indices leaves the rest of it dirty, and that is counted.
+    /// Every packet empties one index of the oldest snapshot, which is not read [conquest §3.3]. A window with fewer
+    /// packets than indices leaves the rest of it dirty, which is counted.
     Cyclic,
 }
 
 impl Cleaning {
-    /// Both.
+    /// Both ways.
     pub const ALL: [Self; 2] = [Self::Epochs, Self::Cyclic];
 
     /// The name on the command line and in reports.
@@ -106,9 +106,9 @@ impl Cleaning {
 /// Which packets belong to flows that build the queue [conquest §2.2].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Culprit {
-    /// Flows that take more than this share of the queue, *α*, in `0..=1`.
+    /// Flows with more than this share of the queue, *α*, in `0..=1`.
     pub share: f64,
-    /// Packets that wait at least so long, *τ*.
+    /// Packets that wait at least this long, *τ*.
     pub delay: Nanos,
 }
 
@@ -119,24 +119,24 @@ pub enum ConquestError {
     Snapshots(u32),
     /// Too few or too many groups.
     Groups(usize),
-    /// A window lasts from 1 ns to [`Params::LONGEST_WINDOW`].
+    /// A window must last from 1 ns to [`Params::LONGEST_WINDOW`].
     Window(Nanos),
-    /// A window is no multiple of the one before, or its beginning lies too far back for the snapshots of the one
+    /// A window is not a multiple of the one before, or its beginning is too far back for the snapshots of the one
     /// before.
     Hierarchy(Nanos, Nanos),
     /// Too few or too many rows.
     Rows(u32),
-    /// From one counter or entry per row to 2³¹ in all.
+    /// There must be from one counter or entry per row to 2³¹ in all.
     Counters(u64),
-    /// A share is in `0..=1`.
+    /// A share must be in `0..=1`.
     Share(f64),
-    /// No sketch that [`Params::for_queue_error`] looks at has such an error.
+    /// No sketch within the search of [`Params::for_queue_error`] has so small an error.
     Error(f64),
-    /// So few bytes hold no sketch.
+    /// Too few bytes for a sketch.
     Bytes {
-        /// As given.
+        /// Bytes given.
         given: usize,
-        /// At least so many are needed.
+        /// Bytes needed at least.
         needed: usize,
     },
 }
@@ -173,13 +173,13 @@ impl fmt::Display for ConquestError {
 impl std::error::Error for ConquestError {}
 
 impl Params {
-    /// More do not help: the error at the ends of an interval is long below that of the counters.
+    /// More do not help: the error at the ends of an interval is then far below that of the counters.
     pub const MOST_SNAPSHOTS: u32 = 1 << 12;
     /// Ten snapshots each, every group ten times as long, span 10⁸ times the shortest window.
     pub const MOST_GROUPS: usize = 8;
     /// More rows do not help.
     pub const MOST_ROWS: u32 = 8;
-    /// Counters of all snapshots of a group.
+    /// The most counters in all snapshots of a group.
     pub const MOST_COUNTERS: u64 = 1 << 31;
     /// An hour.
     pub const LONGEST_WINDOW: Nanos = Nanos::from_secs(3_600);
@@ -207,7 +207,7 @@ impl Params {
         })
     }
 
-    /// The longest delay whose windows are always all there: the finished windows of the longest kind.
+    /// The longest delay whose windows are always available: the finished windows of the longest kind.
     pub fn longest(&self) -> Nanos {
         let last = self.windows.last().map_or(0, |window| window.get());
         Nanos::new(last.saturating_mul(self.finished().into()))
@@ -226,7 +226,7 @@ impl Params {
         }
         for pair in self.windows.windows(2) {
             let (shorter, longer) = (pair[0].get(), pair[1].get());
-            // From anywhere in a longer window its beginning is within reach.
+            // The beginning of a longer window must be within reach from anywhere in it.
             let spans = shorter * (i64::from(self.finished()) + 1) >= longer;
             if longer <= shorter || longer % shorter != 0 || !spans {
                 return Err(ConquestError::Hierarchy(pair[0], pair[1]));

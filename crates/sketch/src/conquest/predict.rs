@@ -1,10 +1,10 @@
-//! The errors of a sketch in a queue of given traffic, beside its exact twin.
+//! The errors of a sketch for a queue with given traffic, compared with the exact reference.
 
 use super::{Conquest, ConquestError, Counter, Culprit, Exact, Params, Queued, Unit};
 use crate::smallest::smallest;
 use dwell_types::{Departure, Nanos};
 
-/// A stream of departures, and what its exact twin says of each packet that waited long enough.
+/// A stream of departures, and the exact answer for each packet that waited long enough.
 #[derive(Clone, Debug)]
 pub struct Trial {
     departures: Vec<(Departure, Option<Queued>)>,
@@ -12,20 +12,20 @@ pub struct Trial {
     longest: Nanos,
 }
 
-/// What a sketch does with the stream of a [`Trial`]: means over the packets that waited for the culprits' *τ*.
+/// The accuracy of a sketch on the stream of a [`Trial`]: means over the packets that waited for the culprits' *τ*.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
-    /// How many they are.
+    /// Number of these packets.
     pub packets: u64,
-    /// By how much the size of the packet's flow in the queue is off, as a share of the queue.
+    /// Mean error of the size of the packet's flow in the queue, as a share of the queue.
     pub error: f64,
     /// The same in bytes.
     pub error_bytes: f64,
-    /// The error that the same windows have with counters that no two flows share.
+    /// The error of the same windows with counters that no two flows share.
     pub windows_error: f64,
-    /// Share of the packets called culprits' that are; `None` if none is called so.
+    /// Share of the reported culprits' packets that are correct; `None` if none is reported.
     pub precision: Option<f64>,
-    /// Share of the culprits' packets that are called so; `None` if there are none.
+    /// Share of the culprits' packets that are reported; `None` if there are none.
     pub recall: Option<f64>,
 }
 
@@ -41,12 +41,12 @@ struct Sums {
 }
 
 impl Params {
-    /// Bytes of the largest sketch that [`Params::for_queue_error`] looks at.
+    /// Bytes of the largest sketch within the search of [`Params::for_queue_error`].
     pub const MOST_BYTES: usize = 16 << 20;
 
     /// The smallest [`Params::for_queue`] whose [`Expected::error`] in a trial is at most `error`, to a sixteenth of
-    /// its bytes, and what is expected of it. Doubled until it is small enough: more bytes are not always better where
-    /// the kind of counter changes.
+    /// its bytes, and its accuracy. Found by doubling first: more bytes are not always better where the kind of counter
+    /// changes.
     pub fn for_queue_error(error: f64, trial: &Trial) -> Result<(Self, Expected), ConquestError> {
         let of = |bytes: usize| {
             let params = Self::for_queue(bytes, trial.culprit, trial.longest, 0)?;
@@ -63,7 +63,7 @@ impl Params {
 }
 
 impl Trial {
-    /// Of departures in order, none of which waited for longer than `longest`.
+    /// From departures in order, none of which waited for longer than `longest`.
     pub fn new(departures: impl Iterator<Item = Departure>, culprit: Culprit, longest: Nanos) -> Self {
         let mut twin = Exact::new(longest, Unit::Bytes, culprit);
         let mut judge = |departure: Departure| {
@@ -74,7 +74,7 @@ impl Trial {
         Self { departures: departures.map(&mut judge).collect(), culprit, longest }
     }
 
-    /// What a sketch of these parameters is expected to do.
+    /// The accuracy of a sketch with these parameters.
     pub fn expected(&self, params: &Params) -> Result<Expected, ConquestError> {
         /// Hardly any two flows of a window share a counter in all rows.
         const MANY: Counter = Counter::CountMin { rows: 4, columns: 1 << 12, is_conservative: true };

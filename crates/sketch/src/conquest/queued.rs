@@ -1,31 +1,31 @@
 use super::Culprit;
 use dwell_types::Nanos;
 
-/// What was in the queue with a packet: what departed between its arrival and its departure, itself included.
+/// What was in the queue with a packet: what departed between its arrival and its departure, including itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Queued {
-    /// Of its own flow, in bytes or packets ([`super::Unit`]).
+    /// Size of its own flow, in bytes or packets ([`super::Unit`]).
     pub flow_size: u64,
-    /// Of all flows, in the same unit and the same windows.
+    /// Size of all flows, in the same unit and the same windows.
     pub queue_size: u64,
-    /// The first over the second; absent where nothing was counted.
+    /// The first over the second; absent if nothing was counted.
     pub share: Option<f64>,
-    /// The packet waited long enough, and its flow took more than its share.
+    /// Whether the packet waited long enough, and its flow had more than its share.
     pub is_culprit: bool,
-    /// All of the time from arrival to departure was seen and is still remembered. If not, the sizes lack what is
+    /// Whether all of the time from arrival to departure was seen and is still stored. If not, the sizes lack what is
     /// missing, and the share is that of the rest.
     pub is_complete: bool,
 }
 
-/// What a sketch, or its exact twin, could not use or not fully.
+/// What a sketch, or the exact reference, could not use, or not fully.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Packets that departed.
     pub packets: u64,
-    /// Packets whose arrival is not known, or lies behind their departure: counted as part of the queue, but without an
+    /// Packets whose arrival is unknown, or later than their departure: counted as part of the queue, but without an
     /// answer.
     pub unknown: u64,
-    /// Answers that are not complete.
+    /// Answers that are incomplete.
     pub incomplete: u64,
     /// Packets that departed before the packet before them: counted as if at the same time.
     pub late: u64,
@@ -34,7 +34,7 @@ pub struct Counts {
 }
 
 impl Culprit {
-    /// Judges sizes; `is_complete` as in [`Queued`].
+    /// Makes an answer from sizes; `is_complete` as in [`Queued`].
     #[inline]
     pub(super) fn judge(self, delay: Nanos, flow: f64, queue: f64, is_complete: bool) -> Queued {
         let share = (queue > 0.0).then(|| flow / queue);

@@ -11,20 +11,20 @@ pub struct Conquest {
     rule: Rule,
     culprit: Culprit,
     hashes: Hashes,
-    /// From the shortest windows.
+    /// From the shortest windows to the longest.
     groups: Vec<Snapshots>,
     clock: Clock,
     counts: Counts,
 }
 
-/// Departures in order.
+/// The time of departures, in order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     first: Option<i64>,
     latest: i64,
 }
 
-/// Times beyond 146 years around 1970 count as that: all sums of times and windows fit.
+/// Times beyond 146 years around 1970 are clamped, so that all sums of times and windows fit.
 const FARTHEST: i64 = 1 << 62;
 
 pub(super) fn nanos(at: Timestamp) -> i64 {
@@ -36,7 +36,7 @@ impl Clock {
         Self { first: None, latest: -FARTHEST }
     }
 
-    /// The time of a departure, not before the latest one.
+    /// The time of a departure, but not before the latest one.
     #[inline]
     pub(super) fn advance(&mut self, departed: Timestamp, counts: &mut Counts) -> i64 {
         let at = nanos(departed);
@@ -51,12 +51,12 @@ impl Clock {
         self.latest
     }
 
-    /// The same clock, had nothing been seen before a moment.
+    /// The same clock as if nothing had been seen before a moment.
     pub(super) fn knowing_from(self, from: i64) -> Self {
         Self { first: self.first.map(|first| first.max(from)), ..self }
     }
 
-    /// Whether all that departed from a moment on was seen.
+    /// Whether all departures from a moment on were seen.
     #[inline]
     pub(super) fn has_seen(&self, from: i64) -> bool {
         self.first.is_some_and(|first| from >= first)
@@ -89,7 +89,7 @@ impl Conquest {
         })
     }
 
-    /// A sketch that goes on where its exact twin is: with what the twin remembers, from there on, and with its counts.
+    /// A sketch that continues from the state of an exact reference: with its stored departures and its counts.
     pub fn after(exact: &Exact, params: &Params) -> Result<Self, ConquestError> {
         let mut sketch = Self::new(params)?;
         for (departed, flow, size) in exact.remembered() {
@@ -104,8 +104,8 @@ impl Conquest {
         Ok(sketch)
     }
 
-    /// Adds a packet that departs, the next in the order of departure, and says what was in the queue with it; `None`
-    /// if it is not known when it arrived.
+    /// Adds a packet that departs, in order of departure, and returns what was in the queue with it; `None` if its
+    /// arrival is unknown.
     #[inline]
     pub fn update(&mut self, departure: &Departure) -> Option<Queued> {
         let departed = self.clock.advance(departure.departed, &mut self.counts);
@@ -119,7 +119,7 @@ impl Conquest {
         queued
     }
 
-    /// What was in the queue with a packet that is not counted yet.
+    /// The answer for a packet that is not counted yet.
     #[inline]
     fn judge(&self, place: &Place, arrived: Timestamp, delay: Nanos, departed: i64, own: u32) -> Queued {
         let (sizes, is_held) = self.read(place, nanos(arrived), departed, own);
@@ -127,7 +127,7 @@ impl Conquest {
         self.culprit.judge(delay, sizes.flow, sizes.queue, is_complete)
     }
 
-    /// What departed since a moment, and a packet of its own. Also whether all of the windows are still held.
+    /// What departed since a moment, and a packet of its own. Also whether all of the windows are still stored.
     #[inline]
     fn read(&self, place: &Place, arrived: i64, departed: i64, own: u32) -> (Sizes, bool) {
         let [shortest, ..] = &self.groups[..] else { return (Sizes::default(), false) };
@@ -139,8 +139,8 @@ impl Conquest {
         self.read_on(place, arrived, newest, own)
     }
 
-    /// The same from the shortest windows that reach back there: each group is read back to where a window of the next
-    /// one begins.
+    /// The same from the shortest windows that reach back that far: each group is read back to where a window of the
+    /// next one begins.
     #[cold]
     fn read_on(&self, place: &Place, arrived: i64, mut newest: Newest, own: u32) -> (Sizes, bool) {
         let mut sizes = Sizes::default();
@@ -167,7 +167,7 @@ impl Conquest {
     }
 
     /// The change of a flow's rate between the two newest finished windows of the shortest kind, in bytes or packets
-    /// per second [conquest §3.2]. `None` until two windows are finished, or with snapshots for one only.
+    /// per second [conquest §3.2]. `None` until two windows are finished, or if there are snapshots for one only.
     pub fn rate_change(&self, flow: FlowId) -> Option<f64> {
         let group = &self.groups[0];
         let older = group.number().saturating_sub(2);
@@ -179,7 +179,7 @@ impl Conquest {
         Some((after - before) * 1e9 / group.window().nanos() as f64)
     }
 
-    /// What could not be used.
+    /// Counts of what could not be used, or not fully.
     pub fn counts(&self) -> Counts {
         Counts { dirty: self.groups.iter().map(Snapshots::dirty).sum(), ..self.counts }
     }
@@ -190,7 +190,7 @@ impl Conquest {
         Self::fixed_bytes(self.groups.len()) + heap
     }
 
-    /// Bytes of everything in a sketch of these parameters.
+    /// Bytes of a sketch with these parameters.
     pub fn bytes(params: &Params) -> usize {
         let snapshot = params.counter.bytes() + size_of::<u64>();
         let flags = usize::from(params.cleaning == Cleaning::Cyclic);
@@ -198,7 +198,7 @@ impl Conquest {
         Self::fixed_bytes(params.windows.len()) + params.windows.len() * group
     }
 
-    /// Bytes of all but snapshots.
+    /// Bytes without the snapshots.
     pub(super) const fn fixed_bytes(groups: usize) -> usize {
         size_of::<Self>() + groups * size_of::<Snapshots>()
     }

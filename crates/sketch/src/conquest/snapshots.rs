@@ -1,4 +1,4 @@
-//! A group of snapshots in turn: one is written, the others are read or cleaned.
+//! A group of snapshots in rotation: one is written, the others are read or cleaned.
 
 use super::counter::{Counters, Place, Turn};
 use super::window::{Newest, Reading, Window};
@@ -15,12 +15,12 @@ pub(super) struct Snapshots {
     newest: usize,
     /// Finished windows that can be read.
     finished: i64,
-    /// Of all flows since the beginning.
+    /// Total of all flows since the beginning.
     all: u64,
-    /// The same when each snapshot's window began.
+    /// The same total when each snapshot's window began.
     before: Vec<u64>,
     counters: Counters,
-    /// With [`Cleaning::Cyclic`].
+    /// Present with [`Cleaning::Cyclic`].
     cycle: Option<Cycle>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Snapshots {
 struct Cycle {
     /// The index that the next packet empties.
     index: u32,
-    /// Indices that were emptied in this window.
+    /// Number of indices emptied in this window.
     emptied: u32,
     is_clean: Vec<bool>,
     /// Snapshots that were written before they were clean.
@@ -73,7 +73,7 @@ impl Snapshots {
         self.number
     }
 
-    /// The window being written, as a packet finds it that departs.
+    /// The window being written, as seen by a packet that departs now.
     #[inline]
     pub(super) const fn newest(&self, departed: i64) -> Newest {
         Newest { number: self.number, ends: self.ends, departed: Some(departed) }
@@ -84,7 +84,7 @@ impl Snapshots {
         self.number.saturating_sub(self.finished)
     }
 
-    /// Comes to the window of a moment, not before the one being written.
+    /// Moves on to the window of a moment, but not before the one being written.
     #[inline]
     pub(super) fn advance(&mut self, at: i64) {
         if at >= self.ends {
@@ -98,7 +98,7 @@ impl Snapshots {
         self.number = number;
         self.ends = self.window.begins(number.saturating_add(1));
         self.newest = (self.newest + steps % snapshots) % snapshots;
-        // The windows without packets are over, too.
+        // Windows without packets are over, too.
         for back in 0..steps.min(snapshots) {
             let snapshot = (self.newest + snapshots - back) % snapshots;
             self.before[snapshot] = self.all;
@@ -137,9 +137,9 @@ impl Snapshots {
         cycle.is_clean[oldest] |= cycle.emptied >= indices;
     }
 
-    /// The sizes in some windows, of which all can be read, and in a packet that departs and is not counted yet. It
-    /// counts in full with the window being written, since it departs at the end of the time that is asked for; and
-    /// what it is about to write is not waited for.
+    /// The sizes in some windows, all of which must be readable, plus a packet that departs and is not counted yet. It
+    /// counts in full with the window being written, since it departs at the end of the interval; adding it here avoids
+    /// waiting for its counters to be written.
     #[inline(always)]
     pub(super) fn read(&self, place: &Place, reading: &Reading, own: u32) -> Sizes {
         if reading.first > reading.last {
@@ -149,10 +149,10 @@ impl Snapshots {
         let own = if reading.last == self.number { own } else { 0 };
         let begun = self.before[turn.first];
         let all = self.until(self.snapshot(reading.last)) - begun;
-        // What is not emptied at once holds more than its window.
+        // With cyclic cleaning a snapshot may hold more than its window.
         let most = if self.cycle.is_some() { u64::MAX } else { self.all - begun };
         let read = self.counters.read(turn, place, most);
-        // Signed numbers become real ones in a single step.
+        // Signed integers convert to floats in a single instruction.
         let mut flow = (read.all + u64::from(own)) as i64 as f64;
         let mut queue = (all + u64::from(own)) as i64 as f64;
         if reading.first_share < 1.0 {
@@ -160,22 +160,22 @@ impl Snapshots {
             flow -= without * f64::from(read.first);
             queue -= without * (self.until(turn.first) - begun) as i64 as f64;
         }
-        // What was not emptied in time holds more than its window, but no flow has more than all.
+        // A snapshot that was not cleaned in time holds more than its window, but no flow has more than the total.
         Sizes { flow: if self.cycle.is_some() { flow.min(queue) } else { flow }, queue }
     }
 
-    /// Of all flows, up to the end of a snapshot's window.
+    /// Total of all flows, up to the end of a snapshot's window.
     #[inline]
     fn until(&self, snapshot: usize) -> u64 {
         if snapshot == self.newest { self.all } else { self.before[self.after(snapshot)] }
     }
 
-    /// The sizes of a flow in a window that can be read.
+    /// The size of a flow in a window that can be read.
     pub(super) fn flow_in(&self, place: &Place, number: i64) -> u32 {
         self.counters.get(self.snapshot(number), place)
     }
 
-    /// Where a window that can be read was written.
+    /// The snapshot of a window that can be read.
     #[inline]
     fn snapshot(&self, number: i64) -> usize {
         let age = (self.number - number) as usize;

@@ -1,4 +1,4 @@
-//! Windows of time, and which of them a packet reads.
+//! Time windows, and which of them a packet's query reads.
 
 use dwell_types::Nanos;
 
@@ -31,18 +31,18 @@ impl Rule {
     }
 }
 
-/// How long windows last: *T*.
+/// The length of windows, *T*.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     nanos: i64,
     /// 1/*T*.
     inverse: f64,
-    /// Of a power of two.
+    /// log₂ *T*, if that is a power of two.
     shift: Option<u32>,
 }
 
 impl Window {
-    /// Of a span above zero.
+    /// Windows of this length, which must be above zero.
     pub(super) fn new(span: Nanos) -> Self {
         let nanos = span.get().max(1);
         Self { nanos, inverse: 1.0 / nanos as f64, shift: (nanos.count_ones() == 1).then(|| nanos.trailing_zeros()) }
@@ -84,7 +84,7 @@ impl Window {
     }
 }
 
-/// The newest window that a packet asks for.
+/// The newest window of a packet's query.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Newest {
     pub(super) number: i64,
@@ -94,33 +94,33 @@ pub(super) struct Newest {
     pub(super) departed: Option<i64>,
 }
 
-/// What a packet asks of a group of snapshots.
+/// The part of a group of snapshots that a packet's query reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Reading {
     /// Windows by number; none if the first is above the last.
     pub(super) first: i64,
     pub(super) last: i64,
-    /// How much of the first one counts.
+    /// The share of the first one that counts.
     pub(super) first_share: f64,
 }
 
 impl Rule {
-    /// What is read of the windows up to the newest, for a packet that arrived before its end. Windows are counted back
-    /// from there: spans of time since then are short, and short divisions are fast.
+    /// The windows to read up to the newest, for a packet that arrived before its end. They are counted back from
+    /// there: these time spans are short, and short divisions are fast.
     #[inline(always)]
     pub(super) fn reading(self, window: Window, arrived: i64, newest: Newest) -> Reading {
         let whole = |first, last| Reading { first, last, first_share: 1.0 };
         let last = newest.number;
         let (before, rest) = window.split((newest.ends - 1).abs_diff(arrived));
         let first = last.wrapping_sub(before);
-        // The packet may have arrived with its window.
+        // The packet may have arrived exactly when its window began.
         let next = first + i64::from(rest + 1 < window.nanos);
         match (self, newest.departed) {
             (Self::Paper, _) | (Self::Hardware, None) => whole(next, last),
             (Self::Text, departed) => whole(next, last - i64::from(departed.is_some())),
             (Self::Hardware, Some(departed)) => whole(last - window.split(departed.abs_diff(arrived)).0, last),
             (Self::Interpolated, Some(departed)) if before == 0 => {
-                // Of the window being written, no more has been than up to the departure, that moment included.
+                // The window being written has lasted only up to the departure, inclusive.
                 let ends = departed + 1;
                 let begins = newest.ends - window.nanos;
                 Reading { first, last, first_share: (ends - arrived) as f64 / (ends - begins) as f64 }
@@ -148,8 +148,7 @@ mod tests {
         }
     }
 
-    /// The yellow packet of Fig. 4: arrives at 2, departs at 8, windows of 3. Windows 1 and 2 are read by the rule of
-    /// §3.2.
+    /// The yellow packet of Fig. 4: arrives at 2, departs at 8, windows of 3. The rule of §3.2 reads windows 1 and 2.
     #[test]
     fn the_example_of_the_paper() {
         let read = |rule: Rule, arrived, departed| {
@@ -162,7 +161,7 @@ mod tests {
         assert_eq!(read(Rule::Text, 2, 8), whole(1, 1));
         assert_eq!(read(Rule::Hardware, 2, 8), whole(0, 2));
         assert_eq!(read(Rule::Interpolated, 2, 8), Reading { first: 0, last: 2, first_share: 1.0 / 3.0 });
-        // Within one window the rule of §3.2 reads nothing, unless the packet arrives with the window.
+        // Within one window the rule of §3.2 reads nothing, unless the packet arrives exactly when the window begins.
         assert_eq!(read(Rule::Paper, 7, 8), whole(3, 2));
         assert_eq!(read(Rule::Paper, 6, 8), whole(2, 2));
         assert_eq!(read(Rule::Interpolated, 7, 8), Reading { first: 2, last: 2, first_share: 2.0 / 3.0 });

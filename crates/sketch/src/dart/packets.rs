@@ -1,14 +1,14 @@
 use crate::lapse::since;
 use dwell_types::{Nanos, Timestamp, hash};
 
-/// A segment that waits for its acknowledgement: 16 bytes.
+/// A segment in flight: 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Record {
     /// Of the flow and direction.
     pub(super) signature: u32,
     /// The acknowledgement number that answers it.
     pub(super) end: u32,
-    /// Nanoseconds modulo 2⁴⁸: delays are known within ±39 h.
+    /// Nanoseconds modulo 2⁴⁸: delays are unambiguous within ±39 h.
     low: u32,
     high: u16,
     tag: u16,
@@ -50,7 +50,7 @@ impl Record {
     }
 }
 
-/// The packet tracker: records in stages, each with a hash of its own.
+/// The packet tracker: records in stages, each with its own hash.
 #[derive(Clone, Debug)]
 pub(super) struct Packets {
     slots: Vec<Record>,
@@ -63,7 +63,7 @@ pub(super) struct Packets {
 impl Packets {
     pub(super) const SLOT_BYTES: usize = size_of::<Record>();
 
-    /// So many slots in all stages together; what these cannot share evenly is left out.
+    /// This many slots in all stages together; a remainder that cannot be divided evenly is unused.
     pub(super) fn new(slots: u32, stages: u32, seed: u64) -> Self {
         let each = slots / stages;
         Self {
@@ -80,7 +80,7 @@ impl Packets {
         stage * self.each as usize + hash::index(hash, self.each) as usize
     }
 
-    /// Puts a record into the first of its places that is vacant, else into that of this stage; gives who was there.
+    /// Puts a record into its first vacant place, or else into that of this stage; returns the record that was there.
     #[inline]
     pub(super) fn put(&mut self, record: Record, stage: usize) -> Option<Record> {
         let places = (0..self.starts.len()).map(|stage| self.place(stage, record.signature, record.end));
@@ -90,7 +90,7 @@ impl Packets {
         (!there.is_vacant()).then_some(there)
     }
 
-    /// Takes a record out.
+    /// Removes a record and returns it.
     #[inline]
     pub(super) fn take(&mut self, signature: u32, end: u32) -> Option<Record> {
         let mut places = (0..self.starts.len()).map(|stage| self.place(stage, signature, end));
@@ -98,7 +98,7 @@ impl Packets {
         Some(std::mem::replace(&mut self.slots[at], Record::NONE))
     }
 
-    /// Takes out every record that is not to be kept.
+    /// Removes every record for which `keep` is false.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&Record) -> bool) {
         for record in self.slots.iter_mut().filter(|record| !record.is_vacant()) {
             if !keep(record) {
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// One slot per stage: the third record evicts the one of the stage that was named.
+    /// With one slot per stage, the third record evicts the one of the given stage.
     #[test]
     fn vacant_places_first_then_the_one_that_is_named() {
         for stage in 0..2 {
@@ -159,8 +159,8 @@ mod tests {
         }
     }
 
-    /// Of 2,048 records 4 are lost; were 10 the mean, 40 would be by chance in 10⁻¹² of the choices of seeds. One stage
-    /// is the twin that fails.
+    /// Of 2,048 records 4 are lost; were 10 the mean, 40 would be lost by chance in 10⁻¹² of the choices of seeds. One
+    /// stage, the control, must fail.
     #[test]
     fn every_record_is_found_in_a_half_full_table() {
         let mut packets = Packets::new(1 << 12, 4, 1);

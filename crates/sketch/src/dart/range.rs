@@ -1,5 +1,5 @@
-/// The sequence numbers of one direction of a flow of which an acknowledgement tells a delay: those above `left`, up to
-/// `right`. Numbers go round at 2³².
+/// The sequence numbers of one direction of a flow whose acknowledgements give delays: those above `left`, up to
+/// `right`. Numbers wrap at 2³².
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Range {
     /// The highest number that was acknowledged, or from which on nothing is ambiguous.
@@ -8,7 +8,7 @@ pub(super) struct Range {
     right: u32,
 }
 
-/// The largest window of TCP in bytes [RFC 7323 §2.3]: what is further behind is no retransmission.
+/// The largest window of TCP in bytes [RFC 7323 §2.3]: segments further behind are no retransmissions.
 const LARGEST_WINDOW: u32 = 1 << 30;
 
 impl Range {
@@ -17,8 +17,8 @@ impl Range {
         Self { left: start, right: end }
     }
 
-    /// Takes the segment from `start` to before `end`. Says whether it is new: one that sends again what was sent
-    /// before leaves nothing to be measured of all that is under way.
+    /// Processes the segment from `start` to before `end`. Returns whether it is new: after a retransmission nothing
+    /// that is in flight can be measured.
     #[inline]
     pub(super) fn send(&mut self, start: u32, end: u32) -> bool {
         let behind = self.right.wrapping_sub(start);
@@ -30,15 +30,15 @@ impl Range {
         } else if behind == 0 && end.wrapping_sub(self.left) <= LARGEST_WINDOW {
             self.right = end;
         } else {
-            // Behind a hole only what is new can be told.
+            // Behind a hole only the new segment is unambiguous.
             *self = Self::new(start, end);
         }
         !is_again
     }
 
-    /// Takes an acknowledgement number. Says whether a segment that ends there is answered by it. The last number
-    /// again, in a `bare` acknowledgement, is a sign of loss or of reordering: nothing under way can be measured any
-    /// more.
+    /// Processes an acknowledgement number. Returns whether it answers a segment that ends there. A repetition of the
+    /// last number, in a `bare` acknowledgement, is a sign of loss or of reordering: nothing in flight can be measured
+    /// any more.
     #[inline]
     pub(super) fn acknowledge(&mut self, number: u32, is_bare: bool) -> bool {
         let answers = self.holds(number);
@@ -50,14 +50,14 @@ impl Range {
         answers
     }
 
-    /// Whether an acknowledgement of this number would tell a delay.
+    /// Whether an acknowledgement of this number would give a delay.
     #[inline]
     pub(super) const fn holds(self, number: u32) -> bool {
         let ahead = number.wrapping_sub(self.left);
         ahead != 0 && ahead <= self.right.wrapping_sub(self.left)
     }
 
-    /// Whether nothing is left to be measured.
+    /// Whether nothing can be measured.
     #[inline]
     pub(super) const fn is_empty(self) -> bool {
         self.left == self.right
@@ -69,17 +69,17 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What is known of each byte of a stream that is numbered without end.
+    /// The state of each byte of a stream with unbounded numbers.
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum Byte {
         Unsent,
-        /// Its acknowledgement tells a delay.
+        /// Its acknowledgement gives a delay.
         Clear,
-        /// Acknowledged, or it does not.
+        /// Acknowledged, or ambiguous.
         Done,
     }
 
-    /// The rules byte by byte, for a stream that is short and never goes round.
+    /// The rules byte by byte, for a short stream without wrapping.
     struct Bytes([Byte; 64]);
 
     impl Bytes {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     proptest! {
-        /// Wherever the numbers begin, also just before they go round, the range says what the bytes say.
+        /// Wherever the numbers begin, even just before they wrap, the range agrees with the model of bytes.
         #[test]
         fn a_range_says_what_its_bytes_say(
             first in prop_oneof![any::<u32>(), (u32::MAX - 64)..=u32::MAX],
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(after(|r| r.acknowledge(u32::MAX - 9, false)), (false, u32::MAX - 9, 100), "the same beside data");
     }
 
-    /// A direction whose acknowledgements take another way: the range moves on, and never spans more than a window.
+    /// If acknowledgements take another path, the range moves on, and never spans more than a window.
     #[test]
     fn without_acknowledgements_it_moves_on() {
         let mut range = Range::new(0, 0);

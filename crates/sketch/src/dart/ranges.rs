@@ -3,8 +3,8 @@ use dwell_types::{Nanos, Timestamp, hash};
 
 /// The range tracker: one range per direction of a flow, as many as fit.
 ///
-/// A flow has a place in any slot of its bucket. It takes the one whose flow was silent for longest, of those whose
-/// range is empty or overdue; where there is none, it is refused until there is.
+/// A flow may be in any slot of its bucket. A new one takes the slot whose flow was silent for longest, of those whose
+/// range is empty or overdue; if there is none, it is refused.
 #[derive(Clone, Debug)]
 pub(super) struct Ranges {
     slots: Vec<Slot>,
@@ -20,21 +20,21 @@ struct Slot {
     /// Of the flow and direction.
     signature: u32,
     range: Range,
-    /// Tick of the last segment or of the last acknowledgement that told a delay; zero in a vacant slot.
+    /// Tick of the last segment or of the last acknowledgement that gave a delay; zero in a vacant slot.
     seen: u32,
 }
 
-/// Slots of a bucket: a cache line.
+/// Slots per bucket: a cache line.
 const WAYS: usize = 4;
-/// A tick is 2²⁰ ns: its number, 32 bits, comes again after 52 days.
+/// A tick is 2²⁰ ns: its number, 32 bits, wraps after 52 days.
 const TICK_BITS: u32 = 20;
 
-/// What a segment is to its flow's range.
+/// How a segment relates to its flow's range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
-    /// Its acknowledgement tells a delay.
+    /// Its acknowledgement gives a delay.
     New,
-    /// It sends again what was sent before.
+    /// A retransmission.
     Again,
     /// There is no room for the flow.
     Refused,
@@ -60,7 +60,7 @@ impl Slot {
 impl Ranges {
     pub(super) const SLOT_BYTES: usize = size_of::<Slot>();
 
-    /// Room for so many flows and directions, rounded down to whole buckets, but at least one bucket.
+    /// Room for this many flows and directions, rounded down to whole buckets, but at least one bucket.
     pub(super) fn new(slots: u32, lifetime: Nanos, seed: u64) -> Self {
         let slots = (slots as usize).max(WAYS) / WAYS * WAYS;
         let lifetime = u32::try_from(lifetime.get() >> TICK_BITS).unwrap_or(u32::MAX);
@@ -80,7 +80,7 @@ impl Ranges {
         self.slots[bucket].iter_mut().find(|slot| slot.is_of(signature))
     }
 
-    /// Takes a segment of a flow.
+    /// Processes a segment of a flow.
     #[inline]
     pub(super) fn send(&mut self, signature: u32, start: u32, end: u32, at: Timestamp) -> Sent {
         let (now, lifetime) = (tick(at), self.lifetime);
@@ -103,7 +103,7 @@ impl Ranges {
         Sent::New
     }
 
-    /// Takes an acknowledgement; says whether it tells a delay.
+    /// Processes an acknowledgement; returns whether it gives a delay.
     #[inline]
     pub(super) fn acknowledge(&mut self, signature: u32, number: u32, is_bare: bool, at: Timestamp) -> bool {
         let Some(slot) = self.find(signature) else { return false };
@@ -114,21 +114,21 @@ impl Ranges {
         answers
     }
 
-    /// Nothing under way can be measured any more.
+    /// Empties the range: nothing in flight can be measured any more.
     pub(super) fn collapse(&mut self, signature: u32, end: u32) {
         if let Some(slot) = self.find(signature) {
             slot.range = Range::new(end, end);
         }
     }
 
-    /// A connection begins: what is known of an earlier one means nothing.
+    /// Removes the range of an earlier connection when a new one begins.
     pub(super) fn forget(&mut self, signature: u32) {
         if let Some(slot) = self.find(signature) {
             *slot = Slot::default();
         }
     }
 
-    /// Whether the acknowledgement of this number would tell a delay.
+    /// Whether the acknowledgement of this number would give a delay.
     pub(super) fn holds(&mut self, signature: u32, number: u32) -> bool {
         self.find(signature).is_some_and(|slot| slot.range.holds(number))
     }
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(Ranges::SLOT_BYTES, 16);
     }
 
-    /// One bucket: a fifth flow waits until one of four has nothing under way, or is overdue.
+    /// In one bucket, a fifth flow is refused until one of four has nothing in flight, or is overdue.
     #[test]
     fn only_what_measures_nothing_is_replaced() {
         let mut ranges = ranges(4);
@@ -172,7 +172,7 @@ mod tests {
         assert!(ranges.acknowledge(2, 20, true, at(7)));
         assert_eq!(ranges.send(9, 10, 20, at(8)), Sent::New);
         assert!(ranges.holds(9, 20) && ranges.holds(0, 20));
-        // Of the overdue ones the oldest goes.
+        // Of the overdue ranges the oldest is replaced.
         assert_eq!(ranges.send(8, 10, 20, at(103)), Sent::New);
         assert!(!ranges.holds(0, 20) && ranges.holds(1, 20));
     }

@@ -5,7 +5,7 @@ use crate::{Event, Exchanges, Fates, Meter, Sample};
 use dwell_types::{ExchangeId, Timestamp, hash};
 use std::fmt;
 
-/// What the trackers are built with.
+/// The parameters of the trackers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// Slots of the range tracker: directions of flows.
@@ -14,18 +14,18 @@ pub struct Params {
     pub packets: u32,
     /// Stages of the packet tracker, `1..=8`.
     pub stages: u32,
-    /// How often evicted records may go round for one segment.
+    /// How often evicted records may recirculate for one segment.
     pub rounds: u32,
 }
 
 const MOST_STAGES: u32 = 8;
 
 impl Params {
-    /// So many bytes measure something.
+    /// The least memory with which segments can be measured.
     pub const LEAST_BYTES: usize = 1536;
 
-    /// Half of so many bytes for either tracker, which lost least over all where it was measured
-    /// (`docs/papers/sengupta22-dart.md`); `None` if they are too few.
+    /// Half of the bytes for each tracker, which lost least over all measurements (`docs/papers/sengupta22-dart.md`);
+    /// `None` if they are too few.
     pub fn budget(bytes: usize) -> Option<Self> {
         const STAGES: u32 = 4;
         let slots = bytes.saturating_sub(STAGES as usize * size_of::<u64>());
@@ -38,13 +38,13 @@ impl Params {
 /// Why the trackers cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DartError {
-    /// There are 1 to 8 stages.
+    /// The number of stages must be 1 to 8.
     Stages(u32),
     /// Every stage needs a slot, and ranges come in buckets of four.
     Slots {
-        /// Of the range tracker.
+        /// Slots of the range tracker.
         ranges: u32,
-        /// Of the packet tracker.
+        /// Slots of the packet tracker.
         packets: u32,
     },
 }
@@ -71,7 +71,7 @@ pub struct Dart {
     latest: Timestamp,
 }
 
-/// The halves of a plain id: the flow and who asks, and a sequence number.
+/// The halves of a plain id: flow and direction, and a sequence number.
 #[inline]
 fn halves(id: ExchangeId) -> (u32, u32) {
     ((id.0 >> 32) as u32, id.0 as u32)
@@ -97,7 +97,7 @@ impl Dart {
         })
     }
 
-    /// What it was built with; slots as they are.
+    /// The parameters, with the actual numbers of slots.
     pub fn params(&self) -> Params {
         Params {
             ranges: self.ranges.slots(),
@@ -125,7 +125,7 @@ impl Dart {
         }
     }
 
-    /// Whether the segment is one that waits already, though its range is new: the flow had lost its place meanwhile.
+    /// Whether the segment is already in flight although its range is new, since the flow had lost its place meanwhile.
     /// Then neither can be measured.
     fn was_sent(&mut self, request: &Event) -> bool {
         let (signature, end) = halves(request.id);
@@ -138,7 +138,7 @@ impl Dart {
         is_open
     }
 
-    /// Lets a record in. Whom it evicts goes round, if the range tracker says that this is of use.
+    /// Inserts a record. One that it evicts recirculates, if the range tracker says that it can still be measured.
     #[inline]
     fn enter(&mut self, record: Record) {
         let (mut record, stages) = (record, self.packets.stages());
@@ -153,7 +153,7 @@ impl Dart {
         self.fates[usize::from(record.tag())].let_go(is_expired);
     }
 
-    /// Forgets the segments that have expired.
+    /// Removes expired segments.
     fn sweep(&mut self, now: Timestamp) {
         let (expiry, fates) = (self.exchanges.expiry, &mut self.fates);
         self.packets.retain(|record| {
@@ -171,7 +171,7 @@ impl Dart {
         sample
     }
 
-    /// The sample of an acknowledgement that tells a delay, if its record is still there.
+    /// The sample of an acknowledgement that gives a delay, if its record is still there.
     #[inline]
     fn answer(&mut self, response: &Event) -> Option<Sample> {
         let (signature, number) = halves(response.id);
@@ -240,7 +240,7 @@ mod tests {
         Event { id, at: Timestamp::from_nanos(at_ns), token, tag: 0, mark: 0, is_request }
     }
 
-    /// Feeds one event; gives the delay that it told.
+    /// Feeds one event; returns the delay that it gives.
     fn take(dart: &mut Dart, event: Event) -> Option<i64> {
         let mut samples = Vec::new();
         dart.update(&[event], &mut samples);
@@ -265,7 +265,7 @@ mod tests {
         assert!(fates.is_conserved());
     }
 
-    /// What is under way when something is sent again is not measured; what follows is.
+    /// Segments in flight when something is retransmitted are not measured; later ones are.
     #[test]
     fn a_retransmission_leaves_nothing_to_measure() {
         let mut dart = dart(GOOD);
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!((fates.seen, fates.matched, fates.ambiguous, fates.pending), (4, 1, 1, 2));
     }
 
-    /// A SYN is not measured, and a new connection on the same ports is not mistaken for an old one's retransmission.
+    /// A SYN is not measured, and a new connection on the same ports is not taken for a retransmission by an old one.
     #[test]
     fn a_syn_begins_anew() {
         for has_syn in [false, true] {
@@ -295,7 +295,7 @@ mod tests {
         }
     }
 
-    /// After 78 h a record's time has gone round.
+    /// After 78 h a record's time has wrapped.
     #[test]
     fn what_is_old_never_looks_young() {
         for gap in [99_000_000_000, (1 << 48) - 5, (1 << 48) + 5, 3 << 48] {
@@ -324,7 +324,7 @@ mod tests {
         assert!(fates.is_conserved());
     }
 
-    /// One slot: a record that is of no use any more makes way; of two that are, one is lost.
+    /// With one slot, a record that can no longer be measured is replaced; of two that can, one is lost.
     #[test]
     fn evicted_records_have_second_chances() {
         let one = Params { packets: 1, stages: 1, ..GOOD };
@@ -343,10 +343,10 @@ mod tests {
         }
     }
 
-    /// Rounds let segments in flows of equal rates live longer: at ¾ of the slots in use nearly all are kept, and
-    /// without rounds many are not. Every segment is acknowledged after 700 others; 1,024 slots in 4 stages. Without
-    /// rounds, the twin that fails, .85 are kept, with them .999; shares of 1,000 flows have standard errors of .011
-    /// and .001, and the limits are eight of these off.
+    /// Recirculation keeps segments of flows with equal rates longer: with ¾ of the slots in use nearly all are kept,
+    /// and without it many are not. Every segment is acknowledged after 700 others; 1,024 slots in 4 stages. Without
+    /// recirculation, the control that must fail, .85 are kept, with it .999; shares of 1,000 flows have standard
+    /// errors of .011 and .001, and the limits are eight of these off.
     #[test]
     fn rounds_keep_what_can_be_measured() {
         let kept = |rounds| {

@@ -14,12 +14,12 @@ pub(super) const COARSEST: i8 = -6;
 /// Bits of a code.
 pub(super) const CODE_BITS: u32 = 40;
 const ZERO: u64 = 1 << (CODE_BITS - 1);
-/// Delays of which each has a class of its own at the finest resolution, and none is below zero.
+/// Delays that are not negative, and each have a class of their own at the finest resolution.
 pub(super) const FINE: Range<i64> = 0..2 << FINEST;
-/// Magnitudes from this on, 78 hours, are in the last class of their sign.
+/// Magnitudes of at least this, 78 hours, are in the last class of their sign.
 const LARGEST: u64 = 1 << 48;
 
-/// The code of a delay. Codes order as delays do.
+/// The code of a delay. Codes have the same order as delays.
 #[inline]
 pub(super) fn code(delay: i64, resolution: i8) -> u64 {
     let bits = resolution.max(0) as u32;
@@ -30,7 +30,7 @@ pub(super) fn code(delay: i64, resolution: i8) -> u64 {
     if delay < 0 { ZERO - class } else { ZERO + class }
 }
 
-/// The code at the finest resolution of a delay that is [`FINE`].
+/// The code of a [`FINE`] delay at the finest resolution.
 #[inline]
 pub(super) const fn fine(delay: i64) -> u64 {
     ZERO + delay as u64
@@ -43,7 +43,7 @@ pub(super) fn range(code: u64, resolution: i8) -> (i64, i64) {
     let octaves = 1u64 << (-resolution).max(0);
     let class = code.abs_diff(ZERO) * octaves;
     if resolution >= 0 && class >> bits <= 1 {
-        // One delay.
+        // A single delay.
         let delay = code as i64 - ZERO as i64;
         return (delay, delay);
     }
@@ -62,7 +62,7 @@ pub(super) fn range(code: u64, resolution: i8) -> (i64, i64) {
     }
     match code.cmp(&ZERO) {
         std::cmp::Ordering::Less => (-high, -low),
-        // Zero's class reaches to both sides.
+        // The class of zero extends to both sides.
         std::cmp::Ordering::Equal => (-high, high),
         std::cmp::Ordering::Greater => (low, high),
     }
@@ -92,7 +92,7 @@ mod tests {
             prop_assert!((a <= b) <= (code(a, bits) <= code(b, bits)));
         }
 
-        /// Classes nest: giving up a bit merges whole classes.
+        /// Classes nest: reducing the resolution by a bit merges whole classes.
         #[test]
         fn coarser_classes_hold_finer_ones(delay in any::<i64>(), shift in 0u32..64, bits in COARSEST + 1..=FINEST) {
             let delay = (delay >> shift).max(-i64::MAX);

@@ -4,12 +4,12 @@ use dwell_types::hash;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is in the order of keys.
+/// An item that is sorted by key.
 pub(super) trait Keyed: Copy + Default {
     fn key(&self) -> u64;
 }
 
-/// A sample that stands for itself.
+/// A sample of weight 1.
 impl Keyed for u64 {
     #[inline]
     fn key(&self) -> u64 {
@@ -17,7 +17,7 @@ impl Keyed for u64 {
     }
 }
 
-/// The delay of one, among others of its series.
+/// The delay of such a sample, among others of its series.
 impl Keyed for u32 {
     #[inline]
     fn key(&self) -> u64 {
@@ -32,7 +32,7 @@ impl Keyed for Cell {
     }
 }
 
-/// Forgets what distributions may still look at: they keep it then, instead of a copy being made to be emptied.
+/// Empties a vector; distributions that share it keep the old one, so that nothing is copied only to be emptied.
 pub(super) fn clear<T>(shared: &mut Arc<Vec<T>>) {
     match Arc::get_mut(shared) {
         Some(own) => own.clear(),
@@ -40,7 +40,7 @@ pub(super) fn clear<T>(shared: &mut Arc<Vec<T>>) {
     }
 }
 
-/// Where a series is.
+/// The range of a series in sorted items.
 pub(super) fn range_of(sorted: &[impl Keyed], series: usize) -> Range<usize> {
     let start = sorted.partition_point(|bin| series_of(bin.key()) < series);
     let length = sorted[start..].partition_point(|bin| series_of(bin.key()) == series);
@@ -52,19 +52,19 @@ fn series_of(key: u64) -> usize {
     (key >> BIN_BITS) as usize
 }
 
-/// The samples of one bin, as a store keeps them.
+/// The samples of one bin in a store.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cell {
-    /// The series' number, [`CODE_BITS`] bits of code, the part, and the band: the bins of a series are in the order of
-    /// their delays.
+    /// The number of the series, [`CODE_BITS`] bits of code, the part, and the band: the bins of a series are in order
+    /// of delay.
     pub(super) key: u64,
     pub(super) weight: f32,
-    /// Σ (weight² − weight): the part of the total's variance that falls into this bin.
+    /// Σ (weight² − weight): this bin's contribution to the variance of the total.
     pub(super) excess: f32,
 }
 
 const PART_BITS: u32 = 2;
-/// Bits of a key that are not the series' number.
+/// Bits of a key below the number of the series.
 pub(super) const BIN_BITS: u32 = CODE_BITS + PART_BITS + BAND_BITS;
 
 impl Cell {
@@ -73,14 +73,14 @@ impl Cell {
         (series as u64) << BIN_BITS | code << (PART_BITS + BAND_BITS) | (part as u64) << BAND_BITS | u64::from(band)
     }
 
-    /// One sample of this weight.
+    /// One sample with this weight.
     #[inline]
     pub(super) fn new(key: u64, weight: f64) -> Self {
         let nearest = |sum: f64| sum.min(f64::from(f32::MAX)) as f32;
         Self { key, weight: nearest(weight), excess: nearest(weight * weight - weight) }
     }
 
-    /// One sample that stands for itself.
+    /// One sample with weight 1.
     #[inline]
     pub(super) fn one(key: u64) -> Self {
         Self { key, weight: 1.0, excess: 0.0 }
@@ -125,17 +125,17 @@ impl Cell {
     }
 }
 
-/// Bits of a 64-bit float that one of 32 bits has not.
+/// Bits of a 64-bit float that a 32-bit one lacks.
 const CUT_OFF: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
 
-/// A sum, rounded up as often as what is cut off asks for: sums stay unbiased, however small what is added.
+/// A sum, rounded up or down according to `cut_off`: sums stay unbiased, however small the addends.
 #[inline]
 fn rounded(sum: f64, addend: f64, cut_off: u64) -> f32 {
     let bits = (sum + addend).min(f64::from(f32::MAX)).to_bits() + cut_off;
     f64::from_bits(bits >> CUT_OFF << CUT_OFF) as f32
 }
 
-/// Numbers of as many bits as are cut off, evenly spread: multiples of the golden ratio.
+/// Evenly distributed numbers with as many bits as are cut off: multiples of the golden ratio.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Dither(u64);
 
@@ -147,8 +147,7 @@ impl Dither {
     }
 }
 
-/// Puts so many sorted cells among sorted bins: from the largest key down, so that no bin is overwritten before it has
-/// moved.
+/// Merges sorted cells into sorted bins: from the largest key down, so that no bin is overwritten before it is moved.
 pub(super) fn merge<T: Keyed>(bins: &mut Vec<T>, number: usize, cells: impl DoubleEndedIterator<Item = T>) {
     let mut left = bins.len();
     bins.reserve_exact(number);
@@ -165,8 +164,8 @@ pub(super) fn merge<T: Keyed>(bins: &mut Vec<T>, number: usize, cells: impl Doub
     }
 }
 
-/// Adds sorted cells to sorted bins: each to its own, or else among them. First those that have one, so that nothing
-/// moves where all do.
+/// Adds sorted cells to the sorted bins with the same keys, or inserts new bins. Existing bins are updated first, so
+/// that nothing is moved if no bin is new.
 pub(super) fn add_all(bins: &mut Vec<Cell>, cells: impl DoubleEndedIterator<Item = Cell> + Clone, dither: &mut Dither) {
     let (mut at, mut new, mut last) = (0, 0, None);
     for cell in cells.clone() {
@@ -210,7 +209,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// Whatever is there already, and however often a key comes.
+        /// Cells are added to the right bins, whatever these contain and however often a key occurs.
         #[test]
         fn what_is_added_is_in_its_bin(bins in prop::collection::btree_map(0u64..60, 1u32..9, 0..40),
             mut keys in prop::collection::vec(0u64..60, 0..80)) {
@@ -225,8 +224,8 @@ mod tests {
         }
     }
 
-    /// A million samples are added one by one to a sum whose last bit is worth 64 of them. Without the dither, the twin
-    /// that fails, none would arrive.
+    /// A million samples are added one by one to a sum whose last bit stands for 64 of them. Without dithering, the
+    /// control that must fail, none would count.
     #[test]
     fn small_addends_are_not_lost() {
         let added = |mut next: Box<dyn FnMut(&mut Cell)>| {

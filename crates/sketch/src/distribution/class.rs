@@ -1,11 +1,11 @@
-//! Where in a class of delays a quantile lies.
+//! The position of a quantile within a class of delays.
 //!
-//! What is known is the distribution function at the ends of classes. Between them it is taken for a monotone cubic
-//! over the logarithm of the delay, whose slope at an end is the harmonic mean of the densities on both sides: smooth
-//! where these are alike, flat beside a gap (Fritsch and Butland 1984). With classes of an octave that is a third
-//! nearer to the truth than a straight line, on captures.
+//! The distribution function is known at the ends of classes. Between them it is interpolated by a monotone cubic over
+//! the logarithm of the delay, whose slope at an end is the harmonic mean of the densities on both sides: smooth where
+//! these are similar, flat beside a gap (Fritsch and Butland 1984). With classes of an octave that is, on captures, a
+//! third closer to the truth than a straight line.
 
-/// A class of delays, both ends included, with what it weighs.
+/// A class of delays, both ends included, with its weight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Class {
     pub(super) low: i64,
@@ -13,7 +13,7 @@ pub(super) struct Class {
     pub(super) weight: f64,
 }
 
-/// The scale on which densities are alike: logarithmic, unless one of the delays is not above zero.
+/// The scale of the interpolation: logarithmic, unless one of the delays is zero or negative.
 #[derive(Clone, Copy, Debug)]
 enum Scale {
     Logarithmic,
@@ -41,7 +41,7 @@ impl Scale {
 }
 
 impl Class {
-    /// The delay up to which the class weighs so much; `before` and `behind` are its neighbours, if they touch it.
+    /// The delay at which the weight within the class reaches `wanted`; `before` and `behind` adjoin it, if present.
     pub(super) fn delay_at(&self, wanted: f64, before: Option<&Self>, behind: Option<&Self>) -> i64 {
         if self.low == self.high {
             return self.low;
@@ -65,7 +65,7 @@ impl Class {
     }
 }
 
-/// The density where two classes touch: their harmonic mean, in which the wider one counts less.
+/// The density where two classes touch: their harmonic mean, with less weight on the wider one.
 fn slope(scale: Scale, a: &Class, b: &Class) -> f64 {
     let (width_a, width_b) = (scale.width(a), scale.width(b));
     let (share_a, share_b) = (width_a + 2.0 * width_b, width_b + 2.0 * width_a);
@@ -95,8 +95,8 @@ mod tests {
         Class { low, high, weight: share(high as f64) - share(low as f64) }
     }
 
-    /// From classes of an octave, quantiles are right to .03 octaves, of a distribution that has one mode. A straight
-    /// line, the twin that fails, misses by .06 and more.
+    /// With classes of an octave, quantiles of a unimodal distribution are accurate to .03 octaves. Linear
+    /// interpolation, the control that must fail, errs by .06 and more.
     #[test]
     fn octaves_tell_quantiles() {
         let (mut worst, mut straight) = (0.0f64, 0.0f64);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the classes, quantiles are in theirs and in order.
+        /// For any classes, quantiles lie within theirs and are ordered.
         #[test]
         fn quantiles_are_in_order(
             low in -5_000i64..5_000, widths in prop::array::uniform3(1i64..4_000), weights in prop::array::uniform3(0.0f64..9.0),

@@ -1,4 +1,4 @@
-//! A store of delays as bytes.
+//! Serialization of a store of delays.
 //!
 //! ```text
 //! u64          most bins; 2⁶⁴ − 1: no bound
@@ -18,14 +18,14 @@ use super::store::{DelayStore, Part, SINCE_FIRST, SINCE_LAST, Series};
 use crate::codec::{CodecError, Kind, Reader, Writer};
 use std::num::NonZeroU32;
 
-/// In the place of the most bins.
+/// Stands for the most bins of an unbounded store.
 const UNBOUNDED: u64 = u64::MAX;
 const PART_BYTES: usize = 24;
 const SERIES_BYTES: usize = 1 + PARTS * PART_BYTES;
 const CELL_BYTES: usize = 16;
 
 impl DelayStore {
-    /// The store as bytes; equal contents give equal bytes.
+    /// Serializes the store; equal contents give equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut to = Writer::new(Kind::Delays);
         to.u64(self.most.map_or(UNBOUNDED, |most| most.get().into()));
@@ -48,7 +48,7 @@ impl DelayStore {
         to.finish()
     }
 
-    /// The store that [`DelayStore::to_bytes`] wrote. Bytes that are none give an error, whatever they are.
+    /// Reads a store written by [`DelayStore::to_bytes`]. Any other bytes are rejected with an error.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CodecError> {
         let mut from = Reader::new(bytes, Kind::Delays)?;
         let most = match from.u64()? {
@@ -73,7 +73,7 @@ impl DelayStore {
             }
         }
         if series.iter().any(|Series { parts, .. }| parts[SINCE_LAST].samples != parts[SINCE_FIRST].samples) {
-            // Every ambiguous sample counts in both.
+            // Every ambiguous sample counts in both parts.
             return Err(CodecError::Value("ambiguous samples"));
         }
         let cells = from.count(CELL_BYTES)?;
@@ -164,7 +164,7 @@ mod tests {
             prop_assert!(DelayStore::from_bytes(&bytes).is_err());
         }
 
-        /// With a checksum that fits, whatever is accepted can be asked anything.
+        /// Even with a valid checksum, bytes that are accepted never cause a panic in a query.
         #[test]
         fn hostile_bytes_do_not_panic(at in any::<prop::sample::Index>(), value in any::<u8>(), cut in 0usize..40) {
             let mut body = store(&[(5, 1), (700, 2), (1 << 40, 250)]).to_bytes();
@@ -188,12 +188,12 @@ mod tests {
         let mut body = store(&[(700, 250)]).to_bytes();
         body.truncate(body.len() - 8);
         let parts = 6 + 8 + 8 + 1;
-        // The unambiguous part, which is empty, in place of the one since the first.
+        // Copies the unambiguous part, which is empty, over the one since the first.
         body.copy_within(parts..parts + PART_BYTES, parts + 2 * PART_BYTES);
         assert_eq!(DelayStore::from_bytes(&seal(body)).unwrap_err(), CodecError::Value("ambiguous samples"));
     }
 
-    /// Found by fuzzing: a bound that no store has would be another one when it is written again. No bound at all is one.
+    /// Found by fuzzing: a bound outside the valid range would be written differently again. No bound is valid.
     #[test]
     fn bounds_are_written_as_they_are_read() {
         let mut body = store(&[(700, 2)]).to_bytes();
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// Found by fuzzing: a bin that does not touch the range from the smallest to the largest delay of its part.
+    /// Found by fuzzing: a bin outside the range from the smallest to the largest delay of its part.
     #[test]
     fn bins_lie_between_the_extremes() {
         let mut body = store(&[(700, 2)]).to_bytes();
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(DelayStore::from_bytes(&seal(body)).unwrap_err(), CodecError::Value("bin beside its extremes"));
     }
 
-    /// Delays at both ends of time in one bin: their distance is no 64-bit number.
+    /// Delays at both ends of the range in one bin: their difference overflows 64 bits.
     #[test]
     fn the_widest_bins_have_quantiles() {
         let mut store = DelayStore::bounded(1, DelayStore::least_bytes(1)).unwrap();
@@ -236,7 +236,7 @@ mod tests {
         assert!(median.low <= 0 && 0 <= median.high, "{median:?}");
     }
 
-    /// Bytes of version 4 as they were first written: old files must still read.
+    /// Bytes of version 4 as they were first written: old files must remain readable.
     #[test]
     fn golden_bytes() {
         let bytes = store(&[(1_000, 1), (1_000_000, 3)]).to_bytes();

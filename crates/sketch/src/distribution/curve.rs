@@ -1,4 +1,4 @@
-//! One curve of a distribution: running sums of bins, and what they say with intervals.
+//! One curve of a distribution: running sums over bins, and the estimates with intervals.
 
 use super::bins::PARTS;
 use super::class::Class;
@@ -8,14 +8,14 @@ use crate::survival::{BANDS, Survival};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What bins add up to.
+/// Sums over bins.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sums {
     /// Σ *w*.
     pub(super) weight: f64,
     /// Σ (*w*² − *w*).
     pub(super) excess: f64,
-    /// Σ (*w*² − *w*)², as if the samples of a bin were alike.
+    /// Σ (*w*² − *w*)², as if all samples of a bin had equal weight.
     fourth: f64,
 }
 
@@ -25,7 +25,7 @@ impl Sums {
         Self { weight, excess, fourth: if excess > 0.0 { Self::fourth(weight, excess) } else { 0.0 } }
     }
 
-    // Not inlined: where samples stand for themselves, millions of divisions would have no use.
+    // Not inlined: with weights of 1, millions of divisions would be wasted.
     #[inline(never)]
     fn fourth(weight: f64, excess: f64) -> f64 {
         (excess / weight).powi(2) * (excess + weight)
@@ -45,7 +45,7 @@ impl Sums {
         }
     }
 
-    /// Where each bin weighs so many times as much.
+    /// The same with all weights multiplied by `share`.
     fn times(self, share: f64) -> Self {
         Self { weight: share * self.weight, excess: share * self.excess, fourth: share * self.fourth }
     }
@@ -59,7 +59,7 @@ impl Sums {
     }
 }
 
-/// What the bins of one part of the store add up to.
+/// Totals over the bins of one part of the store.
 #[derive(Clone, Copy, Debug, Default)]
 struct Totals {
     sums: Sums,
@@ -76,13 +76,13 @@ impl Totals {
         self.width += bin.weight * 0.5 * (bin.high as f64 - bin.low as f64);
     }
 
-    /// Those of samples that stand for themselves, in bins without width.
+    /// Those of samples of weight 1 in bins without width.
     fn plain(samples: usize, delays: u64) -> Self {
         let sums = Sums { weight: samples as f64, ..Sums::default() };
         Self { sums, delay: delays as f64, width: 0.0 }
     }
 
-    /// Those of some bins by part. Nearly all are unambiguous, which are the first part.
+    /// Those of some bins by part. Nearly all are in the first part, the unambiguous ones.
     #[inline]
     fn by_part(bins: &Bins, ranks: Range<usize>) -> [Self; PARTS] {
         let (mut first, mut parts) = (Self::default(), [Self::default(); PARTS]);
@@ -101,36 +101,36 @@ impl Totals {
     }
 }
 
-/// Bins in rising order with running sums.
+/// Bins in ascending order with running sums.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
-    /// Of all curves of a distribution together.
+    /// Shared by all curves of a distribution.
     pub(super) bins: Arc<Bins>,
     pub(super) shares: Shares,
-    /// Sums of every multiple of [`STRIDE`] bins.
+    /// Running sums before every multiple of [`STRIDE`] bins.
     sums: Vec<Sums>,
     pub(super) total: Sums,
-    /// What [`Curve::beyond`] is before every multiple of [`STRIDE`] bins; empty where every sample stands for itself.
+    /// The start value of [`Curve::beyond`] before every multiple of [`STRIDE`] bins; empty if all weights are 1.
     beyond: Vec<f64>,
     /// Σ weight × middle of the bin, and × half its width.
     delay: f64,
     width: f64,
-    /// Largest delay that could have been measured.
+    /// The largest measurable delay.
     pub(super) possible: Option<i64>,
     pub(super) limit: Option<Limit>,
 }
 
-/// A running sum is kept for so many bins, and added up between.
+/// A running sum is stored every this many bins, and accumulated in between.
 const STRIDE: usize = 128;
 
-/// The share of exchanges beyond the last quantile that is reported, p99.
+/// The share of exchanges beyond the highest reported quantile, p99.
 const UNTOLD: f64 = 0.01;
 
-/// The product limit that weighed the bins, with what its variances need.
+/// The product limit that weighted the bins, with the sums for its variances.
 #[derive(Clone, Debug)]
 pub(super) struct Limit {
     survival: Survival,
-    /// Weight by band, as [`by_band`] has it, of every multiple of [`Limit::STRIDE`] bins.
+    /// Weight by band (see [`by_band`]) before every multiple of [`Limit::STRIDE`] bins.
     sums: Vec<[f64; BANDS]>,
     total: [f64; BANDS],
 }
@@ -148,7 +148,7 @@ impl Limit {
         Self { survival, sums, total }
     }
 
-    /// Weight by band of so many bins.
+    /// Weight by band of the first `number` bins.
     fn sums_of(&self, bins: &Bins, shares: Shares, number: usize) -> [f64; BANDS] {
         let block = number / Self::STRIDE;
         let mut sums = self.sums[block];
@@ -156,7 +156,7 @@ impl Limit {
         sums
     }
 
-    /// Variance of the weight of so many bins, less `share` of all weight.
+    /// Variance of the weight of the first `number` bins, minus `share` of the total weight.
     fn variance(&self, bins: &Bins, shares: Shares, number: usize, share: f64) -> f64 {
         let below = self.sums_of(bins, shares, number);
         let bands = std::array::from_fn(|band| {
@@ -174,7 +174,7 @@ impl Limit {
     }
 }
 
-/// Adds up what each band's bins weigh for [`Survival::variance`].
+/// Adds the weights of bins, by band, for [`Survival::variance`].
 fn by_band(sums: &mut [f64; BANDS], bins: impl Iterator<Item = Bin>) {
     for bin in bins {
         sums[usize::from(bin.band)] += bin.measure();
@@ -182,7 +182,7 @@ fn by_band(sums: &mut [f64; BANDS], bins: impl Iterator<Item = Bin>) {
 }
 
 impl Curve {
-    /// One curve for each of these shares. All are made in one walk over the bins, since there may be many.
+    /// One curve for each of these shares, in a single pass over the bins, since there may be many.
     pub(super) fn all<const N: usize>(bins: &Arc<Bins>, shares: [Shares; N], survival: Option<&Survival>) -> [Self; N] {
         let blocks = bins.len() / STRIDE + 1;
         let mut curves = shares.map(|shares| Self {
@@ -204,12 +204,12 @@ impl Curve {
         curves
     }
 
-    /// Whether samples stand for others, too.
+    /// Whether samples stand for other exchanges as well.
     fn is_estimated(&self) -> bool {
         self.total.excess > 0.0 || self.borrows()
     }
 
-    /// Whether a product limit says so.
+    /// Whether that is because of a product limit.
     fn borrows(&self) -> bool {
         self.limit.as_ref().is_some_and(|limit| limit.survival.borrows())
     }
@@ -224,12 +224,12 @@ impl Curve {
         }
     }
 
-    /// The bins with their weights here.
+    /// The bins with their weights in this curve.
     pub(super) fn weighed(&self) -> impl DoubleEndedIterator<Item = Bin> {
         self.shares.weigh_all(self.bins.all())
     }
 
-    /// Sums of so many bins.
+    /// Sums over the first `number` bins.
     pub(super) fn sums_of(&self, number: usize) -> Sums {
         let block = number / STRIDE;
         let bins = self.shares.weigh_all(self.bins.iter(block * STRIDE..number));
@@ -254,7 +254,7 @@ impl Curve {
         limit.survival.variance(&bands)
     }
 
-    /// The first bin up to which the weight is enough, or else the last one.
+    /// The first bin at which the cumulative weight is enough, or else the last one.
     pub(super) fn first(&self, is_enough: impl Fn(f64) -> bool) -> usize {
         let block = self.sums.partition_point(|sums| !is_enough(sums.weight)).saturating_sub(1);
         let start = block * STRIDE;
@@ -268,7 +268,7 @@ impl Curve {
         found.map(|bins| self.bins.last_of_bin(start + bins)).or_else(last).unwrap_or(0)
     }
 
-    /// The next bin that is in the curve; if there is none, the number of all bins.
+    /// The next bin in the curve; if there is none, the number of all bins.
     pub(super) fn behind(&self, rank: usize) -> usize {
         let all = self.bins.len();
         let found = self.bins.iter(rank + 1..all).position(|bin| self.shares.of(&bin) > 0.0);
@@ -282,10 +282,10 @@ impl Curve {
     }
 
     /// Half of the 95% interval of the estimated distribution function after the bin at `rank`: a multiple of its
-    /// standard error, √((1 − *F*)² *V*≤ + *F*² *V*>) / Σ*w*, and half a step, since samples come whole (a continuity
-    /// correction). A few heavy samples do not tell their variance *V* well: the multiple is Student's for 8 (Σ*v*)² /
-    /// Σ*v*² degrees of freedom, where *v* is what each contributes to it. Satterthwaite's number (1946) is a quarter
-    /// of that; with it 97 and 98% of the intervals of p99 hold the truth.
+    /// standard error, √((1 − *F*)² *V*≤ + *F*² *V*>) / Σ*w*, and half a step, since samples are discrete (a continuity
+    /// correction). With a few heavy samples the variance *V* is itself uncertain: the multiple is Student's for 8
+    /// (Σ*v*)² / Σ*v*² degrees of freedom, where *v* is what each contributes to it. Satterthwaite's number (1946) is a
+    /// quarter of that, with which 97 and 98% of the intervals of p99 contain the true value.
     pub(super) fn error(&self, rank: usize) -> f64 {
         let weight = self.total.weight;
         let below = self.sums_of(rank + 1);
@@ -303,16 +303,16 @@ impl Curve {
         (student95(freedom) * variance.max(0.0).sqrt() + 0.5 * step) / weight
     }
 
-    /// How many exchanges each sample stands for besides itself among those behind the bin at `rank`: the largest Σ*w*²
-    /// / Σ*w* − 1 of all tails that begin there or before. Where the slowest samples weigh least, heavier ones could
-    /// have been among them.
+    /// How many exchanges each sample behind the bin at `rank` stands for besides itself: the largest Σ*w*² / Σ*w* − 1
+    /// of all tails that begin there or before. Where the slowest samples are the lightest, heavier ones could have
+    /// been among them.
     fn beyond(&self, rank: usize) -> f64 {
         let block = (rank + 1) / STRIDE;
         let Some(&before) = self.beyond.get(block) else { return 0.0 };
         self.heaviest_tail(before, self.sums[block], block * STRIDE..rank + 1).0
     }
 
-    /// Makes what [`Curve::beyond`] begins with.
+    /// Computes the start values of [`Curve::beyond`].
     fn look_beyond(&mut self) {
         let (mut most, mut below) = (0.0, Sums::default());
         self.beyond = Vec::with_capacity(self.sums.len());
@@ -322,12 +322,12 @@ impl Curve {
         }
     }
 
-    /// The most of `most` and of the tails that begin with a bin of a range or right behind it; and the sums up to its
-    /// end.
+    /// The maximum of `most` and of the tails that begin with a bin of a range or right behind it; and the sums up to
+    /// the end of the range.
     fn heaviest_tail(&self, most: f64, below: Sums, bins: Range<usize>) -> (f64, Sums) {
         let tail = |below| {
             let Sums { weight, excess, .. } = self.total.less(below);
-            // Behind the last bin only rounding is left.
+            // Behind the last bin only rounding errors remain.
             if weight > 1e-9 * self.total.weight { excess.max(0.0) / weight.max(1.0) } else { 0.0 }
         };
         self.shares.weigh_all(self.bins.iter(bins)).fold((most.max(tail(below)), below), |(most, below), bin| {
@@ -336,15 +336,15 @@ impl Curve {
         })
     }
 
-    /// A quantile of so many samples, interpolated in its class, and the ends of its interval.
+    /// A quantile of this many samples, interpolated in its class, and its interval.
     pub(super) fn quantile(&self, q: f64, samples: u64) -> Estimate<i64> {
         let rank = self.rank(q);
         let up_to = self.sums_of(rank + 1).weight;
-        // Behind the last bin nothing would be uncertain.
+        // After the last bin the standard error would be zero.
         let is_last = self.total.weight - up_to <= 1e-9 * self.total.weight;
         let error = self.error(if is_last { rank.saturating_sub(1) } else { rank });
         let low = self.bins.at(self.rank(q - error)).low;
-        // One that stands for others knows neither end.
+        // A single weighted sample determines neither end.
         let is_alone = samples == 1 && self.is_estimated();
         Estimate {
             value: self.delay_at(rank, q * self.total.weight),
@@ -359,15 +359,14 @@ impl Curve {
         }
     }
 
-    /// The share of exchanges beyond the bin at `rank` that may have been missed altogether: if what was sampled there
-    /// had been three samples, none would have been seen in one run of twenty ("rule of three"). Zero where nothing is
-    /// sampled.
+    /// The share of exchanges beyond the bin at `rank` that may have been missed altogether: if three samples' worth
+    /// were there, none of them would be seen in one run of twenty ("rule of three"). Zero without sampling.
     fn unseen(&self, rank: usize) -> f64 {
         3.0 * self.beyond(rank) / self.total.weight
     }
 
-    /// The same of exchanges up to the bin at `rank`, of which each of so many samples stands for as many as it says,
-    /// and for no fewer than on average: a product limit shares out what is in none of them.
+    /// The same for exchanges up to the bin at `rank`, where each sample stands for its weight, but at least for the
+    /// average: the product limit redistributes what is in none of them.
     fn unseen_before(&self, rank: usize, samples: u64) -> f64 {
         if !self.is_estimated() {
             return 0.0;
@@ -377,7 +376,7 @@ impl Curve {
         3.0 * if self.borrows() { each.max(1.0) } else { each } / self.total.weight
     }
 
-    /// The delay at which the running weight is so much, in the class of the bin at `rank`.
+    /// The delay at which the cumulative weight is `wanted`, in the class of the bin at `rank`.
     fn delay_at(&self, rank: usize, wanted: f64) -> i64 {
         let (ranks, class) = self.class(rank);
         let touches = |low: &Class, high: &Class| low.high.checked_add(1) == Some(high.low);
@@ -387,7 +386,7 @@ impl Curve {
         class.delay_at(wanted - self.sums_of(ranks.start).weight, before.as_ref(), behind.as_ref())
     }
 
-    /// The class of the bin at a rank, which is all bins with the same ends, and their ranks.
+    /// The class of the bin at a rank, that is, all bins with the same ends, and their ranks.
     fn class(&self, rank: usize) -> (Range<usize>, Class) {
         let Bin { low, high, .. } = self.bins.at(rank);
         let is_other = |bin: Bin| (bin.low, bin.high) != (low, high);
@@ -398,12 +397,12 @@ impl Curve {
         (start..end, Class { low, high, weight })
     }
 
-    /// The weighted mean. Its interval is even on a logarithmic scale, since delays have long tails, and reaches a
-    /// multiple of the relative standard error: Student's for Satterthwaite's number of degrees of freedom (1946), 3
-    /// (Σ*v*)² / Σ*v*², where *v* is what each sample contributes to the variance. Exchanges that may have been missed
-    /// altogether took anything from nothing to the longest that could have been measured, but for a share of which no
-    /// quantile speaks: those are slower than all that were seen, up to the geometric mean of the longest seen and the
-    /// longest possible.
+    /// The weighted mean. Its interval is symmetric on a logarithmic scale, since delays have long tails, and extends
+    /// by a multiple of the relative standard error: Student's for Satterthwaite's number of degrees of freedom (1946),
+    /// 3 (Σ*v*)² / Σ*v*², where *v* is what each sample contributes to the variance. Exchanges that may have been
+    /// missed altogether may have any delay from zero to the longest measurable one, except for a share beyond all
+    /// reported quantiles: those are assumed slower than all that were seen, up to the geometric mean of the longest
+    /// seen and the longest possible.
     pub(super) fn mean(&self) -> Estimate<f64> {
         let weight = self.total.weight;
         let (mean, width) = (self.delay / weight, self.width / weight);
@@ -412,7 +411,7 @@ impl Curve {
         Estimate { value: mean, low: (low - width).max(least), high: high + width }
     }
 
-    /// The ends of the interval around a mean that not all exchanges told.
+    /// The ends of the interval of a mean that is based on a sample.
     fn sampled_mean(&self, mean: f64) -> [f64; 2] {
         let deviations = |power| move |bin: &Bin| (bin.middle() - mean).powi(power);
         let fourth: f64 = self.weighed().map(|bin| Sums::of(&bin).fourth * deviations(4)(&bin)).sum();

@@ -1,32 +1,31 @@
-//! Many weighted distributions of delays in one bounded store, and what can be asked of them.
+//! Many weighted distributions of delays in one bounded store, and their estimates.
 //!
 //! **Answers**: number, mean, quantiles, distribution function and histogram of the delays of each series, each with
 //! its 95% interval.
 //!
-//! **Model**: samples are independent, each with weight 1/*q* where *q* was its chance to be sampled.
+//! **Model**: samples are independent, each with weight 1/*q* where *q* was its probability of being sampled.
 //!
-//! **State**: one sorted array of 16-byte bins for all series: key (series, delay and how it was found, 64 bits), Σ
-//! weight and Σ (weight² − weight) as 32-bit floats, which are rounded up as often as is due: sums go on growing
-//! however large they are. Behind it the latest samples in the order of their arrival, sorted in when there are as many
-//! as bins, or when an eighth of the memory is full of them. Beside it 80 bytes per series. A bin is a log-linear class
-//! of delays: the exponent and the first *k* bits of the mantissa. Every series starts with *k* = 35, where each
-//! nanosecond up to 68 s has its own bin: while it fits, the store is exact. When it is full, the series with the most
-//! bins gives up a bit, which merges its bins in pairs, until a quarter is free; in the end that leaves one bin. A
-//! store without bound, or of a mebibyte and more, keeps the samples themselves where each stands
-//! for itself: 4 bytes for an unambiguous one below 4.3 s, else the 8 of its key, as long as these are all, fewer bytes
-//! than bins would have, and there is room for as many bins.
+//! **State**: one sorted array of 16-byte bins for all series: key (series, delay, part and band, 64 bits), Σ weight
+//! and Σ (weight² − weight) as 32-bit floats, rounded up with the right frequency, so that sums keep growing however
+//! large they are. Behind it the latest samples in order of arrival, sorted in when there are as many as bins, or when
+//! an eighth of the memory is full of them. In addition 80 bytes per series. A bin is a log-linear class of delays: the
+//! exponent and the first *k* bits of the mantissa. Every series starts with *k* = 35, where each nanosecond up to 68 s
+//! has its own bin: while it fits, the store is exact. When it is full, the series with the most bins gives up a bit,
+//! which merges its bins in pairs, until a quarter is free; in the end that leaves one bin. A store without bound, or
+//! of a mebibyte and more, keeps individual samples of weight 1: 4 bytes for an unambiguous one below 4.3 s, else the 8
+//! of its key, as long as there are no others, bins would take more bytes, and there is room for as many bins.
 //!
-//! **Cost**: one append per sample; sorting and merging make it about log₂ of a batch in comparisons. A distribution
-//! looks at the store's bins where they are; it takes less than a byte for each while it lives.
+//! **Cost**: one append per sample; sorting and merging cost about log₂ of a batch in comparisons. A distribution
+//! refers to the store's bins without copying them, and takes less than a byte for each.
 //!
-//! **Estimate**: a quantile is found to within its bin, whose relative width is 2^−*k*, and there by what its
-//! neighbours weigh; the interval includes the bin. Its sampling part is Woodruff's: the distribution function's
-//! standard error at the estimate is turned into two ranks, and the delays at these ranks are the ends.
+//! **Estimate**: a quantile is located in its bin, whose relative width is 2^−*k*, and interpolated there by the
+//! weights of its neighbours; the interval includes the bin. Its sampling part is Woodruff's: the distribution
+//! function's standard error at the estimate is converted to two ranks, and the delays at these ranks are the ends.
 //!
-//! **Merge**: bins of equal series are added; the coarser resolution of the two wins. Any order gives the same bins.
+//! **Merge**: bins of equal series are added, at the coarser of both resolutions, with the same result in any order.
 //!
-//! **Source**: the bins are those of `HdrHistogram` with a resolution that adapts, as `UDDSketch`'s does (Epicoco et
-//! al. 2020, uniform collapse); intervals: Woodruff 1952, Särndal et al. 1992 §5.11.
+//! **Source**: the bins are those of `HdrHistogram` with adaptive resolution, as in `UDDSketch` (Epicoco et al. 2020,
+//! uniform collapse); intervals: Woodruff 1952, Särndal et al. 1992 §5.11.
 
 mod bins;
 mod cell;

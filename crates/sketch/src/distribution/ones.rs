@@ -1,4 +1,4 @@
-//! Samples that stand for themselves, in a store with room for many.
+//! Samples of weight 1, in a store with room for many.
 
 use super::bins::{self, FINEST};
 use super::cell::{Cell, Dither, Keyed, add_all, clear, merge, range_of};
@@ -6,46 +6,46 @@ use std::ops::Range;
 use std::slice;
 use std::sync::Arc;
 
-/// Samples that stand for themselves: 4 bytes for nearly each, where a bin takes 16, and sooner sorted. They are all that
-/// a store knows, or what came since its bins were last sorted.
+/// Samples of weight 1: 4 bytes for most of them, where a bin takes 16, and faster to sort. They are either all that a
+/// store holds, or those since its bins were last sorted.
 #[derive(Clone, Debug)]
 pub(super) struct Ones {
-    /// Delays in nanoseconds of those that are [`plain`], by series.
+    /// Delays in nanoseconds of samples that are [`plain`], by series.
     plain: Box<[Run<u32>]>,
     /// The keys of the others.
     keys: Run<u64>,
-    /// How many came since they were last sorted.
+    /// Number of samples since they were last sorted.
     recent: usize,
-    /// So many are sorted together.
+    /// Number of samples that are sorted together.
     batch: usize,
 }
 
-/// Numbers that are sorted now and then.
+/// Numbers that are sorted from time to time.
 #[derive(Clone, Debug, Default)]
 struct Run<T> {
-    /// In rising order; equal ones next to each other. Distributions look at them as long as they live.
+    /// In ascending order, with duplicates. Distributions share it while they live.
     sorted: Arc<Vec<T>>,
-    /// What came since, in any order.
+    /// Added since, in any order.
     recent: Vec<T>,
 }
 
-/// As many samples are sorted together at least where there is room for them, in 16 to 32 MiB.
+/// Least number of samples that are sorted together if there is room, in 16 to 32 MiB.
 const MANY: usize = 1 << 22;
 
-/// A delay that says all of an unambiguous sample of no band: it has 32 bits.
+/// The delay in 32 bits, if it fits: all there is to an unambiguous sample without band.
 #[inline]
 pub(super) fn plain(delay: i64) -> Option<u32> {
     delay.try_into().ok()
 }
 
-/// The key of a delay that is [`plain`] in classes of this resolution: of its class no other is smaller.
+/// The key of a [`plain`] delay at this resolution: the smallest of its class.
 #[inline]
 fn plain_key(series: usize, bits: i8, delay: u32) -> u64 {
     let code = if bits == FINEST { bins::fine(delay.into()) } else { bins::code(delay.into(), bits) };
     Cell::key(series, code, 0, 0)
 }
 
-/// Sorts by digits where that is sooner done: they are counted first, and need as much memory again.
+/// Uses radix sort where that is faster: it makes a pass for counting, and needs as much memory again.
 fn sort<T: radsort::Key + Ord>(numbers: &mut [T]) {
     const FEW: usize = 1 << 11;
     if numbers.len() < FEW { numbers.sort_unstable() } else { radsort::sort(numbers) }
@@ -69,13 +69,13 @@ impl<T: Keyed + radsort::Key + Ord> Run<T> {
         self.recent.clear();
     }
 
-    /// How many of the sorted ones differ.
+    /// Number of distinct sorted values.
     fn different(&self) -> usize {
         let changes = self.sorted.windows(2).filter(|pair| pair[0] != pair[1]).count();
         changes + usize::from(!self.sorted.is_empty())
     }
 
-    /// All of them, in any order.
+    /// All values, in any order.
     fn all(&self) -> impl Iterator<Item = T> {
         self.sorted.iter().chain(&self.recent).copied()
     }
@@ -86,19 +86,19 @@ impl<T: Keyed + radsort::Key + Ord> Run<T> {
 }
 
 impl Ones {
-    /// None yet, of so many series.
+    /// An empty set for this many series.
     pub(super) fn new(series: usize) -> Self {
         Self { plain: vec![Run::default(); series].into(), keys: Run::default(), recent: 0, batch: MANY }
     }
 
-    /// Adds a delay that is [`plain`]; says whether it is time to sort.
+    /// Adds a [`plain`] delay; returns whether it is time to sort.
     #[inline]
     pub(super) fn push_plain(&mut self, series: usize, delay: u32) -> bool {
         self.plain[series].recent.push(delay);
         self.count()
     }
 
-    /// Adds the key of another one; says whether it is time to sort.
+    /// Adds the key of another sample; returns whether it is time to sort.
     #[inline]
     pub(super) fn push(&mut self, key: u64) -> bool {
         self.keys.recent.push(key);
@@ -111,7 +111,7 @@ impl Ones {
         self.recent >= self.batch
     }
 
-    /// How many are sorted.
+    /// Number of sorted samples.
     pub(super) fn sorted(&self) -> usize {
         self.plain.iter().map(|run| run.sorted.len()).sum::<usize>() + self.keys.sorted.len()
     }
@@ -130,20 +130,20 @@ impl Ones {
         self.recent = 0;
     }
 
-    /// Begins to wait for so many that are sorted together, or for more where there is room for so many in all.
+    /// Starts a batch of `MANY`, `least` or as many samples as are sorted already, whichever is most, if there is room.
     pub(super) fn begin_batch(&mut self, least: usize, room: usize) {
         let left = room.saturating_sub(self.sorted()) + 1;
         self.batch = MANY.max(least).max(self.sorted()).min(left);
     }
 
-    /// Whether bins, each for all that are equal, would be smaller: of the sorted ones.
+    /// Whether bins, one for all equal samples, would take less memory than the sorted samples.
     pub(super) fn are_alike(&self) -> bool {
         let bins = self.plain.iter().map(Run::different).sum::<usize>() + self.keys.different();
         let plain = self.sorted() - self.keys.sorted.len();
         bins * size_of::<Cell>() < plain * size_of::<u32>() + size_of_val(&**self.keys.sorted)
     }
 
-    /// Those of a series that are sorted, which has this resolution.
+    /// The sorted samples of a series with this resolution.
     pub(super) fn of(&self, series: usize, bits: i8) -> Merged {
         let (plain, keys) = (Arc::clone(&self.plain[series].sorted), Arc::clone(&self.keys.sorted));
         let range = range_of(&keys, series);
@@ -153,7 +153,7 @@ impl Ones {
         Merged { ranks: ranks.collect(), series, bits, plain, keys, range }
     }
 
-    /// Moves those that are sorted into sorted bins, of the resolution that each series has.
+    /// Moves the sorted samples into sorted bins, at the resolution of each series.
     pub(super) fn move_to(&mut self, bins: &mut Vec<Cell>, bits: impl Fn(usize) -> i8, dither: &mut Dither) {
         let merged: Vec<Merged> = (0..self.plain.len()).map(|series| self.of(series, bits(series))).collect();
         add_all(bins, merged.iter().flat_map(|merged| merged.iter(0..merged.len())), dither);
@@ -162,7 +162,7 @@ impl Ones {
         self.keys.sorted = Arc::default();
     }
 
-    /// The keys of all of them, in any order, where each series has this resolution.
+    /// The keys of all samples, in any order, at the resolution of each series.
     pub(super) fn all(&self, bits: impl Fn(usize) -> i8) -> impl Iterator<Item = u64> {
         let plain = self.plain.iter().enumerate().flat_map(move |(series, run)| {
             let bits = bits(series);
@@ -171,7 +171,7 @@ impl Ones {
         plain.chain(self.keys.all())
     }
 
-    /// Forgets all, keeps the memory.
+    /// Removes all samples, but keeps the memory.
     pub(super) fn clear(&mut self) {
         self.plain.iter_mut().for_each(Run::clear);
         self.keys.clear();
@@ -186,16 +186,16 @@ impl Ones {
     }
 }
 
-/// The samples of one series that stand for themselves, in rising order of their keys.
+/// The weight-1 samples of one series, in ascending order of their keys.
 #[derive(Clone, Debug)]
 pub(super) struct Merged {
     series: usize,
     bits: i8,
     plain: Arc<Vec<u32>>,
-    /// Those of the series are in this range.
+    /// The keys of all series; those of this series are in `range`.
     keys: Arc<Vec<u64>>,
     range: Range<usize>,
-    /// The rank of each of these among all.
+    /// The rank of each of these keys among all samples of the series.
     ranks: Vec<usize>,
 }
 
@@ -208,7 +208,7 @@ impl Merged {
         &self.keys[self.range.clone()]
     }
 
-    /// How many keys are before a rank.
+    /// How many keys come before a rank.
     #[inline]
     fn keys_before(&self, rank: usize) -> usize {
         self.ranks.partition_point(|&key| key < rank)
@@ -220,7 +220,7 @@ impl Merged {
         Cell::one(if is_key { self.keys()[keys] } else { plain_key(self.series, self.bits, self.plain[rank - keys]) })
     }
 
-    /// The last rank of those that are equal to the one of this rank: they are next to each other.
+    /// The last rank with the same value as this one; equal values are adjacent.
     pub(super) fn last_equal(&self, rank: usize) -> usize {
         let keys = self.keys_before(rank);
         let equal = if self.ranks.get(keys) == Some(&rank) {
@@ -249,7 +249,7 @@ impl Merged {
     }
 }
 
-/// Some of a series, in rising order.
+/// Some samples of a series, in ascending order.
 #[derive(Clone, Debug)]
 pub(super) struct Iter<'a> {
     series: usize,

@@ -1,4 +1,4 @@
-//! What can be asked of the delays of a series.
+//! Estimates from the delays of a series.
 
 use super::curve::{Curve, Sums};
 use super::view::{Bin, Bins, Shares};
@@ -8,11 +8,11 @@ use crate::survival::Survival;
 use dwell_types::Nanos;
 use std::sync::Arc;
 
-/// A distribution of delays as weighted samples tell it.
+/// A distribution of delays, estimated from weighted samples.
 #[derive(Clone, Debug)]
 pub struct Distribution {
     value: Curve,
-    /// Where ambiguous samples leave room: every one of them at its shorter delay, and at its longer one.
+    /// If there are ambiguous samples: the curves with each of them at its shorter, and at its longer delay.
     low: Option<Curve>,
     high: Option<Curve>,
     samples: u64,
@@ -42,8 +42,8 @@ impl Distribution {
         }
     }
 
-    /// The same where no delay above `longest` could have been measured: where too few samples say how long the slowest
-    /// exchanges took, intervals reach up to that.
+    /// The same, given that no delay above `longest` could be measured: where there are too few samples of the slowest
+    /// exchanges, intervals extend up to that.
     pub fn with_longest(mut self, longest: Nanos) -> Self {
         for curve in [Some(&mut self.value), self.low.as_mut(), self.high.as_mut()].into_iter().flatten() {
             curve.possible = Some(longest.get());
@@ -51,19 +51,19 @@ impl Distribution {
         self
     }
 
-    /// The same of delays that were rounded: intervals of quantiles, extremes and shares reach as far to either side. A
-    /// mean's does not, since ticks make some delays longer and others shorter.
+    /// The same for delays that were rounded: intervals of quantiles, extremes and shares are widened by as much. A
+    /// mean's is not, since rounding makes some delays longer and others shorter.
     pub fn with_rounding(mut self, rounding: Rounding) -> Self {
         self.rounding = rounding;
         self
     }
 
-    /// Samples that the estimates rest on.
+    /// Number of samples behind the estimates.
     pub fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// Those of which it is not known which of several requests was answered.
+    /// Samples where it is not known which of several requests was answered.
     pub fn ambiguous_samples(&self) -> u64 {
         self.ambiguous
     }
@@ -81,19 +81,19 @@ impl Distribution {
         if self.samples == 0 {
             return None;
         }
-        // Every view has the same total; that since the last request is known best.
+        // All views have the same total; that since the last request has the least variance.
         let Sums { weight: value, excess, .. } = self.low().total;
         let variance = if self.low().limit.is_none() { excess } else { self.low().variance(|_| 1.0) };
         let error = Z95 * variance.max(0.0).sqrt();
         Some(Estimate::around(value, (value - error).max(self.samples as f64), value + error))
     }
 
-    /// Whether there are no samples, or only such as are too lucky to count.
+    /// Whether there are no samples, or none that the product limit follows.
     fn tells_nothing(&self) -> bool {
         self.samples == 0 || self.value.total.weight <= 0.0
     }
 
-    /// The delay that a share `q` of the exchanges did not exceed, in nanoseconds; `None` without samples that count.
+    /// The delay that a share `q` of the exchanges did not exceed, in nanoseconds; `None` without usable samples.
     pub fn quantile(&self, q: f64) -> Option<Estimate<i64>> {
         if self.tells_nothing() {
             return None;
@@ -104,7 +104,7 @@ impl Distribution {
         Some(self.rounding.widen(Estimate::around(estimate.value, low, high)))
     }
 
-    /// The mean delay in nanoseconds; `None` without samples that count.
+    /// The mean delay in nanoseconds; `None` without usable samples.
     pub fn mean(&self) -> Option<Estimate<i64>> {
         if self.tells_nothing() {
             return None;
@@ -124,8 +124,8 @@ impl Distribution {
         Some(ends.map(|end| self.rounding.widen(end)).into())
     }
 
-    /// The share of exchanges that took no longer than each bin's upper end, in rising order: at most `points` points,
-    /// evenly spaced in rank where there are more bins.
+    /// The share of exchanges that took no longer than each bin's upper end, in ascending order: at most `points`
+    /// points, evenly spaced in rank if there are more bins.
     pub fn cdf(&self, points: usize) -> Vec<(i64, Estimate<f64>)> {
         let total = self.value.total.weight;
         if self.samples == 0 || points == 0 {
@@ -139,7 +139,7 @@ impl Distribution {
             let share = self.value.sums_of(rank + 1).weight / total;
             let next_share = share + 1.0 / points as f64;
             let error = self.value.error(rank);
-            // Delays are longer where every ambiguous sample takes its longer bound, so shares are smaller.
+            // With all ambiguous samples at their longer delays, shares are smaller.
             let (least, most) = self.rounding.around(bin.high);
             let low = if least < bin.high || self.high.is_some() { self.high().share_up_to(least) } else { share };
             let high = if most > bin.high || self.low.is_some() { self.low().share_up_to(most) } else { share };
@@ -157,11 +157,11 @@ impl Distribution {
         cdf
     }
 
-    /// Number of exchanges between rising edges: `edges[i] ≤ delay < edges[i + 1]`, each with its interval. A bin that
-    /// an edge cuts counts where its middle lies, and the interval includes that it lies on the other side.
+    /// Number of exchanges between ascending edges: `edges[i] ≤ delay < edges[i + 1]`, each with its interval. A bin
+    /// that contains an edge counts where its middle lies, and the interval allows for the other side.
     pub fn histogram(&self, edges: &[i64]) -> Vec<Estimate<f64>> {
         let (curve, rounding) = (&self.value, self.rounding);
-        // Bins below an edge: all of them, their middles, and their lower ends.
+        // The numbers of bins below an edge by three criteria: entirely, with their middles, or with their lower ends.
         let cut = |&edge: &i64| {
             let ends: [&dyn Fn(&Bin) -> i64; 3] =
                 [&|bin| rounding.around(bin.high).1, &|bin| i64::midpoint(bin.low, bin.high), &|bin| {

@@ -11,22 +11,22 @@ use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How a sample counts whose request was repeated, when it is not known which one was answered.
+/// How to count a sample whose request was repeated, if it is not known which copy was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ambiguous {
-    /// Half at the delay since the last request and half at the delay since the first; intervals reach from the lower
+    /// Half at the delay since the last request and half at the delay since the first; intervals extend from the lower
     /// end of "all since the last" to the upper end of "all since the first".
     Bounds,
     /// As the delay since the first request.
     First,
     /// As the delay since the last request.
     Last,
-    /// Not at all (Karn's rule). Biased: what is slower than the retransmission timer is lost.
+    /// Not at all (Karn's rule). Biased: exchanges slower than the retransmission timer are lost.
     Drop,
 }
 
 impl Ambiguous {
-    /// Every way.
+    /// All variants.
     pub const ALL: [Self; 4] = [Self::Bounds, Self::First, Self::Last, Self::Drop];
 
     /// The name on the command line and in reports.
@@ -43,15 +43,15 @@ impl Ambiguous {
 /// Distributions of weighted delays, one for each of a fixed number of series.
 #[derive(Clone, Debug)]
 pub struct DelayStore {
-    /// In rising order of keys, each key once. Distributions look at them as long as they live.
+    /// In ascending order of keys, each key once. Distributions share them while they live.
     pub(super) bins: Arc<Vec<Cell>>,
-    /// What came since the bins were last sorted, in any order.
+    /// Cells added since the bins were last sorted, in any order.
     recent: Vec<Cell>,
-    /// What stands for itself, where there is room for much of it. In a box of its own: small stores pay for every byte.
+    /// Samples of weight 1, if there is room for many. Boxed: for small stores every byte counts.
     ones: Option<Box<Ones>>,
-    /// So many recent cells are sorted in together.
+    /// Number of recent cells that are sorted in together.
     batch: u32,
-    /// Cells that fit the memory, recent ones included; `None` without bound.
+    /// Maximum number of cells, recent ones included; `None` without bound.
     pub(super) most: Option<NonZeroU32>,
     pub(super) series: Box<[Series]>,
     dither: Dither,
@@ -61,21 +61,20 @@ const CLEAR: usize = 0;
 pub(super) const SINCE_LAST: usize = 1;
 pub(super) const SINCE_FIRST: usize = 2;
 
-/// Where octaves of delay go together, bands do, which are octaves, too: into the first of them, where all of them were
-/// at risk.
+/// Where a class covers several octaves of delay, as many bands (octaves as well) are merged into the first of them, in
+/// which all of them were at risk.
 #[inline]
 fn band_at(band: u8, resolution: i8) -> u8 {
-    /// Classes and bands begin together where the bands are octaves of ages up to 128 s. Elsewhere a class has two
-    /// bands.
+    /// Aligns classes with bands that are octaves of ages up to 128 s. With other bands a class has two of them.
     const FIRST: u8 = 6;
     let octaves = (-resolution).max(0);
     if band == 0 { 0 } else { ((band + FIRST) >> octaves << octaves).saturating_sub(FIRST).max(1) }
 }
 
-/// What is known of a series besides its bins.
+/// The data of a series besides its bins.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Series {
-    /// Resolution of the classes of all parts: bins of different parts are the same or apart.
+    /// Resolution of the classes, common to all parts: bins of different parts are either the same or disjoint.
     pub(super) bits: i8,
     pub(super) parts: [Part; PARTS],
 }
@@ -90,7 +89,7 @@ pub(super) struct Part {
 impl Series {
     pub(super) const EMPTY: Self = Self { bits: FINEST, parts: [Part::EMPTY; PARTS] };
 
-    /// The key of the bin that holds a delay of this part; `number` is the series'.
+    /// The key of the bin for a delay in this part; `number` is that of the series.
     #[inline]
     fn key(&self, number: usize, part: usize, band: u8, delay: i64) -> u64 {
         if self.bits == FINEST && bins::FINE.contains(&delay) {
@@ -106,27 +105,27 @@ impl Part {
 
 /// Classes of relative width 2⁻²⁰ are as good as exact.
 const INDISTINGUISHABLE: i8 = 20;
-/// Fewer cells than this stay in a processor's nearest cache.
+/// Fewer cells than this stay in the nearest cache.
 const FEW: usize = 1 << 10;
-/// In a store of fewer cells than this a sample's bin is searched for at once.
+/// With fewer cells than this a sample is added to its bin at once, by a search.
 const QUICKLY_SEARCHED: usize = 1 << 12;
-/// A store of fewer cells than this, a mebibyte, or with fewer for each series, has bins from the start.
+/// A store with fewer cells than this, a mebibyte, or with fewer per series, uses bins from the start.
 const MANY: usize = 1 << 16;
 const MANY_OF_SERIES: usize = 1 << 10;
 /// Cells of the first batch.
 const FIRST_BATCH: usize = 1 << 8;
 
 impl DelayStore {
-    /// What a store takes beside itself and [`DelayStore::state_bytes`]: what distributions share of it.
+    /// Bytes in addition to the store itself and to [`DelayStore::state_bytes`]: the part shared with distributions.
     pub(crate) const SHARED_BYTES: usize = size_of::<Vec<Cell>>() + 2 * size_of::<usize>();
 
-    /// The most series that a store can tell apart.
+    /// The most series that a store can have.
     pub const MOST_SERIES: usize = 1 << (u64::BITS - BIN_BITS);
 
-    /// The bins that each series needs.
+    /// The least number of bins per series.
     pub(super) const LEAST_BINS: usize = 32;
 
-    /// What each series needs: these, and what is known of them.
+    /// The least bytes per series: these bins and the rest of its data.
     pub(crate) const SERIES_BYTES: usize = size_of::<Series>() + Self::LEAST_BINS * size_of::<Cell>();
 
     /// A store for `series` distributions, at most [`DelayStore::MOST_SERIES`], that grows as needed and stays exact.
@@ -135,7 +134,7 @@ impl DelayStore {
     }
 
     /// A store of at most `bytes` for `series` distributions; `None` if that is too little for 32 bins each, or if
-    /// these are too many series.
+    /// there are too many series.
     pub fn bounded(series: usize, bytes: usize) -> Option<Self> {
         let most = bytes.checked_sub(series * size_of::<Series>())? / size_of::<Cell>();
         let most = NonZeroU32::new(most.try_into().unwrap_or(u32::MAX))?;
@@ -143,12 +142,12 @@ impl DelayStore {
             .then(|| Self::of(Vec::new(), Some(most), vec![Series::EMPTY; series]))
     }
 
-    /// The least that [`DelayStore::bounded`] takes for so many series.
+    /// The least memory that [`DelayStore::bounded`] accepts for this many series.
     pub fn least_bytes(series: usize) -> usize {
         series.max(1) * Self::SERIES_BYTES
     }
 
-    /// A store of these bins, which are sorted, and at most so many cells; `None` for any number.
+    /// A store with these sorted bins and at most this many cells; `None` for no bound.
     pub(super) fn of(bins: Vec<Cell>, most: Option<NonZeroU32>, series: Vec<Series>) -> Self {
         let (bins, series) = (Arc::new(bins), series.into_boxed_slice());
         let mut store =
@@ -158,7 +157,7 @@ impl DelayStore {
         store
     }
 
-    /// Begins to keep samples that stand for themselves, if there is room for many of all series.
+    /// Starts to keep weight-1 samples individually, if there is room for many in all series.
     fn begin_ones(&mut self) {
         let (most, series) = (self.most(), self.series.len());
         if most >= MANY && series <= most / MANY_OF_SERIES {
@@ -166,13 +165,13 @@ impl DelayStore {
         }
     }
 
-    /// Cells that fit the memory, recent ones included; `usize::MAX` without bound.
+    /// Maximum number of cells, recent ones included; `usize::MAX` without bound.
     fn most(&self) -> usize {
         self.most.map_or(usize::MAX, |most| most.get() as usize)
     }
 
-    /// Of the cells that fit, an eighth are recent, another eighth is left free for them, and the rest are bins that
-    /// stay; of a few cells a 32nd, since there every bin counts and moving them all costs little.
+    /// Of all cells an eighth is for recent ones, another eighth is left free for sorting them in, and the rest is for
+    /// bins; in small stores a 32nd, since there every bin counts and moving them all costs little.
     fn most_recent(&self) -> usize {
         self.most() / if self.most() < FEW { 32 } else { 8 }
     }
@@ -225,7 +224,7 @@ impl DelayStore {
         }
     }
 
-    /// Adds a cell of a series to its bin, where that is likely to be there and quickly found; says whether it was.
+    /// Adds a cell of a series to its bin, if that is likely to exist and quickly found; returns whether it did.
     #[inline]
     fn add_to_bin(&mut self, series: usize, cell: Cell) -> bool {
         if self.most() >= QUICKLY_SEARCHED || self.series[series].bits >= INDISTINGUISHABLE {
@@ -244,7 +243,7 @@ impl DelayStore {
         }
     }
 
-    /// Keeps what stands for itself, where that is kept; says whether it is.
+    /// Keeps a sample of weight 1 individually, if the store does that; returns whether it does.
     #[inline]
     fn push_one(&mut self, series: usize, part: usize, band: u8, delay: i64) -> bool {
         let (Some(ones), state) = (&mut self.ones, &self.series[series]) else { return false };
@@ -258,23 +257,23 @@ impl DelayStore {
         true
     }
 
-    /// Sorts the recent cells in and keeps the bound.
+    /// Sorts in recent cells and enforces the bound.
     pub(crate) fn settle(&mut self) {
         self.sort_in();
         self.collapse();
         self.begin_batch();
     }
 
-    /// Batches are as large as the bins are many, so that sorting them in visits each bin a few times altogether.
+    /// A batch is as large as the number of bins, so that sorting in visits each bin only a few times in all.
     fn begin_batch(&mut self) {
         let free = self.most().saturating_sub(self.most_recent() + self.bins.len());
         let mut batch = self.bins.len().max(FIRST_BATCH).min(self.most_recent()).min(free).max(1);
         let (bins, room, most_recent) = (self.bins.len(), self.most_bins(), self.most_recent());
         let is_bounded = self.most.is_some();
         if let Some(ones) = &mut self.ones {
-            // While there are no bins, as many as there would be room for bins; beside bins, as many as may become some.
+            // Without bins, as many as there would be room for bins; otherwise as many as may turn into new bins.
             ones.begin_batch(bins, if is_bounded && bins > 0 { most_recent } else { room });
-            // There are no others than these, or few before the memory is theirs.
+            // There are no other cells, or only few until `ones` is dropped and its memory is theirs.
             batch = if is_bounded { FIRST_BATCH } else { batch };
         }
         self.batch = u32::try_from(batch).unwrap_or(u32::MAX);
@@ -283,8 +282,8 @@ impl DelayStore {
         }
     }
 
-    /// Sorts what came recently into the bins. As long as all samples stand for themselves, few are alike, and there
-    /// would be room for as many bins, their keys are bins enough.
+    /// Sorts recent samples into the bins. As long as all samples have weight 1, few are equal, and there would be room
+    /// for as many bins, they remain individual samples.
     #[inline(never)]
     fn sort_in(&mut self) {
         let room = self.most_bins();
@@ -298,8 +297,8 @@ impl DelayStore {
         self.sort_all_in();
     }
 
-    /// The same, and no key stays that is not a bin's. From then on a store with a bound keeps none if any sample does not
-    /// stand for itself.
+    /// The same, but turns all individual samples into bins. A bounded store keeps none from then on if any sample has
+    /// another weight.
     fn sort_all_in(&mut self) {
         let is_weighed = !self.recent.is_empty();
         let bins = Arc::make_mut(&mut self.bins);
@@ -317,8 +316,8 @@ impl DelayStore {
         }
     }
 
-    /// Sorts all cells in: from then on, until something is added, distributions share the bins instead of each having
-    /// a copy of its own.
+    /// Sorts in all cells: from then on, until something is added, distributions share the bins instead of each having
+    /// its own copy.
     pub(crate) fn share(&mut self) {
         if !self.is_sorted() {
             self.sort_in();
@@ -347,7 +346,7 @@ impl DelayStore {
         binned
     }
 
-    /// What is sorted of a series.
+    /// The sorted samples of a series.
     fn sorted(&self, series: usize) -> Sorted {
         match &self.ones {
             Some(ones) if self.bins.is_empty() => Sorted::Ones(ones.of(series, self.series[series].bits)),
@@ -364,11 +363,11 @@ impl DelayStore {
             let largest = (0..self.series.len())
                 .filter(|&series| self.series[series].bits > COARSEST)
                 .max_by_key(|&series| range_of(&self.bins, series).len());
-            // At the coarsest there is one class in each of 3 parts, for each band of the first, and room for more: this
-            // does not happen.
+            // At the coarsest resolution there is one class in each of 3 parts, for each band of the first, and there
+            // is room for more: this does not happen.
             let Some(series) = largest else { return };
             let bits = self.series[series].bits;
-            // Each step visits all bins. Far below what anybody can tell apart, bits go together.
+            // Each step visits all bins. At resolutions far finer than matter, several bits are given up at once.
             let bits = match bits {
                 21.. => INDISTINGUISHABLE,
                 13..21 => bits - 2,
@@ -386,14 +385,14 @@ impl DelayStore {
             let (low, _) = bins::range(cell.code(), from);
             cell.key = Cell::key(series, bins::code(low, to), cell.part(), band_at(cell.band(), to));
         }
-        // Of classes that go together, each had its own parts and bands.
+        // Each of the merged classes had its own parts and bands.
         for class in bins[range].chunk_by_mut(|a, b| a.code() == b.code()) {
             class.sort_unstable_by_key(|cell| cell.key);
         }
         combine(bins, &mut self.dither);
     }
 
-    /// Moves all samples of some series to other bands, as their meter asks for ([`crate::Meter::take_new_bands`]).
+    /// Moves all samples of some series to other bands, as required by their meter ([`crate::Meter::take_new_bands`]).
     pub fn rearrange(&mut self, series: Range<usize>, bands: &NewBands) {
         self.settle();
         self.sort_all_in();
@@ -413,7 +412,7 @@ impl DelayStore {
         combine(bins, &mut self.dither);
     }
 
-    /// Adds everything that another store of as many series has seen.
+    /// Adds all samples of another store with the same number of series.
     ///
     /// # Panics
     /// If the numbers of series differ.
@@ -441,7 +440,7 @@ impl DelayStore {
         }
     }
 
-    /// Forgets all samples, and keeps the memory of what comes next.
+    /// Removes all samples, but keeps the memory for the next.
     pub fn reset(&mut self) {
         self.series.fill(Series::EMPTY);
         self.begin_ones();
@@ -460,24 +459,24 @@ impl DelayStore {
         parts[CLEAR].samples + parts[SINCE_LAST].samples > 0
     }
 
-    /// The distribution of a series as its samples tell it.
+    /// The estimated distribution of a series.
     pub fn distribution(&self, series: usize, ambiguous: Ambiguous) -> Distribution {
         self.settled().distribution_of(series, ambiguous, None)
     }
 
-    /// The same where a product limit weighs the samples by what the other responses of the series met.
+    /// The same where the samples are weighted by a product limit, given the responses of the series that were at risk.
     pub fn distribution_at_risk(&self, series: usize, ambiguous: Ambiguous, risk: &Risk) -> Distribution {
         self.settled().distribution_of(series, ambiguous, Some(risk))
     }
 
-    /// The distribution of a series while all cells are sorted in.
+    /// The distribution of a series when all cells are sorted in.
     fn distribution_of(&self, series: usize, ambiguous: Ambiguous, risk: Option<&Risk>) -> Distribution {
         let Series { bits, parts } = &self.series[series];
         let sorted = self.sorted(series);
         let cells = || sorted.all();
         let survival = risk.and_then(|risk| {
             let mut by_band = [(0.0, 0.0); BANDS];
-            // Ambiguous samples are in two parts: counted once.
+            // Ambiguous samples are in two parts, but count once.
             for cell in cells().filter(|cell| cell.part() != SINCE_FIRST) {
                 let (weight, excess) = &mut by_band[usize::from(cell.band())];
                 (*weight, *excess) = (*weight + cell.weight(), *excess + cell.excess());
@@ -487,14 +486,14 @@ impl DelayStore {
         let factors = survival.as_ref().map_or([1.0; BANDS], |survival| survival.factors);
         let samples = parts[CLEAR].samples;
         let unresolved = parts[SINCE_LAST].samples;
-        // Repeats that were not seen as such are among the clear samples: as many as the others stand for more.
+        // Repeats that were not recognised are among the clear samples: as many as those recognised stand for.
         let truly_clear = match &sorted {
             _ if unresolved == 0 => 1.0,
             Sorted::Ones(_) if survival.is_none() => truly_clear(parts.map(|part| part.samples as f64)),
             Sorted::Ones(_) | Sorted::Bins(..) => truly_clear(weights_by_part(cells(), &factors)),
         };
         let both = 0.5 * (1.0 + truly_clear);
-        // What a sample counts by each of its delays; and at the shorter one or the longer one alone.
+        // Shares with which a sample counts at each of its delays; and with all at the shorter or at the longer one.
         let (shares, ends) = match ambiguous {
             Ambiguous::Drop => ([truly_clear, 0.0, 0.0], None),
             Ambiguous::Last => ([1.0, 1.0, 0.0], None),
@@ -502,7 +501,7 @@ impl DelayStore {
             Ambiguous::Bounds if unresolved == 0 => ([1.0, 0.0, 0.0], None),
             Ambiguous::Bounds => ([both, 0.5, 0.5], Some([Shares([1.0, 1.0, 0.0]), Shares([truly_clear, 0.0, 1.0])])),
         };
-        // What lies outside the smallest and largest delay is known to be empty.
+        // There is nothing outside the smallest and the largest delay.
         let used = || parts.iter().zip(shares).filter(|&(_, share)| share > 0.0);
         let min = used().map(|(part, _)| part.min).min().unwrap_or(i64::MIN);
         let max = used().map(|(part, _)| part.max).max().unwrap_or(i64::MAX);
@@ -513,7 +512,7 @@ impl DelayStore {
     }
 }
 
-/// What the samples of each part weigh.
+/// The total weight of the samples of each part.
 fn weights_by_part(cells: impl Iterator<Item = Cell>, factors: &[f64; BANDS]) -> [f64; PARTS] {
     let (mut clear, mut weights) = (0.0, [0.0; PARTS]);
     for cell in cells {
@@ -525,12 +524,12 @@ fn weights_by_part(cells: impl Iterator<Item = Cell>, factors: &[f64; BANDS]) ->
     weights
 }
 
-/// The share of the clear samples of a series that were not repeated unseen.
+/// The share of a series' clear samples that were not unrecognised repeats.
 fn truly_clear([clear, last, first]: [f64; PARTS]) -> f64 {
     if clear > 0.0 { (1.0 - (first - last) / clear).clamp(0.0, 1.0) } else { 1.0 }
 }
 
-/// Adds up neighbours of equal keys.
+/// Combines neighbours with equal keys.
 fn combine(bins: &mut Vec<Cell>, dither: &mut Dither) {
     bins.dedup_by(|cell, before| {
         let is_equal = cell.key == before.key;
@@ -559,8 +558,8 @@ mod tests {
     }
 
     proptest! {
-        /// While it fits, the store's quantiles are those of the sorted samples and have no width; afterwards the truth
-        /// lies in the interval, whose width is that of the bins.
+        /// While it fits, the store's quantiles are those of the sorted samples and have no width; afterwards the
+        /// intervals, as wide as the bins, contain the true values.
         #[test]
         fn quantiles_are_exact_while_it_fits_and_bracketed_after(
             delays in prop::collection::vec(-1_000i64..50_000_000_000, 1..2_000),
@@ -591,7 +590,7 @@ mod tests {
             prop_assert!(store.distribution(0, Ambiguous::Bounds).quantile(0.5).is_none());
         }
 
-        /// A store that keeps keys as long as it can tells what one tells that has bins from the start.
+        /// A store that keeps individual samples while it can agrees with one that has bins from the start.
         #[test]
         fn keys_tell_what_bins_tell(
             samples in prop::collection::vec((0i64..40, 0u8..8, 0usize..2), 1..300),
@@ -629,7 +628,7 @@ mod tests {
             prop_assert_eq!(contents(keys), contents(bins));
         }
 
-        /// Two stores fed halves and merged hold what one store fed both holds, up to the rounding of weights and of
+        /// Two stores fed one half each and merged agree with one store fed both, up to the rounding of weights and of
         /// their sums.
         #[test]
         fn merging_equals_one_store_fed_both(
@@ -654,7 +653,7 @@ mod tests {
             }
         }
 
-        /// Where repeats leave room, a bounded store leaves no less: its bins of short and of long delays overlap.
+        /// With ambiguous samples, intervals of a bounded store contain the exact ones, although its bins overlap.
         #[test]
         fn bounded_intervals_hold_the_exact_ones(
             delays in prop::collection::vec((1i64..2_000_000_000, 0i64..2_000_000_000, 0u8..3), 1..1_500),
@@ -674,8 +673,8 @@ mod tests {
             }
         }
 
-        /// Bands are merged where classes are: in the least memory, five series of samples in all bands keep the bound,
-        /// and quantiles order.
+        /// Bands are merged along with classes: in the least memory, five series with samples in all bands respect the
+        /// bound, and quantiles are ordered.
         #[test]
         fn bands_leave_room(delays in prop::collection::vec((0u32..30, 1i64..1000, 0u8..4), 200..1_500)) {
             let bytes = DelayStore::least_bytes(5);
@@ -711,7 +710,7 @@ mod tests {
         }
     }
 
-    /// Twenty samples of 100 exchanges each do not know the slowest twentieth; twenty exchanges do.
+    /// Twenty samples of 100 exchanges each leave the slowest twentieth unknown; twenty exchanges of weight 1 do not.
     #[test]
     fn few_samples_do_not_know_the_tail() {
         let high = |weight: f64, q: f64| {
@@ -725,7 +724,7 @@ mod tests {
         assert_eq!((high(1.0, 0.95), high(1.0, 0.99)), (19_000_000, 20_000_000));
     }
 
-    /// What was found by luck alone, behind the last band that is followed, tells no quantile.
+    /// Samples found by luck, beyond the last band that is followed, determine no quantile.
     #[test]
     fn lucky_samples_tell_nothing() {
         let of_band = |band: u8| {
@@ -761,7 +760,7 @@ mod tests {
         assert_eq!(store.distribution(0, Ambiguous::Drop).exchanges().unwrap().value, 98.0);
     }
 
-    /// Thousands of distributions of one store are no thousands of stores.
+    /// With sorted bins, distributions borrow from the store instead of copying it.
     #[test]
     fn distributions_of_a_shared_store_copy_nothing() {
         for mut store in [DelayStore::unbounded(2), DelayStore::bounded(2, 1 << 16).unwrap()] {
@@ -774,7 +773,7 @@ mod tests {
         }
     }
 
-    /// Whatever is done in between, a batch never meets more bins than leave it room.
+    /// Whatever is done in between, there is always room for a batch besides the bins.
     #[test]
     fn the_bound_holds_at_every_moment() {
         let bytes = 20_000;
@@ -793,8 +792,8 @@ mod tests {
         }
     }
 
-    /// A store that keeps keys until it has no room for as many bins is exact until then and brackets the truth after
-    /// that, in every interval, and never exceeds its bound.
+    /// A store that keeps individual samples until it has no room for as many bins is exact until then, brackets the
+    /// true values after that, in every interval, and never exceeds its bound.
     #[test]
     fn keys_become_bins_in_time() {
         let bytes = 2 << 20;
@@ -804,7 +803,7 @@ mod tests {
             for i in 0..200_000i64 {
                 let delay = (i * 7_919_999 + interval) % 1_000_000_007;
                 delays.push(delay);
-                // One in a hundred was repeated, and one in a hundred is too long for four bytes, of the other series.
+                // One in a hundred was repeated, and one in a hundred, of the other series, is too long for four bytes.
                 let since_first = Nanos::new(if i % 100 == 0 { delay + 5 } else { delay });
                 store.update(1, &Sample { since_first, ..sample(delay, 1.0) });
                 if i % 100 == 1 {
@@ -829,7 +828,7 @@ mod tests {
         }
     }
 
-    /// Samples that are moved to other bands are where they would have been, and those of other series stay.
+    /// Samples that are moved to other bands are the same as if added there, and those of other series stay.
     #[test]
     fn samples_move_to_other_bands() {
         let bands = NewBands::of_twice(false, 1);

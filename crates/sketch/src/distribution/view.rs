@@ -1,4 +1,4 @@
-//! The bins of one series as its curves see them.
+//! The bins of one series from the point of view of its curves.
 
 use super::bins::{self, PARTS};
 use super::cell::Cell;
@@ -8,27 +8,27 @@ use either::Either;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Delays from `low` to `high` nanoseconds, both included, and the exchanges in between.
+/// Delays from `low` to `high` nanoseconds, both included, and the number of exchanges with such delays.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bin {
     /// Smallest delay.
     pub(super) low: i64,
     /// Largest delay.
     pub(super) high: i64,
-    /// Estimated number of exchanges: Σ 1/*q*. Before a curve weighs its bins, samples with two delays count at both.
+    /// Estimated number of exchanges: Σ 1/*q*. Before shares are applied, samples with two delays count at both.
     pub(super) weight: f64,
     /// Its estimated variance: Σ (1/*q*² − 1/*q*).
     pub(super) excess: f64,
     /// The band in which its samples were found; zero without a product limit.
     pub(super) band: u8,
-    /// Whether its samples are unambiguous, and if not, by which bound they are here: the part of the store.
+    /// The part of the store: whether its samples are unambiguous, and if not, by which of their delays they are here.
     part: u8,
 }
 
-/// The sorted samples of one series, which it shares with the store, by their ranks.
+/// The sorted samples of one series, shared with the store, by rank.
 #[derive(Clone, Debug)]
 pub(super) enum Sorted {
-    /// Each stands for itself: equal ones are a bin together.
+    /// Samples of weight 1: equal ones form a bin.
     Ones(Merged),
     /// Each key once, in this range of the store's bins.
     Bins(Arc<Vec<Cell>>, Range<usize>),
@@ -61,25 +61,25 @@ impl Sorted {
     }
 }
 
-/// The bins of one series in rising order, all its parts together. They stay where they are, in the array of a store,
-/// and are put together when they are looked at: there may be millions.
+/// The bins of one series in ascending order, all parts together. They stay in the store's array, and are converted
+/// when read: there may be millions.
 ///
-/// Where samples stand for themselves, a bin may have several ranks: sums up to a bin are those up to its last rank.
+/// With weight-1 samples a bin may have several ranks: sums up to a bin are those up to its last rank.
 #[derive(Clone, Debug)]
 pub(super) struct Bins {
     sorted: Sorted,
     view: View,
 }
 
-/// What makes a bin of a cell.
+/// How to convert a cell to a bin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View {
     /// Resolution of its classes.
     pub(super) bits: i8,
-    /// What lies outside the smallest and the largest delay is known to be empty.
+    /// There is nothing outside the smallest and the largest delay.
     pub(super) min: i64,
     pub(super) max: i64,
-    /// What the weights of each band are multiplied with.
+    /// Factors for the weights of each band.
     pub(super) factors: [f64; BANDS],
 }
 
@@ -109,12 +109,12 @@ impl Bins {
         self.sorted.len()
     }
 
-    /// The bin of a rank, of which there must be one.
+    /// The bin at a rank, which must exist.
     pub(super) fn at(&self, rank: usize) -> Bin {
         self.view.bin(self.sorted.at(rank))
     }
 
-    /// The last rank of the bin that this one belongs to.
+    /// The last rank of the bin that contains this one.
     pub(super) fn last_of_bin(&self, rank: usize) -> usize {
         match &self.sorted {
             Sorted::Ones(ones) => ones.last_equal(rank),
@@ -122,13 +122,13 @@ impl Bins {
         }
     }
 
-    /// The bins of a range of ranks that is not longer than all.
+    /// The bins in a range of ranks, which must exist.
     pub(super) fn iter(&self, ranks: Range<usize>) -> impl DoubleEndedIterator<Item = Bin> + ExactSizeIterator {
         self.sorted.iter(ranks).map(|cell| self.view.bin(cell))
     }
 
-    /// The number of samples of a range of ranks, and the sum of their delays, where that is quickly told: they stand for
-    /// themselves, are unambiguous, and each nanosecond has its own bin.
+    /// The number of samples in a range of ranks, and the sum of their delays, if these are quick to compute: if
+    /// weights are 1, and all are unambiguous and in bins of one nanosecond.
     #[inline]
     pub(super) fn plain(&self, ranks: Range<usize>) -> Option<(usize, u64)> {
         let Sorted::Ones(ones) = &self.sorted else { return None };
@@ -140,13 +140,13 @@ impl Bins {
         self.iter(0..self.len())
     }
 
-    /// Ranges of so many ranks, and one of what is left, which may be nothing.
+    /// Consecutive ranges of `length` ranks, and one of the remainder, which may be empty.
     pub(super) fn blocks(&self, length: usize) -> impl Iterator<Item = Range<usize>> {
         let end = self.len();
         (0..=end).step_by(length).map(move |start| start..(start + length).min(end))
     }
 
-    /// The first rank at which a condition fails that holds up to some rank.
+    /// The first rank at which a condition fails that holds for all ranks before.
     pub(super) fn partition_point(&self, holds: impl Fn(&Bin) -> bool) -> usize {
         let (mut first, mut last) = (0, self.len());
         while first < last {
@@ -171,15 +171,15 @@ impl Bin {
         0.5 * (self.low as f64 + self.high as f64)
     }
 
-    /// What [`crate::survival::Survival::variance`] adds up: the weight, and of bins that no product limit weighs their
-    /// variance itself.
+    /// The addend for [`crate::survival::Survival::variance`]: the weight, or, for bins outside the product limit, the
+    /// variance.
     pub(super) fn measure(&self) -> f64 {
         if self.band == 0 { self.excess } else { self.weight }
     }
 }
 
-/// What the weights and excesses of each part of the store are multiplied with in a curve; parts with zero are not in
-/// it.
+/// Factors for the weights and excesses of each part of the store in a curve; parts with factor zero are not in the
+/// curve.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shares(pub(super) [f64; PARTS]);
 
@@ -188,14 +188,14 @@ impl Shares {
         self.0[usize::from(bin.part)]
     }
 
-    /// A bin with its weight in the curve; `None` if it is not in it.
+    /// A bin with its weight in the curve; `None` if it is not in the curve.
     #[inline]
     pub(super) fn weigh(self, bin: &Bin) -> Option<Bin> {
         let share = self.of(bin);
         (share > 0.0).then_some(Bin { weight: share * bin.weight, excess: share * bin.excess, ..*bin })
     }
 
-    /// The bins that are in the curve, with their weights there.
+    /// The bins of the curve, with their weights there.
     pub(super) fn weigh_all(self, bins: impl DoubleEndedIterator<Item = Bin>) -> impl DoubleEndedIterator<Item = Bin> {
         bins.filter_map(move |bin| self.weigh(&bin))
     }

@@ -2,15 +2,15 @@ use crate::batch::prefetch;
 use dwell_types::{ExchangeId, hash};
 use wide::u32x8;
 
-/// Where entries are, by their ids: buckets of eight numbers, each the entry's, with bits of the id before it.
+/// The index from ids to entries: buckets of eight numbers, each an entry's, with bits of the id above it.
 ///
-/// An entry is in the bucket that its id names, or in one of those behind it where that has been full.
+/// An entry is in the bucket that its id determines, or in one of the following if that was full.
 #[derive(Clone, Debug)]
 pub(super) struct Index {
     buckets: Vec<Bucket>,
     /// Numbers that are not [`EMPTY`].
     used: usize,
-    /// The bits of a number that are the entry, which is counted from one.
+    /// The bits of a number that hold the entry plus one.
     entry_mask: u32,
 }
 
@@ -19,31 +19,31 @@ pub(super) struct Index {
 #[repr(align(32))]
 struct Bucket([u32; WAYS]);
 
-/// What an id is found by: its lowest bits name the bucket, and the next ones are beside the entry.
+/// The hash of an id: its lowest bits select the bucket, and the next ones are stored with the entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Key(u32);
 
-/// A place in the index: of an entry, or where one with this key may be put.
+/// A place in the index: that of an entry, or where one with this key may be inserted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     bucket: usize,
     way: usize,
-    /// What its number has besides the entry.
+    /// The bits of the number other than the entry.
     tag: u32,
 }
 
 const WAYS: usize = 8;
 const FIRST_BUCKETS: usize = 1 << 6;
-/// At most so many of eight are used: then one bucket in fifteen has been full.
+/// Maximum load, of eight: with this, one bucket in fifteen has been full.
 const FULLEST: usize = 5;
-/// Nothing was here, nor in any bucket behind for the sake of this one.
+/// Free, and no probe has to go on behind this bucket.
 const EMPTY: u32 = 0;
 /// No entry.
 pub(super) const NONE: u32 = u32::MAX;
-/// The bit of a number that is not in the bucket that its key names.
+/// Set if a number is not in the bucket that its key selects.
 const DISPLACED: u32 = 1 << 31;
-/// An entry has so many bits more than the number of a bucket, so that bits of a key, moved by so many, stay in their
-/// places beside it when there are more buckets.
+/// An entry number has this many more bits than a bucket number. Key bits are shifted by as many, so that they keep
+/// their positions when the number of buckets grows.
 const MORE_BITS: u32 = WAYS.ilog2() + 1;
 
 impl Key {
@@ -56,14 +56,14 @@ impl Key {
 impl Bucket {
     const EMPTY: Self = Self([EMPTY; WAYS]);
 
-    /// Which numbers are like this one in these bits: a bit for each.
+    /// Which numbers equal this one in `bits`, as a bit mask.
     #[inline]
     fn equal(&self, number: u32, bits: u32) -> u32 {
         let different = (u32x8::from(self.0) ^ u32x8::splat(number)) & u32x8::splat(bits);
         different.simd_eq(u32x8::ZERO).to_bitmask()
     }
 
-    /// Which numbers are [`EMPTY`]: a bit for each.
+    /// Which numbers are [`EMPTY`], as a bit mask.
     #[inline]
     fn empty(&self) -> u32 {
         self.equal(EMPTY, u32::MAX)
@@ -71,7 +71,7 @@ impl Bucket {
 }
 
 impl Index {
-    /// An empty one.
+    /// An empty index.
     pub(super) fn new() -> Self {
         Self::of(FIRST_BUCKETS)
     }
@@ -81,8 +81,8 @@ impl Index {
         Self { buckets: vec![Bucket::EMPTY; buckets], used: 0, entry_mask: (1 << entry_bits) - 1 }
     }
 
-    /// Clears away what has gone, and makes twice the room if it `is_crowded`. A bit beside a number says which of the
-    /// two buckets is its own that were one; only of those that are displaced the key is asked for.
+    /// Clears removed entries, and doubles the size if it `is_crowded`. A stored key bit tells which of the two new
+    /// buckets an entry goes to; the key is computed only for displaced ones.
     pub(super) fn renew(&mut self, is_crowded: bool, key: impl Fn(u32) -> Key) {
         let (mask, buckets) = (self.entry_mask, self.buckets.len());
         let mut renewed = Self::of(buckets << u32::from(is_crowded));
@@ -113,19 +113,19 @@ impl Index {
         *self = renewed;
     }
 
-    /// So many ids are found soon.
+    /// The number of ids for which searches stay short.
     #[inline]
     pub(super) fn room(&self) -> usize {
         self.buckets.len() * FULLEST
     }
 
-    /// Ids that there may be besides, before what has gone is cleared away.
+    /// How many more ids there may be before removed entries are cleared.
     #[inline]
     pub(super) fn left(&self) -> usize {
         self.room().saturating_sub(self.used)
     }
 
-    /// Entries have numbers below this one.
+    /// Entry numbers are below this.
     #[inline]
     pub(super) fn end(&self) -> usize {
         self.entry_mask as usize
@@ -136,7 +136,7 @@ impl Index {
         key.0 as usize & (self.buckets.len() - 1)
     }
 
-    /// The bits of the key that a number has beside the entry: the next ones after those that name the bucket.
+    /// The key bits stored with an entry: those after the bits that select the bucket.
     #[inline]
     fn tag(&self, key: Key) -> u32 {
         key.0 << MORE_BITS & !self.entry_mask & !DISPLACED
@@ -147,13 +147,13 @@ impl Index {
         (bucket + 1) & (self.buckets.len() - 1)
     }
 
-    /// Asks for what a search for the key will read.
+    /// Prefetches the bucket in which a search for this key begins.
     #[inline]
     pub(super) fn prefetch(&self, key: Key) {
         prefetch(&self.buckets[self.home(key)]);
     }
 
-    /// The first entry with this key that is the right one, and where it is; or [`NONE`], and where it would be.
+    /// The first entry with this key that satisfies the predicate, and its place; or [`NONE`], and where it would be.
     #[inline(always)]
     pub(super) fn find(&self, key: Key, is_right: impl Fn(u32) -> bool) -> (u32, Slot) {
         let (mask, mut tag) = (self.entry_mask, self.tag(key));
@@ -178,7 +178,7 @@ impl Index {
         }
     }
 
-    /// Puts an entry where one with its key was not found.
+    /// Inserts an entry at the place returned by an unsuccessful search.
     #[inline]
     pub(super) fn put(&mut self, Slot { bucket, way, tag }: Slot, entry: u32) {
         self.buckets[bucket].0[way] = tag | (entry + 1);
@@ -189,7 +189,7 @@ impl Index {
     pub(super) fn remove(&mut self, Slot { bucket, way, .. }: Slot) {
         let numbers = &mut self.buckets[bucket];
         let has_room = numbers.empty() != 0;
-        // Of a full bucket, which others may have passed by, no entry, but not empty.
+        // A full bucket may have been probed past: no entry, but not empty either.
         numbers.0[way] = if has_room { EMPTY } else { DISPLACED };
         self.used -= usize::from(has_room);
     }
@@ -206,7 +206,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// Few keys for many entries, so that buckets overflow: all that was put in is found, and nothing else.
+        /// With few keys for many entries, so that buckets overflow, all that was inserted is found, and nothing else.
         #[test]
         fn behaves_as_a_map(steps in prop::collection::vec((0u64..40, any::<bool>()), 1..2_000)) {
             let (mut index, mut map) = (Index::new(), BTreeMap::new());

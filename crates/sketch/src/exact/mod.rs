@@ -1,17 +1,17 @@
-//! Every exchange remembered until it is answered or given up: the exact twin of the delay sketches.
+//! Every exchange remembered until it is answered or expires: the exact reference of the delay sketches.
 //!
 //! **Answers**: the delay of every exchange, weight 1.
 //!
-//! **Model**: ids differ between exchanges that are open at the same time. A request older than the expiry is given up,
-//! so a delay above the expiry is not measured; it is counted as `expired`.
+//! **Model**: ids differ between exchanges that are open at the same time. Requests older than the expiry are dropped,
+//! so a delay above the expiry is not measured; the request is counted as `expired`.
 //!
-//! **State**: 24 bytes for each open request, twice that for one that was repeated, and 6 to 13 in an index, whose numbers
-//! have bits of the id besides, so that most absent ids are turned away there. Times do not wrap.
+//! **State**: 24 bytes for each open request, twice that for a repeated one, and 6 to 13 in an index, whose numbers
+//! include bits of the id, so that most absent ids are recognised there. Times do not wrap.
 //!
-//! **Cost**: one look at 32 bytes of the index per request or response, and at one entry if it is found or put in.
+//! **Cost**: one read of 32 bytes of the index per request or response, and of one entry if it is found or inserted.
 //!
 //! **Estimate**: none needed. A request that repeats an open id is counted as ambiguous; its exchange gives a sample
-//! with both bounds, unless the response's token names the request that it answers.
+//! with both bounds, unless the response's token identifies the request that it answers.
 
 use crate::batch::BATCH;
 use crate::open::Record;
@@ -19,9 +19,9 @@ use crate::repeats::Meets;
 use crate::{Event, Exchanges, Fates, Meter, Sample};
 use dwell_types::{ExchangeId, Nanos, Timestamp};
 
-// Which entry has an id.
+// The index from ids to entries.
 mod index;
-// What is known of each request.
+// The entries: one per request.
 mod table;
 use table::{Found, Table};
 
@@ -36,7 +36,7 @@ pub struct Exact {
 }
 
 impl Exact {
-    /// Each request takes more than this.
+    /// A lower bound of the memory per request.
     pub(crate) const LEAST_BYTES: usize = Table::ENTRY_BYTES;
 
     /// A table that grows as needed.
@@ -50,30 +50,30 @@ impl Exact {
         }
     }
 
-    /// Asks for the memory that an event with this id will need, before it is given to [`Meter::update`], which asks only
-    /// for those behind the first batch.
+    /// Prefetches the memory that an event with this id will need. To be called before [`Meter::update`], which
+    /// prefetches only for the batches after the first.
     #[inline]
     pub(crate) fn prefetch(&self, id: ExchangeId) {
         self.open.prefetch(id);
     }
 
-    /// Bytes that grow with the open requests.
+    /// Bytes that grow with the number of open requests.
     pub(crate) fn bytes(&self) -> usize {
         self.open.bytes()
     }
 
-    /// The same, if a batch comes now, at the moment when they are most.
+    /// The peak while processing another batch.
     pub(crate) fn bytes_ahead(&self) -> usize {
         self.open.bytes_ahead()
     }
 
-    /// Responses so far that found no request, by tag.
+    /// Unmatched responses so far, by tag.
     pub(crate) fn unmatched(&self) -> impl Iterator<Item = u64> {
         self.fates.iter().map(|fates| fates.unmatched)
     }
 
-    /// Gives all requests that have not expired by now to `take`: the first of equal ones and the last, if there were
-    /// several, and their memory bit by bit. Says what became of the others, and the latest time.
+    /// Passes all requests that have not expired at `now` to `take`: the first of equal ones and, if there were
+    /// several, the last; their memory is freed piece by piece. Returns the counts and the latest time.
     pub(crate) fn hand_over(
         mut self,
         now: Timestamp,
@@ -84,7 +84,7 @@ impl Exact {
         (self.fates, self.latest)
     }
 
-    /// Drops what has expired, then grows if that freed little.
+    /// Drops expired requests, then grows if that freed little.
     #[cold]
     fn make_room(&mut self, now: Timestamp) {
         if now - self.swept > Nanos::new(self.exchanges.expiry.get() / 4) {
@@ -115,7 +115,7 @@ impl Exact {
         self.fates[usize::from(request.tag)].seen += 1;
     }
 
-    /// A request with the id of one that is in the table.
+    /// Processes a request with the same id as one in the table.
     #[inline(never)]
     fn meet(&mut self, found: Found, request: &Event) {
         let met = self.open.look(found, request.at);
@@ -135,7 +135,7 @@ impl Exact {
         }
     }
 
-    /// Takes a response; gives a delay if its request is known.
+    /// Processes a response; returns a sample if its request is known.
     #[inline]
     fn response(&mut self, found: Found, response: &Event) -> Option<Sample> {
         let known = found.is_known().then(|| self.open.look(found, response.at));
@@ -154,7 +154,7 @@ impl Meter for Exact {
         let mut batches = events.chunks(BATCH).peekable();
         while let Some(batch) = batches.next() {
             if self.open.is_full() {
-                // A time that is wild must not sweep away what waits.
+                // A single wild timestamp must not expire open requests.
                 self.make_room(batch[0].at.min(batch[batch.len() - 1].at));
             }
             if let Some(next) = batches.peek() {
@@ -162,7 +162,7 @@ impl Meter for Exact {
             }
             for event in batch {
                 self.latest = self.latest.max(event.at);
-                // First which of both it is: nobody could foretell that, but it is known long before anything is found.
+                // The unpredictable branch comes first: it is resolved long before the entry is found.
                 if event.is_request {
                     self.request(self.open.find(event.id), event);
                 } else if let Some(sample) = self.response(self.open.find(event.id), event) {
@@ -220,8 +220,8 @@ mod tests {
         assert!(fates.iter().all(Fates::is_conserved));
     }
 
-    /// A handshake answered after its SYN was repeated: the token tells which SYN, else both bounds are kept. Dropping
-    /// it, as Karn's rule does, would lose every handshake that is slower than the retransmission timer.
+    /// A handshake answered after its SYN was repeated: the token identifies the SYN, or else both bounds are kept.
+    /// Dropping it (Karn's rule) would lose every handshake that is slower than the retransmission timer.
     #[test]
     fn repeated_requests_keep_both_bounds_unless_the_response_names_one() {
         let second = 1_000_000_000;
@@ -257,8 +257,8 @@ mod tests {
         assert!(fates.is_conserved());
     }
 
-    /// Requests with one id every hour, for longer than slots tell times: the last 36 hours are one exchange's, however
-    /// long it goes on.
+    /// Requests with one id every hour, for longer than slots can represent times: only the last 36 hours count as one
+    /// exchange, however many there are.
     #[test]
     fn repeats_for_days_are_more_than_one_exchange() {
         let hour = 3_600_000_000_000;
@@ -274,7 +274,7 @@ mod tests {
         }
     }
 
-    /// A repeat that bears an earlier time than the first request: the delay lies between both, whichever is longer.
+    /// A repeated request has an earlier timestamp than the first: the bounds of the delay are still ordered.
     #[test]
     fn bounds_are_ordered_where_time_goes_back() {
         let mut exact = exact(Match::Dns, 10);
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!((sample.since_last.get(), sample.since_first.get()), (10_000, 11_000));
     }
 
-    /// What counted as expired at the end of an interval, and is answered after time went back, was carried over.
+    /// A request that expired at the end of an interval but is answered after time went back is carried over.
     #[test]
     fn intervals_are_conserved_where_time_goes_back() {
         let mut exact = exact(Match::Dns, 1);
@@ -306,7 +306,7 @@ mod tests {
         }
     }
 
-    /// Wherever in a growing table a single time is wild, the other requests stay.
+    /// A single wild timestamp, anywhere in a growing table, expires no other request.
     #[test]
     fn a_wild_time_expires_nothing() {
         for wild in 0..400 {

@@ -7,15 +7,15 @@ use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp};
 
 /// All open requests.
 ///
-/// An entry that goes leaves its room to the next that comes: while requests are answered, the same few entries are
-/// used again and again, and stay near the processor.
+/// A freed entry is reused by the next request: while requests are answered, the same few entries are used over and
+/// over, and stay in the cache.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     entries: Vec<Entry>,
-    /// The first of the entries without a request, each of which names the next; [`NONE`] if there is none.
+    /// Head of the free list, each entry of which names the next; [`NONE`] if it is empty.
     free: u32,
     index: Index,
-    /// Entries that the index names.
+    /// Entries in the index.
     indexed: usize,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Table {
 struct Entry {
     id: ExchangeId,
     at: Timestamp,
-    /// The entry of the last of equal requests; [`NONE`] if there was one only. Of a free one, the next that is free.
+    /// The entry of the last of equal requests; [`NONE`] if there was only one. For a free entry, the next free one.
     last: u32,
     series: u16,
     /// One byte of the request's token.
@@ -37,11 +37,11 @@ enum Kind {
     Open,
     /// Kept to recognise equal requests (see [`Repeat::Ignored`]).
     Answered,
-    /// The last of equal requests, or nothing: the index does not name it.
+    /// The last of equal requests, or free: not in the index.
     Hidden,
 }
 
-/// What was found by an id: its entry, or where one would be.
+/// The result of a search by id: the entry, or where one would be.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     /// [`NONE`] if there is none.
@@ -64,7 +64,7 @@ impl Table {
         Self { entries: Vec::new(), free: NONE, index: Index::new(), indexed: 0 }
     }
 
-    /// Whether a batch may need more room than there is.
+    /// Whether the next batch may need more room than there is.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.index.left() < BATCH || self.entries.len() + BATCH > self.index.end()
@@ -76,12 +76,12 @@ impl Table {
         self.index.renew(is_crowded, |at| Key::of(self.entries[at as usize].id));
     }
 
-    /// Whether there is to be twice as much, and not only what has gone cleared away.
+    /// Whether to double the size, instead of only clearing removed entries.
     fn is_crowded(&self) -> bool {
         2 * self.indexed > self.index.room() || self.entries.len() + BATCH > self.index.end()
     }
 
-    /// Asks for what an event with this id will read.
+    /// Prefetches what an event with this id will read.
     #[inline]
     pub(super) fn prefetch(&self, id: ExchangeId) {
         self.index.prefetch(Key::of(id));
@@ -94,7 +94,7 @@ impl Table {
         Found { at, slot }
     }
 
-    /// Takes a request with an id that was not found.
+    /// Inserts a request whose id was not found.
     #[inline]
     pub(super) fn put(&mut self, found: Found, request: &Event) {
         let at = self.add(request, Kind::Open);
@@ -123,18 +123,18 @@ impl Table {
         at as u32
     }
 
-    /// Room for a quarter more.
+    /// Reserves room for a quarter more.
     #[cold]
     fn reserve(&mut self) {
         self.entries.reserve_exact(self.more());
     }
 
-    /// For so many there is room when there has been none.
+    /// By how many entries the capacity grows.
     fn more(&self) -> usize {
         BATCH.max(self.entries.len() / 4)
     }
 
-    /// How long a request has waited, and what it was.
+    /// The state of a request, as seen at `now`.
     #[inline]
     pub(super) fn look(&self, found: Found, now: Timestamp) -> Wait {
         self.wait(&self.entries[found.at as usize], now)
@@ -149,7 +149,7 @@ impl Table {
         wait
     }
 
-    /// Takes a request with the id of one that is there.
+    /// Records a repetition of a request in the table.
     pub(super) fn repeat(&mut self, found: Found, request: &Event) {
         let before = self.entries[found.at as usize].last;
         if let Some(last) = self.entries.get_mut(before as usize) {
@@ -159,14 +159,14 @@ impl Table {
         }
     }
 
-    /// Puts a request in the place of one with the same id.
+    /// Replaces the entry of a request with the same id.
     pub(super) fn replace(&mut self, found: Found, request: &Event) {
         self.forget_last(found.at);
         let entry = &mut self.entries[found.at as usize];
         (entry.at, entry.series, entry.token, entry.kind) = (request.at, request.tag, byte(request.token), Kind::Open);
     }
 
-    /// Ends a wait. The entry remains only where later equal requests are to be ignored.
+    /// Ends a wait. The entry remains only if later equal requests are to be ignored.
     #[inline(always)]
     pub(super) fn close(&mut self, found: Found, repeat: Repeat) {
         self.forget_last(found.at);
@@ -195,7 +195,7 @@ impl Table {
         self.free = at;
     }
 
-    /// Removes what is not to be kept.
+    /// Removes entries for which `keep` is false.
     pub(super) fn retain(&mut self, now: Timestamp, mut keep: impl FnMut(&Wait) -> bool) {
         for at in 0..self.entries.len() as u32 {
             let entry = &self.entries[at as usize];
@@ -206,10 +206,10 @@ impl Table {
         }
     }
 
-    /// Gives away all that are known, the first of equal ones and the last if there were several, and their memory bit by
-    /// bit.
+    /// Passes on all requests, the first of equal ones and, if there were several, the last; frees their memory piece
+    /// by piece.
     pub(super) fn drain(self, mut take: impl FnMut(ExchangeId, Record, Option<Record>)) {
-        /// Entries whose memory is given back at once.
+        /// Entries whose memory is freed at a time.
         const BIT: usize = 1 << 15;
         let Self { mut entries, index, .. } = self;
         drop(index);
@@ -223,7 +223,7 @@ impl Table {
             };
             take(first.id, record(first, state), last.map(|last| record(last, State::Last)));
         };
-        // Where there are two, both must still be there.
+        // Pairs first, while both entries still exist.
         for at in 0..entries.len() {
             let first = entries[at];
             if let Some(last) = entries.get(first.last as usize).filter(|_| first.kind != Kind::Hidden) {
@@ -239,12 +239,12 @@ impl Table {
         }
     }
 
-    /// The ids of those that wait.
+    /// The ids of the open requests.
     pub(super) fn open_ids(&self) -> impl Iterator<Item = ExchangeId> {
         self.entries.iter().filter(|entry| entry.kind == Kind::Open).map(|entry| entry.id)
     }
 
-    /// Counts what still waits: as expired if it is older than the expiry, else as pending.
+    /// Counts all open requests: as expired if they are older than the expiry, else as pending.
     pub(super) fn count_open(&self, fates: &mut [Fates], now: Timestamp, expiry: Nanos) {
         for first in self.entries.iter().filter(|entry| entry.kind == Kind::Open) {
             fates[usize::from(first.series)].wait(self.wait(first, now).is_older(expiry));
@@ -255,7 +255,7 @@ impl Table {
         self.entries.capacity() * size_of::<Entry>() + self.index.bytes()
     }
 
-    /// Bytes that it may take, for a moment at least, if a batch comes now.
+    /// The peak number of bytes while processing another batch.
     pub(super) fn bytes_ahead(&self) -> usize {
         let more = if self.entries.len() + BATCH > self.entries.capacity() { self.more() } else { 0 };
         let renewed = if self.is_full() { self.index.bytes() << u32::from(self.is_crowded()) } else { 0 };

@@ -1,4 +1,4 @@
-//! What responses tell that do not find their entry.
+//! Censored responses: those that do not find their entry.
 
 use super::EntryProbability;
 use super::scale::Scale;
@@ -8,57 +8,57 @@ use crate::meter::Gate;
 use crate::survival::{self, BANDS, Loss, NewBands, Risk, begin};
 use dwell_types::hash;
 
-/// The responses met so far, found or not, for the product limit.
+/// The responses so far, found or not, for the product limit.
 ///
-/// A response of an admitted exchange finds its entry (its delay is known) or another's (then its exchange was open for
-/// longer than that one is there: its delay is censored). On the scale of insertions, which is no time but what
-/// overwrites, both are one draw: looking back from the response, the first insertion into its slot that is not its own
-/// lies *Y* insertions back, geometrically distributed and independent of the *X* insertions since its request. The
-/// entry is found if *X* < *Y*.
+/// A response of an admitted exchange finds its own entry (its delay is known) or another's (then its exchange was open
+/// for longer than that one has been there: its delay is censored). On the scale of insertions, since these and not
+/// time overwrite entries, both are one draw: looking back from the response, the first insertion into its slot that is
+/// not its own lies *Y* insertions back, geometrically distributed and independent of the *X* insertions since its
+/// request. The entry is found if *X* < *Y*.
 ///
-/// *X* is cut into bands, short ones at first, in units of *M* insertions. In a band the entries are weighed by their
-/// chance to survive, as the fridge does, so that it does not matter where in the band they end; from band to band the
-/// product limit counts.
+/// *X* is divided into bands, short ones at first, in units of *M* insertions. Within a band, entries are weighted by
+/// their probability of survival, as in the fridge, so that it does not matter where in the band they end; from band to
+/// band the product limit applies.
 ///
-/// All of them must have run the same risk: to be overwritten after a number of insertions that is geometrically
-/// distributed, whatever the time. One kind would not, and is made to: a response that meets a slot which is still free,
-/// whose entry was given up, or whose own request was answered already, could not have been overwritten for a number of
-/// insertions that is known at least. How many more that would have lasted is drawn.
+/// All of them must have been at the same risk: to be overwritten after a geometrically distributed number of
+/// insertions, whatever the time. One kind is not, and is corrected: for a response that meets a free slot, one whose
+/// entry expired, or one whose request was already answered, only a lower bound of the number of insertions without
+/// overwriting is known. How many more there would have been is drawn at random.
 ///
-/// While *p* is being searched it is much larger than later: what is slow is not followed then, only later. So what was
-/// counted moves when *p* changes, to the bands where exchanges that last as long would be found now ([`Scale`]). A larger
-/// *p* was followed up to an earlier band: of those behind it that time says nothing. An exchange that reaches across a
-/// change is in the band of others that last as long, too, and runs the risk of all its insertions. One whose id passes
-/// only the wider of two gates is followed back to the time when the gate opened so far: what began before was not
-/// offered. Those that pass the narrower one stand for all from there on.
+/// While *p* is being searched it is much larger than later: slow exchanges are followed only later. So when *p*
+/// changes, counts move to the bands where exchanges that last as long would be found now ([`Scale`]). With a larger
+/// *p* exchanges were followed up to an earlier band: that time contributes nothing to later bands. An exchange that
+/// spans a change is counted with others that last as long, and is at risk from all its insertions. One whose id passes
+/// only the wider of two gates is followed back to when the gate was opened that far: earlier requests were not
+/// offered. Those that pass the narrower gate stand for all from there on.
 #[derive(Clone, Debug)]
 pub(super) struct Censoring {
     counts: Vec<Counts>,
     slots: u32,
     gate: Gate,
-    /// The probability with which it is open; how many insertions count as one now, and through how many exchanges are
-    /// followed; the last band that is followed to its end.
+    /// The probability with which the gate is open; how many insertions count as one now, and over how many exchanges
+    /// are followed; the last band that is followed to its end.
     present: f64,
     stretch: f64,
     followed: f64,
     last: u8,
     scale: Scale,
-    /// By how many octaves numbers on the scale have grown since bands were asked for.
+    /// By how many octaves numbers on the scale have grown since new bands were last taken.
     grown: i8,
 }
 
-/// What the responses of one series met. Each counts as many exchanges as it stands for.
+/// The responses of one series. Each counts as the number of exchanges that it stands for.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
-    /// Of the present *p*, by the band in which their entry was found or known to be overwritten: Σ 1/*p*.
+    /// For the present *p*, by the band in which their entry was found or known to be overwritten: Σ 1/*p*.
     last: [f64; BANDS],
     /// Σ 1/*p*².
     squares: f64,
-    /// Of earlier ones, and of those that reach back to them.
+    /// For earlier values of *p*, and for exchanges that reach back to them.
     earlier: [AtRisk; BANDS],
 }
 
-/// Those that were at risk when a band began: Σ 1/*q*, and Σ 1/*q*².
+/// Exchanges at risk when a band began: Σ 1/*q*, and Σ 1/*q*².
 #[derive(Clone, Copy, Debug, Default)]
 struct AtRisk {
     sum: f32,
@@ -72,7 +72,7 @@ impl Counts {
         self.squares += exchanges * exchanges;
     }
 
-    /// The same for one that stands for so many `exchanges` when a band begins, since *p* was another meanwhile.
+    /// The same for a response that stands for `exchanges` when each band begins, since *p* has changed meanwhile.
     fn end_lately(&mut self, band: u8, exchanges: impl Fn(usize) -> f64) {
         for (band, earlier) in self.earlier.iter_mut().enumerate().take(usize::from(band) + 1).skip(1) {
             let each = exchanges(band);
@@ -81,7 +81,7 @@ impl Counts {
         }
     }
 
-    /// Σ 1/*q* and Σ 1/*q*² of those that were at risk when each band began. Of the present *p*, entries survive *g M*
+    /// Σ 1/*q* and Σ 1/*q*² of the exchanges at risk when each band began. With the present *p*, entries survive *g M*
     /// insertions with probability e^−*g*.
     fn at_risk(&self, together: usize, stretch: f64) -> [(f64, f64); BANDS] {
         let all: f64 = self.last.iter().sum();
@@ -96,7 +96,7 @@ impl Counts {
         })
     }
 
-    /// *p* is going to change.
+    /// To be called before *p* changes.
     fn change(&mut self, together: usize, stretch: f64) {
         let nearest = |sum: f64| sum.min(f64::from(f32::MAX)) as f32;
         let at_risk = self.at_risk(together, stretch);
@@ -104,10 +104,10 @@ impl Counts {
         *self = Self { earlier, ..Self::default() };
     }
 
-    /// What lasted for so many insertions lasts for twice as many from now on, or for half as many.
+    /// From now on, what lasted for a number of insertions lasts for twice as many, or for half as many.
     fn rescale(&mut self, twice: bool) {
         let factor = if twice { 2.0 } else { 0.5 };
-        // What moves to a band was at risk when the first did.
+        // What moves to a band was at risk when the first of its old bands began.
         let first = |band: usize| (1..=survival::FOLLOWED).find(|&old| factor * begin(old) >= begin(band));
         let at_risk = |band| first(band).map_or(AtRisk::default(), |old| self.earlier[old]);
         self.earlier = std::array::from_fn(|band| if band == 0 { AtRisk::default() } else { at_risk(band) });
@@ -117,7 +117,7 @@ impl Counts {
         let mut risk = Risk::none(Loss::Gradual);
         for (band, (sum, squares)) in self.at_risk(together, stretch).into_iter().enumerate().skip(1) {
             let growth = stretch * (begin_together(band, together) - begin_together(band - 1, together));
-            // Where none are left the next one would stand for so many.
+            // If none are left, the next one would stand for this many.
             let next = risk.each[band - 1] * growth.exp();
             risk.at_risk[band] = sum;
             risk.each[band] = if sum > 0.0 { squares / sum } else { next };
@@ -126,39 +126,39 @@ impl Counts {
     }
 }
 
-/// Where a band begins: of bands that are taken as one only the first has entries, and others begin with the next.
+/// Where a band begins: of bands treated as one only the first has entries; the others begin with the next.
 fn begin_together(band: usize, together: usize) -> f64 {
     let first = 1 + band.saturating_sub(1).next_multiple_of(together);
     begin(first.min(BANDS - 1))
 }
 
-/// The band of `insertions` survived among `slots` slots. Small fridges, whose delays have little room, take several
-/// bands as one.
+/// The band of `insertions` survived among `slots` slots. Small fridges, whose stores of delays are small, treat
+/// several bands as one.
 #[inline]
 fn band(insertions: u64, slots: u32) -> u8 {
     let band = survival::band(insertions.saturating_mul(8) / u64::from(slots)) - 1;
     (band - band % together(slots)) as u8 + 1
 }
 
-/// How many bands a fridge takes as one.
+/// How many bands a fridge treats as one.
 #[inline]
 const fn together(slots: u32) -> usize {
     if slots < 1024 { 2 } else { 1 }
 }
 
-/// The last band of which nothing reaches behind that number on the scale.
+/// The last band that ends no later than this number on the scale.
 fn last(number: f64, slots: u32) -> u8 {
     band(number as u64, slots).saturating_sub(together(slots) as u8)
 }
 
-/// From 1 to the sparsest entry probability that is found.
+/// From 1 to the smallest entry probability that the search may choose.
 const MOST_OCTAVES: u8 = 24;
 impl Censoring {
-    /// Bytes per series, and besides.
+    /// Bytes per series, and fixed bytes.
     pub(super) const SERIES_BYTES: usize = size_of::<Counts>();
     pub(super) const OWN_BYTES: usize = size_of::<Self>() + Scale::BYTES;
 
-    /// Of so many series, behind a gate that is open with this probability.
+    /// For this many series, behind a gate that is open with this probability.
     pub(super) fn new(tags: usize, slots: u32, gate: Gate, probability: EntryProbability) -> Self {
         let (present, scale) = (probability.value(), Scale::new(probability.step()));
         let (stretch, followed) = (scale.stretch(), begin(survival::FOLLOWED + 1) * f64::from(slots));
@@ -166,18 +166,18 @@ impl Censoring {
         Self { counts, slots, gate, present, stretch, followed, last, scale, grown: 0 }
     }
 
-    /// What the responses of a series met.
+    /// The responses of a series that were at risk.
     pub(super) fn risk(&self, tag: usize) -> Option<Risk> {
         self.counts.get(tag).map(|counts| counts.risk(together(self.slots), self.stretch))
     }
 
-    /// Begins to count anew.
+    /// Resets all counts.
     pub(super) fn forget(&mut self) {
         self.counts.fill(Counts::default());
         self.grown = 0;
     }
 
-    /// *p* is going to be 2^(−step/8) after so many insertions.
+    /// To be called before *p* changes to 2^(−step/8) after this many insertions.
     fn rescale(&mut self, step: u8, inserted: u64) {
         let (together, stretch) = (together(self.slots), self.stretch);
         let Some(grown) = self.scale.change(step, inserted) else { return };
@@ -199,8 +199,8 @@ impl Censoring {
         size_of::<Self>() + self.counts.capacity() * size_of::<Counts>() + self.scale.state_bytes()
     }
 
-    /// By how many octaves numbers on the scale have grown, and what it was before; of every series its bands, the
-    /// squares, and what was at risk earlier.
+    /// Writes by how many octaves numbers on the scale have grown, and the scale before; for every series its bands,
+    /// the squares, and earlier exchanges at risk.
     pub(super) fn write(&self, to: &mut Writer) {
         to.u8(self.grown as u8);
         self.scale.write(to);
@@ -230,41 +230,41 @@ impl Censoring {
         Ok(read)
     }
 
-    /// The gate is going to change after so many insertions.
+    /// To be called before the gate changes after this many insertions.
     pub(super) fn change(&mut self, gate: Gate, probability: EntryProbability, inserted: u64) {
         self.rescale(probability.step(), inserted);
         (self.gate, self.present, self.stretch) = (gate, probability.value(), self.scale.stretch());
         self.last = last(self.followed / self.stretch, self.slots);
     }
 
-    /// A response found its entry after so many insertions, of all that were `inserted`: the band that it is in, and the
-    /// probability that its request entered and that the response counts.
+    /// Counts a response that found its entry after `insertions`, of all that were `inserted`; returns its band, and
+    /// the probability that its request entered and that the response counts.
     #[inline]
     pub(super) fn find(&mut self, response: &Event, insertions: u64, inserted: u64) -> (u8, f64) {
         let (band, p) = self.end_after(response, insertions, inserted);
         (band.unwrap_or(survival::FOLLOWED as u8 + 1), p)
     }
 
-    /// A response did not: its exchange was open for more insertions than these.
+    /// Counts a response that did not find its entry: its exchange was open for more insertions than these.
     #[inline]
     pub(super) fn censor(&mut self, response: &Event, insertions: u64, inserted: u64) {
         self.end_after(response, insertions, inserted);
     }
 
-    /// Counts a response that was at risk for so many insertions: the band in which that ends, if it is followed, and the
-    /// probability that this one was.
+    /// Counts a response that was at risk for this many insertions; returns the band in which that ends, if it is
+    /// followed, and the probability that this one was.
     #[inline]
     fn end_after(&mut self, response: &Event, insertions: u64, inserted: u64) -> (Option<u8>, f64) {
         if self.scale.has_changed_within(self.followed, inserted) {
             return self.end_lately(response, insertions, inserted);
         }
         let band = band((insertions as f64 / self.stretch) as u64, self.slots);
-        // What is not followed is at risk in the last band that is.
+        // What is not followed counts as at risk in the last band that is.
         self.counts[usize::from(response.tag)].end(band.min(self.last), 1.0 / self.present);
         ((band <= self.last).then_some(band), self.present)
     }
 
-    /// The same where *p* changed so few insertions ago that exchanges which are followed reach across.
+    /// The same where *p* changed so recently that exchanges which are followed span the change.
     #[cold]
     fn end_lately(&mut self, response: &Event, insertions: u64, inserted: u64) -> (Option<u8>, f64) {
         let Self { counts, scale, slots, .. } = self;
@@ -287,9 +287,9 @@ impl Censoring {
         ((band <= last).then_some(band), chances[usize::from(band)])
     }
 
-    /// A response met a slot that was not overwritten for `least` insertions, and nobody knows for how many more.
+    /// Counts a response whose slot was not overwritten for `least` insertions, and nobody knows for how many more.
     pub(super) fn censor_beyond(&mut self, response: &Event, least: u64, inserted: u64) {
-        // Exponentially distributed, from bits that nothing else looks at, and others for the same response again.
+        // Exponentially distributed, from otherwise unused bits, which differ between repetitions of a response.
         let uniform =
             (hash::finish(response.id.0 ^ least ^ response.at.as_nanos() as u64) >> 11) as f64 / (1u64 << 53) as f64;
         let more = -(1.0 - uniform).ln() * f64::from(self.slots);
@@ -328,18 +328,18 @@ mod tests {
         }
     }
 
-    /// For 16 *M* requests everything enters, then for 16 *M* one in eight; or one in sixteen, and then one in four. Where
-    /// everything enters, exchanges that wait for 12 *M* requests are not followed, and few that wait for 4 *M* are found. What
-    /// one half leaves open is shared out as the other tells, those that reach from one into the other are where others
-    /// are that last as long, and those that were not offered do not count as slow. Twins fail: on the scale of
-    /// insertions most of the slowest are missed, and so they are where insertions all count like those of now, or
-    /// where all that passes the gate now counts as offered before.
+    /// For 16 *M* requests everything enters, then for 16 *M* one in eight; or one in sixteen, and then one in four.
+    /// While everything enters, exchanges that last for 12 *M* requests are not followed, and few that last for 4 *M*
+    /// are found. What one half leaves open is filled in from the other, exchanges that span both are counted with
+    /// others that last as long, and those that were not offered do not count as slow. Controls fail: on the scale of
+    /// insertions most of the slowest are missed, as they are if all insertions count like present ones, or if all that
+    /// passes the present gate counts as offered before.
     #[test]
     fn what_p_was_does_not_matter() {
         const SLOTS: f64 = 4_096.0;
         const CHANGE: f64 = 16.0;
         const EACH: u64 = 1_000_000;
-        /// Requests offered while an exchange lasts, per slot, and their share.
+        /// Requests offered while an exchange lasts, per slot, and the exchanges' share.
         const CLASSES: [(f64, f64); 3] = [(0.5, 0.9), (4.0, 0.05), (12.0, 0.05)];
         let told = |octaves: [u8; 2], is_rescaled: bool, is_across: bool| {
             let gate = |octave: u8| Gate::new(1, found_at(octave).value());

@@ -1,4 +1,4 @@
-//! A fridge as bytes: one that is read goes on as the one that was written would have.
+//! Serialization of a fridge: one that is read continues as the original would have.
 //!
 //! ```text
 //! u64          slots
@@ -9,8 +9,8 @@
 //! i64 u64      expiry, seed
 //! i64          latest moment
 //! u64 u64      insertions from one choice of p to the next, and when it is due
-//! 8 × u64      for each series: requests, responses, refused, ignored, ambiguous, resolved, evicted, expired; matched, answers
-//! …            slots, insertions, repeats, what p is found by, responses that did not find their entry: as in their files
+//! 10 × u64     for each series: requests, responses, refused, ignored, ambiguous, resolved, evicted, expired; matched, answers
+//! …            slots, insertions, repeats, profile of delays, censored responses: see the respective files
 //! ```
 
 use super::censoring::Censoring;
@@ -31,7 +31,7 @@ const AMBIGUOUS: u8 = 8;
 const FILLING: u8 = 16;
 
 impl Fridge {
-    /// The fridge as bytes; equal contents give equal bytes.
+    /// Serializes the fridge; equal contents give equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut to = Writer::new(Kind::Fridge);
         let flags = [
@@ -64,7 +64,7 @@ impl Fridge {
         to.finish()
     }
 
-    /// The fridge that [`Fridge::to_bytes`] wrote. Bytes that are none give an error, whatever they are.
+    /// Reads a fridge written by [`Fridge::to_bytes`]. Any other bytes are rejected with an error.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CodecError> {
         let mut from = Reader::new(bytes, Kind::Fridge)?;
         let slots = u32::try_from(from.u64()?).map_err(|_| CodecError::Value("number of slots"))?;
@@ -86,7 +86,7 @@ impl Fridge {
             product_limit: has(LIMIT),
         };
         let needed = params.table_bytes(&exchanges).map_err(|_| CodecError::Value("slots"))?;
-        // No more is allocated than was sent.
+        // No more memory is allocated than there are bytes.
         if tags == 0 || exchanges.expiry < Nanos::ZERO || needed > bytes.len() {
             return Err(CodecError::Value("series, expiry or number of slots"));
         }
@@ -122,7 +122,7 @@ mod tests {
     use crate::{Event, Meter};
     use dwell_types::{Match, hash};
 
-    /// Requests, some of them repeated, and responses, some of them to nothing.
+    /// Requests, some of them repeated, and responses, some of them without a request.
     fn stream(tags: u16, len: u64) -> Vec<Event> {
         let event = |i: u64| {
             let random = hash::finish(i);
@@ -146,7 +146,7 @@ mod tests {
         each.map(Result::unwrap).collect()
     }
 
-    /// Written and read at any moment, it goes on as if nothing had been.
+    /// Written and read at any moment, a fridge continues as if nothing had happened.
     #[test]
     fn a_fridge_that_is_read_goes_on() {
         for (mut fridge, mut whole) in kinds().into_iter().zip(kinds()) {
@@ -164,7 +164,7 @@ mod tests {
         }
     }
 
-    /// Whatever byte is changed, also behind a checksum that fits, it is refused or works on.
+    /// With any byte changed, even with a valid checksum, bytes are rejected or give a working fridge.
     #[test]
     fn hostile_bytes_do_no_harm() {
         for mut fridge in kinds() {

@@ -1,7 +1,7 @@
 use crate::codec::{CodecError, MOST_COUNTED, Reader};
 use crate::{Event, Fates};
 
-/// What happened to the requests and responses of one series.
+/// Counts of the requests and responses of one series.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) requests: u64,
@@ -13,16 +13,16 @@ pub(super) struct Counts {
     pub(super) evicted: u64,
     pub(super) expired: u64,
     pub(super) matched: u64,
-    /// Responses of this series that found a request, of whatever series.
+    /// Responses of this series that found a request, of any series.
     pub(super) answers: u64,
 }
 
-/// Some events of one series: most batches have no others, and are counted at once.
+/// Counts of events of one series: most batches have only one, and are counted at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     events: u64,
     requests: u64,
-    /// Not zero if there are events of another series.
+    /// Not zero if there are events of other series.
     pub(super) others: u16,
 }
 
@@ -44,7 +44,7 @@ impl Counts {
         *(if is_expired { &mut self.expired } else { &mut self.evicted }) += 1;
     }
 
-    /// What is known without looking at the slots: everything but how many still wait, and how many of these too long.
+    /// All fates but those that need a look at the slots: how many requests still wait, and how many of them too long.
     pub(super) fn fates(&self) -> Fates {
         Fates {
             seen: self.requests - self.ignored,
@@ -60,14 +60,14 @@ impl Counts {
         }
     }
 
-    /// All of them, in the order of their fields.
+    /// All counts, in the order of the fields.
     pub(super) fn all(&self) -> [u64; 10] {
         let Self { requests, responses, refused, ignored, ambiguous, resolved, evicted, expired, matched, answers } =
             *self;
         [requests, responses, refused, ignored, ambiguous, resolved, evicted, expired, matched, answers]
     }
 
-    /// Reads them: as many as can be counted, and no more of a part than of the whole.
+    /// Reads the counts; rejects impossible numbers, and parts greater than the whole.
     pub(super) fn read(from: &mut Reader<'_>) -> Result<Self, CodecError> {
         let mut all = [0; 10];
         for count in &mut all {

@@ -1,19 +1,18 @@
 use dwell_types::Nanos;
 
-/// What a fridge meets, from which its errors can be told beforehand.
+/// The traffic of a fridge, from which its errors can be predicted.
 #[derive(Clone, Debug)]
 pub struct Traffic {
     /// Requests per nanosecond.
     rate: f64,
-    /// Answered requests, in all.
+    /// Answered requests, in total.
     exchanges: f64,
-    /// In rising order; each stands for equally many exchanges. Nanoseconds.
+    /// In ascending order, in nanoseconds; each stands for equally many exchanges.
     delays: Vec<f64>,
 }
 
 impl Traffic {
-    /// So many requests per second, and answered ones in all, with delays of which each is equally likely; `None`
-    /// without any.
+    /// Requests per second, total number of answered ones, and equally likely delays; `None` without any.
     pub fn new(rate: f64, exchanges: f64, delays: &[Nanos]) -> Option<Self> {
         let mut delays: Vec<f64> = delays.iter().map(|delay| delay.get().max(1) as f64).collect();
         delays.sort_by(f64::total_cmp);
@@ -21,13 +20,13 @@ impl Traffic {
         is_sound.then_some(Self { rate: rate / 1e9, exchanges, delays })
     }
 
-    /// The chance that an exchange of a delay is sampled: it enters, and no request that enters meanwhile takes its
-    /// slot.
+    /// The probability that an exchange with this delay is sampled: it enters, and no request that enters meanwhile
+    /// overwrites it.
     fn chance(&self, slots: u32, probability: f64, delay: f64) -> f64 {
         probability * (-probability * self.rate * delay / f64::from(slots)).exp()
     }
 
-    /// How many exchanges are sampled, on average.
+    /// Expected number of samples.
     pub fn samples(&self, slots: u32, probability: f64) -> f64 {
         let sum: f64 = self.delays.iter().map(|&delay| self.chance(slots, probability, delay)).sum();
         self.exchanges * sum / self.delays.len() as f64
@@ -35,8 +34,8 @@ impl Traffic {
 
     /// The standard error of a quantile, in octaves: that of the distribution function there, √((1 − *F*)² *V*≤ + *F*²
     /// *V*>) / *n* with the variances Σ(1/*q* − 1) of the exchanges below and above (zheng22, as corrected in
-    /// `docs/papers/zheng22-fridge.md`), over its slope. Too small where fewer than some twenty samples are expected
-    /// beyond the quantile.
+    /// `docs/papers/zheng22-fridge.md`), over its slope. An underestimate if fewer than some twenty samples are
+    /// expected beyond the quantile.
     pub fn quantile_error(&self, slots: u32, probability: f64, quantile: f64) -> f64 {
         let each = self.exchanges / self.delays.len() as f64;
         let rank = ((quantile * self.delays.len() as f64) as usize).min(self.delays.len() - 1);
@@ -59,10 +58,10 @@ impl Traffic {
         (octaves(quantile + reach) - octaves(quantile - reach)) / (2.0 * reach)
     }
 
-    /// The entry probability with the least error of several quantiles, by the largest, to half an octave; and that
-    /// error.
+    /// The entry probability with the least error, taken as the largest over several quantiles, to half an octave; and
+    /// that error.
     pub fn best_probability(&self, slots: u32, quantiles: &[f64]) -> (f64, f64) {
-        /// Halves of octaves; sparser ones sample nothing.
+        /// Half octaves; still smaller probabilities sample nothing.
         const STEPS: i32 = 60;
         let of = |step: i32| {
             let probability = (-0.5 * f64::from(step)).exp2();

@@ -1,18 +1,17 @@
-//! What entries need not remember because all of them saw it: how many requests were inserted when, and with which
-//! probability.
+//! What entries need not store individually: how many requests were inserted when, and with which probability.
 
 use crate::codec::{CodecError, MOST_COUNTED, Reader, Writer};
 use dwell_types::{Nanos, Timestamp};
 
-/// Times of every so manieth insertion, and of the latest changes of *p*.
+/// Times of every *n*-th insertion, and of the latest changes of *p*.
 ///
-/// The number of insertions since an entry is counted from the checkpoints around its time, and between them as if they
-/// had come at equal intervals. With *M*/8 insertions from one checkpoint to the next that is wrong by √(*M*/32)
-/// insertions where requests come at random (1.6% of a weight at 128 slots, .3% at 4,096), and by *M*/8 at most, in
-/// either direction, whatever bursts there are.
+/// The number of insertions since an entry is determined from the checkpoints around its time, assuming equal intervals
+/// in between. With *M*/8 insertions from one checkpoint to the next the error is √(*M*/32) insertions if requests
+/// arrive at random (1.6% of a weight at 128 slots, .3% at 4,096), and at most *M*/8, in either direction, under any
+/// bursts.
 #[derive(Clone, Debug)]
 pub(super) struct History {
-    /// Of the insertions whose number is a multiple of 2^`step_bits`; a ring.
+    /// Times of the insertions whose number is a multiple of 2^`step_bits`; a ring buffer.
     checkpoints: Vec<i64>,
     step_bits: u32,
     step_mask: u64,
@@ -20,15 +19,15 @@ pub(super) struct History {
     /// Time of the last insertion, and of the last checkpoint.
     last: i64,
     began: i64,
-    /// When *p* changed, and its step from then on; the latest last. Empty where nobody asks.
+    /// Times when *p* changed, each with its step from then on, in order. Empty if not needed.
     changes: Vec<(i64, u8)>,
 }
 
-/// More changes of *p* than happen while entries live.
+/// More changes of *p* than occur during the life of an entry.
 const MOST_CHANGES: usize = 16;
 
 impl History {
-    /// For so many slots; whether samples are weighed by the probability under which their entry entered.
+    /// For this many slots. `keeps_changes`: whether a weight depends on the *p* when its entry entered.
     pub(super) fn new(slots: u32, keeps_changes: bool) -> Self {
         let (checkpoints, step_bits) = Self::shape(slots);
         let mut changes = Vec::new();
@@ -48,7 +47,7 @@ impl History {
     }
 
     /// Number of checkpoints, and insertions between two of them as a power of two: together 8 *M* insertions or more,
-    /// of which one entry in 3,000 survives as many.
+    /// which one entry in 3,000 survives.
     fn shape(slots: u32) -> (usize, u32) {
         let (checkpoints, of_slots) = if slots < 1 << 11 { (32, 4) } else { (64, 8) };
         (checkpoints, (slots / of_slots).max(1).next_power_of_two().ilog2())
@@ -70,7 +69,7 @@ impl History {
         self.inserted
     }
 
-    /// Time of the first insertion, as long as few have followed it.
+    /// Time of the first insertion; valid only while few have followed.
     pub(super) fn first(&self) -> Timestamp {
         Timestamp::from_nanos(self.checkpoints[0])
     }
@@ -79,7 +78,7 @@ impl History {
     #[inline]
     pub(super) fn insert(&mut self, at: Timestamp) {
         self.last = at.as_nanos();
-        // A clock that was set back begins the interval anew.
+        // If the clock was set back, the interval begins anew.
         if self.inserted & self.step_mask == 0 || self.last < self.began {
             let at = self.place(self.inserted >> self.step_bits);
             self.checkpoints[at] = self.last;
@@ -93,7 +92,7 @@ impl History {
         checkpoint as usize & (self.checkpoints.len() - 1)
     }
 
-    /// Requests inserted after one that was inserted at `at`. What is older than the first checkpoint counts from
+    /// Requests inserted after one that was inserted at `at`. An entry older than the first checkpoint counts from
     /// there.
     #[inline]
     pub(super) fn since(&self, at: Timestamp) -> f64 {
@@ -114,7 +113,7 @@ impl History {
     fn since_between(&self, checkpoint: u64, newest: u64, (time, at, next): (i64, i64, i64)) -> f64 {
         let first = checkpoint << self.step_bits;
         let left = (next.saturating_sub(at).max(0) as f64 / next.saturating_sub(time).max(1) as f64).min(1.0);
-        // Up to the last insertion the first and the last are at the ends; up to a checkpoint its own one is.
+        // In the interval up to the last insertion, both ends are insertions; up to a checkpoint, only the start is.
         let step = (1u64 << self.step_bits) as f64;
         if checkpoint == newest {
             return left * self.inserted.saturating_sub(first + 1) as f64;
@@ -123,8 +122,8 @@ impl History {
         later as f64 - step + (left * step - 1.0).max(0.0)
     }
 
-    /// Checkpoints, insertions, times of the last one and of the last checkpoint; then the number of changes, and each
-    /// with its step.
+    /// Writes checkpoints, insertions, the times of the last insertion and checkpoint; then the number of changes, and
+    /// each with its step.
     pub(super) fn write(&self, to: &mut Writer) {
         self.checkpoints.iter().for_each(|&time| to.i64(time));
         to.u64(self.inserted);
@@ -156,7 +155,7 @@ impl History {
         Ok(self)
     }
 
-    /// *p* changes.
+    /// Records a change of *p*.
     pub(super) fn change(&mut self, at: Timestamp, step: u8) {
         if self.changes.is_empty() {
             return;
@@ -167,7 +166,7 @@ impl History {
         self.changes.push((at.as_nanos(), step));
     }
 
-    /// The step of *p* under which an entry of this time entered.
+    /// The step of *p* when an entry of this time entered.
     #[inline]
     pub(super) fn step(&self, at: Timestamp) -> u8 {
         let changes = &self.changes;
@@ -175,7 +174,7 @@ impl History {
         then.or(changes.first()).map_or(0, |(_, step)| *step)
     }
 
-    /// The time so long before another.
+    /// The moment this long before another.
     #[inline]
     pub(super) fn before(at: Timestamp, time: Nanos) -> Timestamp {
         Timestamp::from_nanos(at.as_nanos().wrapping_sub(time.get()))
@@ -191,7 +190,7 @@ mod tests {
         Timestamp::from_nanos(nanos)
     }
 
-    /// At equal intervals the count is exact, for the first, the last and all between; what is too old is known to be.
+    /// At equal intervals all counts are exact, including the first and the last; too old times are recognised.
     #[test]
     fn regular_insertions_are_counted() {
         let mut history = History::new(1 << 12, false);
@@ -205,9 +204,9 @@ mod tests {
         assert!(history.since(at(0)) >= f64::from(7 << 12));
     }
 
-    /// At random times within seven standard deviations of what lies between two checkpoints, which 10,000 exceed by
-    /// chance once in 4·10⁷ choices of seeds; in bursts, clocks set back included, within a step. Whoever is off by a
-    /// checkpoint must fail.
+    /// At random times the error is within seven standard deviations for insertions between two checkpoints, which
+    /// 10,000 exceed by chance once in 4·10⁷ choices of seeds; in bursts, even with clocks set back, it is within a
+    /// step. Being off by a checkpoint, the control, must fail.
     #[test]
     fn irregular_insertions_are_counted_nearly() {
         let mut history = History::new(1 << 12, false);

@@ -1,33 +1,33 @@
-//! The entry probability *p*, and how it is found.
+//! The entry probability *p*, and the search for it.
 
 use crate::codec::{CodecError, Reader, Writer};
 use crate::survival::{FOLLOWED, begin};
 use crate::targets::{TARGETS, error_of_weighted};
 use dwell_types::{Nanos, Timestamp};
 
-/// How fast *p* follows what it is predicted from.
+/// How fast *p* follows new data.
 struct Pace {
-    /// What older delays count at each choice.
+    /// The factor by which older delays fade at each choice.
     memory: f64,
-    /// *p* changes if the predicted error becomes less than this share of the present one.
+    /// *p* changes if the predicted error falls below this share of the present one.
     worth_it: f64,
 }
 
 impl Pace {
-    /// One heavy sample says too much for a long time.
+    /// Fades fast, since one heavy sample would distort the prediction for a long time.
     const PLAIN: Self = Self { memory: 0.75, worth_it: 0.95 };
-    /// A *p* that follows what came last biases the tail of a product limit: few slow exchanges by chance make it
-    /// denser, and then slow ones are not seen.
+    /// If *p* follows the latest samples, it biases the tail of a product limit: too few slow exchanges by chance raise
+    /// *p*, and then slow ones are not seen.
     const LIMITED: Self = Self { memory: 0.98, worth_it: 0.8 };
 }
 
-/// Beyond this the weight of a sample is so large that it will not be seen.
+/// Beyond this the weight of a sample is so large that it will hardly ever occur.
 const LARGEST_EXPONENT: f64 = 12.0;
 
-/// The last step of an entry probability that is found: 2⁻²⁴, which a gate meets to within .2%.
+/// The last step of the search: 2⁻²⁴, which a gate implements to within .2%.
 pub(super) const LAST_STEP: u8 = 192;
 
-/// An entry probability: `base · 2^(−step/8)`. The base is 1 unless the user fixed another.
+/// An entry probability: `base · 2^(−step/8)`. The base is 1 unless the user set another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EntryProbability {
     base: f64,
@@ -38,9 +38,9 @@ impl EntryProbability {
     /// Every request enters.
     pub const ONE: Self = Self { base: 1.0, step: 0 };
 
-    /// Where to begin with `slots` slots when `offered` requests were seen so far: so sparse that entries stay for 16
-    /// times as many. Delays that are longer than entries stay are not seen, so beginning too dense hides its own
-    /// error, and beginning too sparse only costs samples.
+    /// Where to start with `slots` slots after `offered` requests: so low that entries survive for 16 times as many.
+    /// Delays longer than entries survive are not seen: starting too high would hide its own error, starting too low
+    /// only costs samples.
     pub(crate) fn cautious(slots: u32, offered: f64) -> Self {
         let wanted = f64::from(slots) / (16.0 * offered.max(1.0));
         let step = (-8.0 * wanted.min(1.0).log2()).ceil().min(LAST_STEP.into());
@@ -58,10 +58,10 @@ impl EntryProbability {
         self.at_step(self.step)
     }
 
-    /// The probability of another step from the same base.
+    /// The probability at another step from the same base.
     #[inline]
     pub(super) fn at_step(self, step: u8) -> f64 {
-        // Exact: the eight fractions of an octave, then a power of two.
+        // Without rounding errors: the eight fractions of an octave, then a power of two.
         const EIGHTHS: [f64; 8] = [
             1.0,
             0.917_004_043_204_671_2,
@@ -75,7 +75,7 @@ impl EntryProbability {
         self.base * EIGHTHS[usize::from(step % 8)] / (1u64 << (step / 8)) as f64
     }
 
-    /// What it is at step zero.
+    /// The value at step zero.
     pub(super) fn base(self) -> f64 {
         self.base
     }
@@ -92,14 +92,14 @@ impl EntryProbability {
         if probability.step <= LAST_STEP { Ok(probability) } else { Err(wrong) }
     }
 
-    /// The step below the base.
+    /// The number of steps below the base.
     #[inline]
     pub(super) fn step(self) -> u8 {
         self.step
     }
 }
 
-/// What is known of rate and delays, from which the best entry probability is predicted.
+/// Request rate and delays so far, from which the best entry probability is predicted.
 ///
 /// With *λ* requests offered per second, an exchange of delay *d* is sampled with probability *q*(*d*) = *p*
 /// e^(−*pλd*/*M*). The variance of the estimated distribution function at quantile *F* is proportional to (1 − *F*)²
@@ -109,28 +109,28 @@ impl EntryProbability {
 pub struct Profile {
     /// Weight of exchanges by delay: two bins per octave from 1 ns to 2⁴⁸ ns.
     delays: [f64; Self::BINS],
-    /// Exchanges that responses of admitted ids stood for, found or not; not counted without product limit.
+    /// Exchanges that responses of admitted ids stood for, found or not; not counted without a product limit.
     responses: Option<f64>,
-    /// Samples since the last choice that rested on enough of them, and requests admitted meanwhile.
+    /// Samples since the last choice that was based on enough of them, and requests admitted meanwhile.
     samples: u32,
     admitted: f64,
     /// Requests offered since the window began.
     offered: f64,
     began: Option<Timestamp>,
-    /// When all this began.
+    /// The time of the very first event.
     first: Option<Timestamp>,
     latest: Timestamp,
     /// Requests per nanosecond, smoothed over windows; zero while unknown.
     rate: f64,
 }
 
-/// Fewer samples than this say nothing about the tail.
+/// With fewer samples than this the tail is unknown.
 const ENOUGH: u32 = 64;
 
 impl Profile {
     const BINS: usize = 96;
 
-    /// Nothing known yet.
+    /// No data yet.
     pub fn new(product_limit: bool) -> Self {
         Self {
             delays: [0.0; Self::BINS],
@@ -145,7 +145,7 @@ impl Profile {
         }
     }
 
-    /// All this begins at that time, unless it did so before.
+    /// Sets the start time, unless it is already set.
     pub(super) fn begin(&mut self, at: Timestamp) {
         if self.began.is_none() {
             (self.began, self.first) = (Some(at), Some(at));
@@ -160,14 +160,14 @@ impl Profile {
         self.offered += requests;
     }
 
-    /// Takes a weighted delay.
+    /// Adds a weighted delay.
     #[inline]
     pub(crate) fn sample(&mut self, delay: Nanos, weight: f64) {
         self.samples += 1;
         self.delays[Self::bin(delay)] += weight;
     }
 
-    /// Counts a response, found or not, that stands for so many exchanges.
+    /// Counts a response, found or not, that stands for this many exchanges.
     #[inline]
     pub(crate) fn respond(&mut self, exchanges: f64) {
         if let Some(responses) = &mut self.responses {
@@ -224,16 +224,16 @@ impl Profile {
     }
 
     /// Ends the window and chooses the entry probability for `slots` slots: the one with the least predicted variance;
-    /// or, while there are too few samples to predict from, a sparser one, since nothing survived under the present.
+    /// or, while there are too few samples to predict from, a lower one, since nothing survived at the present one.
     ///
-    /// No probability is chosen that keeps entries longer than the expiry.
+    /// No probability is chosen at which entries survive longer than the expiry.
     pub(crate) fn choose(&mut self, slots: u32, present: EntryProbability, expiry: Nanos) -> EntryProbability {
         let span = self.began.map_or(0, |began| (self.latest - began).get());
         let offered = std::mem::take(&mut self.offered);
         self.admitted += offered * present.value();
         self.began = Some(self.latest);
         if span <= 0 {
-            // The first window, or a clock that went backwards: no rate can be told.
+            // The first window, or the clock went backwards: the rate is unknown.
             return present;
         }
         let rate = offered / span as f64;
@@ -243,7 +243,7 @@ impl Profile {
         let known: f64 = self.delays.iter().sum();
         let step = if self.samples >= ENOUGH {
             let step = self.least_variance(slots, present);
-            // Older delays count less from one choice to the next.
+            // Older delays fade from one choice to the next.
             let memory = self.pace().memory;
             self.delays.iter_mut().for_each(|w| *w *= memory);
             self.responses = self.responses.map(|responses| memory * responses);
@@ -266,8 +266,8 @@ impl Profile {
         chosen
     }
 
-    /// The greatest probability that does not hide slow delays: until twice the 99th percentile has passed, entries are
-    /// to live for at least half of all that time, for there may be slower ones.
+    /// The largest probability that does not hide slow delays: until twice the 99th percentile has passed, entries must
+    /// live for at least half of the time so far, since there may be slower ones.
     fn densest(&self, slots: u32) -> f64 {
         match self.slow() {
             Some(slow) if self.passed() < 2.0 * slow => 2.0 * f64::from(slots) / (self.rate * self.passed()),
@@ -275,7 +275,7 @@ impl Profile {
         }
     }
 
-    /// Nanoseconds since all this began.
+    /// Nanoseconds since the start.
     fn passed(&self) -> f64 {
         self.first.map_or(0, |first| (self.latest - first).get()) as f64
     }
@@ -290,9 +290,9 @@ impl Profile {
         slow.map(Self::middle)
     }
 
-    /// Whether so much is known that the first choice may rest on it.
+    /// Whether there is enough data for the first choice.
     pub(super) fn is_known(&self) -> bool {
-        // Three times the 99th percentile has passed: slow delays are known.
+        // After three times the 99th percentile, slow delays are known.
         self.samples >= ENOUGH && self.slow().is_some_and(|slow| self.passed() >= 3.0 * slow)
     }
 
@@ -304,7 +304,7 @@ impl Profile {
             .filter(|(_, weight)| **weight > 0.0)
             .map(|(bin, &weight)| (Self::middle(bin) * self.rate / f64::from(slots), weight))
             .collect();
-        // Responses that answer nothing observed.
+        // Responses that match no observed request.
         let known: f64 = delays.iter().map(|(_, weight)| weight).sum();
         let orphans = self.responses.map(|responses| (responses - known).max(0.0));
         let predicted = |step: u8| {
@@ -315,17 +315,17 @@ impl Profile {
         let coarse = least(&mut (0..=LAST_STEP).step_by(8)).map_or(0, |(_, step)| step);
         let around = coarse.saturating_sub(6)..=(coarse + 6).min(LAST_STEP);
         match least(&mut around.step_by(2)) {
-            // The optimum is flat, and what it is predicted from is noisy: every change has its price.
+            // The optimum is flat, the data noisy, and every change has a cost.
             Some((error, step)) if error < self.pace().worth_it * predicted(present.step()).0 => step,
             _ => present.step(),
         }
     }
 
-    /// Predicted error with a product limit and so many responses that answer nothing (see `Survival::variance`).
-    /// Delays are requests per slot that are offered meanwhile, ascending, with their weights.
+    /// Predicted error with a product limit and this many unmatched responses (see `Survival::variance`). Delays are in
+    /// requests offered per slot meanwhile, ascending, with their weights.
     fn predicted_limit(delays: &[(f64, f64)], orphans: f64, p: f64) -> f64 {
         let total: f64 = delays.iter().map(|(_, weight)| weight).sum();
-        // What lasts longer is not followed, and missing in the answer.
+        // Exchanges that last longer are not followed, and missing from the estimate.
         let longest = begin(FOLLOWED + 1);
         let missing: f64 = delays.iter().filter(|(delay, _)| p * delay > longest).map(|(_, weight)| weight).sum();
         let mut sum = 0.0;
@@ -353,7 +353,7 @@ impl Profile {
         sum
     }
 
-    /// The same where samples are weighed with one over their chance.
+    /// The same where samples are weighted by one over their probability.
     fn predicted(delays: &[(f64, f64)], p: f64) -> f64 {
         let chance = |delay: f64| p * (-(p * delay).min(LARGEST_EXPONENT)).exp();
         error_of_weighted(delays.iter().map(|&(delay, weight)| (weight, chance(delay))))
@@ -379,7 +379,7 @@ mod tests {
         }
     }
 
-    /// Delays log-uniform between 1 ms and T at 10⁶ requests/s: the best lifetime M/p lies near .35–.75 of the largest
+    /// Delays log-uniform between 1 ms and T at 10⁶ requests/s: the best lifetime M/p is about .35–.75 of the largest
     /// number of requests offered meanwhile (`ERRATA`-checked in `docs/papers/zheng22-fridge.md`).
     #[test]
     fn the_choice_follows_the_longest_delays() {

@@ -1,12 +1,12 @@
-//! What is known of requests that were repeated, beside the entries: they are rare.
+//! The data of repeated requests, stored separately from the entries since they are rare.
 
 use super::slot::Table;
 use crate::codec::{CodecError, Reader, Writer};
 use crate::repeats::{Tokens, byte, pack, unpack};
 use dwell_types::Nanos;
 
-/// One place for every so many slots. An entry that is repeated has its slot's place; if another one holds that, the
-/// repeat is taken for the first request, as it would be had that been overwritten.
+/// One place for every `SLOTS_PER_PLACE` slots. A repeated entry uses the place of its slot; if another one occupies
+/// that, the repeat is taken for the first request, as if that had been overwritten.
 #[derive(Clone, Debug)]
 pub(super) struct Repeated {
     places: Vec<Place>,
@@ -29,7 +29,7 @@ const LEAST_PLACES: u32 = 4;
 const UNIT_BITS: u32 = 6;
 
 impl Repeated {
-    /// For so many slots; none if repeats are not looked at.
+    /// For this many slots.
     pub(super) fn new(slots: u32, has_tokens: bool) -> Self {
         Self { places: vec![FREE; Self::places(slots)], has_tokens }
     }
@@ -51,7 +51,7 @@ impl Repeated {
         slot % self.places.len()
     }
 
-    /// Notes that the entry of a slot was repeated so long after its first request, unless there is no place for that.
+    /// Records that the entry of a slot was repeated this long after its first request; false if its place is taken.
     pub(super) fn repeat(&mut self, table: &Table, slot: usize, after: Nanos, token: u32) -> bool {
         let at = self.place(slot);
         let other = self.places[at].slot;
@@ -64,7 +64,7 @@ impl Repeated {
         true
     }
 
-    /// Of every place its slot, the time between the requests in units of 64 ns, and a byte of the token.
+    /// Writes for every place its slot, the time between the requests in units of 64 ns, and a byte of the token.
     pub(super) fn write(&self, to: &mut Writer) {
         for place in &self.places {
             to.u64(u64::from(place.slot) | u64::from(place.after) << 32);

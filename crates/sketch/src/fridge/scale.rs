@@ -2,35 +2,35 @@ use super::EntryProbability;
 use super::probability::LAST_STEP;
 use crate::codec::{CodecError, MOST_COUNTED, Reader, Writer};
 
-/// How the product limit counts insertions: as if *p* were a power of two, at most what it is. Exchanges that last for
-/// equally many requests offered have the same number whenever that power is the same, and else an octave is a factor of
-/// two. Insertions from before *p* changed count as the *p* of their time has it.
+/// How the product limit counts insertions: as if *p* were rounded down to a power of two. Exchanges that last for
+/// equally many offered requests have equal numbers whenever that power is the same, and otherwise differ by a factor
+/// of two per octave. Insertions from before *p* changed count by the *p* of their time.
 #[derive(Clone, Debug)]
 pub(super) struct Scale {
     now: Unit,
-    /// Those that responses may still look back to; the latest last.
+    /// Earlier periods that responses may still look back to, in order.
     before: Vec<Period>,
 }
 
-/// What one *p*, 2^(−step/8), makes of insertions.
+/// The unit of insertions at one *p*, 2^(−step/8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Unit {
     step: u8,
 }
 
-/// A time with another *p* than now.
+/// A period with another *p* than now.
 #[derive(Clone, Copy, Debug)]
 struct Period {
-    /// Insertions up to its end.
+    /// Number of insertions up to its end.
     until: u64,
     unit: Unit,
 }
 
-/// More changes of *p* than happen while entries live. If there are more, the earliest count as one, with the least *p*.
+/// More changes of *p* than occur during the life of an entry. Beyond that the earliest are merged, with the least *p*.
 const MOST_PERIODS: usize = 16;
 
 impl Unit {
-    /// The power of two that *p* counts as is 2^−octave.
+    /// *p* counts as the power of two 2^−octave.
     fn octave(self) -> u8 {
         self.step.div_ceil(8)
     }
@@ -40,17 +40,17 @@ impl Unit {
         1.0 / EntryProbability::ONE.at_step(8 * self.octave() - self.step)
     }
 
-    /// What an insertion counts on the scale of another one.
+    /// How much an insertion counts on the scale of another unit.
     fn on(self, other: Self) -> f64 {
         (f64::from(self.octave()) - f64::from(other.octave())).exp2() / self.stretch()
     }
 }
 
 impl Scale {
-    /// Bytes besides its own.
+    /// Bytes on the heap.
     pub(super) const BYTES: usize = MOST_PERIODS * size_of::<Period>();
 
-    /// Where *p* is 2^(−step/8), and was never anything else.
+    /// For *p* = 2^(−step/8), unchanged so far.
     pub(super) fn new(step: u8) -> Self {
         Self { now: Unit { step }, before: Vec::with_capacity(MOST_PERIODS) }
     }
@@ -61,8 +61,8 @@ impl Scale {
         self.now.stretch()
     }
 
-    /// *p* is going to be 2^(−step/8) after so many insertions: by how many octaves numbers grow; `None` if it is that
-    /// already.
+    /// To be called before *p* changes to 2^(−step/8) after this many insertions. Returns by how many octaves numbers
+    /// grow; `None` if *p* does not change.
     pub(super) fn change(&mut self, step: u8, inserted: u64) -> Option<i8> {
         let (before, now) = (self.now, Unit { step });
         if before == now {
@@ -80,7 +80,7 @@ impl Scale {
         Some(before.octave() as i8 - now.octave() as i8)
     }
 
-    /// Whether *p* changed within the last so many insertions; if not, what was before will not matter any more.
+    /// Whether *p* changed within the last `insertions`; if not, earlier periods no longer matter.
     #[inline]
     pub(super) fn has_changed_within(&mut self, insertions: f64, inserted: u64) -> bool {
         let Some(last) = self.before.last() else { return false };
@@ -91,8 +91,8 @@ impl Scale {
         is_within
     }
 
-    /// The present time and those before, as seen after so many insertions: how many insertions back each reaches, and
-    /// what one of them counts.
+    /// The present period and those before, as seen after this many insertions: how many insertions back each reaches,
+    /// and how much one of them counts.
     fn back(&self, inserted: u64) -> impl Iterator<Item = (f64, f64)> {
         let periods = || self.before.iter().rev();
         let ends = periods().map(move |period| inserted.saturating_sub(period.until) as f64);
@@ -100,7 +100,7 @@ impl Scale {
         ends.chain([f64::INFINITY]).zip(units.map(|unit| unit.on(self.now)))
     }
 
-    /// The numbers behind which *p* was less than at all times since, and its step there.
+    /// The numbers beyond which *p* was less than at all times since, and its step there.
     pub(super) fn sparser(&self, inserted: u64) -> impl Iterator<Item = (f64, u8)> {
         let mut sparsest = self.now.step;
         self.before.iter().rev().filter_map(move |&Period { until, unit }| {
@@ -111,7 +111,7 @@ impl Scale {
         })
     }
 
-    /// The number of the last so many insertions of all that were `inserted`.
+    /// The number on the scale for the last `insertions` of all that were `inserted`.
     pub(super) fn number(&self, insertions: f64, inserted: u64) -> f64 {
         let (mut number, mut from) = (0.0, 0.0);
         for (to, each) in self.back(inserted) {
@@ -121,7 +121,7 @@ impl Scale {
         number
     }
 
-    /// How many insertions have this number.
+    /// How many insertions correspond to this number.
     pub(super) fn insertions(&self, number: f64, inserted: u64) -> f64 {
         let (mut before, mut from) = (0.0, 0.0);
         for (to, each) in self.back(inserted) {
@@ -138,7 +138,7 @@ impl Scale {
         self.before.capacity() * size_of::<Period>()
     }
 
-    /// The number of earlier times, and of each how many insertions there were up to its end, and its step.
+    /// Writes the number of earlier periods, and for each the number of insertions up to its end, and its step.
     pub(super) fn write(&self, to: &mut Writer) {
         to.u8(self.before.len() as u8);
         for &Period { until, unit } in &self.before {
@@ -147,7 +147,7 @@ impl Scale {
         }
     }
 
-    /// Reads what was written of one whose step is this one.
+    /// Reads what was written of a scale whose present step is this one.
     pub(super) fn read(step: u8, from: &mut Reader<'_>) -> Result<Self, CodecError> {
         let mut scale = Self::new(step);
         for _ in 0..from.u8()? {

@@ -16,14 +16,14 @@ pub struct Fridge {
     pub(super) exchanges: Exchanges,
     pub(super) table: Table,
     pub(super) history: History,
-    /// Where repeats count.
+    /// Present where repeats count.
     pub(super) repeated: Option<Repeated>,
-    /// Odd. An id is uniform already, so its product with this is a permutation of uniform values.
+    /// Odd. Ids are uniform already, so multiplication by this gives another uniform permutation of them.
     slot_factor: u64,
     /// −ln(1 − 1/*M*).
     decay: f64,
     pub(super) probability: EntryProbability,
-    /// Its value.
+    /// The value of `probability`.
     present: f64,
     /// Open with this probability.
     pub(super) gate: Gate,
@@ -31,26 +31,26 @@ pub struct Fridge {
     /// Whether *p* is still 1 because there is room.
     pub(super) is_filling: bool,
     pub(super) profile: Box<Profile>,
-    /// In a box: fridges without a product limit pay for every byte.
+    /// Boxed: for fridges without a product limit the size of this struct counts.
     pub(super) censoring: Option<Box<Censoring>>,
-    /// Insertions from one choice of *p* to the next, and when the next one is due.
+    /// Insertions from one choice of *p* to the next, and their number when the next one is due.
     pub(super) window: u64,
     pub(super) next_choice: u64,
     pub(super) counts: Vec<Counts>,
     pub(super) latest: Timestamp,
 }
 
-/// Everything enters until this share of the slots is taken, since nearly all of it survives; then the search for *p*
+/// All requests enter until one in so many slots is taken, since nearly all entries survive; then the search for *p*
 /// begins.
 const FILLED: u32 = 4;
-/// The search's first choice comes after this many more requests offered, or admitted if that is sooner.
+/// The first choice comes after this many more requests offered, or admitted if that is sooner.
 const FIRST_OFFERED: f64 = 1024.0;
 const FIRST_ADMITTED: f64 = 64.0;
-/// The later ones come ever later, up to as many admitted requests as there are slots, but at least these.
+/// Intervals grow up to as many admitted requests as there are slots, or at least this many.
 const LAST_WINDOW: u64 = 1 << 10;
 
 impl Fridge {
-    /// Bytes that a product limit costs per series, and besides.
+    /// Bytes of a product limit per series, and fixed bytes.
     pub(crate) const LIMIT_BYTES: (usize, usize) = (Censoring::SERIES_BYTES, Censoring::OWN_BYTES);
 
     /// An empty fridge.
@@ -122,13 +122,13 @@ impl Fridge {
         (self.probability, self.present, self.gate) = (probability, probability.value(), gate);
     }
 
-    /// Takes up with a probability that was set before.
+    /// Restores a probability that was set before.
     pub(super) fn restore(&mut self, probability: EntryProbability) {
         (self.probability, self.present) = (probability, probability.value());
         self.gate = self.gate.with_probability(self.present);
     }
 
-    /// The slot where an id belongs, and its fingerprint: of the upper and the lower half of one product.
+    /// The slot of an id, and its fingerprint: from the upper and the lower half of one product.
     #[inline]
     fn place(&self, id: ExchangeId) -> (usize, u64) {
         let hash = id.0.wrapping_mul(self.slot_factor);
@@ -136,7 +136,7 @@ impl Fridge {
         (at, self.table.fingerprint(hash))
     }
 
-    /// The entry of a slot, readable at this time.
+    /// The entry of a slot, after aging it to this time.
     #[inline]
     fn entry(&mut self, at: usize, now: Timestamp) -> Entry {
         if !self.table.is_aged(at, now) {
@@ -146,13 +146,13 @@ impl Fridge {
         self.table.get(at)
     }
 
-    /// Whether the slots stay in a processor's own cache, so that nothing is gained by batches.
+    /// Whether the slots fit a core's own cache, so that prefetching gains nothing.
     #[inline]
     pub(crate) fn fits_cache(&self) -> bool {
         self.table.state_bytes() <= CACHED_BYTES
     }
 
-    /// Touches the events' slots, so that the cache misses of a batch overlap.
+    /// Reads the events' slots in advance, so that the cache misses of a batch overlap.
     fn touch(&self, events: &[Event]) {
         let mut touched = false;
         for event in events {
@@ -219,7 +219,7 @@ impl Fridge {
         }
     }
 
-    /// The same with a product limit, for which responses count that do not find their entry.
+    /// The same with a product limit, for which responses count even if they do not find their entry.
     fn limited_response(&mut self, response: &Event, at: usize, is_own: bool, samples: &mut Vec<Sample>) {
         let entry = self.table.get(at);
         let inserted = self.history.inserted();
@@ -227,7 +227,7 @@ impl Fridge {
             self.profile.respond(1.0 / self.present);
         }
         if !entry.is_known() {
-            // All that were ever inserted, or those that came while the entry was given up.
+            // All insertions so far, or those since the entry expired at the earliest.
             let least = if entry.is_free() { inserted as f64 } else { self.since(response.at, self.exchanges.expiry) };
             if let Some(censoring) = &mut self.censoring {
                 censoring.censor_beyond(response, least as u64, inserted);
@@ -236,7 +236,7 @@ impl Fridge {
         }
         let times = self.times(at, entry, response.at);
         let is_again = is_own && entry.is_answered();
-        // What is too slow to count is censored, too.
+        // An exchange too slow to count is censored, too.
         let is_found = is_own && !is_again && self.answers(at, entry, &times);
         let Some(censoring) = &mut self.censoring else { return };
         let insertions = times.insertions as u64;
@@ -250,7 +250,7 @@ impl Fridge {
         }
     }
 
-    /// The chance of a request of this time to be admitted, and its response now: it has to pass the gate twice.
+    /// The probability that a request of this time was admitted and its response is now: both must pass the gate.
     #[inline]
     fn probability_since(&self, request: Timestamp) -> f64 {
         let present = self.probability.step();
@@ -258,7 +258,7 @@ impl Fridge {
         if step == present { self.present } else { self.probability.at_step(step) }
     }
 
-    /// Insertions since a time before `at`.
+    /// Insertions during the `time` before `at`.
     fn since(&self, at: Timestamp, time: Nanos) -> f64 {
         self.history.since(History::before(at, time))
     }
@@ -279,7 +279,7 @@ impl Fridge {
         self.exchanges.is_expired(since_last)
     }
 
-    /// What a known entry says about its requests.
+    /// The times of a known entry's requests.
     #[inline]
     fn times(&self, at: usize, entry: Entry, now: Timestamp) -> Times {
         let (since_first, since_last) = self.ages(at, entry, now);
@@ -287,7 +287,7 @@ impl Fridge {
         Times { since_first, since_last, last, insertions: self.history.since(last) }
     }
 
-    /// Whether a request with the fingerprint of an entry repeats it; counts it if so.
+    /// Whether a request with the fingerprint of an entry repeats it; if so, counts it.
     #[cold]
     fn is_repeat(&mut self, at: usize, entry: Entry, request: &Event) -> bool {
         if self.has_expired(at, entry, request.at) {
@@ -311,7 +311,7 @@ impl Fridge {
         true
     }
 
-    /// Chooses *p* anew, unless it is fixed.
+    /// Chooses a new *p*, unless it is fixed.
     #[cold]
     fn choose(&mut self) {
         if !self.is_fixed {
@@ -322,7 +322,7 @@ impl Fridge {
             self.profile.offer(self.latest, inserted as f64 / self.probability.value());
             let slots = self.slots();
             if self.is_filling && !self.profile.is_known() {
-                // Only the fastest were answered so far: they say nothing about the others.
+                // Only the fastest were answered so far, which says nothing about the others.
                 *self.profile = Profile::new(self.censoring.is_some());
                 return self.search_from(EntryProbability::cautious(slots, inserted as f64));
             }
@@ -334,7 +334,7 @@ impl Fridge {
         self.next_choice = self.history.inserted() + self.window;
     }
 
-    /// Takes the answer to an open entry; whether it came before the expiry.
+    /// Marks an open entry as answered; returns whether the response came before the expiry.
     #[inline]
     fn answers(&mut self, at: usize, entry: Entry, times: &Times) -> bool {
         self.table.set(at, entry.answered());
@@ -345,7 +345,7 @@ impl Fridge {
         !is_late
     }
 
-    /// Gives the sample of a response that found its request; `p` is the probability that the gate let it through.
+    /// Adds the sample of a response that found its request; `p` is the probability that both passed the gate.
     #[inline]
     fn sample(
         &mut self,
@@ -357,7 +357,7 @@ impl Fridge {
         samples: &mut Vec<Sample>,
     ) {
         self.counts[usize::from(response.tag)].answers += 1;
-        // One over the chance to have entered and to be there still.
+        // One over the probability that it entered and is still there.
         let weight = (self.decay * times.insertions).exp() / p;
         let tag = self.table.tag(entry);
         let mut sample = Sample {
@@ -383,7 +383,7 @@ impl Fridge {
     }
 }
 
-/// What a known entry says about its requests.
+/// The times of a known entry's requests.
 #[derive(Clone, Copy, Debug)]
 struct Times {
     since_first: Nanos,
@@ -486,7 +486,7 @@ mod tests {
         assert_expired_stays(fridge.clone(), (0..).filter(|&id| fridge.place(ExchangeId(id)).0 == 0));
     }
 
-    /// The state is what the parameters say, and fits what it was fitted to.
+    /// The size is as predicted by the parameters, and within the memory they were fitted to.
     #[test]
     fn an_entry_has_5_bytes() {
         let of = |params: Params, exchanges| {
@@ -527,8 +527,8 @@ mod tests {
         assert!(fridge.fates().iter().all(Fates::is_conserved));
     }
 
-    /// A request each millisecond, all answered: where a quarter of the slots is taken when delays of 5 ms are long
-    /// known, nothing becomes sparse; where delays of a second are not, the search begins far below.
+    /// A request each millisecond, all answered: if delays of 5 ms are long known when a quarter of the slots is taken,
+    /// *p* stays 1; if delays of a second are not, the search begins far below.
     #[test]
     fn everything_goes_on_to_enter_where_little_waits() {
         for (delay, is_known) in [(5, true), (1_000, false)] {
@@ -546,8 +546,8 @@ mod tests {
         }
     }
 
-    /// Delays of a second, a request each millisecond: whether *p* is fixed or searched, what is found has a band, and every
-    /// response is at risk at first.
+    /// Delays of a second, a request each millisecond: whether *p* is fixed or searched, all samples have a band, and
+    /// every response is at risk at first.
     #[test]
     fn a_product_limit_counts_from_the_start() {
         for p in [None, Some(0.5)] {
@@ -573,7 +573,7 @@ mod tests {
         {
             take(&mut fridge, Event { tag: 0, ..request(id, first) });
             let sample = take(&mut fridge, Event { tag: 0, ..response(id, first + delay) }).unwrap();
-            // Half a microsecond, or a two-thousandth of what is long.
+            // Half a microsecond, or a two-thousandth of a long delay.
             let error = (sample.since_first.get() - delay).abs();
             assert!(error <= 512.max(delay.abs() / 2_000), "{id}: {error}");
         }

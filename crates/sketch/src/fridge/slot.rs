@@ -1,4 +1,4 @@
-//! Entries of a few bytes each.
+//! Packed entries of a few bytes each.
 
 use super::FridgeError;
 use crate::batch::CACHED_BYTES;
@@ -18,7 +18,7 @@ use std::ops::Range;
 /// | 8 or 0 | one byte of the first request's token |
 /// | *T*, what is left of whole bytes | time of the first request |
 ///
-/// Free and old at once is one that was given up: it is there, and nobody knows any more since when.
+/// Free and old at once is an entry that has expired: its age is no longer known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry(u64);
 
@@ -31,7 +31,7 @@ const STATE_BITS: u32 = 3;
 const TOKEN_BITS: u32 = 8;
 
 impl Entry {
-    /// Whether it was never taken.
+    /// Whether it was never used.
     #[inline]
     pub(super) fn is_free(self) -> bool {
         self.0 & (KIND | OLD) == 0
@@ -74,30 +74,30 @@ impl Entry {
     }
 }
 
-/// Entries in whole bytes, one beside the other.
+/// Entries of whole bytes, tightly packed.
 ///
-/// Times are ticks of 2^*k* nanoseconds modulo 2^*T* as long as an entry is young, and coarser by 2^*o* when it is old,
-/// which is after 2^(*T*−2) ticks; after as many coarse ones, which is the expiry or more, it is given up. So short
-/// delays are known finely and long ones to a small share of their length.
+/// Times are ticks of 2^*k* nanoseconds modulo 2^*T* while an entry is young, and coarser by 2^*o* when it is old,
+/// which is after 2^(*T*−2) ticks; after as many coarse ones, which is the expiry or more, it is dropped. So short
+/// delays have a fine resolution, and long ones a small relative error.
 ///
-/// An entry must be made old before its time wraps, and given up before that wraps again. Blocks of slots keep the time
-/// to which this is done; whoever touches a slot does it for the block first if 2^(*T*−2) ticks have passed. That costs
-/// nothing where nothing happens, however long that lasts, and at most the time of a block's slots for any event.
+/// An entry must be made old before its time wraps, and dropped before that wraps again. Each block of slots has the
+/// time up to which this was done; an access does it for the block first if 2^(*T*−2) ticks have passed. That costs
+/// nothing without access, however long, and at most the time of a block's slots for any event.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
-    /// Beyond the last entry enough bytes to read a word.
+    /// With enough bytes behind the last entry to read a word.
     bytes: Vec<u8>,
-    /// Time to which the entries of a block are aged, in units of 2^(*T*−2) ticks; wraps.
+    /// Time up to which the entries of a block are aged, in units of 2^(*T*−2) ticks; wraps.
     aged: Vec<u32>,
     layout: Layout,
     slots: u32,
 }
 
-/// Where in an entry its parts lie, and the units of its time.
+/// The bit fields of an entry, and the units of its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     bytes: u32,
-    /// All that belongs to an entry.
+    /// All bits of an entry.
     mask: u64,
     fingerprint_mask: u64,
     tag_shift: u32,
@@ -112,20 +112,20 @@ pub(super) struct Layout {
     old_bits: u32,
 }
 
-/// Slots of a block.
+/// Slots per block.
 const BLOCK: usize = 32;
-/// A word that begins with the last entry ends so many bytes behind the table at most.
+/// A word that begins at the last entry ends at most this many bytes behind the table.
 const PADDING: usize = 8;
-/// Bits of a time, at least.
+/// Least number of bits of a time.
 const LEAST_TIME_BITS: u32 = 19;
-/// The same in a table that the caches do not hold: entries are seldom made old, which would read all around them.
+/// The same in a table larger than the caches: entries are made old less often, since that reads the whole block.
 const FAR_TIME_BITS: u32 = 27;
-/// Bits of a fingerprint, unless given, at least.
+/// Least number of bits of a fingerprint, unless given.
 const LEAST_FINGERPRINT_BITS: u32 = 16;
 
 impl Layout {
-    /// For so many slots; fingerprints as long as given, or as the number of a slot, so that among as many responses as
-    /// there are slots one meets a false fingerprint.
+    /// For this many slots; fingerprints are as long as given, or as a slot number, so that on average one false match
+    /// occurs among as many responses as there are slots.
     pub(super) fn new(
         slots: u32,
         fingerprint_bits: Option<u32>,
@@ -148,7 +148,7 @@ impl Layout {
         let is_far = slots as usize * bytes_with(LEAST_TIME_BITS) as usize > CACHED_BYTES;
         let bytes = bytes_with(if is_far { FAR_TIME_BITS } else { LEAST_TIME_BITS });
         let time_bits = 8 * bytes - besides - fingerprint_bits;
-        // A quarter of 2^(T + k + o) is the expiry or more.
+        // A quarter of 2^(T + k + o) must be the expiry or more.
         let range_bits = (u64::BITS - expiry.get().unsigned_abs().leading_zeros() + 2).clamp(time_bits + 2, 60);
         let old_bits = range_bits.saturating_sub(time_bits + FINE_BITS).clamp(2, time_bits - 11);
         let tick_bits = range_bits - time_bits - old_bits;
@@ -174,26 +174,26 @@ impl Layout {
         self.fingerprint_mask.count_ones()
     }
 
-    /// Bytes of a table of so many slots.
+    /// Bytes of a table with this many slots.
     pub(super) fn table_bytes(self, slots: u32) -> usize {
         let slots = slots as usize;
         slots * self.bytes as usize + PADDING + slots.div_ceil(BLOCK) * size_of::<u32>()
     }
 
-    /// Nanoseconds of an entry's ticks, as a power of two.
+    /// The unit of an entry's time in nanoseconds, as a power of two.
     #[inline]
     fn unit_bits(self, entry: Entry) -> u32 {
         self.tick_bits + self.old_bits * (entry.0 & OLD) as u32
     }
 
-    /// Half a tick, and half a coarse one.
+    /// Half a fine tick, and half a coarse one.
     pub(super) fn rounding(self) -> Rounding {
         let half = |bits: u32| Nanos::new(1 << bits >> 1);
         let long_from = Nanos::new(1 << self.young_bits());
         Rounding { short: half(self.tick_bits), long_from, long: half(self.tick_bits + self.old_bits) }
     }
 
-    /// Nanoseconds for which an entry is young, as a power of two.
+    /// How long an entry is young in nanoseconds, as a power of two.
     #[inline]
     fn young_bits(self) -> u32 {
         self.tick_bits + self.time_bits - 2
@@ -204,15 +204,14 @@ impl Layout {
         (ticks as u64) << self.time_shift & self.mask
     }
 
-    /// Ticks from an entry's time to `now`, both in its own unit, within ± 2^(*T*−1).
+    /// Ticks from an entry's time to `now`, both in the entry's unit, within ± 2^(*T*−1).
     #[inline]
     fn ticks_to(self, entry: Entry, now: i64) -> i64 {
         let unused = u64::BITS - self.time_bits;
         (((now as u64).wrapping_sub(entry.0 >> self.time_shift) << unused) as i64) >> unused
     }
 
-    /// Whether an entry so many of its ticks old can be read until these many more have passed, and from as many
-    /// before.
+    /// Whether an entry of this age in ticks, which may be negative, is readable now and for another 2^(*T*−2) ticks.
     #[inline]
     fn is_near(self, ticks: i64) -> bool {
         ticks.unsigned_abs() <= 1 << (self.time_bits - 2)
@@ -256,7 +255,7 @@ impl Table {
         }
     }
 
-    /// The part of a hash that an entry keeps, where it keeps it.
+    /// The bits of a hash that an entry stores, in their positions.
     #[inline]
     pub(super) fn fingerprint(&self, hash: u64) -> u64 {
         hash << STATE_BITS & self.layout.fingerprint_mask
@@ -268,7 +267,7 @@ impl Table {
         (entry.0 ^ fingerprint) & self.layout.fingerprint_mask == 0
     }
 
-    /// A new open entry. The token's byte is kept where there is room for it.
+    /// A new open entry. The token's byte is stored if there is room for it.
     #[inline]
     pub(super) fn open(&self, fingerprint: u64, at: Timestamp, tag: u16, token: u8) -> Entry {
         let layout = self.layout;
@@ -282,12 +281,12 @@ impl Table {
         (entry.0 >> self.layout.tag_shift & self.layout.tag_mask) as u16
     }
 
-    /// The first request's byte; zero where there was none, or no room for it.
+    /// The byte of the first request's token; zero if there is none, or no room for it.
     pub(super) fn token(&self, entry: Entry) -> u8 {
         if self.layout.has_tokens { (entry.0 >> (self.layout.time_shift - TOKEN_BITS)) as u8 } else { 0 }
     }
 
-    /// Time from the first request of an aged entry to `at`, to half a tick. Not negative unless a whole tick is.
+    /// Time from the first request of an aged entry to `at`, to half a tick. Not negative unless by a whole tick.
     #[inline]
     pub(super) fn time_to(&self, entry: Entry, at: Timestamp) -> Nanos {
         let unit = self.layout.unit_bits(entry);
@@ -298,27 +297,27 @@ impl Table {
         Nanos::new(if ticks >= 0 { time.max(0) } else { time })
     }
 
-    /// A time in units of what young entries live, modulo 2³².
+    /// A time in units of the young period, modulo 2³².
     #[inline]
     fn units(&self, at: Timestamp) -> u32 {
         (at.as_nanos() >> self.layout.young_bits()) as u32
     }
 
-    /// A time at which the entries of a block can be read, in nanoseconds.
+    /// A time at which the entries of a block are readable, in nanoseconds.
     fn aged_to(&self, block: usize, now: Timestamp) -> i64 {
         let units = self.units(now);
         let passed = units.wrapping_sub(self.aged.get(block).copied().unwrap_or(units)) as i32;
         now.as_nanos().wrapping_sub(i64::from(passed) << self.layout.young_bits())
     }
 
-    /// Whether the entries around a slot can be read at this time.
+    /// Whether the entries around a slot are readable at this time.
     #[inline]
     pub(super) fn is_aged(&self, at: usize, now: Timestamp) -> bool {
-        // What was seen shortly before that time can be read, too.
+        // Entries seen shortly before that time are readable, too.
         self.aged.get(at / BLOCK).is_some_and(|aged| self.units(now).wrapping_sub(*aged).wrapping_add(1) <= 1)
     }
 
-    /// Makes the entries around a slot readable at this time; tells of each open one that is given up.
+    /// Makes the entries around a slot readable at this time; reports each open one that expires.
     #[cold]
     pub(super) fn age(&mut self, at: usize, now: Timestamp, mut give_up: impl FnMut(u16)) {
         let units = self.units(now);
@@ -343,7 +342,7 @@ impl Table {
         }
     }
 
-    /// An entry that could be read `then`, as it must be to be read now.
+    /// Converts an entry that was readable at `then` to one that is readable at `now`.
     fn aged_entry(&self, entry: Entry, then: i64, now: i64) -> Entry {
         let layout = self.layout;
         let unit = layout.unit_bits(entry);
@@ -358,7 +357,7 @@ impl Table {
         if layout.is_near((now >> unit).wrapping_sub(time)) { entry } else { Entry(entry.0 & !KIND) }
     }
 
-    /// The entries one behind the other; then for every block, to which time it is aged.
+    /// Writes the entries one after the other; then for every block the time to which it is aged.
     pub(super) fn write(&self, to: &mut Writer) {
         to.bytes(&self.bytes[..self.bytes.len() - PADDING]);
         self.aged.iter().for_each(|&aged| to.bytes(&aged.to_le_bytes()));
@@ -375,7 +374,7 @@ impl Table {
         if (0..self.slots as usize).all(is_sound) { Ok(self) } else { Err(CodecError::Value("series in an entry")) }
     }
 
-    /// Every open entry and its slot, as it is to be read at this time; free if it is given up by then.
+    /// All open entries with their slots, as readable at this time; free if expired by then.
     pub(super) fn open_entries(&self, now: Timestamp) -> impl Iterator<Item = (usize, Entry)> {
         let slots = (0..self.aged.len()).filter(|&block| !self.is_free(block)).flat_map(|block| self.slots_of(block));
         slots.map(|at| (at, self.get(at))).filter(|(_, entry)| entry.is_open()).map(move |(at, entry)| {
@@ -388,7 +387,7 @@ impl Table {
         block * BLOCK..((block + 1) * BLOCK).min(self.slots as usize)
     }
 
-    /// Whether every byte of a block's entries is zero: told several times as fast as by looking at each.
+    /// Whether all bytes of a block's entries are zero: several times as fast as a test of each entry.
     fn is_free(&self, block: usize) -> bool {
         let Range { start, end } = self.slots_of(block);
         let bytes = self.layout.bytes as usize;
@@ -427,7 +426,7 @@ mod tests {
         assert_eq!(refused, Err(FridgeError::FingerprintBits { bits: 32, most: 18 }));
     }
 
-    /// A table that is read from memory looks at whole blocks every half minute, one in the caches every half second.
+    /// A table in main memory ages whole blocks every half minute, a cached one every half second.
     #[test]
     fn far_blocks_are_seldom_aged() {
         let seconds = |slots| (1u64 << table(slots).layout.young_bits()) as f64 / 1e9;
@@ -452,7 +451,7 @@ mod tests {
         }
     }
 
-    /// However the clock goes, what is read is right to a tick, or nothing: an entry never looks younger than it is.
+    /// However the clock moves, a time is correct to a tick, or absent: an entry never looks younger than it is.
     #[test]
     fn times_are_right_or_given_up() {
         let mut given_up = 0;
@@ -486,7 +485,7 @@ mod tests {
         assert!((1_000..19_000).contains(&given_up), "{given_up}");
     }
 
-    /// In a block that nobody touches nothing goes on, and nothing is lost.
+    /// In a block without access nothing changes, and nothing is lost.
     #[test]
     fn what_is_left_alone_is_read_as_it_was() {
         let mut table = table(64);

@@ -2,55 +2,55 @@ use super::curve::Curve;
 use crate::survival::BANDS;
 use crate::targets::{TARGETS, Target};
 
-/// What is known of delays, from which the thresholds are chosen.
+/// The distribution of delays so far, from which the thresholds are chosen.
 ///
 /// The variance of the estimated distribution function at quantile *F* is Σ (1/*q* − 1/*q*′) *V* over the bands, *q*′
-/// being the chance in the band before. *V* is Σ*z*² − (Σ*z*)²/*open* over the exchanges that last to the band, with
-/// *z* = \[delay below the quantile\] − *F* (see `Survival::variance`). So each band costs *A*/*q*, where *A* is what
-/// *V* falls by in it. The table holds Σ *c q* requests, where *c* is the number of requests that wait at the ages of
-/// the band. For a given room, the least weighted sum of the quantiles' errors has *q* ∝ √(*A*/*c*), bands in which
-/// this would rise with age taken together. A quantile's error is the standard deviation at *F* over the density there.
+/// being the probability in the band before. *V* is Σ*z*² − (Σ*z*)²/*open* over the exchanges that last to the band,
+/// with *z* = \[delay below the quantile\] − *F* (see `Survival::variance`). So each band costs *A*/*q*, where *A* is
+/// the decrease of *V* in it. The table holds Σ *c q* requests, where *c* is the number that wait at the ages of the
+/// band. For a given room, the weighted sum of the quantiles' errors is least with *q* ∝ √(*A*/*c*); bands in which
+/// this would rise with age are pooled. A quantile's error is the standard deviation at *F* over the density there.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chooser {
-    /// Exchanges by band of delay: never so many samples that 24 bits miss another one.
+    /// Exchanges by band of delay: faded before they are so many that adding one is lost in 24 bits.
     delays: [f32; BANDS],
-    /// Exchanges that responses stood for, found or not.
+    /// Exchanges that responses stood for, matched or not.
     responses: f64,
-    /// Samples since the last choice that rested on enough of them.
+    /// Samples since the last choice that was based on enough of them.
     samples: u32,
 }
 
-/// What older delays count at each choice.
+/// The factor by which older delays fade at each choice.
 const MEMORY: f64 = 0.9;
-/// Where no delay was sampled there may be as many as would have been missed, but not more than this share of all:
-/// tails come back, as where acknowledgements are delayed for 40 ms.
+/// Where no delay was sampled there may be as many as would have gone unseen, but at most this share of all: so tails
+/// reappear, for example where acknowledgements are delayed for 40 ms.
 const UNSEEN: f64 = 4e-4;
-/// A tail does not break off: where few were sampled there may be this share of those in the octave before, unless
-/// [`most`] of them would have shown.
+/// Tails do not end abruptly: where few were sampled, this share of those in the octave before is assumed, unless
+/// [`most`] shows that there are fewer.
 const TAIL: f64 = 0.25;
-/// This share of the room is spread evenly over all requests, so that no age is left out.
+/// This share of the room is spread evenly over all requests, so that every age is sampled.
 const SPREAD: f64 = 0.02;
-/// Fewer samples than this do not outweigh older ones.
+/// With fewer samples than this older ones do not fade.
 const ENOUGH: u32 = 1024;
-/// After so many samples older ones count less, whether there is a choice or not.
+/// After this many samples older ones fade even without a choice.
 const MANY: u32 = 1 << 20;
-/// Thresholds change their shape if the predicted error becomes less than this share of the present one: every change
-/// costs what responses tell until it has settled.
+/// The shape of the thresholds changes only if the predicted error falls below this share of the present one: every
+/// change makes some responses uncounted until it has settled.
 const WORTH_IT: f64 = 0.9;
-/// Bands in which fewer requests wait than this share of the room count as if as many did: not everything need enter
-/// for what is short and rare.
+/// Bands in which fewer requests wait than this share of the room count as if as many did: short and rare waits are no
+/// reason to admit everything.
 const LEAST_WAITING: f64 = 1.0 / 64.0;
-/// A request that enters takes several times as long as one that is turned away: fewer enter as long as the predicted
-/// error grows by no more than this share.
+/// A request that enters costs several times as much time as one that is turned away: fewer enter as long as the
+/// predicted error grows by no more than this share.
 const THRIFT: f64 = 0.03;
-/// Shares of those that enter are tried in steps of this ratio, and so many steps at most.
+/// The share of requests that enter is lowered in steps of this ratio, at most `STEPS` times.
 const STEP: f64 = 0.75;
 const STEPS: i32 = 16;
-/// Weights and thresholds depend on each other: so often one is found from the other.
+/// Weights and thresholds depend on each other: they are computed in turn, this many times.
 const ROUNDS: usize = 8;
 
 impl Chooser {
-    /// Takes a delay that stands for so many exchanges.
+    /// Adds a delay that stands for this many exchanges.
     #[inline]
     pub(super) fn sample(&mut self, band: usize, exchanges: f64) {
         self.delays[band] += exchanges as f32;
@@ -60,13 +60,13 @@ impl Chooser {
         }
     }
 
-    /// Counts responses, found or not, that stand for so many exchanges.
+    /// Counts responses, matched or not, that stand for this many exchanges.
     #[inline]
     pub(super) fn respond(&mut self, exchanges: f64) {
         self.responses += exchanges;
     }
 
-    /// Lets older delays count less.
+    /// Reduces the weight of older delays.
     pub(super) fn fade(&mut self) {
         if self.samples >= ENOUGH {
             self.delays.iter_mut().for_each(|weight| *weight *= MEMORY as f32);
@@ -75,10 +75,10 @@ impl Chooser {
         }
     }
 
-    /// The chances with about the least predicted error if `waiting` requests wait by band and there is room for so
-    /// many, with as few requests that enter as that allows; or the present ones, made smaller by one factor if they
-    /// need more room, where those are about as good. Nothing is known of bands after `known`: they have its chance,
-    /// until they come to pass.
+    /// The probabilities with about the least predicted error if `waiting` requests wait by band and there is room for
+    /// `room`, admitting as few requests as that allows; or, if those are about as good, the present ones, scaled down
+    /// if they need more room. Nothing is known of bands after `known`: they share its probability until they are
+    /// reached.
     pub(super) fn choose(&self, curve: &Curve, waiting: &[f64; BANDS], known: usize, room: f64) -> [f64; BANDS] {
         let present: [f64; BANDS] = std::array::from_fn(|band| curve.kept_probability(band.max(1)));
         let held: f64 = (1..BANDS).map(|band| waiting[band] * present[band]).sum();
@@ -103,7 +103,7 @@ impl Chooser {
     fn costs(&self, present: &[f64; BANDS]) -> [[f64; BANDS]; TARGETS.len()] {
         let known_delays = self.delays.map(f64::from);
         let known: f64 = known_delays.iter().sum();
-        // With nothing known, anything may come.
+        // While nothing is known, any delay is possible.
         let unseen = if known > 0.0 { UNSEEN * known } else { 1.0 };
         let mut delays = [0.0; BANDS];
         for band in 1..BANDS {
@@ -136,14 +136,14 @@ impl Chooser {
     }
 }
 
-/// So many exchanges there may be at most where some were sampled that stand for `seen`, each with this chance: two
-/// standard deviations more, and three samples where there was none.
+/// An upper bound of the exchanges where the samples stand for `seen`, each with this probability: two standard
+/// deviations more, or three samples where there was none.
 fn most(seen: f64, chance: f64) -> f64 {
     let samples = seen * chance;
     (samples + 2.0 * samples.sqrt() + 3.0) / chance
 }
 
-/// The costs that make the sum of the targets' errors least near these chances.
+/// The targets' costs combined so that the least total is the least sum of errors, near these probabilities.
 fn weighted(costs: &[[f64; BANDS]; TARGETS.len()], chances: &[f64; BANDS]) -> [f64; BANDS] {
     let mut cost = [0.0; BANDS];
     for (target, bands) in TARGETS.iter().zip(costs) {
@@ -161,14 +161,14 @@ fn error(costs: &[[f64; BANDS]; TARGETS.len()], chances: &[f64; BANDS]) -> f64 {
     costs.iter().zip(TARGETS).map(|(bands, target)| target.scale() * variance(bands, chances).sqrt()).sum()
 }
 
-/// The chances, at most `most` and not rising, that fit Σ waiting · chance into the room with the least Σ cost /
-/// chance; none is below what [`SPREAD`] of the room allows for all. From band `known` on there is one chance.
+/// The probabilities, at most `most` and not rising, that fit Σ waiting · chance into the room with the least Σ cost /
+/// chance; none is below what [`SPREAD`] of the room allows for all. From band `known` on they are equal.
 fn cheapest(cost: &[f64; BANDS], waiting: &[f64; BANDS], known: usize, room: f64, most: f64) -> [f64; BANDS] {
     if waiting[1..].iter().sum::<f64>() <= room {
         return [1.0; BANDS];
     }
-    // Neighbours that must have one chance in common, as (cost, waiting, bands); first the square of each chance up to
-    // a factor falls.
+    // Pooled neighbours that share one probability, as (cost, waiting, bands). At first the square of each probability,
+    // up to a factor, is cost / waiting, which must fall.
     let mut blocks: Vec<(f64, f64, usize)> = Vec::with_capacity(BANDS);
     let known = known.clamp(1, BANDS - 1);
     for band in 1..=known {
@@ -189,7 +189,7 @@ fn cheapest(cost: &[f64; BANDS], waiting: &[f64; BANDS], known: usize, room: f64
     let most = most.max(least);
     let chance = |scale: f64, rate: f64| (scale * rate).clamp(least, most);
     let held = |scale: f64| -> f64 { rates.iter().map(|&(rate, waiting, _)| waiting * chance(scale, rate)).sum() };
-    // What is held grows linearly with the factor from where one chance leaves its least to where one reaches the most.
+    // Occupancy is piecewise linear in the factor, with bends where a probability reaches its least or its most.
     let bends = rates.iter().flat_map(|&(rate, ..)| [least / rate, most / rate]);
     let mut bends: Vec<f64> = bends.filter(|scale| scale.is_finite()).collect();
     bends.sort_unstable_by(f64::total_cmp);
@@ -219,7 +219,7 @@ mod tests {
         Curve::open(Gate::new(1, 1.0), Nanos::from_secs(2))
     }
 
-    /// With room for all nothing is left out; with less the room is filled, and chances do not rise with age.
+    /// With room for all, everything is kept; with less, the room is filled, and probabilities do not rise with age.
     #[test]
     fn the_room_is_used() {
         let curve = open();
@@ -236,8 +236,8 @@ mod tests {
         }
     }
 
-    /// Most delays are short. Where nobody waits in vain, few requests wait long, and slow exchanges are kept; among
-    /// orphans, they are sampled less than fast ones.
+    /// Most delays are short. If all requests are answered, few wait long, and slow exchanges are kept; among orphans
+    /// they are sampled less than fast ones.
     #[test]
     fn orphans_shorten_horizons() {
         let curve = open();
@@ -254,7 +254,7 @@ mod tests {
         assert!(answered < 200.0 && orphans > 100.0 * answered, "{answered} {orphans}");
     }
 
-    /// No neighbour of the cheapest chances that fits the room is cheaper.
+    /// No feasible neighbour of the solution costs less.
     #[test]
     fn the_cheapest_is_the_cheapest() {
         let cost: [f64; BANDS] = std::array::from_fn(|band| ((band * 7919) % 31) as f64 + 0.1);

@@ -2,28 +2,28 @@ use crate::Gate;
 use crate::survival::{AgeBands, BANDS};
 use dwell_types::{ExchangeId, Nanos, Timestamp};
 
-/// The chance *q* that a request is still there, by age: one threshold per octave of age, falling.
+/// The probability *q* that a request is still kept, by age: one threshold per octave of age, falling.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
     ages: AgeBands,
     expiry: Nanos,
-    /// How ids are ranked.
+    /// Defines the rank of an id.
     gate: Gate,
-    /// By band, the last rank at which a request stays.
+    /// By band, the highest rank at which a request is kept.
     kept: [u32; BANDS],
-    /// By band, the last rank at which a response counts: not more than that of any of its requests.
+    /// By band, the highest rank at which a response counts: no higher than that of any request it may answer.
     counted: [u32; BANDS],
-    /// When the two become equal; [`SETTLED`] where they are.
+    /// When the two become equal; [`SETTLED`] if they are.
     rises: [Timestamp; BANDS],
     next_rise: Timestamp,
 }
 
 const SETTLED: Timestamp = Timestamp::from_nanos(i64::MAX);
-/// At a time that is not known yet.
+/// Will rise, at a time that is not known yet.
 const UNKNOWN: Timestamp = Timestamp::from_nanos(i64::MAX - 1);
 
 impl Curve {
-    /// Everything stays until the expiry.
+    /// Keeps everything until the expiry.
     pub(super) fn open(gate: Gate, expiry: Nanos) -> Self {
         Self {
             ages: AgeBands::new(expiry),
@@ -36,7 +36,7 @@ impl Curve {
         }
     }
 
-    /// Its bands.
+    /// The bands of age.
     pub(super) fn ages(&self) -> AgeBands {
         self.ages
     }
@@ -52,13 +52,13 @@ impl Curve {
         self.ages.end(band).min(self.expiry.get() as f64)
     }
 
-    /// What a request must pass to be put in.
+    /// The gate for requests that enter.
     #[inline]
     pub(super) fn entry(&self) -> Gate {
         self.gate.with_threshold(self.kept[1])
     }
 
-    /// Whether a request of this age stays.
+    /// Whether a request of this age is kept.
     #[inline]
     pub(super) fn keeps(&self, id: ExchangeId, age: Nanos) -> bool {
         self.keeps_rank(self.gate.rank(id), age)
@@ -70,37 +70,37 @@ impl Curve {
         rank <= self.kept[self.band(age)]
     }
 
-    /// Whether a response of this id counts at any age.
+    /// Whether responses with this id count at any age.
     #[inline]
     pub(super) fn counts(&self, id: ExchangeId) -> bool {
         self.gate.rank(id) <= self.counted[1]
     }
 
-    /// The last band in which it does; 0 if there is none.
+    /// The last band in which they count; 0 if there is none.
     #[inline]
     pub(super) fn last_band(&self, id: ExchangeId) -> usize {
         let rank = self.gate.rank(id);
-        // As all do while everything is known.
+        // True for all ids while nothing has been dropped.
         if rank <= self.counted[BANDS - 1] {
             return BANDS - 1;
         }
-        // They fall: counting all of them takes no branch that could be foretold wrongly.
+        // Thresholds fall with the band: counting those that pass needs no unpredictable branch.
         self.counted[1..].iter().map(|&last| u32::from(rank <= last)).sum::<u32>() as usize
     }
 
-    /// One over the chance that a request is still there in a band, as far as responses count.
+    /// One over the probability that a request is kept up to a band, as responses are counted.
     #[inline]
     pub(super) fn weight(&self, band: usize) -> f64 {
         1.0 / self.gate.with_threshold(self.counted[band]).probability()
     }
 
-    /// The chance that a request that comes now will be there.
+    /// The probability that a request that comes now will be kept up to a band.
     pub(super) fn kept_probability(&self, band: usize) -> f64 {
         self.gate.with_threshold(self.kept[band]).probability()
     }
 
-    /// Sets the chances by band, which do not rise with age. Thresholds fall at once; where they rise, the new ones
-    /// count for responses when all requests that are so old have come after the moment that [`Curve::begin`] names.
+    /// Sets the probabilities by band, which do not rise with age. Thresholds fall at once; where they rise, the new
+    /// ones count for responses once all requests of that age have come after the moment given to [`Curve::begin`].
     pub(super) fn set(&mut self, chances: &[f64; BANDS]) {
         for (band, &chance) in chances.iter().enumerate().skip(1) {
             let last = self.gate.with_probability(chance).threshold();
@@ -115,7 +115,7 @@ impl Curve {
         self.settle();
     }
 
-    /// From now on all requests are met by the thresholds that were set.
+    /// From now on all requests are subject to the thresholds that were set.
     pub(super) fn begin(&mut self, now: Timestamp) {
         for band in 1..BANDS {
             if self.rises[band] == UNKNOWN {
@@ -125,18 +125,18 @@ impl Curve {
         self.settle();
     }
 
-    /// Whether a threshold has risen for which it is not said when that holds.
+    /// Whether a threshold has risen and the moment of that is not known yet.
     pub(super) fn has_risen(&self) -> bool {
         self.rises.contains(&UNKNOWN)
     }
 
-    /// Whether the thresholds that count rise now.
+    /// Whether counted thresholds rise now.
     #[inline]
     pub(super) fn is_due(&self, now: Timestamp) -> bool {
         now >= self.next_rise
     }
 
-    /// Lets those rise whose time has come.
+    /// Raises those that are due.
     pub(super) fn rise(&mut self, now: Timestamp) {
         for band in 1..BANDS {
             if self.rises[band] <= now {
@@ -146,7 +146,7 @@ impl Curve {
         self.settle();
     }
 
-    /// Who counts at one age has counted at every earlier one.
+    /// Makes counted thresholds non-increasing: an id that counts at one age counts at every earlier one.
     fn settle(&mut self) {
         for band in 2..BANDS {
             if self.counted[band - 1] < self.counted[band] {

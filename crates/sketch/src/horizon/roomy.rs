@@ -4,10 +4,10 @@ use crate::exact::Exact;
 use crate::{Event, Exchanges, Fates, Gate, Meter, NewBands, Risk, Sample};
 use dwell_types::{ExchangeId, Timestamp};
 
-/// A [`Horizon`] in memory that does not stay in a processor's caches.
+/// A [`Horizon`] in memory larger than the caches.
 ///
-/// It begins with plain entries, which take more room and are found sooner. Long before a request must be let go, when
-/// they are to take more than they are allowed, they are packed. Nobody can tell that from the samples.
+/// It begins with plain entries, which take more room but are found faster. They are packed when they would exceed
+/// their memory, long before a request must be dropped. The samples are the same either way.
 #[derive(Clone, Debug)]
 pub struct Roomy {
     plain: Option<Plain>,
@@ -19,24 +19,24 @@ pub struct Roomy {
 #[derive(Clone, Debug)]
 struct Plain {
     exact: Exact,
-    /// Unmatched responses of which the packed table knows, by tag.
+    /// Unmatched responses already reported to the packed table, by tag.
     told: Box<[u64]>,
     most_bytes: usize,
 }
 
-/// What plain entries take of memory.
+/// Memory of plain entries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Borrower {
     /// What they take now.
     pub(crate) bytes: usize,
-    /// The same if a batch comes now, at the moment when it is most.
+    /// The peak while processing another batch.
     pub(crate) ahead: usize,
-    /// What the table will have for its own when they are packed.
+    /// The memory that the table owns once they are packed.
     pub(crate) own: usize,
 }
 
 impl Roomy {
-    /// In less than this plain entries gain little: the caches hold what they would have of it.
+    /// With less memory plain entries gain little, since most of it is cached.
     pub(crate) const LEAST_BYTES: usize = 4 << 20;
 
     /// See [`Horizon::new`].
@@ -47,14 +47,14 @@ impl Roomy {
         Ok(Self { plain: Some(plain), packed, bytes })
     }
 
-    /// As long as requests are not packed, who may take what others leave.
+    /// The memory of the plain entries, until they are packed.
     pub(crate) fn borrower(&self) -> Option<Borrower> {
         let exact = self.exact()?;
         Some(Borrower { bytes: exact.bytes(), ahead: exact.bytes_ahead(), own: self.bytes })
     }
 
-    /// Lets plain entries have so many bytes from now on, as far as the packed table has room for as many; packs them if
-    /// they have more.
+    /// Sets the memory that plain entries may take from now on, as far as the packed table has room for all of them;
+    /// packs them if they take more.
     pub(crate) fn lend(&mut self, bytes: usize, now: Timestamp) {
         let Some(plain) = &mut self.plain else { return };
         plain.most_bytes = bytes.min(self.packed.room() * Exact::LEAST_BYTES);
@@ -63,12 +63,12 @@ impl Roomy {
         }
     }
 
-    /// What it is or becomes: until requests are packed, a table without any that knows of all samples.
+    /// The packed table: until plain entries are packed it holds no requests, but knows of all samples.
     pub fn horizon(&self) -> &Horizon {
         &self.packed
     }
 
-    /// The table of plain entries, as long as requests are not packed.
+    /// The table of plain entries, until they are packed.
     #[inline]
     pub(crate) fn exact(&self) -> Option<&Exact> {
         self.plain.as_ref().map(|plain| &plain.exact)
@@ -84,7 +84,7 @@ impl Roomy {
 }
 
 impl Plain {
-    /// Tells the packed table of the unmatched responses since the last call.
+    /// Reports the unmatched responses since the last call to the packed table.
     fn tell(&mut self, packed: &mut Horizon) {
         for (tag, (told, unmatched)) in self.told.iter_mut().zip(self.exact.unmatched()).enumerate() {
             packed.pass_by(tag, unmatched - *told);
@@ -100,7 +100,7 @@ impl Meter for Roomy {
             let Some(plain) = &mut self.plain else { return self.packed.update(left, samples) };
             let (batch, behind) = left.split_at(left.len().min(BATCH));
             if plain.exact.bytes_ahead() > plain.most_bytes {
-                // A time that is wild must not make what waits seem expired.
+                // A single wild timestamp must not make open requests seem expired.
                 self.pack(batch.last().map_or(first.at, |last| last.at.min(first.at)));
                 continue;
             }
@@ -169,14 +169,14 @@ mod tests {
     use crate::test_support::{exchanges, request, response};
     use dwell_types::{Match, Nanos, hash};
 
-    /// One in so many bytes, and the same without plain entries.
+    /// The two variants in this many bytes, with and without plain entries.
     fn both(bytes: usize, matching: Match) -> (Roomy, Horizon) {
         let roomy = Roomy::new(bytes, true, exchanges(matching, Nanos::from_secs(100))).unwrap();
         let horizon = roomy.packed.clone();
         (roomy, horizon)
     }
 
-    /// The samples, counts and risks of a stream of which a third is never answered and some comes twice, in intervals.
+    /// Samples, counts and risks, in intervals, of a stream where a third is never answered and some repeat.
     fn of_stream(meter: &mut impl Meter, requests: u64) -> (Vec<Sample>, Vec<Fates>, Vec<Option<Risk>>) {
         let (mut samples, mut fates, mut risks) = (Vec::new(), Vec::new(), Vec::new());
         for i in 0..requests {
@@ -207,12 +207,12 @@ mod tests {
         (samples, fates, risks)
     }
 
-    /// Whether requests are packed, and whether some are let go after that, samples, counts and risks are those of a
-    /// table that held them packed from the start.
+    /// Whether or not requests are packed, and some dropped after that, samples, counts and risks equal those of a
+    /// table that was packed from the start.
     #[test]
     fn nobody_can_tell() {
         for matching in [Match::Dns, Match::TcpTs, Match::TcpHandshake] {
-            // Answered requests stay where equal ones are ignored.
+            // Answered requests stay in the table where equal ones are ignored.
             let some = if matching == Match::TcpTs { 3 << 20 } else { 1 << 20 };
             for (bytes, is_packed, is_sampled) in [(40 << 20, false, false), (some, true, false), (1 << 19, true, true)]
             {
@@ -230,7 +230,7 @@ mod tests {
         }
     }
 
-    /// Through packing and growing, with nothing that is ever answered.
+    /// While requests that are never answered are packed and the table grows, memory stays within its bound.
     #[test]
     fn memory_is_bounded() {
         let bytes = 1 << 20;
@@ -246,7 +246,7 @@ mod tests {
         assert!(most_plain > bytes / 4 && roomy.plain.is_none() && !roomy.remembers_all());
     }
 
-    /// Wherever around packing a single time is wild, the other requests stay.
+    /// A single wild timestamp at any point around packing expires no other request.
     #[test]
     fn a_wild_time_expires_nothing() {
         const REQUESTS: u64 = 2_400;

@@ -10,12 +10,12 @@ use crate::{Event, Exchanges, Fates, Gate, Meter, NewBands, Sample};
 use dwell_types::{Nanos, Timestamp, hash};
 use std::fmt;
 
-/// Too few bytes to measure anything: given, and needed.
+/// Too few bytes for a table that can measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HorizonError {
-    /// As given.
+    /// Bytes given.
     pub given: usize,
-    /// At least so many are needed.
+    /// Bytes needed at least.
     pub needed: usize,
 }
 
@@ -27,29 +27,29 @@ impl fmt::Display for HorizonError {
 
 impl std::error::Error for HorizonError {}
 
-/// A table of the open requests that their ids' hashes let stay.
+/// A table of the open requests that are within their horizons.
 #[derive(Clone, Debug)]
 pub struct Horizon {
     exchanges: Exchanges,
     curve: Curve,
     open: Open,
-    /// Entries that the bound allows.
+    /// The most entries within the bound.
     room: usize,
     chooser: Chooser,
     by_tag: Vec<AtRisk>,
-    /// Of all responses before the thresholds last changed, how many exchanges each stood for on average: Σ 1/*q*² / Σ
+    /// The average number of exchanges for which each response before the last change of thresholds stood: Σ 1/*q*² / Σ
     /// 1/*q*.
     each: [f32; BANDS],
     /// Responses since then.
     unfolded: u32,
     fates: Vec<Fates>,
-    /// Requests to put in until thresholds are chosen again.
+    /// Requests to insert before thresholds are chosen again.
     until_choice: u64,
     began: Option<Timestamp>,
     latest: Timestamp,
-    /// Since when answers are estimates.
+    /// When answers began to be estimates.
     sampled_since: Option<Timestamp>,
-    /// Whether those before that were put into bands: nothing weighs them while every exchange is known.
+    /// Whether the samples before that were assigned to bands, which are unused while every exchange is known.
     has_bands: bool,
 }
 
@@ -58,12 +58,12 @@ pub struct Horizon {
 struct AtRisk {
     /// Responses since the thresholds last changed, by the last band in which they were at risk.
     last: [u32; BANDS],
-    /// Σ 1/*q* of those before, in every band: 24 bits, of which estimates do not miss the rest.
+    /// Σ 1/*q* over the responses before, for every band: 24 bits are precise enough for estimates.
     before: [f32; BANDS],
 }
 
 impl AtRisk {
-    /// Σ 1/*q* of all so far, and Σ 1/*q*² of those since the thresholds last changed.
+    /// Σ 1/*q* over all responses so far, and Σ 1/*q*² over those since the thresholds last changed.
     fn sums(&self, curve: &Curve) -> ([f64; BANDS], [f64; BANDS]) {
         let (mut sums, mut squares) = (self.before.map(f64::from), [0.0; BANDS]);
         let mut responses = 0.0;
@@ -77,18 +77,18 @@ impl AtRisk {
     }
 }
 
-/// Thresholds are chosen for this share of the room, and must fall if more than that is still taken when all have gone
-/// whose time has come.
+/// Thresholds are chosen for this share of the room, and must fall if more than `MOST_KEPT` is still occupied after a
+/// sweep.
 const AIMED: f64 = 0.93;
 const MOST_KEPT: f64 = 0.98;
-/// From one choice to the next this share of the room is put in, or as many requests as make so many seen, or as many
-/// seen as there is room for: nobody need look more often at a table that is nearly open.
+/// Thresholds are chosen again once one part in `WINDOW` of the room was inserted, and `LEAST_WINDOW` requests, or as
+/// many as there is room for, were seen: a nearly open table need not be examined more often.
 const WINDOW: usize = 8;
 const LEAST_WINDOW: f64 = 1024.0;
 
 impl Horizon {
-    /// An empty table of at most `bytes`; the counts of the series come on top. Tokens of requests are kept if they
-    /// have any.
+    /// An empty table of at most `bytes`, not including the counts of the series. `has_tokens`: whether to store
+    /// tokens.
     pub fn new(bytes: usize, has_tokens: bool, exchanges: Exchanges) -> Result<Self, HorizonError> {
         if bytes < Self::LEAST_BYTES {
             return Err(HorizonError { given: bytes, needed: Self::LEAST_BYTES });
@@ -114,28 +114,28 @@ impl Horizon {
         })
     }
 
-    /// A smaller table measures nothing.
+    /// With less memory a table cannot measure.
     pub(crate) const LEAST_BYTES: usize = Open::LEAST_BYTES;
 
-    /// The bytes of a series beside its counts.
+    /// Bytes per series in addition to its counts.
     pub(crate) const SERIES_BYTES: usize = size_of::<AtRisk>();
 
-    /// Bytes of the table, as far as it has grown.
+    /// Current bytes of the table.
     pub(crate) fn table_bytes(&self) -> usize {
         self.open.bytes()
     }
 
-    /// Requests that the table holds at most.
+    /// The most requests that the table holds.
     pub fn room(&self) -> usize {
         self.room
     }
 
-    /// The moment at which the memory was full; before it, and while `None`, every exchange is known.
+    /// When memory became full; before that, and while `None`, every exchange is measured.
     pub fn sampled_since(&self) -> Option<Timestamp> {
         self.sampled_since
     }
 
-    /// Takes the samples of a batch, which began at this moment, from a table that holds every request in its place.
+    /// Records the samples of a batch that began at `began`, from a table that holds all requests in place of this one.
     pub(super) fn know(&mut self, began: Timestamp, samples: &[Sample]) {
         self.began.get_or_insert(began);
         if self.unfolded > u32::MAX - BATCH as u32 {
@@ -149,7 +149,7 @@ impl Horizon {
         }
     }
 
-    /// Takes the place of that table; of what has not expired by now there is room for several times as much.
+    /// Takes over the requests of that table that have not expired; there is room for several times as many.
     pub(super) fn take_over(&mut self, exact: Exact, now: Timestamp) {
         let open = &mut self.open;
         let mut without_slot = Vec::new();
@@ -163,7 +163,7 @@ impl Horizon {
         }
     }
 
-    /// The chances with which the fastest and the slowest exchanges are sampled now.
+    /// The current sampling probabilities of the fastest and of the slowest exchanges.
     pub fn probabilities(&self) -> (f64, f64) {
         (self.curve.kept_probability(1), self.curve.kept_probability(BANDS - 1))
     }
@@ -210,8 +210,8 @@ impl Horizon {
         self.until_choice = self.until_choice.saturating_sub(1);
     }
 
-    /// Makes way for a request that finds no slot though not all are taken: the table grows, or else the thresholds fall
-    /// until `put` finds one, or says by `None` that they have let the request go. Says whether it is in the table.
+    /// Makes room for a request that finds no free slot within reach: the table grows, or else the thresholds fall
+    /// until `put` finds one, or returns `None` because the request was dropped. Returns whether it is in the table.
     #[cold]
     fn make_way(&mut self, now: Timestamp, put: impl Fn(&mut Self) -> Option<bool>) -> bool {
         if !self.open.grow() {
@@ -226,13 +226,13 @@ impl Horizon {
         }
     }
 
-    /// Lets the thresholds fall by a tenth.
+    /// Lowers the thresholds by a tenth.
     fn lower(&mut self, now: Timestamp) {
         self.fold();
         self.set(&std::array::from_fn(|band| 0.9 * self.curve.kept_probability(band.max(1))), now);
     }
 
-    /// A request with the id of one that is in the table.
+    /// Processes a request with the same id as one in the table.
     fn meet(&mut self, at: usize, request: &Event) {
         let met = self.open.look(at, request.at);
         let fates = &mut self.fates[usize::from(met.series)];
@@ -259,7 +259,7 @@ impl Horizon {
         }
     }
 
-    /// Lets go what is beyond its horizon; if that is too little, lets the table grow, or else the thresholds fall.
+    /// Drops requests beyond their horizons; if that frees too little, grows the table or lowers the thresholds.
     #[cold]
     fn make_room(&mut self, now: Timestamp) {
         let most = MOST_KEPT * self.room as f64;
@@ -270,18 +270,18 @@ impl Horizon {
         }
         if is_tight(&ages) || (self.until_choice == 0 && self.sampled_since.is_some()) {
             self.choose(&ages, now);
-            // What waits now is not what waits on average.
+            // What waits now may be more than what waits on average.
             while is_tight(&self.sweep(now)) && self.curve.entry().probability() > 2f64.powi(-31) {
                 self.lower(now);
             }
         }
     }
 
-    /// Chooses the thresholds anew from what waits by age.
+    /// Chooses new thresholds, given the number of waiting requests by age.
     fn choose(&mut self, ages: &[u32; BANDS], now: Timestamp) {
         self.fold();
-        // Of those that wait, sampled or not. Nobody knows how many will wait at ages that have not come to pass yet:
-        // when they do, thresholds fall again.
+        // The number that wait, sampled or not. It is unknown for ages that have not been reached yet: when they are,
+        // thresholds fall again.
         let each = |band: usize| f64::from(ages[band]) / self.curve.kept_probability(band.max(1));
         let waiting = std::array::from_fn(each);
         let known = self.curve.band(now - self.began.unwrap_or(now));
@@ -292,13 +292,13 @@ impl Horizon {
         self.until_choice = (self.room / WINDOW).max(seen as usize) as u64;
     }
 
-    /// Sets the thresholds when everything is folded.
+    /// Sets the thresholds; everything must have been folded.
     fn set(&mut self, chances: &[f64; BANDS], now: Timestamp) {
         self.sampled_since.get_or_insert(now);
         self.curve.set(chances);
     }
 
-    /// Adds up what responses met under the thresholds that are about to change.
+    /// Sums up the responses under the current thresholds, before they change.
     fn fold(&mut self) {
         let mut all = [(0.0, 0.0); BANDS];
         for at_risk in &mut self.by_tag {
@@ -313,7 +313,7 @@ impl Horizon {
         self.tell_responses();
     }
 
-    /// Tells the chooser of the responses under the present thresholds.
+    /// Reports the responses under the current thresholds to the chooser.
     fn tell_responses(&mut self) {
         self.chooser.respond(f64::from(self.unfolded) * self.curve.weight(1));
         self.unfolded = 0;
@@ -326,7 +326,7 @@ impl Horizon {
         self.unfolded += 1;
     }
 
-    /// Lets go what is beyond its horizon; says how many stay, by band of age.
+    /// Drops requests beyond their horizons; returns how many stay, by band of age.
     fn sweep(&mut self, now: Timestamp) -> [u32; BANDS] {
         let (expiry, curve, fates) = (self.exchanges.expiry, &self.curve, &mut self.fates);
         let mut ages = [0; BANDS];
@@ -359,12 +359,12 @@ impl Horizon {
         sample
     }
 
-    /// The sample of a response whose request is known and within its horizon, which ends with the band `last`.
+    /// The sample of a response whose request is in the table and within its horizon, which ends with the band `last`.
     #[inline(never)]
     fn answer(&mut self, response: &Event, place: &Place, last: usize) -> Option<Sample> {
         let found = self.open.find(place).map(|at| (at, self.open.look(at, response.at)));
         if found.is_some_and(|(_, wait)| !wait.is_open()) {
-            // The same response again: as if it answered nothing, as it will when the entry is gone.
+            // A repeated response counts as unmatched, as it will when the entry is gone.
             self.count(response.tag, last);
             return None;
         }
@@ -385,8 +385,8 @@ impl Horizon {
         Some(Sample { band: if self.sampled_since.is_some() { band as u8 } else { 0 }, ..sample })
     }
 
-    /// The sample of a repeated request: it was seen as such if its id let the first request stay until the last. An id
-    /// that does so by chance only, since nobody looked meanwhile, gives what the others give.
+    /// The sample of a repeated request: the repetition counts as seen if the id's horizon reaches from the first
+    /// request to the last. If the first was still there only for want of a sweep, it is ignored.
     fn repeated(&self, sample: Sample, (band, last): (usize, usize)) -> Sample {
         let gap = Nanos::new(sample.since_first.get().saturating_sub(sample.since_last.get()));
         let gap = self.curve.band(gap).max(band);
@@ -415,7 +415,7 @@ impl Horizon {
         }
     }
 
-    /// The events of a batch that must be taken; counts the responses that find nothing.
+    /// The events of a batch that must be processed; counts the responses that cannot match.
     fn look_ahead(&mut self, batch: &[Event]) -> Ahead {
         let Self { open, fates, latest, by_tag, unfolded, curve, .. } = self;
         let mut censored = 0;
@@ -436,7 +436,7 @@ impl Horizon {
         sifted
     }
 
-    /// Takes an event; looks for its place if it is not turned away.
+    /// Processes an event; its place is computed only if it is not turned away.
     #[inline]
     fn take(&mut self, event: &Event, place: impl FnOnce(&Open) -> Place, samples: &mut Vec<Sample>) {
         if event.is_request {
@@ -454,7 +454,7 @@ impl Meter for Horizon {
             sweeps.into_iter().for_each(|now| _ = self.sweep(now));
             events.chunks(BATCH).for_each(|batch| self.take_batch(batch, samples));
         }
-        // Until now the caller may have kept events away by the gate that it knew.
+        // Until now the caller may have filtered events by the previous gate.
         if self.curve.has_risen() {
             self.curve.begin(self.latest);
         }
@@ -484,7 +484,7 @@ impl Meter for Horizon {
                 self.fold();
             }
             let some = u32::try_from(left).unwrap_or(u32::MAX).min(u32::MAX - self.unfolded);
-            // All bands are open while everything is remembered.
+            // While nothing was dropped, responses are at risk in all bands.
             self.by_tag[tag].last[BANDS - 1] += some;
             self.unfolded += some;
             left -= u64::from(some);
@@ -495,7 +495,7 @@ impl Meter for Horizon {
         self.sampled_since?;
         let counted = self.by_tag.get(tag)?;
         let (at_risk, squares) = counted.sums(&self.curve);
-        // How much those before the last change stood for is told from all series together.
+        // What earlier responses stood for is known only for all series together.
         let each = |band: usize| match at_risk[band] {
             0.0 => self.curve.weight(band),
             sum => (f64::from(counted.before[band]) * f64::from(self.each[band]) + squares[band]) / sum,
@@ -530,10 +530,7 @@ impl Meter for Horizon {
 mod tests {
     use super::*;
     use crate::distribution::{Ambiguous, DelayStore};
-    use crate::test_support::{
-        assert_exact, assert_no_repeat_is_lost_unsaid, assert_no_request_is_lost_unsaid, exchanges, feed, request,
-        response,
-    };
+    use crate::test_support::{assert_exact, assert_nothing_is_lost_unsaid, exchanges, feed, request, response};
     use dwell_types::Match;
 
     const SLOT: usize = 13;
@@ -542,23 +539,33 @@ mod tests {
         Horizon::new(bytes, true, exchanges(matching, Nanos::from_secs(100))).unwrap()
     }
 
-    /// A small table has free slots that no move brings near, and a request finds none: then it is the thresholds that
-    /// turn it away, or others, and whoever asks is told that not every exchange is known.
+    /// In a small table the free slots may be out of reach, so that a request finds none: then thresholds fall, and the
+    /// table reports that not every exchange is known.
     #[test]
     fn no_request_is_lost_unsaid() {
         let open = horizon(Horizon::LEAST_BYTES, Match::TcpAck).room() as u64 - 1;
-        assert_no_request_is_lost_unsaid(open, || horizon(Horizon::LEAST_BYTES, Match::TcpAck), Horizon::remembers_all);
+        assert_nothing_is_lost_unsaid(
+            open,
+            &[0],
+            || horizon(Horizon::LEAST_BYTES, Match::TcpAck),
+            Horizon::remembers_all,
+        );
     }
 
-    /// The same for a request that comes again and needs a second slot: where it finds none, it is not taken for one that
-    /// came once.
+    /// The same for a repeated request that needs a second slot: if it finds none, the exchange does not count as
+    /// unrepeated.
     #[test]
     fn no_repeat_is_lost_unsaid() {
         let open = horizon(Horizon::LEAST_BYTES, Match::Dns).room() as u64 / 2 - 1;
-        assert_no_repeat_is_lost_unsaid(open, || horizon(Horizon::LEAST_BYTES, Match::Dns), Horizon::remembers_all);
+        assert_nothing_is_lost_unsaid(
+            open,
+            &[0, 5],
+            || horizon(Horizon::LEAST_BYTES, Match::Dns),
+            Horizon::remembers_all,
+        );
     }
 
-    /// While nothing had to go, every sample and every count is that of the exact table; the bands have no effect.
+    /// While nothing was dropped, samples and counts equal those of the exact table; the bands have no effect.
     #[test]
     fn with_room_it_is_exact() {
         for matching in [Match::Dns, Match::TcpHandshake, Match::TcpTs] {
@@ -568,9 +575,9 @@ mod tests {
         }
     }
 
-    /// Responses that answered nothing and were kept from one horizon, which was told their number before it might be
-    /// full: thresholds, samples and what weighs them are those of another that took them all. Told too late, they are
-    /// not.
+    /// Unmatched responses are withheld from one table, to which their number is reported before it may be full:
+    /// thresholds, samples and risks equal those of a table that processed all of them. If reported too late, they
+    /// differ.
     #[test]
     fn what_was_passed_by_counts() {
         let run = |passes_by: bool, tells_in_time: bool| {
@@ -584,7 +591,7 @@ mod tests {
                 } else {
                     batch.extend([response(answered, at), response(!answered, at)]);
                 }
-                // The one that may close the gate comes last: the others were kept away by the open one.
+                // The request that may close the gate comes last: the others were filtered by the open gate.
                 batch.push(request(hash::finish(i), at));
                 if tells_in_time && horizon.is_filling() || !horizon.remembers_all() {
                     horizon.pass_by(0, std::mem::take(&mut passed));
@@ -600,7 +607,7 @@ mod tests {
         assert!(run(true, false) != all);
     }
 
-    /// Times at the end of all times, behind a request that is earlier than the one it repeats.
+    /// The latest possible time, after a request that is earlier than the one it repeats.
     #[test]
     fn no_time_is_too_late() {
         let mut horizon = horizon(400 * SLOT, Match::Dns);
@@ -623,8 +630,8 @@ mod tests {
         }
     }
 
-    /// Half of the requests wait for ever. They are let go soon, and what is answered within 30 µs is seen all the
-    /// same: of 100,000, a share of .85 has a standard error of .0011. One chance for all, that of the slowest, must
+    /// Half of the requests wait for ever. They are dropped soon, and what is answered within 30 µs is still seen: of
+    /// 100,000, a share of .85 has a standard error of .0011. The control, the probability of the slowest for all, must
     /// fail.
     #[test]
     fn orphans_do_not_crowd_out_the_answered() {
@@ -636,8 +643,8 @@ mod tests {
         assert!(fastest > 0.8 && slowest < 0.01, "{fastest} {slowest}");
     }
 
-    /// One exchange in five is asked again after 400 µs and answered 10 µs later, among orphans that fill the table:
-    /// the first requests are mostly gone by then. Those that are seen stand for the others.
+    /// One exchange in five is requested again after 400 µs and answered 10 µs later, among orphans that fill the
+    /// table: most first requests are gone by then. The repeats that are seen stand for the others.
     #[test]
     fn repeats_that_are_seen_stand_for_those_that_are_not() {
         let mut horizon = horizon(200 * SLOT, Match::Dns);
@@ -663,8 +670,8 @@ mod tests {
             let counts = distribution.histogram(&[0, 100_000, 1_000_000]);
             counts[1].value / (counts[0].value + counts[1].value)
         };
-        // 80,000 of 400,000; a count of some hundreds is known to 5% or so, six times which is allowed (2·10⁻⁹). Those
-        // that are seen as repeats, standing for themselves alone, must fail.
+        // 80,000 of 400,000; a count of some hundreds has a standard error of about 5%, six times which is allowed
+        // (2·10⁻⁹). The control, only those seen as repeats, must fail.
         let is_fifth = |share: f64| (share - 0.2).abs() < 0.06;
         let alone = seen as f64 / exchanges as f64;
         assert!(is_fifth(slow(Ambiguous::First)) && !is_fifth(alone), "{} {alone}", slow(Ambiguous::First));

@@ -1,6 +1,7 @@
 use super::bank::Sampled;
 use super::cells::Fields;
 use super::{Lda, PairError};
+use crate::estimate::{Estimate, Z95};
 use crate::moments::{self, Moments};
 use dwell_types::Nanos;
 
@@ -18,6 +19,11 @@ pub struct OneWay {
     /// Estimated number of packets that only one point counted, from the cells that differ: those that were lost, and
     /// those that passed the other point in another interval.
     pub apart: f64,
+    /// Its variance.
+    pub apart_variance: f64,
+    /// Whether the receiver counted more packets in some cell than the sender: some were duplicated, or were sent in
+    /// another interval. Losses alone do not do that.
+    pub has_surplus: bool,
     /// Banks with usable cells that were not used: their counts do not add up, as with many duplicate ids, or their
     /// sums have too few bits for these delays.
     pub unused_banks: u64,
@@ -36,6 +42,13 @@ impl OneWay {
         self.sent.checked_sub(self.received)
     }
 
+    /// Packets that were received but not sent in this interval: duplicates, or packets of another interval. Each hides one
+    /// loss from [`OneWay::lost`]. Half of the packets that only one point counted, beyond the net loss.
+    pub fn surplus(&self) -> Estimate<f64> {
+        let net = self.sent as f64 - self.received as f64;
+        surplus(self.has_surplus, net, self.apart, self.apart_variance)
+    }
+
     /// Share of the packets lost; `None` if none was sent, or more were received than sent.
     pub fn loss(&self) -> Option<f64> {
         let lost = self.lost().filter(|_| self.sent > 0)?;
@@ -52,6 +65,17 @@ impl OneWay {
         let mean = self.delays.filter(|_| packets > 0)?.mean_ns;
         Some((squares / packets as f64 - mean * mean).max(0.0).sqrt())
     }
+}
+
+/// The packets that only the receiver counted, from the difference of both counts and the number of all that only one point
+/// counted; zero if no cell shows that there are any.
+pub(crate) fn surplus(has_surplus: bool, net: f64, apart: f64, variance: f64) -> Estimate<f64> {
+    if !has_surplus {
+        return Estimate::exact(0.0);
+    }
+    // There are at least as many as were received beyond those sent.
+    let [value, low, high] = [0.0, -Z95, Z95].map(|z| ((apart + z * variance.sqrt() - net) / 2.0).max(-net).max(0.0));
+    Estimate { value, low, high }
 }
 
 /// A usable cell: the sum of its delays and the number of its packets.
@@ -73,12 +97,17 @@ impl Lda {
     pub fn since_about(&self, sender: &Self, later: Nanos) -> Result<OneWay, PairError> {
         self.pairs_with(sender)?;
         let cells: Vec<(Fields, Fields)> = sender.cells.iter().zip(self.cells.iter()).collect();
+        let banks = || sender.banks.iter().map(|bank| (bank, &cells[bank.range()]));
+        let (apart, apart_variance) = apart(banks());
+        let count_bits = self.params.cell.count_bits();
         let mut answer = OneWay {
             sent: sender.packets,
             received: self.packets,
             cells: self.cells.len() as u64,
             usable_cells: 0,
-            apart: apart(sender.banks.iter().map(|bank| (bank, &cells[bank.range()]))),
+            apart,
+            apart_variance,
+            has_surplus: banks().any(|(bank, cells)| has_surplus(bank, cells, count_bits)),
             unused_banks: 0,
             delays: None,
             third_ns3: 0.0,
@@ -91,7 +120,7 @@ impl Lda {
         for bank in order {
             let cells = &cells[bank.range()];
             let sum_bits = self.params.cell.sum_bits();
-            let rows = counted(cells, bank, self.params.cell.count_bits());
+            let rows = counted(cells, bank, count_bits);
             let expected = mean(used.iter()).unwrap_or(later.get() as f64);
             let rows = rows.and_then(|rows| summed(cells, &rows, expected, sum_bits));
             let Some(rows) = rows else {
@@ -118,9 +147,10 @@ fn are_alike(sent: &Fields, received: &Fields) -> bool {
     sent.count == received.count && sent.digest == received.digest
 }
 
-/// Packets that only one point counted, estimated from the bank with the smallest variance: with *x* of them per row on
-/// average, a share of e^−*x* of the *m* rows is alike, and the relative variance is (e^*x* − 1)/(*m* *x*²).
-fn apart<'a>(banks: impl Iterator<Item = (&'a Sampled, &'a [(Fields, Fields)])>) -> f64 {
+/// Packets that only one point counted, and the variance of that estimate, from the bank with the smallest one: with *x* of
+/// them per row on average, a share of e^−*x* of the *m* rows is alike, and the relative variance is
+/// (e^*x* − 1)/(*m* *x*²).
+fn apart<'a>(banks: impl Iterator<Item = (&'a Sampled, &'a [(Fields, Fields)])>) -> (f64, f64) {
     let told = banks.filter_map(|(bank, cells)| {
         let rows = f64::from(bank.rows);
         let alike = cells.iter().filter(|(sent, received)| are_alike(sent, received)).count() as f64;
@@ -128,7 +158,19 @@ fn apart<'a>(banks: impl Iterator<Item = (&'a Sampled, &'a [(Fields, Fields)])>)
         let each = -(alike.max(0.5) / rows).ln();
         (each > 0.0).then(|| (each * rows / bank.probability(), each.exp_m1() / (rows * each * each)))
     });
-    told.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0.0, |(packets, _)| packets)
+    let best = told.min_by(|a, b| a.1.total_cmp(&b.1));
+    best.map_or((0.0, 0.0), |(packets, relative)| (packets, relative * packets * packets))
+}
+
+/// Whether the receiver counted more packets in some cell, of which counts of so many bits say how they differ: no cell
+/// has so many packets that all of them could be missing and look as if there were more.
+fn has_surplus(bank: &Sampled, cells: &[(Fields, Fields)], bits: u32) -> bool {
+    let half = 1u64 << (bits - 1);
+    let is_more = |(sent, received): &(Fields, Fields)| {
+        let more = u64::from(received.count).wrapping_sub(sent.count.into()) & (2 * half - 1);
+        (1..half).contains(&more)
+    };
+    per_row(bank) < half as f64 / 4.0 && cells.iter().any(is_more)
 }
 
 /// The number nearest to `expected` that is congruent to `residue` modulo 2^`bits`.

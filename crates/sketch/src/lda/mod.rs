@@ -6,7 +6,8 @@
 //! **Model**: both points see the same packets under the same ids, except for lost ones, within an interval that both
 //! agree on. Assumes that ids of different packets are independent under the seeded hashes; an attacker who knows the
 //! seed can spoil every cell. A clock offset of *e* shifts the mean by exactly *e*, undetectably. Packets that only one
-//! point counts in this interval spoil their cells as lost ones do; order does not matter.
+//! point counts in this interval spoil their cells as lost ones do; order does not matter. Each packet that the receiver
+//! sees twice hides one loss ([`OneWay::surplus`] estimates how many).
 //!
 //! **State**: *n* banks of cells. A cell has 48, 56, 72 or 128 bits ([`CellSize`]): a sum of times of 24, 32, 40 or 64
 //! bits, and the number of packets and the XOR of their digests, of 12, 12, 16 or 32 bits each. Sums and counts are
@@ -37,7 +38,7 @@
 //! **Differs from the paper**: digests, so that reordering at the edges of the interval does not count as delay; any
 //! probabilities, not only powers of two; any number of rows per bank; [`Params::budget`] chooses both, where the paper
 //! uses two banks of equal size; sums narrower than their values, which leaves more cells in the same bytes; the number
-//! of lost packets is counted, not estimated.
+//! of lost packets is counted, not estimated, unless packets are duplicated.
 //!
 //! **Source**: kompella12 §III (`docs/papers/kompella12-lda-mplane.md`); digests: sanjuas11 §2.3.2.
 
@@ -60,5 +61,6 @@ pub use sketch::{Lda, PairError};
 // Combines two sketches into an estimate.
 mod estimate;
 pub use estimate::OneWay;
+pub(crate) use estimate::surplus;
 // Serialisation.
 mod codec;

@@ -1,4 +1,4 @@
-//! Fridges that change: how they were when an entry entered, and what may have overwritten it since.
+//! Fridges that change: what they were when an entry entered, and what may have overwritten it since.
 
 use super::Ladder;
 use crate::waiting::Places;
@@ -8,47 +8,47 @@ use dwell_types::{ExchangeId, hash};
 #[derive(Clone, Debug)]
 pub(super) struct Era {
     ladder: Ladder,
-    /// Of each fridge; nothing goes to those that there are not.
+    /// One per fridge; unused ones receive nothing.
     parts: [Part; Ladder::MOST_RUNGS],
-    /// Requests that were inserted before it; wraps.
+    /// Requests inserted before it; wraps.
     first: u32,
 }
 
-/// One fridge's slots.
+/// The slots of one fridge.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
-    /// Takes what hashes to at most this and is not taken by an earlier one.
+    /// Takes hashes up to this that no earlier fridge takes.
     threshold: u32,
     places: Places,
 }
 
-/// The fridges as they are, and as they were while entries entered that may still be there.
+/// The present fridges, and earlier ones of which entries may be left.
 #[derive(Clone, Debug)]
 pub(super) struct Eras {
     present: Era,
-    /// Those before, the latest last.
+    /// Earlier eras, in order.
     earlier: Vec<Era>,
     fingerprint_bits: u32,
     seed: u64,
-    /// Odd; the upper half of an id's product with it chooses the fridge.
+    /// Odd; the upper half of an id's product with it selects the fridge.
     factor: u64,
 }
 
-/// Where an id's entry is.
+/// Where the entry of an id is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     /// The fridge.
     pub(super) rung: usize,
-    /// The slot, in the array of all.
+    /// The slot, in the common array.
     pub(super) at: usize,
     pub(super) fingerprint: u32,
 }
 
-/// As many are remembered at most, beside the present ones. Entries of earlier ones are taken for overwritten.
+/// How many earlier eras are kept at most. Older entries count as overwritten.
 const MOST: usize = 3;
 
 impl Eras {
-    /// What eras take beside the struct, for each that is remembered: with [`Ladder::MOST_RUNGS`] fridges.
+    /// Heap bytes of all eras, with [`Ladder::MOST_RUNGS`] fridges each.
     pub(super) const BYTES: usize = (MOST + 1) * (size_of::<Era>() + Ladder::BYTES);
 
     pub(super) fn new(ladder: Ladder, fingerprint_bits: u32, seed: u64) -> Self {
@@ -62,7 +62,7 @@ impl Eras {
         self.fingerprint_bits
     }
 
-    /// The fridges from now on, when so many requests were inserted.
+    /// Starts a new era with these fridges, after this many insertions.
     pub(super) fn begin(&mut self, ladder: Ladder, inserted: u32) {
         if self.earlier.len() == MOST {
             self.earlier.remove(0);
@@ -83,13 +83,13 @@ impl Eras {
         self.present.place(id, self.factor)
     }
 
-    /// The eras from the number of one on, the present one last.
+    /// The eras from this index on, the present one last.
     fn from(&self, era: usize) -> impl Iterator<Item = &Era> + Clone {
         self.earlier[era..].iter().chain(std::iter::once(&self.present))
     }
 
-    /// Where the entry of an id is, and the era in which it entered, the latest first: `inserted` gives the number of
-    /// insertions up to its own, if there is such an entry at a place.
+    /// The place of an id's entry and the era in which it entered, tried from the latest: `inserted` returns the number
+    /// of insertions up to the entry's own, if there is one at a place.
     #[inline]
     pub(super) fn find(&self, id: ExchangeId, inserted: impl Fn(Place) -> Option<u32>) -> Option<(usize, Place)> {
         let in_era = |number: usize, era: &Era| {
@@ -100,8 +100,8 @@ impl Eras {
         present.or_else(|| self.earlier.iter().enumerate().rev().find_map(|(number, era)| in_era(number, era)))
     }
 
-    /// The era in which an entry entered, after so many insertions, its own included; `None` if that is forgotten and
-    /// others are remembered since.
+    /// The era in which an entry entered, after this many insertions, its own included; `None` if it is older than all
+    /// eras that are kept.
     #[inline]
     fn era_of(&self, inserted: u32) -> Option<usize> {
         let is_later = |era: &Era| inserted.wrapping_sub(era.first).wrapping_sub(1) < 1 << 31;
@@ -111,8 +111,8 @@ impl Eras {
         self.earlier.iter().rposition(is_later)
     }
 
-    /// Each era since an entry entered, and how many requests were inserted after it: the entry's own number is
-    /// `inserted`, the last one's `now`.
+    /// Each era since an entry entered, and how many requests were inserted in it after the entry: the entry's own
+    /// number is `inserted`, the last one's `now`.
     fn since(&self, era: usize, inserted: u32, now: u32) -> impl Iterator<Item = (&Era, f64)> + Clone {
         let ends = self.from(era).skip(1).map(|next| next.first).chain(std::iter::once(now));
         self.from(era).zip(ends).enumerate().map(move |(i, (of, end))| {
@@ -126,10 +126,10 @@ impl Eras {
         self.since(era, inserted, now).map(|(era, insertions)| insertions / era.ladder.probability()).sum()
     }
 
-    /// One over the probability that an exchange is sampled whose request entered in an era, as its insertion of that
-    /// number, if its response comes `now`: the balance heuristic over all slots where it may have been. Where fridges
-    /// changed meanwhile, these are as likely to be overwritten as the fridges say that had them; and the response has
-    /// to pass the present gate, too.
+    /// One over the probability that an exchange is sampled whose request entered in this era, as the insertion with
+    /// this number, and whose response comes `now`: the balance heuristic over all slots where it may have been. If
+    /// fridges have changed since, each slot is overwritten with the probability of the fridges that contained it; and
+    /// the response must pass the present gate, too.
     #[inline]
     pub(super) fn weight(&self, era: usize, inserted: u32, now: u32) -> f64 {
         if era == self.earlier.len() {
@@ -158,7 +158,7 @@ impl Eras {
         1.0 / (passing * chance)
     }
 
-    /// Forgets eras of which no entry is left: so many requests were inserted.
+    /// Drops eras of which hardly any entry is left, given the number of insertions.
     pub(super) fn forget(&mut self, now: u32) {
         /// A ten-thousandth is left.
         const LARGEST_EXPONENT: f64 = 9.0;
@@ -171,7 +171,7 @@ impl Eras {
         self.earlier.drain(..over);
     }
 
-    /// Beside the struct.
+    /// Bytes on the heap.
     pub(super) fn bytes(&self) -> usize {
         self.earlier.capacity() * size_of::<Era>() + self.from(0).map(|era| era.ladder.bytes()).sum::<usize>()
     }
@@ -228,9 +228,9 @@ mod tests {
         assert_eq!([1, 200, 201, 300, 301, 600].map(|inserted| eras.era_of(inserted)), [0, 0, 1, 1, 2, 2].map(Some));
     }
 
-    /// Insertions into an array, slot by slot: an entry that entered by two fridges, and met 20 more insertions by these
-    /// and 60 by one larger fridge, is there as often as its weight says, within 4 standard errors (6·10⁻⁵). By the
-    /// first fridges alone, or the last one, it is not.
+    /// Simulated slot by slot, an entry that entered two fridges, and then experienced 20 insertions into these and 60
+    /// into one larger fridge, survives as often as its weight says, within 4 standard errors (6·10⁻⁵). The weights of
+    /// the first fridges or of the last one alone must fail.
     #[test]
     fn entries_outlive_what_the_fridges_of_the_time_do() {
         const RUNS: u64 = 100_000;
@@ -246,7 +246,7 @@ mod tests {
                 && (21..81).all(|number| now.place(id(number)).at != own);
             found += f64::from(u8::from(is_left)) / RUNS as f64;
         }
-        // Two thirds pass the gate of the second ladder, too; and three quarters of all passed that of the first.
+        // Two thirds also pass the gate of the second ladder; and three quarters of all passed that of the first.
         let chance = |weight: f64| 1.0 / weight / (0.5 / 0.75) / 0.75;
         let is_right = |chance: f64| (found - chance).abs() < 4.0 * (found * (1.0 - found) / RUNS as f64).sqrt();
         assert!(is_right(chance(eras.weight(0, 1, 81))), "{found} {}", chance(eras.weight(0, 1, 81)));

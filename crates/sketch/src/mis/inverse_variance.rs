@@ -1,4 +1,4 @@
-//! The paper's way to combine several fridges, to the letter: a biased twin.
+//! The paper's way to combine several fridges, literally: a biased variant.
 
 use super::{Drawn, Ladder};
 use dwell_types::Nanos;
@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 
 /// Counts of exchanges by bins of delay, combined from several fridges by inverse-variance weighting.
 ///
-/// Rung *k*'s samples of a bin, each weighed as if rung *k* were alone, give a count *f̂*ₖ = Σ*w* with estimated
+/// The samples of rung *k* in a bin, each weighted as if rung *k* were alone, give a count *f̂*ₖ = Σ*w* with estimated
 /// variance *V̂*ₖ = Σ*w*² (eq. 4.7); the bin's count is Σ*f̂*ₖ/*V̂*ₖ over Σ1/*V̂*ₖ [zheng22 §4.2]. A rung without a
 /// sample in a bin has no *V̂*ₖ and is left out.
 ///
 /// The paper calls this unbiased as a convex combination of unbiased estimates. It is not: *V̂*ₖ comes from the same
-/// samples as *f̂*ₖ, and rungs without a sample, whose estimate is zero, are left out. Where samples are few, in the
-/// tail and in narrow bins, counts are up to as many times too high as there are rungs. Memory grows with the number of
+/// samples as *f̂*ₖ, and rungs without a sample, whose estimate is zero, are left out. With few samples, in the tail
+/// and in narrow bins, counts are too high by up to a factor of the number of rungs. Memory grows with the number of
 /// bins.
 #[derive(Clone, Debug)]
 pub struct InverseVariance {
@@ -22,12 +22,12 @@ pub struct InverseVariance {
 }
 
 impl InverseVariance {
-    /// Bins of equal relative width, so many per factor of two; at least one.
+    /// Bins of equal relative width, this many per factor of two; at least one.
     pub fn new(bins_per_octave: u32) -> Self {
         Self { bins_per_octave: f64::from(bins_per_octave.max(1)), bins: BTreeMap::new() }
     }
 
-    /// Takes a sample of a ladder.
+    /// Adds a sample of a ladder.
     pub fn update(&mut self, ladder: &Ladder, drawn: &Drawn) {
         let delay = drawn.sample.since_first.get().max(1) as f64;
         let bin = (delay.log2() * self.bins_per_octave).floor() as i32;
@@ -37,7 +37,7 @@ impl InverseVariance {
         *squares += weight * weight;
     }
 
-    /// The bins that hold anything, ascending: lower end, and estimated number of exchanges.
+    /// The bins with samples, ascending: lower end, and estimated number of exchanges.
     pub fn counts(&self) -> impl Iterator<Item = (Nanos, f64)> {
         self.bins.iter().map(|(&bin, rungs)| {
             let low = 2f64.powf(f64::from(bin) / self.bins_per_octave);

@@ -1,4 +1,4 @@
-//! Lifetimes, and the weight that follows from them.
+//! Lifetimes of several fridges, and the weights that follow from them.
 
 use std::fmt;
 
@@ -13,13 +13,13 @@ pub struct Rung {
 }
 
 impl Rung {
-    /// How many requests are offered until an entry is overwritten, on average.
+    /// The average number of offered requests until an entry is overwritten.
     pub(super) fn lifetime(&self) -> f64 {
         f64::from(self.slots) / self.probability
     }
 }
 
-/// Fridges of different lifetimes that share a stream.
+/// Fridges with different lifetimes that share a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ladder {
     rungs: Vec<Rung>,
@@ -29,10 +29,10 @@ pub struct Ladder {
     decays: Vec<f64>,
 }
 
-/// Why there is no such ladder.
+/// Why a ladder is invalid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LadderError {
-    /// There are 1 to 4 rungs.
+    /// The number of rungs must be 1 to 4.
     Rungs(usize),
     /// Survival can only be judged by what happens to other slots: at least two are needed per rung.
     Slots(u32),
@@ -53,19 +53,19 @@ impl fmt::Display for LadderError {
 impl std::error::Error for LadderError {}
 
 impl Ladder {
-    /// More were never of use: the best mixtures have two or three lifetimes.
+    /// More were never useful: the best mixtures have two or three lifetimes.
     pub const MOST_RUNGS: usize = 4;
-    /// What one of so many rungs takes beside the struct.
+    /// Most bytes on the heap.
     pub(super) const BYTES: usize = Self::MOST_RUNGS * (size_of::<Rung>() + size_of::<f64>());
 
-    /// Beside the struct.
+    /// Bytes on the heap.
     pub(super) fn bytes(&self) -> usize {
         self.rungs.capacity() * size_of::<Rung>() + self.decays.capacity() * size_of::<f64>()
     }
 
-    /// These fridges.
+    /// A ladder of these fridges.
     pub fn new(rungs: Vec<Rung>) -> Result<Self, LadderError> {
-        /// Sums of probabilities that were meant to be 1.
+        /// Tolerance for sums of probabilities that are meant to be 1.
         const ROUNDING: f64 = 1e-9;
         if !(1..=Self::MOST_RUNGS).contains(&rungs.len()) {
             return Err(LadderError::Rungs(rungs.len()));
@@ -88,13 +88,13 @@ impl Ladder {
         Ok(Self { rungs, probability, decays })
     }
 
-    /// A ladder for delays of which nothing is known: four fridges of equal size, each of four times the lifetime of
-    /// the one before. The first admits half of the requests, so that the lifetimes are ½ to 32 times the slots.
+    /// A ladder for unknown delays: four fridges of equal size, each with four times the lifetime of the one before.
+    /// The first admits half of the requests, so that the lifetimes are ½ to 32 times the slots.
     pub fn spread(slots: u32) -> Result<Self, LadderError> {
         Self::spread_to(slots, 32.0 * f64::from(slots))
     }
 
-    /// The same with a longest lifetime of so many offered requests, at least 32 times the slots.
+    /// The same with a longest lifetime of this many offered requests, at least 32 times the slots.
     pub(super) fn spread_to(slots: u32, longest: f64) -> Result<Self, LadderError> {
         let slots = slots / 4;
         let rung = |k: i32| Rung { slots, probability: f64::from(slots) / longest * 4f64.powi(3 - k) };
@@ -116,7 +116,7 @@ impl Ladder {
         self.rungs.iter().map(Rung::lifetime).fold(0.0, f64::max)
     }
 
-    /// The slots with which fridges begin, side by side in one array, and the one behind the last.
+    /// The first slots of the fridges, side by side in one array, and the end of the last.
     pub(super) fn borders(&self) -> impl Iterator<Item = u32> {
         let ends = self.rungs.iter().scan(0, |end, rung| {
             *end += rung.slots;
@@ -125,33 +125,33 @@ impl Ladder {
         std::iter::once(0).chain(ends)
     }
 
-    /// The fridge in which a slot of the array is, if it is in one.
+    /// The fridge that contains a slot of the array, if any.
     pub(super) fn rung_at(&self, slot: u32) -> Option<usize> {
         self.borders().skip(1).position(|end| slot < end)
     }
 
-    /// The least of [`Self::decay`].
+    /// The least [`Self::decay`].
     pub(super) fn least_decay(&self) -> f64 {
         self.decays.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
-    /// −ln of the probability that an entry of rung `k` outlives the next admitted request.
+    /// −ln of the probability that an entry of rung `k` survives the next admitted request.
     pub(super) fn decay(&self, k: usize) -> f64 {
         self.decays[k]
     }
 
-    /// Probability that an exchange is sampled by rung `k` if so many admitted requests come between.
+    /// Probability that an exchange is sampled by rung `k` if this many admitted requests come in between.
     pub(super) fn survival(&self, k: usize, admitted_since: u64) -> f64 {
         self.rungs[k].probability * (-self.decays[k] * admitted_since as f64).exp()
     }
 
-    /// One over the probability that an exchange is sampled at all, if so many admitted requests come between: the
+    /// One over the probability that an exchange is sampled at all, if this many admitted requests come in between: the
     /// balance heuristic.
     pub fn weight(&self, admitted_since: u64) -> f64 {
         1.0 / (0..self.rungs.len()).map(|k| self.survival(k, admitted_since)).sum::<f64>()
     }
 
-    /// One over the probability that rung `k` samples it: by this weight each rung alone is unbiased.
+    /// One over the probability that rung `k` samples it: with this weight each rung alone is unbiased.
     pub fn weight_alone(&self, k: usize, admitted_since: u64) -> f64 {
         1.0 / self.survival(k, admitted_since)
     }
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(ladder.weight(2_000), ladder.weight_alone(0, 2_000));
     }
 
-    /// With R = 1, admitted requests are all requests: the weight is 1/Σ r (1 − r/M)^x to the letter.
+    /// With R = 1, admitted requests are all requests: the weight is exactly 1/Σ r (1 − r/M)^x.
     #[test]
     fn weights_are_the_balance_heuristic() {
         let ladder = Ladder::new(vec![rung(64, 0.9), rung(256, 0.1)]).unwrap();

@@ -1,4 +1,4 @@
-//! Which lifetimes: those with the least predicted variance.
+//! The search for the lifetimes with the least predicted variance.
 
 use super::{Ladder, Rung};
 use crate::targets::error_of_weighted;
@@ -6,10 +6,10 @@ use crate::targets::error_of_weighted;
 impl Ladder {
     /// The ladder of `slots` slots with the least predicted variance, of one to three lifetimes.
     ///
-    /// `delays` are pairs of requests offered between a request and its response, and how many exchanges are like that.
-    /// What is made small is the predicted error of some quantiles, as for one fridge ([`crate::fridge::Profile`]).
-    /// Another lifetime is taken only if it gains 2%. The search is over octaves of lifetimes and sixteenths of slots.
-    /// `None` if there are fewer than 32 slots or no delays.
+    /// `delays` are pairs of the number of requests offered between a request and its response, and the number of such
+    /// exchanges. The search minimises the predicted error of some quantiles, as for one fridge
+    /// ([`crate::fridge::Profile`]). Another lifetime is added only if it gains 2%. The search is over octaves of
+    /// lifetimes and sixteenths of slots. `None` if there are fewer than 32 slots or no delays.
     pub fn least_variance(slots: u32, delays: &[(f64, f64)]) -> Option<Self> {
         let mut known = Delays::default();
         delays.iter().for_each(|&(offered, weight)| known.add(offered, weight));
@@ -17,7 +17,7 @@ impl Ladder {
     }
 }
 
-/// Weight of exchanges by the requests that were offered between request and response.
+/// Weight of exchanges by the number of requests offered between request and response.
 #[derive(Clone, Debug)]
 pub(super) struct Delays {
     /// Two bins per octave.
@@ -39,7 +39,7 @@ impl Delays {
         self.weights[bin.min(Self::BINS - 1)] += weight as f32;
     }
 
-    /// Half of what was added so far.
+    /// Halves the weight of all delays so far.
     pub(super) fn fade(&mut self) {
         self.weights.iter_mut().for_each(|weight| *weight *= 0.5);
     }
@@ -59,24 +59,24 @@ impl Delays {
     }
 }
 
-/// What is tried: each combination of some lifetimes, on delays gathered in half octaves.
+/// The search space: combinations of some lifetimes, with delays grouped in half octaves.
 pub(super) struct Search {
     slots: u32,
-    /// Middles of bins with exchanges, in offered requests, ascending; and their weights.
+    /// Middles of non-empty bins, in offered requests, ascending; and their weights.
     delays: Vec<(f64, f64)>,
     /// In offered requests.
     lifetimes: Vec<f64>,
-    /// Probability to outlive a delay, by lifetime and delay.
+    /// Probability of surviving a delay, by lifetime and delay.
     survivals: Vec<Vec<f64>>,
-    /// The longest lifetime is no shorter.
+    /// A lower bound of the longest lifetime.
     least: f64,
 }
 
 impl Search {
     const LEAST_SLOTS: u32 = 32;
 
-    /// For so many slots and these delays; the longest lifetime is `least` or longer. `None` if there are fewer than 32
-    /// slots or no delays.
+    /// For this many slots and these delays; the longest lifetime must be `least` or longer. `None` if there are fewer
+    /// than 32 slots or no delays.
     pub(super) fn new(slots: u32, delays: &Delays, least: f64) -> Option<Self> {
         let filled = delays.weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0);
         let delays: Vec<(f64, f64)> = filled.map(|(bin, &weight)| (Delays::middle(bin), weight.into())).collect();
@@ -84,7 +84,7 @@ impl Search {
         if slots < Self::LEAST_SLOTS {
             return None;
         }
-        // No lifetime is of use that is shorter than the array's at p = 1, or much longer than the longest delay.
+        // Lifetimes shorter than the array's at p = 1, or much longer than the longest delay, are of no use.
         let most = (16.0 * longest).max(f64::from(slots)).max(2.0 * least);
         let lifetimes: Vec<f64> = (0..Delays::MOST_OCTAVES)
             .map(|octave| f64::from(slots) * 2f64.powi(octave) / 16.0)
@@ -95,16 +95,16 @@ impl Search {
         Some(Self { slots, delays, lifetimes, survivals, least })
     }
 
-    /// Probability to outlive a delay; no less than what counts as never.
+    /// Probability of surviving a delay, bounded from below.
     fn survival(lifetime: f64, delay: f64) -> f64 {
-        /// Beyond this the weight is so large that its sample will not be seen.
+        /// Beyond this the weight is so large that such a sample will hardly ever occur.
         const LARGEST_EXPONENT: f64 = 12.0;
         (-(delay / lifetime).min(LARGEST_EXPONENT)).exp()
     }
 
     /// The best ladder of one to three lifetimes, with its predicted error.
     pub(super) fn best(&self) -> Option<(f64, Ladder)> {
-        /// What another lifetime must gain.
+        /// The error must fall below this share for another lifetime.
         const GAIN: f64 = 0.98;
         let mut best: Option<(f64, Vec<Rung>)> = None;
         for shares in [
@@ -156,13 +156,13 @@ impl Search {
         (ladder.longest() >= self.least).then(|| self.error(chance))
     }
 
-    /// Predicted error, summed over the targets, where each bin of delays has some chance to be sampled.
+    /// Predicted error, summed over the targets, given the probability of being sampled for each bin of delays.
     fn error(&self, chance: impl Fn(usize) -> f64 + Clone) -> f64 {
         error_of_weighted(self.delays.iter().enumerate().map(|(i, &(_, weight))| (weight, chance(i))))
     }
 }
 
-/// The next combination of ascending indices; the last index leaves `0..len` when there is none.
+/// The next combination of ascending indices; after the last one, the last index is `len`.
 fn advance(chosen: &mut [usize], len: usize) {
     let n = chosen.len();
     let movable = (0..n).rev().find(|&i| chosen[i] + (n - i) < len);
@@ -190,9 +190,9 @@ mod tests {
         assert!(tried.is_sorted() && tried.iter().all(|c| c.is_sorted_by(|a, b| a < b)), "{tried:?}");
     }
 
-    /// One lifetime near the longest delay is enough where delays are log-uniform, as every target needs the tail.
-    /// Where 97% are a thousand times as fast as the rest, a sixteenth of the slots with a short lifetime sees those
-    /// better: predicted 1.17 times less error.
+    /// If delays are log-uniform, one lifetime near the longest delay is enough, since every target needs the tail. If
+    /// 97% are a thousand times as fast as the rest, a sixteenth of the slots with a short lifetime samples those
+    /// better: the predicted error is 1.17 times less.
     #[test]
     fn lifetimes_follow_the_delays() {
         let log_uniform = |low: f64, decades: f64, weight: f64| {

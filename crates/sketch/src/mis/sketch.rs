@@ -9,14 +9,14 @@ use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
 use dwell_types::{Timestamp, hash};
 use std::fmt;
 
-/// Why the fridges cannot be built.
+/// Why the parameters are invalid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MisError {
     /// A fingerprint has 1 to 32 bits.
     FingerprintBits(u32),
-    /// Slots are numbered with 32 bits.
+    /// Slot numbers have 32 bits.
     Slots(u64),
-    /// There are no such fridges.
+    /// The ladder is invalid.
     Ladder(LadderError),
 }
 
@@ -40,7 +40,7 @@ pub struct Mis {
     /// Open with probability *R*.
     gate: Gate,
     slots: Vec<Slot>,
-    /// Requests inserted so far, into all fridges; wraps. And up to the last look for other lifetimes.
+    /// Requests inserted so far, into all fridges; wraps. And up to the last search for lifetimes.
     inserted: u32,
     looked: u32,
     tuning: Option<Box<Tuning>>,
@@ -48,10 +48,10 @@ pub struct Mis {
     latest: Timestamp,
 }
 
-/// A sample and where it was found.
+/// A sample and the fridge in which it was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drawn {
-    /// With the weight of the balance heuristic; `inserted_since` counts what entered any fridge.
+    /// With the weight of the balance heuristic; `inserted_since` counts insertions into any fridge.
     pub sample: Sample,
     /// Number of the fridge.
     pub rung: usize,
@@ -65,13 +65,13 @@ struct Slot {
     inserted: u32,
 }
 
-/// Arrays up to 768 KiB stay in a processor's own cache, so that nothing is gained by batches.
+/// Arrays up to 768 KiB stay in a core's own cache, so that prefetching gains nothing.
 const CACHED_SLOTS: usize = 1 << 15;
 
 impl Mis {
     /// Bytes per slot.
     pub const SLOT_BYTES: usize = size_of::<Slot>();
-    /// Bytes beside the slots of fridges that find their lifetimes, at most.
+    /// Most bytes besides the slots for fridges that search their lifetimes.
     pub(crate) const REST_BYTES: usize = Eras::BYTES + size_of::<Tuning>();
 
     /// Empty fridges with fingerprints of 1 to 32 bits.
@@ -94,8 +94,8 @@ impl Mis {
         })
     }
 
-    /// Empty fridges that find their lifetimes while they run, by least predicted variance ([`Ladder::least_variance`]);
-    /// they begin as [`Ladder::spread`].
+    /// Empty fridges that search their lifetimes while they run, by least predicted variance
+    /// ([`Ladder::least_variance`]); they begin as [`Ladder::spread`].
     pub fn adaptive(slots: u32, fingerprint_bits: u32, exchanges: Exchanges) -> Result<Self, MisError> {
         let ladder = Ladder::spread(slots).map_err(MisError::Ladder)?;
         let tuning = Some(Box::new(Tuning::new(slots, exchanges.expiry)));
@@ -117,7 +117,7 @@ impl Mis {
         self.eras.present()
     }
 
-    /// Takes one event; gives a sample if it is a response that finds its request.
+    /// Processes one event; returns a sample if it is a response that finds its request.
     #[inline]
     pub fn draw(&mut self, event: &Event) -> Option<Drawn> {
         if self.gate.admits(event.id) {
@@ -192,11 +192,11 @@ impl Mis {
         Some(Drawn { sample: sample.weighted(weight), rung })
     }
 
-    /// Looks for other lifetimes, if it is time.
+    /// Searches new lifetimes, if it is time to.
     #[inline]
     fn tune(&mut self) {
         let Some(tuning) = &mut self.tuning else { return };
-        // By those that were inserted.
+        // Derived from the number of insertions.
         let offered = f64::from(self.inserted.wrapping_sub(self.looked)) / self.eras.present().probability();
         if tuning.is_due(offered) {
             self.look(offered);
@@ -214,13 +214,13 @@ impl Mis {
         }
     }
 
-    /// Frees the slots of what has expired.
+    /// Frees the slots of expired requests.
     fn sweep(&mut self, now: Timestamp) {
         let (expiry, fates) = (self.exchanges.expiry, &mut self.fates);
         self.slots.iter_mut().for_each(|slot| slot.waiting.let_go_if_old(now, expiry, fates));
     }
 
-    /// Touches the slots of the events that pass the gate, so that the cache misses of a batch overlap.
+    /// Reads the slots of admitted events in advance, so that the cache misses of a batch overlap.
     fn touch(&self, events: &[Event]) {
         let touched = events
             .iter()
@@ -246,7 +246,7 @@ impl Meter for Mis {
                 }
             }
         }
-        // Only now: the caller may have kept events away by the gate that it knew.
+        // Only now, since the caller may have filtered these events by the previous gate.
         self.tune();
     }
 
@@ -292,8 +292,8 @@ mod tests {
         assert_eq!(mis.state_bytes(), 150 * 24 + mis.eras.bytes() + 2 * size_of::<Fates>());
     }
 
-    /// In fridges that are large enough and admit everything, every sample is that of the exact table, but for its
-    /// weight, which is 1 within the chance that nothing was lost.
+    /// In fridges that are large enough and admit everything, every sample equals that of the exact table, except for
+    /// its weight, which is 1 up to the probability that something was lost.
     #[test]
     fn with_room_it_is_exact() {
         for matching in [Match::Dns, Match::TcpHandshake, Match::TcpTs] {
@@ -305,7 +305,7 @@ mod tests {
         }
     }
 
-    /// Each fridge takes its share of what is admitted: 10⁵ ids, 6 standard deviations (2·10⁻⁹ each) are at most 950.
+    /// Each fridge takes its share of the admitted ids: of 10⁵, 6 standard deviations (2·10⁻⁹ each) are at most 950.
     /// Shares by slots must fail.
     #[test]
     fn shares_are_met() {

@@ -1,31 +1,31 @@
-//! Lifetimes that are found while the fridges run.
+//! The search for lifetimes while the fridges run.
 
 use super::Ladder;
 use super::search::{Delays, Search};
 use dwell_types::{Nanos, Timestamp};
 
-/// What lifetimes are found from.
+/// The data for the search.
 #[derive(Clone, Debug)]
 pub(super) struct Tuning {
     slots: u32,
     expiry: Nanos,
-    /// Weighted delays in requests offered; those of each look count half at the next one.
+    /// Weighted delays in offered requests; their weights are halved at each search.
     delays: Delays,
-    /// Samples since the last look that rested on enough of them.
+    /// Samples since the last search that was based on enough of them.
     samples: u32,
     first: Option<Timestamp>,
-    /// Requests offered up to the last look.
+    /// Requests offered up to the last search.
     offered: f64,
-    /// The next look is when so many were offered.
+    /// The number of offered requests at which the next search is due.
     next: f64,
 }
 
-/// Fewer samples than this say nothing about the tail.
+/// With fewer samples than this the tail is unknown.
 const ENOUGH: u32 = 64;
-/// Fridges change if the predicted error becomes less than this share of the present one.
+/// Fridges change if the predicted error falls below this share of the present one.
 const WORTH_IT: f64 = 0.9;
-/// Looks are no further apart than so many of the longest lifetimes, and than so many requests: each takes as long as
-/// some ten thousand of these.
+/// Searches are at most this many of the longest lifetimes apart, or this many requests if that is more: each takes as
+/// long as processing some ten thousand requests.
 const LIFETIMES: f64 = 64.0;
 const REQUESTS: f64 = 1e6;
 
@@ -35,28 +35,28 @@ impl Tuning {
         Self { slots, expiry, delays: Delays::default(), samples: 0, first: None, offered: 0.0, next }
     }
 
-    /// The time of an event: the first that is told is the beginning.
+    /// Sets the start time at the first event; later ones are ignored.
     #[inline]
     pub(super) fn begin(&mut self, at: Timestamp) {
         self.first.get_or_insert(at);
     }
 
-    /// A delay of so many offered requests.
+    /// Adds a delay of this many offered requests.
     pub(super) fn sample(&mut self, offered: f64, weight: f64) {
         self.samples += 1;
         self.delays.add(offered, weight);
     }
 
-    /// Whether it is time to look, when so many requests were offered since the last look.
+    /// Whether a search is due after this many requests offered since the last one.
     #[inline]
     pub(super) fn is_due(&self, offered: f64) -> bool {
         self.offered + offered >= self.next
     }
 
-    /// The fridges from now on, if others than the present ones, when so many requests were offered since the last look.
+    /// The new fridges, if they are to change, after this many requests offered since the last search.
     ///
-    /// Delays that are longer than entries stay are not seen. So until four times the 99th percentile of those that are
-    /// has passed, some entries stay for as many requests as were offered so far, but for no longer than the expiry.
+    /// Delays longer than entries survive are not seen. So until four times the 99th percentile of those seen has
+    /// passed, some entries survive for as many requests as were offered so far, but no longer than the expiry.
     pub(super) fn choose(&mut self, present: &Ladder, offered: f64, now: Timestamp) -> Option<Ladder> {
         self.offered += offered;
         let offered = self.offered;

@@ -8,25 +8,25 @@ use std::hint::select_unpredictable;
 /// Slots in buckets of [`WAYS`]: a key is in one of two buckets.
 #[derive(Clone, Debug)]
 pub(crate) struct Buckets {
-    /// One per bucket: a byte for each slot, zero if it is empty, else the tag of its key.
+    /// One word per bucket with a byte for each slot: zero if it is empty, else the tag of its key.
     tags: Vec<u64>,
     slots: Slots,
     occupied: usize,
     most_buckets: usize,
 }
 
-/// Slots of a bucket.
+/// Slots per bucket.
 pub(super) const WAYS: usize = 8;
-/// At most this share of the slots is occupied. A table that may still grow does so sooner.
+/// Maximum load. A table that may still grow does so at `FULLER`.
 const FULLEST: (usize, usize) = (15, 16);
 const FULLER: (usize, usize) = (13, 16);
-/// Buckets of a table that is to grow, or up to twice as many.
+/// Buckets of a growing table at first, at least; up to twice as many.
 const FIRST_BUCKETS: usize = 1 << 7;
-/// So many entries are moved at most to make room for one. More could come back to where they began.
+/// How many entries may be moved to make room for one. With more, an entry could return to where it was.
 const MOST_MOVES: u32 = 2;
 
 impl Buckets {
-    /// Slots of a table with room for at most so many, and the entries that they may hold. A table grows by doubling.
+    /// The slots of a table that grows by doubling to at most `slots`, and the entries that they may hold.
     pub(super) fn fitting(slots: usize) -> (usize, usize) {
         let buckets = (slots / WAYS).clamp(1, u32::MAX as usize);
         let doublings = (buckets / FIRST_BUCKETS).max(1).ilog2();
@@ -34,7 +34,7 @@ impl Buckets {
         (slots, slots * FULLEST.0 / FULLEST.1)
     }
 
-    /// A table that grows to at most so many slots.
+    /// A table that grows to at most `most_slots`.
     pub(super) fn new(mut slots: Slots, most_slots: usize) -> Self {
         let most_buckets = Self::fitting(most_slots).0 / WAYS;
         let buckets = most_buckets >> (most_buckets / FIRST_BUCKETS).max(1).ilog2();
@@ -50,7 +50,7 @@ impl Buckets {
         &mut self.slots
     }
 
-    /// Whether another entry would exceed the load factor when there are so many more.
+    /// Whether another entry would exceed the maximum load after this many more.
     #[inline]
     pub(super) fn is_full_with(&self, more: usize) -> bool {
         let (share, of) = if self.tags.len() < self.most_buckets { FULLER } else { FULLEST };
@@ -65,14 +65,14 @@ impl Buckets {
         self.tags.capacity() * size_of::<u64>() + self.slots.bytes()
     }
 
-    /// Where the entry of a key is, or would go.
+    /// Where the entry of a key is, or would be inserted.
     #[inline]
     pub(super) fn place(&self, key: Key) -> Place {
         let place = self.unseen(key);
         Place { is_vacant: !has_tag(self.tags_of(place.homes), key.tag), ..place }
     }
 
-    /// The same before anything is looked at.
+    /// The same without reading the table.
     #[inline]
     fn unseen(&self, key: Key) -> Place {
         let Key { word, tag } = key;
@@ -80,14 +80,14 @@ impl Buckets {
         Place { word, homes: homes(word, buckets), buckets: buckets as u32, tag, likely: UNKNOWN, is_vacant: false }
     }
 
-    /// The likely slot of a place, if that is known, and it still has this tag.
+    /// The likely slot of a place, if it is known and still has this tag.
     #[inline]
     fn likely_slot_with(&self, place: &Place, tag: u8) -> Option<usize> {
         let is_known = place.likely != UNKNOWN && place.buckets as usize == self.tags.len();
         is_known.then(|| place.likely_slot()).filter(|&at| self.tag(at) == tag)
     }
 
-    /// The buckets of a place, wherever they are by now.
+    /// The current buckets of a place, even if the table has grown.
     #[inline]
     fn homes_of(&self, place: &Place) -> [u32; 2] {
         if place.buckets as usize == self.tags.len() { place.homes } else { homes(place.word, self.tags.len()) }
@@ -98,7 +98,7 @@ impl Buckets {
         homes.map(|bucket| self.tags[bucket as usize])
     }
 
-    /// The slot of the key of a place, if the entry there is of the right kind.
+    /// The slot of a place's key, if the entry there satisfies the predicate.
     #[inline]
     pub(super) fn find(&self, place: &Place, is_right: impl Fn(&Slots, usize) -> bool) -> Option<usize> {
         if place.is_vacant {
@@ -114,7 +114,7 @@ impl Buckets {
         self.search(key, homes(key.word, self.tags.len()), is_right)
     }
 
-    // Not inlined: where slots were looked at ahead of time it is rarely needed, and code around it suffers.
+    // Not inlined: after looking ahead it is rarely needed, and inlining slows down the code around it.
     #[inline(never)]
     fn search(&self, key: Key, homes: [u32; 2], is_right: impl Fn(&Slots, usize) -> bool) -> Option<usize> {
         for (bucket, tags) in homes.into_iter().zip(self.tags_of(homes)) {
@@ -130,8 +130,8 @@ impl Buckets {
         None
     }
 
-    /// A slot for an entry of the key of a place, which the caller fills; `None` if its buckets and those around are
-    /// full.
+    /// Occupies a slot for the key of a place, which the caller fills; `None` if its buckets and those reachable from
+    /// them are full.
     #[inline]
     pub(super) fn put(&mut self, place: &Place) -> Option<usize> {
         let at = match self.likely_slot_with(place, 0) {
@@ -143,20 +143,20 @@ impl Buckets {
         Some(at)
     }
 
-    /// An empty slot in one of two buckets.
+    /// An empty slot in one of two buckets, made by moving others if necessary.
     #[inline(never)]
     fn find_room(&mut self, homes: [u32; 2]) -> Option<usize> {
         let (second, empty) = emptier(self.tags_of(homes));
         if empty != 0 { Some(slot(homes[usize::from(second)], empty)) } else { self.make_room(homes) }
     }
 
-    /// An empty slot in one of two full buckets.
+    /// Makes an empty slot in one of two full buckets.
     #[cold]
     fn make_room(&mut self, homes: [u32; 2]) -> Option<usize> {
         (1..=MOST_MOVES).find_map(|moves| homes.into_iter().find_map(|bucket| self.vacate(bucket, moves)))
     }
 
-    /// An empty slot in a bucket, made by moving at most so many entries, each to its other bucket.
+    /// An empty slot in a bucket, made by moving at most this many entries, each to its other bucket.
     fn vacate(&mut self, bucket: u32, moves: u32) -> Option<usize> {
         let empty = equal(self.tags[bucket as usize], 0);
         if empty != 0 {
@@ -200,7 +200,7 @@ impl Buckets {
         self.occupied -= 1;
     }
 
-    /// The occupied slots.
+    /// All occupied slots.
     pub(super) fn occupied(&self) -> impl Iterator<Item = usize> {
         (0..self.tags.len()).flat_map(|bucket| {
             let tags = self.tags[bucket];
@@ -208,8 +208,7 @@ impl Buckets {
         })
     }
 
-    /// Removes what is not to be kept; of a bucket when all of it was looked at. What goes cannot be foretold, so that
-    /// nothing branches on it.
+    /// Removes entries for which `keep` is false, bucket by bucket. Removal is branchless, since it is unpredictable.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&Self, usize) -> bool) {
         for bucket in 0..self.tags.len() {
             let (mut left, mut gone) = (!equal(self.tags[bucket], 0) & HIGH, 0);
@@ -223,8 +222,8 @@ impl Buckets {
         }
     }
 
-    /// Doubles the table; false if the bound forbids it. Each bucket becomes two, so that all entries find room there
-    /// in one walk.
+    /// Doubles the table; false if the bound forbids it. Each bucket becomes two, in which all its entries find room,
+    /// so that one scan is enough.
     pub(super) fn grow(&mut self) -> bool {
         let buckets = self.tags.len();
         if buckets >= self.most_buckets {
@@ -239,7 +238,7 @@ impl Buckets {
                 let word = self.slots.word(bucket * WAYS + way);
                 let is_second = usize::from(homes(word, buckets)[0] as usize != bucket);
                 let new = homes(word, 2 * buckets)[is_second];
-                // Of bucket 0, which stays where it is, no more have been moved than were read.
+                // Bucket 0 stays where it is; never more entries have been moved into it than were read from it.
                 let to = slot(new, equal(self.tags[new as usize], 0));
                 self.slots.copy(bucket * WAYS + way, to);
                 self.set_tag(to, (tags >> (way * 8)) as u8);
@@ -248,20 +247,20 @@ impl Buckets {
         true
     }
 
-    /// Of a batch, at most [`BATCH`] events, those that may find an entry or leave one: all requests, and the responses
-    /// that may answer what is in the table or an earlier request of the batch, as far as tags tell. Says of every
-    /// event whether it is one of these. Reads their slots, so that the cache misses of a batch overlap.
+    /// Selects from a batch of at most [`BATCH`] events those that may find or leave an entry: all requests, and the
+    /// responses that may match an entry of the table or an earlier request of the batch, as far as tags show. Calls
+    /// `say` for every event with the outcome. Reads their slots, so that the cache misses of a batch overlap.
     #[inline]
     pub(super) fn look_ahead(&self, batch: &[Event], mut say: impl FnMut(&Event, bool)) -> Ahead {
-        // No loop has branches that could not be foretold, and each only loads what the next one needs: the processor
-        // looks far ahead.
+        // None of the loops has an unpredictable branch, and each only loads what the next one needs, so that
+        // out-of-order execution overlaps the loads.
         let (mut places, mut tags) = ([Place::default(); BATCH], [[0; 2]; BATCH]);
         for ((place, tags), event) in places.iter_mut().zip(&mut tags).zip(batch) {
             *place = self.unseen(self.slots.key(event.id));
             *tags = self.tags_of(place.homes);
         }
         let mut kept = Numbers::default();
-        // One bit for every 1,024th of the ids that were asked for.
+        // A filter of the ids requested in this batch, one bit for every 1,024th.
         let mut asked = [0u64; 16];
         for (number, (event, place)) in batch.iter().zip(&mut places).enumerate() {
             let (word, bit) = ((event.id.0 >> 6) as usize % asked.len(), event.id.0 % 64);
@@ -283,23 +282,23 @@ impl Buckets {
     }
 }
 
-/// Where the entry of a key is, or would go. Holds until another entry with that key is put in; those of one batch know
-/// of each other.
+/// Where the entry of a key is, or would be inserted. Valid until another entry with that key is inserted; the places
+/// of one batch take account of each other.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Place {
     word: u64,
     homes: [u32; 2],
-    /// Of so many buckets.
+    /// The number of buckets for which `homes` holds.
     buckets: u32,
     tag: u8,
-    /// The number of a slot, plus that of slots if it is in the second bucket: where the tag was, or else an empty one
-    /// of the emptier bucket. [`UNKNOWN`] before tags are looked at.
+    /// The index of a slot, plus the number of slots if it is in the second bucket: where the tag was, or else an empty
+    /// one in the emptier bucket. [`UNKNOWN`] before tags are read.
     likely: u8,
-    /// No entry has the key: its tag was in neither bucket.
+    /// No entry has the key: neither bucket contained its tag.
     is_vacant: bool,
 }
 
-/// No slot of two buckets.
+/// No slot of either bucket.
 const UNKNOWN: u8 = 2 * WAYS as u8;
 
 impl Place {
@@ -314,7 +313,7 @@ impl Place {
         self.homes[likely / WAYS] as usize * WAYS + likely % WAYS
     }
 
-    /// Whether no entry has the key, as far as tags tell at once.
+    /// Whether no entry has the key, as far as the tags show.
     #[inline]
     pub(crate) fn is_vacant(&self) -> bool {
         self.is_vacant
@@ -324,14 +323,14 @@ impl Place {
 /// Whether a tag is among those of two buckets.
 #[inline]
 fn has_tag(tags: [u64; 2], tag: u8) -> bool {
-    // The lowest byte that is marked is zero; those above it may have lent to it.
+    // The lowest marked byte is really zero; higher ones may be marked because of a borrow.
     let [a, b] =
         tags.map(|tags| tags ^ (u64::from(tag) * LOW)).map(|different| different.wrapping_sub(LOW) & !different);
     (a | b) & HIGH != 0
 }
 
-/// The first slot with a tag among those of two buckets, or else an empty one of the emptier bucket; if there is none,
-/// any of that. No branch, since none could be foretold.
+/// The first slot with a tag in two buckets, or else an empty one of the emptier bucket; if there is none, any slot of
+/// that. Branchless, since the branches would be unpredictable.
 #[inline]
 fn likely(tags: [u64; 2], tag: u8) -> u8 {
     let [same_a, same_b] = tags.map(|tags| equal(tags, tag));
@@ -341,34 +340,34 @@ fn likely(tags: [u64; 2], tag: u8) -> u8 {
     (usize::from(second) * WAYS + first(wanted) % WAYS) as u8
 }
 
-/// Those events of a batch that must be taken, and where they will find their entries or leave them.
+/// The events of a batch that must be processed, and where they will find or leave their entries.
 pub(crate) struct Ahead {
     kept: Numbers,
     places: [Place; BATCH],
 }
 
 impl Ahead {
-    /// They, of the batch that was looked at.
+    /// These events, given the batch that was passed to `look_ahead`.
     #[inline]
     pub(crate) fn of<'a>(&'a self, batch: &'a [Event]) -> impl Iterator<Item = (&'a Event, &'a Place)> {
         self.kept.map(|number| (&batch[number], &self.places[number]))
     }
 }
 
-/// The two buckets of a key among so many. When these double, bucket *b* becomes 2*b* and 2*b* + 1.
+/// The two buckets of a key in a table of this size. When it doubles, bucket *b* becomes 2*b* and 2*b* + 1.
 #[inline]
 fn homes(word: u64, buckets: usize) -> [u32; 2] {
     let hash = word.wrapping_mul(hash::GOLDEN);
     [(hash >> 32) as u32, hash as u32].map(|hash| hash::index(hash, buckets as u32))
 }
 
-/// The first slot of a bucket that is marked.
+/// The first marked slot of a bucket.
 #[inline]
 fn slot(bucket: u32, marked: u64) -> usize {
     bucket as usize * WAYS + first(marked)
 }
 
-/// Whether the second one of two buckets with these tags is the emptier one, and the empty slots of that.
+/// Whether the second of two buckets with these tags is the emptier one, and the empty slots of the emptier one.
 #[inline]
 fn emptier(tags: [u64; 2]) -> (bool, u64) {
     let [empty_a, empty_b] = tags.map(|tags| equal(tags, 0));
@@ -376,7 +375,7 @@ fn emptier(tags: [u64; 2]) -> (bool, u64) {
     (second, select_unpredictable(second, empty_b, empty_a))
 }
 
-/// How many bytes are marked.
+/// The number of marked bytes.
 #[inline]
 fn count(marked: u64) -> u64 {
     (marked >> 7).wrapping_mul(LOW) >> 56

@@ -1,11 +1,11 @@
 //! The open requests, in few bytes each.
 //!
-//! **Model**: buckets of eight slots. A request is in one of two buckets that its id's hash names: the emptier one when
-//! it came. Where both are full, others move to their other buckets. One byte per slot beside it is zero if the slot is
-//! empty, else bits of the hash, so that two words tell most absent ids. Removal clears a byte, dropping many entries
-//! is one walk that moves nothing, and growth is one walk in the order of the slots.
+//! **Model**: buckets of eight slots. A request is in one of two buckets determined by the hash of its id: the emptier
+//! one when it came. If both are full, entries are moved to their other buckets. Each slot has a byte beside it, zero
+//! if the slot is empty, else bits of the hash, so that two words exclude most absent ids. Removal clears a byte;
+//! dropping many entries is one scan that moves nothing, and growth is one scan in the order of the slots.
 //!
-//! A request that was repeated takes a second slot, for the time and the token of the last one.
+//! A repeated request takes a second slot, for the time and the token of the last copy.
 //!
 //! **State**: slots of 11 to 16 bytes ([`Slots`]) and one byte each; at most 15 of 16 are occupied.
 //!
@@ -27,7 +27,7 @@ use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp};
 use slots::Key;
 use std::iter;
 
-/// A table of requests.
+/// A table of open requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Open {
     buckets: Buckets,
@@ -39,16 +39,16 @@ pub(crate) struct Open {
 pub(crate) enum State {
     /// A request that waits for its response.
     Open,
-    /// One that waits, and was repeated.
+    /// A repeated request that waits for its response.
     Repeated,
     /// Kept to recognise equal requests (see [`Repeat::Ignored`]).
     Answered,
-    /// The last of equal requests, whose first is in another slot.
+    /// The last of several equal requests, the first of which is in another slot.
     Last,
 }
 
 impl State {
-    /// The state of the two lowest bits.
+    /// The state in the two lowest bits.
     #[inline]
     const fn of(bits: u8) -> Self {
         match bits & 3 {
@@ -59,7 +59,7 @@ impl State {
         }
     }
 
-    /// Whether a request waits for its response.
+    /// Whether it is a request that waits for its response.
     #[inline]
     pub(crate) const fn is_open(self) -> bool {
         matches!(self, Self::Open | Self::Repeated)
@@ -67,10 +67,10 @@ impl State {
 }
 
 impl Open {
-    /// The least bytes for a table that measures something.
+    /// The least memory for a table that can measure.
     pub(crate) const LEAST_BYTES: usize = 32 * Slots::MOST_SLOT_BYTES + Slots::END_BYTES;
 
-    /// A table that grows to at most so many bytes, and the entries that it may hold.
+    /// A table that grows to at most `bytes`, and the most entries that it may hold.
     pub(crate) fn bounded(bytes: usize, series: u16, has_tokens: bool, gate: Gate) -> (Self, usize) {
         let slots = Slots::new(bytes, series, has_tokens, gate);
         let most_slots = bytes.saturating_sub(Slots::END_BYTES) / slots.slot_bytes();
@@ -81,7 +81,7 @@ impl Open {
         self.buckets.is_full_with(0)
     }
 
-    /// Whether it may be full before a batch has ended.
+    /// Whether it may fill up during the next batch.
     pub(crate) fn is_filling(&self) -> bool {
         self.buckets.is_full_with(BATCH)
     }
@@ -94,18 +94,18 @@ impl Open {
         self.buckets.bytes()
     }
 
-    /// Doubles the room; false if the bound forbids it.
+    /// Doubles the table; false if the bound forbids it.
     pub(crate) fn grow(&mut self) -> bool {
         self.buckets.grow()
     }
 
-    /// Where a request with an id is, or would go.
+    /// Where a request with this id is, or would be inserted.
     #[inline]
     pub(crate) fn place(&self, id: ExchangeId) -> Place {
         self.buckets.place(self.buckets.slots().key(id))
     }
 
-    /// The slot of the first request with the id of a place.
+    /// The slot of the first request with the id of this place.
     #[inline]
     pub(crate) fn find(&self, place: &Place) -> Option<usize> {
         self.buckets.find(place, |slots, at| slots.get(at, Timestamp::from_nanos(0)).state != State::Last)
@@ -116,7 +116,7 @@ impl Open {
         self.buckets.slots().get(at, now)
     }
 
-    /// Another request with the same id.
+    /// Overwrites an entry by another one with the same id.
     #[inline]
     fn set(&mut self, at: usize, record: &Record) {
         let word = self.buckets.slots().word(at);
@@ -132,15 +132,15 @@ impl Open {
         at.is_some()
     }
 
-    /// Puts in a request whose id is not there, at the place of its id. False if no slot can be had, which happens in
-    /// tables that are almost full.
+    /// Inserts a request whose id is absent at the place of its id. False if there is no free slot within reach, which
+    /// happens in tables that are almost full.
     #[inline]
     #[must_use]
     pub(crate) fn put(&mut self, place: &Place, request: &Event) -> bool {
         self.put_record(place, &record(request, State::Open))
     }
 
-    /// Puts in a request from another table, and the last one that repeated it. False if no slot can be had.
+    /// Inserts a request from another table, and its last copy if it was repeated. False if there is no slot.
     #[must_use]
     pub(crate) fn take_in(&mut self, id: ExchangeId, first: &Record, last: Option<&Record>) -> bool {
         let place = self.place(id);
@@ -155,13 +155,13 @@ impl Open {
         })
     }
 
-    /// What is in a slot.
+    /// The request in a slot.
     #[inline]
     pub(crate) fn look(&self, at: usize, now: Timestamp) -> Wait {
         look(&self.buckets, at, now)
     }
 
-    /// Takes a request with the id of an open one. False if no slot can be had.
+    /// Records a repetition of an open request. False if there is no slot.
     #[must_use]
     pub(crate) fn repeat(&mut self, at: usize, request: &Event) -> bool {
         let (key, last) = (self.buckets.key(at), record(request, State::Last));
@@ -170,12 +170,12 @@ impl Open {
             self.set(before, &last);
             return true;
         }
-        // First the mark: the entry may move.
+        // The entry is marked first, since it may be moved.
         self.set(at, &first);
         self.put_record(&self.buckets.place(key), &last)
     }
 
-    /// Puts a request in the place of one with the same id.
+    /// Replaces the entry of a request with the same id.
     pub(crate) fn replace(&mut self, at: usize, met: &Wait, request: &Event) {
         self.remove_last(at, met);
         self.set(at, &record(request, State::Open));
@@ -190,7 +190,7 @@ impl Open {
         }
     }
 
-    /// Ends the wait, which is that in this slot. The entry remains only where later equal requests are to be ignored.
+    /// Ends the wait of the request in this slot. The entry remains only if later equal requests are to be ignored.
     #[inline]
     pub(crate) fn close(&mut self, at: usize, wait: &Wait, now: Timestamp, repeat: Repeat) {
         self.remove_last(at, wait);
@@ -202,29 +202,29 @@ impl Open {
         }
     }
 
-    /// Removes what is not to be kept. The last of equal requests is looked at like the first, with the same age, but
-    /// is not open.
+    /// Removes entries for which `keep` is false. The last of equal requests is passed to it like the first, with the
+    /// same age, but is not open.
     pub(crate) fn retain(&mut self, now: Timestamp, mut keep: impl FnMut(&Slots, usize, &Wait) -> bool) {
         self.buckets.retain(|buckets, at| keep(buckets.slots(), at, &look(buckets, at, now)));
     }
 
-    /// Counts what still waits: as expired if it is older than the expiry, else as pending.
+    /// Counts all open requests: as expired if they are older than the expiry, else as pending.
     pub(crate) fn count_open(&self, fates: &mut [Fates], latest: Timestamp, expiry: Nanos) {
         for wait in self.buckets.occupied().map(|at| self.look(at, latest)).filter(Wait::is_open) {
             fates[usize::from(wait.series)].wait(wait.is_older(expiry));
         }
     }
 
-    /// Whether looking ahead is worth its while for so many events: a table that is not near has cache misses, which
-    /// overlap if they are many.
+    /// Whether looking ahead pays for this many events: a table beyond the cache has misses, which overlap if there are
+    /// many.
     #[inline]
     pub(crate) fn is_far_for(&self, events: usize) -> bool {
-        /// Fewer are taken sooner than all their places are laid out.
+        /// Fewer events are processed faster than all their places are computed.
         const FEW: usize = 8;
         events >= FEW && self.bytes() > CACHED_BYTES
     }
 
-    /// The events of a batch, at most [`crate::batch::BATCH`], that must be taken, and their places; see
+    /// The events of a batch, at most [`crate::batch::BATCH`], that must be processed, and their places; see
     /// [`Buckets::look_ahead`].
     #[inline]
     pub(crate) fn look_ahead(&self, batch: &[Event], say: impl FnMut(&Event, bool)) -> Ahead {
@@ -232,19 +232,19 @@ impl Open {
     }
 }
 
-/// A request that was just seen.
+/// The record of a request that was just seen.
 #[inline]
 fn record(request: &Event, state: State) -> Record {
     Record { at: request.at, series: request.tag, token: byte(request.token), state }
 }
 
-/// The slot of the last request with this key, if it was repeated.
+/// The slot of the last request with this key, if there were several.
 #[cold]
 fn find_last(buckets: &Buckets, key: Key) -> Option<usize> {
     buckets.find_key(key, |slots, at| slots.get(at, Timestamp::from_nanos(0)).state == State::Last)
 }
 
-/// What is in a slot.
+/// The request in a slot.
 #[inline]
 fn look(buckets: &Buckets, at: usize, now: Timestamp) -> Wait {
     let Record { at: first, series, token, state } = buckets.slots().get(at, now);
@@ -253,7 +253,7 @@ fn look(buckets: &Buckets, at: usize, now: Timestamp) -> Wait {
         && let Some(last) = find_last(buckets, buckets.key(at))
     {
         let last = buckets.slots().get(last, now);
-        // Within ±39 h of the last request are both the first one and now, which may be farther from each other.
+        // Both the first request and now are within ±39 h of the last one, but may be farther apart.
         let first = buckets.slots().get(at, last.at).at;
         wait = Wait::new(now - first, series, token, true);
         wait.repeat(now - last.at, last.token);
@@ -277,12 +277,12 @@ mod tests {
         open.find(&open.place(id))
     }
 
-    /// Puts a request in, in a table that is to grow.
+    /// Inserts a request into a table that may grow.
     fn put(open: &mut Open, request: &Event) {
         while (open.is_full() && open.grow()) || !open.put(&open.place(request.id), request) && open.grow() {}
     }
 
-    /// Any sequence of requests, repeats, answers and walks leaves what a map would hold: id to first and last time.
+    /// Any sequence of requests, repeats, responses and scans leaves the same as a map of ids to first and last time.
     fn behaves_as_a_map(open: &mut Open, steps: &[(u64, u8)]) {
         let mut map = BTreeMap::new();
         for (now, &(number, action)) in (0..).zip(steps) {
@@ -334,8 +334,8 @@ mod tests {
         }
     }
 
-    /// Tables of every size hold what they promise and no more bytes than they were given, through several times as
-    /// many comers.
+    /// Tables of every size hold the promised number of entries, in no more bytes than given, while four times as many
+    /// pass through.
     #[test]
     fn full_tables_turn_nobody_away() {
         for kib in [2, 16, 100, 1_000] {
@@ -359,9 +359,9 @@ mod tests {
         }
     }
 
-    /// With as few bits of the id as a large table has, of 4 million absent ids 2⁻²⁸ each are found: more than 3 of
-    /// them by chance in 2·10⁻⁹ of the choices of seeds. Tags alone, the twin that fails, find 251,000, a number that
-    /// deviates by 490, a hundred of which are allowed.
+    /// With as few key bits as in a large table, each of 4 million absent ids is found with probability 2⁻²⁸: more than
+    /// 3 of them by chance for 2·10⁻⁹ of all seeds. Tags alone, the control that must fail, match 251,000, with a
+    /// standard deviation of 490, a hundred of which are allowed.
     #[test]
     fn absent_ids_are_not_found() {
         let (mut open, _) = packed(1 << 20);
@@ -374,8 +374,8 @@ mod tests {
         assert!(!are_few(kept) && kept < 300_000, "{kept}: 16 tags at most, and 1 of 255 fits each");
     }
 
-    /// A slot of 12 bytes, tag included, in small tables; 13 in 32 MiB, which is what acknowledgements have of 64; ids
-    /// of a handshake, whose upper halves are equal, are told apart.
+    /// A slot takes 12 bytes, tag included, in small tables, and 13 in 32 MiB, the share of acknowledgements in 64; ids
+    /// of handshakes with equal upper halves are told apart.
     #[test]
     fn slots_are_small() {
         let slot_bytes = |bytes, series, has_tokens| Slots::new(bytes, series, has_tokens, Gate::OPEN).slot_bytes();
@@ -390,14 +390,14 @@ mod tests {
         }
     }
 
-    /// How old a request is after so long.
+    /// The age of a request after this delay.
     fn age(open: &mut Open, first: i64, delay: i64) -> Option<i64> {
         put(open, &request(1, first));
         let slot = find(open, ExchangeId(1))?;
         Some(open.look(slot, Timestamp::from_nanos(first + delay)).since_last.get())
     }
 
-    /// Times are right within ±39 h, whatever the clock says.
+    /// Ages are correct within ±39 h, whatever the clock.
     #[test]
     fn times_wrap_and_may_go_backwards() {
         for (first, delay) in [((1 << 48) - 10, 1 << 30), (-5, 100), (1_700_000_000_000_000_000, -6_219_000), (0, 0)] {
@@ -405,7 +405,7 @@ mod tests {
         }
     }
 
-    /// What is stored of a rank is at most that, and by less than one part in 500.
+    /// The stored rank is at most the true one, and less than one part in 500 below it.
     #[test]
     fn ranks_are_rounded_down() {
         for i in 0..10_000 {

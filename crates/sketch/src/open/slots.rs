@@ -3,7 +3,7 @@ use crate::Gate;
 use crate::lapse::{TIME_BITS, since};
 use dwell_types::{ExchangeId, Timestamp};
 
-/// What an id is found by: the word that a slot holds of it, and the tag beside the slot.
+/// The stored form of an id: the word in the slot, and the tag beside it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(super) word: u64,
@@ -11,45 +11,45 @@ pub(crate) struct Key {
     pub(super) tag: u8,
 }
 
-/// One request, as an entry tells it.
+/// A request as read from an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) at: Timestamp,
     /// The number of its series: [`crate::Event::tag`].
     pub(crate) series: u16,
-    /// One byte of it.
+    /// The request's token, reduced to one byte.
     pub(crate) token: u8,
     pub(crate) state: State,
 }
 
-/// The bits of a time that a slot holds.
+/// The bits of a time that are stored in a slot.
 #[inline]
 fn lowest(at: Timestamp) -> u64 {
     at.as_nanos() as u64 & ((1 << TIME_BITS) - 1)
 }
 
-/// The moment near another one that has these bits of the time as its lowest.
+/// The moment nearest to `now` whose lowest bits are these.
 #[inline]
 fn near(bits: u64, now: Timestamp) -> Timestamp {
     Timestamp::from_nanos(now.as_nanos().wrapping_sub(since(bits, now).get()))
 }
 
-/// As few bits of an id as tell it from all others, its rank among the ids of a gate, and 48 bits of the time.
+/// As few bits of each id as identify it, its rank at the gate, and 48 bits of the time.
 ///
 /// ```text
 /// u64    nanoseconds modulo 2⁴⁸ (48 bits), rank as a floating-point number (5 + 9), state (2)
 /// 3 to 8 bytes    part of the id's hash (K bits), series (S), token (0 or 8)
 /// ```
 ///
-/// An absent id is taken for one of *n* in the table with probability *n* 2^−(18 + *K*) at most, 8 bits of which are
-/// the tag's and 10 the rank's. *K* is so large that this is 2⁻²⁸, or 40 where that is more.
+/// An absent id is mistaken for one of *n* in the table with probability *n* 2^−(18 + *K*) at most, where 8 bits are
+/// from the tag and 10 from the rank. *K* is chosen so that this is 2⁻²⁸, but at most 40.
 #[derive(Clone, Debug)]
 pub(crate) struct Slots {
     bytes: Vec<u8>,
     stride: usize,
     key_bits: u32,
     series_bits: u32,
-    /// All bits, or none where requests have no tokens.
+    /// All ones, or zero where requests have no tokens.
     token_mask: u8,
     gate: Gate,
 }
@@ -59,12 +59,12 @@ const RANK_BITS: u32 = 14;
 const MANTISSA_BITS: u32 = 9;
 const STATE_SHIFT: u32 = TIME_BITS + RANK_BITS;
 const MOST_KEY_BITS: u32 = 40;
-/// For each entry that an id may be confused with, and 2⁻²⁸ of it, less what tag and rank tell.
+/// Bits for a probability of 2⁻²⁸, less those of tag and rank; the logarithm of the entries is added.
 const LEAST_KEY_BITS: u32 = 10;
 const WORD: usize = size_of::<u64>();
 
 impl Slots {
-    /// Room for requests of so many series in a table of at most so many bytes.
+    /// Slots for requests of this many series in a table of at most `most_bytes`.
     pub(super) fn new(most_bytes: usize, series: u16, has_tokens: bool, gate: Gate) -> Self {
         let entries = most_bytes / Self::LEAST_SLOT_BYTES;
         let least_key_bits = (entries.max(1).ilog2() + 1 + LEAST_KEY_BITS).min(MOST_KEY_BITS);
@@ -76,10 +76,10 @@ impl Slots {
         Self { bytes: vec![0; WORD], stride: WORD + rest as usize, key_bits, series_bits, token_mask, gate }
     }
 
-    /// The bytes that a slot has at least, its tag included, and at most.
+    /// The least and the most bytes of a slot, its tag included.
     const LEAST_SLOT_BYTES: usize = WORD + 3 + 1;
     pub(super) const MOST_SLOT_BYTES: usize = 2 * WORD + 1;
-    /// Behind the last slot, so that every one can be read as two words.
+    /// Padding behind the last slot, so that every slot can be read as two words.
     pub(super) const END_BYTES: usize = WORD;
 
     /// Bytes of a slot and its tag.
@@ -104,7 +104,7 @@ impl Slots {
         (class - (exponent << MANTISSA_BITS)) << exponent
     }
 
-    /// What an id is found by.
+    /// The stored form of an id.
     #[inline]
     pub(super) fn key(&self, id: ExchangeId) -> Key {
         let hash = id.0.wrapping_mul(dwell_types::hash::INDEPENDENT);
@@ -112,7 +112,7 @@ impl Slots {
         Key { word: hash >> (u64::BITS - self.key_bits) | class << MOST_KEY_BITS, tag: tag(hash) }
     }
 
-    /// The word of the id in a slot.
+    /// The id's word in a slot.
     #[inline]
     pub(super) fn word(&self, at: usize) -> u64 {
         let start = at * self.stride;
@@ -120,7 +120,7 @@ impl Slots {
         self.load(start + WORD) & ((1 << self.key_bits) - 1) | class << MOST_KEY_BITS
     }
 
-    /// The request in a slot; `now` is within ±39 h of it.
+    /// The request in a slot; `now` must be within ±39 h of it.
     #[inline]
     pub(super) fn get(&self, at: usize, now: Timestamp) -> Record {
         let (first, rest) = (self.load(at * self.stride), self.load(at * self.stride + WORD));
@@ -142,7 +142,7 @@ impl Slots {
         let token = record.token & self.token_mask;
         let other = u64::from(record.series) | u64::from(token) << self.series_bits;
         let rest = word & ((1 << self.key_bits) - 1) | other << self.key_bits;
-        // What lies behind is another slot's.
+        // The bytes behind belong to the next slot.
         let own = u64::MAX >> (8 * (2 * WORD - self.stride));
         let behind = self.load(start + WORD) & !own;
         self.store(start + WORD, rest & own | behind);
@@ -164,7 +164,7 @@ impl Slots {
     }
 }
 
-/// A rank as a floating-point number that orders as ranks do.
+/// A rank as a floating-point number, in the same order.
 #[inline]
 fn class(rank: u32) -> u32 {
     let exponent = (u32::BITS - rank.leading_zeros()).saturating_sub(MANTISSA_BITS + 1);
@@ -173,7 +173,7 @@ fn class(rank: u32) -> u32 {
 
 const TAG_SHIFT: u32 = 16;
 
-/// Eight bits of a hash, not zero.
+/// Eight bits of a hash, but not zero.
 #[inline]
 fn tag(hash: u64) -> u8 {
     ((hash >> TAG_SHIFT) as u8).max(1)

@@ -2,7 +2,7 @@ use crate::repeats::{Meets, Tokens};
 use crate::{Event, Exchanges, Sample};
 use dwell_types::Nanos;
 
-/// A request in a table at some moment.
+/// A request in a table, as seen at some moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
     /// Time since the first of equal requests.
@@ -16,14 +16,14 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    /// Of a request of this series and with this byte of a token, which came once and so long ago.
+    /// A request that was seen once, this long ago, with its series and one byte of its token.
     #[inline]
     pub(crate) fn new(since: Nanos, series: u16, token: u8, is_open: bool) -> Self {
         let tokens = Tokens { first: token, last: token };
         Self { since_first: since, since_last: since, tokens, series, is_open, is_repeated: false }
     }
 
-    /// It was repeated, last so long ago.
+    /// Records that it was repeated, last this long ago.
     #[inline]
     pub(crate) fn repeat(&mut self, since_last: Nanos, token: u8) {
         (self.since_last, self.tokens.last, self.is_repeated) = (since_last, token, true);
@@ -41,21 +41,21 @@ impl Wait {
         self.is_repeated
     }
 
-    /// Whether more than `age` lies between the last equal request and the moment, in either direction.
+    /// Whether more than `age` lies between the last equal request and that moment, in either direction.
     #[inline]
     pub(crate) fn is_older(&self, age: Nanos) -> bool {
         self.since_last.is_farther_than(age)
     }
 
-    /// What an equal request of that moment is to this one.
+    /// How an equal request at that moment relates to this one.
     #[inline]
     pub(crate) fn meets(&self, exchanges: &Exchanges) -> Meets {
         let is_other = self.is_older(exchanges.expiry) || self.since_first > Exchanges::LONGEST_WAIT;
         if is_other { Meets::Other } else { Meets::equal(self.is_open, exchanges.repeat) }
     }
 
-    /// The sample of a response at that moment, and whether its token resolved which of several requests it answers.
-    /// Weight 1.
+    /// The sample of a response at that moment, with weight 1, and whether its token resolved which of several requests
+    /// it answers.
     #[inline]
     pub(crate) fn sample(&self, response: &Event) -> (Sample, bool) {
         let &Self { since_first, since_last, series, .. } = self;
@@ -64,7 +64,7 @@ impl Wait {
         }
         let mut sample = Sample { since_last, ..Sample::answer(response, series, since_first) };
         let is_resolved = sample.resolve(self.tokens.answered(response.token));
-        // Where time went back between the requests, the last one is the longer ago.
+        // If time went back between the requests, the last one is the older one.
         let (shorter, longer) = (sample.since_last.min(sample.since_first), sample.since_last.max(sample.since_first));
         (Sample { since_last: shorter, since_first: longer, ..sample }, is_resolved)
     }

@@ -49,12 +49,20 @@ pub struct Sent {
 #[derive(Clone, Debug)]
 pub(super) struct Matching {
     queue: VecDeque<Queued>,
-    /// Number of the packet at the front of the queue.
-    front: u64,
+    /// Number of the packet at the front of the queue. Numbers wrap around: a queue is shorter than that.
+    front: u32,
     open: Table<Open>,
     /// Packets that may be queued.
     most: usize,
+    /// The last matches, in this order, as long as a duplicate may follow.
+    recent: VecDeque<Recent>,
+    /// Number of the first of them.
+    first_recent: u32,
+    /// Matches that may be remembered.
+    most_recent: usize,
     longest: Nanos,
+    /// How much later a duplicate may be.
+    window: Nanos,
     /// Packets with *n* leading zeros in their hash, at least, are admitted.
     level: u32,
     start: u64,
@@ -66,6 +74,8 @@ pub(super) struct Matching {
     last: Option<Timestamp>,
     has_ended: bool,
     unsent: f64,
+    sender_duplicates: f64,
+    receiver_duplicates: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -78,44 +88,74 @@ struct Queued {
 enum State {
     /// Sent, not seen at the receiver.
     Waiting,
-    /// As many equal ones are under way as its entry in the table says.
-    Shared,
+    /// Sent while equal ones were under way, of which not all have arrived: the entry in the table says how many did.
+    Shared {
+        /// So many places behind is the next of them; 0 for the last one.
+        next: u32,
+    },
     /// Sent and received.
     Received(Nanos),
+    /// Sent and received while equal ones were under way.
+    Arrived,
     /// Received, not seen at the sender; the time is that of the receiver.
-    Early,
+    Early {
+        /// So many places behind is the next equal one; 0 for the last one.
+        next: u32,
+        /// Duplicates that followed it.
+        copies: u32,
+        /// Whether equal ones had been received and not seen at the sender.
+        is_shared: bool,
+    },
     /// Was early, and has a place of its own as what was sent.
     Gone,
 }
 
-/// A packet that is not seen yet at both points.
+/// A packet that is not seen yet at both points, or was a moment ago.
 #[derive(Clone, Copy, Debug, Default)]
 struct Open {
     packet: u64,
-    /// Number in the queue; of the first of several.
-    number: u64,
+    /// Number in the queue; of the first of several. Of a match, its number among the recent ones.
+    first: u32,
+    /// Number in the queue of the last of several.
+    last: u32,
     /// Packets of this id that were sent, where there were several at once.
     copies: u32,
-    /// Those of them that were received; [`Open::SENT`] or [`Open::EARLY`] of a packet that is alone.
+    /// Those of them that were received, fewer than `copies`; otherwise [`Open::SENT`], [`Open::EARLY`] or
+    /// [`Open::MATCHED`].
     received: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Sent,
-    Received,
     Shared,
+    Early,
+    Matched,
 }
 
 impl Open {
     const SENT: u32 = u32::MAX;
     const EARLY: u32 = u32::MAX - 1;
+    const MATCHED: u32 = u32::MAX - 2;
+
+    const fn sent(packet: u64, number: u32) -> Self {
+        Self { packet, first: number, last: number, copies: 1, received: Self::SENT }
+    }
+
+    const fn early(packet: u64, number: u32) -> Self {
+        Self { packet, first: number, last: number, copies: 0, received: Self::EARLY }
+    }
+
+    const fn matched(packet: u64, number: u32) -> Self {
+        Self { packet, first: number, last: number, copies: 0, received: Self::MATCHED }
+    }
 
     #[inline]
-    fn kind(&self) -> Kind {
+    const fn kind(&self) -> Kind {
         match self.received {
             Self::SENT => Kind::Sent,
-            Self::EARLY => Kind::Received,
+            Self::EARLY => Kind::Early,
+            Self::MATCHED => Kind::Matched,
             _ => Kind::Shared,
         }
     }
@@ -128,29 +168,52 @@ impl Entry for Open {
     }
 }
 
+/// A packet that was seen at both points.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    packet: u64,
+    sent: Timestamp,
+    received: Timestamp,
+    /// Duplicates that arrived, but for those that were sent as well.
+    copies: u32,
+}
+
+/// A packet is taken for a duplicate of an equal one that passed the same point at most so much earlier.
+pub const DUPLICATE_WINDOW: Nanos = Nanos::new(10_000_000);
+
 const FIRST_SLOTS: usize = 1 << 10;
+/// Matches are remembered up to this share of the packets under way.
+const RECENT: usize = 16;
+
+fn is_within(window: Nanos, a: Timestamp, b: Timestamp) -> bool {
+    a.as_nanos().abs_diff(b.as_nanos()) <= window.get().unsigned_abs()
+}
 
 impl Matching {
-    /// Bytes for each packet under way.
-    const PACKET_BYTES: usize = size_of::<Queued>() + Table::<Open>::ENTRY_BYTES;
+    /// Bytes for each packet under way, with its share of the recent matches.
+    const PACKET_BYTES: usize = size_of::<Queued>()
+        + Table::<Open>::ENTRY_BYTES
+        + (size_of::<Recent>() + Table::<Open>::ENTRY_BYTES).div_ceil(RECENT);
     /// The least memory that matches anything.
     pub(super) const LEAST_BYTES: usize = 64 * Self::PACKET_BYTES + Table::<Open>::LEAST_BYTES;
 
     /// Room for as many packets as fit `bytes`, or without bound.
     pub(super) fn new(bytes: Option<usize>, longest: Nanos, seed: u64) -> Self {
-        let (most, slots) = match bytes {
-            Some(bytes) => {
-                let most = (bytes.saturating_sub(Table::<Open>::LEAST_BYTES) / Self::PACKET_BYTES).max(1);
-                (most, Table::<Open>::slots_for(most))
-            }
-            None => (usize::MAX, usize::MAX),
-        };
+        let most = bytes
+            .map_or(usize::MAX, |bytes| (bytes.saturating_sub(Table::<Open>::LEAST_BYTES) / Self::PACKET_BYTES).max(1));
+        let most = most.min(u32::MAX as usize);
+        let most_recent = (most / RECENT).max(1);
+        let slots = Table::<Open>::slots_for(most + most_recent);
         Self {
             queue: VecDeque::new(),
             front: 0,
             open: Table::new(FIRST_SLOTS.min(slots), slots),
             most,
+            recent: VecDeque::new(),
+            first_recent: 0,
+            most_recent,
             longest,
+            window: DUPLICATE_WINDOW.min(longest),
             level: 0,
             start: hash::start(seed),
             has_begun: false,
@@ -158,6 +221,8 @@ impl Matching {
             last: None,
             has_ended: false,
             unsent: 0.0,
+            sender_duplicates: 0.0,
+            receiver_duplicates: 0.0,
         }
     }
 
@@ -182,34 +247,79 @@ impl Matching {
         if !self.is_admitted(id) {
             return;
         }
-        let number = self.front + self.queue.len() as u64;
+        self.forget(sent.at);
         let state = match self.open.find(id) {
-            Place::Vacant(at) => {
-                self.open.put(at, Open { packet: id, number, copies: 1, received: Open::SENT });
+            Place::Vacant(slot) => {
+                self.open.put(slot, Open::sent(id, self.number()));
                 State::Waiting
             }
-            Place::Found(at) => match self.open.get(at).kind() {
-                Kind::Received => {
-                    let there = self.place(self.open.get(at).number);
-                    self.open.remove(at);
-                    self.queue[there].state = State::Gone;
-                    self.last = self.last.max(Some(sent.at));
-                    State::Received(self.queue[there].sent.at - sent.at)
-                }
-                Kind::Sent => {
-                    let number = self.open.get(at).number;
-                    let there = self.place(number);
-                    self.queue[there].state = State::Shared;
-                    *self.open.get_mut(at) = Open { packet: id, number, copies: 2, received: 0 };
-                    State::Shared
-                }
-                Kind::Shared => {
-                    self.open.get_mut(at).copies += 1;
-                    State::Shared
-                }
-            },
+            Place::Found(slot) => self.sent_again(slot, sent.at),
         };
         self.queue.push_back(Queued { sent, state });
+    }
+
+    /// The state of a packet that is sent now, and of which the table has an entry.
+    fn sent_again(&mut self, slot: usize, at: Timestamp) -> State {
+        let (number, weight, window) = (self.number(), self.weight(), self.window);
+        let open = self.open.get_mut(slot);
+        match open.kind() {
+            Kind::Sent | Kind::Shared => {
+                let there = open.last.wrapping_sub(self.front) as usize;
+                let before = &mut self.queue[there];
+                before.state = State::Shared { next: number.wrapping_sub(open.last) };
+                if is_within(window, at, before.sent.at) {
+                    self.sender_duplicates += weight;
+                }
+                if open.kind() == Kind::Sent {
+                    open.received = 0;
+                }
+                open.copies += 1;
+                open.last = number;
+                State::Shared { next: 0 }
+            }
+            Kind::Matched => {
+                let there = open.first.wrapping_sub(self.first_recent) as usize;
+                let before = &mut self.recent[there];
+                if is_within(window, at, before.sent) {
+                    self.sender_duplicates += weight;
+                    if before.copies > 0 {
+                        before.copies -= 1;
+                        self.count_copy(-weight);
+                        self.last = self.last.max(Some(at));
+                        return State::Arrived;
+                    }
+                }
+                *open = Open::sent(open.packet, number);
+                State::Waiting
+            }
+            Kind::Early => {
+                let packet = open.packet;
+                let there = open.first.wrapping_sub(self.front) as usize;
+                let early = &mut self.queue[there];
+                let State::Early { next, copies, is_shared } = &mut early.state else {
+                    // Entries and places agree.
+                    *open = Open::sent(packet, number);
+                    return State::Waiting;
+                };
+                let (next, received) = (*next, early.sent.at);
+                self.last = self.last.max(Some(at));
+                if next > 0 && *copies > 0 {
+                    // Which of them are duplicates shows only where as many are sent as arrived.
+                    *copies -= 1;
+                    *is_shared = true;
+                    self.count_copy(-weight);
+                    return State::Arrived;
+                }
+                let (copies, is_shared) = (*copies, *is_shared);
+                early.state = State::Gone;
+                if next > 0 {
+                    open.first = open.first.wrapping_add(next);
+                    return State::Arrived;
+                }
+                self.remember(slot, Recent { packet, sent: at, received, copies });
+                if is_shared { State::Arrived } else { State::Received(received - at) }
+            }
+        }
     }
 
     /// A packet was seen at the receiver.
@@ -217,30 +327,78 @@ impl Matching {
         if !self.is_admitted(packet.0) {
             return;
         }
+        self.forget(at);
         let Place::Found(slot) = self.open.find(packet.0) else { return self.wait_for_sender(packet, at) };
+        let (weight, window) = (self.weight(), self.window);
         let open = self.open.get_mut(slot);
         match open.kind() {
             Kind::Sent => {
-                let there = (open.number - self.front) as usize;
+                let there = open.first.wrapping_sub(self.front) as usize;
                 let sent = self.queue[there].sent.at;
                 if at - sent > self.longest {
                     // Times that go backwards kept it.
-                    self.unsent += self.weight();
+                    self.unsent += weight;
                     return;
                 }
                 self.queue[there].state = State::Received(at - sent);
-                self.open.remove(slot);
                 self.last = self.last.max(Some(sent));
+                self.remember(slot, Recent { packet: packet.0, sent, received: at, copies: 0 });
             }
-            Kind::Shared if open.received < open.copies => {
+            Kind::Shared => {
                 open.received += 1;
                 self.first_equal.get_or_insert(at);
+                let (first, have_all_arrived) = (open.first, open.received >= open.copies);
                 // Those whose fates are settled arrived before.
-                let first = open.number.saturating_sub(self.front) as usize;
+                let first = first.wrapping_sub(self.front) as usize;
                 self.last = self.last.max(self.queue.get(first).map(|queued| queued.sent.at));
+                if have_all_arrived {
+                    self.all_arrived(slot, at);
+                }
             }
-            // One more than were sent.
-            Kind::Shared | Kind::Received => self.unsent += self.weight(),
+            Kind::Matched => {
+                let there = open.first.wrapping_sub(self.first_recent) as usize;
+                let before = &mut self.recent[there];
+                if is_within(window, at, before.received) {
+                    before.copies = before.copies.saturating_add(1);
+                    self.count_copy(weight);
+                } else {
+                    self.wait_for_sender(packet, at);
+                }
+            }
+            Kind::Early => {
+                let there = open.last.wrapping_sub(self.front) as usize;
+                let before = &mut self.queue[there];
+                match &mut before.state {
+                    State::Early { copies, .. } if is_within(window, at, before.sent.at) => {
+                        *copies = copies.saturating_add(1);
+                        self.count_copy(weight);
+                    }
+                    _ => self.wait_for_sender(packet, at),
+                }
+            }
+        }
+    }
+
+    /// One more arrival that was not sent, or was after all.
+    fn count_copy(&mut self, weight: f64) {
+        self.unsent += weight;
+        self.receiver_duplicates += weight;
+    }
+
+    /// Of equal packets under way, the last has arrived now.
+    fn all_arrived(&mut self, slot: usize, at: Timestamp) {
+        let Open { packet, first, .. } = *self.open.get(slot);
+        let mut there = first.wrapping_sub(self.front) as usize;
+        while let Some(queued) = self.queue.get_mut(there)
+            && let State::Shared { next } = queued.state
+        {
+            queued.state = State::Arrived;
+            if next == 0 {
+                let sent = queued.sent.at;
+                self.last = self.last.max(Some(sent));
+                return self.remember(slot, Recent { packet, sent, received: at, copies: 0 });
+            }
+            there += next as usize;
         }
     }
 
@@ -249,11 +407,26 @@ impl Matching {
         if !self.is_admitted(packet.0) {
             return;
         }
-        let number = self.front + self.queue.len() as u64;
-        if let Place::Vacant(slot) = self.open.find(packet.0) {
-            self.open.put(slot, Open { packet: packet.0, number, copies: 0, received: Open::EARLY });
+        let number = self.number();
+        let mut is_shared = false;
+        match self.open.find(packet.0) {
+            Place::Vacant(slot) => self.open.put(slot, Open::early(packet.0, number)),
+            Place::Found(slot) => {
+                let open = self.open.get_mut(slot);
+                if open.kind() == Kind::Early {
+                    let there = open.last.wrapping_sub(self.front) as usize;
+                    if let State::Early { next, .. } = &mut self.queue[there].state {
+                        *next = number.wrapping_sub(open.last);
+                    }
+                    open.last = number;
+                    is_shared = true;
+                } else {
+                    *open = Open::early(packet.0, number);
+                }
+            }
         }
-        self.queue.push_back(Queued { sent: Sent { packet, at, flow: 0, bytes: 0 }, state: State::Early });
+        let state = State::Early { next: 0, copies: 0, is_shared };
+        self.queue.push_back(Queued { sent: Sent { packet, at, flow: 0, bytes: 0 }, state });
     }
 
     /// Nothing more will be received.
@@ -261,8 +434,36 @@ impl Matching {
         self.has_ended = true;
     }
 
-    fn place(&self, number: u64) -> usize {
-        (number - self.front) as usize
+    /// The number of the next packet in the queue.
+    fn number(&self) -> u32 {
+        self.front.wrapping_add(self.queue.len() as u32)
+    }
+
+    /// The entry in `slot` is of a match from now on, for which [`Self::forget`] made room.
+    fn remember(&mut self, slot: usize, recent: Recent) {
+        let number = self.first_recent.wrapping_add(self.recent.len() as u32);
+        *self.open.get_mut(slot) = Open::matched(recent.packet, number);
+        if self.recent.len() == self.recent.capacity() {
+            let more = self.recent.len().max(16).min(self.most_recent - self.recent.len());
+            self.recent.reserve_exact(more);
+        }
+        self.recent.push_back(recent);
+    }
+
+    /// Forgets the matches that no duplicate will follow, and makes room for one more.
+    fn forget(&mut self, now: Timestamp) {
+        while let Some(&Recent { packet, sent, received, .. }) = self.recent.front()
+            && (now - sent.max(received) > self.window || self.recent.len() >= self.most_recent)
+        {
+            if let Place::Found(slot) = self.open.find(packet) {
+                let open = self.open.get(slot);
+                if open.kind() == Kind::Matched && open.first == self.first_recent {
+                    self.open.remove(slot);
+                }
+            }
+            self.recent.pop_front();
+            self.first_recent = self.first_recent.wrapping_add(1);
+        }
     }
 
     /// Takes the first packet in the order of sending, if its fate is known at `now`; `None` when nothing more will be
@@ -273,21 +474,24 @@ impl Matching {
             let is_over = now.is_none_or(|now| now - sent.at > self.longest);
             let fate = match state {
                 State::Received(delay) => Some(Fate::Received(delay)),
+                State::Arrived => Some(Fate::Ambiguous),
                 State::Gone => None,
-                State::Waiting | State::Early if !is_over => return None,
+                State::Waiting | State::Shared { .. } | State::Early { .. } if !is_over => return None,
                 State::Waiting => {
-                    self.close(sent.packet);
+                    self.close(sent.packet, 0);
                     Some(Fate::Lost)
                 }
-                State::Early => {
-                    self.close(sent.packet);
-                    self.unsent += self.weight();
+                State::Shared { next } => Some(Fate::OneOfEqual { has_arrived: self.close(sent.packet, next) }),
+                State::Early { next, is_shared, .. } => {
+                    self.close(sent.packet, next);
+                    let weight = self.weight();
+                    self.unsent += weight;
+                    self.receiver_duplicates += if is_shared { weight } else { 0.0 };
                     None
                 }
-                State::Shared => Some(self.pop_shared(sent.packet, is_over)?),
             };
             self.queue.pop_front();
-            self.front += 1;
+            self.front = self.front.wrapping_add(1);
             if let Some(fate) = fate {
                 return Some(Passed { sent, fate: self.covered(fate, sent.at), weight: self.weight() });
             }
@@ -299,26 +503,23 @@ impl Matching {
         self.queue.front().map(|queued| queued.sent.at)
     }
 
-    fn close(&mut self, packet: PacketId) {
-        if let Place::Found(at) = self.open.find(packet.0) {
-            self.open.remove(at);
+    /// Takes the packet at the front of the queue out of its entry: the next equal one is so many places behind it. Says
+    /// whether it is told to have arrived, of equal ones of which not all did.
+    fn close(&mut self, packet: PacketId, next: u32) -> bool {
+        let Place::Found(slot) = self.open.find(packet.0) else { return false };
+        let open = self.open.get_mut(slot);
+        let has_arrived = open.kind() == Kind::Shared && open.received > 0;
+        if open.kind() == Kind::Matched || open.first != self.front {
+            return false;
         }
-    }
-
-    /// The fate of one of several equal packets, if it is known.
-    fn pop_shared(&mut self, packet: PacketId, is_over: bool) -> Option<Fate> {
-        let Place::Found(at) = self.open.find(packet.0) else { return Some(Fate::Lost) };
-        let open = self.open.get_mut(at);
-        if open.received < open.copies && !is_over {
-            return None;
+        if next == 0 {
+            self.open.remove(slot);
+        } else {
+            open.first = open.first.wrapping_add(next);
+            open.copies = open.copies.saturating_sub(1);
+            open.received -= u32::from(has_arrived);
         }
-        let (have_all_arrived, has_arrived) = (open.received >= open.copies, open.received > 0);
-        open.copies -= 1;
-        open.received -= u32::from(has_arrived);
-        if open.copies == 0 {
-            self.open.remove(at);
-        }
-        Some(if have_all_arrived { Fate::Ambiguous } else { Fate::OneOfEqual { has_arrived } })
+        has_arrived
     }
 
     /// Nothing is lost before the first and behind the last that arrived. Where equal ones did, and not all of them,
@@ -350,19 +551,45 @@ impl Matching {
         let is_admitted = |packet: u64| hash::word(start, packet).leading_zeros() >= level;
         self.queue.retain(|queued| is_admitted(queued.sent.packet.0) && queued.state != State::Gone);
         self.open.rebuild(|open| is_admitted(open.packet));
-        // The first of equal packets has the number, so from the last to the first.
-        for (place, queued) in self.queue.iter().enumerate().rev() {
-            if let State::Waiting | State::Shared | State::Early = queued.state
-                && let Place::Found(at) = self.open.find(queued.sent.packet.0)
-            {
-                self.open.get_mut(at).number = self.front + place as u64;
+        self.recent.retain(|recent| is_admitted(recent.packet));
+        // From the last of equal packets to the first.
+        for (place, queued) in self.queue.iter_mut().enumerate().rev() {
+            let next = match &mut queued.state {
+                State::Waiting => &mut 0,
+                State::Shared { next } | State::Early { next, .. } => next,
+                State::Received(_) | State::Arrived | State::Gone => continue,
+            };
+            let Place::Found(slot) = self.open.find(queued.sent.packet.0) else { continue };
+            let open = self.open.get_mut(slot);
+            let number = self.front.wrapping_add(place as u32);
+            if *next == 0 {
+                open.last = number;
+            } else {
+                *next = open.first.wrapping_sub(number);
+            }
+            open.first = number;
+        }
+        // An entry is of the last match of its id.
+        for (place, recent) in self.recent.iter().enumerate() {
+            if let Place::Found(slot) = self.open.find(recent.packet) {
+                let open = self.open.get_mut(slot);
+                if open.kind() == Kind::Matched {
+                    open.first = self.first_recent.wrapping_add(place as u32);
+                }
             }
         }
     }
 
     /// Packets that were received without having been sent: estimated where not all are admitted.
     pub(super) fn unsent(&self) -> f64 {
-        self.unsent
+        // Where sampling began between a duplicate and its sending, less was added than taken away.
+        self.unsent.max(0.0)
+    }
+
+    /// Packets that were sent as duplicates, and those that were received as such and not sent as often; estimated
+    /// where not all are admitted.
+    pub(super) fn duplicates(&self) -> [f64; 2] {
+        [self.sender_duplicates, self.receiver_duplicates.max(0.0)]
     }
 
     /// Whether every packet was admitted.
@@ -371,6 +598,6 @@ impl Matching {
     }
 
     pub(super) fn state_bytes(&self) -> usize {
-        self.queue.capacity() * size_of::<Queued>() + self.open.bytes()
+        self.queue.capacity() * size_of::<Queued>() + self.recent.capacity() * size_of::<Recent>() + self.open.bytes()
     }
 }

@@ -83,6 +83,10 @@ pub struct Totals {
     pub arrived: u64,
     /// Those of them that were not sent: estimated where not every packet is known.
     pub unsent: f64,
+    /// Those of these that equal one that had arrived at most [`DUPLICATE_WINDOW`](super::DUPLICATE_WINDOW) before.
+    pub received_again: f64,
+    /// Packets sent that equal one that had been sent at most so long before.
+    pub sent_again: f64,
     /// Fates and delays.
     pub tally: Tally,
     /// Quantiles of the delay.
@@ -266,11 +270,14 @@ impl OwdMeter {
 
     /// The packets whose fates are settled; after [`OwdMeter::end`], all.
     pub fn total(&self) -> Totals {
+        let [sent_again, received_again] = self.matching.duplicates();
         Totals {
             sent: self.sent.packets,
             sent_bytes: self.sent.bytes,
             arrived: self.received.packets,
             unsent: self.matching.unsent(),
+            received_again,
+            sent_again,
             tally: self.total.clone(),
             distribution: self.delays.distribution(0, Ambiguous::First).with_longest(self.longest),
         }

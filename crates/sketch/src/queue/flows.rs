@@ -138,7 +138,8 @@ impl Flows {
         if let Place::Found(at) = self.table.find(flow.0) {
             return at;
         }
-        let name = name();
+        let mut name = name();
+        name.shrink_to_fit();
         self.name_bytes += name.capacity();
         let entry = if self.names.len() < self.most {
             self.names.push(name);

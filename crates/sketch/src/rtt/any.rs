@@ -15,7 +15,7 @@ use dwell_types::{ExchangeId, Match, Nanos, Timestamp};
 use std::fmt::Display;
 use std::ops::{Deref, DerefMut};
 
-/// A meter of any method: each takes the memory that it needs.
+/// A meter of any method; boxed, so that each takes only the memory that it needs.
 #[derive(Clone, Debug)]
 pub(super) enum AnyMeter {
     Auto(Box<Horizon>),
@@ -31,7 +31,7 @@ pub(super) enum AnyMeter {
     Dart(Box<Dart>),
 }
 
-/// What all methods do.
+/// The methods common to all meters.
 impl Deref for AnyMeter {
     type Target = dyn Meter;
 
@@ -70,31 +70,31 @@ impl DerefMut for AnyMeter {
     }
 }
 
-/// A sampled request waits for so many times the 99.9th percentile of delays.
+/// A sampled request waits for this many times the 99.9th percentile of delays.
 const LIFETIME: f64 = 2.0;
 
-/// What a rule's requests are held in.
+/// The data structure that holds a rule's requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Structure {
     /// A table of all open requests, or of those with sampled ids.
     Table,
-    /// A table of the requests that their horizons let stay.
+    /// A table of the requests within their horizons.
     Horizons {
-        /// Requests that it holds at most.
+        /// The most requests that it holds.
         room: usize,
-        /// The chances with which the fastest and the slowest exchanges are sampled now, if not all are.
+        /// The current sampling probabilities of the fastest and of the slowest exchanges, unless all are measured.
         chances: Option<(f64, f64)>,
     },
     /// One fridge or several.
     Fridge {
-        /// Slots of all.
+        /// Slots of all fridges.
         slots: u32,
-        /// With which a request enters now.
+        /// The current probability that a request enters.
         entry_probability: f64,
-        /// Of an entry.
+        /// Fingerprint bits of an entry.
         fingerprint_bits: u32,
     },
-    /// A simple array.
+    /// An array indexed by hash.
     Array(Array),
     /// Bloom filters.
     Filters(Filters),
@@ -102,32 +102,32 @@ pub enum Structure {
     Trackers(dart::Params),
 }
 
-/// The simple array of a rule.
+/// The array of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Array {
     /// Slots of all stages.
     pub slots: u32,
     /// Stages.
     pub stages: u32,
-    /// An entry stays until it is older; `None` if any other overwrites it.
+    /// An entry stays until it is older than this; `None` if every newcomer overwrites.
     pub longest: Option<Nanos>,
 }
 
 /// Bloom filters of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filters {
-    /// How many.
+    /// Number of filters.
     pub filters: u32,
-    /// Of each, its counters and times included.
+    /// Bits of each, its counters and times included.
     pub bits: u64,
     /// Hash functions.
     pub hashes: u32,
-    /// The longest delay that is found.
+    /// The longest delay that can be found.
     pub longest: Nanos,
 }
 
 impl AnyMeter {
-    /// A meter of the method that the settings name for a rule, with tables of so many bytes.
+    /// A meter for a rule, of the method in the settings, with tables of this many bytes.
     pub(super) fn new(
         settings: &Settings,
         matching: Match,
@@ -170,7 +170,7 @@ impl AnyMeter {
         })
     }
 
-    /// Asks for the memory that an event with this id will need, where that is known and may be far.
+    /// Prefetches the memory that an event with this id will need, where its address is known and it may not be cached.
     #[inline]
     pub(super) fn prefetch(&self, id: ExchangeId) {
         let exact = match self {
@@ -183,7 +183,7 @@ impl AnyMeter {
         }
     }
 
-    /// Its table's plain entries, as long as it has such.
+    /// The memory of its plain entries, while it has any.
     pub(super) fn borrower(&self) -> Option<Borrower> {
         match self {
             Self::Roomy(roomy) => roomy.borrower(),
@@ -198,7 +198,7 @@ impl AnyMeter {
         }
     }
 
-    /// Bytes of its table now, if that grows.
+    /// Current bytes of its table, if that can grow.
     pub(super) fn growing_bytes(&self) -> Option<usize> {
         match self {
             Self::Auto(horizon) => Some(horizon.table_bytes()),
@@ -208,7 +208,7 @@ impl AnyMeter {
         }
     }
 
-    /// Since when its answers are estimates; `None` while every exchange is known.
+    /// When its answers began to be estimates; `None` while every exchange is measured.
     pub(super) fn sampled_since(&self) -> Option<Timestamp> {
         match self {
             Self::Auto(horizon) => horizon.sampled_since(),
@@ -265,7 +265,7 @@ impl AnyMeter {
     }
 }
 
-/// A meter of filters in so many bytes, which knows the longest delay.
+/// A filter-based meter in this many bytes, for a known longest delay.
 fn filters(settings: &Settings, bytes: usize, exchanges: Exchanges) -> Result<AnyMeter, SettingsError> {
     let longest = settings.longest_of(exchanges.expiry);
     let (rate, exchanges) = (settings.rate, Exchanges { expiry: longest, ..exchanges });

@@ -1,61 +1,60 @@
-//! What every observation of a rule meets first: most turn out to concern nothing that the rule's meter holds.
+//! Filters every observation of a rule: most concern nothing that the rule's meter holds.
 
 use crate::{Gate, Meter};
 use dwell_types::{ExchangeId, Leg, Match, Nanos, Repeat, Sighting, Timestamp};
 
-// Responses to what nobody asked lately.
+// Handshake responses without a recent request.
 mod asked;
 use asked::Asked;
-// Responses that were given before.
+// Responses that repeat an earlier one.
 mod repeated;
 use repeated::Repeated;
-// Requests that were made before.
+// Requests that repeat an earlier one.
 mod recent;
 use recent::Recent;
 
-/// Says which observations of a rule its meter is to take, and counts the others.
+/// Decides which observations of a rule are passed to its meter, and counts the others.
 #[derive(Clone, Debug)]
 pub(super) struct Door {
     pub(super) gate: Gate,
     /// The tag of the first group of each leg that this rule has.
     pub(super) first_tag: [u16; Leg::ALL.len()],
-    /// Responses and requests by tag that were kept from the meter.
+    /// Responses and requests, by tag, that were not passed to the meter.
     pub(super) turned_away: Box<[[u64; 2]]>,
-    /// In a box: most methods have none, and pay for every byte.
+    /// Boxed: most methods have none, and the size of this struct counts.
     futile: Option<Box<Futile>>,
 }
 
-/// Knows of many responses that they answer nothing, where the meter remembers every request; and of many requests that
-/// they ask nothing new, where equal ones are one exchange.
+/// Recognises many responses that cannot match, as long as the meter remembers every request; and many requests that
+/// only repeat, where equal requests are one exchange.
 ///
-/// Of the segments of TCP two in three say again what one before has acknowledged, and 98 in 100 of those that may end a
-/// handshake end none.
+/// Two of three TCP segments repeat an earlier acknowledgement, and 98 of 100 that might end a handshake do not.
 #[derive(Clone, Debug)]
 struct Futile {
     known: Known,
-    /// Responses that the meter was told of, by tag; none if it does not remember every request.
+    /// Unmatched responses already reported to the meter, by tag; empty if it does not remember every request.
     told: Vec<u64>,
 }
 
-/// What tells that a response answers nothing, or that a request asks nothing new.
+/// How futile observations are recognised.
 #[derive(Clone, Debug)]
 enum Known {
-    /// Nobody asked: of handshakes.
+    /// Responses without a request, for handshakes.
     Asked(Asked),
-    /// It was given before: of acknowledgements.
+    /// Repeated responses, for acknowledgements.
     Repeated(Repeated),
-    /// The same, if every request is remembered, and requests that were made before: of timestamps.
+    /// Repeated responses, if every request is remembered, and repeated requests, for timestamps.
     Both(Option<Repeated>, Recent),
 }
 
 impl Door {
-    /// Of a rule that is not served.
+    /// For a rule that is not measured.
     pub(super) fn none() -> Self {
         Self { gate: Gate::OPEN, first_tag: [0; Leg::ALL.len()], turned_away: Box::default(), futile: None }
     }
 
-    /// Turns away what answers nothing, as long as the meter remembers every request for so long. Nothing is turned away
-    /// if that takes more than so many bytes.
+    /// Turns away responses that cannot match, as long as the meter remembers every request that came within the
+    /// expiry. Does nothing if that takes more than `bytes`.
     pub(super) fn know_futile(&mut self, matching: Match, expiry: Nanos, bytes: usize) {
         let known = match matching {
             Match::TcpHandshake => Asked::within(bytes, expiry).map(Known::Asked),
@@ -66,8 +65,8 @@ impl Door {
         self.futile = known.map(|known| Box::new(Futile { known, told }));
     }
 
-    /// Turns away, besides, requests that ask nothing new, in so many bytes: a meter that has let the first go would take
-    /// the next one for another exchange, with a shorter delay.
+    /// Also turns away repeated requests, in this many bytes: a meter that has dropped the first copy would take the
+    /// next one for another exchange, with a shorter delay.
     pub(super) fn know_repeats(&mut self, expiry: Nanos, bytes: usize) {
         let recent = Recent::within(bytes, expiry);
         let (repeated, told) = match self.futile.take().map(|futile| *futile) {
@@ -77,12 +76,12 @@ impl Door {
         self.futile = Some(Box::new(Futile { known: Known::Both(repeated, recent), told }));
     }
 
-    /// Whether responses are turned away that answer nothing.
+    /// Whether unmatched responses are turned away.
     pub(super) fn knows_futile(&self) -> bool {
         self.futile.as_ref().is_some_and(|futile| !matches!(futile.known, Known::Both(None, _)))
     }
 
-    /// Learns who still waits, if it is time to, from a meter that was given all that passed.
+    /// Rebuilds the set of awaited ids when it is full, from a meter that was given everything admitted so far.
     #[inline]
     pub(super) fn learn(&mut self, meter: &dyn Meter, now: Timestamp) {
         if let Some(Known::Asked(asked)) = self.futile.as_mut().map(|futile| &mut futile.known)
@@ -101,10 +100,10 @@ impl Door {
         }
     }
 
-    /// Whether a request asks nothing new.
+    /// Whether a request only repeats an earlier one.
     #[inline(always)]
     pub(super) fn is_no_news(&mut self, request: &Sighting) -> bool {
-        // Where the rule is known, no other pays for this.
+        // Resolved at compile time: other rules pay nothing.
         if request.series.matching.repeat() != Repeat::Ignored {
             return false;
         }
@@ -114,7 +113,7 @@ impl Door {
         }
     }
 
-    /// Tells of the responses that answered nothing since the last call: tag and number.
+    /// Reports the unmatched responses since the last call: tag and number.
     pub(super) fn tell(&mut self, mut tell: impl FnMut(usize, u64)) {
         let Some(futile) = &mut self.futile else { return };
         for (tag, (told, &[responses, _])) in futile.told.iter_mut().zip(&self.turned_away).enumerate() {
@@ -125,7 +124,7 @@ impl Door {
         }
     }
 
-    /// Whether the meter is to take a sighting, if it is `wanted`.
+    /// Whether a sighting that is `wanted` must be passed to the meter.
     ///
     /// Inlined where the rule is known, this is little more than a comparison.
     #[inline(always)]
@@ -146,7 +145,7 @@ impl Door {
         true
     }
 
-    /// Whether the meter may take a response whose id has the upper half of this one.
+    /// Whether the meter may need a response whose id has the same upper half as this one.
     #[inline(always)]
     pub(super) fn may_admit(&self, id: ExchangeId) -> bool {
         if !self.gate.admits(id) {
@@ -158,13 +157,13 @@ impl Door {
         }
     }
 
-    /// Counts what is turned away, if it is one.
+    /// Counts an observation that is turned away, if `is_one`.
     #[inline(always)]
     pub(super) fn turn_away(&mut self, is_one: bool, tag: u16, is_request: bool) {
         self.turned_away[usize::from(tag)][usize::from(is_request)] += u64::from(is_one);
     }
 
-    /// Bytes that it may take besides.
+    /// Bytes by which it may still grow.
     pub(super) fn growth(&self) -> usize {
         match self.futile.as_ref().map(|futile| &futile.known) {
             Some(Known::Asked(asked)) => asked.growth(),
@@ -188,7 +187,7 @@ impl Futile {
     }
 }
 
-/// The half of an id that exchanges share which are asked for together.
+/// The half of an id that is common to exchanges that are tested together.
 #[inline(always)]
 const fn upper(id: ExchangeId) -> u32 {
     (id.0 >> 32) as u32

@@ -1,11 +1,11 @@
-//! Plain entries of one rule have the memory that those of others leave. When these need their own, they call it back, and
-//! who has more than its own packs its entries.
+//! The plain entries of one rule may borrow the memory that those of others leave unused. When these need their own,
+//! loans are called back, and rules that exceed their own memory pack their entries.
 
 use super::Rule;
 use crate::horizon::Borrower;
 use dwell_types::Timestamp;
 
-/// Lets a rule's plain entries have what those of others leave of the memory of all, or at least its own.
+/// Lends a rule's plain entries what those of the others leave of the total, or at least its own memory.
 pub(super) fn lend(rules: &mut [Rule], number: usize, now: Timestamp) {
     let Some(Borrower { own, ahead, .. }) = rules[number].meter.borrower() else { return };
     let (all, taken) = sums(rules.iter().enumerate().map(|(at, rule)| (rule, at == number)));
@@ -16,7 +16,7 @@ pub(super) fn lend(rules: &mut [Rule], number: usize, now: Timestamp) {
     rules[number].meter.lend(left.max(own), now);
 }
 
-/// Calls back what is lent if more than all is taken: the own of a rule that has packed its entries is lent no more.
+/// Calls back all loans if more than the total is used: rules that have packed their entries lend nothing.
 pub(super) fn settle(rules: &mut [Rule], now: Timestamp) {
     let (all, taken) = sums(rules.iter().map(|rule| (rule, false)));
     if taken > all {
@@ -32,7 +32,7 @@ fn call_back(rules: &mut [Rule], now: Timestamp) {
     }
 }
 
-/// What the rules with plain entries have of their own, and what these take but for those that are left out.
+/// The total memory of the rules with plain entries, and what these use, without the rules that are left out.
 fn sums<'a>(rules: impl Iterator<Item = (&'a Rule, bool)>) -> (usize, usize) {
     rules.fold((0, 0), |(all, taken), (rule, is_left_out)| match rule.meter.borrower() {
         Some(Borrower { own, bytes, .. }) => (all + own, taken + if is_left_out { 0 } else { bytes }),
@@ -47,8 +47,8 @@ mod tests {
     use crate::rtt::{Method, RttMeter, Settings};
     use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Series, Sighting, Sink, hash};
 
-    /// The plain entries of one rule have what those of others leave, and go when these need it. Whoever has how much,
-    /// memory is kept to and no request is let go.
+    /// The plain entries of one rule borrow unused memory of others, and are packed when these need it. Memory is never
+    /// exceeded and no request dropped.
     #[test]
     fn rules_lend_each_other_memory() {
         const MEMORY: usize = 64 << 20;

@@ -11,36 +11,36 @@ use crate::simple::Simple;
 use crate::timebloom::{self, TimeBloom};
 use dwell_types::{IdForm, Match};
 
-/// How delays are found.
+/// The method by which delays are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Exact while it fits, then every id waits as long as its hash says.
+    /// Exact while it fits, then each id is kept for as long as its hash determines.
     Auto,
     /// Every exchange, in as much memory as that takes.
     Exact,
     /// A fridge from the start.
     Fridge,
-    /// A fridge whose lost entries count, too: the product limit of Kaplan and Meier.
+    /// A fridge that accounts for lost entries by the product limit of Kaplan and Meier.
     Km,
-    /// Every exchange of the ids that a closing gate admits.
+    /// Every exchange of a share of the ids, which falls as memory fills.
     HashSample,
-    /// An array in which the last comer stays: biased, to compare with.
+    /// An array in which the newest entry stays: biased, for comparison.
     Simple,
-    /// An array in four stages, in which an entry stays for the longest delay: biased, to compare with.
+    /// An array in four stages, in which an entry stays for the longest delay: biased, for comparison.
     Stages,
-    /// Several fridges of different lifetimes.
+    /// Several fridges with different lifetimes.
     Mis,
     /// Time-spaced Bloom filters.
     TimeBloom,
-    /// Bloom filters in a window, the youngest match: biased, to compare with.
+    /// Bloom filters in a window, the youngest match: biased, for comparison.
     BloomTime,
-    /// Counting Bloom filters in a window of equal buckets: biased, to compare with.
+    /// Counting Bloom filters in a window of equal buckets: biased, for comparison.
     AleU,
     /// The same with buckets of doubling width.
     AleE,
-    /// A Bloom filter of times: biased, to compare with.
+    /// A Bloom filter of times: biased, for comparison.
     Ddbf,
-    /// Ranges of sequence numbers, and the segments that these say can be measured: biased, for `tcp-ack` alone.
+    /// Ranges of sequence numbers, and the segments that are measurable by these: biased, only for `tcp-ack`.
     Dart,
 }
 
@@ -78,12 +78,12 @@ impl Method {
         matches!(self, Self::Simple | Self::Dart) || self.has_longest()
     }
 
-    /// What the ids must be made of that it is given.
+    /// The form of ids that it needs.
     pub const fn ids(self) -> IdForm {
         if matches!(self, Self::Dart) { IdForm::Plain } else { IdForm::Hashed }
     }
 
-    /// Whether it can measure what this rule pairs.
+    /// Whether it can measure the exchanges of this rule.
     pub const fn measures(self, matching: Match) -> bool {
         !matches!(self, Self::Dart) || matches!(matching, Match::TcpAck)
     }
@@ -103,7 +103,7 @@ impl Method {
         matches!(self, Self::TimeBloom | Self::BloomTime | Self::AleU)
     }
 
-    /// Bytes of a rule's meter without what it holds elsewhere.
+    /// Bytes of a rule's meter itself, without its heap.
     pub(super) const fn meter_bytes(self) -> usize {
         match self {
             Self::Auto => size_of::<Horizon>(),
@@ -119,7 +119,7 @@ impl Method {
         }
     }
 
-    /// Bytes of a slot, and of all else, where a table is nothing but these.
+    /// Bytes per slot and fixed bytes, where a table consists of slots only.
     pub(super) const fn slot_bytes(self) -> Option<(usize, usize)> {
         match self {
             Self::Simple | Self::Stages => Some((Simple::SLOT_BYTES, 0)),
@@ -128,7 +128,7 @@ impl Method {
         }
     }
 
-    /// Bytes of a rule's table with which it measures something.
+    /// Least bytes of a rule's table with which it can measure.
     pub(super) const fn least_table(self) -> usize {
         const SLOTS: usize = 32;
         match self {
@@ -141,7 +141,7 @@ impl Method {
             Self::Exact | Self::Fridge | Self::Km | Self::Simple | Self::Stages | Self::Mis => {
                 match self.slot_bytes() {
                     Some((slot, rest)) => SLOTS * slot + rest,
-                    // Some hundred bytes are for all slots together.
+                    // Some hundred bytes are shared by all slots.
                     None => 1 << 10,
                 }
             }

@@ -1,19 +1,19 @@
-//! The question "how long do responses take", whole: one meter per pairing rule, one store of delays, one memory
+//! A complete meter for response times at one point: one meter per pairing rule, one store of delays, one memory
 //! budget.
 
-// What is measured, and how.
+// The methods.
 mod method;
 pub use method::Method;
-// What it is built with, and why it cannot be.
+// Settings, and why they may be invalid.
 mod settings;
 pub use settings::{Settings, SettingsError};
-// Who has how much of the memory.
+// How memory is divided.
 mod split;
 use split::Split;
-// What is taken.
+// Filters that keep irrelevant observations from the meters.
 mod door;
 use door::Door;
-// One meter for each rule.
+// An enum over the meters of all methods.
 mod any;
 use any::AnyMeter;
 pub use any::{Array, Filters, Structure};
@@ -25,20 +25,20 @@ use crate::{Event, Fates, Sample};
 use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Repeat, Series, Sink, Timestamp};
 use std::ops::Range;
 
-/// Takes observations, answers with distributions of delays per match, leg and group.
+/// Takes observations and estimates the distributions of delays per match, leg and group.
 #[derive(Clone, Debug)]
 pub struct RttMeter {
     rules: Box<[Rule]>,
-    /// Index into `rules` by match; [`ABSENT`] if not served.
+    /// Index into `rules` by match; [`ABSENT`] if not measured.
     rule_of: [u8; Match::ALL.len()],
     doors: [Door; Match::ALL.len()],
     store: DelayStore,
     groups: u16,
     most_bytes: usize,
-    /// Samples of the batch at hand.
+    /// Samples of the current batch.
     samples: Vec<Sample>,
     kept: Option<Vec<(Series, Sample)>>,
-    /// Given to every event from now on: see [`RttMeter::mark`].
+    /// Set on every event from now on: see [`RttMeter::mark`].
     mark: u8,
 }
 
@@ -53,15 +53,15 @@ struct Rule {
     series: Range<usize>,
     /// Requests older than this are given up.
     expiry: Nanos,
-    /// A batch, taken when it is full.
+    /// The current batch, processed when it is full.
     queue: Box<[Event]>,
-    /// Events that are in it now.
+    /// Number of events in the queue.
     waiting: usize,
-    /// Counts at the end of the interval before, by tag; empty without intervals.
+    /// Counts at the end of the previous interval, by tag; empty without intervals.
     reported: Box<[Fates]>,
 }
 
-/// What one series answers.
+/// The results of one series.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// Match, leg and group.
@@ -72,7 +72,7 @@ pub struct Answer {
     pub carried_over: u64,
     /// The delays.
     pub distribution: Distribution,
-    /// Relative width of the bins that hold them.
+    /// Relative width of the bins in which the delays are stored.
     pub resolution: f64,
 }
 
@@ -81,9 +81,9 @@ pub struct Answer {
 pub struct RuleState {
     /// The rule.
     pub matching: Match,
-    /// Since when answers are estimates; `None` while every exchange is known.
+    /// When answers began to be estimates; `None` while every exchange is measured.
     pub sampled_since: Option<Timestamp>,
-    /// What its requests are held in.
+    /// The data structure that holds its requests.
     pub structure: Structure,
 }
 
@@ -115,8 +115,8 @@ impl RttMeter {
         })
     }
 
-    /// The least memory that is enough, from so much on: what a method needs besides its tables shows only once they
-    /// are there. Only slots make it so large that it is not built for that; what slots take is known before.
+    /// The least sufficient memory, searched from `from` upwards: what a method needs besides its tables is known only
+    /// once they are built. Beyond `LARGE`, only reached with a given number of slots, nothing is built.
     fn least_memory(settings: &Settings, matches: &[Match], series: usize, from: usize) -> usize {
         const LARGE: usize = 1 << 30;
         if from > LARGE {
@@ -131,7 +131,7 @@ impl RttMeter {
         }
     }
 
-    /// A meter that keeps to its memory.
+    /// A meter that fits the memory.
     fn fitting(settings: &Settings, matches: &[Match], series: usize) -> Result<Self, SettingsError> {
         let mut split = Split::new(settings, matches, series)?;
         loop {
@@ -139,7 +139,7 @@ impl RttMeter {
             if settings.method == Method::Exact {
                 return Ok(meter);
             }
-            // What methods need besides their tables is known best when they are there, and these will grow.
+            // What methods need besides their tables is known only after building them; the tables will still grow.
             let store = split.store.map_or(0, |most| most - meter.store.state_bytes());
             let growth = |rule: &Rule| {
                 rule.meter.growing_bytes().map_or(0, |bytes| split.table(rule.matching).saturating_sub(bytes))
@@ -154,7 +154,7 @@ impl RttMeter {
         }
     }
 
-    /// A meter whose memory is divided so.
+    /// A meter whose memory is divided according to `split`.
     fn divided(settings: &Settings, matches: &[Match], series: usize, split: &Split) -> Result<Self, SettingsError> {
         let groups = settings.told_groups();
         let store = match split.store {
@@ -210,8 +210,8 @@ impl RttMeter {
         })
     }
 
-    /// Queues an event. Its parts come one by one: put together before the call, they would be read from memory before
-    /// all of them have arrived there.
+    /// Queues an event. Its fields are passed one by one: assembled before the call, they would be read back from
+    /// memory before the stores have completed.
     #[inline(never)]
     fn admit(&mut self, id: ExchangeId, at: Timestamp, token: u32, tag: u16, is_request: bool, matching: Match) {
         let number = usize::from(self.rule_of[matching as usize]);
@@ -224,7 +224,7 @@ impl RttMeter {
         }
     }
 
-    /// Takes the events that wait in a rule's queue.
+    /// Processes the events in a rule's queue.
     #[inline(never)]
     fn take_batch(&mut self, number: usize) {
         if self.rules[number].meter.borrower().is_none() {
@@ -266,7 +266,7 @@ impl RttMeter {
         }
     }
 
-    /// Puts the samples at hand, all of one rule, into the store.
+    /// Puts the current samples, all of one rule, into the store.
     #[inline(never)]
     fn keep(&mut self, number: usize) {
         let rule = &self.rules[number];
@@ -278,7 +278,7 @@ impl RttMeter {
         }
     }
 
-    /// The present moment: what is older than its expiry then is no longer pending, though its rule may have seen
+    /// Sets the present time: requests older than their expiry are no longer pending, even if their rule has seen
     /// nothing since.
     pub fn advance(&mut self, now: Timestamp) {
         self.flush();
@@ -287,25 +287,25 @@ impl RttMeter {
         }
     }
 
-    /// Takes everything that still waits for its batch to be full.
+    /// Processes everything that is queued in incomplete batches.
     pub fn flush(&mut self) {
         for number in 0..self.rules.len() {
             self.take_batch(number);
         }
     }
 
-    /// What follows bears this mark, and so do the samples of the responses in it.
+    /// Marks all following events, and with them the samples of the responses among them.
     pub fn mark(&mut self, mark: u8) {
         self.mark = mark;
     }
 
-    /// The samples since the last call, in batches of the rules' events: not sorted by time across rules. Empty unless
-    /// [`Settings::keeps_samples`].
+    /// The samples since the last call, in the order in which batches were processed: not sorted by time across rules.
+    /// Empty unless [`Settings::keeps_samples`].
     pub fn take_samples(&mut self) -> impl Iterator<Item = (Series, Sample)> {
         self.kept.iter_mut().flat_map(|kept| kept.drain(..))
     }
 
-    /// The answers of all series that saw anything, in the order of matches, legs and groups.
+    /// The answers of all series with observations, in the order of matches, legs and groups.
     pub fn estimate(&mut self, ambiguous: Ambiguous) -> Vec<Answer> {
         self.flush();
         self.store.settle();
@@ -336,7 +336,7 @@ impl RttMeter {
         answers
     }
 
-    /// Begins a new interval: delays and counts start anew, open requests stay.
+    /// Begins a new interval: delays and counts are reset, open requests stay.
     pub fn reset_interval(&mut self) {
         self.flush();
         self.most_bytes = self.most_bytes.max(self.state_bytes());
@@ -374,16 +374,16 @@ impl RttMeter {
         rules + self.store.state_bytes() + self.samples.capacity() * size_of::<Sample>() + Self::OWN_BYTES
     }
 
-    /// The most that [`RttMeter::state_bytes`] was, as far as looked at.
+    /// The largest value of [`RttMeter::state_bytes`] at the moments when it was checked.
     pub fn most_bytes(&self) -> usize {
         self.most_bytes.max(self.state_bytes())
     }
 }
 
 impl Sink for RttMeter {
-    /// Takes one observation. Observations of rules that are not served are passed over.
+    /// Takes one observation. Observations of rules that are not measured are ignored.
     ///
-    /// Inlined where the rule is known, this is a count and a comparison for everything that no meter wants.
+    /// Inlined where the rule is known, this is a count and a comparison for everything that is not admitted.
     #[inline(always)]
     fn take(&mut self, seen: Observation) {
         self.take_if(true, seen);
@@ -397,7 +397,7 @@ impl Sink for RttMeter {
         };
         let series = sighting.series;
         let (door, tag) = self.door(series);
-        // Not `&&` of what is wanted, which nobody could foretell.
+        // `&` instead of `&&`: the branch would be unpredictable.
         let wanted = wanted & !(is_request && door.is_no_news(&sighting));
         if door.admits(wanted, &sighting, is_request) {
             self.admit(sighting.id, sighting.at, sighting.token, tag, is_request, series.matching);
@@ -406,7 +406,7 @@ impl Sink for RttMeter {
         }
     }
 
-    // Not a loop over both: it would put them into memory.
+    // Not a loop over both: that would store them in memory.
     #[inline(always)]
     fn offer_responses(&mut self, id: ExchangeId, [first, second]: [Series; 2]) -> bool {
         let takes = self.doors[first.matching as usize].may_admit(id);
@@ -442,8 +442,8 @@ impl Rule {
         fates
     }
 
-    /// When the batch at hand begins, if that is known from two events at least: a time that is wild must not make others
-    /// seem expired.
+    /// When the current batch begins, if it has two events at least: a single wild timestamp must not make other
+    /// requests seem expired.
     #[inline]
     fn begin_of_batch(&self) -> Option<Timestamp> {
         match self.queue[..self.waiting] {

@@ -9,13 +9,13 @@ use std::fmt;
 /// What an [`super::RttMeter`] is built with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The pairing rules to serve.
+    /// The pairing rules to measure.
     pub matches: Vec<Match>,
-    /// Whether legs are told apart by inside and outside.
+    /// Whether legs are distinguished by inside and outside.
     pub has_inside: bool,
-    /// Number of groups, "other" included; 1 without grouping.
+    /// Number of groups, including "other"; 1 without grouping.
     pub groups: u16,
-    /// How delays are found.
+    /// The method by which delays are measured.
     pub method: Method,
     /// Bytes for everything together; ignored by [`Method::Exact`].
     pub memory: usize,
@@ -23,17 +23,17 @@ pub struct Settings {
     pub expiry: Nanos,
     /// The same for [`Match::TcpFlow`], which measures how long flows last.
     pub flow_expiry: Nanos,
-    /// Slots of each fridge, instead of what fits the memory.
+    /// Slots of each fridge, instead of as many as fit the memory.
     pub slots: Option<u32>,
-    /// Entry probability of each fridge, instead of one found while running.
+    /// Entry probability of each fridge, instead of one that it finds while running.
     pub entry_probability: Option<f64>,
-    /// Bits of the fingerprints; `None` for 32, or what [`Params`] says where there is a fridge.
+    /// Fingerprint bits; `None` for 32, or for a fridge's default (see [`Params`]).
     pub fingerprint_bits: Option<u32>,
-    /// Stages of an array, 1 to 6, instead of one that always overwrites or four in which entries stay.
+    /// Stages of an array, 1 to 6, instead of one in which newcomers overwrite, or four in which entries stay.
     pub stages: Option<u32>,
-    /// No delay is longer, for the methods that must know it, instead of a sixteenth of the expiry.
+    /// An upper bound of delays, for the methods that need one, instead of a sixteenth of the expiry.
     pub longest: Option<Nanos>,
-    /// Requests per second and rule, for the methods that can use it.
+    /// Requests per second and rule, for the methods that can use this.
     pub rate: Option<f64>,
     /// Seed of all hashes.
     pub seed: u64,
@@ -44,7 +44,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// One group, everything found while running, no intervals, and one expiry for all rules.
+    /// One group, all parameters found while running, no intervals, and one expiry for all rules.
     pub fn new(method: Method, matches: Vec<Match>, memory: usize, expiry: Nanos) -> Self {
         Self {
             matches,
@@ -66,12 +66,12 @@ impl Settings {
         }
     }
 
-    /// Groups that are told apart: 1 to [`Series::GROUPS`].
+    /// Number of groups that are distinguished: 1 to [`Series::GROUPS`].
     pub(super) fn told_groups(&self) -> u16 {
         self.groups.clamp(1, Series::GROUPS)
     }
 
-    /// What a flow's delays are told apart by: match and leg, in the order of reports.
+    /// The lines of each flow in a report: match and leg, in order.
     pub fn lines(&self) -> Vec<Line> {
         let of = |&matching: &Match| {
             let line = move |&leg: &Leg| Line { matching, leg, expiry: self.expiry_of(matching) };
@@ -80,19 +80,19 @@ impl Settings {
         Match::ALL.iter().filter(|matching| self.matches.contains(matching)).flat_map(of).collect()
     }
 
-    /// When requests of a rule are given up.
+    /// The expiry of a rule's requests.
     fn expiry_of(&self, matching: Match) -> Nanos {
         if matching == Match::TcpFlow { self.flow_expiry } else { self.expiry }
     }
 
-    /// What a rule may take to know of responses that they answer nothing.
+    /// Memory in which a rule may recognise unmatched responses.
     pub(super) fn door_bytes(&self) -> usize {
-        /// A small part of the memory; where there is little, requests need it more.
+        /// A small part of the memory; if there is little, requests need it more.
         const PART: usize = 1 << 7;
         if self.method == Method::Exact { usize::MAX } else { self.memory / PART }
     }
 
-    /// What a rule may take to know requests that were made before.
+    /// Memory in which a rule may recognise repeated requests.
     pub(super) fn repeat_bytes(&self) -> usize {
         const PART: usize = 1 << 4;
         self.memory / PART
@@ -100,12 +100,12 @@ impl Settings {
 
     /// The longest delay of a rule with this expiry.
     pub(super) fn longest_of(&self, expiry: Nanos) -> Nanos {
-        /// Delays are shorter than the expiry by so much, unless it is known better.
+        /// Delays are shorter than the expiry by this factor, unless an upper bound is given.
         const MARGIN: i64 = 16;
         self.longest.unwrap_or(Nanos::new(expiry.get() / MARGIN)).min(expiry)
     }
 
-    /// What the meter of a rule is told.
+    /// The parameters for a rule's meter.
     pub(super) fn exchanges(&self, matching: Match) -> Exchanges {
         let legs = matching.legs(self.has_inside).len();
         Exchanges {
@@ -128,7 +128,7 @@ impl Settings {
         }
     }
 
-    /// Slots of a rule in so many bytes, unless they are given.
+    /// Slots of a rule that fit this many bytes, unless their number is given.
     pub(super) fn slots_in(&self, bytes: usize, matching: Match) -> u32 {
         self.slots.unwrap_or_else(|| match self.method.slot_bytes() {
             Some((slot, rest)) => u32::try_from(bytes.saturating_sub(rest) / slot).unwrap_or(u32::MAX),
@@ -136,7 +136,7 @@ impl Settings {
         })
     }
 
-    /// Bytes that so many slots of a rule take.
+    /// Bytes of a rule's table with this many slots.
     pub(super) fn table_bytes(&self, slots: u32, matching: Match) -> Result<usize, SettingsError> {
         Ok(match self.method.slot_bytes() {
             Some((slot, rest)) => slots as usize * slot + rest,
@@ -147,20 +147,20 @@ impl Settings {
     }
 }
 
-/// Why the settings cannot be met.
+/// Why the settings are invalid.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SettingsError {
-    /// Nothing to measure.
+    /// There are no matches to measure.
     NoMatches,
-    /// The method cannot measure what this rule pairs.
+    /// The method cannot measure the exchanges of this rule.
     Match(Method, Match),
-    /// More matches, legs and groups together than the store of delays tells apart.
+    /// More series (matches × legs × groups) than the store of delays supports.
     Series(usize),
-    /// The memory is too small for what was asked.
+    /// The memory is too small for these settings.
     Memory {
-        /// Bytes allowed.
+        /// Bytes given.
         given: usize,
-        /// Bytes below which nothing sensible fits.
+        /// The least that works.
         needed: usize,
     },
     /// A parameter of the method is out of range.
@@ -168,7 +168,7 @@ pub enum SettingsError {
 }
 
 impl SettingsError {
-    /// What a method's own error becomes.
+    /// Wraps a method's own error.
     pub(super) fn parameter(error: impl fmt::Display) -> Self {
         Self::Parameter(error.to_string())
     }

@@ -6,21 +6,21 @@ use crate::horizon::Horizon;
 use crate::{Event, Fates, Sample};
 use dwell_types::Match;
 
-/// Events of one rule that are taken together where no cache misses are to overlap.
+/// Events per batch of a rule where tables are cached, so that there are no cache misses to overlap.
 const SMALL_BATCH: usize = 8;
 
-/// How the memory is divided: a quarter for the store of delays, or more where that is little, for each rule the least
-/// that it measures with, and the rest among the rules, four parts to each rule that sees every segment and one to each
-/// other. With a fixed number of slots the store has what these leave. What doors may know ([`Settings::door_bytes`]) is
-/// taken from the rest once it is there.
+/// How the memory is divided: a quarter for the store of delays, or more if that is little; for each rule the least
+/// with which it can measure; the rest among the rules, four parts for each rule that sees every segment and one for
+/// each other. With a given number of slots the store has what the tables leave. The memory of doors
+/// ([`Settings::door_bytes`]) is taken from the rest once they are built.
 pub(super) struct Split {
     pub(super) store: Option<usize>,
     least_store: usize,
-    /// What each table has, and what is divided besides.
+    /// The least for each table, and the rest that is divided.
     least: usize,
     rest: usize,
     parts: usize,
-    /// Events of a rule that are taken together.
+    /// Events per batch of a rule.
     pub(super) batch: usize,
 }
 
@@ -33,9 +33,9 @@ impl Split {
     }
 
     pub(super) fn new(settings: &Settings, matches: &[Match], series: usize) -> Result<Self, SettingsError> {
-        /// With so much per series, the store has as much as the tables.
+        /// With this much per series, the store has as much as the tables.
         const EVEN: usize = 3 << 9;
-        /// What a processor keeps near.
+        /// The size of a core's own cache.
         const CACHE: usize = 1 << 20;
         let parts = matches.iter().map(|&m| Self::parts(m)).sum();
         let least = settings.method.least_table();
@@ -65,8 +65,8 @@ impl Split {
             return Err(SettingsError::Memory { given: settings.memory, needed });
         }
         let left = settings.memory - overhead;
-        // The error that bins make falls as the store grows, that of sampling as the root of the tables does: s² = EVEN
-        // t, and s + t = left.
+        // The error due to bins falls in proportion to the store, that due to sampling with the root of the tables: s²
+        // = EVEN t, and s + t = left.
         let even = (EVEN * series) as f64;
         let balanced = 0.5 * even * ((1.0 + 4.0 * left as f64 / even).sqrt() - 1.0);
         let store = tables.map_or_else(
@@ -74,13 +74,13 @@ impl Split {
             |tables| left - tables,
         );
         split.store = Some(store);
-        // Of tables whose slots are given nothing can be taken.
+        // Tables with a given number of slots cannot be made smaller.
         split.rest = if tables.is_some() { 0 } else { (left - store).saturating_sub(least_tables) };
         Ok(split)
     }
 
-    /// The same with so many bytes less for the tables; if these have no more than they must, for the store. `None` if
-    /// neither can do without.
+    /// The same with this much less for the tables or, if these are at their least, for the store. `None` if neither
+    /// can spare it.
     pub(super) fn less(self, bytes: usize) -> Option<Self> {
         if let Some(rest) = self.rest.checked_sub(bytes) {
             return Some(Self { rest, ..self });

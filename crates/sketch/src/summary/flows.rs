@@ -52,7 +52,9 @@ impl FlowList {
             Some(&number) => number,
             None if self.records.len() < self.most => {
                 self.numbers.insert(flow.0, self.records.len());
-                self.records.push(FlowRecord { flow, class, name: name(), packets: 0, bytes: 0 });
+                let mut name = name();
+                name.shrink_to_fit();
+                self.records.push(FlowRecord { flow, class, name, packets: 0, bytes: 0 });
                 self.records.len() - 1
             }
             None => return None,

@@ -1,6 +1,6 @@
 use super::{FlowCounts, PairError, Sketch, Summary};
 use crate::estimate::{Estimate, Z95};
-use crate::lda::OneWay;
+use crate::lda::{self, OneWay};
 use crate::lds::Lds;
 use crate::moments::Level;
 use core::f64::consts::SQRT_2;
@@ -67,6 +67,9 @@ pub struct Join {
     done: Vec<Joined>,
     duplicates: u64,
     unjoined: u64,
+    /// Bytes that may wait; `None` for as many as [`MOST_WAITING`] summaries of each point take.
+    bound: Option<usize>,
+    most_bytes: usize,
 }
 
 /// The summaries of one point that wait for the other's, without gaps.
@@ -80,6 +83,14 @@ struct Queue {
 const MOST_WAITING: usize = 64;
 
 impl Join {
+    /// Bytes that a summary takes besides its sketch.
+    pub const SUMMARY_BYTES: usize = size_of::<Summary>();
+
+    /// What waits takes at most so many bytes: the oldest ones of the point that is ahead give way.
+    pub fn bounded(bytes: usize) -> Self {
+        Self { bound: Some(bytes), ..Self::default() }
+    }
+
     /// Joins all summaries of two points, each in the order of their numbers, whatever their clocks say. Nothing more
     /// will come.
     pub fn all(sent: Vec<Summary>, received: Vec<Summary>) -> Self {
@@ -113,6 +124,7 @@ impl Join {
         if self.sender.summaries.len() > MOST_WAITING {
             self.drop_sent(1, Unusable::NoBorder);
         }
+        self.make_room();
     }
 
     /// Takes the receiver's next summary, in the order of their numbers.
@@ -130,6 +142,19 @@ impl Join {
         if self.receiver.summaries.len() > MOST_WAITING {
             self.drop_received(1);
         }
+        self.make_room();
+    }
+
+    /// Drops the oldest summaries of the point that is ahead, until the rest fits the bound.
+    fn make_room(&mut self) {
+        while self.bound.is_some_and(|bound| self.state_bytes() > bound) {
+            if self.sender.summaries.len() >= self.receiver.summaries.len() {
+                self.drop_sent(1, Unusable::NoBorder);
+            } else {
+                self.drop_received(1);
+            }
+        }
+        self.most_bytes = self.most_bytes.max(self.state_bytes());
     }
 
     /// Nothing more will come: what waits has no answer.
@@ -190,6 +215,17 @@ impl Join {
     /// The intervals that were joined, or given up, since this was last asked: in the order of the sender.
     pub fn take(&mut self) -> Vec<Joined> {
         std::mem::take(&mut self.done)
+    }
+
+    /// Bytes of the summaries that wait.
+    pub fn state_bytes(&self) -> usize {
+        let waiting = self.sender.summaries.iter().chain(&self.receiver.summaries);
+        waiting.map(|summary| Self::SUMMARY_BYTES + summary.sketch.state_bytes()).sum()
+    }
+
+    /// The most bytes that have waited so far.
+    pub const fn most_bytes(&self) -> usize {
+        self.most_bytes
     }
 
     /// Messages that came twice.
@@ -280,6 +316,11 @@ pub struct Combined {
     /// Those of them in which more packets arrived than were sent: around their borders some changed their order, or were
     /// doubled.
     pub unordered: u64,
+    /// Usable intervals with packets that arrived and were not sent in them.
+    surplus_intervals: u64,
+    /// Packets that only one point counted in usable intervals, and the variance of that.
+    all_apart: f64,
+    apart_variance: f64,
     /// Packets that the delays rest on.
     pub effective_samples: u64,
     /// Packets that arrived in intervals whose delay is known, and how many of these there are and how long they last
@@ -311,6 +352,9 @@ impl Combined {
         self.received += answer.received;
         self.intervals += 1;
         self.unordered += u64::from(answer.received > answer.sent);
+        self.surplus_intervals += u64::from(answer.has_surplus);
+        self.all_apart += answer.apart;
+        self.apart_variance += answer.apart_variance;
         let Some(delays) = answer.delays else { return };
         self.effective_samples += delays.packets;
         let weight = answer.received as f64;
@@ -328,6 +372,33 @@ impl Combined {
         self.squares += weight * (std.value * std.value + before * (mean.value - self.mean));
         self.error += (weight * (mean.high - mean.low) / (2.0 * Z95)).powi(2);
         self.variance_error += (weight * std.value * (std.high - std.low) / Z95).powi(2);
+    }
+
+    /// Packets that arrived in intervals in which they were not sent, doubled ones or those that changed their order around a
+    /// border. Of the former, each hides a lost one.
+    pub fn surplus(&self) -> Estimate<f64> {
+        let net = self.usable as f64 - self.received as f64;
+        lda::surplus(self.surplus_intervals > 0, net, self.all_apart, self.apart_variance)
+    }
+
+    /// Packets that pass a border at one point before it and at the other behind it, for each border, at most: as many are on
+    /// their way as at their rate pass in *E*\[(*D* − *D*ʹ)⁺\] ≤ *σ*/√2, where delays *D* and *Dʹ* are independent.
+    fn reordered(&self) -> f64 {
+        self.std().map_or(0.0, |std| self.weight / self.time * std.value / SQRT_2)
+    }
+
+    /// Packets that arrived again, at least: what is left of the surplus without those that may have changed their order
+    /// around borders.
+    pub fn duplicates(&self) -> f64 {
+        let reordered = self.telling * self.reordered();
+        (self.surplus().low - reordered - Z95 * reordered.sqrt()).max(0.0)
+    }
+
+    /// Whether more packets arrived than were sent, beyond those that may have changed their order at the first border and
+    /// the last.
+    pub fn has_too_many(&self) -> bool {
+        let reordered = 2.0 * self.reordered();
+        self.received as f64 - self.usable as f64 > reordered + 3.0 * reordered.sqrt() + 3.0
     }
 
     /// Whether packets change their order around borders so often that it is no accident.

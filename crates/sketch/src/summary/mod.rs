@@ -21,7 +21,8 @@
 //! borders, and a checksum. An interval whose messages are not all there, or do not fit, is unusable and says why
 //! ([`Unusable`]); never wrong.
 //!
-//! **State**: two sketches per point while it runs; what waits for its counterpart where both are joined.
+//! **State**: two sketches per point while it runs; where both are joined, what waits for its counterpart: up to 64
+//! sketches per point, or as many as fit [a bound](Join::bounded).
 //!
 //! **Source**: own design. kompella12 §III-A, §V (control messages).
 

@@ -1,15 +1,15 @@
 use dwell_types::Nanos;
 use std::fmt;
 
-/// A distribution of delays, by its distribution function: linear between points, with steps where two points have the
+/// A distribution of delays by its distribution function: linear between points, with steps where two points have the
 /// same delay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cdf {
-    /// By delay, ascending; the last share is 1.
+    /// In ascending order of delay; the last share is 1.
     points: Vec<Point>,
 }
 
-/// The distribution up to some delay.
+/// A point of the distribution function.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Point {
     /// In nanoseconds, not negative.
@@ -22,7 +22,7 @@ pub(super) struct Point {
     density: f64,
 }
 
-/// Where a delay is in a distribution.
+/// The position of a delay in a distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Place {
     /// The number of points up to it.
@@ -31,7 +31,7 @@ pub(super) struct Place {
     pub(super) share: f64,
 }
 
-/// Why points are no distribution of delays.
+/// Why points are not a valid distribution of delays.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CdfError {
     /// Delays must not be negative or descend.
@@ -55,7 +55,7 @@ impl fmt::Display for CdfError {
 impl std::error::Error for CdfError {}
 
 impl Cdf {
-    /// Through pairs of a delay and P(X ≤ delay). A first share above zero is a step.
+    /// Interpolates pairs of a delay and P(X ≤ delay). A first share above zero is a step.
     pub fn linear(points: &[(Nanos, f64)]) -> Result<Self, CdfError> {
         let mut last = Point::default();
         let mut cdf = Self { points: Vec::with_capacity(points.len() + 1) };
@@ -77,20 +77,20 @@ impl Cdf {
         if last.share == 1.0 { Ok(cdf.with_densities()) } else { Err(CdfError::Total(last.share)) }
     }
 
-    /// Only the given delays occur: pairs of a delay and P(X ≤ delay).
+    /// A discrete distribution of the given delays: pairs of a delay and P(X ≤ delay).
     pub fn steps(points: &[(Nanos, f64)]) -> Result<Self, CdfError> {
         let mut below = 0.0;
         let step = |&(delay, share): &(Nanos, f64)| [(delay, std::mem::replace(&mut below, share)), (delay, share)];
         Self::linear(&points.iter().flat_map(step).collect::<Vec<_>>())
     }
 
-    /// Every delay from zero to the longest equally likely.
+    /// The uniform distribution from zero to the longest delay.
     pub fn uniform(longest: Nanos) -> Self {
         let first = Point::default();
         Self { points: vec![first, first.to(longest.get().max(0) as f64, 1.0)] }.with_densities()
     }
 
-    /// From cells of uniform density: each one's upper end in nanoseconds, ascending from above zero, and its weight.
+    /// From cells of uniform density: the upper end of each in nanoseconds, ascending from above zero, and its weight.
     pub(super) fn from_cells(ends: &[f64], weights: &[f64]) -> Self {
         let total: f64 = weights.iter().sum();
         let mut points = Vec::with_capacity(ends.len() + 1);
@@ -104,7 +104,7 @@ impl Cdf {
         Self { points }.with_densities()
     }
 
-    /// Bytes of a distribution from so many cells.
+    /// Bytes of a distribution with this many cells.
     pub(super) const fn cells_bytes(cells: usize) -> usize {
         (cells + 1) * size_of::<Point>()
     }
@@ -129,7 +129,7 @@ impl Cdf {
         self.quantile_between(share, 0, self.points.len())
     }
 
-    /// The same where the delay is not before so many points, and not behind the next point after so many.
+    /// The same if the delay lies after the first `from` points and no later than the point after the first `to`.
     #[inline]
     pub(super) fn quantile_between(&self, share: f64, from: usize, to: usize) -> f64 {
         let last = self.points.len() - 1;
@@ -143,7 +143,7 @@ impl Cdf {
         low.delay + (high.delay - low.delay) * ((share - low.share) / (high.share - low.share)).clamp(0.0, 1.0)
     }
 
-    /// Where a delay is in the distribution.
+    /// The position of a delay in the distribution.
     #[inline]
     pub(super) fn place(&self, delay: f64) -> Place {
         let above = self.above(delay);
@@ -151,13 +151,13 @@ impl Cdf {
         Place { above, share }
     }
 
-    /// P(X ≤ the end of a cell) by the number of the cell, where the distribution is one of so many.
+    /// The points at the ends of cells, if the distribution has this many cells.
     #[inline]
     pub(super) fn cells(&self, cells: usize) -> Option<&[Point]> {
         self.points.get(1..).filter(|points| points.len() == cells)
     }
 
-    /// The distribution up to a delay.
+    /// The distribution function up to a delay.
     #[inline]
     pub(super) fn at(&self, delay: f64) -> Point {
         let Place { above, share } = self.place(delay);
@@ -165,8 +165,8 @@ impl Cdf {
         low.map_or(Point { delay, ..Point::default() }, |low| low.to(delay, share))
     }
 
-    /// The number of points up to a delay. Of points four to an octave, as learnt ones are, that is guessed from a float's
-    /// exponent and two bits more: next to it are all that a search would have to compare.
+    /// The number of points up to a delay. If there are four points per octave, as in learnt distributions, it is
+    /// estimated from a float's exponent and two more bits: a search need only compare a few points next to it.
     #[inline]
     fn above(&self, delay: f64) -> usize {
         const NEAR: usize = 4;
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(Cdf::from_cells(&[1.0, 3.0], &[1.0, 3.0]).at(2.0).share, 0.625);
     }
 
-    /// Points four to an octave, where the guess holds, and others, where it does not.
+    /// The number is correct with four points per octave, where the estimate holds, and with others, where it does not.
     #[test]
     fn points_are_found_wherever_they_are() {
         let ends: Vec<f64> = (0..57).map(|cell| 3e9 * 2f64.powf((f64::from(cell) - 56.0) / 4.0)).collect();

@@ -1,12 +1,12 @@
 use crate::Fates;
 
-/// What a meter without entries knows of the fates of its requests, per series.
+/// What a meter without entries can count of the fates of its requests, per series.
 ///
-/// A request is dated by its turn, a stretch of time no shorter than any delay, and so is a match, by the delay that
-/// was found. Of each turn, no more requests than it had are matched, however many responses found one.
+/// A request belongs to a turn, a period no shorter than any delay, and so does a match, by its estimated delay. In
+/// each turn, at most as many requests count as matched as there were, however many responses matched.
 #[derive(Clone, Debug)]
 pub(crate) struct Counts {
-    /// The turn that `series` calls the present one.
+    /// The turn to which the second of a series' `turns` refers.
     turn: i64,
     series: Vec<Series>,
 }
@@ -19,7 +19,7 @@ struct Series {
     fates: Fates,
 }
 
-/// Requests of one turn, and responses that were taken for theirs.
+/// Requests of one turn, and responses that were matched to it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     seen: u64,
@@ -37,7 +37,7 @@ impl Counts {
         Self { turn: i64::MIN, series: vec![Series::default(); usize::from(tags)] }
     }
 
-    /// This turn is the present one: what is older than the one before has expired.
+    /// Moves on to this turn: what is older than the one before has expired.
     #[inline]
     pub(crate) fn advance(&mut self, turn: i64) {
         if turn > self.turn {
@@ -54,7 +54,7 @@ impl Counts {
         self.series[usize::from(tag)].turns[1].seen += 1;
     }
 
-    /// A response that no filter matched.
+    /// Counts a response that matched no filter.
     #[inline]
     pub(crate) fn unmatched(&mut self, tag: u16) {
         let fates = &mut self.series[usize::from(tag)].fates;
@@ -62,7 +62,7 @@ impl Counts {
         fates.unmatched += 1;
     }
 
-    /// A response whose request is believed to lie in the present turn, or in the one before.
+    /// Counts a response whose request is assumed to lie in the present turn, or in the one before.
     #[inline]
     pub(crate) fn matched(&mut self, tag: u16, in_present_turn: bool) {
         let series = &mut self.series[usize::from(tag)];

@@ -1,10 +1,10 @@
-//! What a ring can be expected to do, in closed form.
+//! Expected accuracy of a ring, in closed form.
 
-/// Mean absolute error, over the slot width Δ, when the true slot is always found, delays are uniform up to *t*_max and
-/// the middle of the slot stands for the request ([`super::Reference::SlotMiddle`]): (*b* − 7/6) / 4(*b* − 1).
+/// Mean absolute error, over the slot width Δ, if the true slot is always found, delays are uniform up to *t*_max and
+/// the slot's middle stands for the request ([`super::Reference::SlotMiddle`]): (*b* − 7/6) / 4(*b* − 1).
 ///
-/// The thesis says 1/4 [porcino23 §4.2.3]; the youngest bin, with 1/3 of a whole one's part, and the oldest, with 1/2,
-/// make the difference.
+/// The thesis states 1/4 [porcino23 §4.2.3]; the youngest bin, with 1/3 of a whole one's part, and the oldest, with
+/// 1/2, make the difference.
 pub fn slot_middle_error(filters: u32) -> f64 {
     let b = f64::from(filters);
     (b - 7.0 / 6.0) / (4.0 * (b - 1.0))
@@ -17,10 +17,10 @@ pub fn conditional_mean_error(filters: u32) -> f64 {
     (b - 4.0 / 3.0) / (4.0 * (b - 1.0))
 }
 
-/// Chance that a frozen filter of `bits` bits (*n*) and `hashes` functions (*k*) matches an id that is not in it, when
-/// the number of ids in it is Poisson with mean `load`: Σⱼ P(j) E[(set bits/*n*)^*k* | *j* ids].
+/// Probability that a frozen filter of `bits` bits (*n*) and `hashes` functions (*k*) matches an id that is not in it,
+/// if the number of ids in it is Poisson with mean `load`: Σⱼ P(j) E[(set bits/*n*)^*k* | *j* ids].
 ///
-/// The thesis's .6185^(*n*/*load*) (eq. 4.5) takes every filter at its mean load and *k* unrounded: too low, by a
+/// The thesis's .6185^(*n*/*load*) (eq. 4.5) assumes the mean load in every filter and *k* unrounded: too low, by a
 /// factor of 2,000 at *n* = 1,024, *k* = 36 and 19.6 ids. `load` must be above zero and at most 10⁹.
 pub fn false_positive_probability(bits: u32, hashes: u32, load: f64) -> f64 {
     let spread = 12.0 * load.sqrt() + 40.0;
@@ -75,7 +75,7 @@ mod tests {
         assert!((slot_middle_error(1 << 20) - 0.25).abs() < 1e-6);
     }
 
-    /// 2¹⁹ bits in 512 filters, 1,000 requests per second, 10 s; `ring` measures the same.
+    /// 2¹⁹ bits in 512 filters, 1,000 requests per second, 10 s; a test in `ring` measures the same.
     #[test]
     fn the_mixture_is_far_above_the_mean_load() {
         let load = 10_000.0 / 511.0;

@@ -2,24 +2,24 @@ use super::false_positive_probability;
 use super::ring::{Shape, best_hashes};
 use dwell_types::Nanos;
 
-/// *k* where the rate is not known.
+/// *k* if the rate is unknown.
 const UNKNOWN_RATE: u32 = 8;
-/// Filters into which a window is divided at least.
+/// Least number of filters into which a window is divided.
 pub(crate) const LEAST_FILTERS: u32 = 32;
-/// Filters smaller than this measure nothing.
+/// Filters smaller than this are of no use.
 pub(crate) const LEAST_PLACES: u32 = 64;
-/// Bytes of the least ring.
+/// Bytes of the smallest ring.
 pub(crate) const LEAST_BYTES: usize = beside_bytes(LEAST_FILTERS) + (LEAST_FILTERS * LEAST_PLACES / 8) as usize;
 
-/// *k* for a filter of *n* places that takes the ids of a stretch of time, at a rate per second. Where the rate is not
-/// known, 8: at the load for which that is best, false matches are .4%; from three quarters to twice that load they are
-/// at most 1.6 times as many as with the best number, and at half of it 5·10⁻⁵.
+/// *k* for a filter of *n* places that holds the ids of a period, at a rate per second. If the rate is unknown, 8: at
+/// the load for which that is best, false matches are .4%; from three quarters to twice that load they are at most 1.6
+/// times as many as with the best number, and at half of it 5·10⁻⁵.
 pub(crate) fn hashes(places: u32, window: Nanos, rate: Option<f64>) -> u32 {
     rate.map_or(UNKNOWN_RATE, |rate| best_hashes(places, rate * window.get() as f64 / 1e9))
 }
 
-/// Bits, filters and the rate of requests per second to build a ring of so many bytes by, for delays up to `longest`;
-/// `None` if they are too few. Without a rate, that for which [`UNKNOWN_RATE`] functions are best.
+/// Bits, filters and requests per second for a ring in this many bytes, for delays up to `longest`; `None` if they are
+/// too few. Without a rate, that for which [`UNKNOWN_RATE`] functions are best.
 pub(crate) fn fit(bytes: usize, longest: Nanos, rate: Option<f64>) -> Option<(u64, u32, f64)> {
     let rows = |filters: u32| Shape::most_rows(bytes.saturating_sub(beside_bytes(filters)), filters);
     let filters = fit_filters(rows, longest, rate);
@@ -29,9 +29,9 @@ pub(crate) fn fit(bytes: usize, longest: Nanos, rate: Option<f64>) -> Option<(u6
         .then(|| (u64::from(rows(filters)) * u64::from(filters), filters, rate.unwrap_or(design)))
 }
 
-/// Into how many filters to divide a window: a power of two, the more the finer, as long as a response meets less than
-/// half a false match. `places`: of each filter, if there are so many. Where the rate is not known, up to 256 filters
-/// of at least 64 places.
+/// Into how many filters to divide a window: a power of two, the more the finer, as long as a response has less than
+/// half a false match on average. `places`: those of each filter, given their number. If the rate is unknown, up to 256
+/// filters of at least 64 places.
 pub(crate) fn fit_filters(places: impl Fn(u32) -> u32, longest: Nanos, rate: Option<f64>) -> u32 {
     const MOST: u32 = 1 << 10;
     const MOST_UNKNOWN: u32 = 256;
@@ -46,7 +46,7 @@ pub(crate) fn fit_filters(places: impl Fn(u32) -> u32, longest: Nanos, rate: Opt
     doubled.take_while(|&filters| filters <= MOST && is_good(filters)).last().unwrap_or(LEAST_FILTERS)
 }
 
-/// Bytes of a ring beside its filters, and of the ages that match.
+/// Bytes of a ring besides its filters, and of the list of matching ages.
 const fn beside_bytes(filters: u32) -> usize {
     filters as usize * 2 * size_of::<u32>() + filters.div_ceil(64) as usize * size_of::<u64>()
 }
@@ -62,7 +62,7 @@ mod tests {
 
     const LONGEST: Nanos = Nanos::from_secs(10);
 
-    /// Also when everything is learnt.
+    /// Memory is within the budget and used up, even after learning.
     #[test]
     fn budgets_are_kept_and_used() {
         let learnt: Vec<Event> = (0..20_000)
@@ -82,7 +82,7 @@ mod tests {
                     let mut ring = TimeBloom::new(params.clone(), exchanges(Match::Dns, LONGEST)).unwrap();
                     ring.update(&learnt, &mut Vec::new());
                     let held = ring.state_bytes() - 2 * 112;
-                    // A row, and where stretches are summed up one for what sums up another row.
+                    // A row, and with summaries of stretches another one for these.
                     let rows = if bytes < 1 << 18 { 1 } else { 2 };
                     assert!(
                         held <= bytes && held + rows * params.filters as usize / 8 + 8 > bytes,

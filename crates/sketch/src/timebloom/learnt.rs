@@ -4,8 +4,8 @@ use super::reference::Part;
 use dwell_types::Nanos;
 
 /// A distribution of delays learnt from the matches themselves, by stochastic expectation maximisation: each response
-/// is spread over the cells that its matching filters allow, in proportion to what is believed so far; from time to
-/// time the cells' weights become the new belief. Slots begin at other phases for each response, so the cells may be
+/// is spread over the cells that its matching filters allow, in proportion to the present estimate; from time to time
+/// the cells' weights become the new estimate. Slots begin at a different phase for each response, so the cells may be
 /// finer than slots.
 #[derive(Clone, Debug)]
 pub(super) struct Learnt {
@@ -13,21 +13,21 @@ pub(super) struct Learnt {
     ends: Vec<f64>,
     /// Responses per cell, older ones discounted.
     weights: Vec<f64>,
-    /// Responses until the belief changes.
+    /// Responses until the estimate is updated.
     until_step: u32,
 }
 
 const OCTAVES: i32 = 14;
 const CELLS_PER_OCTAVE: i32 = 4;
-/// Responses between two changes of the belief; each change halves the weight of what came before.
+/// Responses between two updates of the estimate; each update halves the weight of earlier ones.
 const STEP: u32 = 1 << 10;
-/// What a cell keeps at least, in responses, so that no cell is ever impossible.
+/// The least weight of a cell, in responses, so that no cell is ever impossible.
 const LEAST: f64 = 0.1;
 
 const CELLS: usize = (OCTAVES * CELLS_PER_OCTAVE) as usize + 1;
 
 impl Learnt {
-    /// Bytes of the cells and of the belief that they become.
+    /// Bytes of the cells and of the estimate that they become.
     pub(super) const BYTES: usize = CELLS * 2 * size_of::<f64>() + Cdf::cells_bytes(CELLS);
 
     /// Nothing learnt yet.
@@ -37,10 +37,10 @@ impl Learnt {
         Self { weights: vec![0.0; ends.len()], ends, until_step: STEP }
     }
 
-    /// Learns from one response; gives a new belief from time to time.
+    /// Learns from one response; returns a new estimate from time to time.
     pub(super) fn update(&mut self, query: &Query<'_>) -> Option<Cdf> {
         if let Some(only) = &query.only {
-            // Whatever its odds are.
+            // The odds do not matter.
             self.spread(only, query.cdf, 1.0);
         } else {
             let total: f64 = query.ages.iter().map(|&age| query.odds(age)).sum();
@@ -61,7 +61,7 @@ impl Learnt {
         if !scale.is_finite() {
             return;
         }
-        // A belief that was learnt before has a point behind each cell, and one at zero.
+        // A learnt estimate has a point at the end of each cell, and one at zero.
         let cells = cdf.cells(self.ends.len());
         let first = match cells {
             Some(_) => low.above.saturating_sub(1),

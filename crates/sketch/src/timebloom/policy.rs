@@ -2,18 +2,18 @@ use super::reference::{Bins, Part};
 use super::{Cdf, Reference};
 use dwell_types::{Nanos, hash};
 
-/// Which of several matching filters is believed.
+/// How to choose among several matching filters.
 ///
-/// There is none that takes the true one: a meter cannot know it. Enough bits leave only that.
+/// No policy picks the true one: a meter cannot know it. With enough bits it is the only match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// The youngest.
     Closest,
     /// The oldest.
     Farthest,
-    /// Any, equally likely.
+    /// Any, with equal probability.
     Random,
-    /// The one whose bin is most likely under the prior; of equal ones the oldest [porcino23 Algorithm 1].
+    /// The one whose bin is most likely under the prior; of equally likely ones the oldest [porcino23 Algorithm 1].
     MostLikely,
     /// The one nearest to the median delay under the prior; of two the younger [porcino23 Algorithm 2].
     AroundMedian,
@@ -21,26 +21,26 @@ pub enum Policy {
     AroundMean,
     /// The one nearest to a delay that is known to be common; of two the younger.
     Around(Nanos),
-    /// The median of all delays that are possible, each bin weighed by its probability under the prior over the
-    /// probability that its filter matches falsely. Ours; takes no reference time.
+    /// The median of all possible delays, each bin weighted by its probability under the prior over the probability of
+    /// a false match of its filter. Ours; takes no reference time.
     Bayes,
 }
 
-/// What is known when a response has found at least one filter.
+/// The data of a response that has matched at least one filter.
 pub(super) struct Query<'a> {
     /// Ages of the matching filters, ascending, never empty.
     pub(super) ages: &'a [u32],
-    /// The bin of a single one, where a policy or a prior that is learnt asks for it.
+    /// The bin if there is only one, for the policies and priors that need it.
     pub(super) only: Option<Part>,
     pub(super) bins: Bins,
     pub(super) cdf: &'a Cdf,
-    /// Chance that the filter of an age matches falsely.
+    /// Probability of a false match of the filter of an age.
     pub(super) false_positive: &'a dyn Fn(u32) -> f64,
     /// Random bits for this response.
     pub(super) random: u64,
 }
 
-/// The slot that is believed, and a delay.
+/// The chosen slot, and a delay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Choice {
     pub(super) age: u32,
@@ -48,12 +48,12 @@ pub(super) struct Choice {
     pub(super) delay: f64,
 }
 
-/// Shares of probability nearer than this to each other are equal: they differ by rounding only.
+/// Probabilities closer than this to each other are equal, up to rounding.
 const TIE: f64 = 1e-9;
-/// A filter that matches falsely less often than this does not match falsely.
+/// Probabilities of a false match below this count as zero.
 const NEVER: f64 = 1e-100;
 
-/// The bin of the only one of these ages, if it is that.
+/// The bin, if there is only one age.
 #[inline]
 pub(super) fn single(ages: &[u32], bins: &Bins, cdf: &Cdf) -> Option<Part> {
     if let &[age] = ages { Some(bins.bin(age).part(cdf)) } else { None }
@@ -92,15 +92,15 @@ impl Query<'_> {
         self.ages.iter().copied().min_by_key(|age| age.abs_diff(center)).unwrap_or(center)
     }
 
-    /// The odds that the request is in the filter of an age: P(bin), over the chance that this filter would match
-    /// falsely, which it would have done if the request were elsewhere.
+    /// The odds that the request is in the filter of an age: P(bin), over the probability of a false match of this
+    /// filter, which there would have been if the request were elsewhere.
     pub(super) fn odds(&self, age: u32) -> f64 {
         self.bins.bin(age).probability(self.cdf) / (self.false_positive)(age).max(NEVER)
     }
 
     /// The delay that the response exceeds with probability one half, given which filters match.
     fn posterior_median(&self) -> Choice {
-        // Whatever its odds are.
+        // The odds do not matter.
         if let Some(only) = &self.only {
             return Choice { age: self.ages[0], delay: only.quantile(0.5, self.cdf) };
         }
@@ -131,8 +131,8 @@ mod tests {
         query.choose(policy, Reference::ConditionalMean)
     }
 
-    /// The thesis's example, figure 3.7: eight filters, a response six tenths into its slot, a uniform distribution
-    /// whose median lies in bin 3.
+    /// The example of the thesis, figure 3.7: eight filters, a response six tenths into its slot, a uniform
+    /// distribution whose median lies in bin 3.
     #[test]
     fn each_policy_has_its_order() {
         let uniform = Cdf::uniform(Nanos::new(70));

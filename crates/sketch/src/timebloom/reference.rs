@@ -1,18 +1,18 @@
 use super::Cdf;
 use super::cdf::Place;
 
-/// Which moment of its slot stands for a request.
+/// The moment of a slot that stands for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reference {
-    /// The middle of the slot, or of its part before the response if that lies in the same slot [porcino23 eq. 3.6,
-    /// 3.8]. In the last slot this can give more than the longest delay.
+    /// The middle of the slot, or of its part before the response if that is in the same slot [porcino23 eq. 3.6, 3.8].
+    /// In the last slot this can exceed the longest delay.
     SlotMiddle,
-    /// The expected delay, given its bin: what is left of the slot between zero and the longest delay
-    /// [porcino23 eq. 3.9, corrected]. Under [`super::Prior::Uniform`] that is the middle of the bin.
+    /// The expected delay, given its bin: the part of the slot between zero and the longest delay [porcino23 eq. 3.9,
+    /// corrected]. Under [`super::Prior::Uniform`] that is the middle of the bin.
     ConditionalMean,
 }
 
-/// The delays that a response can have, divided by the slots in which its request may lie.
+/// The possible delays of a response, divided by the slots in which its request may be.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bins {
     /// *t*₁: nanoseconds from the beginning of the present slot to the response, `0..Δ`.
@@ -40,7 +40,7 @@ impl Bins {
         Bin { low: low as f64, high: high as f64 }
     }
 
-    /// The age whose bin holds a delay.
+    /// The age whose bin contains a delay.
     pub(super) fn age(&self, delay: f64) -> u32 {
         let beyond = delay as i64 - self.elapsed;
         if beyond <= 0 { 0 } else { (beyond as u64).div_ceil(self.width as u64) as u32 }
@@ -69,7 +69,7 @@ impl Bin {
         self.part(cdf).probability()
     }
 
-    /// The expected delay in the bin, or its middle where the bin has no probability.
+    /// The expected delay in the bin, or its middle if the bin has probability zero.
     #[inline]
     pub(super) fn mean(self, cdf: &Cdf) -> f64 {
         let (low, high) = (cdf.at(self.low), cdf.at(self.high));
@@ -82,14 +82,14 @@ impl Bin {
         }
     }
 
-    /// What a distribution says of the bin.
+    /// The position of the bin in a distribution.
     #[inline]
     pub(super) fn part(self, cdf: &Cdf) -> Part {
         Part { bin: self, low: cdf.place(self.low), high: cdf.place(self.high) }
     }
 }
 
-/// A bin, and where its ends are in a distribution.
+/// A bin, and the positions of its ends in a distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Part {
     pub(super) bin: Bin,
@@ -104,7 +104,7 @@ impl Part {
         self.high.share - self.low.share
     }
 
-    /// The delay that a share of the bin's probability does not exceed, or the middle where the bin has none.
+    /// The delay that a share of the bin's probability does not exceed, or the middle if that probability is zero.
     #[inline]
     pub(super) fn quantile(&self, share: f64, cdf: &Cdf) -> f64 {
         let (Self { bin, low, high }, probability) = (self, self.probability());

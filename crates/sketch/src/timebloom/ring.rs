@@ -1,14 +1,14 @@
 use dwell_types::{ExchangeId, Timestamp, hash};
 
-/// A ring of *b* Bloom filters, one per slot of time, bit-sliced: the filters share their hash functions, and row *i*
-/// of the memory holds bit *i* of every filter, side by side. A query reads *k* rows and combines them by "and": what
-/// is left is the set of filters that match.
+/// A ring of *b* Bloom filters, one per time slot, bit-sliced: the filters share their hash functions, and row *i* of
+/// the memory holds bit *i* of every filter, side by side. A query reads *k* rows and combines them by "and", which
+/// leaves the set of filters that match.
 #[derive(Clone, Debug)]
 pub(super) struct Ring {
     /// `shape.rows` rows of `shape.stride` bits; the last word may be used in part.
     words: Box<[u64]>,
-    /// Bits that are set in any of [`STRETCH`] rows of words, one row for each such stretch: a reset passes over those
-    /// that hold nothing of a filter. None where a reset of all is quick, too.
+    /// Summary of the bits set in each group of [`STRETCH`] rows of words, one row per group: a reset skips the groups
+    /// without bits of a filter. Empty if a reset of everything is fast enough.
     stretches: Vec<u64>,
     shape: Shape,
     /// *k*, `1..=MOST_HASHES`.
@@ -21,16 +21,16 @@ pub(super) struct Ring {
     slot: i64,
     begin: i64,
     end: i64,
-    /// Where the present slot's filter lies in a row. Columns count down as time passes, so that the column of a filter
-    /// grows with its age.
+    /// The position of the present slot's filter in a row. Columns count down as time passes, so that the column of a
+    /// filter grows with its age.
     column: u32,
-    /// Bits that are set in each column.
+    /// Number of bits set in each column.
     ones: Box<[u32]>,
-    /// The row that a query has left.
+    /// The row that results from a query.
     matching: Box<[u64]>,
 }
 
-/// How the bits of a ring lie in memory.
+/// The memory layout of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     /// *b*.
@@ -42,24 +42,24 @@ pub(super) struct Shape {
     stride: usize,
 }
 
-/// More would not tell ids apart better than the 64 bits of their hash.
+/// More functions would not tell ids apart better than the 64 bits of their hash.
 pub(crate) const MOST_HASHES: u32 = 64;
-/// Rows of words that are summed up in one.
+/// Rows of words summarised in one.
 const STRETCH: usize = 64;
-/// Words from which on they are: passing over all of them takes as long as some hundred ids.
+/// Rings with at least this many words have a summary: a scan of all takes as long as some hundred ids.
 const LEAST_SUMMED_UP: usize = 1 << 15;
 /// From one row of an id to its next: a multiplier of good lattice structure (Steele and Vigna 2022).
 const FACTOR: u64 = 0xd134_2543_de82_ef95;
 
 impl Shape {
-    /// The rows that fit into so many bits; `None` if not even one does, or more than 2³² − 1.
+    /// The layout for this many bits; `None` if there is no room for a row, or if there are more than 2³² − 1.
     pub(super) fn new(bits: u64, filters: u32) -> Option<Self> {
         let stride = stride(filters);
         let rows = u32::try_from(bits / stride as u64).ok().filter(|&rows| rows > 0)?;
         Some(Self { filters, rows, stride })
     }
 
-    /// The bits that each of so many filters may have in so many bytes, beside what sums up stretches of them.
+    /// The most bits per filter for this many filters and bytes, which include the summary.
     pub(super) fn most_rows(bytes: usize, filters: u32) -> u32 {
         let stride = stride(filters);
         let rows = |bits: usize| u32::try_from(bits / stride).unwrap_or(u32::MAX);
@@ -69,7 +69,7 @@ impl Shape {
         if shape.stretch_words() == 0 { shape.rows } else { rows((lines - lines.div_ceil(STRETCH + 1)) * line) }
     }
 
-    /// Words that a row reaches into.
+    /// Words that a row spans.
     fn row_words(self) -> usize {
         self.stride.div_ceil(64)
     }
@@ -78,7 +78,7 @@ impl Shape {
         (self.rows as usize * self.stride).div_ceil(64)
     }
 
-    /// Words that sum up stretches of rows.
+    /// Words of the summary.
     fn stretch_words(self) -> usize {
         let is_large = self.words() >= LEAST_SUMMED_UP;
         if is_large { self.words().div_ceil(self.row_words() * STRETCH) * self.row_words() } else { 0 }
@@ -90,7 +90,7 @@ impl Shape {
     }
 }
 
-/// Bits from one row of so many filters to the next.
+/// Bits from one row of this many filters to the next.
 fn stride(filters: u32) -> usize {
     (if filters < 64 { filters.next_power_of_two() } else { filters.next_multiple_of(64) }) as usize
 }
@@ -102,7 +102,7 @@ pub(super) fn best_hashes(places: u32, load: f64) -> u32 {
 }
 
 /// The *k* places, of `places`, of an id with this seeded hash: the upper halves of its products with powers of a
-/// factor. With double hashing, places of one id depend on each other, and half as many foreign ids more match (2,048
+/// factor. With double hashing the places of one id would be dependent, with half as many false matches again (2,048
 /// places, *k* = 18).
 #[inline]
 pub(crate) fn places(hash: u64, places: u32, hashes: u32) -> impl Iterator<Item = usize> + use<> {
@@ -146,7 +146,7 @@ impl Ring {
         self.width
     }
 
-    /// How often the ring has turned at the present slot, counted from slot 0 of all time.
+    /// The number of turns of the ring at the present slot, counted from slot 0 at time zero.
     pub(super) fn turn(&self) -> i64 {
         self.slot.div_euclid(i64::from(self.shape.filters))
     }
@@ -162,8 +162,8 @@ impl Ring {
         at.as_nanos().saturating_sub(self.begin).clamp(0, self.width - 1)
     }
 
-    /// Moves on to a moment; says whether that began another slot. A filter is reset when its turn to be filled comes
-    /// again: it is filled for Δ, then frozen for T − Δ = *t*_max.
+    /// Moves on to a moment; returns whether that began another slot. A filter is reset before it is filled again: it
+    /// is filled for Δ, then frozen for T − Δ = *t*_max.
     #[inline]
     pub(super) fn advance(&mut self, at: Timestamp) -> bool {
         if at.as_nanos() < self.end {
@@ -190,7 +190,7 @@ impl Ring {
         self.clear_columns();
     }
 
-    /// Resets the filters whose bits are set in `matching`: one bit each of every row.
+    /// Resets the filters whose bits are set in `matching`: one bit in every row for each.
     fn clear_columns(&mut self) {
         let row_words = self.matching.len();
         for (word, &columns) in self.matching.iter().enumerate().filter(|(_, columns)| **columns != 0) {
@@ -217,7 +217,7 @@ impl Ring {
         places(hash::word(self.start, id.0), self.shape.rows, self.hashes)
     }
 
-    /// Puts an id into the filter of the present slot.
+    /// Inserts an id into the filter of the present slot.
     #[inline]
     pub(super) fn insert(&mut self, id: ExchangeId) {
         let column = self.column as usize;
@@ -236,7 +236,7 @@ impl Ring {
         }
     }
 
-    /// Sets an id's bits in what sums up stretches.
+    /// Sets an id's bits in the summary.
     #[inline(never)]
     fn sum_up(&mut self, id: ExchangeId) {
         let column = self.column as usize;
@@ -278,20 +278,20 @@ impl Ring {
         ages.rotate_left(older);
     }
 
-    /// The chance that the filter of an age matches an id that is not in it, by its present load: the share of bits
-    /// that are set to the power *k* [porcino23 eq. 4.1].
+    /// The probability that the filter of an age matches an id that is not in it, at its present load: the share of set
+    /// bits to the power *k* [porcino23 eq. 4.1].
     #[inline]
     pub(super) fn false_positive(&self, age: u32) -> f64 {
         self.occupancy(age).powi(self.hashes as i32)
     }
 
-    /// The share of bits that are set in the filter of an age, less than the number of filters.
+    /// The share of set bits in the filter of an age, which must be less than the number of filters.
     #[inline]
     pub(super) fn occupancy(&self, age: u32) -> f64 {
         self.share_set((self.column + age) % self.shape.filters)
     }
 
-    /// The same of the filter that was or will be filled in a slot.
+    /// The same for the filter that was or will be filled in a slot.
     pub(super) fn occupancy_of_slot(&self, slot: i64) -> f64 {
         self.share_set(self.column_of(slot))
     }
@@ -301,20 +301,20 @@ impl Ring {
         f64::from(self.ones[column as usize]) / f64::from(self.shape.rows)
     }
 
-    /// Where the filter of a slot lies in a row.
+    /// The column of the filter of a slot.
     fn column_of(&self, slot: i64) -> u32 {
         let filters = i64::from(self.shape.filters);
         (filters - 1 - slot.rem_euclid(filters)) as u32
     }
 
-    /// Bytes of the filters and of what is counted beside them.
+    /// Bytes of the filters and of the counts.
     pub(super) fn state_bytes(&self) -> usize {
         (self.words.len() + self.stretches.len() + self.matching.len()) * size_of::<u64>()
             + self.ones.len() * size_of::<u32>()
     }
 }
 
-/// Sets one bit; gives 1 if it was clear.
+/// Sets one bit; returns 1 if it was clear.
 #[inline]
 fn put(word: &mut u64, bit: u64) -> u32 {
     let was_clear = *word & bit == 0;
@@ -322,7 +322,7 @@ fn put(word: &mut u64, bit: u64) -> u32 {
     u32::from(was_clear)
 }
 
-/// Appends the places of the bits that are set, plus a base, ascending.
+/// Appends the positions of the set bits, plus a base, ascending.
 #[inline]
 fn push_ones(mut word: u64, base: u32, places: &mut Vec<u32>) {
     while word != 0 {
@@ -356,7 +356,7 @@ mod tests {
         ages
     }
 
-    /// Bloom filters kept apart, one per slot of all time, each a list of its rows.
+    /// The ring equals separate Bloom filters, one per slot, each a list of its rows.
     #[test]
     fn the_ring_is_as_many_separate_filters() {
         for filters in [2, 3, 5, 8, 33, 63, 64, 65, 100, 128, 192] {
@@ -382,7 +382,7 @@ mod tests {
         }
     }
 
-    /// For *t*_max, whatever the phase; and no longer than T.
+    /// A request is found for *t*_max, whatever the phase; and no longer than T.
     #[test]
     fn a_request_is_found_for_as_long_as_promised() {
         let longest = 4 * WIDTH;
@@ -416,8 +416,8 @@ mod tests {
         assert!(find(&mut ring, 5).contains(&0), "time did not go back from the end of all time");
     }
 
-    /// Few ids in a filter or many, few slots at a time or all: nothing is left of what was reset, and all of the
-    /// others.
+    /// With few or many ids per filter, and few or all slots reset at a time, no bit of a reset filter remains, and all
+    /// bits of the others do.
     #[test]
     fn resetting_leaves_no_bit_behind() {
         for (filters, rows) in [(3u32, 500), (32, 500), (64, 500), (200, 500), (3, 600_000), (64, 32_768), (200, 8_300)]
@@ -452,7 +452,7 @@ mod tests {
         }
     }
 
-    /// Each of 20,000 moments is some slots or turns after the one before: passes over all of 8 MiB would take a
+    /// Each of 20,000 moments is some slots or turns after the one before: scanning all of 8 MiB each time would take a
     /// minute.
     #[test]
     fn filters_that_hold_little_are_reset_quickly() {
@@ -479,8 +479,8 @@ mod tests {
         assert_eq!((shape.hashes(1e9), shape.hashes(1e-9)), (1, MOST_HASHES));
     }
 
-    /// Fills a ring with 1,000 requests per second for 100 s, *t*_max 10 s; after each slot but the first turn's, takes
-    /// what `look` says of it.
+    /// Fills a ring with 1,000 requests per second for 100 s, *t*_max 10 s; after each slot but those of the first
+    /// turn, evaluates `look`. Returns the mean.
     fn mean_over_slots(bits: u64, filters: u32, seeds: u64, look: impl Fn(&mut Ring, u64) -> f64) -> f64 {
         let width = 10_000_000_000 / i64::from(filters - 1);
         let end = End::After(Nanos::from_secs(100));
@@ -504,7 +504,7 @@ mod tests {
     /// 127 frozen filters, 10 foreign ids after each of 4,600 slots: 13,600 false matches, whose number has a standard
     /// error of 1.0% since loads differ (relative deviation of a filter's chance .75; 4,600 filters) and .9% by chance:
     /// ±8.2% is six of both, exceeded by chance in 2·10⁻⁹ of the choices of seeds. With 200 ids and twice the bits
-    /// 1,200, 3% by chance and 3% by loads: ±26% is six. The textbook's formula, of a load that is the same in all
+    /// 1,200, 3% by chance and 3% by loads: ±26% is six. The textbook's formula, which assumes the same load in all
     /// filters, must fail.
     #[test]
     fn foreign_ids_match_as_often_as_the_mixture_says() {
@@ -522,9 +522,9 @@ mod tests {
         }
     }
 
-    /// The same by the share of set bits, also where no foreign id would ever match. The chance of a filter deviates by
-    /// .25 of its mean with 2 functions (1,120 filters), .75 with 9 (4,600), and 6 with 36 (184,000): standard errors
-    /// of .7%, 1.1% and 1.4%; the tolerance is six of them. Whoever counts a bit per request must fail.
+    /// The same by the share of set bits, which also works where no foreign id would ever match. A filter's probability
+    /// has a relative deviation of .25 with 2 functions (1,120 filters), .75 with 9 (4,600), and 6 with 36 (184,000):
+    /// standard errors of .7%, 1.1% and 1.4%; the tolerance is six of them. Counting one bit per request must fail.
     #[test]
     fn set_bits_are_as_the_mixture_says() {
         for (bits, filters, hashes, seeds) in [(1 << 15, 32, 2, 4), (1 << 17, 128, 9, 4), (1 << 19, 512, 36, 40)] {

@@ -8,7 +8,7 @@ use crate::{Event, Exchanges, Fates, Meter, Sample};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 use std::fmt;
 
-/// What a ring of filters is built with. The longest delay *t*_max is [`Exchanges::expiry`].
+/// The parameters of a ring of filters. The longest delay *t*_max is [`Exchanges::expiry`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
     /// *N*: bits of all filters together. Each filter has ⌊*N*/*b*⌋, with *b* rounded up to a power of two below 64,
@@ -16,23 +16,23 @@ pub struct Params {
     pub bits: u64,
     /// *b*, `2..=4096`.
     pub filters: u32,
-    /// λ: expected requests per second, by which the number of hash functions is chosen. Half or twice the true one
+    /// λ: expected requests per second, from which the number of hash functions is chosen. An error by a factor of two
     /// does little harm.
     pub rate: f64,
-    /// Which of several matching filters is believed.
+    /// How to choose among several matching filters.
     pub policy: Policy,
-    /// Which moment of a slot stands for its requests.
+    /// The moment of a slot that stands for its requests.
     pub reference: Reference,
-    /// What is known of the delays.
+    /// Prior knowledge of the delays.
     pub prior: Prior,
 }
 
 impl Params {
-    /// What [`Params::budget`] needs at least.
+    /// The least memory for [`Params::budget`].
     pub const LEAST_BYTES: usize = super::LEAST_BYTES + Learnt::BYTES;
 
-    /// The ring for delays up to `longest` that fits so many bytes, its series' counts not included; `None` if they are
-    /// too few. `rate`: requests per second, if that is known. The delays are learnt.
+    /// The ring for delays up to `longest` that fits this many bytes, without the counts of the series; `None` if they
+    /// are too few. `rate`: requests per second, if known. The delays are learnt.
     pub fn budget(bytes: usize, longest: Nanos, rate: Option<f64>) -> Option<Self> {
         let (bits, filters, rate) = fit(bytes.checked_sub(Learnt::BYTES)?, longest, rate)?;
         let (policy, reference, prior) = (Policy::Bayes, Reference::ConditionalMean, Prior::Learnt);
@@ -40,14 +40,14 @@ impl Params {
     }
 }
 
-/// What is known of the delays beforehand.
+/// Prior knowledge of the delays.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Prior {
-    /// Nothing: all delays up to the longest are equally likely.
+    /// None: all delays up to the longest are equally likely.
     Uniform,
     /// Their distribution.
     Known(Cdf),
-    /// Nothing at first; it is learnt from the matches.
+    /// None at first; the distribution is learnt from the matches.
     Learnt,
 }
 
@@ -78,7 +78,7 @@ impl fmt::Display for TimeBloomError {
 impl std::error::Error for TimeBloomError {}
 
 const MOST_FILTERS: u32 = 1 << 12;
-/// What times may be without overflow.
+/// The longest delay that cannot cause an overflow.
 pub(crate) const LONGEST: Nanos = Nanos::new(1 << 60);
 
 /// Time-spaced Bloom filters.
@@ -91,7 +91,7 @@ pub struct TimeBloom {
     cdf: Cdf,
     learnt: Option<Learnt>,
     counts: Counts,
-    /// Start of the hash that [`Policy::Random`] draws from.
+    /// Seed of the hash for [`Policy::Random`].
     random: u64,
     /// Ages of the filters that matched the last response.
     ages: Vec<u32>,
@@ -153,23 +153,22 @@ impl TimeBloom {
         Nanos::new(self.ring.width())
     }
 
-    /// The share of bits that are set in the last filter that is complete.
+    /// The share of set bits in the last complete filter.
     pub fn occupancy(&self) -> f64 {
         self.ring.occupancy(1)
     }
 
-    /// The share of bits that are set in the filter that was or will be filled in a slot, the slots being counted from
-    /// time 0.
+    /// The share of set bits in the filter that was or will be filled in a slot; slots are numbered from time 0.
     pub fn occupancy_of_slot(&self, slot: i64) -> f64 {
         self.ring.occupancy_of_slot(slot)
     }
 
-    /// Filters that matched the last response.
+    /// Number of filters that matched the last response.
     pub fn candidates(&self) -> usize {
         self.ages.len()
     }
 
-    /// The distribution of delays that is believed at present.
+    /// The distribution of delays that is assumed at present.
     pub fn belief(&self) -> &Cdf {
         &self.cdf
     }
@@ -210,7 +209,7 @@ impl TimeBloom {
         Some(Sample::alone(response, Nanos::new((choice.delay + 0.5) as i64)))
     }
 
-    /// Whether it matters what the prior says of a single match.
+    /// Whether a single match needs the prior.
     #[inline]
     fn weighs_bins(&self) -> bool {
         self.policy == Policy::Bayes || self.learnt.is_some()
@@ -242,7 +241,7 @@ impl Meter for TimeBloom {
 
     fn state_bytes(&self) -> usize {
         self.ring.state_bytes()
-            // A belief that is learnt takes as much sooner or later.
+            // A learnt estimate takes as much sooner or later.
             + self.learnt.as_ref().map_or(self.cdf.state_bytes(), |_| Learnt::BYTES)
             + self.counts.state_bytes()
             + self.ages.capacity() * size_of::<u32>()

@@ -1,4 +1,4 @@
-//! Streams with known truth through one meter.
+//! Runs streams with known delays through one meter.
 
 #![allow(dead_code, reason = "each test file needs some of it")]
 
@@ -13,7 +13,7 @@ pub(crate) fn exchanges(seed: u64) -> Exchanges {
     Exchanges { tags: 1, repeat: Repeat::Ambiguous, expiry: Nanos::from_secs(120), seed }
 }
 
-/// Feeds a meter; gives its samples and the true delays of all exchanges.
+/// Feeds a meter; returns its samples and the true delays of all exchanges.
 pub(crate) fn run(meter: &mut impl Meter, settings: &Settings, seed: u64) -> (Vec<Sample>, Vec<i64>) {
     let mut workload = ExchangeWorkload::new(settings, seed).expect("settings are in range");
     let (mut samples, mut truth, mut events) = (Vec::new(), Vec::new(), Vec::new());
@@ -45,12 +45,12 @@ pub(crate) fn run(meter: &mut impl Meter, settings: &Settings, seed: u64) -> (Ve
     }
 }
 
-/// The truth at a quantile, of sorted delays.
+/// The true quantile of sorted delays.
 pub(crate) fn nearest_rank(sorted: &[i64], q: f64) -> i64 {
     sorted[(q * sorted.len() as f64).ceil() as usize - 1]
 }
 
-/// The distribution that a meter estimates, and the true delays in rising order.
+/// The distribution that a meter estimates, and the true delays in ascending order.
 pub(crate) fn estimate(
     meter: &mut impl Meter,
     settings: &Settings,
@@ -94,8 +94,8 @@ pub(crate) fn ratios<M: Meter>(make: impl Fn(u64) -> M, settings: &Settings) -> 
     sums.iter().map(|&(sum, squares)| (sum / n, ((squares / n - (sum / n).powi(2)) / n).sqrt())).collect()
 }
 
-/// Every mean within 6 standard errors of 1, and these small enough to tell: six means exceed that by chance once in
-/// 8·10⁷ choices of seeds. Its wrong twins are samples that stand for themselves alone (`fridge_statistics.rs`,
+/// Every mean is within 6 standard errors of 1, and these are small enough: six means exceed that by chance once in
+/// 8·10⁷ choices of seeds. Its controls that must fail are samples without weights (`fridge_statistics.rs`,
 /// `product_limit.rs`), and weights of another formula or of one fridge of several (`fridge_statistics.rs`,
 /// `sampling_statistics.rs`).
 pub(crate) fn is_unbiased(ratios: &[(f64, f64)]) -> bool {
@@ -108,11 +108,11 @@ pub(crate) fn assert_unbiased(ratios: &[(f64, f64)]) {
     assert!(is_unbiased(ratios), "{ratios:.4?}");
 }
 
-/// How often intervals hold the truth over many runs.
+/// How often intervals contain the true value over many runs.
 pub(crate) struct Coverage {
-    /// The shares of the quantiles, the number of exchanges and the mean.
+    /// The shares for the quantiles, the number of exchanges and the mean.
     pub(crate) shares: [f64; 6],
-    /// Those of wrong twins: intervals half as wide, and twice.
+    /// Those of controls that must fail: intervals half as wide, and twice.
     pub(crate) halved: [f64; 6],
     pub(crate) doubled: [f64; 6],
     /// The fewest samples of a run.
@@ -145,9 +145,10 @@ pub(crate) fn coverage<M: Meter>(make: impl Fn(u64) -> M, settings: &Settings, r
     Coverage { shares, halved, doubled, samples }
 }
 
-/// The 95% intervals hold the truth in a share of `least` or more of 250 runs, for each of six quantities, and in .993
-/// at most on average over these. Over .993 by chance, when .95 are right: once in 10⁸ choices of seeds or less, if
-/// three of six are independent. Intervals half as wide are found out by the first, and twice as wide by the second.
+/// The 95% intervals contain the true value in a share of `least` or more of 250 runs, for each of six quantities, and
+/// in .993 at most on average over these. A share over .993 occurs by chance, if .95 is correct, once in 10⁸ choices of
+/// seeds or less, if three of six are independent. Intervals half as wide must fail the first condition, and twice as
+/// wide the second.
 pub(crate) fn assert_covered<M: Meter>(make: impl Fn(u64) -> M, settings: &Settings, least: f64) {
     let is_right = |shares: &[f64; 6]| {
         shares.iter().all(|&share| share >= least) && shares.iter().sum::<f64>() / shares.len() as f64 <= 0.993
@@ -170,8 +171,8 @@ pub(crate) fn any_event() -> impl Strategy<Value = Event> {
     })
 }
 
-/// The share of slow exchanges that a meter tells with its product limit, and that of its samples alone, where 400,000
-/// are answered twice, 300 requests apart: one in ten after 2,000 requests, the others after 100.
+/// The share of slow exchanges that a meter estimates with its product limit, and that of its samples without weights,
+/// if 400,000 are answered twice, 300 requests apart: one in ten after 2,000 requests, the others after 100.
 pub(crate) fn answered_twice(meter: &mut impl Meter) -> (f64, f64) {
     let mut events = Vec::new();
     for i in 0..400_000 {

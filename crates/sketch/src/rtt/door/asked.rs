@@ -1,38 +1,38 @@
 use super::upper;
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 
-/// Upper halves of the ids that were asked for and may be answered: two bits of a word for each, and for some others.
+/// Upper halves of the ids that were requested and may be answered: a Bloom filter with two bits of one word per id.
 ///
-/// **Model**: when there are eight bits for each id, those that still wait are asked for anew, if the meter knows them:
-/// they are few, and what tells them stays in a processor's nearest cache. If it does not, two generations of bits tell
-/// all that were asked for within the expiry: when the younger one has eight bits for each id, the older one goes if it
-/// has expired. If neither makes room there are twice as many bits from then on, as far as memory allows.
+/// **Model**: when only eight bits per id are left, the filter is rebuilt from the open requests, if the meter knows
+/// them: they are few, and the filter stays in the nearest cache. Otherwise two generations of bits hold all ids
+/// requested within the expiry: when the younger one is full, the older one is cleared if it has expired. If neither
+/// makes room, the filter is doubled, as far as memory allows.
 ///
-/// **State**: 32 to 64 bits for each id that waits, or 16 to 32 for each that was asked for in the last two expiries.
+/// **State**: 32 to 64 bits per open request, or 16 to 32 per request in the last two expiries.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
-    /// Both generations, a power of two of words: answers look only here.
+    /// Both generations, a power of two of words: responses are looked up only here.
     all: Vec<u64>,
-    /// The younger one.
+    /// The younger generation.
     young: Vec<u64>,
-    /// How many more ids the younger one is to take.
+    /// How many more ids the younger generation takes.
     left: usize,
-    /// The younger one knows all that were asked for since then.
+    /// The younger generation holds all ids requested since then.
     began: Timestamp,
     expiry: Nanos,
-    /// Of words in a generation.
+    /// Maximum words of a generation.
     most: usize,
 }
 
-/// Words of a generation to begin with.
+/// Initial words of a generation.
 const FIRST_WORDS: usize = 1 << 10;
-/// Of a word in both generations.
+/// Bytes of one word in both generations.
 const WORD_BYTES: usize = 2 * size_of::<u64>();
-/// At least so many bits for an id.
+/// Least number of bits per id.
 const SPARSE: usize = 8;
 
 impl Asked {
-    /// In at most so many bytes; `None` if they are too few.
+    /// A filter of at most this many bytes; `None` if they are too few.
     pub(super) fn within(bytes: usize, expiry: Nanos) -> Option<Self> {
         let most = bytes / WORD_BYTES;
         let (all, young) = (vec![0; FIRST_WORDS], vec![0; FIRST_WORDS]);
@@ -54,7 +54,7 @@ impl Asked {
         (upper as usize & (self.all.len() - 1), bits)
     }
 
-    /// Takes a request.
+    /// Adds the id of a request.
     #[inline(never)]
     pub(super) fn ask(&mut self, id: ExchangeId) {
         let (word, bits) = self.place(id);
@@ -64,8 +64,8 @@ impl Asked {
         *young |= bits;
     }
 
-    /// Whether an answer may find its request: false only if none with this upper half was seen for an expiry, or if it
-    /// does not wait any more.
+    /// Whether a response may match: false only if no request with this upper half came within the expiry, or none is
+    /// open any more.
     #[inline(always)]
     pub(super) fn is_asked(&self, id: ExchangeId) -> bool {
         let (word, bits) = self.place(id);
@@ -78,7 +78,7 @@ impl Asked {
         self.left == 0
     }
 
-    /// Makes room at a moment before which all requests that wait are these, if they are known.
+    /// Makes room. `open` are all requests that are open at `now`, if known.
     #[cold]
     pub(super) fn make_room(&mut self, now: Timestamp, open: Option<impl Iterator<Item = ExchangeId>>) {
         let is_known = open.is_some();
@@ -93,12 +93,12 @@ impl Asked {
             open.for_each(|id| self.ask(id));
         }
         if 2 * self.left <= self.room() && 2 * self.all.len() <= self.most {
-            // Who has one bit more in a place is in either of the two that were one.
+            // An id whose index gains a bit is in one of the two copies of its old word.
             self.left += self.room();
             self.all.extend_from_within(..);
             self.young.extend_from_within(..);
         }
-        // Not at once again, whatever it brought.
+        // Not again at once, however little room was made.
         self.left = self.left.max(self.room() / 2);
     }
 
@@ -106,7 +106,7 @@ impl Asked {
         (self.all.capacity() + self.young.capacity()) * size_of::<u64>()
     }
 
-    /// Bytes that it may take besides.
+    /// Bytes by which it may still grow.
     pub(super) fn growth(&self) -> usize {
         let most = 1 << self.most.ilog2();
         (most - self.all.len()) * WORD_BYTES
@@ -129,13 +129,13 @@ mod tests {
         ExchangeId(hash::finish(i as u64) & !0xffff_ffff | 7)
     }
 
-    /// Of so many who never asked, how many are taken for one who did.
+    /// Of 100,000 ids never requested, how many are taken for requested ones.
     fn mistaken(asked: &Asked) -> usize {
         (1_000_000..1_100_000).filter(|&i| asked.is_asked(id(i))).count()
     }
 
-    /// Through doublings and generations whoever asked within the expiry is known, and of those who did not hardly
-    /// more than one in four is taken for one: what was doubled stays as dense as it was.
+    /// Through doublings and generations every id requested within the expiry is found, and at most one in four of the
+    /// others: doubling keeps the density.
     #[test]
     fn whoever_asked_is_known() {
         let expiry = 50_000;
@@ -152,8 +152,8 @@ mod tests {
         assert!(asked.bytes() <= 4 * 2 * expiry as usize, "{} bytes", asked.bytes());
     }
 
-    /// Where those who wait are known, the others are forgotten soon, and who waits for ever is not. When they are no
-    /// longer known, all of them still are for an expiry.
+    /// Where open requests are known, others are soon forgotten, but those that wait for ever are not. When they are no
+    /// longer known, all are still kept for an expiry.
     #[test]
     fn whoever_waits_is_known() {
         let expiry = 50_000;
@@ -182,7 +182,7 @@ mod tests {
         assert!(waiting.iter().all(|&id| asked.is_asked(id)));
     }
 
-    /// Where all wait and memory forbids more, room is not made for each.
+    /// If every request stays open and memory is exhausted, the filter is not rebuilt for each new one.
     #[test]
     fn room_is_seldom_made() {
         let mut asked = Asked::within(0xbfff, Nanos::from_secs(1)).unwrap();

@@ -1,30 +1,30 @@
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 
-/// Some of the ids that were asked for last, where equal requests are one exchange ([`dwell_types::Repeat::Ignored`]) and
-/// the meter may have let the first of them go: it would take the next one for another exchange, with a shorter delay.
+/// Some of the latest requested ids, where equal requests are one exchange ([`dwell_types::Repeat::Ignored`]) and the
+/// meter may have dropped the first of them: it would take the next one for another exchange, with a shorter delay.
 ///
-/// **State**: four bytes for each id, in a bucket of four, until four others have come there since it last came. All are
-/// forgotten when the oldest may have expired.
+/// **State**: four bytes per id, in a bucket of four that evicts the least recently used. All are cleared when the
+/// oldest may have expired.
 #[derive(Clone, Debug)]
 pub(super) struct Recent {
-    /// The last ones first; zero if nobody asked.
+    /// Most recent first; zero if empty.
     asked: Box<[[u32; WAYS]]>,
     began: Timestamp,
     expiry: Nanos,
 }
 
 const WAYS: usize = 4;
-/// So many buckets are enough for thousands of flows.
+/// Enough buckets for thousands of flows.
 const MOST: usize = 1 << 10;
 
 impl Recent {
-    /// In at most so many bytes, of which some are needed.
+    /// A set in at most this many bytes, but at least one bucket.
     pub(super) fn within(bytes: usize, expiry: Nanos) -> Self {
         let buckets = 1 << (bytes / size_of::<[u32; WAYS]>()).clamp(1, MOST).ilog2();
         Self { asked: vec![[0; WAYS]; buckets].into(), began: Timestamp::from_nanos(i64::MIN), expiry }
     }
 
-    /// Takes a request; true if an equal one came lately.
+    /// Adds a request; true if an equal one came recently.
     pub(super) fn is_repeated(&mut self, id: ExchangeId, at: Timestamp) -> bool {
         if (at - self.began).is_farther_than(self.expiry) {
             self.asked.fill([0; WAYS]);
@@ -56,12 +56,12 @@ mod tests {
             [asks(1, 0), asks(1, 5), asks(2, 5), asks(1, 100), asks(1, 101), asks(1, 102)],
             [false, true, false, true, false, true]
         );
-        // A clock that is set back.
+        // The clock is set back.
         assert!(!asks(1, -50) && asks(1, -49));
     }
 
-    /// Of half as many ids as there are places most are left, of absent ones nobody is taken for one of them, and an id that
-    /// comes again and again stays.
+    /// With half as many ids as places most are still found, no absent id is taken for one of them, and an id that
+    /// recurs often stays.
     #[test]
     fn others_take_the_place() {
         let mut recent = Recent::within(1 << 12, Nanos::new(1 << 40));

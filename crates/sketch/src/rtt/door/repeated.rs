@@ -1,10 +1,9 @@
 use dwell_types::{ExchangeId, Timestamp};
 
-/// Some of the ids that were answered last: a response with such an id answers nothing, since nobody has asked again.
-/// Where time goes back nothing is known: one response may be too early or too late for the request, and another not.
+/// Some of the latest answered ids: another response cannot match unless there was another request. Where time goes
+/// backwards nothing is assumed: of two responses one may be too early or too late for the request.
 ///
-/// **State**: as many ids as stay in a processor's nearest cache, each in the place that its lowest bits name, until
-/// another one comes there.
+/// **State**: as many ids as fit the nearest cache, direct-mapped by their lowest bits.
 #[derive(Clone, Debug)]
 pub(super) struct Repeated {
     answered: Box<[ExchangeId]>,
@@ -14,13 +13,13 @@ pub(super) struct Repeated {
 const PLACES: usize = 1 << 11;
 
 impl Repeated {
-    /// `None` if it takes more than so many bytes.
+    /// `None` if it takes more than this many bytes.
     pub(super) fn within(bytes: usize) -> Option<Self> {
         (PLACES * size_of::<ExchangeId>() <= bytes).then(|| Self::of(PLACES))
     }
 
     fn of(places: usize) -> Self {
-        // In each place an id that belongs in another.
+        // Each place begins with an id that belongs elsewhere.
         let answered = (0..places as u64).map(|place| ExchangeId(place ^ 1)).collect();
         Self { answered, latest: Timestamp::from_nanos(i64::MIN) }
     }
@@ -39,7 +38,7 @@ impl Repeated {
         answered.0 ^= u64::from(*answered == id);
     }
 
-    /// Takes a response; true if one with this id has come before, and nobody has asked since.
+    /// Takes a response; true if there was one with this id, and no request since.
     #[inline(always)]
     pub(super) fn is_repeated(&mut self, id: ExchangeId, at: Timestamp) -> bool {
         let is_early = at < self.latest;
@@ -71,7 +70,7 @@ mod tests {
         }
     }
 
-    /// Another id in the same place; a time before that of an earlier response.
+    /// Neither an id replaced by another one in its place nor one before the latest time counts as repeated.
     #[test]
     fn what_is_not_known_is_not_repeated() {
         let mut repeated = Repeated::of(PLACES);
