@@ -100,7 +100,7 @@ pub(crate) struct Arguments {
     plot: Option<(PathBuf, Image)>,
 }
 
-/// Further comparisons.
+/// What else can be compared.
 #[derive(Subcommand)]
 #[allow(clippy::large_enum_variant, reason = "there is one")]
 enum Question {

@@ -36,7 +36,7 @@ enum Question {
     Queue(queue::Arguments),
 }
 
-/// Arguments common to all questions.
+/// What every question is asked by.
 #[derive(Args)]
 #[command(group = ArgGroup::new("what").required(true).args(["error", "memory"]))]
 struct Asked {
