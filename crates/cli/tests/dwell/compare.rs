@@ -144,7 +144,7 @@ fn prior_knowledge_is_marked() {
         let is_marked = marked.contains(&method["name"].as_str().unwrap());
         assert_eq!(method["prior_knowledge"].is_string(), is_marked, "{method}");
     }
-    // Given the longest delay, the filters resolve times ten times as well.
+    // With the longest delay given, the filters resolve times more finely.
     let told = compare(&["--format", "json", "--longest", "500ms"]).json();
     for method in ["timebloom", "bloomtime", "ale-u"] {
         let error =

@@ -58,7 +58,7 @@ fn the_truth_is_every_packet() {
     }
     let recommended = &report["recommended"];
     assert_eq!((&recommended["method"], &recommended["is_good"]), (&"trajectory".into(), &true.into()));
-    // Probes meet other packets than the real ones do: delays change within a second.
+    // Probes meet other losses than the real packets do, so their estimate is not exact.
     assert!(number(&of(&report, "probes")["errors"]["loss"]["rms_relative"]) > 0.0);
 }
 

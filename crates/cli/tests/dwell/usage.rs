@@ -137,7 +137,7 @@ fn wrong_flags_are_wrong_usage() {
     }
 }
 
-/// For every option whose help names a number, size or time, `-3` is taken as its value, and rejected as such.
+/// For every option of these commands whose help names a number, size or time, `-3` is taken as its value, and rejected.
 #[test]
 fn numbers_below_zero_are_told_what_is_expected() {
     let mut options = 0;
