@@ -1,4 +1,4 @@
-//! `dwell queue`: who built this queue? Packets on both sides of it, or a log of what passed it.
+//! `dwell queue`: which flows built a queue? From captures on both sides of it, or a log of its packets.
 
 use crate::Failure;
 use crate::output::Output;
@@ -19,11 +19,11 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::ExitCode;
 
-// What is asked.
+// The command-line arguments.
 mod arguments;
 pub(crate) use arguments::Arguments;
 use arguments::Format;
-// What departs: from captures, or from a log.
+// Departures, from captures on both sides of the queue.
 mod sides;
 use sides::Sides;
 
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     Ok(signals.end(source.is_stopped(), source.is_damaged()))
 }
 
-/// What to measure, and what measures it.
+/// The settings, and a meter built from them.
 fn meter(arguments: &Arguments) -> Result<(Settings, QueueMeter), Failure> {
     let settings = settings(arguments, arguments.bytes())?;
     let error = match QueueMeter::new(&settings) {
@@ -70,12 +70,12 @@ fn meter(arguments: &Arguments) -> Result<(Settings, QueueMeter), Failure> {
     Err(Failure::Usage(format!("--memory of {memory} bytes is too small: {enough}KiB is enough{hint}")))
 }
 
-/// The most flows of an episode that are told apart.
+/// Maximum number of flows kept per episode.
 const MOST_FLOWS: usize = 1 << 10;
 const LEAST_FLOWS: usize = 8;
 
-/// What to measure, and how the memory is divided. A quarter goes to the packets between captures, an eighth to the
-/// flows of an episode, at most a quarter to snapshots; what is left remembers departures.
+/// The settings, and how the memory is divided. A quarter is for the packets between captures, an eighth for the flows
+/// of an episode, at most a quarter for snapshots; the rest is for departures.
 fn settings(arguments: &Arguments, memory: usize) -> Result<Settings, Failure> {
     const FLOW_BYTES: usize = QueueMeter::flow_bytes(MOST_FLOWS).div_ceil(MOST_FLOWS);
     Ok(Settings {
@@ -95,7 +95,7 @@ fn taps_bytes(arguments: &Arguments, memory: usize) -> usize {
     if arguments.sojourns.is_some() { 0 } else { memory / 4 }
 }
 
-/// What departs, and what is known of how it came there.
+/// Where departures come from: captures on both sides, or a log.
 #[allow(clippy::large_enum_variant, reason = "there is one")]
 enum Source {
     Sides(Sides),
@@ -117,7 +117,7 @@ impl Source {
         }
     }
 
-    /// The name of the flow of the packet that came last.
+    /// The name of the flow of the last packet.
     fn flow_name(&self) -> String {
         match self {
             Self::Sides(sides) => sides.flow_name(),
@@ -125,7 +125,7 @@ impl Source {
         }
     }
 
-    /// Bytes to read, if that is known, and bytes read.
+    /// Bytes to read, if known, and bytes read so far.
     fn progress(&self) -> (Option<u64>, u64) {
         match self {
             Self::Sides(sides) => sides.progress(),
@@ -158,7 +158,7 @@ impl Source {
         }
     }
 
-    /// What became of the packets, as far as the source knows.
+    /// Fates of the packets, as far as the source knows them.
     fn packets(&self) -> Packets {
         match self {
             Self::Sides(sides) => {
@@ -225,7 +225,7 @@ fn answer(arguments: &Arguments, settings: &Settings, source: &Source, meter: &Q
     }
 }
 
-/// Queues that reach back farther than what is remembered.
+/// Warns if many packets' queues reach back further than the stored departures.
 fn little_known(packets: &Packets) -> Option<String> {
     let &Packets { matched, incomplete, .. } = packets;
     (incomplete > matched / 4).then(|| {
@@ -236,7 +236,7 @@ fn little_known(packets: &Packets) -> Option<String> {
     })
 }
 
-/// Windows that are longer than the queues that are looked for.
+/// Warns if windows are longer than `--threshold`.
 fn too_long(arguments: &Arguments, params: &Params) -> Option<String> {
     let shortest = *params.windows.iter().min()?;
     let threshold = arguments.threshold;
@@ -286,7 +286,7 @@ fn parameters(
     parameters
 }
 
-/// What snapshots are made of.
+/// The parameters of snapshots, for the report.
 fn describe(params: &Params) -> [(&'static str, Parameter); 6] {
     let windows = params.windows.iter().map(|window| Parameter::Span(window.get())).collect();
     let name = params.counter.name();
@@ -304,7 +304,7 @@ fn describe(params: &Params) -> [(&'static str, Parameter); 6] {
     ]
 }
 
-/// Where the report goes, and what is on its way there.
+/// Output files, and what is still to be written to them.
 struct Outputs {
     report: Output,
     plot: Option<(Output, Image)>,
@@ -313,12 +313,12 @@ struct Outputs {
     format: Format,
     unit: Unit,
     threshold: Nanos,
-    /// Those that are still needed at the end.
+    /// The episodes still needed at the end.
     episodes: Vec<Episode>,
 }
 
 impl Outputs {
-    /// Opens every file, so that one that cannot be written is known before the work begins.
+    /// Opens every file, so that one that cannot be written is reported before the work begins.
     fn open(arguments: &Arguments) -> Result<Self> {
         let unit = arguments.unit;
         let mut packets = match &arguments.per_packet {
@@ -343,7 +343,7 @@ impl Outputs {
         })
     }
 
-    /// Writes what was in the queue with a packet.
+    /// Writes a row of `--per-packet`: what was in the queue with a packet.
     fn packet(
         &mut self,
         departure: &Departure,
@@ -381,7 +381,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes the report with its episodes.
+    /// Writes the report, including its episodes.
     fn finish(mut self, mut report: QueueReport) -> Result<()> {
         words::warn(&report.warnings);
         report.episodes = std::mem::take(&mut self.episodes);

@@ -1,12 +1,12 @@
-//! Queues that `dwell simulate` makes, as captures on both sides and as a log: what is told of them, and what is said
-//! where a capture cannot be.
+//! Queues made by `dwell simulate`, as captures on both sides and as a log: what `dwell queue` reports of them, and
+//! which warnings and errors there are for captures that cannot be right.
 
 use crate::run::{Run, dwell_in, names, testdata};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// Captures and log of a queue: `in.pcap`, `out.pcap`, `log.csv`.
+/// Writes the captures and the log of a simulated queue: `in.pcap`, `out.pcap`, `log.csv`.
 fn simulated(more: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let outputs = ["-w", "in.pcap", "--egress", "out.pcap", "--truth", "log.csv", "--seed", "3"];
@@ -20,7 +20,7 @@ fn queue(folder: &Path, more: &[&str]) -> Run {
     dwell_in(folder, &[&what[..], more].concat())
 }
 
-/// The same packets, by captures and by the log, give the same episodes, depths and culprits.
+/// Captures and log of the same packets give the same episodes, depths and culprits.
 #[test]
 fn captures_and_log_tell_the_same() {
     for how in [
@@ -40,7 +40,7 @@ fn captures_and_log_tell_the_same() {
     }
 }
 
-/// A seed is a stream, and a buffer drops.
+/// The same seed gives the same files, and a limited buffer drops packets.
 #[test]
 fn queues_repeat() {
     let how = ["--queue", "incast", "--packets", "5000", "--buffer", "64KiB", "--rate", "5e9"];
@@ -53,7 +53,7 @@ fn queues_repeat() {
     assert!(report["peak_queue_bytes"].as_u64() <= Some(64 << 10), "{}", report["peak_queue_bytes"]);
 }
 
-/// Ten packets of a microsecond each that come together, in a log that is fed twice as fast.
+/// Ten packets of a microsecond each that arrive almost together, in a log that is replayed twice as fast.
 #[test]
 fn a_log_of_arrivals_is_fed() {
     let folder = tempfile::tempdir().unwrap();
@@ -94,7 +94,7 @@ fn a_log_of_arrivals_is_fed() {
     }
 }
 
-/// Names of flows come back as they are.
+/// Names of flows are written as they were read.
 #[test]
 fn the_truth_of_a_log_is_a_log() {
     let folder = tempfile::tempdir().unwrap();
@@ -108,7 +108,7 @@ fn the_truth_of_a_log_is_a_log() {
     assert_eq!(dwell_in(folder.path(), &["queue", "--sojourns", "log.csv", "--threshold", "1us"]).code, 0);
 }
 
-/// Whatever arrives departs, at the end of all times too.
+/// Every packet that arrives departs, even at the end of the range of time.
 #[test]
 fn nothing_arrives_too_late_to_depart() {
     let folder = tempfile::tempdir().unwrap();
@@ -124,7 +124,7 @@ fn nothing_arrives_too_late_to_depart() {
     }
 }
 
-/// A clock that is ahead and gains moves all delays by what it shows; the log of the truth has the right ones.
+/// A clock offset and drift change all delays by the clock's error; the log of the truth stays right.
 #[test]
 fn clocks_can_be_wrong() {
     let right = simulated(&["--queue", "bursts", "--packets", "5000"]);
@@ -138,7 +138,7 @@ fn clocks_can_be_wrong() {
         ["min", "mean"].map(|key| delay[key]["value"].as_f64().unwrap())
     };
     let ([least, mean], [early, moved]) = (owd(&right, "0"), owd(&wrong, "-3ms"));
-    // Half of the time that the stream takes, times the drift, on average.
+    // The mean gain of the clock: half the duration of the stream, times the drift.
     let rows = fs::read_to_string(right.path().join("log.csv")).unwrap();
     let departed: Vec<f64> = rows.lines().skip(1).map(|row| row.split(',').nth(1).unwrap().parse().unwrap()).collect();
     let start = 1_767_225_600e9;
@@ -150,8 +150,8 @@ fn clocks_can_be_wrong() {
     assert!(nonsense.code == 2 && nonsense.err.contains("expected parts per million above -1e6"), "{}", nonsense.err);
 }
 
-/// A recorded capture comes to a queue frame by frame. Where nothing waits for long it leaves as it came; through a
-/// slow line, captures and log tell the same.
+/// A recorded capture passes a simulated queue frame by frame. If nothing waits for long it leaves as it came; behind a
+/// slow line, captures and log give the same results.
 #[test]
 fn a_capture_is_fed() {
     let folder = tempfile::tempdir().unwrap();
@@ -186,7 +186,7 @@ fn a_capture_is_fed() {
     assert!((0.9 * 300_000.0 * 160.0..300_000.0 * 160.0 + 1.0).contains(&longest), "{longest}");
     assert!(log["peak_queue_bytes"].as_u64() <= Some(300_000));
     assert_eq!(captures["longest_delay_ns"], log["longest_delay_ns"]);
-    // Frames that are not understood are in the queue, but no packets.
+    // Frames that are not understood occupy the queue, but do not count as packets.
     let rows = fs::read_to_string(place.join("log.csv")).unwrap();
     let others = rows.lines().filter(|row| row.contains(",other,")).count() as u64;
     assert!(
@@ -195,7 +195,7 @@ fn a_capture_is_fed() {
     );
 }
 
-/// What of a capture cannot be fed is said, and the rest is.
+/// Parts of a capture that cannot be replayed are reported, and the rest is replayed.
 #[test]
 fn captures_that_cannot_be_fed_are_told() {
     let folder = simulated(&["--queue", "bursts", "--packets", "1000"]);
@@ -208,7 +208,7 @@ fn captures_that_cannot_be_fed_are_told() {
     let fed = run(&["--arrivals", "odd.pcap"]);
     assert!(fed.code == 1 && fed.err.contains("the rest of the file was left out"), "{} {}", fed.code, fed.err);
     assert!(String::from_utf8_lossy(&fed.out).lines().count() > 400);
-    // Two sections of a pcapng file that differ in their links cannot be one pcap file.
+    // Two sections of a pcapng file with different link types cannot become one pcap file.
     let block = |kind: u32, body: &[u32]| {
         let length = 12 + 4 * body.len() as u32;
         let words = [&[kind, length], body, &[length]].concat();
@@ -237,8 +237,8 @@ fn captures_that_cannot_be_fed_are_told() {
     }
 }
 
-/// Writes a capture anew, with other times for its frames, given in nanoseconds since the first; without those that get
-/// none.
+/// Rewrites a capture with other times for its frames, given in nanoseconds since the first; frames for which `time`
+/// returns `None` are left out.
 fn retime(folder: &Path, from: &str, to: &str, time: impl Fn(i64) -> Option<i64>) {
     let bytes = fs::read(folder.join(from)).unwrap();
     let (head, mut rest) = bytes.split_at(24);
@@ -260,8 +260,8 @@ fn retime(folder: &Path, from: &str, to: &str, time: impl Fn(i64) -> Option<i64>
     fs::write(folder.join(to), kept).unwrap();
 }
 
-/// What is said of captures by clocks that disagree, in the wrong order, or with a gap: the report still counts every
-/// packet, and invents no queue.
+/// Captures with clocks that disagree, in the wrong order, or with a gap: a warning says so, the report still counts
+/// every packet, and no queue is invented.
 #[test]
 fn clocks_and_gaps_are_told() {
     let folder = simulated(&["--queue", "bursts", "--packets", "40000"]);
@@ -273,7 +273,7 @@ fn clocks_and_gaps_are_told() {
         run.json()
     };
     told(["out.pcap", "in.pcap"], "the captures are in the wrong order (the last one is where packets depart)");
-    // The clock behind the queue is late by less than most packets take, by more, by much more, by an hour.
+    // The egress clock is behind by less than most packets take, by more, by much more, by an hour.
     for (behind, words) in [
         (100, "the clocks differ by at least that"),
         (20_000, "or the last one's clock is behind"),
