@@ -28,9 +28,9 @@ pub struct IntervalAnswer {
 #[derive(Clone, Debug)]
 pub(super) struct Intervals {
     length: Nanos,
-    /// The longest delay. The intervals with packets in flight, in order of time.
+    /// The longest delay.
     longest: Nanos,
-    /// Those that have packets under way, in order of time.
+    /// The intervals with packets in flight, in order of time.
     open: VecDeque<Open>,
     /// Fates in the first open interval.
     tally: Tally,

@@ -182,7 +182,7 @@ struct Recent {
 pub const DUPLICATE_WINDOW: Nanos = Nanos::new(10_000_000);
 
 const FIRST_SLOTS: usize = 1 << 10;
-/// One match is remembered per so many packets in flight.
+/// One match is remembered per this many packets in flight.
 const RECENT: usize = 16;
 
 fn is_within(window: Nanos, a: Timestamp, b: Timestamp) -> bool {

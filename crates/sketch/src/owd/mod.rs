@@ -34,7 +34,7 @@
 //!
 //! **Cost**: one hash table operation per packet and point, and one per match.
 //!
-//! **Source**: own design; the exact twin of `lda` and `lds`.
+//! **Source**: own design; the exact counterpart of `lda` and `lds`.
 
 // Matches each packet sent with its arrival.
 mod matching;

@@ -8,7 +8,7 @@ pub struct Comparison {
     threshold: Nanos,
     scores: Scores,
     pairs: Vec<Pair>,
-    /// One pair is kept per so many packets.
+    /// One pair is kept per this many packets.
     every: u64,
 }
 

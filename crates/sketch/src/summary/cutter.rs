@@ -30,7 +30,7 @@ struct Cut {
     at: Timestamp,
 }
 
-/// Cuts are searched for in the first one of so many parts of an interval.
+/// Cuts are searched for in the first of this many parts of an interval.
 const WINDOW: i64 = 4;
 
 impl Cutter {

@@ -308,7 +308,7 @@ pub struct Combined {
     pub sent: u64,
     /// Those of them in usable intervals.
     pub usable: u64,
-    /// Those of these that arrived.
+    /// Packets of usable intervals that arrived.
     pub received: u64,
     /// Usable intervals.
     pub intervals: u64,
