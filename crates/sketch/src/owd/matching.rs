@@ -466,8 +466,8 @@ impl Matching {
         }
     }
 
-    /// Removes the first packet in the order of sending, if its fate is known at `now`. With `None` both captures have
-    /// ended: then every fate is known, even of packets at the end of the range of time.
+    /// Removes the first packet in the order of sending, if its fate is known at `now`. If `now` is `None`, both
+    /// captures have ended: then every fate is known, even of packets at the end of the range of time.
     pub(super) fn pop(&mut self, now: Option<Timestamp>) -> Option<Passed> {
         loop {
             let &Queued { sent, state } = self.queue.front()?;

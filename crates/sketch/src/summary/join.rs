@@ -79,7 +79,7 @@ struct Queue {
     next: u64,
 }
 
-/// Maximum number of waiting summaries per point, if there is no bound in bytes.
+/// Maximum number of waiting summaries per point.
 const MOST_WAITING: usize = 64;
 
 impl Join {
