@@ -1,4 +1,4 @@
-//! `dwell owd`: how long does one way take, and how much is lost? Two points, merged in the order of time.
+//! `dwell owd`: one-way delay and loss between two points, whose packets are merged in the order of time.
 
 use crate::Failure;
 use crate::frames::frames;
@@ -17,25 +17,25 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::ExitCode;
 
-// What is asked.
+// The command-line arguments.
 mod arguments;
 pub(crate) use arguments::{Arguments, PointArguments};
 use arguments::{Format, Method, OutputArguments, Step};
-// Both points, in the order of time.
+// Reads both points, merged in the order of time.
 mod merged;
 pub(crate) use merged::{Merged, Next, Pair};
-// What packets of each flow count.
+// Weights of flows in sketches.
 mod weights;
-// Comparing two points: packet by packet, or by sketches.
+// The two ways of comparing points: packet by packet, or by sketches.
 mod packets;
 use packets::Packets;
 mod sketches;
 use sketches::Sketches;
 pub(crate) use sketches::{LOST, MOST_LISTED};
-// By sketches made apart: at one point, and then joined.
+// `owd sketch` sketches one point, `owd join` joins the sketches of two.
 mod join;
 mod sketch;
-// What there is to say about an answer.
+// Warnings about an answer.
 mod doubts;
 use doubts::{Doubt, UNTRANSLATED, disagreement, doubts, duplicated, not_joined, too_early, without_delay};
 
@@ -128,55 +128,55 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     Ok(code)
 }
 
-/// A way to compare two points.
+/// A method of comparing two points.
 trait Comparison {
-    /// Takes the next packet of a point.
+    /// Processes the next packet of a point.
     fn update(&mut self, side: Side, seen: Seen, point: &Point);
 
     /// A point has ended.
     fn end(&mut self, side: Side);
 
-    /// The intervals that ended since this was last asked.
+    /// The intervals that ended since the last call.
     fn take_intervals(&mut self) -> Vec<Interval>;
 
-    /// Everything else, when both points have ended.
+    /// All other results, when both points have ended.
     fn answer(&mut self) -> Answer;
 }
 
-/// What a comparison says.
+/// The result of a comparison.
 struct Answer {
     total: Line,
     reverse: Option<Line>,
     clock_offset: Option<ClockOffset>,
     flows: Vec<Flow>,
-    /// Packets of the sender and of the receiver that the other one does not know.
+    /// Arrivals at the sender (reverse direction) and at the receiver that were not seen being sent.
     unsent: [Option<u64>; 2],
-    /// Packets of the sender and of the receiver that equal one seen there a moment before, in both directions.
+    /// Duplicates at the sender and at the receiver, in both directions.
     duplicates: [Option<u64>; 2],
-    /// Whether they are so many that they are no accident.
+    /// Whether these are too many to be chance.
     are_duplicates_many: [bool; 2],
-    /// Those of the receiver's packets not sent that are duplicates.
+    /// How many of the receiver's unsent packets are duplicates.
     surplus: u64,
     is_exact: bool,
     state_bytes: usize,
     parameters: BTreeMap<&'static str, Parameter>,
-    /// What the method found wrong.
+    /// Warnings of the method.
     warnings: Vec<String>,
 }
 
-/// Where the report goes, and the intervals on their way there: written as they end, or kept for the end.
+/// Output files, and the intervals for them: written as they end, or kept for the end.
 struct Outputs {
     report: Output,
     plot: Option<(Output, Image)>,
     format: Format,
-    /// Whether the report names the intervals.
+    /// Whether the report includes the intervals.
     has_intervals: bool,
-    /// Those that are still needed at the end.
+    /// The intervals still needed at the end.
     intervals: Vec<Interval>,
 }
 
 impl Outputs {
-    /// Opens every file, so that one that cannot be written is known before the work begins.
+    /// Opens every file, so that one that cannot be written is reported before the work begins.
     fn open(arguments: &OutputArguments, has_intervals: bool) -> Result<Self> {
         Ok(Self {
             report: Output::open(arguments.output.as_deref())?,
@@ -204,7 +204,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes the report with its intervals.
+    /// Writes the report, including its intervals.
     fn finish(mut self, mut report: OwdReport) -> Result<()> {
         words::warn(&report.warnings);
         report.intervals = std::mem::take(&mut self.intervals);
@@ -230,7 +230,7 @@ impl Outputs {
     }
 }
 
-/// The parameters that name packets.
+/// The parameters that determine how packets are identified.
 fn describe(point: &PointArguments) -> BTreeMap<&'static str, Parameter> {
     let mut parameters = BTreeMap::new();
     parameters.insert("seed", Parameter::Integer(point.seed));

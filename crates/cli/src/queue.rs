@@ -381,7 +381,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes the report with its episodes.
+    /// Writes the report, including its episodes.
     fn finish(mut self, mut report: QueueReport) -> Result<()> {
         words::warn(&report.warnings);
         report.episodes = std::mem::take(&mut self.episodes);

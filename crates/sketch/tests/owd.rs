@@ -1,4 +1,4 @@
-//! The one-way delay meter, compared with lists of what really happened.
+//! The one-way delay meter, compared with lists of packets whose fates are known.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use dwell_sketch::owd::{LossRuns, OwdMeter, Settings, Side, Tally};
@@ -9,7 +9,7 @@ const MILLI: i64 = 1_000_000;
 
 const EXACT: Settings = Settings { memory: None, longest: Nanos::from_secs(2), interval: None, flows: 0, seed: 1 };
 
-/// A packet, when it was sent, and how long it took if it arrived.
+/// A packet: when it was sent, and its delay if it arrived.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     id: u64,
@@ -39,7 +39,8 @@ fn measure(settings: &Settings, packets: &[Packet]) -> OwdMeter {
     meter
 }
 
-/// A packet with an absurd timestamp, sent or only received, at either end of the range, hides the fate of no other.
+/// A packet with an absurd timestamp, at either point and at either end of the range, does not change the fate of
+/// others.
 #[test]
 fn an_absurd_time_hides_no_other_fate() {
     let packets = stream(500, 4);
@@ -127,7 +128,7 @@ fn every_packet_counts_while_there_is_memory() {
     assert_eq!(median.value, sorted[sorted.len().div_ceil(2) - 1]);
 }
 
-/// Intervals contain what was sent in them, whenever it arrived, and come in order.
+/// An interval contains the packets sent in it, whenever they arrived, and intervals are in order.
 #[test]
 fn intervals_are_of_the_time_of_sending() {
     let packets = stream(10_000, 2);
@@ -200,9 +201,8 @@ fn equal_packets_count_but_give_no_delay() {
     assert_near(total.tally.mean().unwrap().value, 39.0 / 5.0 * MILLI as f64);
 }
 
-/// Identical heartbeats, of which every second one of the first second is lost: it is known how many were lost, but not
-/// when, nor in which runs. The intervals of loss extend from none of those counted as lost there to all identical
-/// ones.
+/// Identical heartbeats, of which every second one in the first second is lost: the number lost is known, but not when,
+/// nor in which runs. An interval's loss ranges from none of those counted as lost in it to all identical ones.
 #[test]
 fn nobody_knows_which_of_equal_packets_were_lost() {
     let settings = Settings { interval: Some(Nanos::from_secs(1)), ..EXACT };
@@ -226,7 +226,8 @@ fn nobody_knows_which_of_equal_packets_were_lost() {
     assert_eq!(intervals.iter().map(|interval| interval.tally.lost().value).sum::<f64>(), 500.0);
 }
 
-/// More identical packets in flight than 16 bits count, as from a traffic generator: those that arrived are not lost.
+/// More identical packets in flight than 16 bits can count, as from a traffic generator: those that arrive are not
+/// lost.
 #[test]
 fn very_many_equal_packets_arrive() {
     let many = 70_000;
@@ -257,7 +258,8 @@ fn what_arrives_without_being_sent() {
     assert_eq!(total.tally.received().value, 1.0);
 }
 
-/// Packets slower than `longest` are lost, even if none passes meanwhile, or one whose time is far too late.
+/// Packets slower than `longest` are lost, even if no other packet passes meanwhile, or only one with a time far too
+/// late.
 #[test]
 fn what_takes_longer_than_the_longest_is_lost() {
     let packet = |id, sent, delay| Packet { id, sent: sent * MILLI, delay: Some(delay * MILLI) };
@@ -291,8 +293,9 @@ fn negative_delays() {
     assert!(total.distribution.quantile(0.01).unwrap().value < 0);
 }
 
-/// Packets sent before the receiver listened, or after it stopped, are uncovered. The losses, real ones and those at
-/// the edges, are known to nine standard deviations of 8 packets; counting all unseen packets as lost must fail.
+/// Packets sent before the receiver's capture began, or after it ended, are uncovered. The number of losses, real ones
+/// and those at the edges, is allowed nine standard deviations of 8 packets; counting all unseen packets as lost must
+/// fail.
 #[test]
 fn packets_that_nobody_could_see_are_not_lost() {
     let packets = stream(10_000, 5);
@@ -316,14 +319,15 @@ fn packets_that_nobody_could_see_are_not_lost() {
     let covered: Vec<&Packet> = packets.iter().filter(|p| (first..=last).contains(&p.sent)).collect();
     assert_eq!(total.tally.uncovered().value, (packets.len() - covered.len()) as f64);
     assert_eq!(total.tally.lost().value, covered.iter().filter(|p| !seen(p)).count() as f64);
-    // Those that overtook others at the edges: 100 ms of delay at 1,000 packets a second.
+    // Packets reordered at the edges: 100 ms of delay at 1,000 packets per second.
     let truly = covered.iter().filter(|p| p.delay.is_none()).count() as f64;
     let is_near = |lost: f64| lost < truly + 150.0;
     assert!(is_near(total.tally.lost().value), "{}", total.tally.lost().value);
     assert!(!is_near(packets.iter().filter(|p| !seen(p)).count() as f64));
 }
 
-/// A packet that is sent repeatedly does not show when the receiver began to listen.
+/// Of two equal packets one arrives: since it may be the second, the receiver's capture need not have begun when the
+/// first was sent.
 #[test]
 fn equal_packets_do_not_begin_a_capture() {
     let mut packets: Vec<Packet> =
@@ -354,9 +358,9 @@ fn doubled_packets_are_counted() {
     assert_eq!(total.tally.lost().value, 2.0 * covered as f64);
 }
 
-/// In a sample of packets it may happen that none is lost, and that none is as slow as the slowest: intervals of the
-/// loss rate and of p99 still contain the true value in most of 200 runs. Without Wilson's interval half of them
-/// excluded any loss, and without the allowance for unseen packets p99 was between the samples.
+/// A sample may contain no lost packet, and none as slow as the slowest: intervals of the loss rate and of p99 must
+/// still contain the true value in most of 200 runs. Without Wilson's interval half of them excluded any loss, and
+/// without the allowance for unseen packets p99 was between the samples.
 #[test]
 fn few_samples_say_how_little_they_know() {
     let packets = stream(3_000, 11);
@@ -392,14 +396,14 @@ fn nothing_in_common() {
 
 /// In small memory every estimate is unbiased over seeds, and its intervals contain the true value. Over 200 runs a
 /// mean that is more than 6 standard errors off has a probability of 2·10⁻⁹; of 200 intervals of 95%, fewer than 168
-/// hold with 2·10⁻⁹. Samples without weights, and intervals half as wide, must fail.
+/// contain it with 2·10⁻⁹. Samples without weights, and intervals half as wide, must fail.
 #[test]
 fn samples_stand_for_all_in_small_memory() {
     let packets = stream(30_000, 6);
     let delays = delays(&packets);
     let truths = [delays.len() as f64, (packets.len() - delays.len()) as f64, mean(&delays), deviation(&delays)];
     const RUNS: u64 = 200;
-    // The last of `errors` is that of the control, and so is the second of `held`.
+    // The last element of `errors` is for the control, and so is the second of `held`.
     let mut errors = [const { Vec::new() }; 5];
     let mut held = [[0; 4]; 2];
     for seed in 0..RUNS {
@@ -434,7 +438,8 @@ fn samples_stand_for_all_in_small_memory() {
     assert!(are_enough(&held[0]) && !are_enough(&held[1]), "{held:?} of {RUNS} intervals");
 }
 
-/// Some intervals are so short that none of their packets, or not all, are sampled: neighbours are unknown.
+/// With sampling, neighbours are unknown and there is no jitter, even in intervals so short that few or no packets are
+/// sampled.
 #[test]
 fn of_samples_no_neighbours_are_known() {
     let packets = stream(30_000, 9);
@@ -445,7 +450,7 @@ fn of_samples_no_neighbours_are_known() {
         |tally: &Tally| [tally.received(), tally.lost(), tally.uncovered()].iter().any(|fate| fate.value > 0.0);
     assert!(intervals.iter().any(|interval| !looked_at(&interval.tally)), "no interval is empty");
     let mut known = intervals.iter().filter(|interval| interval.tally.loss_runs(interval.sent).is_some());
-    // Before the memory was full.
+    // Known only before the memory was full.
     assert!(known.all(|interval| interval.end.as_nanos() < SECOND));
     assert!(
         intervals
@@ -464,8 +469,8 @@ fn too_little_memory_is_said() {
     assert!(OwdMeter::new(&Settings { memory: Some(error.needed), ..flows }).is_ok());
 }
 
-/// Packets one every millisecond and second ones of the same id 200 ms after every tenth, as retransmissions without
-/// timestamps are; a fiftieth of the others is lost.
+/// One packet per millisecond, and 200 ms after every tenth a second one with the same id, like retransmissions without
+/// timestamps; a fiftieth of the others is lost.
 fn with_retransmissions() -> Vec<Packet> {
     let mut packets: Vec<Packet> = (0..5_000_i64)
         .flat_map(|n| {
@@ -479,7 +484,7 @@ fn with_retransmissions() -> Vec<Packet> {
     packets
 }
 
-/// What both points see, in the order of time, of a receiver that sees each packet `copies` more times, a `gap` apart.
+/// The crossings of both points, in the order of time, with `copies` duplicates of each arrival, `gap` apart.
 fn doubled(packets: &[Packet], copies: i64, gap: i64) -> Vec<(Side, Crossing)> {
     let mut all = crossings(packets);
     let arrivals = all.iter().filter(|(side, _)| *side == Side::Receiver);
@@ -497,8 +502,8 @@ fn behind(packets: &[Packet], offset: i64) -> Vec<Packet> {
     packets.iter().map(|p| Packet { delay: p.delay.map(|delay| delay + offset), ..*p }).collect()
 }
 
-/// A receiver that sees packets twice or three times: no copy is taken for the retransmission of its packet, which comes
-/// later, so that no delay is negative, and each is counted. So it is where the receiver's clock is behind.
+/// A receiver sees packets two or three times: no duplicate is taken for the later retransmission of its packet, so no
+/// delay is wrongly negative, and every duplicate is counted; also if the receiver's clock is behind.
 #[test]
 fn a_doubled_arrival_is_not_the_next_equal_packet() {
     let packets = with_retransmissions();
@@ -528,7 +533,7 @@ fn a_doubled_arrival_is_not_the_next_equal_packet() {
 /// Equal packets count as received and lost by their numbers, whichever clock is ahead.
 #[test]
 fn a_clock_offset_loses_nothing() {
-    // Of some, the first one is lost, of some the second one, and of some both.
+    // Of some pairs the first packet is lost, of some the second, of some both.
     let packets: Vec<Packet> = with_retransmissions()
         .iter()
         .map(|p| {
@@ -545,8 +550,9 @@ fn a_clock_offset_loses_nothing() {
     }
 }
 
-/// Few ids again and again, lost, doubled at either point and out of order, by clocks that are ahead or behind: every
-/// packet has one fate, and every arrival was sent or was not. In little memory, nothing is negative.
+/// Few ids that repeat, with losses, duplicates at either point and reordering, and clocks ahead or behind: every
+/// packet has exactly one fate, and every arrival was sent or is counted as unsent. In little memory, no count is
+/// negative.
 #[test]
 fn equal_packets_are_conserved() {
     for seed in 0..200 {

@@ -1,4 +1,4 @@
-//! A queue packet by packet and episode by episode, compared with a simulated one of which everything is known.
+//! The queue meter, packet by packet and episode by episode, compared with a simulated queue whose contents are known.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use dwell_simulate::queue::{Passage, Passages, Settings as Simulated};
@@ -54,7 +54,7 @@ fn run(settings: &Settings, passages: &[Passage]) -> (QueueMeter, Vec<Episode>, 
     (meter, episodes, error as f64 / f64::from(waited))
 }
 
-/// Start, end, and the bytes of each flow, by the definition.
+/// Start and end of each episode, and the bytes of each flow in it, by the definition.
 fn truth(passages: &[Passage]) -> Vec<(i64, i64, BTreeMap<String, u64>)> {
     let waited = |passage: &Passage| passage.departure.delay().unwrap() >= THRESHOLD;
     let at = |passage: &Passage| passage.departure.departed.as_nanos();
@@ -75,7 +75,7 @@ fn truth(passages: &[Passage]) -> Vec<(i64, i64, BTreeMap<String, u64>)> {
     ends.into_iter().map(flows).collect()
 }
 
-/// Seeds are fixed: these never fail by chance.
+/// Seeds are fixed: this never fails by chance.
 #[test]
 fn exact_episodes_are_the_truth() {
     let passages = passages(150_000);
@@ -86,7 +86,7 @@ fn exact_episodes_are_the_truth() {
     for (episode, (start, end, flows)) in episodes.iter().zip(&truth) {
         assert_eq!((episode.start.as_nanos(), episode.end.as_nanos()), (*start, *end));
         assert_eq!(episode.bytes, flows.values().sum::<u64>());
-        // Flows of one burst may be equal.
+        // Flows of one burst may have equal sizes.
         let first = &episode.culprits[0];
         assert_eq!((Some(&first.bytes), flows[&first.name]), (flows.values().max(), first.bytes));
         let within = |passage: &&Passage| (*start..=*end).contains(&passage.departure.departed.as_nanos());
@@ -109,7 +109,7 @@ fn a_full_memory_hands_over_to_snapshots_without_a_gap() {
     assert!(!meter.is_exact() && meter.since().is_some());
     assert!(meter.state_bytes() <= memory && meter.state_bytes() > memory / 2, "{}", meter.state_bytes());
     assert_eq!(meter.counts().packets, 150_000);
-    // Snapshots take over what arrived before them: only the first packet came when nothing had been seen.
+    // Snapshots take over the departures from before: only the first packet arrived before anything was seen.
     assert_eq!(meter.counts().incomplete, 1);
     // Queues are up to some megabytes deep.
     let is_small = |error: f64| error < 30e3;
@@ -138,7 +138,7 @@ fn snapshots_are_compared_with_the_truth() {
     let (meter, _, error) = run(&compared, &passages);
     let comparison = meter.comparison().unwrap();
     let scores = comparison.scores();
-    // The exact reference lacks what no one saw, and rounds to whole bytes.
+    // The exact reference does not know what was never seen, and rounds to whole bytes.
     assert!((scores.mean_error().unwrap() - error).abs() < 1.0, "{scores:?} {error}");
     assert!(scores.precision() > Some(0.9) && scores.recall() > Some(0.9), "{scores:?}");
     let pairs = comparison.pairs();

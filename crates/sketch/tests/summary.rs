@@ -1,4 +1,4 @@
-//! Summaries of two points, joined: both sides contain the same packets, whatever happens in between.
+//! Summaries of two points, joined: both sides contain the same packets, despite loss, reordering and clock offsets.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use dwell_sketch::lda::{self, Bank, CellSize};
@@ -116,7 +116,7 @@ fn intervals_hold_the_same_packets_at_both_points() {
     }
 }
 
-/// Summaries without a counterpart wait within the memory allowed, and no further; those with one need room for two at most.
+/// Waiting summaries stay within the memory allowed; those with a counterpart need room for two at most.
 #[test]
 fn what_waits_is_bounded() {
     let packets = stream(3, 0.0, 0.0);
@@ -139,15 +139,15 @@ fn what_waits_is_bounded() {
             let (joined, packets) = (join.take(), 200_000);
             assert_eq!(joined.iter().map(|joined| joined.sent).sum::<u64>(), packets);
             let usable = joined.iter().filter(|joined| joined.answer.is_ok()).map(|joined| joined.sent).sum::<u64>();
-            // The last ones end at no border.
+            // The last summaries end at no common border.
             assert!(if is_same { usable > packets / 2 } else { usable == 0 }, "{usable} {bound:?}");
         }
     }
 }
 
 /// Clocks may differ by a day, or by more intervals than are kept waiting: borders show which intervals belong
-/// together, and the times when they passed show where to look for sums of 24 bits, ±8 ms. Without that the result is a
-/// wrong delay, or none (`since`).
+/// together, and the times at which border packets passed show around which delay to decode sums of 24 bits, ±8 ms.
+/// Without that (`since`) the delay is wrong, or there is none.
 #[test]
 fn clocks_may_differ_by_any_time() {
     let packets = stream(3, 0.01, 0.0);
@@ -176,9 +176,9 @@ fn clocks_may_differ_by_any_time() {
 }
 
 /// Packets reordered across a cut are in the wrong interval at one point. The digests keep them out of the delays:
-/// without, 200 packets in the wrong interval of a second would shift its mean by 2%. Means deviate by .3% and 2.5% are
-/// allowed; of 18 intervals of 98% eight or more miss the true value with a probability of 10⁻⁹. Intervals a tenth as
-/// wide must fail.
+/// otherwise, 200 packets in the wrong interval of a second would shift its mean by 2%. Means deviate by .3%, and 2.5%
+/// are allowed; of 18 intervals of 98% eight or more miss the true value with a probability of 10⁻⁹. Intervals a tenth
+/// as wide must fail.
 #[test]
 fn reordering_across_a_cut_spoils_cells_and_no_means() {
     let packets = stream(4, 0.001, 30e6);
@@ -201,14 +201,14 @@ fn reordering_across_a_cut_spoils_cells_and_no_means() {
     assert!(are_enough(held[0]) && !are_enough(held[1]), "{held:?} of {}", usable.len());
 }
 
-/// Independent delays with a long tail: slow packets are in flight at a border and missing; the interval extends up to
-/// the mean with them. As wide as it would be without them, the control that must fail, it misses.
+/// Independent delays with a long tail: slow packets are in flight at a border and missing; the interval must extend to
+/// the mean that includes them. An interval not widened for them, the control, must fail.
 #[test]
 fn the_mean_holds_what_is_missing_at_borders() {
     let (mut held, mut held_by_twin) = (0, 0);
     for seed in 0..20 {
         let slow = |packet: Packet| {
-            // 5 to 10 ms, twenty times as long in one of twenty: on average 14.6 ms, with a deviation of 32.
+            // 5 to 10 ms, twenty times as long for one in twenty: on average 14.6 ms, with a deviation of 32.
             let delay = 5 * MILLI + packet.delay? - 20 * MILLI;
             Some(if uniform(seed + 1_000, packet.id) < 0.05 { 20 * delay } else { delay })
         };
@@ -240,7 +240,7 @@ fn messages_that_are_missing_repeated_or_foreign_are_never_wrong() {
     let (sender, receiver) = all();
     let (whole, _) = join(sender, receiver);
 
-    // Missing: its interval, and no other, has no answer.
+    // Missing: only its own interval has no answer.
     for number in [3, 10] {
         let (mut sender, receiver) = all();
         let lost = sender.remove(number);
@@ -348,8 +348,8 @@ fn messages_that_claim_each_other_are_read_in_linear_time() {
     }
 }
 
-/// Flows over all usable intervals, each with its own delay; also with reordering at the cuts. In six choices of seeds
-/// all means were exact. The mean of all flows is the control that must fail.
+/// Flows over all usable intervals, each flow with its own delay; also with reordering at the cuts. In six choices of
+/// seeds all means were exact. The mean of all flows is the control that must fail.
 #[test]
 fn flows_of_all_intervals() {
     let mut packets = stream(9, 0.0, 0.0);
@@ -383,7 +383,7 @@ fn flows_of_all_intervals() {
     assert_eq!((nothing.mean, nothing.lost, nothing.joined), (None, None, 0));
 }
 
-/// The first border is that of the first quarter that was seen completely.
+/// The first border is in the first quarter of an interval that was seen completely.
 #[test]
 fn cuts_lie_in_the_first_quarter() {
     let summaries = sent(&stream(8, 0.0, 0.0));

@@ -65,14 +65,14 @@ pub(super) struct ExpectedArguments {
 }
 
 impl ExpectedArguments {
-    /// What was said of it.
+    /// The arguments given, for the report.
     pub(super) fn parameters(&self) -> impl Iterator<Item = (&'static str, Parameter)> {
         let packets = self.packets_per_interval.map(|packets| ("packets_per_interval", Parameter::Integer(packets)));
         let loss = self.loss.as_ref().map(|loss| format!("{}..{}", loss.start(), loss.end()));
         packets.into_iter().chain(loss.map(|loss| ("loss", Parameter::Text(loss))))
     }
 
-    /// What is expected of packets that take no longer than this.
+    /// The expected traffic, with delays up to this.
     pub(super) fn within(&self, longest: Nanos) -> Expected {
         let usual = Expected::within(longest);
         Expected {
@@ -84,7 +84,7 @@ impl ExpectedArguments {
 }
 
 impl PointArguments {
-    /// How packets are told apart.
+    /// How packets are identified.
     pub(super) fn reading(&self, group: Option<Grouping>) -> Reading {
         let names =
             Settings { key: self.key, nat: self.nat, payload_bytes: self.payload_bytes, group, seed: self.seed };
@@ -112,7 +112,7 @@ pub(super) struct OutputArguments {
 }
 
 impl OutputArguments {
-    /// The files that are written.
+    /// The files to be written.
     pub(super) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
         self.output.iter().chain(self.plot.as_ref().map(|(path, _)| path))
     }
@@ -287,7 +287,7 @@ pub(super) enum Format {
 }
 
 impl Arguments {
-    /// What the flags' own parsers cannot see.
+    /// Checks combinations of arguments that their own parsers cannot.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
         let pair = self.pair();
@@ -332,12 +332,12 @@ impl Arguments {
         self.flows || self.flow.is_some()
     }
 
-    /// Whether a flow of this name is asked for.
+    /// Whether a flow with this name is to be reported.
     pub(super) fn is_wanted(&self, name: &str) -> bool {
         self.flow.as_ref().is_none_or(|part| name.contains(part.as_str()))
     }
 
-    /// The two captures, that of the sender first.
+    /// The two captures, the sender's first.
     pub(super) fn pair(&self) -> Pair<'_> {
         let mut paths = [&self.sender, &self.receiver].map(|path| path.clone().unwrap_or_default());
         if self.swap {

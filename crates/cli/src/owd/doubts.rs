@@ -1,4 +1,4 @@
-//! What there is to say about an answer.
+//! Warnings about an answer.
 
 use super::Answer;
 use crate::words::CAPTURED_TWICE;
@@ -11,7 +11,7 @@ use dwell_types::Nanos;
 use std::fmt;
 use std::path::PathBuf;
 
-/// What there is to say of sketches that could not be joined; the interval, where it is known.
+/// Warns of sketches that could not be joined; `interval` is their length, if known.
 pub(super) fn not_joined(total: &Line, span: Option<Span>, interval: Option<Nanos>) -> Option<String> {
     if total.sent > 0 && total.uncovered == total.sent {
         let lasts = span.map_or(Nanos::ZERO, |span| Nanos::new(span.end.saturating_sub(span.start)));
@@ -37,7 +37,7 @@ pub(super) fn not_joined(total: &Line, span: Option<Span>, interval: Option<Nano
     })
 }
 
-/// What the answer itself says about the question.
+/// What a result shows to be wrong with the captures or clocks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doubt {
     NothingInCommon,
@@ -69,7 +69,7 @@ impl fmt::Display for Doubt {
     }
 }
 
-/// What to think of first where nothing is in common although addresses are known to be translated.
+/// The more likely cause if the points have no packet in common and addresses are known to be translated.
 pub(super) const UNTRANSLATED: &str = "no packet was seen at both points: --from must name the sender's side as either point sees it, with \
                             --nat also by the addresses that it is translated to";
 
@@ -87,8 +87,8 @@ pub(super) fn doubts(total: &Line, is_both_ways: bool, longest: Option<Nanos>) -
     (d.min.is_some_and(|min| min.value < 0) && !is_both_ways).then_some(Doubt::SomeTooEarly)
 }
 
-/// What delays of both directions say about the clocks, if they cannot both be true. Where there were equal packets, one
-/// may have been taken for another.
+/// Warns if the delays of both directions cannot be right by the same clocks. Where there were equal packets, one may
+/// have been matched with another.
 pub(super) fn disagreement(ClockOffset { low, high }: ClockOffset, are_some_equal: bool) -> Option<String> {
     let (from, to) = (Nanos::new(low), Nanos::new(high));
     if low > high {
@@ -107,7 +107,7 @@ pub(super) fn disagreement(ClockOffset { low, high }: ClockOffset, are_some_equa
     })
 }
 
-/// What negative delays say about the clocks, where one of both directions has no delays.
+/// Warns of negative delays that show that clocks disagree, if one direction has no delays.
 pub(super) fn too_early<'a>(mut lines: impl Iterator<Item = &'a Line>) -> Option<String> {
     lines.any(|line| line.delay_ns.min.is_some_and(|min| min.value < 0)).then(|| {
         "some packets arrived before they were sent: the clocks disagree (--clock-offset), or a packet was \
@@ -116,7 +116,7 @@ pub(super) fn too_early<'a>(mut lines: impl Iterator<Item = &'a Line>) -> Option
     })
 }
 
-/// Which points show packets again a moment later, and what that does to the answer.
+/// Warns of points that see many packets twice, and of the effect on the answer.
 pub(super) fn duplicated(paths: &[PathBuf; 2], packets: [u64; 2], answer: &Answer) -> Vec<String> {
     let points = paths.iter().zip(packets).zip(answer.duplicates).zip(answer.are_duplicates_many);
     let many = points.filter_map(|(((path, packets), duplicates), are_many)| {
@@ -130,7 +130,7 @@ pub(super) fn duplicated(paths: &[PathBuf; 2], packets: [u64; 2], answer: &Answe
     many.collect()
 }
 
-/// Whether equal packets are so many that they are no accident.
+/// Warns if too many packets equal others in flight for this to be chance.
 pub(super) fn without_delay(total: &Line) -> Option<String> {
     (total.ambiguous > total.received / 4).then(|| {
         format!(
@@ -141,7 +141,7 @@ pub(super) fn without_delay(total: &Line) -> Option<String> {
     })
 }
 
-/// Whether so many packets arrived in intervals in which they were not sent that sketches suffer.
+/// Warns if so many packets arrived in intervals in which they were not sent that the results of sketches suffer.
 pub(super) fn surplus(total: &Combined) -> Option<String> {
     let &Combined { intervals, unordered, usable, received, .. } = total;
     if total.has_too_many() {
@@ -167,7 +167,7 @@ pub(super) fn surplus(total: &Combined) -> Option<String> {
     })
 }
 
-/// Whether the sender's list lacks flows: one that it has no room for, or all.
+/// Warns if flows are missing from the sender's list: those for which it had no room, or all.
 pub(super) fn unlisted(total: &Combined, list: &FlowList) -> Option<String> {
     let listed: u64 = list.records().iter().map(|record| record.packets).sum();
     let missing = Line::from(total).sent.saturating_sub(listed);
@@ -182,7 +182,7 @@ pub(super) fn unlisted(total: &Combined, list: &FlowList) -> Option<String> {
     })
 }
 
-/// What is doubted, where nothing can be set any more.
+/// A doubt in words, where it is too late to change arguments.
 pub(super) fn said(doubt: Doubt) -> String {
     match doubt {
         Doubt::TooEarly | Doubt::SomeTooEarly => {
@@ -193,7 +193,7 @@ pub(super) fn said(doubt: Doubt) -> String {
     }
 }
 
-/// How two sketches differ in what they were made with.
+/// Says which parameters of two sketches differ.
 pub(super) fn foreign(sent: &Sketch, received: &Sketch) -> Option<String> {
     let [ours, theirs] = [sent, received].map(|sketch| (sketch.lda.params(), sketch.lds.as_ref().map(Lds::params)));
     let seeds = [ours.0.seed, theirs.0.seed];

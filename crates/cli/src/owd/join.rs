@@ -1,4 +1,4 @@
-//! `dwell owd join`: the sketches of two points, joined.
+//! `dwell owd join`: joins the sketches of two points.
 
 use super::Outputs;
 use super::arguments::JoinArguments;
@@ -82,7 +82,7 @@ fn facts(summaries: &[Summary], unsent: Option<u64>) -> PointFacts {
     PointFacts { packets, unsent, ..PointFacts::default() }
 }
 
-/// The sound messages of a file: intervals in the order of their numbers, at least one, and flows.
+/// The valid messages of a file: intervals in the order of their numbers, at least one, and flows.
 fn read(path: &Path, warnings: &mut Vec<String>) -> Result<(Vec<Summary>, FlowList)> {
     let name = path.display();
     let bytes = std::fs::read(path).with_context(|| name.to_string())?;

@@ -1,4 +1,4 @@
-//! Two points, merged in the order of time.
+//! Reads two points, merged in the order of time.
 
 use super::PointArguments;
 use crate::Failure;
@@ -14,19 +14,19 @@ use dwell_types::Nanos;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Which two points, and how they are read.
+/// Two points, and how to read them.
 pub(crate) struct Pair<'a> {
-    /// That of the sender first.
+    /// The sender's first.
     pub(crate) paths: [PathBuf; 2],
     pub(crate) point: &'a PointArguments,
-    /// Whether other packets than those of `point.from` go back.
+    /// Whether packets not from `point.from` are measured as the reverse direction.
     pub(crate) reverse: bool,
     /// How far the receiver's clock is ahead.
     pub(crate) clock_offset: Nanos,
 }
 
 impl Pair<'_> {
-    /// What the paths' own parsers cannot see.
+    /// Checks combinations that the arguments' own parsers cannot.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         if self.paths.iter().all(|path| path.as_os_str() == "-") {
             return Err(Failure::Usage("expected two captures: only one of them can be standard input".to_owned()));
@@ -34,14 +34,14 @@ impl Pair<'_> {
         output::check_different(&self.paths, "two captures")
     }
 
-    /// Looks at the beginnings.
+    /// Detects the directions from the beginnings of both captures.
     pub(crate) fn look(&self, signals: &Signals) -> Result<Beginning> {
         let [sender, receiver] = &self.paths;
         let asked = Ways::asked(&self.point.from, self.reverse);
         beginning::look(std::slice::from_ref(sender), receiver, &self.point.reading(None), asked, signals.stop())
     }
 
-    /// Opens both, of which packets go these ways.
+    /// Opens both points, for packets in these directions.
     pub(crate) fn open(&self, ways: &Ways, group: Option<Grouping>, signals: &Signals) -> Result<Merged> {
         let reading = self.point.reading(group);
         let open = |path, shift| Point::open(path, &reading, ways, shift, signals.stop());
@@ -52,13 +52,13 @@ impl Pair<'_> {
     }
 }
 
-/// Two points that are read together.
+/// Two points being read together.
 pub(crate) struct Merged {
     pub(super) sender: Point,
     pub(super) receiver: Point,
 }
 
-/// What comes next.
+/// The next event.
 pub(crate) enum Next<'a> {
     /// A packet passes a point.
     Packet(Side, Seen, &'a Point),
@@ -67,7 +67,8 @@ pub(crate) enum Next<'a> {
 }
 
 impl Merged {
-    /// Shows everything that both points saw, until they end or are asked to stop. Yields the packets of each.
+    /// Calls `each` for everything both points see, until they end or are stopped. Returns the number of packets of
+    /// each.
     pub(crate) fn follow(&mut self, mut each: impl FnMut(Next<'_>) -> Result<()>) -> Result<[u64; 2]> {
         let (sender, receiver) = (&mut self.sender, &mut self.receiver);
         let total = sender.progress().0.zip(receiver.progress().0).map(|(a, b)| a + b);
@@ -89,7 +90,7 @@ impl Merged {
                 each(Next::End(side))?;
             }
             if is_stopped {
-                // What was decoded is compared, at either point.
+                // Packets decoded so far are still compared, at both points.
                 sender.read_no_more();
                 receiver.read_no_more();
             }
@@ -99,17 +100,17 @@ impl Merged {
         Ok(packets)
     }
 
-    /// Whether one was asked to stop before its end.
+    /// Whether either was stopped before its end.
     pub(crate) fn is_stopped(&self) -> bool {
         self.sender.is_stopped() || self.receiver.is_stopped()
     }
 
-    /// How the run ends.
+    /// The exit code of the run.
     pub(crate) fn code(&self, signals: &Signals) -> ExitCode {
         signals.end(self.is_stopped(), self.sender.damage.is_some() || self.receiver.damage.is_some())
     }
 
-    /// What the reader must know of the captures.
+    /// Warnings about the captures.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut warnings = self.sender.warnings();
         warnings.extend(self.receiver.warnings());
@@ -117,7 +118,7 @@ impl Merged {
     }
 }
 
-/// The point whose next packet is the earlier one.
+/// The point whose next packet is earlier.
 fn next<'a>(sender: &'a mut Point, receiver: &'a mut Point) -> Option<(Side, &'a mut Point)> {
     match (sender.at(), receiver.at()) {
         (None, None) => None,

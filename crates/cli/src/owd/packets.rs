@@ -1,4 +1,4 @@
-//! Both points packet by packet.
+//! Compares both points packet by packet.
 
 use super::arguments::{Arguments, Method};
 use super::{Answer, Comparison, describe};
@@ -16,12 +16,12 @@ pub(super) struct Packets<'a> {
     arguments: &'a Arguments,
     forward: OwdMeter,
     reverse: Option<OwdMeter>,
-    /// Names of the flows that have a number, in this order.
+    /// Names of the numbered flows, in the order of their numbers.
     flows: Vec<Box<str>>,
     ways: Ways,
 }
 
-/// One for each direction, and the flows that are told apart.
+/// One meter for each direction, and the maximum number of flows reported individually.
 struct Meters {
     forward: OwdMeter,
     reverse: Option<OwdMeter>,
@@ -29,7 +29,7 @@ struct Meters {
 }
 
 impl Meters {
-    /// In so many bytes, or in as many as it takes.
+    /// Meters in this many bytes, or in as many as it takes.
     fn new(arguments: &Arguments, ways: &Ways, memory: Option<usize>) -> Result<Self, SettingsError> {
         let directions = if ways.has_back() { 2 } else { 1 };
         let memory = memory.map(|memory| memory / directions);
@@ -56,8 +56,7 @@ impl Meters {
     }
 }
 
-/// Packets of one direction that were sent and that arrived as duplicates, and whether they are so many that they are no
-/// accident.
+/// Duplicates among the packets of one direction, sent and received, and whether they are too many to be chance.
 #[derive(Default)]
 struct Duplicates {
     sent: (f64, bool),
@@ -65,7 +64,8 @@ struct Duplicates {
 }
 
 impl Duplicates {
-    /// Hosts send equal packets, too: some of 50, as in testdata/mixed. Nobody sends those that only arrive.
+    /// Hosts also send equal packets: some in 50, as in testdata/mixed. Equal packets that only arrive are not from
+    /// hosts.
     fn new(totals: &Totals) -> Self {
         let many = |number: f64, share: f64, of: u64| (number, number > share * of as f64);
         Self {
@@ -75,7 +75,7 @@ impl Duplicates {
     }
 }
 
-/// The most flows that get an answer of their own in as much memory as it takes.
+/// The maximum number of flows reported individually without a memory limit.
 const MOST_FLOWS: usize = 1 << 16;
 
 impl<'a> Packets<'a> {
@@ -83,7 +83,7 @@ impl<'a> Packets<'a> {
         let memory = (arguments.method == Method::Auto).then_some(arguments.memory);
         let Meters { forward, reverse, flows } = Meters::new(arguments, ways, memory).map_err(|error| {
             let mut needed = error.needed;
-            // More memory has room for more flows, which need more.
+            // With more memory there are more flows, which need more memory.
             while let Err(error) = Meters::new(arguments, ways, Some(needed))
                 && error.needed > needed
             {
@@ -125,7 +125,7 @@ impl<'a> Packets<'a> {
 }
 
 impl Comparison for Packets<'_> {
-    /// What is the sender for one direction is the receiver for the other.
+    /// The sender of one direction is the receiver of the other.
     fn update(&mut self, side: Side, seen: Seen, point: &Point) {
         match &mut self.reverse {
             Some(reverse) if seen.is_reverse => {
@@ -168,7 +168,7 @@ impl Comparison for Packets<'_> {
             Some(ClockOffset { low: -back.value, high: there.value })
         });
         let unsent = |unsent: f64| unsent.round() as u64;
-        // What is the sender for one direction is the receiver for the other.
+        // The sender of one direction is the receiver of the other.
         let ways = [Some(&totals), reverse_totals.as_ref()].map(|totals| totals.map(Duplicates::new));
         let [there, back] = ways.map(Option::unwrap_or_default);
         let points = [[there.sent, back.received], [there.received, back.sent]];

@@ -1,4 +1,4 @@
-//! `dwell owd sketch`: what passes one point, as sketches of each interval.
+//! `dwell owd sketch`: sketches the packets that pass one point, interval by interval.
 
 use super::arguments::SketchArguments;
 use super::sketches::{MOST_LISTED, cutter, params};
@@ -21,10 +21,10 @@ use std::process::ExitCode;
 struct Directions(HashMap<[Address; 2], Address>);
 
 impl Directions {
-    /// More pairs than these are not remembered.
+    /// Maximum number of pairs remembered.
     const MOST: usize = 1 << 16;
 
-    /// The source of earlier packets that went the other way between these addresses.
+    /// The source of earlier packets between these addresses, if they went the other way.
     fn opposite(&mut self, key: &FlowKey) -> Option<Address> {
         let mut pair = [key.source, key.destination];
         pair.sort_unstable();

@@ -1,4 +1,4 @@
-//! Both points by sketches of each interval.
+//! Compares both points by sketches of each interval.
 
 use super::arguments::{Arguments, ExpectedArguments, FLOW_BYTES, PointArguments, SKETCH_BYTES};
 use super::doubts::{surplus, unlisted};
@@ -17,19 +17,19 @@ use dwell_sketch::summary::{Combined, Cutter, FlowList, FlowMeans, Join, Params}
 use dwell_types::Nanos;
 use std::collections::BTreeMap;
 
-/// Flows that a sender names and counts.
+/// Maximum number of flows that a sender lists with names and packet counts.
 pub(crate) const MOST_LISTED: usize = 4_096;
-/// Packets that a flow is taken to lose in an interval.
+/// Packets that a flow is assumed to lose in an interval.
 pub(crate) const LOST: f64 = 1.0;
-/// What a flow takes in the list of them, with its name and its packets in the sender's sketches.
+/// Bytes of a listed flow, with its name and its packet counts in the sender's sketches.
 const LISTED_BYTES: usize = 352;
-/// Sketches that wait for the other point's at least: one of each.
+/// Minimum number of waiting sketches: one of each point.
 const LEAST_WAITING: usize = 2;
-/// Each point holds two sketches, since it does not know yet where one ends.
+/// Each point holds two sketches, since its next cut may still move.
 const SKETCHES: usize = 4 + LEAST_WAITING;
 
-/// The banks for so many bytes and what is expected. For flows, if they have bytes of their own, some cells in each
-/// row, since an interval may have a loss or a packet that is out of order.
+/// Sketch parameters for this many bytes and the expected traffic. With `flow_bytes` also those of a sketch of flows,
+/// with several cells per row, since an interval may have a lost or reordered packet.
 pub(super) fn params(
     bytes: usize,
     flow_bytes: Option<usize>,
@@ -51,7 +51,7 @@ pub(super) fn cutter(params: &Params, arguments: &PointArguments, shift: Nanos) 
     Cutter::new(params.clone(), arguments.interval(), shift).map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// What a sketch is made of.
+/// The parameters of a sketch, for the report.
 pub(super) fn describe_sketch(lda: &lda::Params, lds: Option<&lds::Params>) -> BTreeMap<&'static str, Parameter> {
     let banks: Vec<String> =
         lda.banks.iter().map(|bank| format!("{} rows of {:.2}%", bank.rows, bank.probability * 100.0)).collect();
@@ -71,7 +71,7 @@ pub(super) fn describe_sketch(lda: &lda::Params, lds: Option<&lds::Params>) -> B
     parameters
 }
 
-/// The flows that the sender named, as both points' sketches tell them: those with the most bytes.
+/// The results for the sender's listed flows, those with the most bytes first.
 pub(super) fn flows(means: &FlowMeans, list: &FlowList) -> Vec<Flow> {
     let answers = means.answers(list);
     let mut flows: Vec<Flow> =
@@ -80,19 +80,19 @@ pub(super) fn flows(means: &FlowMeans, list: &FlowList) -> Vec<Flow> {
     flows
 }
 
-/// Two points that sketch, and what joins them.
+/// Sketches of two points, and their join.
 pub(super) struct Sketches<'a> {
     arguments: &'a Arguments,
     params: Params,
     weights: Weights,
     points: [Cutter; 2],
-    /// Those that the sender names.
+    /// Flows listed by the sender.
     flows: FlowList,
     means: FlowMeans,
     join: Join,
-    /// All that was joined.
+    /// Sum over all joined intervals.
     total: Combined,
-    /// What was joined and not taken yet.
+    /// Joined intervals not yet taken.
     done: Vec<Interval>,
 }
 
@@ -106,7 +106,8 @@ impl<'a> Sketches<'a> {
         }
         let memory = arguments.memory;
         let spare = memory.saturating_sub(LEAST_WAITING * Join::SUMMARY_BYTES);
-        // A quarter of it for the list of flows, and two fifths of the rest for sketches of all packets beside those of flows.
+        // A quarter of it for the list of flows; of the rest two fifths for sketches of all packets, three for those of
+        // flows.
         let [all, of_flows, list] =
             if arguments.wants_flows() { [spare / 10 * 3, spare / 20 * 9, spare / 4] } else { [spare, 0, 0] };
         let bytes = arguments.sketch_bytes.unwrap_or(SKETCH_BYTES.min(all / SKETCHES));

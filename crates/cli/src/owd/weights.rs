@@ -1,4 +1,4 @@
-//! How much the packets of each flow count in a sketch of flows, from a file.
+//! Weights of flows in a sketch of flows, read from a file.
 
 use super::arguments::PointArguments;
 use crate::Failure;
@@ -11,18 +11,18 @@ use dwell_types::{FlowId, FlowKey, Prefix};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// The classes of flows: CSV with the columns `flow,weight`, one line for each address or prefix of a capture, or flow
-/// of a log.
+/// The classes of flows: CSV with the columns `flow,weight`, with one line for each address or prefix of a capture, or
+/// for each flow of a log.
 pub(super) struct Weights {
-    /// Class 0 is what no line names.
+    /// Weights of the classes; class 0 is for flows in no line.
     weights: Vec<u32>,
-    /// The first that holds one of a packet's addresses is its class.
+    /// The first prefix that contains one of a packet's addresses determines its class.
     prefixes: Vec<(Prefix, u8)>,
     flows: HashMap<FlowId, u8>,
 }
 
 impl Weights {
-    /// As the file says; without one, every packet counts once.
+    /// Reads the weights from the file; without one, every packet has weight 1.
     pub(super) fn new(arguments: &PointArguments, stop: &Stop) -> Result<Self, Failure> {
         let mut weights = Self { weights: vec![1], prefixes: Vec::new(), flows: HashMap::new() };
         if let Some(path) = &arguments.weights {
@@ -52,7 +52,7 @@ impl Weights {
         Ok(())
     }
 
-    /// The class of this weight, a new one if there is none.
+    /// The class with this weight; a new one if there is none yet.
     fn class_of(&mut self, weight: &str) -> Result<u8> {
         let known = weight.parse().ok().filter(|weight| (1..=Params::MOST_WEIGHT).contains(weight));
         let weight =
@@ -64,7 +64,7 @@ impl Weights {
         u8::try_from(class).map_err(|_| anyhow!("expected at most {} different weights", Params::MOST_CLASSES))
     }
 
-    /// The class of a packet, which is the next one of its point.
+    /// The class of the current packet of a point.
     pub(super) fn class(&self, seen: &Seen, point: &Point) -> u8 {
         match point.key() {
             Some(key) => self.class_of_key(&key),
@@ -77,7 +77,7 @@ impl Weights {
         self.prefixes.iter().find(|(prefix, _)| is_of(prefix)).map_or(0, |&(_, class)| class)
     }
 
-    /// What one packet of each class counts for.
+    /// The weight of each class.
     pub(super) fn of_classes(&self) -> &[u32] {
         &self.weights
     }

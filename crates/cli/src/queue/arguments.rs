@@ -153,19 +153,19 @@ pub(super) enum Format {
     Csv,
 }
 
-/// Of snapshots, unless something else is asked for.
+/// Default for all snapshots together.
 const SKETCH_BYTES: usize = 1 << 20;
-/// As in a switch.
+/// Minimum, as in a switch.
 const LEAST_SKETCH: usize = 2 << 10;
 /// The paper's snapshots.
 const SNAPSHOTS: u32 = 8;
 const ROWS: u32 = 4;
 const COLUMNS: u32 = 64;
-/// Each packet looks at all of them.
+/// Each packet scans all of them.
 const MOST_ENTRIES: u32 = 64;
 
 impl Arguments {
-    /// What the flags' own parsers cannot see.
+    /// Checks combinations of arguments that their own parsers cannot.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
         let is_stdin = |path: &&PathBuf| path.as_os_str() == "-";
@@ -186,12 +186,12 @@ impl Arguments {
         output::check_apart(self.inputs(), others.chain([output::place_of_report(self.output.as_ref())]))
     }
 
-    /// The files that are read.
+    /// The files to be read.
     pub(super) fn inputs(&self) -> impl Iterator<Item = &PathBuf> {
         self.captures.iter().chain(&self.sojourns)
     }
 
-    /// How packets are told apart.
+    /// How packets are identified.
     pub(super) fn reading(&self) -> Reading {
         let names = Settings {
             key: self.key,
@@ -203,12 +203,12 @@ impl Arguments {
         Reading { is_log: false, names }
     }
 
-    /// What the memory is divided of; what has no bound of its own has that of the default.
+    /// The bytes from which shares of memory are derived; `--method exact` has no limit and uses the default's.
     pub(super) fn bytes(&self) -> usize {
         if self.method == Method::Exact { 64 << 20 } else { self.memory }
     }
 
-    /// The snapshots that are asked for, or the best in their share of so many bytes.
+    /// The snapshots given on the command line, or the best ones in their share of the memory.
     pub(super) fn params(&self, memory: usize) -> Result<Params, Failure> {
         let culprit = Culprit { share: self.share, delay: self.threshold };
         let bytes = self.sketch_bytes.unwrap_or((memory / 4).clamp(LEAST_SKETCH, SKETCH_BYTES));
@@ -228,7 +228,7 @@ impl Arguments {
         })
     }
 
-    /// Snapshots as asked for; what is not is as in the paper, of windows that reach back far enough.
+    /// The snapshots given; other parameters are as in the paper, with windows that reach back far enough.
     fn given(&self, culprit: Culprit) -> Params {
         let snapshots = self.snapshots.unwrap_or(SNAPSHOTS);
         let base = Params { culprit, ..Params::new(snapshots, self.longest, COLUMNS, self.seed) };
@@ -237,7 +237,8 @@ impl Arguments {
         Params { windows: if self.window.is_empty() { vec![enough] } else { self.window.clone() }, ..base }
     }
 
-    /// What is asked for instead of what fits: space-saving has an entry in the place of three counters.
+    /// The counter given, with the defaults of the fitting one: an entry of space-saving takes the place of three
+    /// counters.
     fn counter(&self, fitting: Counter) -> Counter {
         let (rows, columns, is_conservative) = match fitting {
             Counter::CountMin { rows, columns, is_conservative } => (rows, columns, is_conservative),

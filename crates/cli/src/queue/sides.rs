@@ -1,4 +1,4 @@
-//! Both sides of a queue: captures where packets arrive and the one where they depart, in the order of time.
+//! Both sides of a queue: captures where packets arrive and the one where they depart, merged in the order of time.
 
 use super::arguments::Arguments;
 use crate::beginning;
@@ -10,21 +10,21 @@ use dwell_report::facts::Frames;
 use dwell_sketch::queue::{TapCounts, Taps};
 use dwell_types::{Departure, Nanos, Timestamp};
 
-/// The captures, and the packets between them.
+/// The captures, and the packets in flight between them.
 pub(super) struct Sides {
     ingress: Vec<Point>,
     egress: Point,
     taps: Taps,
     pub(super) ways: Ways,
-    /// Whether the next packet of the egress was given out.
+    /// Whether the current packet of the egress has already been returned.
     is_given: bool,
-    /// Packets that go the other way.
+    /// Packets in the reverse direction.
     back: u64,
     gaps: Gaps,
 }
 
 impl Sides {
-    /// Opens the captures, with so many bytes for the packets between them.
+    /// Opens the captures, with this many bytes for the packets between them.
     pub(super) fn open(arguments: &Arguments, bytes: usize, stop: &Stop) -> Result<Self> {
         let (egress, ingress) = arguments.captures.split_last().unzip();
         let (ingress, egress) = (ingress.unwrap_or_default(), egress.cloned().unwrap_or_default());
@@ -83,7 +83,7 @@ impl Sides {
         point.advance()
     }
 
-    /// The name of the flow of the packet that was given last.
+    /// The name of the flow of the packet returned last.
     pub(super) fn flow_name(&self) -> String {
         self.egress.flow_name()
     }
@@ -113,7 +113,7 @@ impl Sides {
         Some((spans().map(|span| span.0).min()?, spans().map(|span| span.1).max()?))
     }
 
-    /// Bytes to read, if that is known, and bytes read.
+    /// Bytes to read, if known, and bytes read so far.
     pub(super) fn progress(&self) -> (Option<u64>, u64) {
         let all = self.points().map(Point::progress);
         all.fold((Some(0), 0), |(total, read), (of, at)| (total.zip(of).map(|(total, of)| total + of), read + at))
@@ -131,7 +131,7 @@ impl Sides {
         self.taps.state_bytes()
     }
 
-    /// What the reader must know.
+    /// Warnings about the captures.
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings: Vec<String> = self.points().flat_map(Point::warnings).collect();
         let counts = self.counts();
@@ -145,10 +145,10 @@ impl Sides {
     }
 }
 
-/// Of so many packets one may seem to have departed before it arrived, since an equal one did.
+/// One in so many packets may seem to have departed before it arrived, because an equal one did.
 const SINGLE: u64 = 1_000;
 
-/// What the numbers themselves say about the captures.
+/// Warns if the counts show that something is wrong with the captures.
 fn doubt(counts: &TapCounts) -> Option<String> {
     let &TapCounts { matched, backwards, ahead: (least, most), evicted, .. } = counts;
     if counts.departed > 0 && matched + backwards == 0 {
@@ -175,20 +175,20 @@ fn doubt(counts: &TapCounts) -> Option<String> {
         .then(|| format!("{evicted} packets in the queue did not fit the memory (--memory): their delays are unknown"))
 }
 
-/// Stretches in which only one side sees packets.
+/// Detects gaps: runs of packets seen on one side only.
 #[derive(Clone, Default)]
 struct Gaps {
     has_begun: bool,
     departed: Run,
-    /// Packets that departed since the last whose arrival was seen.
+    /// Packets departed since the last one that was seen arriving.
     unknown: Run,
-    /// Packets that arrived since the last one departed.
+    /// Packets arrived since the last departure.
     stuck: Run,
     longest_unknown: Run,
     longest_stuck: Run,
 }
 
-/// Packets that follow each other.
+/// A run of consecutive packets.
 #[derive(Clone, Copy, Default)]
 struct Run {
     packets: u64,
@@ -196,7 +196,7 @@ struct Run {
 }
 
 impl Run {
-    /// Fewer have other reasons.
+    /// Shorter runs have other causes.
     const LEAST: u64 = 100;
 
     fn add(&mut self, at: Timestamp) {
@@ -204,7 +204,7 @@ impl Run {
         self.ends = Some((self.ends.map_or(at, |ends| ends.0), at));
     }
 
-    /// Ends the run, and keeps it where it is the longest.
+    /// Ends the run, and keeps it if it is the longest.
     fn end(&mut self, longest: &mut Self) {
         let run = std::mem::take(self);
         if run.packets > longest.packets {
@@ -227,7 +227,7 @@ impl Gaps {
         self.stuck.add(at);
     }
 
-    /// What comes before the first packet that was seen on both sides is no gap.
+    /// Nothing before the first packet seen on both sides counts as a gap.
     fn depart(&mut self, at: Timestamp, is_matched: bool) {
         if is_matched {
             self.unknown.end(&mut self.longest_unknown);
@@ -241,7 +241,7 @@ impl Gaps {
         self.stuck.end(&mut self.longest_stuck);
     }
 
-    /// Whether so many packets should have departed meanwhile that it was no burst of arrivals.
+    /// Whether the run lasts so long that many packets should have departed during it, unlike a burst of arrivals.
     fn is_gap(&self, stuck: &Run) -> bool {
         const LEAST_INTERVALS: i64 = 20;
         let intervals = self.departed.packets.saturating_sub(1).max(1) as i64;
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(doubt(&TapCounts::default()), None);
     }
 
-    /// Packets that arrive a microsecond apart and depart 10 µs later, but for those that one side misses.
+    /// Warnings for packets that arrive 1 µs apart and depart 10 µs later, except for those that one side misses.
     fn gaps(misses_arrivals: std::ops::Range<i64>, misses_departures: std::ops::Range<i64>) -> Vec<String> {
         let mut gaps = Gaps::default();
         for packet in 0..2_000 {
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn gaps_of_either_side_are_told_and_unequal_ends_are_none() {
         assert!(gaps(0..0, 0..0).is_empty());
-        // Captures that begin and end at different times, and a few packets that came another way.
+        // Captures that begin and end at different times, and a few packets that took another way.
         assert!(gaps(0..500, 1_500..2_000).is_empty());
         assert!(gaps(600..650, 700..780).is_empty());
         let arrivals = gaps(600..900, 0..0);
@@ -316,7 +316,7 @@ mod tests {
             arrivals.len() == 1 && arrivals[0].contains("300 packets in 299 µs, from 610000 ns on"),
             "{arrivals:?}"
         );
-        // A hundred that arrive at once, where one departs each microsecond.
+        // Bursts of a hundred packets that arrive at once and depart one per microsecond.
         let mut burst = Gaps::default();
         for packet in 0..1_000 {
             (0..100).for_each(|_| burst.arrive(at(packet * 100_000 + 1)));

@@ -1,4 +1,4 @@
-//! Two points: logs whose truth is known, captures made from them, and real taps where they are.
+//! `dwell owd`: logs with known truth, captures made from them, and recorded captures if they are present.
 
 use crate::run::{data, dwell, dwell_in, ends, names, testdata};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use std::path::Path;
 const MILLI: i64 = 1_000_000;
 const SECOND: i64 = 1_000_000_000;
 
-/// A packet, when it was sent, and how long it took if it arrived.
+/// A packet: when it was sent, and its delay if it arrived.
 struct Packet {
     id: u64,
     flow: u64,
@@ -23,7 +23,7 @@ fn uniform(n: u64) -> f64 {
     (dwell_types::hash::finish(n ^ 0x5eed) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// For ten seconds a packet a millisecond, of eight flows, 2% lost, with delays of 10 to 60 ms.
+/// One packet per millisecond for ten seconds, of eight flows, 2% lost, with delays of 10 to 60 ms.
 fn packets() -> Vec<Packet> {
     (0..10_000)
         .map(|n| Packet {
@@ -37,7 +37,7 @@ fn packets() -> Vec<Packet> {
         .collect()
 }
 
-/// Both logs, in the order of their times, the receiver's clock ahead by so much.
+/// Writes both logs, in the order of their times, with the receiver's clock ahead by this much.
 fn write_logs(folder: &Path, packets: &[Packet], ahead: i64) {
     let write = |name: &str, mut rows: Vec<(i64, &Packet)>| {
         rows.sort_by_key(|&(at, _)| at);
@@ -67,7 +67,7 @@ fn mean<'a>(packets: impl Iterator<Item = &'a Packet>) -> (f64, f64) {
     (delays.iter().sum::<f64>() / delays.len() as f64, delays.len() as f64)
 }
 
-/// Every number that is counted adds up.
+/// Asserts that received, lost and uncovered packets add up to those sent.
 #[track_caller]
 fn assert_conserved(line: &Value) {
     let count = |name: &str| line[name].as_u64().unwrap_or_else(|| panic!("no {name} in {line}"));
@@ -116,8 +116,8 @@ fn logs_give_the_truth() {
     }
 }
 
-/// Of 40 intervals of 95%, fewer than 27 hold the truth with a chance of 4·10⁻⁹; those a quarter as wide must fail. A
-/// mean has a standard error of .55%, seven of which are allowed.
+/// Of 40 intervals of 95%, fewer than 27 contain the true value with a probability of 4·10⁻⁹; those a quarter as wide,
+/// the control, must fail. A mean has a standard error of .55%, and seven of these are allowed.
 #[test]
 fn small_memory_gives_estimates_with_intervals_that_hold() {
     let packets = packets();
@@ -142,9 +142,9 @@ fn small_memory_gives_estimates_with_intervals_that_hold() {
     assert!(are_enough(held[0]) && !are_enough(held[1]), "{held:?} of 40 intervals hold the truth");
 }
 
-/// Sketches, together and apart, say what all packets say: delays that deviate by .56 of their mean, of 4,000 packets
-/// and more, within 5% (five standard errors and more, 6·10⁻⁷), and losses within .4 points, since all but those at the
-/// borders are counted. A shift of the cuts that counts as delay must fail.
+/// Sketches, made in one run or separately, agree with the packets: means of delays with a deviation of .56 of their
+/// mean, from 4,000 packets and more, within 5% (five standard errors and more, 6·10⁻⁷), and losses within .4 points,
+/// since all packets but those at the borders are counted. A mean that includes a shift of the cuts must fail.
 #[test]
 fn sketches_join() {
     let packets = packets();
@@ -164,7 +164,7 @@ fn sketches_join() {
         let lost = total["lost"].as_f64().unwrap() / covered as f64;
         assert!((lost - (1.0 - received / 1e4)).abs() < 0.004, "{lost}");
         let (low, value, high) = ends(&total["delay_ns"]["mean"]);
-        // Half of the cells are spoilt by loss and by packets that overtake others at the borders.
+        // Half of the cells are spoilt by loss and by packets reordered around the borders.
         let is_near = |mean: f64| (mean / truth - 1.0).abs() < 0.05;
         assert!(is_near(value) && low < value && value < high, "{value} {truth}");
         assert!(!is_near(value + 25e6) && !is_near(value - 25e6), "{value} {truth}");
@@ -182,8 +182,9 @@ fn sketches_join() {
     }
 }
 
-/// Of packets that arrive twice, each hides a lost one from counters: the report says so, and its interval holds the loss.
-/// Without them the loss is known. Sketches in the wrong order are said, though packets do not arrive before they are sent.
+/// Each duplicate hides a lost packet from the counters: the report warns, and its interval contains the true loss.
+/// Without duplicates the loss is exact. Sketches in the wrong order are reported, even if no packet arrives before it
+/// is sent.
 #[test]
 fn sketches_say_that_duplicates_hide_losses() {
     let folder = tempfile::tempdir().unwrap();
@@ -192,7 +193,7 @@ fn sketches_say_that_duplicates_hide_losses() {
         assert_eq!(run.code, 0, "{}", run.err);
         run
     };
-    // In their order, 100 ms later; two of a hundred are lost.
+    // Without reordering, 100 ms later; two in a hundred are lost.
     let mut packets = packets();
     packets.iter_mut().for_each(|packet| packet.delay = packet.delay.map(|_| 100 * MILLI));
     write_logs(folder.path(), &packets, 0);
@@ -231,8 +232,8 @@ fn sketches_say_that_duplicates_hide_losses() {
     assert_conserved(&run.json()["total"]);
 }
 
-/// Clocks that are 700 s apart, more than a sum of 40 bits tells, are found and named: all delays are longer or shorter
-/// by that, and a warning says what to do, if anything can be done.
+/// Clocks 700 s apart, more than sums of 40 bits can hold, are found and reported: all delays are longer or shorter by
+/// that, and a warning names the remedy, if there is one.
 #[test]
 fn sketches_find_clocks_that_disagree() {
     let packets = packets();
@@ -256,8 +257,8 @@ fn sketches_find_clocks_that_disagree() {
     }
 }
 
-/// Without losses the sketch of flows tells every flow's mean delay: eight flows in many cells, within what packets at
-/// the borders of an interval make. The mean of all is the twin that fails.
+/// Without losses the sketch of flows gives every flow's mean delay: eight flows in many cells, within the error due to
+/// packets at the borders of an interval. The mean of all flows is the control that must fail.
 #[test]
 fn sketches_tell_flows() {
     let packets: Vec<Packet> = packets()
@@ -267,7 +268,7 @@ fn sketches_tell_flows() {
     let folder = logs(&packets);
     let how = ["--method", "lda", "--flows", "--longest", "500ms", "--format", "json"];
     let run = dwell_in(folder.path(), &[&["owd", "--crossings", "a.csv", "b.csv"], &how[..]].concat());
-    // Flows differ by up to 21 ms, so that packets overtake others at every border.
+    // Flows differ by up to 21 ms, so that packets are reordered around every border.
     assert!(run.err.contains("more packets were received than sent"), "{}", run.err);
     let report = run.json();
     let flows = report["flows"].as_array().unwrap();
@@ -285,9 +286,9 @@ fn sketches_tell_flows() {
     assert!(others >= 6, "{others}");
 }
 
-/// 4,400 flows of five packets, of which those that are not listed take twenty times as long: intervals of the others
-/// hold (3,623 of 4,096, seeds are fixed), and the report says how many packets are left out. A tenth as wide, they must
-/// not (604). Where clocks differ by ten years, means differ by that.
+/// 4,400 flows of five packets, of which those not listed take twenty times as long: confidence intervals of the others
+/// hold (3,623 of 4,096, seeds are fixed), and the report says how many packets are left out. A tenth as wide, they
+/// must not (604). With clocks ten years apart, the means differ by that.
 #[test]
 fn flows_beyond_the_list_widen_the_others() {
     const FLOWS: u64 = 4_400;
@@ -326,8 +327,8 @@ fn flows_beyond_the_list_widen_the_others() {
     }
 }
 
-/// What was sent in intervals that could not be joined is uncovered for flows as it is for all; a flow of which nothing
-/// else was sent has no delay.
+/// Packets sent in intervals that could not be joined are uncovered for flows as for the total; a flow sent only in
+/// such intervals has no delay.
 #[test]
 fn flows_of_what_could_not_be_joined_are_uncovered() {
     let packets: Vec<Packet> =
@@ -351,8 +352,8 @@ fn flows_of_what_could_not_be_joined_are_uncovered() {
     assert!(early["unusable"].as_str().unwrap().contains("could not be joined"), "{early}");
 }
 
-/// 200 flows of 50 packets each in sketches of 30 columns: where packets of `f7` count 1,000 times, the error of its
-/// mean is about half of what it is without, the twin that fails.
+/// 200 flows of 50 packets each in sketches of 30 columns: with weight 1,000 for the packets of `f7`, the error of its
+/// mean is about half of the error without, which is the control that must fail.
 #[test]
 fn weights_tell_flows_among_many() {
     let packets: Vec<Packet> = packets()
@@ -448,10 +449,10 @@ fn clocks_that_disagree_are_said() {
     assert!(total["delay_ns"]["mean"].is_null() && total["loss_rate"].is_null() && total["lost"] == 0);
 }
 
-/// Both directions between two hosts, of which one point, or both, see each packet twice; a tenth of the packets is sent
-/// again half a second later. The warnings name the points that do, nothing speaks of clocks or directions, and delays of
-/// the direction to the doubled point are what they are. Negative ones are not passed over, though the other direction has
-/// none.
+/// Both directions between two hosts; one point, or both, see each packet twice, and a tenth of the packets is sent
+/// again half a second later. The warnings name these points and mention neither clocks nor directions, and delays in
+/// the direction to the point with duplicates are exact. Negative delays are reported even if the other direction has
+/// no delays.
 #[test]
 fn duplicates_are_said() {
     let folder = tempfile::tempdir().unwrap();
@@ -495,7 +496,7 @@ fn duplicates_are_said() {
         let [a_file, b_file] = [format!("a{a}.pcap"), format!("b{b}.pcap")];
         for from in [&[][..], &["--from", "10.0.0.1"]] {
             let run = dwell_in(folder.path(), &[&["owd", &a_file, &b_file, "--format", "json"], from].concat());
-            // One direction into a receiver that sees packets twice says so, too; at the other point it is not the sender's.
+            // Duplicates of one direction at its receiver are reported, too, and never attributed to the other point.
             let is_said = |file: &str| run.err.contains(&format!("{file}: ")) && run.err.contains("captured twice");
             assert_eq!(run.err.is_empty(), (a, b) == (1, 1), "{}", run.err);
             assert!(!is_said(&a_file) || a == 2, "{}", run.err);
@@ -521,7 +522,7 @@ fn duplicates_are_said() {
     assert!(run.err.contains("some packets arrived before they were sent"), "{}", run.err);
 }
 
-/// What a log calls so is not the rest.
+/// A flow named `other` in a log is not confused with the sum of all other flows.
 #[test]
 fn a_flow_may_be_called_other() {
     let folder = tempfile::tempdir().unwrap();
@@ -537,7 +538,7 @@ fn a_flow_may_be_called_other() {
     assert_eq!(names, ["other'", "other''", "web"]);
 }
 
-/// A few packets with times of other years, at either point: all that was sent has its fate, and its delay but for
+/// A few packets with timestamps years away, at either point: every packet sent still has its fate, and its delay up to
 /// the time between packets.
 #[test]
 fn wild_times_lose_nothing() {
@@ -571,7 +572,7 @@ fn wild_times_lose_nothing() {
     }
 }
 
-/// Both directions in one sketch would be one delay: the run is refused, and a sender's side helps.
+/// A sketch of both directions would mix their delays: it is refused unless `--from` names the sender's side.
 #[test]
 fn a_sketch_of_both_directions_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -588,10 +589,10 @@ fn a_sketch_of_both_directions_is_refused() {
     sketch("near", "a.dwell", &from).ok();
     sketch("server", "b.dwell", &from).ok();
     let report = dwell_in(folder.path(), &["owd", "join", "a.dwell", "b.dwell", "--format", "json"]).json();
-    // All packets have 50.3 ms; those of the beginning, which could not be joined, are not in this mean.
+    // The mean of all packets is 50.3 ms; those at the beginning, which could not be joined, are missing from this one.
     let value = ends(&report["total"]["delay_ns"]["mean"]).1;
     assert!((value / 50.3e6 - 1.0).abs() < 0.02, "{value}");
-    // The twin that was let through.
+    // The control: both directions, let through by a prefix that contains all addresses.
     for (capture, name) in [("near", "a.dwell"), ("server", "b.dwell")] {
         sketch(capture, name, &["--from", "0.0.0.0/0,::/0"]).ok();
     }
@@ -599,8 +600,8 @@ fn a_sketch_of_both_directions_is_refused() {
     assert!(ends(&report["total"]["delay_ns"]["mean"]).1 < 25e6);
 }
 
-/// Why sketches say nothing: what could not be joined is no receiver that does not listen, and a capture may be too
-/// short.
+/// The reason why sketches give no answer: packets that could not be joined are not attributed to a receiver that was
+/// not listening, and captures that are too short are reported as such.
 #[test]
 fn sketches_say_what_they_could_not_join() {
     let folder = logs(&packets());
@@ -619,7 +620,7 @@ fn sketches_say_what_they_could_not_join() {
     assert!(err.contains("no interval could be joined"), "{err}");
 }
 
-/// The least memory that is taken is kept, with many intervals under way, and flows.
+/// The memory limit holds down to the smallest accepted one, with many intervals in flight, and with flows.
 #[test]
 fn small_memory_holds() {
     let folder = logs(&packets());
@@ -637,7 +638,7 @@ fn small_memory_holds() {
             assert!(held <= allowed, "{held} bytes of {memory} {more:?}");
         }
     }
-    // No border is common to both points: what waits is within the memory, too.
+    // The points have no common border: waiting sketches stay within the memory, too.
     let text = fs::read_to_string(folder.path().join("b.csv")).unwrap().replace(",p", ",q").replace("qacket", "packet");
     fs::write(folder.path().join("b.csv"), text).unwrap();
     let report = run("1MiB", &["--method", "lda", "--interval", "100ms", "--sketch-bytes", "64KiB"]).json();
@@ -651,7 +652,7 @@ fn small_memory_holds() {
     );
 }
 
-/// Names of flows that are longer than what is reserved for each are cut; flows stay apart.
+/// Flow names longer than the memory reserved for each are cut; the flows remain separate.
 #[test]
 fn long_names_hold_the_memory() {
     let folder = tempfile::tempdir().unwrap();
@@ -735,7 +736,7 @@ fn every_form_is_written() {
     assert_eq!(names(folder.path()), ["a.csv", "b.csv", "plot.svg"]);
 }
 
-/// One capture at two points: its delays are zero, its directions cannot be told, and nothing is lost.
+/// One capture as both points: delays are zero, directions cannot be told apart, and nothing is lost.
 #[test]
 fn a_capture_and_its_copy() {
     let folder = tempfile::tempdir().unwrap();
@@ -751,7 +752,7 @@ fn a_capture_and_its_copy() {
     assert_eq!(total["sent"], report["points"]["sender"]["frames"]["decoded"]);
 }
 
-/// What is published of these captures, and what other programs find in them.
+/// Recorded captures: results agree with what was published about them, and with what other programs find.
 #[test]
 fn real_taps() {
     let Some(folder) = data() else { return };
@@ -768,8 +769,8 @@ fn real_taps() {
     assert_eq!((number(&bridge["total"]["received"]), number(&bridge["total"]["lost"])), (1_000, 0));
     assert_eq!((ends(&delays["min"]).1, ends(&delays["max"]).1), (4_410.0, 4_670.0));
 
-    // 2,764 packets of one TCP run were seen at both ends, on an emulated path of 50 ms, and ten solicitations of
-    // routers, which nobody answers; one of these took 44.8 ms.
+    // 2,764 packets of one TCP connection were seen at both ends of an emulated path of 50 ms, and ten router
+    // solicitations, which nobody answers; one of these took 44.8 ms.
     let ends_of = run("end-to-end/client.pcap", "end-to-end/server.pcap", &[]);
     let both = number(&ends_of["total"]["received"]) + number(&ends_of["reverse"]["received"]);
     assert_eq!(both, 2_774);
@@ -790,7 +791,7 @@ fn real_taps() {
     }
 }
 
-/// What is asked for and is not there is said, and what something between the points has changed.
+/// `--from` prefixes and `--flow` names that match nothing are reported, and so are packets changed between the points.
 #[test]
 fn what_is_not_found_is_said() {
     let captures = ["one-way/near.pcap.xz", "one-way/server.pcap.xz"].map(testdata);
@@ -799,7 +800,7 @@ fn what_is_not_found_is_said() {
     assert!(said(&["--from", "1.2.3.4"]).contains("no packet comes from a --from prefix"));
     assert!(said(&["--flows", "--flow", "nosuch"]).contains("no flow has a name that contains nosuch (--flow)"));
 
-    // A third of the packets gets another name on the way.
+    // A third of the packets changes its id on the way.
     let folder = tempfile::tempdir().unwrap();
     let log = |delay: i64, is_changed: bool| {
         let line = |i: i64| format!("{},{}{i}\n", 1_000 * i + delay, if is_changed && i % 3 == 1 { "q" } else { "p" });

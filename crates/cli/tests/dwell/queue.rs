@@ -1,4 +1,4 @@
-//! A queue: a log of one that was simulated, and recorded captures on both sides of a real one.
+//! `dwell queue`: the log of a simulated queue, and captures on both sides of a real one.
 
 use crate::run::{dwell, dwell_in, names, testdata};
 use crate::truth_owd;
@@ -11,7 +11,7 @@ use std::path::Path;
 
 const THRESHOLD: i64 = 800_000;
 const QUIET: i64 = 1_000_000;
-/// The flags with these.
+/// Arguments that match these constants.
 const WHAT: [&str; 6] = ["--threshold", "800us", "--quiet", "1ms", "--longest", "10ms"];
 
 fn passages() -> Vec<Passage> {
@@ -70,7 +70,7 @@ fn flows(passages: &[Passage]) -> BTreeMap<String, u64> {
     flows
 }
 
-/// Every number that is counted adds up.
+/// Asserts that the counts of packets add up.
 #[track_caller]
 fn assert_conserved(report: &Value) {
     let packets = &report["packets"];
@@ -83,7 +83,7 @@ fn assert_conserved(report: &Value) {
     }
 }
 
-/// Seeds are fixed, so this never fails by chance.
+/// Compares the report with the simulated queue. Seeds are fixed, so this never fails by chance.
 #[test]
 fn a_log_gives_the_truth() {
     let passages = passages();
@@ -112,7 +112,7 @@ fn a_log_gives_the_truth() {
             (Some(bytes), flows.values().copied().max())
         );
         assert_eq!(found["flow_bytes"]["flows"].as_u64(), Some(flows.len() as u64));
-        // Who burst is named first.
+        // The flow with the burst is named first.
         let culprits = found["culprits"].as_array().unwrap();
         let (most, name) = (*flows.values().max().unwrap(), culprits[0]["flow"].as_str().unwrap());
         assert_eq!((flows[name], culprits[0]["bytes"].as_u64()), (most, Some(most)));
@@ -124,7 +124,7 @@ fn a_log_gives_the_truth() {
     assert_eq!(*rows.headers().unwrap(), vec!["departed_ns", "flow", "delay_ns", "bytes_in_queue", "share", "culprit"]);
     let rows: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
     assert_eq!(rows.len(), passages.len());
-    // The first packet came before anything was seen.
+    // The first packet arrived before anything was seen.
     for (row, passage) in rows.iter().zip(&passages).skip(1) {
         let share = passage.flow_bytes as f64 / passage.queue_bytes as f64;
         let expected =
@@ -152,10 +152,10 @@ fn small_memory_hands_over_to_snapshots() {
         }
         assert_eq!(found["culprits"][0]["flow"], exact["culprits"][0]["flow"]);
     }
-    // The paper's two kilobytes.
+    // Two kilobytes, as in the paper.
     let sketch = ["--method", "conquest", "--snapshots", "8", "--columns", "8", "--counter", "cms", "--rule", "paper"];
     let run = queue(folder.path(), &[&["--format", "json", "--compare-exact"], &sketch[..]].concat());
-    // Windows that are longer than the threshold are told, in one line.
+    // Windows longer than the threshold are reported, in one line.
     assert!(run.code == 0 && run.err.lines().count() == 1, "{}", run.err);
     assert!(
         run.err.contains("the shortest window of snapshots, 1.43 ms, is longer than --threshold, 800 µs"),
@@ -180,7 +180,7 @@ fn queues_can_be_counted_in_packets() {
 
 const FROM: &str = "10.10.0.0/16,fd00:10::/32";
 
-/// A name that would clear the screen is a name in JSON, and harmless in a table.
+/// A name that would clear the screen is kept as it is in JSON, and escaped in a table.
 #[test]
 fn names_are_not_obeyed() {
     let folder = tempfile::tempdir().unwrap();
@@ -193,7 +193,7 @@ fn names_are_not_obeyed() {
     assert_eq!(report["episodes"][0]["culprits"][0]["flow"], "\u{1b}[2Jbad\u{7}");
 }
 
-/// Two flows, one of which sends twice as much in each window as in the one before.
+/// `--rate-change` for two flows, one of which sends twice as much in each window as in the one before.
 #[test]
 fn a_change_of_rate_is_told() {
     let folder = tempfile::tempdir().unwrap();
@@ -220,10 +220,11 @@ fn recorded(more: &[&str]) -> crate::run::Run {
     dwell(&[&["queue", &near, &server, "--format", "json"], more].concat())
 }
 
-/// The link of 2 Mbit/s: packets wait as long as was logged, and the queue is as deep as it follows from that.
+/// A recorded link of 2 Mbit/s: the longest delay is the one logged, and the deepest queue is what follows from the
+/// log.
 #[test]
 fn a_recorded_queue_is_true() {
-    /// How far the clocks of captures and log can be apart, and the error that the log knows of.
+    /// Maximum difference between the clocks of captures and log, and the error stated in the log.
     const CLOCKS_NS: i64 = 300_000;
     let out: Vec<truth_owd::Packet> = truth_owd::packets().into_iter().filter(|packet| packet.is_out).collect();
     let passed: Vec<(i64, i64, u64)> = out.iter().filter_map(|p| Some((p.sent, p.sent + p.delay?, p.bytes))).collect();
@@ -235,7 +236,7 @@ fn a_recorded_queue_is_true() {
         (packets["departed"].as_u64(), packets["arrivals"]["seen"].as_u64()),
         (Some(passed.len() as u64), Some(out.len() as u64))
     );
-    // Equal packets that waited together have one delay; the recorded way back is left out.
+    // Equal packets that waited together have one delay; the recorded reverse direction is left out.
     assert!(packets["unknown"].as_u64() < Some(20) && packets["elsewhere"].as_u64() > Some(7_000), "{packets}");
     let longest = passed.iter().map(|(sent, departed, _)| departed - sent).max().unwrap();
     let found = report["longest_delay_ns"].as_i64().unwrap();
@@ -246,7 +247,7 @@ fn a_recorded_queue_is_true() {
     };
     let deepest = passed.iter().map(depth).max().unwrap();
     let found = report["peak_queue_bytes"].as_u64().unwrap();
-    // A packet of 1.5 kB at either end of the time, as the clocks have it.
+    // A packet of 1.5 kB more or less at either end of the wait, since the clocks differ.
     assert!(found.abs_diff(deepest) <= 3_000 && deepest > 30_000, "{found} {deepest}");
 
     let episodes = report["episodes"].as_array().unwrap();
@@ -261,19 +262,19 @@ fn a_recorded_queue_is_true() {
     );
 }
 
-/// Rows of whole numbers of a committed table.
+/// Rows of integers of a committed table.
 fn table(name: &str) -> Vec<Vec<i64>> {
     let mut rows = csv::Reader::from_path(testdata(name)).unwrap();
     rows.records().map(|row| row.unwrap().iter().map(|field| field.parse().unwrap()).collect()).collect()
 }
 
-/// A token bucket of Linux, 8 Mbit/s: every burst makes an episode and is named first in it, nobody else makes one, and
-/// what waits by the captures is what the kernel says.
+/// A token bucket of Linux, 8 Mbit/s: every burst causes an episode and is named first in it, there are no other
+/// episodes, and the packets waiting according to the captures are those that the kernel reports.
 #[test]
 fn a_token_bucket_names_who_burst() {
     let folder = tempfile::tempdir().unwrap();
     let [ingress, egress] = ["ingress", "egress"].map(|name| testdata(&format!("queue/{name}.pcap.xz")));
-    // 20 kB of a connection wait for 20 ms, 60 datagrams for 60.
+    // 20 kB of a connection wait for 20 ms, 60 datagrams for 60 ms.
     let what = ["--threshold", "30ms", "--quiet", "100ms", "--format", "json", "--per-packet", "packets.csv"];
     let report = dwell_in(folder.path(), &[&["queue", &ingress, &egress][..], &what].concat()).ok().json();
     assert_conserved(&report);
@@ -281,7 +282,7 @@ fn a_token_bucket_names_who_burst() {
     let episodes = report["episodes"].as_array().unwrap();
     assert_eq!(episodes.len(), bursts.len());
     for (episode, burst) in episodes.iter().zip(&bursts) {
-        // It begins when the bucket has held a packet for 30 ms.
+        // An episode begins when a packet has waited in the bucket for 30 ms.
         let since = episode["start_ns"].as_i64().unwrap() - burst[0];
         assert!((30_000_000..60_000_000).contains(&since), "{since}");
         let culprit = &episode["culprits"][0];
@@ -306,11 +307,11 @@ fn a_token_bucket_names_who_burst() {
     for sample in &samples {
         let (after, before) = (sample[0], sample[1]);
         let waiting = |(from, to): (i64, i64)| packets.iter().filter(|&&(a, d)| a <= from && d > to).count() as i64;
-        // All the while, and at some time; one may be on its way to either tap.
+        // Packets waiting throughout the sample, and at any time in it; one may be on its way to either tap.
         let (least, most) = (waiting((after, before)) - 1, waiting((before, after)) + 1);
         assert!((least..=most).contains(&sample[3]), "{sample:?}: {least} to {most}");
     }
-    // The kernel counts 14 bytes of Ethernet more, and was not asked at the deepest moment.
+    // The kernel counts 14 bytes of Ethernet per packet in addition, and was not sampled at the deepest moment.
     let deepest = report["peak_queue_bytes"].as_i64().unwrap();
     let told = samples.iter().map(|sample| sample[2] - 14 * sample[3]).max().unwrap();
     assert!((0.9 * deepest as f64..deepest as f64).contains(&(told as f64)), "{told} of {deepest}");
@@ -325,7 +326,7 @@ fn captures_that_cannot_be_are_told() {
     let foreign = dwell(&["queue", &testdata(&format!("mixed/{capture}")), &server]);
     assert!(foreign.code == 0 && foreign.err.contains("no packet was seen on both sides"), "{}", foreign.err);
     assert!(String::from_utf8(foreign.out).unwrap().contains("No packet was seen on both sides of the queue."));
-    // A second way in, which sees the same again.
+    // A second ingress capture that contains the same packets.
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy.pcap.xz");
     fs::copy(&near, &copy).unwrap();
@@ -337,14 +338,14 @@ fn captures_that_cannot_be_are_told() {
         ["seen", "matched", "repeated", "backwards"].map(|fate| arrivals[fate].as_u64().unwrap())
     };
     let ([seen, matched, repeated, backwards], twice) = (counts(&once), counts(&twice));
-    // Of equal packets that waited together, one more may have its arrival.
+    // Equal packets that waited together may be matched once more.
     let more = twice[1] - matched;
     assert!(more <= repeated, "{more} of {repeated}");
     assert_eq!(twice, [2 * seen, matched + more, seen + repeated - backwards, backwards]);
     let calm = dwell(&["queue", &near, &server, "--threshold", "10s", "--longest", "20s"]).ok();
     let text = String::from_utf8(calm.out).unwrap();
     assert!(text.contains("No episode: no delay reached 10.0 s (--threshold). The longest was 369 ms."), "{text}");
-    // A small table between the captures forgets packets, and says so.
+    // A small table between the captures evicts packets, and a warning says so.
     let small = recorded(&["--memory", "64KiB", "--ways", "1", "--sketch-bytes", "8KiB"]);
     assert_conserved(&small.json());
     assert!(small.err.contains("packets in the queue did not fit the memory"), "{}", small.err);
@@ -375,7 +376,7 @@ fn logs_that_cannot_be_are_told() {
     for (text, words) in [
         ("0,noon,a,1\n", "log.csv: line 2: expected a whole number of nanoseconds as departed_ns, found 'noon'"),
         ("0,1,a,-1\n", "log.csv: line 2: expected a whole number of bytes as bytes, found '-1'"),
-        // What a terminal would obey is shown, not done.
+        // Control characters are escaped in messages.
         ("0,1,a,\u{1b}[2J\n", "log.csv: line 2: expected a whole number of bytes as bytes, found '\\u{1b}[2J'"),
     ] {
         let run = run(text);

@@ -1,5 +1,5 @@
-//! Ctrl-C, SIGTERM and SIGHUP: to a process that waits at a pipe which stays open, and to one that is busy. What the former has
-//! written by then.
+//! Ctrl-C, SIGTERM and SIGHUP: for a process waiting at a pipe that stays open, and for a busy one; and what the former
+//! has written by then.
 
 use crate::run::{Run, assert_conserved, command, dwell, dwell_in, names, testdata};
 use serde_json::Value;
@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// More than a pipe holds: whoever has written more than that knows that some was read.
+/// Capacity of a pipe: a writer that has written more knows that some of it was read.
 const PIPE_BYTES: usize = 64 << 10;
 
 /// A process that writes `report.json` into a folder.
@@ -30,20 +30,20 @@ impl Live {
         Self { child: command.spawn().unwrap(), folder }
     }
 
-    /// Starts it, and waits until it has opened what it writes.
+    /// Starts the process, and waits until it has opened its output.
     fn start(arguments: &[&str]) -> Self {
         let live = Self::spawn(arguments, Stdio::null());
         live.wait_for_output();
         live
     }
 
-    /// The same with an input that stays open, of which these bytes are written.
+    /// The same with these bytes written to its standard input, which stays open.
     fn fed(arguments: &[&str], bytes: &[u8]) -> (Self, ChildStdin) {
         let mut live = Self::spawn(arguments, Stdio::piped());
         let mut input = live.child.stdin.take().unwrap();
         input.write_all(bytes).unwrap();
         live.wait_for_output();
-        // Most probably it waits for more then.
+        // By then the process has most probably read all of it and waits for more.
         thread::sleep(Duration::from_millis(300));
         (live, input)
     }
@@ -57,7 +57,7 @@ impl Live {
         assert!(Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());
     }
 
-    /// Waits for its end, which must come by itself.
+    /// Waits until the process ends by itself.
     fn end(mut self) -> (Run, TempDir) {
         until("it has ended", || self.child.try_wait().unwrap().is_some());
         let output = self.child.wait_with_output().unwrap();
@@ -75,7 +75,7 @@ fn until(what: &str, is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Samples are there as soon as their packets are, and not only when a block of them is full.
+/// Samples are written as soon as their packets are read, and not only when a block of output is full.
 #[test]
 fn samples_do_not_wait_for_more_packets() {
     let capture = fs::read(testdata("mixed/mixed.pcap.zst")).unwrap();
@@ -92,7 +92,7 @@ fn samples_do_not_wait_for_more_packets() {
     input.write_all(&capture).unwrap();
     let first = lines.recv_timeout(Duration::from_secs(60)).unwrap();
     assert_eq!(first.split(' ').count(), 4, "{first}");
-    // Every one of them: what the whole capture gives is there before its end.
+    // All of them: every sample of the whole capture is written before the end of input.
     let whole = dwell(&["rtt", &testdata("mixed/mixed.pcap.zst"), "--format", "ppviz"]).ok().out;
     let expected = whole.iter().filter(|&&byte| byte == b'\n').count();
     let more = (1..expected).map_while(|_| lines.recv_timeout(Duration::from_secs(60)).ok()).count();
@@ -111,7 +111,7 @@ fn a_signal_ends_a_live_capture_with_its_report() {
     let bytes = dwell(&["simulate", "-w", "-"]).out;
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("whole.pcap"), &bytes).unwrap();
-    // Something is left of the last record: that it is cut is no news.
+    // The last record is incomplete, which must not cause a warning.
     let part = &bytes[..bytes.len() - 7];
     for (name, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         if name == "HUP" && ignores_hangup() {
@@ -133,14 +133,14 @@ fn a_signal_ends_a_live_capture_with_its_report() {
     }
 }
 
-/// Whether SIGHUP has no effect on this process, nor on those that it starts.
+/// Whether SIGHUP is ignored by this process, and so by those that it starts.
 fn ignores_hangup() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).map(str::trim);
     ignored.is_none_or(|mask| u64::from_str_radix(mask, 16).unwrap() & 1 == 1)
 }
 
-/// As `nohup` wants it.
+/// SIGHUP is ignored when the parent ignores it, as with `nohup`.
 #[test]
 fn a_hangup_that_is_ignored_ends_nothing() {
     let bytes = dwell(&["simulate", "-w", "-"]).out;
@@ -162,7 +162,7 @@ fn a_hangup_that_is_ignored_ends_nothing() {
     assert_eq!(report(folder.path())["warnings"], Value::Array(Vec::new()));
 }
 
-/// Not even a file header came.
+/// A signal before any input, not even a file header.
 #[test]
 fn a_signal_ends_a_run_to_which_nothing_came() {
     for how in [&["rtt", "-"][..], &["compare", "-", "--memory", "16KiB", "--seeds", "1"]] {
@@ -174,7 +174,7 @@ fn a_signal_ends_a_run_to_which_nothing_came() {
     }
 }
 
-/// A line that was read in part is not taken for a whole one.
+/// A line that was read in part is not parsed as a whole one.
 #[test]
 fn a_signal_ends_a_log_between_two_lines() {
     let log = "at_ns,kind,id\n1000,request,a\n5000,response,a\n9000,request,b\n123";
@@ -187,7 +187,7 @@ fn a_signal_ends_a_log_between_two_lines() {
     assert_eq!((&report["results"][0]["requests"]["seen"], &report["results"][0]["samples"]), (&2.into(), &1.into()));
 }
 
-/// The sender goes on for ever: what is under way when the signal comes is not lost.
+/// The sender never ends: packets in flight when the signal comes do not count as lost.
 #[test]
 fn a_signal_ends_both_points() {
     let (mut sent, mut received) = ("at_ns,packet\n".to_owned(), "at_ns,packet\n".to_owned());
@@ -200,7 +200,7 @@ fn a_signal_ends_both_points() {
     fs::write(&receiver, received).unwrap();
     for method in ["auto", "lda"] {
         let how = ["owd", "--crossings", "-", receiver.to_str().unwrap(), "--method", method];
-        // The receiver is read to where the sender is, and no further.
+        // The receiver is read up to the sender's current time, and no further.
         let (live, _input) =
             Live::fed(&[&how[..], &["--format", "json", "-o", "report.json"]].concat(), sent.as_bytes());
         live.signal("TERM");
@@ -211,12 +211,12 @@ fn a_signal_ends_both_points() {
         assert!(total["sent"].as_u64().unwrap() > 5_000, "{method}: {total}");
         assert_eq!(total["delay_ns"]["mean"]["value"].as_f64().unwrap().round(), 5e6, "{method}: {total}");
         assert_eq!(total["lost"], 0, "{method}: {total}");
-        // What was read is compared, also what was read ahead.
+        // All packets read are compared, including those read ahead.
         assert_eq!(report["points"]["sender"]["packets"], total["sent"], "{method}");
     }
 }
 
-/// Of captures, every packet that was decoded is compared.
+/// With captures, every packet that was decoded is compared.
 #[test]
 fn a_signal_ends_both_captures() {
     let folder = tempfile::tempdir().unwrap();
@@ -224,7 +224,7 @@ fn a_signal_ends_both_captures() {
     let [sender, receiver] = &names;
     dwell(&["simulate", "-w", sender, "--flows", "2000"]);
     let bytes = fs::read(sender).unwrap();
-    // Enough of it that the end of what is written is not the end of a packet.
+    // Cut in the middle of a packet, most probably.
     let cut = bytes.len() * 2 / 3;
     fs::write(receiver, &bytes).unwrap();
     let how = ["owd", "-", receiver, "--from", "0.0.0.0/0,::/0", "--format", "json", "-o", "report.json"];
@@ -241,8 +241,8 @@ fn a_signal_ends_both_captures() {
     assert_eq!(report["total"]["sent"], report["points"]["sender"]["packets"]);
 }
 
-/// Samples go to a pipe that nobody reads: the first signal cannot end that, the second does, and leaves nothing
-/// behind.
+/// Samples go to a pipe that nobody reads: the first signal cannot end the blocked process, but the second does, and no
+/// files are left behind.
 #[test]
 fn a_second_signal_ends_at_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -259,7 +259,7 @@ fn a_second_signal_ends_at_once() {
     assert_eq!(names(written.path()), [""; 0]);
 }
 
-/// Where nothing is read there is nothing to report.
+/// A simulation reads nothing, so there is nothing to report when it is stopped.
 #[test]
 fn a_signal_ends_a_simulation_without_a_trace() {
     let live = Live::start(&["simulate", "-w", "big.pcap", "--traffic", "speed"]);

@@ -3,7 +3,7 @@ use super::tally::Tally;
 use crate::table::{Number, Place, Table};
 use dwell_types::FlowId;
 
-/// The flows that were seen first, as many as fit.
+/// The flows seen first, up to a maximum number; all others share one entry.
 #[derive(Clone, Debug)]
 pub(super) struct Flows {
     numbers: Table<Number>,
@@ -18,14 +18,14 @@ pub(super) struct Flow {
     pub(super) tally: Tally,
 }
 
-/// The number of all flows that have no place of their own.
+/// The number shared by all flows without an entry of their own.
 pub(super) const OTHER: u32 = 0;
 
 impl Flows {
-    /// Bytes for each flow.
+    /// Bytes per flow.
     pub(super) const FLOW_BYTES: usize = size_of::<Flow>() + Table::<Number>::ENTRY_BYTES;
 
-    /// Bytes of `most` flows and all others.
+    /// Bytes of `most` flows and the entry of all others.
     pub(super) fn bytes(most: usize) -> usize {
         Table::<Number>::bytes_of(Self::slots(most)) + (most + 1) * size_of::<Flow>()
     }
@@ -34,13 +34,13 @@ impl Flows {
         Table::<Number>::slots_for(most) + 64
     }
 
-    /// Room for `most` flows besides all others.
+    /// Room for `most` flows, besides the entry of all others.
     pub(super) fn new(most: usize) -> Self {
         let slots = Self::slots(most);
         Self { numbers: Table::new(slots.min(1 << 10), slots), flows: vec![Flow::default()], most }
     }
 
-    /// Counts a packet that was sent; gives the number of its flow, and whether that is new.
+    /// Counts a packet that was sent; returns the number of its flow, and whether that number is new.
     pub(super) fn sent(&mut self, flow: FlowId, bytes: u32) -> (u32, bool) {
         let (number, is_new) = self.number(flow);
         let flow = &mut self.flows[number as usize];
@@ -79,7 +79,7 @@ impl Flows {
         self.flows[passed.sent.flow as usize].tally.add(passed);
     }
 
-    /// All others first, then the flows in the order of their first packets.
+    /// The entry of all others first, then the flows in the order of their first packets.
     pub(super) fn all(&self) -> &[Flow] {
         &self.flows
     }

@@ -6,12 +6,12 @@ use crate::distribution::{Ambiguous, DelayStore, Distribution};
 use dwell_types::{Nanos, Timestamp};
 use std::collections::VecDeque;
 
-/// What is known of the packets of one interval, by the time of sending.
+/// Results for the packets sent in one interval.
 #[derive(Clone, Debug)]
 pub struct IntervalAnswer {
     /// Its first nanosecond.
     pub start: Timestamp,
-    /// The first nanosecond behind it.
+    /// The first nanosecond after it.
     pub end: Timestamp,
     /// Packets seen at the sender.
     pub sent: u64,
@@ -23,22 +23,22 @@ pub struct IntervalAnswer {
     pub distribution: Distribution,
 }
 
-/// Sums for each interval. An interval begins at a whole multiple of its length since the epoch; those without packets
-/// are left out.
+/// Sums for each interval. An interval begins at a whole multiple of its length since the epoch; intervals without
+/// packets are left out.
 #[derive(Clone, Debug)]
 pub(super) struct Intervals {
     length: Nanos,
-    /// No delay is longer.
+    /// The longest delay.
     longest: Nanos,
-    /// Those that have packets under way, in order of time.
+    /// The intervals with packets in flight, in order of time.
     open: VecDeque<Open>,
-    /// Of the first of them.
+    /// Fates in the first open interval.
     tally: Tally,
     delays: DelayStore,
     done: Vec<IntervalAnswer>,
 }
 
-/// What was sent in an interval.
+/// What was sent in an open interval.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     start: i64,
@@ -46,7 +46,7 @@ struct Open {
 }
 
 impl Intervals {
-    /// Bytes of the intervals of so many nanoseconds that have packets under way.
+    /// Bytes of the open intervals, those that may have packets in flight, for this length and longest delay.
     pub(super) fn open_bytes(length: Nanos, longest: Nanos) -> usize {
         let most = (longest.get() / length.get().max(1)).unsigned_abs().saturating_add(2).max(4);
         let capacity = most.checked_next_power_of_two().and_then(|capacity| usize::try_from(capacity).ok());
@@ -57,7 +57,7 @@ impl Intervals {
         Self { length, longest, open: VecDeque::new(), tally: Tally::of_part(), delays, done: Vec::new() }
     }
 
-    /// Counts a packet that was sent. One that is earlier than the last interval counts in that.
+    /// Counts a packet that was sent. One earlier than the start of the last interval counts in the last interval.
     pub(super) fn sent(&mut self, at: Timestamp, bytes: u32) {
         let length = self.length.get();
         let start = at.as_nanos().div_euclid(length).saturating_mul(length);
@@ -69,7 +69,7 @@ impl Intervals {
         }
     }
 
-    /// Takes a packet whose fate is known, in the order of sending.
+    /// Adds a packet whose fate is known, in the order of sending.
     pub(super) fn add(&mut self, passed: &Passed, sample: Option<&Sample>) {
         self.close_before(passed.sent.at);
         self.tally.add(passed);
@@ -78,7 +78,7 @@ impl Intervals {
         }
     }
 
-    /// Ends the intervals before that of this time, none of whose packets is under way.
+    /// Closes the intervals that end before this time; none of their packets may be in flight.
     pub(super) fn close_before(&mut self, at: Timestamp) {
         while self.open.len() > 1 && self.open[1].start <= at.as_nanos() {
             self.close();
@@ -99,7 +99,7 @@ impl Intervals {
         self.delays.reset();
     }
 
-    /// No packet is under way any more.
+    /// No packet is in flight any more: closes all intervals.
     pub(super) fn end(&mut self) {
         while !self.open.is_empty() {
             self.close();

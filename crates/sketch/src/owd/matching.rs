@@ -7,21 +7,21 @@ use std::collections::VecDeque;
 pub enum Fate {
     /// It arrived.
     Received(Nanos),
-    /// It arrived, as all equal ones did, and nobody knows when.
+    /// It arrived, as did all equal ones, but it is unknown which arrival was which.
     Ambiguous,
-    /// Of equal ones not all arrived, and nobody knows which: they are told to have arrived in the order of sending, as
-    /// many as did.
+    /// Not all of several equal packets arrived, and it is unknown which did: as many as arrived are counted as such,
+    /// in the order of sending.
     OneOfEqual {
-        /// Whether this one is told to have.
+        /// Whether this one is counted as received.
         has_arrived: bool,
     },
     /// It did not arrive.
     Lost,
-    /// It did not arrive while anybody would have seen it.
+    /// It did not arrive, but may have passed while the receiver's capture was not running.
     Uncovered,
 }
 
-/// A packet that was sent, when its fate is known.
+/// A packet that was sent and whose fate is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Passed {
     /// The packet.
@@ -45,32 +45,32 @@ pub struct Sent {
     pub bytes: u32,
 }
 
-/// The packets on their way.
+/// The packets in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Matching {
     queue: VecDeque<Queued>,
-    /// Number of the packet at the front of the queue. Numbers wrap around: a queue is shorter than that.
+    /// Number of the packet at the front of the queue. Numbers wrap around: the queue is always shorter than that.
     front: u32,
     open: Table<Open>,
-    /// Packets that may be queued.
+    /// Capacity of the queue.
     most: usize,
-    /// The last matches, in this order, as long as a duplicate may follow.
+    /// The last matches, in order, for as long as a duplicate may follow.
     recent: VecDeque<Recent>,
     /// Number of the first of them.
     first_recent: u32,
-    /// Matches that may be remembered.
+    /// Capacity of `recent`.
     most_recent: usize,
     longest: Nanos,
-    /// How much later a duplicate may be.
+    /// How much later than the first packet a duplicate may be.
     window: Nanos,
-    /// Packets with *n* leading zeros in their hash, at least, are admitted.
+    /// Packets whose hash has at least this many leading zeros are admitted.
     level: u32,
     start: u64,
-    /// Whether a packet that left the queue had arrived.
+    /// Whether some packet that left the queue had arrived.
     has_begun: bool,
-    /// When one of several equal packets arrived first.
+    /// Time of the first arrival among equal packets of which not all had arrived.
     first_equal: Option<Timestamp>,
-    /// When the last packet was sent that arrived, at the earliest.
+    /// A lower bound on the sending time of the last packet that arrived.
     last: Option<Timestamp>,
     has_ended: bool,
     unsent: f64,
@@ -88,39 +88,39 @@ struct Queued {
 enum State {
     /// Sent, not seen at the receiver.
     Waiting,
-    /// Sent while equal ones were under way, of which not all have arrived: the entry in the table says how many did.
+    /// Sent while equal ones were in flight, of which not all have arrived: the table's entry says how many did.
     Shared {
-        /// So many places behind is the next of them; 0 for the last one.
+        /// Distance in the queue to the next of them; 0 for the last one.
         next: u32,
     },
     /// Sent and received.
     Received(Nanos),
-    /// Sent and received while equal ones were under way.
+    /// Sent and received while equal ones were in flight.
     Arrived,
-    /// Received, not seen at the sender; the time is that of the receiver.
+    /// Received, not seen at the sender; the time is that of arrival.
     Early {
-        /// So many places behind is the next equal one; 0 for the last one.
+        /// Distance in the queue to the next equal one; 0 for the last one.
         next: u32,
         /// Duplicates that followed it.
         copies: u32,
-        /// Whether equal ones had been received and not seen at the sender.
+        /// Whether equal ones were already waiting to be seen at the sender.
         is_shared: bool,
     },
-    /// Was early, and has a place of its own as what was sent.
+    /// Was early, and has been matched since: the packet sent has a place of its own in the queue.
     Gone,
 }
 
-/// A packet that is not seen yet at both points, or was a moment ago.
+/// A packet not yet seen at both points, or matched a moment ago.
 #[derive(Clone, Copy, Debug, Default)]
 struct Open {
     packet: u64,
-    /// Number in the queue; of the first of several. Of a match, its number among the recent ones.
+    /// Number in the queue, of the first of several equal packets; for a match, its number in `recent`.
     first: u32,
-    /// Number in the queue of the last of several.
+    /// Number in the queue of the last of several equal packets.
     last: u32,
-    /// Packets of this id that were sent, where there were several at once.
+    /// Packets of this id in flight that were sent, if several are.
     copies: u32,
-    /// Those of them that were received, fewer than `copies`; otherwise [`Open::SENT`], [`Open::EARLY`] or
+    /// How many of those were received, fewer than `copies`; otherwise [`Open::SENT`], [`Open::EARLY`] or
     /// [`Open::MATCHED`].
     received: u32,
 }
@@ -174,15 +174,15 @@ struct Recent {
     packet: u64,
     sent: Timestamp,
     received: Timestamp,
-    /// Duplicates that arrived, but for those that were sent as well.
+    /// Duplicates that arrived, minus those that were also seen at the sender.
     copies: u32,
 }
 
-/// A packet is taken for a duplicate of an equal one that passed the same point at most so much earlier.
+/// A packet is taken for a duplicate if an equal one passed the same point at most this much earlier.
 pub const DUPLICATE_WINDOW: Nanos = Nanos::new(10_000_000);
 
 const FIRST_SLOTS: usize = 1 << 10;
-/// Matches are remembered up to this share of the packets under way.
+/// One match is remembered per this many packets in flight.
 const RECENT: usize = 16;
 
 fn is_within(window: Nanos, a: Timestamp, b: Timestamp) -> bool {
@@ -190,14 +190,14 @@ fn is_within(window: Nanos, a: Timestamp, b: Timestamp) -> bool {
 }
 
 impl Matching {
-    /// Bytes for each packet under way, with its share of the recent matches.
+    /// Bytes per packet in flight, with its share of the recent matches.
     const PACKET_BYTES: usize = size_of::<Queued>()
         + Table::<Open>::ENTRY_BYTES
         + (size_of::<Recent>() + Table::<Open>::ENTRY_BYTES).div_ceil(RECENT);
-    /// The least memory that matches anything.
+    /// The least memory with which anything is matched.
     pub(super) const LEAST_BYTES: usize = 64 * Self::PACKET_BYTES + Table::<Open>::LEAST_BYTES;
 
-    /// Room for as many packets as fit `bytes`, or without bound.
+    /// Room for as many packets as fit into `bytes`; `None` for no limit.
     pub(super) fn new(bytes: Option<usize>, longest: Nanos, seed: u64) -> Self {
         let most = bytes
             .map_or(usize::MAX, |bytes| (bytes.saturating_sub(Table::<Open>::LEAST_BYTES) / Self::PACKET_BYTES).max(1));
@@ -231,7 +231,7 @@ impl Matching {
         self.level == 0 || hash::word(self.start, packet).leading_zeros() >= self.level
     }
 
-    /// How many packets each stands for.
+    /// How many packets each admitted one stands for.
     #[inline]
     pub(super) fn weight(&self) -> f64 {
         f64::from(self.level).exp2()
@@ -258,7 +258,7 @@ impl Matching {
         self.queue.push_back(Queued { sent, state });
     }
 
-    /// The state of a packet that is sent now, and of which the table has an entry.
+    /// The state of a packet being sent now whose id has an entry in the table.
     fn sent_again(&mut self, slot: usize, at: Timestamp) -> State {
         let (number, weight, window) = (self.number(), self.weight(), self.window);
         let open = self.open.get_mut(slot);
@@ -297,14 +297,14 @@ impl Matching {
                 let there = open.first.wrapping_sub(self.front) as usize;
                 let early = &mut self.queue[there];
                 let State::Early { next, copies, is_shared } = &mut early.state else {
-                    // Entries and places agree.
+                    // Unreachable: an early entry always points to an early place.
                     *open = Open::sent(packet, number);
                     return State::Waiting;
                 };
                 let (next, received) = (*next, early.sent.at);
                 self.last = self.last.max(Some(at));
                 if next > 0 && *copies > 0 {
-                    // Which of them are duplicates shows only where as many are sent as arrived.
+                    // Which of them are duplicates is unknown, unless as many are sent as arrived.
                     *copies -= 1;
                     *is_shared = true;
                     self.count_copy(-weight);
@@ -336,7 +336,7 @@ impl Matching {
                 let there = open.first.wrapping_sub(self.front) as usize;
                 let sent = self.queue[there].sent.at;
                 if at - sent > self.longest {
-                    // Times that go backwards kept it.
+                    // Overdue, but still in the queue because times went backwards.
                     self.unsent += weight;
                     return;
                 }
@@ -348,7 +348,7 @@ impl Matching {
                 open.received += 1;
                 self.first_equal.get_or_insert(at);
                 let (first, have_all_arrived) = (open.first, open.received >= open.copies);
-                // Those whose fates are settled arrived before.
+                // Those whose fates are settled arrived earlier, if at all: this one was sent no earlier than `first`.
                 let first = first.wrapping_sub(self.front) as usize;
                 self.last = self.last.max(self.queue.get(first).map(|queued| queued.sent.at));
                 if have_all_arrived {
@@ -379,13 +379,13 @@ impl Matching {
         }
     }
 
-    /// One more arrival that was not sent, or was after all.
+    /// Counts one more duplicate at the receiver; with negative weight, one fewer, since it was sent after all.
     fn count_copy(&mut self, weight: f64) {
         self.unsent += weight;
         self.receiver_duplicates += weight;
     }
 
-    /// Of equal packets under way, the last has arrived now.
+    /// The last of several equal packets in flight has arrived.
     fn all_arrived(&mut self, slot: usize, at: Timestamp) {
         let Open { packet, first, .. } = *self.open.get(slot);
         let mut there = first.wrapping_sub(self.front) as usize;
@@ -429,17 +429,17 @@ impl Matching {
         self.queue.push_back(Queued { sent: Sent { packet, at, flow: 0, bytes: 0 }, state });
     }
 
-    /// Nothing more will be received.
+    /// The receiver's capture has ended.
     pub(super) fn end(&mut self) {
         self.has_ended = true;
     }
 
-    /// The number of the next packet in the queue.
+    /// The number that the next packet in the queue will get.
     fn number(&self) -> u32 {
         self.front.wrapping_add(self.queue.len() as u32)
     }
 
-    /// The entry in `slot` is of a match from now on, for which [`Self::forget`] made room.
+    /// Turns the entry in `slot` into that of a recent match; [`Self::forget`] has made room for it.
     fn remember(&mut self, slot: usize, recent: Recent) {
         let number = self.first_recent.wrapping_add(self.recent.len() as u32);
         *self.open.get_mut(slot) = Open::matched(recent.packet, number);
@@ -450,7 +450,7 @@ impl Matching {
         self.recent.push_back(recent);
     }
 
-    /// Forgets the matches that no duplicate will follow, and makes room for one more.
+    /// Forgets the matches too old to be followed by a duplicate, and makes room for one more.
     fn forget(&mut self, now: Timestamp) {
         while let Some(&Recent { packet, sent, received, .. }) = self.recent.front()
             && (now - sent.max(received) > self.window || self.recent.len() >= self.most_recent)
@@ -466,8 +466,8 @@ impl Matching {
         }
     }
 
-    /// Takes the first packet in the order of sending, if its fate is known at `now`; `None` when nothing more will be
-    /// seen, and every fate is known, also of a packet at the end of all time.
+    /// Removes the first packet in the order of sending, if its fate is known at `now`. If `now` is `None`, both
+    /// captures have ended: then every fate is known, even of packets at the end of the range of time.
     pub(super) fn pop(&mut self, now: Option<Timestamp>) -> Option<Passed> {
         loop {
             let &Queued { sent, state } = self.queue.front()?;
@@ -498,13 +498,13 @@ impl Matching {
         }
     }
 
-    /// When the first packet passed of those whose fates are not settled.
+    /// When the first packet whose fate is not settled was sent.
     pub(super) fn first(&self) -> Option<Timestamp> {
         self.queue.front().map(|queued| queued.sent.at)
     }
 
-    /// Takes the packet at the front of the queue out of its entry: the next equal one is so many places behind it. Says
-    /// whether it is told to have arrived, of equal ones of which not all did.
+    /// Removes the packet at the front of the queue from its table entry; the next equal one is `next` places behind
+    /// it. Returns whether it counts as received, if not all of several equal packets were.
     fn close(&mut self, packet: PacketId, next: u32) -> bool {
         let Place::Found(slot) = self.open.find(packet.0) else { return false };
         let open = self.open.get_mut(slot);
@@ -522,9 +522,9 @@ impl Matching {
         has_arrived
     }
 
-    /// Nothing is lost before the first and behind the last that arrived. Where equal ones did, and not all of them,
-    /// nobody knows which: whoever was sent after one had arrived would have been seen, and the last that arrived was
-    /// sent no sooner than the first of them.
+    /// Nothing counts as lost before the first packet that arrived and after the last. Where some of several equal ones
+    /// arrived, it is unknown which: any packet sent after the first of these arrivals would have been seen, and the
+    /// last packet that arrived was sent no earlier than the first of them.
     fn covered(&mut self, fate: Fate, sent: Timestamp) -> Fate {
         self.has_begun |= matches!(fate, Fate::Received(_) | Fate::Ambiguous);
         self.has_begun |= self.first_equal.is_some_and(|first| first <= sent);
@@ -533,7 +533,7 @@ impl Matching {
         if is_lost && !is_covered { Fate::Uncovered } else { fate }
     }
 
-    /// Makes room for one more packet: grows, or admits half as many.
+    /// Makes room for one more packet: grows, or halves the share of packets that is admitted.
     fn make_room(&mut self) {
         if self.queue.len() == self.queue.capacity() && self.queue.len() < self.most {
             let more = self.queue.len().max(FIRST_SLOTS).min(self.most - self.queue.len());
@@ -552,7 +552,7 @@ impl Matching {
         self.queue.retain(|queued| is_admitted(queued.sent.packet.0) && queued.state != State::Gone);
         self.open.rebuild(|open| is_admitted(open.packet));
         self.recent.retain(|recent| is_admitted(recent.packet));
-        // From the last of equal packets to the first.
+        // Backwards, so that the entry ends up at the first of equal packets, and each links to the next.
         for (place, queued) in self.queue.iter_mut().enumerate().rev() {
             let next = match &mut queued.state {
                 State::Waiting => &mut 0,
@@ -569,7 +569,7 @@ impl Matching {
             }
             open.first = number;
         }
-        // An entry is of the last match of its id.
+        // An entry refers to the last match of its id.
         for (place, recent) in self.recent.iter().enumerate() {
             if let Place::Found(slot) = self.open.find(recent.packet) {
                 let open = self.open.get_mut(slot);
@@ -580,14 +580,14 @@ impl Matching {
         }
     }
 
-    /// Packets that were received without having been sent: estimated where not all are admitted.
+    /// Packets received that were not sent: an estimate if packets were sampled.
     pub(super) fn unsent(&self) -> f64 {
-        // Where sampling began between a duplicate and its sending, less was added than taken away.
+        // Slightly negative if sampling began after a duplicate was counted and before it was seen at the sender.
         self.unsent.max(0.0)
     }
 
-    /// Packets that were sent as duplicates, and those that were received as such and not sent as often; estimated
-    /// where not all are admitted.
+    /// Packets that were sent as duplicates, and those that were received as duplicates and not sent as often;
+    /// estimates if packets were sampled.
     pub(super) fn duplicates(&self) -> [f64; 2] {
         [self.sender_duplicates, self.receiver_duplicates.max(0.0)]
     }

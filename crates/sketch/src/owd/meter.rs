@@ -8,12 +8,12 @@ use crate::distribution::{Ambiguous, DelayStore, Distribution};
 use core::fmt;
 use dwell_types::{Crossing, Nanos, Timestamp};
 
-/// Where a packet was seen.
+/// The point at which a packet was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The point that it passes first.
+    /// The point that packets pass first.
     Sender,
-    /// The point that it passes later.
+    /// The point that packets pass later.
     Receiver,
 }
 
@@ -30,22 +30,22 @@ impl Side {
 /// What to measure, and in how much memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Bytes of all data structures; `None` for as many as it takes to know every packet.
+    /// Bytes of all data structures; `None` to keep every packet in as much memory as that takes.
     pub memory: Option<usize>,
     /// A packet that has not arrived after this time is lost.
     pub longest: Nanos,
-    /// Length of an interval; `None` for none.
+    /// Length of an interval; `None` for no intervals.
     pub interval: Option<Nanos>,
-    /// Flows that get an answer of their own, besides all others; zero for none.
+    /// Number of flows that are reported individually; all others are summed up. Zero for no flows.
     pub flows: usize,
-    /// Seed of the choice of packets when memory is short.
+    /// Seed of the hash that samples packets when memory is short.
     pub seed: u64,
 }
 
-/// The settings ask for what does not fit the memory.
+/// The settings need more memory than they allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SettingsError {
-    /// Bytes that would do.
+    /// Bytes that would be enough.
     pub needed: usize,
 }
 
@@ -61,18 +61,18 @@ impl core::error::Error for SettingsError {}
 #[derive(Clone, Debug)]
 pub struct OwdMeter {
     matching: Matching,
-    /// No delay is longer.
+    /// The longest delay.
     longest: Nanos,
     sent: Sum,
     received: Sum,
     total: Tally,
-    /// Of all packets, then of each flow by its number.
+    /// Series 0 is for all packets; then one for each flow, by its number.
     delays: DelayStore,
     flows: Option<Flows>,
     intervals: Option<Intervals>,
 }
 
-/// What is known of all packets.
+/// Results for all packets.
 #[derive(Clone, Debug)]
 pub struct Totals {
     /// Packets seen at the sender.
@@ -81,11 +81,11 @@ pub struct Totals {
     pub sent_bytes: u64,
     /// Packets seen at the receiver.
     pub arrived: u64,
-    /// Those of them that were not sent: estimated where not every packet is known.
+    /// Those of them that were not sent: an estimate if packets were sampled.
     pub unsent: f64,
-    /// Those of these that equal one that had arrived at most [`DUPLICATE_WINDOW`](super::DUPLICATE_WINDOW) before.
+    /// Those of `unsent` that equal a packet that arrived at most [`DUPLICATE_WINDOW`](super::DUPLICATE_WINDOW) before.
     pub received_again: f64,
-    /// Packets sent that equal one that had been sent at most so long before.
+    /// Packets sent that equal a packet sent at most the same time before.
     pub sent_again: f64,
     /// Fates and delays.
     pub tally: Tally,
@@ -93,10 +93,10 @@ pub struct Totals {
     pub distribution: Distribution,
 }
 
-/// What is known of the packets of one flow.
+/// Results for one flow.
 #[derive(Clone, Debug)]
 pub struct FlowAnswer {
-    /// Number of the flow; zero for all that have no number.
+    /// Number of the flow; zero for the sum of all flows without a number.
     pub number: usize,
     /// Packets seen at the sender.
     pub sent: u64,
@@ -116,7 +116,7 @@ struct Shares {
 }
 
 impl Shares {
-    /// The least that is needed.
+    /// The minimum of each share.
     fn least(settings: &Settings) -> Self {
         Self {
             matching: Matching::LEAST_BYTES,
@@ -125,8 +125,8 @@ impl Shares {
         }
     }
 
-    /// Half of what is left goes to the packets under way, the other half to the delays: of intervals a quarter of
-    /// that.
+    /// Half of the memory beyond the minimum goes to the packets in flight, the other half to the delays; a quarter of
+    /// the latter to those of intervals.
     fn new(settings: &Settings, memory: usize) -> Result<Self, SettingsError> {
         let least = Self::least(settings);
         let flows = if settings.flows > 0 { Flows::bytes(settings.flows) } else { 0 };
@@ -143,16 +143,16 @@ impl Shares {
     }
 }
 
-/// Distributions of all packets and of each flow.
+/// Number of distributions: all packets, each flow, and all flows without a number.
 const fn series(settings: &Settings) -> usize {
     if settings.flows > 0 { settings.flows + 2 } else { 1 }
 }
 
 impl OwdMeter {
-    /// With what both stores share.
+    /// Including what the two delay stores share.
     const OWN_BYTES: usize = size_of::<Self>() + 2 * DelayStore::SHARED_BYTES;
 
-    /// Bytes that each flow needs at least.
+    /// Minimum number of bytes per flow.
     pub const FLOW_BYTES: usize = Flows::FLOW_BYTES + DelayStore::SERIES_BYTES;
 
     /// A meter that has seen nothing.
@@ -175,17 +175,18 @@ impl OwdMeter {
         })
     }
 
-    /// Takes the next crossing at either point, in the order of time. Says whether it is the first of a flow with a new
-    /// number: they are counted from one, in this order.
+    /// Processes the next crossing at either point, in the order of time. Returns whether it is the first packet of a
+    /// flow that gets a number: flows are numbered from one, in this order.
     pub fn update(&mut self, side: Side, crossing: &Crossing) -> bool {
         self.update_each(side, crossing, |_| {})
     }
 
-    /// The same, and shows `each` packet whose fate was known before, in the order of sending.
+    /// Like [`OwdMeter::update`]; also calls `each` for every packet whose fate became known before this crossing, in
+    /// sending order.
     pub fn update_each(&mut self, side: Side, crossing: &Crossing, each: impl FnMut(&Passed)) -> bool {
         let &Crossing { packet, flow, at, bytes } = crossing;
         let mut is_new = false;
-        // First: who has waited for too long does not arrive now.
+        // Expire packets first: one that is overdue cannot be matched by this arrival.
         self.settle(Some(at), each);
         match side {
             Side::Sender => {
@@ -211,17 +212,17 @@ impl OwdMeter {
         is_new
     }
 
-    /// Nothing more will be seen at the receiver.
+    /// The receiver's capture has ended.
     pub fn end_receiver(&mut self) {
         self.matching.end();
     }
 
-    /// Nothing more will be seen at either point.
+    /// Both captures have ended.
     pub fn end(&mut self) {
         self.end_each(|_| {});
     }
 
-    /// The same, and shows `each` packet whose fate is known now.
+    /// Like [`OwdMeter::end`]; also calls `each` for every packet whose fate is known now.
     pub fn end_each(&mut self, each: impl FnMut(&Passed)) {
         self.matching.end();
         self.settle(None, each);
@@ -231,14 +232,14 @@ impl OwdMeter {
         self.delays.share();
     }
 
-    /// Adds up the packets whose fate is known at `now`, or all.
+    /// Adds the packets whose fate is known at `now` to the sums; with `None`, all packets.
     fn settle(&mut self, now: Option<Timestamp>, mut each: impl FnMut(&Passed)) {
         while let Some(passed) = self.matching.pop(now) {
             each(&passed);
             self.add(&passed);
         }
         if let Some((intervals, now)) = self.intervals.as_mut().zip(now) {
-            // Where times go backwards, the first under way can be later than others.
+            // Where times go backwards, the first packet in flight can be later than others.
             let first = self.matching.first().unwrap_or(now);
             if first <= now {
                 intervals.close_before(first);
@@ -263,12 +264,12 @@ impl OwdMeter {
         }
     }
 
-    /// The intervals that ended since this was last asked.
+    /// The intervals that ended since the last call.
     pub fn take_intervals(&mut self) -> Vec<IntervalAnswer> {
         self.intervals.as_mut().map(Intervals::take).unwrap_or_default()
     }
 
-    /// The packets whose fates are settled; after [`OwdMeter::end`], all.
+    /// The packets whose fates are known; after [`OwdMeter::end`], all packets.
     pub fn total(&self) -> Totals {
         let [sent_again, received_again] = self.matching.duplicates();
         Totals {
@@ -283,12 +284,12 @@ impl OwdMeter {
         }
     }
 
-    /// The flows with the most bytes, at most `most`, the largest first; then all that have no number, if there are
+    /// At most `most` flows, those with the most bytes first; then the sum of all flows without a number, if there are
     /// any.
     pub fn flows(&self, most: usize) -> Vec<FlowAnswer> {
         let Some(flows) = &self.flows else { return Vec::new() };
         let mut numbers: Vec<usize> = (1..flows.all().len()).collect();
-        // The sort is stable: of equal flows the earlier.
+        // The sort is stable: equal flows stay in the order of their first packets.
         numbers.sort_by_key(|&number| core::cmp::Reverse(flows.all()[number].bytes));
         numbers.truncate(most);
         if flows.all()[0].packets > 0 {
@@ -307,22 +308,22 @@ impl OwdMeter {
         }
     }
 
-    /// How many flows there are, those without a number not among them.
+    /// Number of flows, not counting those without a number.
     pub fn flow_count(&self) -> usize {
         self.flows.as_ref().map_or(0, |flows| flows.all().len() - 1)
     }
 
-    /// Whether every packet is known.
+    /// Whether no packet was dropped by sampling.
     pub fn is_exact(&self) -> bool {
         self.matching.is_exact()
     }
 
-    /// The share of the packets that is looked at.
+    /// The fraction of packets that is sampled.
     pub fn sampling(&self) -> f64 {
         1.0 / self.matching.weight()
     }
 
-    /// Bytes that the data structures hold.
+    /// Bytes of the data structures.
     pub fn state_bytes(&self) -> usize {
         Self::OWN_BYTES
             + self.matching.state_bytes()
@@ -332,7 +333,7 @@ impl OwdMeter {
     }
 }
 
-/// The delay of a packet that arrived.
+/// The delay of a packet that was received, as a weighted sample.
 fn sample(passed: &Passed) -> Option<Sample> {
     let Fate::Received(delay) = passed.fate else { return None };
     Some(Sample::of(passed.sent.at, delay).weighted(passed.weight))

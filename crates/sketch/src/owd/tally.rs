@@ -10,10 +10,10 @@ pub struct Tally {
     ambiguous: Total,
     uncovered: Total,
     equal: Equal,
-    /// Whether equal packets may have been sent before or after these.
+    /// Whether equal packets may have been sent outside of these, before or after them.
     is_part: bool,
     delays: Moments,
-    /// Packets of which the delay is known.
+    /// Packets whose delay is known.
     samples: u64,
     previous: Option<i64>,
     steps: u64,
@@ -22,19 +22,19 @@ pub struct Tally {
     run: u64,
 }
 
-/// Packets that equal others of which not all arrived (see [`Fate::OneOfEqual`]).
+/// Packets with equal ids of which not all arrived (see [`Fate::OneOfEqual`]).
 #[derive(Clone, Copy, Debug, Default)]
 struct Equal {
     arrived: f64,
     lost: f64,
 }
 
-/// Packets that were lost one behind the other.
+/// Runs of consecutive packets that were lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LossRuns {
-    /// How many such runs there were; a single packet is one.
+    /// Number of runs; a single lost packet is one.
     pub count: u64,
-    /// Packets in the longest.
+    /// Packets in the longest run.
     pub longest: u64,
 }
 
@@ -57,16 +57,16 @@ impl Total {
     }
 }
 
-/// Mean and variance of weighted delays (West, 1979), and what their own variances need.
+/// Mean and variance of weighted delays (West, 1979), and the sums from which their variances are estimated.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moments {
     weight: f64,
     mean: f64,
     /// Σ *w* (*d* − mean)².
     squares: f64,
-    /// Σ (*w*² − *w*) (*d* − mean)², by the mean as it was when the packet came.
+    /// Σ (*w*² − *w*) (*d* − mean)², with the mean before the packet was added.
     mean_excess: f64,
-    /// Σ (*w*² − *w*) ((*d* − mean)² − variance)², in the same way.
+    /// Σ (*w*² − *w*) ((*d* − mean)² − variance)², likewise.
     variance_excess: f64,
 }
 
@@ -87,7 +87,8 @@ impl Moments {
 }
 
 impl Tally {
-    /// Of packets that others may equal that are not among them, so that nobody knows which of them were lost.
+    /// A tally of part of the packets: equal packets may be outside of it, and then it is unknown which of them were
+    /// lost.
     pub(super) fn of_part() -> Self {
         Self { is_part: true, ..Self::default() }
     }
@@ -140,42 +141,42 @@ impl Tally {
         self.received.estimate().wider(more, less)
     }
 
-    /// Packets that did not.
+    /// Packets that were lost.
     pub fn lost(&self) -> Estimate<f64> {
         let (less, more) = self.of_others();
         self.lost.estimate().wider(less, more)
     }
 
-    /// So many of the lost ones may have arrived, if equal ones that are not among these were lost instead; and so many
-    /// of the others may have been lost.
+    /// How far the number of lost packets may be too high, because equal packets outside of this tally were lost
+    /// instead, and how far it may be too low.
     fn of_others(&self) -> (f64, f64) {
         if self.is_part { (self.equal.lost, self.equal.arrived) } else { (0.0, 0.0) }
     }
 
-    /// Packets that arrived, but whose delay is not known, because equal ones were under way.
+    /// Packets that arrived, but whose delay is unknown because equal packets were in flight.
     pub fn ambiguous(&self) -> Estimate<f64> {
         self.ambiguous.estimate()
     }
 
-    /// Packets of which nobody could see whether they arrived.
+    /// Packets that did not arrive and may have passed while the receiver's capture was not running.
     pub fn uncovered(&self) -> Estimate<f64> {
         self.uncovered.estimate()
     }
 
-    /// The share of packets that were lost, in `0..=1`, of those that arrived or were lost; `None` without any.
+    /// Lost packets as a fraction, in `0..=1`, of those that arrived or were lost; `None` if there are none.
     pub fn loss_rate(&self) -> Option<Estimate<f64>> {
         let total = self.received.weight + self.lost.weight;
         if total == 0.0 {
             return None;
         }
-        // As many trials as have this variance among so many packets: none is unknown where each stands for itself.
+        // The effective number of trials, from the variance due to sampling; infinite without sampling.
         let trials = total * total / (self.lost.excess + self.received.excess);
         let (less, more) = self.of_others();
         let Estimate { value, low, high } = wilson(self.lost.weight / total, trials);
         Some(Estimate { value, low: (low - less / total).max(0.0), high: (high + more / total).min(1.0) })
     }
 
-    /// Packets of which the delay is known; what the estimates rest on.
+    /// Packets with a known delay, on which the estimates are based.
     pub fn samples(&self) -> u64 {
         self.samples
     }
@@ -202,20 +203,20 @@ impl Tally {
         Some(Estimate { value, low: (value - error).max(0.0), high: value + error })
     }
 
-    /// The mean absolute difference between the delays of neighbours in the order of sending, in nanoseconds (RFC 3393,
-    /// with all packets selected; lost ones are skipped). `None` with fewer than two, and where only some of those `sent`
-    /// are known, which are no neighbours.
+    /// The mean absolute difference between consecutive delays in the order of sending, in nanoseconds (RFC 3393, with
+    /// all packets selected; lost ones are skipped). `None` with fewer than two delays, and if packets were sampled,
+    /// since sampled packets are not consecutive; `sent` is the number of packets sent.
     pub fn jitter(&self, sent: u64) -> Option<f64> {
         (self.steps > 0 && self.is_exact(sent)).then(|| self.step_sum as f64 / self.steps as f64)
     }
 
-    /// Runs of lost packets in the order of sending; `None` where only some of those `sent` are known, or nobody knows
-    /// which of several equal ones were lost.
+    /// Runs of lost packets in the order of sending; `None` if packets were sampled, or if it is unknown which of
+    /// several equal packets were lost. `sent` is the number of packets sent.
     pub fn loss_runs(&self, sent: u64) -> Option<LossRuns> {
         (self.is_exact(sent) && self.equal.lost == 0.0).then_some(self.runs)
     }
 
-    /// Whether these are the fates of all packets `sent`, each of which counted for itself alone.
+    /// Whether the fates of all `sent` packets are counted, each with weight 1.
     pub fn is_exact(&self, sent: u64) -> bool {
         let fates = [self.received, self.lost, self.uncovered];
         fates.iter().all(|total| total.excess == 0.0)

@@ -1,43 +1,43 @@
 use crate::conquest::{Exact, Params, Queued};
 use dwell_types::{Departure, Nanos};
 
-/// The answers of a sketch beside those of its exact twin, for the packets that wait for *τ*.
+/// Compares the answers of a sketch with an exact reference, for the packets that waited for *τ*.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     twin: Exact,
     threshold: Nanos,
     scores: Scores,
     pairs: Vec<Pair>,
-    /// One of so many packets has a pair.
+    /// One pair is kept per this many packets.
     every: u64,
 }
 
-/// The size of a packet's flow in the queue.
+/// The size of a packet's flow in the queue, actual and estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair {
-    /// As it was.
+    /// By the exact reference.
     pub actual: u64,
-    /// As the sketch has it.
+    /// By the sketch.
     pub estimated: u64,
 }
 
-/// How good the answers of a sketch are.
+/// The accuracy of a sketch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scores {
     /// Packets that waited for *τ*.
     pub packets: u64,
-    /// Culprits by both.
+    /// Culprits according to both.
     pub both: u64,
-    /// Culprits by the sketch alone.
+    /// Culprits according to the sketch only.
     pub sketch_only: u64,
-    /// Culprits by the exact twin alone.
+    /// Culprits according to the exact reference only.
     pub exact_only: u64,
-    /// The sum of the differences of sizes, in bytes or packets.
+    /// The sum of absolute errors of flow sizes, in bytes or packets.
     pub error: u64,
 }
 
 impl Scores {
-    /// Counts a packet, by what the sketch says and what is true.
+    /// Counts a packet, with the answers of the sketch and of the exact reference.
     pub fn add(&mut self, found: &Queued, truth: &Queued) {
         self.packets += 1;
         match (found.is_culprit, truth.is_culprit) {
@@ -49,17 +49,17 @@ impl Scores {
         self.error += found.flow_size.abs_diff(truth.flow_size);
     }
 
-    /// Of the culprits of the sketch, the share that are culprits; `None` without any.
+    /// The share of the sketch's culprits that are correct; `None` if there are none.
     pub fn precision(&self) -> Option<f64> {
         share(self.both, self.both + self.sketch_only)
     }
 
-    /// Of the culprits, the share that the sketch found; `None` without any.
+    /// The share of the actual culprits that the sketch found; `None` if there are none.
     pub fn recall(&self) -> Option<f64> {
         share(self.both, self.both + self.exact_only)
     }
 
-    /// The mean difference of sizes, in bytes or packets; `None` without packets.
+    /// The mean absolute error of flow sizes, in bytes or packets; `None` without packets.
     pub fn mean_error(&self) -> Option<f64> {
         share(self.error, self.packets)
     }
@@ -70,7 +70,7 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 }
 
 impl Comparison {
-    /// Pairs that are kept, evenly among the packets.
+    /// Maximum number of pairs kept, evenly spaced among the packets.
     pub const MOST_PAIRS: usize = 2_048;
 
     pub(super) fn new(params: &Params, longest: Nanos) -> Self {
@@ -109,12 +109,12 @@ impl Comparison {
         self.pairs.push(pair);
     }
 
-    /// How good the answers were.
+    /// The accuracy over all packets.
     pub const fn scores(&self) -> Scores {
         self.scores
     }
 
-    /// Pairs of some packets, in the order of departure.
+    /// The pairs kept, in the order of departure.
     pub fn pairs(&self) -> &[Pair] {
         &self.pairs
     }

@@ -2,20 +2,20 @@ use super::flows::{FlowInQueue, FlowSizes, Flows, Packet};
 use crate::conquest::Queued;
 use dwell_types::{Departure, Nanos, Timestamp};
 
-/// What makes an episode.
+/// The definition of an episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EpisodeParams {
-    /// It begins with a packet that waited at least so long, *τ*, and ends with the last one.
+    /// It begins with the first packet that waited at least this long, *τ*, and ends with the last one.
     pub(super) threshold: Nanos,
-    /// Packets that waited so long are of one episode if they depart at most this far apart.
+    /// Packets that waited that long belong to one episode if they depart at most this far apart.
     pub(super) quiet: Nanos,
-    /// Flows whose bytes are known at a time, at least one.
+    /// Maximum number of flows kept per episode, at least one.
     pub(super) flows: usize,
-    /// Culprits that are told, at most.
+    /// Maximum number of culprits reported.
     pub(super) top: usize,
 }
 
-/// A stretch of congestion: from the first departure after a long wait to the last one.
+/// An episode of congestion: from the first departure after a long wait to the last one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Episode {
     /// The first departure of a packet that waited for *τ*.
@@ -24,23 +24,23 @@ pub struct Episode {
     pub end: Timestamp,
     /// The longest delay.
     pub peak_delay: Nanos,
-    /// The mean delay in nanoseconds, of all packets that departed meanwhile and whose arrival was seen.
+    /// The mean delay in nanoseconds, of all packets that departed during the episode and whose arrival was seen.
     pub mean_delay: f64,
-    /// Packets that departed meanwhile.
+    /// Packets that departed during the episode.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Packets of culprits among them.
+    /// Those of them that are culprits.
     pub culprit_packets: u64,
-    /// The largest queue that one of them found, in bytes or packets.
+    /// The largest queue that a packet of the episode found, in bytes or packets.
     pub deepest: u64,
-    /// The flows of culprits, those with the most bytes first.
+    /// The flows with culprits, those with the most bytes first.
     pub culprits: Vec<FlowInQueue>,
-    /// The sizes of all flows meanwhile; `None` where there were too many to know.
+    /// The sizes of all flows in the episode; `None` if there were too many to keep.
     pub sizes: Option<FlowSizes>,
 }
 
-/// Finds the episodes in the packets that depart.
+/// Finds episodes in the sequence of departures.
 #[derive(Clone, Debug)]
 pub(super) struct Episodes {
     params: EpisodeParams,
@@ -50,18 +50,18 @@ pub(super) struct Episodes {
     ended: Vec<Episode>,
 }
 
-/// An episode that may go on.
+/// An episode that may continue.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     start: Timestamp,
     /// The last departure after a long wait.
     end: Timestamp,
-    /// Up to there, and since.
+    /// Packets up to `end`, and those since.
     sum: Sum,
     since: Sum,
 }
 
-/// Packets added up.
+/// Sums over packets.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     packets: u64,
@@ -91,7 +91,7 @@ impl Episodes {
         Self { params, latest: Timestamp::from_nanos(i64::MIN), open: None, flows, ended: Vec::new() }
     }
 
-    /// The next packet departs, with what was in the queue with it; a name is asked for where a flow is new to an
+    /// Processes the next departure, with what was in the queue with it; `name` is called if its flow is new to an
     /// episode.
     pub(super) fn update(&mut self, departure: &Departure, queued: Option<&Queued>, name: impl FnOnce() -> String) {
         let at = departure.departed.max(self.latest);
@@ -128,7 +128,7 @@ impl Episodes {
         self.flows.add(&packet, name);
     }
 
-    /// No packet follows, or none that belongs to the episode.
+    /// Ends the current episode: no more packets follow, or none that belong to it.
     pub(super) fn end(&mut self) {
         let Some(Open { start, end, sum, .. }) = self.open.take() else { return };
         self.ended.push(Episode {
@@ -146,17 +146,17 @@ impl Episodes {
         self.flows.clear();
     }
 
-    /// The episodes that ended since this was last asked.
+    /// The episodes that ended since the last call.
     pub(super) fn take(&mut self) -> Vec<Episode> {
         std::mem::take(&mut self.ended)
     }
 
-    /// Bytes on the heap with so many flows, without names.
+    /// Heap bytes with this many flows, without names.
     pub(super) const fn bytes(flows: usize) -> usize {
         Flows::bytes(flows)
     }
 
-    /// Bytes on the heap, but for what was not taken yet.
+    /// Heap bytes, except for episodes not yet taken.
     pub(super) fn heap_bytes(&self) -> usize {
         self.flows.heap_bytes()
     }
@@ -206,12 +206,12 @@ mod tests {
             episodes.update(departure, queued.as_ref(), || format!("f{}", departure.flow.0));
         }
         episodes.end();
-        // Names of up to three letters.
+        // Names have up to three letters.
         assert!(episodes.heap_bytes() <= Episodes::bytes(flows) + 8 * flows);
         episodes.take()
     }
 
-    /// First and last place of the packets of each episode, by the definition.
+    /// Index of the first and the last packet of each episode, by the definition.
     fn by_definition(packets: &Packets) -> Vec<(usize, usize)> {
         let is_long = |place: &usize| packets[*place].0.delay() >= Some(THRESHOLD);
         let mut found: Vec<(usize, usize)> = Vec::new();
@@ -274,7 +274,8 @@ mod tests {
             }
         }
 
-        /// With room for a few flows only, what is said of a flow holds the truth, and its distribution is not told.
+        /// With room for only a few flows, the bounds of a flow's bytes contain the true value, and no distribution is
+        /// given.
         #[test]
         fn a_small_table_bounds_the_bytes(packets in any_packets()) {
             for (episode, (first, last)) in found(&packets, 4).iter().zip(by_definition(&packets)) {

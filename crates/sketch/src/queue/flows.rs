@@ -3,30 +3,30 @@
 use crate::table::{Entry, Place, Table};
 use dwell_types::FlowId;
 
-/// Flows with what departed of them, as many as there is room for. What departs after the last long delay is kept
-/// apart, since it may turn out not to belong to the episode.
+/// The flows of an episode and their bytes, up to a maximum number of flows. Bytes that departed after the last long
+/// delay are also counted separately (the tail), since they may turn out not to belong to the episode.
 #[derive(Clone, Debug)]
 pub(super) struct Flows {
     table: Table<Flow>,
     most: usize,
-    /// By number.
+    /// By `Flow::name`.
     names: Vec<String>,
-    /// Bytes of the names.
+    /// Total capacity of the names.
     name_bytes: usize,
-    /// Counts the packets that end what is kept apart.
+    /// Number of long delays so far; each ends the tail before it.
     epoch: u64,
-    /// Whether all flows found room.
+    /// Whether all flows had an entry.
     has_all: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     flow: u64,
-    /// Never too low.
+    /// Including the tail; never too low.
     bytes: u64,
-    /// What may have been counted for flows that were here before.
+    /// The part that may belong to flows that had this entry before.
     error: u64,
-    /// What is kept apart of `bytes`, if it is of this epoch.
+    /// The part of `bytes` after the last long delay, if `epoch` is the current one.
     tail: u64,
     epoch: u64,
     culprits: u64,
@@ -41,45 +41,45 @@ impl Entry for Flow {
     }
 }
 
-/// A flow that built a queue.
+/// A flow with culprits in an episode.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowInQueue {
-    /// What people call it.
+    /// Its name for display.
     pub name: String,
-    /// Bytes that certainly departed while the episode lasted.
+    /// Lower bound of the bytes that departed during the episode.
     pub bytes: u64,
-    /// Bytes that departed at most: more than `bytes` where flows did not find room.
+    /// Upper bound of these bytes; above `bytes` only if some flows had no entry.
     pub most_bytes: u64,
     /// Its packets that were culprits.
     pub culprit_packets: u64,
-    /// The largest share of the queue that one of its packets found, among those that waited for *τ*.
+    /// The largest share of the queue that the flow had for one of its packets, among those that waited for *τ*.
     pub peak_share: f64,
 }
 
 /// Sizes of the flows of an episode, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowSizes {
-    /// How many flows there were.
+    /// Number of flows.
     pub flows: u64,
-    /// Half of them had at most so many bytes.
+    /// Median.
     pub p50: u64,
-    /// Nine of ten.
+    /// 90th percentile.
     pub p90: u64,
-    /// 99 of 100.
+    /// 99th percentile.
     pub p99: u64,
-    /// The largest.
+    /// Maximum.
     pub max: u64,
 }
 
-/// What a packet adds to its flow.
+/// The contribution of a packet to its flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     pub(super) flow: FlowId,
     pub(super) bytes: u32,
-    /// It waited for *τ*: what was kept apart up to here belongs to the episode.
+    /// It waited for *τ*: the tail up to here belongs to the episode.
     pub(super) is_long: bool,
     pub(super) is_culprit: bool,
-    /// Of the queue.
+    /// The share of the queue that its flow had.
     pub(super) share: f64,
 }
 
@@ -101,7 +101,7 @@ impl Flows {
         Table::<Flow>::slots_for(flows) + 1
     }
 
-    /// Bytes of a table of so many flows on the heap, without names.
+    /// Heap bytes of a table of this many flows, without names.
     pub(super) const fn bytes(flows: usize) -> usize {
         Table::<Flow>::bytes_of(Self::slots(flows)) + flows * size_of::<String>()
     }
@@ -132,8 +132,7 @@ impl Flows {
         }
     }
 
-    /// Where a flow is counted; if it is new and there is no room, in the place of the smallest, with the count of
-    /// that.
+    /// The entry of a flow; if it is new and the table is full, it replaces the smallest flow and takes over its count.
     fn find(&mut self, flow: FlowId, name: impl FnOnce() -> String) -> usize {
         if let Place::Found(at) = self.table.find(flow.0) {
             return at;
@@ -160,7 +159,7 @@ impl Flows {
         }
     }
 
-    /// Of equal ones that which was named first.
+    /// The smallest flow; of several, the one whose name is stored first.
     fn take_smallest(&mut self) -> Flow {
         let smallest = self.table.iter().min_by_key(|flow| (flow.bytes, flow.name)).copied().unwrap_or_default();
         if let Place::Found(at) = self.table.find(smallest.flow) {
@@ -169,14 +168,14 @@ impl Flows {
         smallest
     }
 
-    /// What departed of a flow until the last long delay: at least, and at most.
+    /// Bytes of a flow up to the last long delay: lower and upper bound.
     fn ends(&self, flow: &Flow) -> (u64, u64) {
         let tail = if flow.epoch == self.epoch { flow.tail } else { 0 };
         let most = flow.bytes - tail;
         (most.saturating_sub(flow.error), most)
     }
 
-    /// The flows of culprits, those with the most bytes first, at most `most`.
+    /// At most `most` flows with culprits, those with the most bytes first.
     pub(super) fn culprits(&self, most: usize) -> Vec<FlowInQueue> {
         let mut culprits: Vec<&Flow> = self.table.iter().filter(|flow| flow.culprits > 0).collect();
         culprits.sort_by_key(|flow| (std::cmp::Reverse(self.ends(flow)), flow.name));
@@ -193,7 +192,7 @@ impl Flows {
         culprits.iter().take(most).map(told).collect()
     }
 
-    /// The sizes of all flows; `None` where some did not find room.
+    /// The distribution of flow sizes; `None` if some flows had no entry.
     pub(super) fn sizes(&self) -> Option<FlowSizes> {
         let mut sizes: Vec<u64> = self.table.iter().map(|flow| self.ends(flow).1).filter(|&bytes| bytes > 0).collect();
         sizes.sort_unstable();

@@ -5,14 +5,14 @@ use crate::conquest::{Conquest, ConquestError, Counts, Exact, Params, Queued};
 use core::fmt;
 use dwell_types::{Departure, FlowId, FlowKey, Nanos, Timestamp};
 
-/// How it is known what was in the queue.
+/// How the contents of the queue are determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Every departure is remembered while that fits the memory; then snapshots go on.
+    /// Every departure is remembered while that fits the memory; then snapshots take over.
     Auto,
     /// Every departure is remembered for the longest delay, in as much memory as that takes.
     Exact,
-    /// Snapshots from the beginning.
+    /// Snapshots from the start.
     Conquest,
 }
 
@@ -33,35 +33,35 @@ impl Method {
 /// What to measure, and in how much memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// How.
+    /// The method.
     pub method: Method,
     /// Bytes of all data structures; not for [`Method::Exact`].
     pub memory: usize,
-    /// No packet waits for longer: [`Method::Exact`] forgets what departed before.
+    /// The longest wait: [`Method::Exact`] forgets departures after this time.
     pub longest: Nanos,
-    /// Snapshots, unit, and culprits: *α* and *τ*.
+    /// Parameters of snapshots, the unit, and the definition of culprits: *α* and *τ*.
     pub params: Params,
-    /// Packets that waited for *τ* are of one episode if they depart at most this far apart.
+    /// Packets that waited for *τ* belong to one episode if they depart at most this far apart.
     pub quiet: Nanos,
-    /// Flows whose bytes are known in an episode; those that did not find room are told by bounds.
+    /// Flows kept per episode; if there are more, bytes of flows are bounds.
     pub flows: usize,
-    /// Culprits of an episode that are told.
+    /// Maximum number of culprits reported per episode.
     pub top: usize,
-    /// Whether the queue is wanted over time.
+    /// Whether to keep the queue over time.
     pub has_timeline: bool,
-    /// Whether the answers of snapshots are compared with what truly departed, in as much memory as that takes.
+    /// Whether to compare the answers of snapshots with an exact reference, in as much additional memory as that takes.
     pub has_comparison: bool,
 }
 
-/// Why there is no such meter.
+/// Why a meter cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SettingsError {
     /// The memory is too small.
     Memory {
-        /// Bytes that would do.
+        /// Bytes that would be enough.
         needed: usize,
     },
-    /// There are no such snapshots.
+    /// The parameters of snapshots are invalid.
     Snapshots(ConquestError),
 }
 
@@ -76,11 +76,11 @@ impl fmt::Display for SettingsError {
 
 impl core::error::Error for SettingsError {}
 
-/// Says who built a queue, packet by packet and episode by episode. See the [module](super).
+/// Reports which flows built a queue, packet by packet and episode by episode. See the [module](super).
 #[derive(Clone, Debug)]
 pub struct QueueMeter {
     departures: Departures,
-    /// Bytes that [`Departures::Exact`] may take before snapshots go on; `None` for any.
+    /// Maximum bytes of [`Departures::Exact`] before snapshots take over; `None` for no limit.
     exact_bytes: Option<usize>,
     params: Params,
     since: Option<Timestamp>,
@@ -89,11 +89,11 @@ pub struct QueueMeter {
     comparison: Option<Box<Comparison>>,
     longest_delay: Option<Nanos>,
     deepest: u64,
-    /// Bytes at most so far.
+    /// The maximum so far.
     state_bytes: usize,
 }
 
-/// What departed.
+/// The departures, remembered exactly or in snapshots.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant, reason = "there is one")]
 enum Departures {
@@ -102,10 +102,10 @@ enum Departures {
 }
 
 impl QueueMeter {
-    /// The least memory of [`Exact`] that is worth beginning with: a hundred departures.
+    /// The least memory for which it is worth starting with [`Exact`]: about a hundred departures.
     const LEAST_EXACT: usize = 8 << 10;
 
-    /// Bytes for so many flows of an episode.
+    /// Bytes for this many flows of an episode.
     pub const fn flow_bytes(flows: usize) -> usize {
         Episodes::bytes(flows) + flows * FlowKey::NAME_BYTES
     }
@@ -115,7 +115,7 @@ impl QueueMeter {
         let Settings { method, longest, ref params, .. } = *settings;
         let timeline = if settings.has_timeline { Timeline::HEAP_BYTES } else { 0 };
         let besides = size_of::<Self>() + Self::flow_bytes(settings.flows) + timeline;
-        // While the twin hands over, both are there.
+        // During the handover the exact reference and the snapshots exist at the same time.
         let taken = besides + Conquest::bytes(params);
         let needed = taken + if method == Method::Auto { Self::LEAST_EXACT } else { 0 };
         if method != Method::Exact && settings.memory < needed {
@@ -125,7 +125,7 @@ impl QueueMeter {
         let exact = || Departures::Exact(Exact::new(longest, params.unit, params.culprit));
         let departures = match method {
             Method::Conquest => Departures::Snapshots(snapshots()?),
-            // They are not there yet, but can be made.
+            // Not kept yet: this only checks the parameters.
             Method::Auto => snapshots().map(|_| exact())?,
             Method::Exact => exact(),
         };
@@ -151,8 +151,8 @@ impl QueueMeter {
         Ok(meter)
     }
 
-    /// The next packet departs: what was in the queue with it, if it is known when it arrived. The name of its flow is
-    /// asked for where that is new to an episode.
+    /// Processes the next departure and returns what was in the queue with this packet, if its arrival is known. `name`
+    /// is called if its flow is new to an episode.
     pub fn update(&mut self, departure: &Departure, name: impl FnOnce() -> String) -> Option<Queued> {
         self.make_room(departure);
         let queued = match &mut self.departures {
@@ -174,13 +174,13 @@ impl QueueMeter {
         queued
     }
 
-    /// Lets snapshots go on where the memory does not hold one more departure.
+    /// Hands over to snapshots if one more departure does not fit the memory.
     fn make_room(&mut self, departure: &Departure) {
         let (Departures::Exact(exact), Some(most)) = (&self.departures, self.exact_bytes) else { return };
         if exact.bytes_after(departure.flow) <= most {
             return;
         }
-        // The same parameters made a sketch before.
+        // Never fails: the parameters were checked in `new`.
         if let Ok(snapshots) = Conquest::after(exact, &self.params) {
             self.state_bytes = self.state_bytes.max(self.bytes() + snapshots.state_bytes());
             self.departures = Departures::Snapshots(snapshots);
@@ -188,17 +188,17 @@ impl QueueMeter {
         }
     }
 
-    /// No packet follows.
+    /// No more packets follow.
     pub fn end(&mut self) {
         self.episodes.end();
     }
 
-    /// The episodes that ended since this was last asked.
+    /// The episodes that ended since the last call.
     pub fn take_episodes(&mut self) -> Vec<Episode> {
         self.episodes.take()
     }
 
-    /// Packets, and what could not be used of them.
+    /// Counts of packets, and of those that could not be used, or not fully.
     pub fn counts(&self) -> Counts {
         match &self.departures {
             Departures::Exact(exact) => exact.counts(),
@@ -206,17 +206,17 @@ impl QueueMeter {
         }
     }
 
-    /// Whether every departure was remembered as long as it mattered.
+    /// Whether every departure was remembered for the longest delay: snapshots were not used.
     pub const fn is_exact(&self) -> bool {
         matches!(self.departures, Departures::Exact(_))
     }
 
-    /// When snapshots went on in the place of single departures; `None` if they did not.
+    /// When snapshots took over from exact departures; `None` if they did not, or were used from the start.
     pub const fn since(&self) -> Option<Timestamp> {
         self.since
     }
 
-    /// The longest delay; `None` where none is known.
+    /// The longest delay; `None` if no delay is known.
     pub const fn longest_delay(&self) -> Option<Nanos> {
         self.longest_delay
     }
@@ -240,12 +240,12 @@ impl QueueMeter {
         self.timeline.as_ref().map(Timeline::stretches).unwrap_or_default()
     }
 
-    /// The answers beside those of the exact twin; `None` unless asked for.
+    /// The comparison with the exact reference; `None` unless asked for.
     pub fn comparison(&self) -> Option<&Comparison> {
         self.comparison.as_deref()
     }
 
-    /// Bytes of everything, but for the comparison and the episodes that were not taken yet.
+    /// Current bytes of everything except the comparison and episodes not yet taken.
     fn bytes(&self) -> usize {
         let departures = match &self.departures {
             Departures::Exact(exact) => exact.state_bytes() - size_of::<Exact>(),
@@ -255,7 +255,7 @@ impl QueueMeter {
         size_of::<Self>() + departures + timeline + self.episodes.heap_bytes()
     }
 
-    /// Bytes at most so far, but for the comparison and the episodes that were not taken yet.
+    /// Maximum bytes so far of everything except the comparison and episodes not yet taken.
     pub const fn state_bytes(&self) -> usize {
         self.state_bytes
     }

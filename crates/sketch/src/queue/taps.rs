@@ -1,6 +1,6 @@
 use dwell_types::{Crossing, Nanos, PacketId, Timestamp};
 
-/// The packets between the points where they arrive at a queue and the one where they depart [conquest §4].
+/// The packets between the taps where they arrive at a queue and the one where they depart [conquest §4].
 #[derive(Clone, Debug)]
 pub struct Taps {
     /// `sets` × `ways`.
@@ -12,18 +12,18 @@ pub struct Taps {
     counts: TapCounts,
 }
 
-/// A packet that was seen at one side: 16 bytes.
+/// A packet that was seen on one side: 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slot {
-    /// The upper 63 bits of its id; the lowest is set if it was seen to depart, and not to arrive.
+    /// The upper 63 bits of its id; the lowest bit is set if it was seen departing, but not arriving.
     packet: u64,
-    /// When it was seen, in nanoseconds; [`FREE`] if there is none.
+    /// When it was seen, in nanoseconds; [`FREE`] if the slot is empty.
     at: i64,
 }
 
 const FREE: i64 = i64::MIN;
 
-/// What becomes of a slot when another packet needs it, the first choice first.
+/// What a slot is used for, in the order in which another packet may take it, first choice first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Use {
     Free,
@@ -32,29 +32,29 @@ enum Use {
     Waiting,
 }
 
-/// What became of the packets at both sides: `arrived = matched + backwards + evicted + expired + repeated + waiting`,
+/// Fates of the packets on both sides: `arrived = matched + backwards + evicted + expired + repeated + waiting`,
 /// `departed = matched + unknown`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TapCounts {
-    /// Packets that were seen to arrive.
+    /// Packets seen arriving.
     pub arrived: u64,
-    /// Packets that were seen to depart.
+    /// Packets seen departing.
     pub departed: u64,
-    /// Packets that were seen to arrive and then to depart.
+    /// Packets seen arriving and then departing.
     pub matched: u64,
-    /// Packets that were seen to depart and then to arrive; among `unknown`, too.
+    /// Packets seen departing and then arriving; they are also counted in `unknown`.
     pub backwards: u64,
-    /// How much earlier they departed than they arrived, at least and at most; zero where there are none.
+    /// By how much these departed before they arrived, minimum and maximum; zero if there are none.
     pub ahead: (Nanos, Nanos),
-    /// Packets that gave their place to another one before they departed.
+    /// Packets evicted by others before they departed.
     pub evicted: u64,
-    /// Packets that did not depart within the longest delay: dropped, or gone elsewhere.
+    /// Packets that did not depart within the longest delay: dropped, or departed elsewhere.
     pub expired: u64,
-    /// Packets that arrived while an equal one waited: the first one is kept.
+    /// Packets that arrived while an equal one was waiting: only the first one is kept.
     pub repeated: u64,
     /// Packets that have not departed yet.
     pub waiting: u64,
-    /// Packets that departed without having been seen to arrive.
+    /// Packets that departed without having been seen arriving.
     pub unknown: u64,
 }
 
@@ -79,13 +79,13 @@ impl Slot {
 }
 
 impl Taps {
-    /// Bytes of one packet.
+    /// Bytes per packet.
     pub const SLOT_BYTES: usize = size_of::<Slot>();
-    /// The usual number of places that a packet may take.
+    /// The default number of slots that a packet may take.
     pub const WAYS: usize = 8;
 
-    /// Room for as many packets as fit `bytes`, at least one set; each may take `ways` places, at least one (one: the
-    /// paper's table). Packets that wait for longer than `longest` are given up.
+    /// A table of as many slots as fit into `bytes`, at least one set; each packet may take any of `ways` slots, at
+    /// least one (one: the paper's table). Packets expire when they have waited for longer than `longest`.
     pub fn new(bytes: usize, ways: usize, longest: Nanos) -> Self {
         let ways = ways.max(1);
         let sets = (bytes / Self::SLOT_BYTES / ways).clamp(1, u32::MAX as usize);
@@ -99,7 +99,7 @@ impl Taps {
         }
     }
 
-    /// A packet arrives, in the order of time.
+    /// Processes a packet that arrives, in the order of time.
     pub fn insert(&mut self, crossing: &Crossing) {
         self.counts.arrived += 1;
         self.latest = self.latest.max(crossing.at);
@@ -130,7 +130,7 @@ impl Taps {
         counts.backwards += 1;
     }
 
-    /// A packet departs, in the order of time: when it arrived, if that was seen.
+    /// Processes a packet that departs, in the order of time; returns when it arrived, if that was seen.
     pub fn take(&mut self, crossing: &Crossing) -> Option<Timestamp> {
         self.counts.departed += 1;
         self.latest = self.latest.max(crossing.at);
@@ -152,7 +152,8 @@ impl Taps {
         None
     }
 
-    /// Where no packet waits, so that one that arrives later is known to do so.
+    /// Remembers a departure without an arrival, unless that would evict a waiting packet, to recognise an arrival that
+    /// comes later.
     fn remember_departed(&mut self, crossing: &Crossing) {
         let (used, at) = self.place(crossing.packet);
         if used != Use::Waiting {
@@ -161,7 +162,7 @@ impl Taps {
         }
     }
 
-    /// Empties a slot, and counts what that loses.
+    /// Empties a slot, and counts the packet in it as evicted or expired.
     fn give_up(&mut self, at: usize) {
         match self.used(self.slots[at]) {
             Use::Waiting => self.counts.evicted += 1,
@@ -194,8 +195,8 @@ impl Taps {
         slots.iter().position(|slot| slot.is_of(packet)).map(|way| first + way)
     }
 
-    /// The slot that another packet of the set may take, and what it is used for: the oldest of those that are needed
-    /// least.
+    /// The slot of the packet's set that it may take, and what that is used for: the first choice by [`Use`], and the
+    /// oldest of several.
     fn place(&self, packet: PacketId) -> (Use, usize) {
         let first = self.set(packet);
         let choice = |at: usize| (self.used(self.slots[at]), self.slots[at].at);
@@ -203,7 +204,7 @@ impl Taps {
         (choice(at).0, at)
     }
 
-    /// What became of the packets so far.
+    /// The fates of the packets so far.
     pub fn counts(&self) -> TapCounts {
         let mut counts = self.counts;
         for &slot in self.slots.iter().filter(|slot| !slot.has_departed()) {
@@ -240,7 +241,7 @@ mod tests {
         assert!(counts.backwards <= counts.unknown, "{counts:?}");
     }
 
-    /// The share of packets that are matched in 65,536 entries, with so many in flight.
+    /// The share of packets that are matched in 65,536 slots, with this many in flight.
     fn reach(ways: usize, in_flight: u64) -> f64 {
         let mut taps = Taps::new(65_536 * Taps::SLOT_BYTES, ways, Nanos::from_secs(1));
         assert_eq!(taps.state_bytes(), (1 << 20) + size_of::<Taps>());
@@ -259,15 +260,16 @@ mod tests {
         counts.matched as f64 / PACKETS as f64
     }
 
-    /// A share of 400,000 has a standard error of .0005 to .0007, and a hundredth is allowed, ten of these and more.
-    /// Twins that fail: single places where sets are asked for, and as many in flight as twice.
+    /// The share of 400,000 packets has a standard error of .0005 to .0007, and .01 is allowed, more than ten times
+    /// that. The controls that must fail: single slots instead of sets, and twice as many packets in flight as
+    /// expected.
     #[test]
     fn sets_hold_what_is_in_flight_and_single_places_do_not() {
         let sets = [8_192, 16_384].map(|in_flight| reach(Taps::WAYS, in_flight));
         let single = [8_192, 16_384].map(|in_flight| reach(1, in_flight));
         let are_held = |shares: [f64; 2]| shares[0] >= 0.999 && shares[1] >= 0.99;
         assert!(are_held(sets) && !are_held(single), "{sets:?} {single:?}");
-        // The chance that none of those in flight takes the same place.
+        // The probability that none of the packets in flight takes the same slot.
         let are_near =
             |load: f64| single.iter().zip([load, 2.0 * load]).all(|(share, load)| (share - (-load).exp()).abs() < 0.01);
         assert!(are_near(1.0 / 8.0) && !are_near(1.0 / 4.0), "{single:?}");
@@ -281,12 +283,12 @@ mod tests {
         assert_eq!(taps.take(&crossing(1, 10)), Some(Timestamp::from_nanos(0)));
         assert_eq!(taps.take(&crossing(1, 11)), None);
         assert_eq!((taps.counts().repeated, taps.counts().unknown), (1, 1));
-        // That departure is remembered: a packet that arrives later did so backwards, and makes way for others.
+        // That departure is remembered: a later arrival counts as backwards, and frees the slot.
         taps.insert(&crossing(1, 40));
         taps.take(&crossing(2, 50));
         taps.insert(&crossing(2, 53));
         assert_eq!((taps.counts().backwards, taps.counts().ahead), (2, (Nanos::new(3), Nanos::new(29))));
-        // The oldest of a full set gives way; what is overdue goes before that.
+        // The oldest packet of a full set is evicted, but overdue ones go first.
         (3..6).for_each(|packet| taps.insert(&crossing(packet, 60 + packet as i64)));
         assert_eq!(taps.take(&crossing(3, 70)), None);
         assert_eq!(taps.take(&crossing(4, 71)), Some(Timestamp::from_nanos(64)));
@@ -297,7 +299,7 @@ mod tests {
         assert_eq!((counts.evicted, counts.expired, counts.waiting, counts.matched), (1, 1, 1, 2));
     }
 
-    /// Packets that are seen only to depart never take the place of one that waits.
+    /// Packets seen only departing never evict one that waits.
     #[test]
     fn what_waits_is_kept_from_what_is_unknown() {
         let mut taps = Taps::new(64 * Taps::SLOT_BYTES, 8, Nanos::from_secs(1));
@@ -308,8 +310,8 @@ mod tests {
     }
 
     proptest! {
-        /// With room for all, every packet is matched as a map would do it; with little room, everything is still
-        /// counted once.
+        /// With room for all, packets are matched as in a reference map; with little room, every packet still has
+        /// exactly one fate.
         #[test]
         fn matches_as_a_map(steps in prop::collection::vec((0u64..40, any::<bool>(), 0i64..40), 1..400)) {
             let mut large = Taps::new(1 << 16, 64, Nanos::new(200));

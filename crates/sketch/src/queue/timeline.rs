@@ -1,10 +1,10 @@
 use dwell_types::{Nanos, Timestamp};
 
-/// The queue over time: a bounded number of equal stretches, twice as long when time runs over their end.
+/// The queue over time: a bounded number of bins of equal length, which doubles when time exceeds the last bin.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     start: Option<i64>,
-    /// Nanoseconds of a stretch.
+    /// Nanoseconds per bin.
     length: i64,
     bins: Vec<Bin>,
 }
@@ -16,18 +16,18 @@ struct Bin {
     flow: u64,
 }
 
-/// A stretch of time.
+/// A time bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// Its first moment.
+    /// Its first nanosecond.
     pub start: Timestamp,
-    /// The first moment behind it.
+    /// The first nanosecond after it.
     pub end: Timestamp,
     /// The longest delay of the packets that departed in it; zero where none did.
     pub longest_delay: Nanos,
-    /// The largest queue that one of them saw, in bytes or packets.
+    /// The largest queue that one of them found, in bytes or packets.
     pub deepest: u64,
-    /// The most of the queue that a single flow had for one of them.
+    /// The largest size of a packet's own flow in the queue, among these packets.
     pub largest_flow: u64,
 }
 
@@ -40,18 +40,18 @@ impl Bin {
 }
 
 impl Timeline {
-    /// Stretches of all time, at most.
+    /// Maximum number of bins.
     pub const STRETCHES: usize = 512;
     /// Bytes on the heap.
     pub(super) const HEAP_BYTES: usize = Self::STRETCHES * size_of::<Bin>();
-    /// A microsecond: shorter ones show single packets.
+    /// A microsecond: shorter bins would show single packets.
     const FIRST_LENGTH: i64 = 1_000;
 
     pub(super) fn new() -> Self {
         Self { start: None, length: Self::FIRST_LENGTH, bins: vec![Bin::default(); Self::STRETCHES] }
     }
 
-    /// A packet departs, not before the first one.
+    /// Adds a packet that departs, not before the first one.
     pub(super) fn update(&mut self, at: Timestamp, delay: Nanos, deepest: u64, flow: u64) {
         let start = *self.start.get_or_insert(at.as_nanos());
         let since = at.as_nanos().saturating_sub(start).max(0);
@@ -61,7 +61,7 @@ impl Timeline {
         self.bins[(since / self.length) as usize].join(Bin { delay: delay.get(), queue: deepest, flow });
     }
 
-    /// Makes two stretches one.
+    /// Merges pairs of bins, and doubles their length.
     fn halve(&mut self) {
         for at in 0..Self::STRETCHES / 2 {
             let mut both = self.bins[2 * at];
@@ -72,7 +72,7 @@ impl Timeline {
         self.length *= 2;
     }
 
-    /// All stretches up to the last in which a packet departed.
+    /// All bins up to the last in which a packet departed.
     pub fn stretches(&self) -> Vec<Stretch> {
         let Some(start) = self.start else { return Vec::new() };
         let last = self.bins.iter().rposition(|bin| bin.queue > 0 || bin.delay > 0).unwrap_or(0);
@@ -95,7 +95,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// However long time runs, each stretch has the largest of what was in it, and there are never too many.
+        /// However long the time span, each bin has the maxima of the packets in it, and there are never too many bins.
         #[test]
         fn stretches_have_the_largest_of_what_was_in_them(
             start in any::<i64>(),

@@ -1,19 +1,19 @@
 use super::{Params, ParamsError, Sketch, Summary};
 use dwell_types::{Crossing, Nanos, PacketId, Timestamp, hash};
 
-/// Sketches what passes one point, an interval at a time.
+/// Sketches the packets that pass one point, interval by interval.
 #[derive(Clone, Debug)]
 pub struct Cutter {
     interval: i64,
     shift: Nanos,
     rank: u64,
-    /// Before the cut, while that is still open.
+    /// The packets before the current cut, while the cut may still move.
     closed: Sketch,
-    /// Behind the cut; everything, while none is wanted.
+    /// The packets after the current cut; all packets of the interval, while no cut is being searched for.
     open: Sketch,
-    /// Start of the interval whose quarter was looked at last.
+    /// Start of the latest interval whose first quarter was searched for a cut.
     window: i64,
-    /// The best cut of this quarter.
+    /// The best cut in this quarter so far.
     cut: Option<Cut>,
     is_cutting: bool,
     number: u64,
@@ -30,12 +30,12 @@ struct Cut {
     at: Timestamp,
 }
 
-/// Cuts are looked for in this part of an interval.
+/// Cuts are searched for in the first of this many parts of an interval.
 const WINDOW: i64 = 4;
 
 impl Cutter {
     /// Intervals of this length, which begin at whole multiples of it since the epoch; `shift` is how much later this
-    /// point sees packets than the one whose intervals are meant.
+    /// point sees packets than the point to which the intervals refer.
     pub fn new(params: Params, interval: Nanos, shift: Nanos) -> Result<Self, ParamsError> {
         let rank = hash::start(hash::word(hash::start(params.lda.seed), 0x0c07));
         let open = Sketch::new(params)?;
@@ -56,13 +56,13 @@ impl Cutter {
         })
     }
 
-    /// Takes the next packet, in the order of time, of class 0.
+    /// Processes the next packet, in the order of time, with class 0.
     pub fn update(&mut self, crossing: &Crossing) {
         self.update_flow(crossing, 0, None);
     }
 
-    /// Takes the next packet, in the order of time, of a class of flows as in
-    /// [`Lds::update_class`](crate::lds::Lds::update_class), with its flow's place in the list of flows.
+    /// Processes the next packet, in the order of time, with its flow's class as in
+    /// [`Lds::update_class`](crate::lds::Lds::update_class), and its flow's index in the list of flows.
     pub fn update_flow(&mut self, crossing: &Crossing, class: u8, listed: Option<usize>) {
         let &Crossing { packet, at, .. } = crossing;
         if self.last.is_none() {
@@ -74,7 +74,7 @@ impl Cutter {
         self.last = Some((packet, at));
     }
 
-    /// Whether the packet is the first behind a border.
+    /// Moves the cut before this packet if it is the best candidate so far.
     #[inline]
     fn look_at(&mut self, packet: PacketId, at: Timestamp) {
         let nominal = (at - self.shift).as_nanos();
@@ -89,7 +89,7 @@ impl Cutter {
         if start > self.window {
             let is_first = self.window == i64::MIN;
             self.window = start;
-            // The first quarter that is seen may have begun before the capture did.
+            // The first quarter seen may have begun before the capture did.
             if is_first {
                 return;
             }
@@ -106,9 +106,9 @@ impl Cutter {
         }
     }
 
-    /// Puts what is behind the cut before it.
+    /// Moves the packets after the cut to those before it.
     fn move_on(&mut self) {
-        // Both were built alike.
+        // Never fails: both have the same parameters.
         let _ = self.closed.merge(&self.open);
         self.open.reset();
     }
@@ -139,7 +139,7 @@ impl Cutter {
         self.start = at;
     }
 
-    /// Nothing more will pass.
+    /// The capture has ended.
     pub fn end(&mut self) {
         if self.is_cutting {
             self.end_window();
@@ -147,16 +147,16 @@ impl Cutter {
         let Some((packet, at)) = self.last.take() else { return };
         let sketch = self.open.clone();
         self.open.reset();
-        // Named by the last packet: not the border before it.
+        // The last border is named by a hash of the last packet, to differ from the border before it.
         self.finish(hash::finish(packet.0), at + Nanos::new(1), sketch);
     }
 
-    /// The intervals that ended since this was last asked.
+    /// The intervals that ended since the last call.
     pub fn take(&mut self) -> Vec<Summary> {
         std::mem::take(&mut self.done)
     }
 
-    /// Bytes that the sketches hold.
+    /// Bytes of the sketches.
     pub fn state_bytes(&self) -> usize {
         self.open.state_bytes() + self.closed.state_bytes()
     }

@@ -1,4 +1,4 @@
-//! The flows of a sender by name, as bytes.
+//! Encoding of a sender's flows and their names.
 //!
 //! ```text
 //! u64 n        flows, then for each
@@ -15,11 +15,11 @@ use std::collections::HashMap;
 /// A flow that a sender saw.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowRecord {
-    /// As in [`Crossing`].
+    /// Its id, as in [`Crossing`].
     pub flow: FlowId,
     /// Its class in the sketches.
     pub class: u8,
-    /// What people call it.
+    /// Its name for display.
     pub name: String,
     /// Packets that were sent.
     pub packets: u64,
@@ -27,7 +27,7 @@ pub struct FlowRecord {
     pub bytes: u64,
 }
 
-/// The flows that a sender saw first, as many as it lists.
+/// The flows that a sender saw first, up to a maximum number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowList {
     records: Vec<FlowRecord>,
@@ -35,17 +35,17 @@ pub struct FlowList {
     most: usize,
 }
 
-/// A record with an empty name.
+/// Bytes of a record with an empty name.
 const LEAST_RECORD: usize = 33;
 
 impl FlowList {
-    /// An empty list of at most so many flows.
+    /// An empty list of at most `most` flows.
     pub fn new(most: usize) -> Self {
         Self { most, ..Self::default() }
     }
 
-    /// Counts a packet, and gives its flow's place if that is listed; the name is asked for only where the flow is new,
-    /// and the first packet's class is that of the flow.
+    /// Counts a packet, and returns the index of its flow if that is listed. `name` is called only if the flow is new;
+    /// the class of a flow is that of its first packet.
     pub fn update(&mut self, crossing: &Crossing, class: u8, name: impl FnOnce() -> String) -> Option<usize> {
         let flow = crossing.flow;
         let number = match self.numbers.get(&flow.0) {
@@ -70,7 +70,7 @@ impl FlowList {
         &self.records
     }
 
-    /// Bytes that the list takes, roughly: names, and what finds them.
+    /// Approximate bytes of the list: records, names and index.
     pub fn state_bytes(&self) -> usize {
         let names: usize = self.records.iter().map(|record| record.name.capacity()).sum();
         names + self.records.capacity() * size_of::<FlowRecord>() + self.numbers.capacity() * 24
@@ -91,7 +91,7 @@ impl FlowList {
         to.finish()
     }
 
-    /// The list that [`FlowList::to_bytes`] wrote. Bytes that are none give an error, whatever they are.
+    /// Decodes the output of [`FlowList::to_bytes`]. Any other bytes give an error.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CodecError> {
         let mut from = Reader::new(bytes, Kind::Flows)?;
         let count = from.count(LEAST_RECORD)?;
@@ -112,14 +112,14 @@ impl FlowList {
     }
 }
 
-/// The packets of listed flows, by their places in the list.
+/// Packet counts of listed flows, by index in the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowCounts {
     packets: Vec<u32>,
 }
 
 impl FlowCounts {
-    /// Counts a packet of the flow at a place.
+    /// Counts a packet of the flow with this index.
     #[inline]
     pub fn update(&mut self, number: usize) {
         if number >= self.packets.len() {
@@ -128,7 +128,7 @@ impl FlowCounts {
         self.packets[number] = self.packets[number].saturating_add(1);
     }
 
-    /// Packets of the flow at a place.
+    /// Packets of the flow with this index.
     pub fn packets(&self, number: usize) -> u64 {
         self.packets.get(number).copied().unwrap_or(0).into()
     }

@@ -8,40 +8,40 @@ use core::fmt;
 use dwell_types::{Nanos, Timestamp};
 use std::collections::{HashMap, VecDeque};
 
-/// What both points say about the packets between two borders.
+/// Result for the packets between two borders, from both points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Joined {
-    /// Of the sender.
+    /// By the sender's clock.
     pub start: Timestamp,
-    /// Of the sender.
+    /// By the sender's clock.
     pub end: Timestamp,
     /// Packets that the sender saw.
     pub sent: u64,
     /// The answer, or why there is none.
     pub answer: Result<OneWay, Unusable>,
-    /// What both points say of flows, where there is something and an answer.
+    /// The sketches of flows of both points, if there are any and there is an answer.
     pub flows: Option<JoinedFlows>,
 }
 
-/// What both points say of the flows between two borders.
+/// The sketches of flows of both points between two borders.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JoinedFlows {
     /// The sender's cells.
     pub sender: Lds,
     /// The receiver's.
     pub receiver: Lds,
-    /// Packets of the flows that the sender lists.
+    /// Packet counts of the flows that the sender lists.
     pub listed: FlowCounts,
-    /// How much later the receiver saw the packets, roughly, by its clock.
+    /// Approximately how much later the receiver saw the packets, by the clocks as they are.
     pub later: Nanos,
 }
 
-/// Why an interval has no answer.
+/// Why an interval is unusable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unusable {
     /// A message that belongs to it is missing.
     Missing,
-    /// The points chose no common border before or behind it.
+    /// The points have no common border before or after it.
     NoBorder,
     /// The points use different seeds or sketches.
     Foreign(PairError),
@@ -67,38 +67,37 @@ pub struct Join {
     done: Vec<Joined>,
     duplicates: u64,
     unjoined: u64,
-    /// Bytes that may wait; `None` for as many as [`MOST_WAITING`] summaries of each point take.
+    /// Maximum bytes of waiting summaries, of which there are at most [`MOST_WAITING`] per point; `None` without a bound.
     bound: Option<usize>,
     most_bytes: usize,
 }
 
-/// The summaries of one point that wait for the other's, without gaps.
+/// The summaries of one point that wait for those of the other, without gaps.
 #[derive(Clone, Debug, Default)]
 struct Queue {
     summaries: VecDeque<Summary>,
     next: u64,
 }
 
-/// More summaries than these do not wait.
+/// Maximum number of waiting summaries per point.
 const MOST_WAITING: usize = 64;
 
 impl Join {
     /// Bytes that a summary takes besides its sketch.
     pub const SUMMARY_BYTES: usize = size_of::<Summary>();
 
-    /// What waits takes at most so many bytes: the oldest ones of the point that is ahead give way.
+    /// Waiting summaries take at most this many bytes: the oldest ones of the point that is ahead are dropped.
     pub fn bounded(bytes: usize) -> Self {
         Self { bound: Some(bytes), ..Self::default() }
     }
 
-    /// Joins all summaries of two points, each in the order of their numbers, whatever their clocks say. Nothing more
-    /// will come.
+    /// Joins all summaries of two points, each in the order of their numbers, independently of their clocks, and ends.
     pub fn all(sent: Vec<Summary>, received: Vec<Summary>) -> Self {
         let places: HashMap<u64, usize> = received.iter().map(|summary| summary.to).zip(1..).collect();
         let (mut join, mut taken) = (Self::default(), 0);
         let mut received = received.into_iter();
         for summary in sent {
-            // Up to that which ends at the same border, so that nobody waits for long.
+            // Up to the one that ends at the same border, so that no summary waits for long.
             let place = places.get(&summary.to).copied().unwrap_or(0);
             received.by_ref().take(place.saturating_sub(taken)).for_each(|summary| join.received(summary));
             taken = taken.max(place);
@@ -157,7 +156,7 @@ impl Join {
         self.most_bytes = self.most_bytes.max(self.state_bytes());
     }
 
-    /// Nothing more will come: what waits has no answer.
+    /// Nothing more will come: waiting summaries are unusable.
     pub fn end(&mut self) {
         let why = if self.receiver.summaries.is_empty() { Unusable::Missing } else { Unusable::NoBorder };
         self.drop_sent(usize::MAX, why);
@@ -177,14 +176,14 @@ impl Join {
         }
     }
 
-    /// The answer for the first so many summaries of each point.
+    /// Joins the first `sent` summaries of the sender and the first `received` of the receiver.
     fn answer(&mut self, sent: usize, received: usize) {
         let sender = sum(self.sender.summaries.drain(..sent));
         let receiver = sum(self.receiver.summaries.drain(..received));
         let (Some((sender, start, end)), Some((receiver, received_start, received_end))) = (sender, receiver) else {
             return;
         };
-        // Both borders are packets that both points saw.
+        // Each border is a packet that both points saw, so the differences are delays.
         let later = midpoint(received_start - start, received_end - end);
         let (sent, answer) = match (sender, receiver) {
             (Ok(sender), Ok(receiver)) => (sender.lda.packets(), compare(sender, receiver, later)),
@@ -212,34 +211,34 @@ impl Join {
         self.is_aligned &= most == 0;
     }
 
-    /// The intervals that were joined, or given up, since this was last asked: in the order of the sender.
+    /// The intervals that were joined or given up since the last call, in the sender's order.
     pub fn take(&mut self) -> Vec<Joined> {
         std::mem::take(&mut self.done)
     }
 
-    /// Bytes of the summaries that wait.
+    /// Bytes of the waiting summaries.
     pub fn state_bytes(&self) -> usize {
         let waiting = self.sender.summaries.iter().chain(&self.receiver.summaries);
         waiting.map(|summary| Self::SUMMARY_BYTES + summary.sketch.state_bytes()).sum()
     }
 
-    /// The most bytes that have waited so far.
+    /// The maximum so far of the bytes of waiting summaries.
     pub const fn most_bytes(&self) -> usize {
         self.most_bytes
     }
 
-    /// Messages that came twice.
+    /// Summaries that were repeated.
     pub const fn duplicates(&self) -> u64 {
         self.duplicates
     }
 
-    /// Packets of the receiver that are in no answer.
+    /// The receiver's packets that are in no answer.
     pub const fn unjoined(&self) -> u64 {
         self.unjoined
     }
 }
 
-/// Where a summary belongs.
+/// Where a summary belongs: next in the sequence, seen before, or after a gap.
 enum Place {
     Next,
     Again,
@@ -266,7 +265,7 @@ fn midpoint(a: Nanos, b: Nanos) -> Nanos {
     Nanos::new(i64::midpoint(a.get(), b.get()))
 }
 
-/// The answer for all packets, which the receiver saw so much later, roughly, and the sketches of flows.
+/// The answer for all packets, which the receiver saw later by about `later`, and the sketches of flows.
 fn compare(sender: Sketch, receiver: Sketch, later: Nanos) -> Result<(OneWay, Option<JoinedFlows>), PairError> {
     let answer = receiver.lda.since_about(&sender.lda, later).map_err(PairError::Lda)?;
     match (sender.lds, receiver.lds) {
@@ -302,33 +301,33 @@ fn sum(summaries: impl Iterator<Item = Summary>) -> Option<(Result<Sketch, PairE
     })
 }
 
-/// The answer for all intervals from that of each.
+/// The result over all intervals, combined from those of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Combined {
     /// Packets that the sender saw in all intervals.
     pub sent: u64,
     /// Those of them in usable intervals.
     pub usable: u64,
-    /// Those of these that arrived.
+    /// Packets of usable intervals that arrived.
     pub received: u64,
     /// Usable intervals.
     pub intervals: u64,
-    /// Those of them in which more packets arrived than were sent: around their borders some changed their order, or were
-    /// doubled.
+    /// Those of them in which more packets arrived than were sent: around their borders some were reordered, or some
+    /// were duplicated.
     pub unordered: u64,
-    /// Usable intervals with packets that arrived and were not sent in them.
+    /// Usable intervals with packets that arrived in them and were sent in another interval, or never.
     surplus_intervals: u64,
-    /// Packets that only one point counted in usable intervals, and the variance of that.
+    /// Estimated number of packets that only one point counted in usable intervals, and its variance.
     all_apart: f64,
     apart_variance: f64,
-    /// Packets that the delays rest on.
+    /// Packets on which the delays are based.
     pub effective_samples: u64,
-    /// Packets that arrived in intervals whose delay is known, and how many of these there are and how long they last
-    /// together, in nanoseconds.
+    /// Packets that arrived in intervals whose delay is known; the number of these intervals, and their total length in
+    /// nanoseconds.
     weight: f64,
     telling: f64,
     time: f64,
-    /// Packets sent in them, and those that only one point counted there.
+    /// Packets sent in these intervals, and those that only one point counted.
     told_sent: f64,
     apart: f64,
     /// Σ weight · third central moment within an interval, and Σ weight · std³.
@@ -344,7 +343,7 @@ pub struct Combined {
 }
 
 impl Combined {
-    /// Adds an interval. Every packet that arrived counts the same, in whichever usable interval it was.
+    /// Adds an interval. Every packet that arrived has the same weight, whichever usable interval it was in.
     pub fn add(&mut self, joined: &Joined) {
         self.sent += joined.sent;
         let Ok(answer) = &joined.answer else { return };
@@ -374,57 +373,57 @@ impl Combined {
         self.variance_error += (weight * std.value * (std.high - std.low) / Z95).powi(2);
     }
 
-    /// Packets that arrived in intervals in which they were not sent, doubled ones or those that changed their order around a
-    /// border. Of the former, each hides a lost one.
+    /// Packets that arrived in intervals in which they were not sent: duplicates, or packets reordered around a border.
+    /// Each duplicate hides a lost packet.
     pub fn surplus(&self) -> Estimate<f64> {
         let net = self.usable as f64 - self.received as f64;
         lda::surplus(self.surplus_intervals > 0, net, self.all_apart, self.apart_variance)
     }
 
-    /// Packets that pass a border at one point before it and at the other behind it, for each border, at most: as many are on
-    /// their way as at their rate pass in *E*\[(*D* − *D*ʹ)⁺\] ≤ *σ*/√2, where delays *D* and *Dʹ* are independent.
+    /// Upper bound on the expected number of packets, per border, that pass before it at one point and after it at the
+    /// other: those that pass at their rate in *E*\[(*D* − *D*ʹ)⁺\] ≤ *σ*/√2, for independent delays *D* and *Dʹ*.
     fn reordered(&self) -> f64 {
         self.std().map_or(0.0, |std| self.weight / self.time * std.value / SQRT_2)
     }
 
-    /// Packets that arrived again, at least: what is left of the surplus without those that may have changed their order
-    /// around borders.
+    /// Lower bound on the number of duplicates: the surplus less the packets that may have been reordered around
+    /// borders.
     pub fn duplicates(&self) -> f64 {
         let reordered = self.telling * self.reordered();
         (self.surplus().low - reordered - Z95 * reordered.sqrt()).max(0.0)
     }
 
-    /// Whether more packets arrived than were sent, beyond those that may have changed their order at the first border and
-    /// the last.
+    /// Whether more packets arrived than were sent, beyond what reordering at the first and the last border explains.
     pub fn has_too_many(&self) -> bool {
         let reordered = 2.0 * self.reordered();
         self.received as f64 - self.usable as f64 > reordered + 3.0 * reordered.sqrt() + 3.0
     }
 
-    /// Whether packets change their order around borders so often that it is no accident.
+    /// Whether packets are reordered around borders too often for this to be chance.
     pub fn is_unordered(&self) -> bool {
         self.unordered > self.intervals / 4
     }
 
-    /// Mean delay in nanoseconds with its 95% interval; `None` without delays. It reaches to where the mean may be with
-    /// packets that passed a border at one point only, and are missing.
+    /// Mean delay in nanoseconds with its 95% interval; `None` without delays. The interval is widened for packets that
+    /// are missing because the points counted them on different sides of a border.
     pub fn mean(&self) -> Option<Estimate<f64>> {
         let (error, missing) = (Z95 * self.error.sqrt() / self.weight, self.missing());
         let (low, high) = (self.mean - error + missing.min(0.0), self.mean + error + missing.max(0.0));
         (self.weight > 0.0).then_some(Estimate { value: self.mean, low, high })
     }
 
-    /// What the mean may lack for packets that are missing at borders; negative if it has too much.
+    /// How far the mean may be too low because of packets missing at borders; negative if it may be too high.
     ///
-    /// If delays *D* are independent, *λ* E|*D* − *D*ʹ| of the packets that come at a rate *λ* are missing at a border, *D*ʹ
-    /// being the delay of its packet, and in intervals of *T* the mean lacks E\[(*D* − *μ*) |*D* − *D*ʹ|\]/*T*: at most
-    /// √2 *σ*²/*T* (Cauchy and Schwarz), nothing where delays are symmetric, and *σ*²/*T* *γ*/√(4 + *γ*²) where there are
-    /// two of them and *γ* is their skewness. The former by the latter's share is more than it is where delays are
-    /// exponential or log-normal. Where they change slowly fewer are missing, and only what changes from packet to packet
-    /// counts: *σ* is replaced by four times what E|*D* − *D*ʹ| comes out as, if that is less.
+    /// If delays *D* are independent, *λ* E|*D* − *D*ʹ| of the packets that arrive at rate *λ* are missing at a border,
+    /// *D*ʹ being the delay of the border's packet, and with intervals of length *T* the mean is too low by E\[(*D* −
+    /// *μ*) |*D* − *D*ʹ|\]/*T*: at most √2 *σ*²/*T* (Cauchy and Schwarz), zero for symmetric delays, and *σ*²/*T*
+    /// *γ*/√(4 + *γ*²) for delays of two values with skewness *γ*. The bound times the factor *γ*/√(4 + *γ*²) exceeds
+    /// the true value for exponential and log-normal delays. If delays change slowly, fewer packets are missing, and
+    /// only the variation from packet to packet matters: *σ* is replaced by four times the estimate of E|*D* − *D*ʹ|,
+    /// if that is less.
     fn missing(&self) -> f64 {
         let lost = self.told_sent - self.weight;
-        // Whoever is missing is apart at two intervals.
+        // A missing packet is counted by one point only in each of two intervals.
         let at_a_border = (self.apart - lost).max(0.0) / 2.0 / self.telling;
         let (interval, apart_by) = (self.time / self.telling, at_a_border * self.time / self.weight);
         let skewness = if self.cubes_of_std > 0.0 { self.cubes / self.cubes_of_std } else { 0.0 };

@@ -1,50 +1,51 @@
-//! The delays of listed flows over intervals.
+//! Delay and loss of listed flows over all intervals.
 
 use super::{FlowList, FlowRecord, JoinedFlows};
 use crate::estimate::{Estimate, Z95};
 use crate::lds::{Comparison, Figure, Listed, Rule};
 
-/// The delays of listed flows, interval by interval added up.
+/// Sums up the delays of listed flows over intervals.
 #[derive(Clone, Debug, Default)]
 pub struct FlowMeans {
     flows: Vec<Sums>,
 }
 
-/// What is known of a flow over all intervals.
+/// Results for one flow over all intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowMean {
-    /// Mean delay of the packets that arrived, in nanoseconds; `None` if no interval tells. Intervals that do not tell
-    /// are taken for ones that differ from the others as these do among themselves.
+    /// Mean delay of the packets that arrived, in nanoseconds; `None` if it is known in no interval. The confidence
+    /// interval assumes that the other intervals vary as much as those in which it is known.
     pub mean: Option<Estimate<f64>>,
-    /// Packets in the intervals that this rests on.
+    /// Packets in the intervals on which the mean is based.
     pub packets: f64,
-    /// Packets that were sent in intervals that were joined.
+    /// Packets that were sent in joined intervals.
     pub joined: u64,
-    /// Of those, packets that were lost, at most: others in its cells can only raise it. `None` if there are none.
+    /// Those of them that were lost: an upper bound, since other flows in the same cells can only raise it. `None` if
+    /// no packet was sent in a joined interval.
     pub lost: Option<Estimate<f64>>,
 }
 
-/// Sums over the intervals that were joined.
+/// Sums over the joined intervals.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
-    /// In those that tell a delay.
+    /// Packets in the intervals in which the delay is known.
     packets: f64,
     mean: f64,
     /// Σ packets².
     squares: f64,
-    /// Σ packets · (mean of an interval − that of all)².
+    /// Σ packets · (mean of an interval − mean of all)².
     spread: f64,
-    /// Σ packets · standard error. Who shares a flow's cells is the same in all of them, and so is what they are taken
-    /// for: errors do not cancel.
+    /// Σ packets · standard error. The same flows share a flow's cells in all intervals and distort its mean in the
+    /// same way: errors do not cancel.
     error: f64,
-    /// In all of them.
+    /// In all joined intervals.
     sent: u64,
     lost: f64,
 }
 
 impl FlowMeans {
-    /// Adds what both points say of an interval. Flows are those of the list, in its order, which may have grown. Every
-    /// packet counts the same, in whichever interval it was. Sketches of different kinds say nothing.
+    /// Adds an interval. Flows are those of the list, in its order; the list may have grown. Every packet has the same
+    /// weight, whichever interval it was in. Sketches of both points that do not match are ignored.
     pub fn add(&mut self, flows: &JoinedFlows, list: &FlowList) {
         let Ok(comparison) = Comparison::new(&flows.sender, &flows.receiver) else { return };
         let comparison = comparison.around(flows.later);
@@ -56,14 +57,14 @@ impl FlowMeans {
         self.flows.resize(list.records().len().max(self.flows.len()), Sums::default());
         let delays = comparison.joint_delays(&listed);
         for (place, (number, listed)) in numbers.into_iter().zip(&listed).enumerate() {
-            // Losses by the row that is disturbed least: to decode them fails where a flow has several cells.
+            // Losses by the least disturbed row: decoding all flows fails where a flow has several cells.
             let least = comparison.estimate(listed.flow, listed.class, Rule::UpperBound);
             let sent = listed.packets.unwrap_or(0);
             let lost = least.lost.map_or(0.0, |lost| lost.value.min(sent as f64));
             let sums = &mut self.flows[number];
             sums.sent += sent;
             sums.lost += lost;
-            // Of a flow whose cells are all spoilt nothing is known but what others say.
+            // If all cells of a flow are spoilt, its joint delay derives from other flows only.
             let delay = delays.as_ref().map(|delays| delays[place]).filter(|_| least.mean_delay_ns.is_some());
             if let Some((mean, error)) = delay.and_then(known) {
                 sums.tell(sent as f64 - lost, mean, error);
@@ -71,7 +72,7 @@ impl FlowMeans {
         }
     }
 
-    /// What is known of each flow of the list, in its order.
+    /// The result for each flow of the list, in its order.
     pub fn answers(&self, list: &FlowList) -> Vec<FlowMean> {
         let between = self.between();
         let answer = |(number, record): (usize, &FlowRecord)| {
@@ -81,7 +82,8 @@ impl FlowMeans {
         list.records().iter().enumerate().map(answer).collect()
     }
 
-    /// The variance of a flow's means between intervals, of all flows together: that between flows where none has two.
+    /// The variance of flows' means between intervals, pooled over all flows; if no flow has two intervals, that
+    /// between flows.
     fn between(&self) -> f64 {
         let telling = || self.flows.iter().filter(|sums| sums.packets > 0.0);
         let several = || telling().filter(|sums| sums.intervals() >= 2.0);
@@ -98,7 +100,7 @@ impl FlowMeans {
 }
 
 impl Sums {
-    /// Adds an interval that tells the mean of so many packets.
+    /// Adds an interval in which the mean delay of so many packets is known.
     fn tell(&mut self, packets: f64, mean: f64, error: f64) {
         if packets <= 0.0 {
             return;
@@ -111,7 +113,7 @@ impl Sums {
         self.error += packets * error;
     }
 
-    /// The effective number of intervals that tell.
+    /// The effective number of these intervals.
     fn intervals(&self) -> f64 {
         self.packets.powi(2) / self.squares
     }
@@ -120,7 +122,7 @@ impl Sums {
         let lost = self.lost.min(self.sent as f64);
         let mean = (self.packets > 0.0).then(|| {
             let missing = (1.0 - self.packets / (sent as f64 - lost).max(self.packets)).max(0.0);
-            // As if one interval more had been seen, of a flow like all.
+            // As if one more interval had been seen, with the variance pooled over all flows.
             let variance = self.spread / self.packets + between / self.intervals();
             let reach = Z95 * (self.error / self.packets).hypot((missing * variance / self.intervals()).sqrt());
             Estimate { value: self.mean, low: self.mean - reach, high: self.mean + reach }
@@ -130,7 +132,7 @@ impl Sums {
     }
 }
 
-/// The value with its standard error, where that is known.
+/// The value and its standard error, if that is known.
 fn known(figure: Figure) -> Option<(f64, f64)> {
     figure.interval.map(|(low, high)| (figure.value, (high - low) / (2.0 * Z95)))
 }

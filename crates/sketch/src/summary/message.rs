@@ -1,15 +1,15 @@
-//! A summary as bytes, and many of them one behind the other.
+//! Encoding of a summary as bytes, and of several messages in one file.
 //!
 //! ```text
 //! u64          number, counted from zero
-//! i64 i64      first nanosecond, and the first one behind it, by the clock of its point
-//! u64 u64      names of the borders before and behind it
+//! i64 i64      first nanosecond, and the first one after it, by the clock of its point
+//! u64 u64      names of the borders before and after it
 //! u64 n        bytes of the aggregator, then the aggregator
-//! u64 n        bytes of the sketch of flows, then that; zero without one
-//! u64 n        flows of the list that were seen up to here, then the packets of each as u32
+//! u64 n        bytes of the sketch of flows, then the sketch; zero without one
+//! u64 n        listed flows seen so far, then the packets of each as u32
 //! ```
 //!
-//! In a file each, and a list of flows, has "next" and its length as u32, little-endian, before it.
+//! In a file, each summary and list of flows is preceded by "next" and its length as a little-endian u32.
 
 use super::{FlowCounts, FlowList, Sketch};
 use crate::codec::{CodecError, Kind, Reader, Writer};
@@ -22,13 +22,13 @@ use dwell_types::Timestamp;
 pub struct Summary {
     /// Counted from zero without gaps.
     pub number: u64,
-    /// When the first packet passed, or the border before it.
+    /// When its first packet passed, which is also the border before it.
     pub start: Timestamp,
-    /// When the first packet passed that is not in it.
+    /// When the first packet after it passed.
     pub end: Timestamp,
-    /// The border before it, named by the first packet behind that.
+    /// The border before it, named by the first packet after that border.
     pub from: u64,
-    /// The border behind it.
+    /// The border after it.
     pub to: u64,
     /// Its packets.
     pub sketch: Sketch,
@@ -55,7 +55,7 @@ impl Summary {
         to.finish()
     }
 
-    /// The summary that [`Summary::to_bytes`] wrote. Bytes that are none give an error, whatever they are.
+    /// Decodes the output of [`Summary::to_bytes`]. Any other bytes give an error.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CodecError> {
         let mut from = Reader::new(bytes, Kind::Summary)?;
         let number = from.u64()?;
@@ -72,7 +72,7 @@ impl Summary {
     }
 }
 
-/// What a file of messages holds.
+/// One message of a file.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "nearly all are the large one")]
 pub enum Message {
@@ -83,7 +83,7 @@ pub enum Message {
 }
 
 impl Message {
-    /// The bytes as they stand in a file.
+    /// The bytes as written to a file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let body = match self {
             Self::Summary(summary) => summary.to_bytes(),
@@ -105,15 +105,15 @@ impl Message {
     }
 }
 
-/// Reads the messages of a file, whatever it holds: what is damaged gives an error, and reading goes on behind it if a
-/// mark or the end of the file stands there, else at the next mark.
+/// Reads the messages of a file with arbitrary contents: a damaged message gives an error, and reading continues after
+/// it if a mark or the end of the file follows, otherwise at the next mark.
 ///
-/// No byte is tried as part of more than two messages, however they claim to contain each other: one that no mark
-/// follows is tried only outside of damaged ones of its kind.
+/// No byte is parsed as part of more than two messages, even if messages claim to contain each other: a message that no
+/// mark follows is only parsed outside of damaged ones that no mark follows.
 #[derive(Clone, Debug)]
 pub struct Messages<'a> {
     rest: &'a [u8],
-    /// Bytes of the rest that a damaged message claims which no mark follows.
+    /// How many bytes of the rest are claimed by a damaged message that no mark follows.
     doubtful: usize,
 }
 
@@ -123,7 +123,7 @@ impl<'a> Messages<'a> {
         Self { rest: bytes, doubtful: 0 }
     }
 
-    /// What stands here, and how many bytes are done with.
+    /// The message at the current position, and how many bytes to skip.
     fn read(&mut self) -> (Result<Message, CodecError>, usize) {
         let (body, behind) = match message(self.rest) {
             Ok(parts) => parts,
@@ -142,14 +142,14 @@ impl<'a> Messages<'a> {
         (message, self.next_mark())
     }
 
-    /// Bytes before the next mark that is not this one.
+    /// Distance to the next mark after the current position.
     fn next_mark(&self) -> usize {
         let mut marks = self.rest.windows(MARK.len()).skip(1);
         marks.position(|window| window == MARK).map_or(self.rest.len(), |at| at + 1)
     }
 }
 
-/// The body of a message, and what is behind it.
+/// The body of a message, and the bytes after it.
 fn message(bytes: &[u8]) -> Result<(&[u8], &[u8]), CodecError> {
     let present = bytes.len();
     let (head, rest) = bytes.split_first_chunk::<HEAD>().ok_or(CodecError::Length { needed: HEAD, present })?;

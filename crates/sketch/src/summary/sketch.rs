@@ -4,21 +4,21 @@ use crate::lds::{self, Foreign, Lds};
 use core::fmt;
 use dwell_types::Crossing;
 
-/// What the sketches of a point are built with; equal at both points.
+/// Parameters of a point's sketches; equal at both points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
-    /// For all packets.
+    /// Of the sketch of all packets.
     pub lda: lda::Params,
-    /// For flows, if they are asked for.
+    /// Of the sketch of flows, if any.
     pub lds: Option<lds::Params>,
 }
 
 /// Why a sketch cannot be built.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ParamsError {
-    /// For all packets.
+    /// Because of the sketch of all packets.
     Lda(lda::ParamsError),
-    /// For flows.
+    /// Because of the sketch of flows.
     Lds(lds::LdsError),
 }
 
@@ -33,14 +33,14 @@ impl fmt::Display for ParamsError {
 
 impl core::error::Error for ParamsError {}
 
-/// Why two sketches do not belong together.
+/// Why two sketches cannot be compared or merged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PairError {
-    /// Those of all packets do not.
+    /// The sketches of all packets do not match.
     Lda(lda::PairError),
-    /// Those of flows do not.
+    /// The sketches of flows do not match.
     Lds(Foreign),
-    /// Only one of them knows flows.
+    /// Only one of them has a sketch of flows.
     Flows,
 }
 
@@ -56,14 +56,14 @@ impl fmt::Display for PairError {
 
 impl core::error::Error for PairError {}
 
-/// What passed one point: all packets, and if asked for, flows.
+/// The packets that passed one point: all packets and, optionally, flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sketch {
     /// All packets.
     pub lda: Lda,
     /// Flows.
     pub lds: Option<Lds>,
-    /// How many of its packets belong to which of the flows that it lists.
+    /// Packet counts of the listed flows.
     pub listed: FlowCounts,
 }
 
@@ -74,7 +74,7 @@ impl Sketch {
         Ok(Self { lda: Lda::new(params.lda).map_err(ParamsError::Lda)?, lds, listed: FlowCounts::default() })
     }
 
-    /// Takes a packet of a class of flows, with its flow's place in the list of flows if that has it.
+    /// Adds a packet, with the class of its flow, and the flow's index in the list of flows if it is listed.
     #[inline]
     pub fn update(&mut self, crossing: &Crossing, class: u8, listed: Option<usize>) {
         self.lda.update(crossing.packet, crossing.at);
@@ -86,7 +86,7 @@ impl Sketch {
         }
     }
 
-    /// Adds what a sketch of the same parameters saw: the same as one that saw both.
+    /// Adds a sketch with the same parameters: the result is that of one sketch of all packets of both.
     pub fn merge(&mut self, other: &Self) -> Result<(), PairError> {
         match (&mut self.lds, &other.lds) {
             (Some(ours), Some(theirs)) => ours.merge(theirs).map_err(PairError::Lds)?,
@@ -98,7 +98,7 @@ impl Sketch {
         Ok(())
     }
 
-    /// Forgets everything.
+    /// Resets the sketch to empty.
     pub fn reset(&mut self) {
         self.lda.reset();
         if let Some(lds) = &mut self.lds {
