@@ -116,6 +116,23 @@ fn intervals_are_written_as_they_end() {
     }
 }
 
+/// A table waits for the end, and a user who watches a pipe is told; other formats and files need no note.
+#[test]
+fn a_table_of_intervals_says_that_it_waits() {
+    let ntp = testdata("ntp/ntp.pcap");
+    for (capture, format, is_said) in [("-", "table", true), ("-", "csv", false), (&ntp, "table", false)] {
+        let mut rtt = command(&["rtt", capture, "--match", "ntp", "--interval", "5s", "--format", format]);
+        rtt.stdin(File::open(&ntp).unwrap());
+        let run = finish(rtt);
+        assert_eq!(
+            (run.code, run.err.contains("--format jsonl or csv")),
+            (0, is_said),
+            "{capture} {format}: {}",
+            run.err
+        );
+    }
+}
+
 /// Interval boundaries are multiples of the length, and everything seen lies between them; CSV rows have a cell for
 /// each column.
 #[test]
