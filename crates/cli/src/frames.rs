@@ -9,24 +9,23 @@ use dwell_types::LinkType;
 /// A warning if frames have an unsupported link type, of which `unknown_link` is the first, or if most were rejected
 /// for another reason.
 pub(crate) fn undecoded(now: &Frames, unknown_link: Option<LinkType>) -> Option<String> {
-    let of = |wanted: Reject| now.rejected().find(|&(reason, _)| reason == wanted).map_or(0, |(_, count)| count);
     if let Some(LinkType(number)) = unknown_link {
+        let (_, count) = now.rejected().find(|&(reason, _)| reason == Reject::LinkType)?;
         return Some(format!(
             "{} of an unsupported link type ({number}): capture on another interface, or convert them; see \
              https://www.tcpdump.org/linktypes.html",
-            words::are(of(Reject::LinkType), "frame")
+            words::are(count, "frame")
         ));
     }
     let rejected = now.total - now.decoded();
+    let (reason, _) = now.rejected().max_by_key(|&(_, count)| count)?;
     (rejected > now.decoded()).then(|| {
-        let (reason, _) = now.rejected().max_by_key(|&(_, count)| count)?;
-        Some(format!(
-            "{} of {} not decoded, most of them because of {}: docs/guide/rtt.md lists what is supported",
-            rejected,
+        format!(
+            "{rejected} of {} not decoded, most of them because of {}: docs/guide/rtt.md lists what is supported",
             words::are(now.total, "frame"),
             reason.name()
-        ))
-    })?
+        )
+    })
 }
 
 /// All frames by fate.

@@ -38,13 +38,11 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
 
 fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     let paths: Vec<&PathBuf> = arguments.read.iter().chain(&arguments.captures).collect();
-    if arguments.interval.is_some()
-        && arguments.format == Format::Table
-        && paths.iter().any(|path| *path == Path::new("-"))
-    {
+    let mut source = CaptureFiles::open(paths.iter().copied())?.until(signals.stop());
+    let is_pipe = source.bytes_total().is_none();
+    if is_pipe && arguments.interval.is_some() && arguments.format == Format::Table {
         words::say("the table of intervals is written at the end; --format jsonl or csv writes each one as it ends");
     }
-    let mut source = CaptureFiles::open(paths.iter().copied())?.until(signals.stop());
     let mut observer = Observer::new(dwell_observe::Settings {
         matches: arguments.matches(),
         key: arguments.key,

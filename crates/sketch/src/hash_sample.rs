@@ -31,7 +31,7 @@
 
 use crate::batch::BATCH;
 use crate::lapse;
-use crate::open::{Ahead, Open, Place};
+use crate::open::{Ahead, Crowded, Open, Place};
 use crate::repeats::Meets;
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
 use dwell_types::{Nanos, Timestamp, hash};
@@ -192,22 +192,6 @@ impl HashSample {
         }
     }
 
-    /// Makes room for a request that finds no free slot in reach: the table grows, or else the gate closes until `put`
-    /// finds one, or returns `None` if it is no longer admitted. Returns whether the request is in the table.
-    #[cold]
-    fn make_way(&mut self, now: Timestamp, put: impl Fn(&mut Self) -> Option<bool>) -> bool {
-        if !self.open.grow() {
-            self.sweep(now);
-        }
-        loop {
-            match put(self) {
-                Some(false) if self.step < LAST_STEP => self.close(),
-                ended => return ended == Some(true),
-            }
-            self.sweep(now);
-        }
-    }
-
     /// Closes the gate by a step.
     fn close(&mut self) {
         self.step += 1;
@@ -228,12 +212,7 @@ impl HashSample {
             Meets::Open => {
                 fates.seen += 1;
                 fates.ambiguous += 1;
-                if !self.open.repeat(at, request) {
-                    self.make_way(now, |this| {
-                        let at = this.open.find(&this.open.place(request.id))?;
-                        Some(this.open.repeat(at, request))
-                    });
-                }
+                self.repeat(at, request, now);
             }
             Meets::Other => {
                 fates.expired += u64::from(met.is_open());
@@ -326,6 +305,24 @@ impl HashSample {
         } else {
             samples.extend(self.response(event, place));
         }
+    }
+}
+
+impl Crowded for HashSample {
+    fn open(&mut self) -> &mut Open {
+        &mut self.open
+    }
+
+    fn drop_old(&mut self, now: Timestamp) {
+        self.sweep(now);
+    }
+
+    fn admit_less(&mut self, _now: Timestamp) -> bool {
+        let is_open = self.step < LAST_STEP;
+        if is_open {
+            self.close();
+        }
+        is_open
     }
 }
 

@@ -353,17 +353,15 @@ impl Reports {
         outputs.report(&last)?;
         let is_series = self.interval.is_some();
         let to = &mut outputs.report;
-        match outputs.format {
-            Format::Table if !is_series => table::write(&last, &mut Plain(to))?,
-            Format::Json if !is_series => json::write(&last, to)?,
-            Format::Openmetrics => openmetrics::write(&last, to)?,
-            Format::Table | Format::Json | Format::Jsonl | Format::Csv | Format::Ppviz => (),
-        }
         self.done.push(last);
-        match outputs.format {
-            Format::Table if is_series => table::write_series(&self.done, &mut Plain(to))?,
-            Format::Json if is_series => json::write_series(&self.done, to)?,
-            _ => (),
+        match (outputs.format, &self.done[..]) {
+            (Format::Table, [report]) if !is_series => table::write(report, &mut Plain(to))?,
+            (Format::Table, reports) => table::write_series(reports, &mut Plain(to))?,
+            (Format::Json, [report]) if !is_series => json::write(report, to)?,
+            (Format::Json, reports) => json::write_series(reports, to)?,
+            (Format::Openmetrics, [report]) => openmetrics::write(report, to)?,
+            // Jsonl and CSV are written already, ppviz has no report, and OpenMetrics no series.
+            (Format::Jsonl | Format::Csv | Format::Ppviz | Format::Openmetrics, _) => (),
         }
         outputs.report.finish()?;
         if let Some(ppviz) = outputs.ppviz {
@@ -408,8 +406,8 @@ impl Reports {
             rules.map(Match::name).collect::<Vec<_>>().join(", ")
         };
         (!self.has_results && frames.decoded() > 0).then(|| {
-            let others =
-                if names(false).is_empty() { String::new() } else { format!("; --match finds {}", names(false)) };
+            let others = names(false);
+            let others = if others.is_empty() { others } else { format!("; --match finds {others}") };
             format!("no packet is a request or a response of {}{others}", names(true))
         })
     }

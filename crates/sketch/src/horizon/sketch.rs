@@ -3,7 +3,7 @@ use super::curve::Curve;
 use crate::batch::BATCH;
 use crate::exact::Exact;
 use crate::lapse;
-use crate::open::{Ahead, Open, Place};
+use crate::open::{Ahead, Crowded, Open, Place};
 use crate::repeats::Meets;
 use crate::survival::{BANDS, Loss, Risk};
 use crate::{Event, Exchanges, Fates, Gate, Meter, NewBands, Sample};
@@ -210,22 +210,6 @@ impl Horizon {
         self.until_choice = self.until_choice.saturating_sub(1);
     }
 
-    /// Makes room for a request that finds no free slot within reach: the table grows, or else the thresholds fall
-    /// until `put` finds one, or returns `None` because the request was dropped. Returns whether it is in the table.
-    #[cold]
-    fn make_way(&mut self, now: Timestamp, put: impl Fn(&mut Self) -> Option<bool>) -> bool {
-        if !self.open.grow() {
-            self.sweep(now);
-        }
-        loop {
-            match put(self) {
-                Some(false) => self.lower(now),
-                ended => return ended.is_some(),
-            }
-            self.sweep(now);
-        }
-    }
-
     /// Lowers the thresholds by a tenth.
     fn lower(&mut self, now: Timestamp) {
         self.fold();
@@ -242,11 +226,7 @@ impl Horizon {
             Meets::Open if !is_gone => {
                 fates.seen += 1;
                 fates.ambiguous += 1;
-                let is_noted = self.open.repeat(at, request)
-                    || self.make_way(request.at, |this| {
-                        let at = this.open.find(&this.open.place(request.id))?;
-                        Some(this.open.repeat(at, request))
-                    });
+                let is_noted = self.repeat(at, request, request.at);
                 self.until_choice = self.until_choice.saturating_sub(u64::from(is_noted));
             }
             meets => {
@@ -444,6 +424,21 @@ impl Horizon {
         } else {
             samples.extend(self.response(event, place));
         }
+    }
+}
+
+impl Crowded for Horizon {
+    fn open(&mut self) -> &mut Open {
+        &mut self.open
+    }
+
+    fn drop_old(&mut self, now: Timestamp) {
+        self.sweep(now);
+    }
+
+    fn admit_less(&mut self, now: Timestamp) -> bool {
+        self.lower(now);
+        true
     }
 }
 

@@ -66,6 +66,43 @@ impl State {
     }
 }
 
+/// A meter whose table may have no slot for a request although not all are occupied.
+pub(crate) trait Crowded: Sized {
+    /// The table.
+    fn open(&mut self) -> &mut Open;
+
+    /// Drops requests that need not stay.
+    fn drop_old(&mut self, now: Timestamp);
+
+    /// Admits fewer ids; false if that is impossible.
+    fn admit_less(&mut self, now: Timestamp) -> bool;
+
+    /// Makes room for a request that finds no slot: the table grows, or else fewer ids are admitted until `put` finds one,
+    /// or returns `None` because the request is no longer admitted. Returns whether it is in the table.
+    #[cold]
+    fn make_way(&mut self, now: Timestamp, put: impl Fn(&mut Self) -> Option<bool>) -> bool {
+        if !self.open().grow() {
+            self.drop_old(now);
+        }
+        loop {
+            match put(self) {
+                Some(false) if self.admit_less(now) => self.drop_old(now),
+                ended => return ended == Some(true),
+            }
+        }
+    }
+
+    /// Records that the request in slot `at` was repeated, which takes a second slot; false if its id is no longer admitted.
+    fn repeat(&mut self, at: usize, request: &Event, now: Timestamp) -> bool {
+        self.open().repeat(at, request)
+            || self.make_way(now, |this| {
+                let open = this.open();
+                let at = open.find(&open.place(request.id))?;
+                Some(open.repeat(at, request))
+            })
+    }
+}
+
 impl Open {
     /// The least memory for a table that can measure.
     pub(crate) const LEAST_BYTES: usize = 32 * Slots::MOST_SLOT_BYTES + Slots::END_BYTES;
