@@ -45,7 +45,7 @@
 
 use crate::counters::Counters;
 use crate::timebloom::{self, Counts, LEAST_FILTERS, LEAST_PLACES, LONGEST, MOST_HASHES};
-use crate::{Event, Exchanges, Fates, Meter, Sample};
+use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 use std::fmt;
 
@@ -354,6 +354,11 @@ impl Meter for Ale {
 
     fn fates(&self) -> Vec<Fates> {
         self.counts.fates()
+    }
+
+    fn structure(&self) -> Structure {
+        let Params { buckets, counters, hashes, .. } = self.params();
+        Structure::Filters { filters: buckets + 1, bits: 4 * u64::from(counters), hashes, longest: self.longest() }
     }
 
     fn state_bytes(&self) -> usize {

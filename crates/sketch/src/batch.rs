@@ -1,6 +1,7 @@
 //! Batches of events: the relevant ones are selected first, without unpredictable branches.
 
 use crate::Event;
+use dwell_types::Timestamp;
 
 /// Events of a batch: about as many as there can be overlapping cache misses, and one bit each in a word.
 pub(crate) const BATCH: usize = u64::BITS as usize;
@@ -14,6 +15,13 @@ pub(crate) fn prefetch<T>(value: &T) {
     safe_arch::prefetch_t0(value);
     #[cfg(not(target_arch = "x86_64"))]
     let _ = value;
+}
+
+/// When a batch begins: at the earlier of its first and its last event, since a single wild timestamp must not make open
+/// requests seem expired. `None` for an empty batch.
+#[inline]
+pub(crate) fn begin(batch: &[Event]) -> Option<Timestamp> {
+    Some(batch.first()?.at.min(batch.last()?.at))
 }
 
 /// A set of events of a batch, by index, in ascending order.

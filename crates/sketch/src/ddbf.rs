@@ -36,7 +36,7 @@
 
 use crate::counters::Counters;
 use crate::timebloom::{self, Counts, LEAST_PLACES, LONGEST, MOST_HASHES};
-use crate::{Event, Exchanges, Fates, Meter, Sample};
+use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 use std::fmt;
 
@@ -251,6 +251,11 @@ impl Meter for Ddbf {
 
     fn fates(&self) -> Vec<Fates> {
         self.counts.fates()
+    }
+
+    fn structure(&self) -> Structure {
+        let Params { cells, hashes } = self.params();
+        Structure::Filters { filters: 1, bits: 36 * u64::from(cells), hashes, longest: self.longest() }
     }
 
     fn state_bytes(&self) -> usize {

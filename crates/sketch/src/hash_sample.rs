@@ -33,7 +33,7 @@ use crate::batch::BATCH;
 use crate::lapse;
 use crate::open::{Ahead, Crowded, Open, Place};
 use crate::repeats::Meets;
-use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
+use crate::{Event, Exchanges, Fates, Gate, Meter, Sample, Structure};
 use dwell_types::{Nanos, Timestamp, hash};
 use std::fmt;
 
@@ -145,11 +145,6 @@ impl HashSample {
             latest: Timestamp::from_nanos(i64::MIN),
             before: Timestamp::from_nanos(i64::MAX),
         })
-    }
-
-    /// Current bytes of the table.
-    pub(crate) fn table_bytes(&self) -> usize {
-        self.open.bytes()
     }
 
     /// The present *p*.
@@ -358,6 +353,18 @@ impl Meter for HashSample {
         let mut fates = self.fates.clone();
         self.open.count_open(&mut fates, self.latest, self.exchanges.expiry);
         fates
+    }
+
+    fn structure(&self) -> Structure {
+        Structure::Table
+    }
+
+    fn sampled_since(&self) -> Option<Timestamp> {
+        (self.probability() < 1.0).then_some(Timestamp::from_nanos(i64::MIN))
+    }
+
+    fn growing_bytes(&self) -> Option<usize> {
+        Some(self.open.bytes())
     }
 
     fn state_bytes(&self) -> usize {

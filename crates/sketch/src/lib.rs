@@ -12,6 +12,8 @@ pub use sample::{Fates, Sample};
 // Meters turn requests and responses into weighted delays: the trait, then one module per method.
 mod meter;
 pub use meter::{Event, Exchanges, Gate, Meter, Rounding};
+mod structure;
+pub use structure::Structure;
 pub mod ale;
 pub mod bloomtime;
 pub mod dart;

@@ -1,13 +1,14 @@
 use crate::estimate::Estimate;
-use crate::{Fates, NewBands, Risk, Sample};
+use crate::{Fates, NewBands, Risk, Sample, Structure};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
+use std::fmt::Debug;
 
 /// Turns requests and responses into weighted delays.
 ///
 /// A meter serves one [`dwell_types::Match`]: it never sees ids of two rules. It takes events in batches, in the order
 /// of observation, so that independent memory accesses can overlap. How a stream is cut into batches changes no sample,
 /// except that a meter may adapt its parameters only between batches.
-pub trait Meter {
+pub trait Meter: Debug {
     /// Processes the next events; appends a sample for each response whose request is known, in order.
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>);
 
@@ -65,8 +66,22 @@ pub trait Meter {
     /// The counts of requests and responses of every series so far; the index is the tag.
     fn fates(&self) -> Vec<Fates>;
 
+    /// The data structure and its present parameters.
+    fn structure(&self) -> Structure;
+
+    /// When answers began to be estimates, at the earliest time that there is if they always were; `None` while every
+    /// exchange is measured.
+    fn sampled_since(&self) -> Option<Timestamp> {
+        Some(Timestamp::from_nanos(i64::MIN))
+    }
+
     /// Bytes that the data structure holds.
     fn state_bytes(&self) -> usize;
+
+    /// Those of them that will grow to the bound; `None` if the meter has its full size from the start, or no bound.
+    fn growing_bytes(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// Half a tick of a meter's stored times: delays may be longer or shorter by this much.

@@ -32,7 +32,7 @@ use crate::batch::BATCH;
 use crate::lapse;
 use crate::repeats::Meets;
 use crate::waiting::{Places, Waiting, count_open, count_overwritten};
-use crate::{Event, Exchanges, Fates, Meter, Sample};
+use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{Nanos, Timestamp, hash};
 use std::fmt;
 
@@ -275,6 +275,14 @@ impl Meter for Simple {
         let mut fates = self.fates.clone();
         count_open(&mut fates, self.slots.iter(), self.latest, self.exchanges.expiry);
         fates
+    }
+
+    fn structure(&self) -> Structure {
+        let longest = match self.overwrite() {
+            Overwrite::Always => None,
+            Overwrite::WhenOlder(age) => Some(age),
+        };
+        Structure::Array { slots: self.slots(), stages: self.stages(), longest }
     }
 
     fn state_bytes(&self) -> usize {

@@ -14,9 +14,10 @@ use dwell_report::facts::{self, Memory, Parameter, Span};
 use dwell_report::json;
 use dwell_report::plot::{self, Image};
 use dwell_report::rtt::{Flow, Quic, ResultLine, RttReport, SCHEMA, csv, openmetrics, ppviz, samples, table};
+use dwell_sketch::Structure;
 use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::reuse::Reuse;
-use dwell_sketch::rtt::{Array, Filters, Method, RttMeter, RuleState, Structure};
+use dwell_sketch::rtt::{Method, RttMeter, RuleState};
 use dwell_sketch::top_flows::TopFlows;
 use dwell_sketch::{Sample, dart};
 use dwell_types::{FlowKey, Match, Nanos, Series, Timestamp};
@@ -482,12 +483,12 @@ fn describe(rule: &RuleState) -> Option<(&'static str, BTreeMap<&'static str, Pa
             ];
             ("rules", BTreeMap::from(facts))
         }
-        Structure::Array(Array { slots, stages, longest }) => {
+        Structure::Array { slots, stages, longest } => {
             let mut facts = BTreeMap::from([("slots", integer(slots.into())), ("stages", integer(stages.into()))]);
             facts.extend(longest.map(|longest| ("longest_ns", span(longest))));
             ("arrays", facts)
         }
-        Structure::Filters(Filters { filters, bits, hashes, longest }) => {
+        Structure::Filters { filters, bits, hashes, longest } => {
             let facts = [
                 ("filters", integer(filters.into())),
                 ("bits", integer(bits)),

@@ -11,8 +11,9 @@ use clap::Args;
 use dwell_report::size::{self, Exact, Parameters, Size, SizeError, SizeReport};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings as Stream, Workload};
+use dwell_sketch::Structure;
 use dwell_sketch::fridge::Traffic;
-use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError, Structure};
+use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
 use dwell_types::{Match, Nanos};
 use std::io::{self, Write};
 

@@ -48,7 +48,7 @@ pub struct Settings {
 }
 
 /// Passes observations to all meters, then compares their answers.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Comparison {
     seeds: u64,
     panels: Vec<Panel>,
@@ -57,7 +57,7 @@ pub struct Comparison {
 }
 
 /// One matching rule with its meters.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Panel {
     matching: Match,
     exact: RttMeter,

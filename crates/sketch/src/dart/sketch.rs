@@ -1,7 +1,7 @@
 use super::packets::{Packets, Record};
 use super::ranges::{Ranges, Sent};
 use crate::lapse;
-use crate::{Event, Exchanges, Fates, Meter, Sample};
+use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{ExchangeId, Timestamp, hash};
 use std::fmt;
 
@@ -215,6 +215,10 @@ impl Meter for Dart {
             fates[usize::from(record.tag())].wait(is_expired);
         }
         fates
+    }
+
+    fn structure(&self) -> Structure {
+        Structure::Trackers(self.params())
     }
 
     fn state_bytes(&self) -> usize {

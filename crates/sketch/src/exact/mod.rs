@@ -13,10 +13,10 @@
 //! **Estimate**: none needed. A request that repeats an open id is counted as ambiguous; its exchange gives a sample
 //! with both bounds, unless the response's token identifies the request that it answers.
 
-use crate::batch::BATCH;
+use crate::batch::{BATCH, begin};
 use crate::open::Record;
 use crate::repeats::Meets;
-use crate::{Event, Exchanges, Fates, Meter, Sample};
+use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{ExchangeId, Nanos, Timestamp};
 
 // The index from ids to entries.
@@ -153,9 +153,8 @@ impl Meter for Exact {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
         let mut batches = events.chunks(BATCH).peekable();
         while let Some(batch) = batches.next() {
-            if self.open.is_full() {
-                // A single wild timestamp must not expire open requests.
-                self.make_room(batch[0].at.min(batch[batch.len() - 1].at));
+            if let Some(now) = begin(batch).filter(|_| self.open.is_full()) {
+                self.make_room(now);
             }
             if let Some(next) = batches.peek() {
                 next.iter().for_each(|event| self.prefetch(event.id));
@@ -188,6 +187,14 @@ impl Meter for Exact {
         let mut fates = self.fates.clone();
         self.open.count_open(&mut fates, self.latest, self.exchanges.expiry);
         fates
+    }
+
+    fn structure(&self) -> Structure {
+        Structure::Table
+    }
+
+    fn sampled_since(&self) -> Option<Timestamp> {
+        None
     }
 
     fn state_bytes(&self) -> usize {

@@ -7,7 +7,7 @@ use super::slot::{Entry, Table};
 use super::{EntryProbability, Profile};
 use crate::batch::{BATCH, CACHED_BYTES, Numbers};
 use crate::repeats::byte;
-use crate::{Event, Exchanges, Fates, Gate, Meter, NewBands, Risk, Rounding, Sample};
+use crate::{Event, Exchanges, Fates, Gate, Meter, NewBands, Risk, Rounding, Sample, Structure};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 
 /// An (*M*, *p*)-fridge.
@@ -451,6 +451,14 @@ impl Meter for Fridge {
             fates[usize::from(self.table.tag(entry))].wait(is_expired);
         }
         fates
+    }
+
+    fn structure(&self) -> Structure {
+        Structure::Fridge {
+            slots: self.slots(),
+            entry_probability: self.entry_probability().value(),
+            fingerprint_bits: self.fingerprint_bits(),
+        }
     }
 
     fn state_bytes(&self) -> usize {

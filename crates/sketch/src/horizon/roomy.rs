@@ -1,7 +1,7 @@
 use super::{Horizon, HorizonError};
-use crate::batch::BATCH;
+use crate::batch::{BATCH, begin};
 use crate::exact::Exact;
-use crate::{Event, Exchanges, Fates, Gate, Meter, NewBands, Risk, Sample};
+use crate::{Event, Exchanges, Fates, Gate, Meter, NewBands, Risk, Sample, Structure};
 use dwell_types::{ExchangeId, Timestamp};
 
 /// A [`Horizon`] in memory larger than the caches.
@@ -96,18 +96,20 @@ impl Plain {
 impl Meter for Roomy {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
         let mut left = events;
-        while let &[first, ..] = left {
-            let Some(plain) = &mut self.plain else { return self.packed.update(left, samples) };
+        while let Some(plain) = &mut self.plain {
             let (batch, behind) = left.split_at(left.len().min(BATCH));
+            let (Some(first), Some(now)) = (batch.first(), begin(batch)) else { return };
             if plain.exact.bytes_ahead() > plain.most_bytes {
-                // A single wild timestamp must not make open requests seem expired.
-                self.pack(batch.last().map_or(first.at, |last| last.at.min(first.at)));
-                continue;
+                self.pack(now);
+                break;
             }
             let before = samples.len();
             plain.exact.update(batch, samples);
             self.packed.know(first.at, &samples[before..]);
             left = behind;
+        }
+        if !left.is_empty() {
+            self.packed.update(left, samples);
         }
     }
 
@@ -155,6 +157,18 @@ impl Meter for Roomy {
 
     fn fates(&self) -> Vec<Fates> {
         self.plain.as_ref().map_or_else(|| self.packed.fates(), |plain| plain.exact.fates())
+    }
+
+    fn structure(&self) -> Structure {
+        self.packed.structure()
+    }
+
+    fn sampled_since(&self) -> Option<Timestamp> {
+        self.packed.sampled_since()
+    }
+
+    fn growing_bytes(&self) -> Option<usize> {
+        self.packed.growing_bytes()
     }
 
     fn state_bytes(&self) -> usize {

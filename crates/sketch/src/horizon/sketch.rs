@@ -6,7 +6,7 @@ use crate::lapse;
 use crate::open::{Ahead, Crowded, Open, Place};
 use crate::repeats::Meets;
 use crate::survival::{BANDS, Loss, Risk};
-use crate::{Event, Exchanges, Fates, Gate, Meter, NewBands, Sample};
+use crate::{Event, Exchanges, Fates, Gate, Meter, NewBands, Sample, Structure};
 use dwell_types::{Nanos, Timestamp, hash};
 use std::fmt;
 
@@ -120,19 +120,9 @@ impl Horizon {
     /// Bytes per series in addition to its counts.
     pub(crate) const SERIES_BYTES: usize = size_of::<AtRisk>();
 
-    /// Current bytes of the table.
-    pub(crate) fn table_bytes(&self) -> usize {
-        self.open.bytes()
-    }
-
     /// The most requests that the table holds.
     pub fn room(&self) -> usize {
         self.room
-    }
-
-    /// When memory became full; before that, and while `None`, every exchange is measured.
-    pub fn sampled_since(&self) -> Option<Timestamp> {
-        self.sampled_since
     }
 
     /// Records the samples of a batch that began at `began`, from a table that holds all requests in place of this one.
@@ -514,6 +504,19 @@ impl Meter for Horizon {
         let mut fates = self.fates.clone();
         self.open.count_open(&mut fates, self.latest, self.exchanges.expiry);
         fates
+    }
+
+    fn structure(&self) -> Structure {
+        let chances = self.sampled_since().map(|_| self.probabilities());
+        Structure::Horizons { room: self.room(), chances }
+    }
+
+    fn sampled_since(&self) -> Option<Timestamp> {
+        self.sampled_since
+    }
+
+    fn growing_bytes(&self) -> Option<usize> {
+        Some(self.open.bytes())
     }
 
     fn state_bytes(&self) -> usize {

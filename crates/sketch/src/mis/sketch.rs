@@ -5,7 +5,7 @@ use crate::batch::BATCH;
 use crate::lapse;
 use crate::repeats::Meets;
 use crate::waiting::{Waiting, count_open, count_overwritten};
-use crate::{Event, Exchanges, Fates, Gate, Meter, Sample};
+use crate::{Event, Exchanges, Fates, Gate, Meter, Sample, Structure};
 use dwell_types::{Timestamp, hash};
 use std::fmt;
 
@@ -263,6 +263,14 @@ impl Meter for Mis {
         let mut fates = self.fates.clone();
         count_open(&mut fates, self.slots.iter().map(|slot| &slot.waiting), self.latest, self.exchanges.expiry);
         fates
+    }
+
+    fn structure(&self) -> Structure {
+        Structure::Fridge {
+            slots: self.slots(),
+            entry_probability: self.ladder().probability(),
+            fingerprint_bits: self.fingerprint_bits(),
+        }
     }
 
     fn state_bytes(&self) -> usize {

@@ -13,20 +13,20 @@ use split::Split;
 // Filters that keep irrelevant observations from the meters.
 mod door;
 use door::Door;
-// An enum over the meters of all methods.
+// The meter of a rule, of whichever method.
 mod any;
 use any::AnyMeter;
-pub use any::{Array, Filters, Structure};
 // Memory that rules lend each other.
 mod loans;
 
+use crate::batch::begin;
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
-use crate::{Event, Fates, Sample};
+use crate::{Event, Fates, Sample, Structure};
 use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Repeat, Series, Sink, Timestamp};
 use std::ops::Range;
 
 /// Takes observations and estimates the distributions of delays per match, leg and group.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct RttMeter {
     rules: Box<[Rule]>,
     /// Index into `rules` by match; [`ABSENT`] if not measured.
@@ -45,12 +45,13 @@ pub struct RttMeter {
 const ABSENT: u8 = u8::MAX;
 
 /// One pairing rule with its meter and its series: legs × groups.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Rule {
     matching: Match,
     meter: AnyMeter,
     legs: &'static [Leg],
-    series: Range<usize>,
+    /// The number of its first series in the store.
+    first_series: usize,
     /// Requests older than this are given up.
     expiry: Nanos,
     /// The current batch, processed when it is full.
@@ -189,7 +190,7 @@ impl RttMeter {
                 matching,
                 meter,
                 legs,
-                series: first_series..first_series + tags,
+                first_series,
                 expiry: exchanges.expiry,
                 queue: vec![Event::NONE; split.batch].into(),
                 waiting: 0,
@@ -262,7 +263,7 @@ impl RttMeter {
         }
         let rule = &mut self.rules[number];
         if let Some(bands) = rule.meter.take_new_bands() {
-            self.store.rearrange(rule.series.clone(), &bands);
+            self.store.rearrange(rule.series(self.groups), &bands);
         }
     }
 
@@ -271,7 +272,7 @@ impl RttMeter {
     fn keep(&mut self, number: usize) {
         let rule = &self.rules[number];
         for sample in &self.samples {
-            self.store.update(rule.series.start + usize::from(sample.tag), sample);
+            self.store.update(rule.first_series + usize::from(sample.tag), sample);
         }
         if let Some(kept) = &mut self.kept {
             kept.extend(self.samples.iter().map(|s| (rule.series_of(s.tag, self.groups), *s)));
@@ -314,7 +315,7 @@ impl RttMeter {
             let fates = rule.fates(&self.doors);
             for (tag, now) in fates.iter().enumerate() {
                 let then = rule.reported.get(tag).copied().unwrap_or_default();
-                let index = rule.series.start + tag;
+                let index = rule.first_series + tag;
                 let fates = now.since(&then);
                 if fates.seen + fates.responses + then.pending == 0 && !self.store.has_samples(index) {
                     continue;
@@ -442,14 +443,15 @@ impl Rule {
         fates
     }
 
-    /// When the current batch begins, if it has two events at least: a single wild timestamp must not make other
-    /// requests seem expired.
+    /// When the current batch begins, if it has two events at least: a single one may have a wild timestamp.
     #[inline]
     fn begin_of_batch(&self) -> Option<Timestamp> {
-        match self.queue[..self.waiting] {
-            [first, .., last] => Some(first.at.min(last.at)),
-            _ => None,
-        }
+        begin(&self.queue[..self.waiting]).filter(|_| self.waiting > 1)
+    }
+
+    /// The numbers of its series in the store.
+    fn series(&self, groups: u16) -> Range<usize> {
+        self.first_series..self.first_series + self.legs.len() * usize::from(groups)
     }
 
     #[inline]

@@ -4,7 +4,7 @@ use super::policy::{Query, single};
 use super::reference::Bins;
 use super::ring::{Ring, Shape};
 use super::{Cdf, Policy, Reference, fit};
-use crate::{Event, Exchanges, Fates, Meter, Sample};
+use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 use std::fmt;
 
@@ -237,6 +237,15 @@ impl Meter for TimeBloom {
 
     fn fates(&self) -> Vec<Fates> {
         self.counts.fates()
+    }
+
+    fn structure(&self) -> Structure {
+        Structure::Filters {
+            filters: self.filters(),
+            bits: self.filter_bits().into(),
+            hashes: self.hashes(),
+            longest: self.longest(),
+        }
     }
 
     fn state_bytes(&self) -> usize {
