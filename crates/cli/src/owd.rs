@@ -2,25 +2,21 @@
 
 use crate::Failure;
 use crate::frames::frames;
-use crate::output::Output;
 use crate::points::{Point, Seen, changed_between};
 use crate::signals::Signals;
-use crate::words::{self, Plain};
 use anyhow::Result;
 use dwell_report::facts::{Frames, Memory, Method as MethodFacts, Parameter, Span};
-use dwell_report::json;
-use dwell_report::owd::{self as report, ClockOffset, Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
-use dwell_report::plot::{self, Image};
+use dwell_report::owd::{ClockOffset, Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
 use dwell_sketch::owd::Side;
 use dwell_types::Timestamp;
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 // The command-line arguments.
 mod arguments;
 pub(crate) use arguments::{Arguments, PointArguments};
-use arguments::{Format, Method, OutputArguments, Step};
+use arguments::{Method, Step};
 // Reads both points, merged in the order of time.
 mod merged;
 pub(crate) use merged::{Merged, Next, Pair};
@@ -35,6 +31,9 @@ pub(crate) use sketches::{LOST, MOST_LISTED};
 // `owd sketch` sketches one point, `owd join` joins the sketches of two.
 mod join;
 mod sketch;
+// Output files.
+mod outputs;
+use outputs::Outputs;
 // Warnings about an answer.
 mod doubts;
 use doubts::{Doubt, UNTRANSLATED, disagreement, doubts, duplicated, not_joined, too_early, without_delay};
@@ -67,39 +66,9 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     })?;
     let answer = comparison.answer();
     outputs.take(comparison.take_intervals())?;
-    let mut warnings = points.warnings();
     let span = span([points.sender.span, points.receiver.span]);
-    let doubts = || {
-        let doubt = doubts(&answer.total, answer.reverse.is_some(), Some(arguments.point.longest))?;
-        let is_half_named = doubt == Doubt::NothingInCommon && arguments.point.nat && !arguments.point.from.is_empty();
-        Some(if is_half_named { UNTRANSLATED.to_owned() } else { doubt.to_string() })
-    };
-    warnings.extend(match arguments.method {
-        Method::Auto | Method::Exact => doubts().or_else(|| {
-            let (total, unsent) = (&answer.total, answer.unsent[1]?);
-            changed_between(total.sent, total.lost, unsent.saturating_sub(answer.surplus))
-        }),
-        Method::Lda => not_joined(&answer.total, span, Some(arguments.point.interval())).or_else(doubts),
-    });
-    let elsewhere = points.sender.elsewhere + points.receiver.elsewhere;
-    if sent + received == 0 && elsewhere > 0 {
-        warnings.push(format!("no packet comes from a --from prefix; {elsewhere} have other sources"));
-    }
-    if let Some(flow) = arguments.flow.as_ref().filter(|_| sent > 0 && answer.flows.is_empty()) {
-        warnings.push(format!("no flow has a name that contains {flow} (--flow)"));
-    }
-    let duplicated = duplicated(&pair.paths, [sent, received], &answer);
-    warnings.extend(answer.warnings);
-    let both = || std::iter::once(&answer.total).chain(&answer.reverse);
-    warnings.extend(match answer.clock_offset {
-        Some(offset) => disagreement(offset, both().any(|line| line.ambiguous > 0)),
-        None if answer.reverse.is_some() => too_early(both()),
-        None => None,
-    });
-    if duplicated.is_empty() {
-        warnings.extend(both().find_map(without_delay));
-    }
-    warnings.extend(duplicated);
+    let mut warnings = points.warnings();
+    warnings.extend(self::warnings(arguments, &points, &pair.paths, [sent, received], &answer));
     warnings.extend(points.is_stopped().then(|| signals.warning()));
     let code = points.code(signals);
     let Merged { sender, receiver } = points;
@@ -164,70 +133,50 @@ struct Answer {
     warnings: Vec<String>,
 }
 
-/// Output files, and the intervals for them: written as they end, or kept for the end.
-struct Outputs {
-    report: Output,
-    plot: Option<(Output, Image)>,
-    format: Format,
-    /// Whether the report includes the intervals.
-    has_intervals: bool,
-    /// The intervals still needed at the end.
-    intervals: Vec<Interval>,
-}
-
-impl Outputs {
-    /// Opens every file, so that one that cannot be written is reported before the work begins.
-    fn open(arguments: &OutputArguments, has_intervals: bool) -> Result<Self> {
-        Ok(Self {
-            report: Output::open(arguments.output.as_deref())?,
-            plot: Output::picture(arguments.plot.as_ref())?,
-            format: arguments.format,
-            has_intervals: match arguments.format {
-                Format::Table => has_intervals,
-                Format::Json | Format::Csv => true,
-                Format::Jsonl | Format::Openmetrics => false,
-            },
-            intervals: Vec::new(),
-        })
+/// Warnings about the answer.
+fn warnings(
+    arguments: &Arguments,
+    points: &Merged,
+    paths: &[PathBuf; 2],
+    packets: [u64; 2],
+    answer: &Answer,
+) -> Vec<String> {
+    let point = &arguments.point;
+    let both = || std::iter::once(&answer.total).chain(&answer.reverse);
+    let doubts = || {
+        let doubt = doubts(&answer.total, answer.reverse.is_some(), Some(point.longest))?;
+        let is_half_named = doubt == Doubt::NothingInCommon && point.nat && !point.from.is_empty();
+        Some(if is_half_named { UNTRANSLATED.to_owned() } else { doubt.to_string() })
+    };
+    let mut warnings = Vec::from_iter(match arguments.method {
+        Method::Auto | Method::Exact => doubts().or_else(|| {
+            let (total, unsent) = (&answer.total, answer.unsent[1]?);
+            changed_between(total.sent, total.lost, unsent.saturating_sub(answer.surplus))
+        }),
+        Method::Lda => {
+            let span = span([points.sender.span, points.receiver.span]);
+            not_joined(&answer.total, span, Some(point.interval())).or_else(doubts)
+        }
+    });
+    let elsewhere = points.sender.elsewhere + points.receiver.elsewhere;
+    if packets == [0; 2] && elsewhere > 0 {
+        warnings.push(format!("no packet comes from a --from prefix; {elsewhere} have other sources"));
     }
-
-    fn take(&mut self, intervals: Vec<Interval>) -> Result<()> {
-        for interval in intervals {
-            if self.format == Format::Jsonl {
-                json::write_line(&interval, &mut self.report)?;
-                self.report.flush()?;
-            }
-            if self.has_intervals || self.plot.is_some() {
-                self.intervals.push(interval);
-            }
-        }
-        Ok(())
+    if let Some(flow) = arguments.flow.as_ref().filter(|_| packets[0] > 0 && answer.flows.is_empty()) {
+        warnings.push(format!("no flow has a name that contains {flow} (--flow)"));
     }
-
-    /// Writes the report, including its intervals.
-    fn finish(mut self, mut report: OwdReport) -> Result<()> {
-        words::warn(&report.warnings);
-        report.intervals = std::mem::take(&mut self.intervals);
-        if let Some((to, image)) = &mut self.plot {
-            plot::write_owd(&report, *image, to)?;
-        }
-        if !self.has_intervals {
-            report.intervals.clear();
-        }
-        let to = &mut self.report;
-        match self.format {
-            Format::Table => report::table::write(&report, &mut Plain(to))?,
-            Format::Json => json::write(&report, to)?,
-            Format::Jsonl => json::write_line(&report, to)?,
-            Format::Csv => report::csv::write(&report, to)?,
-            Format::Openmetrics => report::openmetrics::write(&report, to)?,
-        }
-        self.report.finish()?;
-        match self.plot {
-            Some((to, _)) => to.finish(),
-            None => Ok(()),
-        }
+    warnings.extend_from_slice(&answer.warnings);
+    warnings.extend(match answer.clock_offset {
+        Some(offset) => disagreement(offset, both().any(|line| line.ambiguous > 0)),
+        None if answer.reverse.is_some() => too_early(both()),
+        None => None,
+    });
+    let duplicated = duplicated(paths, packets, answer);
+    if duplicated.is_empty() {
+        warnings.extend(both().find_map(without_delay));
     }
+    warnings.extend(duplicated);
+    warnings
 }
 
 /// The parameters that determine how packets are identified.

@@ -24,9 +24,15 @@ pub(crate) use arguments::{Arguments, EXPIRY, FLOW_EXPIRY, matching, usual_match
 // Assigns samples to packets and flows.
 mod followed;
 use followed::{FlowPacket, Followed};
-// Reports and output files.
+// What reports contain besides delays: from packets, or from a log.
+mod observed;
+use observed::Observed;
+// Reports, one or one per interval, and the files that they are written to.
+mod intervals;
 mod reports;
-use reports::{Observed, Outputs, Reports};
+use reports::Reports;
+mod outputs;
+use outputs::Outputs;
 
 pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     arguments.check()?;
@@ -43,17 +49,8 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     if is_pipe && arguments.interval.is_some() && arguments.format == Format::Table {
         words::say("the table of intervals is written at the end; --format jsonl or csv writes each one as it ends");
     }
-    let mut observer = Observer::new(dwell_observe::Settings {
-        matches: arguments.matches(),
-        key: arguments.key,
-        inside: arguments.inside.clone(),
-        group: arguments.group,
-        max_groups: usize::from(arguments.max_groups),
-        seed: arguments.seed,
-        ids: arguments.method.ids(),
-    });
-    let groups = if arguments.group.is_some() { arguments.max_groups + 1 } else { 1 };
-    let settings = settings(arguments, arguments.matches(), groups);
+    let mut observer = observer(arguments);
+    let settings = settings(arguments, arguments.matches(), arguments.group.is_some());
     let (flows, taken) = flows(arguments, &settings).unzip();
     let flows_have = taken.map(|bytes| Part { bytes, one_in: 4 });
     let mut meter = meter(arguments, settings, observer.state_bytes(), flows_have)?;
@@ -139,8 +136,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     let names = names(arguments);
     let most_groups = usize::from(arguments.max_groups);
     let mut events = EventLog::open(path, most_groups, names, arguments.seed, signals.stop())?;
-    let groups = if events.has_groups() { arguments.max_groups + 1 } else { 1 };
-    let settings = settings(arguments, vec![Match::Events], groups);
+    let settings = settings(arguments, vec![Match::Events], events.has_groups());
     let names = names.filter(|_| events.has_groups()).map(|bytes| Part { bytes, one_in: 16 });
     let mut reuse = Reuse::new();
     let tables = events.state_bytes() + size_of_val(&reuse) - names.map_or(0, |names| names.bytes);
@@ -181,11 +177,23 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     Ok(code)
 }
 
-fn settings(arguments: &Arguments, matches: Vec<Match>, groups: u16) -> Settings {
+fn observer(arguments: &Arguments) -> Observer {
+    Observer::new(dwell_observe::Settings {
+        matches: arguments.matches(),
+        key: arguments.key,
+        inside: arguments.inside.clone(),
+        group: arguments.group,
+        max_groups: usize::from(arguments.max_groups),
+        seed: arguments.seed,
+        ids: arguments.method.ids(),
+    })
+}
+
+fn settings(arguments: &Arguments, matches: Vec<Match>, has_groups: bool) -> Settings {
     Settings {
         matches,
         has_inside: !arguments.inside.is_empty(),
-        groups,
+        groups: if has_groups { arguments.max_groups + 1 } else { 1 },
         method: arguments.method,
         memory: arguments.memory,
         expiry: arguments.expiry(),

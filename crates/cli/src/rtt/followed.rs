@@ -1,4 +1,4 @@
-use super::reports::Outputs;
+use super::outputs::Outputs;
 use dwell_sketch::Sample;
 use dwell_sketch::rtt::RttMeter;
 use dwell_sketch::top_flows::TopFlows;

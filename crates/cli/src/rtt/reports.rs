@@ -1,174 +1,25 @@
-//! The reports of a run, one or one per interval, and the files they are written to.
+//! The reports of a run: one, or one per interval.
 
-use super::arguments::{Arguments, Format};
+use super::arguments::Arguments;
+use super::intervals::Intervals;
+use super::observed::Observed;
+use super::outputs::Outputs;
 use crate::Failure;
 use crate::disorder::Disorder;
 use crate::frames::frames_since;
-use crate::output::Output;
 use crate::signals::Signals;
-use crate::words::{self, CAPTURED_TWICE, Plain};
+use crate::words::{self, CAPTURED_TWICE};
 use anyhow::Result;
-use dwell_logs::EventLog;
-use dwell_observe::{Frames, Observer};
+use dwell_observe::Frames;
 use dwell_report::facts::{self, Memory, Parameter, Span};
-use dwell_report::json;
-use dwell_report::plot::{self, Image};
-use dwell_report::rtt::{Flow, Quic, ResultLine, RttReport, SCHEMA, csv, openmetrics, ppviz, samples, table};
+use dwell_report::rtt::{ResultLine, RttReport, SCHEMA};
 use dwell_sketch::Structure;
+use dwell_sketch::dart;
 use dwell_sketch::distribution::Ambiguous;
-use dwell_sketch::reuse::Reuse;
 use dwell_sketch::rtt::{Method, RttMeter, RuleState};
-use dwell_sketch::top_flows::TopFlows;
-use dwell_sketch::{Sample, dart};
-use dwell_types::{FlowKey, Match, Nanos, Series, Timestamp};
+use dwell_types::{Match, Nanos, Timestamp};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::process::ExitCode;
-
-/// Where the observations came from.
-pub(super) enum Observed<'a> {
-    /// Packets, with the largest flows if requested.
-    Packets(&'a Observer, Option<&'a TopFlows>),
-    Events(&'a EventLog),
-}
-
-impl Observed<'_> {
-    fn group_name(&self, number: u16) -> String {
-        match self {
-            Self::Packets(observer, _) => observer.group_name(number),
-            Self::Events(events) => events.group_name(number),
-        }
-    }
-
-    fn frames(&self) -> Option<Frames> {
-        match self {
-            Self::Packets(observer, _) => Some(*observer.frames()),
-            Self::Events(_) => None,
-        }
-    }
-
-    fn quic(&self) -> Option<Quic> {
-        let Self::Packets(observer, _) = self else { return None };
-        let quic = observer.quic()?;
-        Some(Quic {
-            connections: quic.connections,
-            spinning: quic.spinning,
-            not_spinning: quic.not_spinning,
-            undecided: quic.undecided,
-            evicted: quic.evicted,
-            unknown_packets: quic.unknown_packets,
-        })
-    }
-
-    fn state_bytes(&self) -> usize {
-        match self {
-            Self::Packets(observer, flows) => observer.state_bytes() + flows.map_or(0, TopFlows::state_bytes),
-            Self::Events(events) => events.state_bytes() + size_of::<Reuse>(),
-        }
-    }
-
-    fn flows(&self, most: usize, ambiguous: Ambiguous) -> Vec<Flow> {
-        match self {
-            Self::Packets(_, Some(flows)) => flows.answers(most, ambiguous).iter().map(Flow::new).collect(),
-            Self::Packets(_, None) | Self::Events(_) => Vec::new(),
-        }
-    }
-}
-
-/// The outputs of a run.
-pub(super) struct Outputs {
-    report: Output,
-    format: Format,
-    /// Whether the column names of CSV have been written.
-    has_head: bool,
-    plot: Option<(Output, Image)>,
-    samples: Option<samples::Writer<Output>>,
-    ppviz: Option<ppviz::Writer<Output>>,
-    ambiguous: Ambiguous,
-}
-
-impl Outputs {
-    /// Opens every file, so that one that cannot be written is known before the work begins.
-    pub(super) fn open(arguments: &Arguments) -> Result<Self> {
-        let report = || Output::open(arguments.output.as_deref());
-        let is_ppviz = arguments.format == Format::Ppviz;
-        Ok(Self {
-            // With ppviz the samples are the only report.
-            report: if is_ppviz { Output::stdout() } else { report()? },
-            format: arguments.format,
-            has_head: false,
-            plot: Output::picture(arguments.plot.as_ref())?,
-            samples: match &arguments.samples {
-                Some(path) => Some(samples::Writer::new(Output::file(path)?)?),
-                None => None,
-            },
-            ppviz: if is_ppviz { Some(ppviz::Writer::new(report()?)) } else { None },
-            ambiguous: arguments.ambiguous,
-        })
-    }
-
-    /// Whether the reports of intervals are still needed at the end. JSON Lines and CSV are written at the end of each
-    /// interval, while packets keep coming.
-    fn keep_reports(&self) -> bool {
-        self.plot.is_some() || matches!(self.format, Format::Table | Format::Json)
-    }
-
-    /// Writes a report, unless the format needs all reports at once.
-    fn report(&mut self, report: &RttReport) -> Result<()> {
-        match self.format {
-            Format::Jsonl => json::write_line(report, &mut self.report)?,
-            Format::Csv => {
-                if !std::mem::replace(&mut self.has_head, true) {
-                    csv::write_head(&mut self.report)?;
-                }
-                csv::write_rows(report, &mut self.report)?;
-            }
-            Format::Table | Format::Json | Format::Openmetrics | Format::Ppviz => return Ok(()),
-        }
-        Ok(self.report.flush()?)
-    }
-
-    pub(super) fn want_samples(&self) -> bool {
-        self.samples.is_some() || self.ppviz.is_some()
-    }
-
-    /// Writes a sample. An ambiguous one has the delay chosen by `--ambiguous`, or the longer one with both bounds.
-    pub(super) fn sample(&mut self, series: Series, sample: &Sample, group: &str, flow: Option<FlowKey>) -> Result<()> {
-        let delay = match self.ambiguous {
-            Ambiguous::Drop if sample.is_ambiguous() => return Ok(()),
-            Ambiguous::Last => sample.since_last,
-            _ => sample.since_first,
-        };
-        let line = samples::Sample {
-            at: sample.at,
-            delay,
-            weight: sample.weight,
-            inserted_since: sample.inserted_since,
-            matching: series.matching,
-            leg: series.leg,
-            group,
-            flow,
-        };
-        if let Some(samples) = &mut self.samples {
-            samples.write(&line)?;
-        }
-        if let Some(ppviz) = &mut self.ppviz {
-            ppviz.write(&line)?;
-        }
-        Ok(())
-    }
-
-    /// Flushes all samples so far.
-    pub(super) fn flush_samples(&mut self) -> Result<()> {
-        if let Some(samples) = &mut self.samples {
-            samples.flush()?;
-        }
-        if let Some(ppviz) = &mut self.ppviz {
-            ppviz.flush()?;
-        }
-        Ok(())
-    }
-}
 
 const NOTHING: (Timestamp, Timestamp) = (Timestamp::from_nanos(i64::MAX), Timestamp::from_nanos(i64::MIN));
 
@@ -182,13 +33,7 @@ pub(super) struct Reports {
     ambiguous: Ambiguous,
     /// Number of flows with a line of their own.
     top: usize,
-    /// Length of an interval in nanoseconds; intervals begin at its multiples since the epoch.
-    interval: Option<i64>,
-    interval_end: Option<i64>,
-    /// End of the next interval, once the current one is over.
-    next_end: Option<i64>,
-    /// Number of successive times far before the current interval.
-    before: u32,
+    intervals: Intervals,
     /// First and last timestamp of the current interval; inverted if nothing has been seen yet.
     span: (Timestamp, Timestamp),
     disorder: Disorder,
@@ -235,10 +80,7 @@ impl Reports {
             budget_bytes: (method != Method::Exact).then_some(arguments.memory as u64),
             ambiguous: arguments.ambiguous,
             top: arguments.top,
-            interval: arguments.interval.map(Nanos::get),
-            interval_end: None,
-            next_end: None,
-            before: 0,
+            intervals: Intervals::new(arguments.interval),
             span: NOTHING,
             disorder: Disorder::NONE,
             matches: arguments.matches(),
@@ -293,29 +135,10 @@ impl Reports {
         signals.end(is_stopped, is_damaged)
     }
 
-    /// Whether the current interval is over at `at`: that is later, or the last few times were all far earlier, as
-    /// after a clock was set back or after a wrong time. Other late packets count in the current interval; empty
-    /// intervals are skipped.
+    /// See [`Intervals::is_over`].
     #[inline]
     pub(super) fn is_interval_over(&mut self, at: Timestamp) -> bool {
-        /// A time more than this many nanoseconds before the interval is not a late packet but a clock set back,
-        const FAR: i64 = 1_000_000_000;
-        /// if this many of them come in a row.
-        const MANY: u32 = 4;
-        let Some(interval) = self.interval else { return false };
-        let at = at.as_nanos();
-        let end = at.div_euclid(interval).saturating_add(1).saturating_mul(interval);
-        let Some(present) = self.interval_end else {
-            self.interval_end = Some(end);
-            return false;
-        };
-        let is_far_before = at < present.saturating_sub(interval).saturating_sub(interval.max(FAR));
-        self.before = if is_far_before { self.before + 1 } else { 0 };
-        let is_over = at >= present || self.before == MANY;
-        if is_over {
-            (self.next_end, self.before) = (Some(end), 0);
-        }
-        is_over
+        self.intervals.is_over(at)
     }
 
     pub(super) fn end_interval(
@@ -326,7 +149,7 @@ impl Reports {
     ) -> Result<()> {
         let report = self.report(meter, observed);
         meter.reset_interval();
-        self.interval_end = self.next_end.take();
+        self.intervals.begin_next();
         self.span = NOTHING;
         self.frames_before = observed.frames();
         outputs.report(&report)?;
@@ -352,33 +175,8 @@ impl Reports {
             }
         }
         outputs.report(&last)?;
-        let is_series = self.interval.is_some();
-        let to = &mut outputs.report;
         self.done.push(last);
-        match (outputs.format, &self.done[..]) {
-            (Format::Table, [report]) if !is_series => table::write(report, &mut Plain(to))?,
-            (Format::Table, reports) => table::write_series(reports, &mut Plain(to))?,
-            (Format::Json, [report]) if !is_series => json::write(report, to)?,
-            (Format::Json, reports) => json::write_series(reports, to)?,
-            (Format::Openmetrics, [report]) => openmetrics::write(report, to)?,
-            // Jsonl and CSV are written already, ppviz has no report, and OpenMetrics no series.
-            (Format::Jsonl | Format::Csv | Format::Ppviz | Format::Openmetrics, _) => (),
-        }
-        outputs.report.finish()?;
-        if let Some(ppviz) = outputs.ppviz {
-            ppviz.finish()?.finish()?;
-        }
-        if let Some(samples) = outputs.samples {
-            samples.finish()?.finish()?;
-        }
-        if let Some((mut to, image)) = outputs.plot {
-            match &self.done[..] {
-                [report] => plot::write(report, image, &mut to)?,
-                reports => plot::write_series(reports, image, &mut to)?,
-            }
-            to.finish()?;
-        }
-        Ok(())
+        Ok(outputs.finish(&self.done, self.intervals.are_wanted())?)
     }
 
     /// A warning if frames are out of order.
@@ -431,7 +229,7 @@ impl Reports {
         parameters.insert("relative_resolution", Parameter::Real(resolution));
         let results: Vec<ResultLine> = answers
             .iter()
-            .map(|a| ResultLine::new(a, observed.group_name(a.series.group), self.interval.is_none()))
+            .map(|a| ResultLine::new(a, observed.group_name(a.series.group), !self.intervals.are_wanted()))
             .collect();
         self.has_results |= !results.is_empty();
         self.has_negative |= results.iter().any(|line| line.delay_ns.min.is_some_and(|min| min.value < 0));
@@ -443,10 +241,7 @@ impl Reports {
             warnings: self.warnings.clone(),
             span_ns: (self.span != NOTHING)
                 .then(|| Span { start: self.span.0.as_nanos(), end: self.span.1.as_nanos() }),
-            interval_ns: self
-                .interval
-                .zip(self.interval_end)
-                .map(|(length, end)| Span { start: end.saturating_sub(length), end }),
+            interval_ns: self.intervals.span(),
             frames: observed.frames().map(|frames| frames_since(&frames, &self.frames_before.unwrap_or_default())),
             memory: Memory {
                 budget_bytes: self.budget_bytes,

@@ -1,0 +1,74 @@
+use super::arguments::{Format, OutputArguments};
+use crate::output::Output;
+use crate::words::{self, Plain};
+use anyhow::Result;
+use dwell_report::json;
+use dwell_report::owd::{self as report, Interval, OwdReport};
+use dwell_report::plot::{self, Image};
+use std::io::Write;
+
+/// Output files, and the intervals for them: written as they end, or kept for the end.
+pub(super) struct Outputs {
+    report: Output,
+    plot: Option<(Output, Image)>,
+    format: Format,
+    /// Whether the report includes the intervals.
+    has_intervals: bool,
+    /// The intervals still needed at the end.
+    intervals: Vec<Interval>,
+}
+
+impl Outputs {
+    /// Opens every file, so that one that cannot be written is reported before the work begins.
+    pub(super) fn open(arguments: &OutputArguments, has_intervals: bool) -> Result<Self> {
+        Ok(Self {
+            report: Output::open(arguments.output.as_deref())?,
+            plot: Output::picture(arguments.plot.as_ref())?,
+            format: arguments.format,
+            has_intervals: match arguments.format {
+                Format::Table => has_intervals,
+                Format::Json | Format::Csv => true,
+                Format::Jsonl | Format::Openmetrics => false,
+            },
+            intervals: Vec::new(),
+        })
+    }
+
+    pub(super) fn take(&mut self, intervals: Vec<Interval>) -> Result<()> {
+        for interval in intervals {
+            if self.format == Format::Jsonl {
+                json::write_line(&interval, &mut self.report)?;
+                self.report.flush()?;
+            }
+            if self.has_intervals || self.plot.is_some() {
+                self.intervals.push(interval);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the report, including its intervals.
+    pub(super) fn finish(mut self, mut report: OwdReport) -> Result<()> {
+        words::warn(&report.warnings);
+        report.intervals = std::mem::take(&mut self.intervals);
+        if let Some((to, image)) = &mut self.plot {
+            plot::write_owd(&report, *image, to)?;
+        }
+        if !self.has_intervals {
+            report.intervals.clear();
+        }
+        let to = &mut self.report;
+        match self.format {
+            Format::Table => report::table::write(&report, &mut Plain(to))?,
+            Format::Json => json::write(&report, to)?,
+            Format::Jsonl => json::write_line(&report, to)?,
+            Format::Csv => report::csv::write(&report, to)?,
+            Format::Openmetrics => report::openmetrics::write(&report, to)?,
+        }
+        self.report.finish()?;
+        match self.plot {
+            Some((to, _)) => to.finish(),
+            None => Ok(()),
+        }
+    }
+}

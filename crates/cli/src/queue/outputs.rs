@@ -1,0 +1,117 @@
+use super::arguments::{Arguments, Format};
+use crate::output::Output;
+use crate::words::{self, Plain};
+use anyhow::Result;
+use dwell_report::json;
+use dwell_report::plot::{self, Image};
+use dwell_report::queue::{self as report, Episode, QueueReport};
+use dwell_sketch::conquest::{Queued, Unit};
+use dwell_sketch::queue;
+use dwell_types::{Departure, Nanos};
+use std::io::Write;
+
+/// The output files, and what is still to be written to them.
+pub(super) struct Outputs {
+    report: Output,
+    plot: Option<(Output, Image)>,
+    packets: Option<csv::Writer<Output>>,
+    has_rate_change: bool,
+    format: Format,
+    unit: Unit,
+    threshold: Nanos,
+    /// Episodes that are still needed at the end.
+    episodes: Vec<Episode>,
+}
+
+impl Outputs {
+    /// Opens every file, so that a write error is found before the work begins.
+    pub(super) fn open(arguments: &Arguments) -> Result<Self> {
+        let unit = arguments.unit;
+        let mut packets = match &arguments.per_packet {
+            Some(path) => Some(csv::Writer::from_writer(Output::file(path)?)),
+            None => None,
+        };
+        if let Some(writer) = &mut packets {
+            let size = format!("{}_in_queue", unit.name());
+            let last = arguments.rate_change.then_some("rate_change");
+            writer
+                .write_record(["departed_ns", "flow", "delay_ns", &size, "share", "culprit"].into_iter().chain(last))?;
+        }
+        Ok(Self {
+            report: Output::open(arguments.output.as_deref())?,
+            plot: Output::picture(arguments.plot.as_ref())?,
+            packets,
+            has_rate_change: arguments.rate_change,
+            format: arguments.format,
+            unit,
+            threshold: arguments.threshold,
+            episodes: Vec::new(),
+        })
+    }
+
+    /// Writes the row of one packet: its delay, and the part of the queue that is of its flow.
+    pub(super) fn packet(
+        &mut self,
+        departure: &Departure,
+        queued: Option<&Queued>,
+        name: impl FnOnce() -> String,
+        rate_change: impl FnOnce() -> Option<f64>,
+    ) -> Result<()> {
+        let Some(writer) = &mut self.packets else { return Ok(()) };
+        let delay = departure.delay().filter(|_| queued.is_some());
+        let text = |value: Option<String>| value.unwrap_or_default();
+        let rate_change = self.has_rate_change.then(|| text(rate_change().map(|change| change.to_string())));
+        let record = [
+            departure.departed.as_nanos().to_string(),
+            name(),
+            text(delay.map(|delay| delay.get().to_string())),
+            text(queued.map(|queued| queued.flow_size.to_string())),
+            text(queued.and_then(|queued| queued.share).map(|share| share.to_string())),
+            text(queued.map(|queued| queued.is_culprit.to_string())),
+        ];
+        writer.write_record(record.into_iter().chain(rate_change))?;
+        Ok(())
+    }
+
+    pub(super) fn take(&mut self, episodes: Vec<queue::Episode>) -> Result<()> {
+        for episode in episodes {
+            let episode = Episode::new(&episode, self.unit);
+            if self.format == Format::Jsonl {
+                json::write_line(&episode, &mut self.report)?;
+                self.report.flush()?;
+            }
+            if self.format != Format::Jsonl || self.plot.is_some() {
+                self.episodes.push(episode);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the report, including its episodes.
+    pub(super) fn finish(mut self, mut report: QueueReport) -> Result<()> {
+        words::warn(&report.warnings);
+        report.episodes = std::mem::take(&mut self.episodes);
+        if let Some((to, image)) = &mut self.plot {
+            plot::write_queue(&report, *image, to)?;
+        }
+        if self.format == Format::Jsonl {
+            report.episodes.clear();
+        }
+        let to = &mut self.report;
+        match self.format {
+            Format::Table => report::table::write(&report, self.threshold, &mut Plain(to))?,
+            Format::Json => json::write(&report, to)?,
+            Format::Jsonl => json::write_line(&report, to)?,
+            Format::Csv => report::csv::write(&report, to)?,
+        }
+        self.report.finish()?;
+        if let Some(writer) = self.packets {
+            let to = writer.into_inner().map_err(|error| anyhow::anyhow!("{}", error.error()))?;
+            to.finish()?;
+        }
+        match self.plot {
+            Some((to, _)) => to.finish(),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+use dwell_logs::EventLog;
+use dwell_observe::{Frames, Observer};
+use dwell_report::rtt::{Flow, Quic};
+use dwell_sketch::distribution::Ambiguous;
+use dwell_sketch::reuse::Reuse;
+use dwell_sketch::top_flows::TopFlows;
+
+/// Where the observations came from.
+pub(super) enum Observed<'a> {
+    /// Packets, with the largest flows if requested.
+    Packets(&'a Observer, Option<&'a TopFlows>),
+    Events(&'a EventLog),
+}
+
+impl Observed<'_> {
+    pub(super) fn group_name(&self, number: u16) -> String {
+        match self {
+            Self::Packets(observer, _) => observer.group_name(number),
+            Self::Events(events) => events.group_name(number),
+        }
+    }
+
+    pub(super) fn frames(&self) -> Option<Frames> {
+        match self {
+            Self::Packets(observer, _) => Some(*observer.frames()),
+            Self::Events(_) => None,
+        }
+    }
+
+    pub(super) fn quic(&self) -> Option<Quic> {
+        let Self::Packets(observer, _) = self else { return None };
+        let quic = observer.quic()?;
+        Some(Quic {
+            connections: quic.connections,
+            spinning: quic.spinning,
+            not_spinning: quic.not_spinning,
+            undecided: quic.undecided,
+            evicted: quic.evicted,
+            unknown_packets: quic.unknown_packets,
+        })
+    }
+
+    pub(super) fn state_bytes(&self) -> usize {
+        match self {
+            Self::Packets(observer, flows) => observer.state_bytes() + flows.map_or(0, TopFlows::state_bytes),
+            Self::Events(events) => events.state_bytes() + size_of::<Reuse>(),
+        }
+    }
+
+    pub(super) fn flows(&self, most: usize, ambiguous: Ambiguous) -> Vec<Flow> {
+        match self {
+            Self::Packets(_, Some(flows)) => flows.answers(most, ambiguous).iter().map(Flow::new).collect(),
+            Self::Packets(_, None) | Self::Events(_) => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+use super::arguments::{Arguments, Format};
+use crate::output::Output;
+use crate::words::Plain;
+use anyhow::Result;
+use dwell_report::json;
+use dwell_report::plot::{self, Image};
+use dwell_report::rtt::{RttReport, csv, openmetrics, ppviz, samples, table};
+use dwell_sketch::Sample;
+use dwell_sketch::distribution::Ambiguous;
+use dwell_types::{FlowKey, Series};
+use std::io::Write;
+
+/// The outputs of a run.
+pub(super) struct Outputs {
+    report: Output,
+    format: Format,
+    /// Whether the column names of CSV have been written.
+    has_head: bool,
+    plot: Option<(Output, Image)>,
+    samples: Option<samples::Writer<Output>>,
+    ppviz: Option<ppviz::Writer<Output>>,
+    ambiguous: Ambiguous,
+}
+
+impl Outputs {
+    /// Opens every file, so that one that cannot be written is known before the work begins.
+    pub(super) fn open(arguments: &Arguments) -> Result<Self> {
+        let report = || Output::open(arguments.output.as_deref());
+        let is_ppviz = arguments.format == Format::Ppviz;
+        Ok(Self {
+            // With ppviz the samples are the only report.
+            report: if is_ppviz { Output::stdout() } else { report()? },
+            format: arguments.format,
+            has_head: false,
+            plot: Output::picture(arguments.plot.as_ref())?,
+            samples: match &arguments.samples {
+                Some(path) => Some(samples::Writer::new(Output::file(path)?)?),
+                None => None,
+            },
+            ppviz: if is_ppviz { Some(ppviz::Writer::new(report()?)) } else { None },
+            ambiguous: arguments.ambiguous,
+        })
+    }
+
+    /// Whether the reports of intervals are still needed at the end. JSON Lines and CSV are written at the end of each
+    /// interval, while packets keep coming.
+    pub(super) fn keep_reports(&self) -> bool {
+        self.plot.is_some() || matches!(self.format, Format::Table | Format::Json)
+    }
+
+    /// Writes a report, unless the format needs all reports at once.
+    pub(super) fn report(&mut self, report: &RttReport) -> Result<()> {
+        match self.format {
+            Format::Jsonl => json::write_line(report, &mut self.report)?,
+            Format::Csv => {
+                if !std::mem::replace(&mut self.has_head, true) {
+                    csv::write_head(&mut self.report)?;
+                }
+                csv::write_rows(report, &mut self.report)?;
+            }
+            Format::Table | Format::Json | Format::Openmetrics | Format::Ppviz => return Ok(()),
+        }
+        Ok(self.report.flush()?)
+    }
+
+    pub(super) fn want_samples(&self) -> bool {
+        self.samples.is_some() || self.ppviz.is_some()
+    }
+
+    /// Writes a sample. An ambiguous one has the delay chosen by `--ambiguous`, or the longer one with both bounds.
+    pub(super) fn sample(&mut self, series: Series, sample: &Sample, group: &str, flow: Option<FlowKey>) -> Result<()> {
+        let delay = match self.ambiguous {
+            Ambiguous::Drop if sample.is_ambiguous() => return Ok(()),
+            Ambiguous::Last => sample.since_last,
+            _ => sample.since_first,
+        };
+        let line = samples::Sample {
+            at: sample.at,
+            delay,
+            weight: sample.weight,
+            inserted_since: sample.inserted_since,
+            matching: series.matching,
+            leg: series.leg,
+            group,
+            flow,
+        };
+        if let Some(samples) = &mut self.samples {
+            samples.write(&line)?;
+        }
+        if let Some(ppviz) = &mut self.ppviz {
+            ppviz.write(&line)?;
+        }
+        Ok(())
+    }
+
+    /// Flushes all samples so far.
+    pub(super) fn flush_samples(&mut self) -> Result<()> {
+        if let Some(samples) = &mut self.samples {
+            samples.flush()?;
+        }
+        if let Some(ppviz) = &mut self.ppviz {
+            ppviz.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Writes what can only be written at the end, and completes all files: `reports` are all that are kept, or the
+    /// last one.
+    pub(super) fn finish(mut self, reports: &[RttReport], is_series: bool) -> Result<()> {
+        let to = &mut self.report;
+        match (self.format, reports) {
+            (Format::Table, [report]) if !is_series => table::write(report, &mut Plain(to))?,
+            (Format::Table, reports) => table::write_series(reports, &mut Plain(to))?,
+            (Format::Json, [report]) if !is_series => json::write(report, to)?,
+            (Format::Json, reports) => json::write_series(reports, to)?,
+            (Format::Openmetrics, [report]) => openmetrics::write(report, to)?,
+            // Jsonl and CSV are written already, ppviz has no report, and OpenMetrics no series.
+            (Format::Jsonl | Format::Csv | Format::Ppviz | Format::Openmetrics, _) => (),
+        }
+        self.report.finish()?;
+        if let Some(ppviz) = self.ppviz {
+            ppviz.finish()?.finish()?;
+        }
+        if let Some(samples) = self.samples {
+            samples.finish()?.finish()?;
+        }
+        if let Some((mut to, image)) = self.plot {
+            match reports {
+                [report] => plot::write(report, image, &mut to)?,
+                reports => plot::write_series(reports, image, &mut to)?,
+            }
+            to.finish()?;
+        }
+        Ok(())
+    }
+}
