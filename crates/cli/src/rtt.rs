@@ -148,7 +148,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     while let Some(seen) = events.next_event()? {
         if reports.is_interval_over(events.at()) {
             followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;
-            reports.end_interval(&mut meter, &Observed::Events(&events), &mut outputs)?;
+            reports.end_interval(&mut meter, &Observed::Events(&events, &reuse), &mut outputs)?;
         }
         reports.see(events.at());
         if outputs.want_samples() {
@@ -171,9 +171,11 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
         reports.warn(format!("{}: {} out of time order", path.display(), words::are(events.backwards(), "line")));
     }
     let is_sampled = meter.rules().any(|rule| rule.sampled_since.is_some());
-    reports.warn_of_reuse(reuse.per_exchange().filter(|_| is_sampled));
+    if is_sampled {
+        reports.warn_of_reuse(&reuse);
+    }
     let code = reports.see_end(events.is_stopped(), false, signals);
-    reports.finish(&mut meter, &Observed::Events(&events), outputs)?;
+    reports.finish(&mut meter, &Observed::Events(&events, &reuse), outputs)?;
     Ok(code)
 }
 

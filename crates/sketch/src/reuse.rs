@@ -1,8 +1,9 @@
 //! How often ids are reused.
 //!
 //! **Answers**: the number of responses with an exchange's id, averaged over exchanges: Σ *n*² / Σ *n* where an id has
-//! *n* responses. Methods that sample by id sample all exchanges of an id or none, but their variances assume
-//! independent exchanges: they are too small by this factor if the exchanges of an id are alike.
+//! *n* responses. Methods that sample by id sample all exchanges of an id or none: variances are larger by this factor
+//! than those of independent exchanges, if the exchanges of an id are alike (see
+//! [`crate::distribution::Distribution::with_shared_ids`]).
 //!
 //! **Model**: the smallest of all ids seen are a uniform sample of the ids, and the responses of each are counted from
 //! its first one on.

@@ -2,6 +2,7 @@
 
 use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::exact::Exact;
+use dwell_sketch::reuse::Reuse;
 use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
 use dwell_sketch::{Event, Exchanges, Meter};
 use dwell_types::{ExchangeId, IdForm, Leg, Match, Nanos, Observation, Series, Sighting, Sink, Timestamp, hash};
@@ -253,4 +254,54 @@ fn intervals_with_few_samples_say_how_little_they_know() {
         assert!(meters[1].rules().all(|rule| rule.sampled_since.is_some()));
     }
     assert!(missed.iter().all(|&missed| missed <= 63), "{missed:?} of {compared}");
+}
+
+/// Ids that are used twenty times each, with delays that depend on the id alone: all exchanges of an id are sampled or
+/// none, and with the design effect that [`Reuse`] finds, 95% intervals hold. The control that must fail: without it
+/// those of the number do not.
+#[test]
+fn intervals_hold_where_ids_are_used_again() {
+    const IDS: u64 = 5_000;
+    const USES: u64 = 20;
+    const SEEDS: u64 = 40;
+    /// With intervals that hold in 95%, other seeds would fall below this once in 400,000 times.
+    const LEAST: u64 = 30;
+    let delay = |id: u64| 1_000_000 + (hash::finish(id) % 100_000_000) as i64;
+    let mut delays: Vec<i64> = (0..IDS).map(delay).collect();
+    delays.sort_unstable();
+    let median = delays[IDS as usize / 2];
+    let mut events = Vec::new();
+    for number in 0..IDS * USES {
+        let (id, at) = (number % IDS, number as i64 * 50_000);
+        events.extend([(at, true, id), (at + delay(id), false, id)]);
+    }
+    events.sort_unstable();
+    for method in [Method::Auto, Method::HashSample, Method::Fridge, Method::Km, Method::Mis] {
+        // Of the number and of the median, without and with the design effect.
+        let mut held = [[0; 2]; 2];
+        for seed in 0..SEEDS {
+            let settings = Settings { seed, ..settings(method, &[Match::Events], 8 << 10) };
+            let (mut meter, mut reuse) = (RttMeter::new(&settings).unwrap(), Reuse::new());
+            for &(at, is_request, id) in &events {
+                let seen =
+                    Sighting { id: ExchangeId(hash::word(seed, id)), ..sighting(Match::Events, Leg::Both, id, at) };
+                if is_request {
+                    meter.take(Observation::Request(seen));
+                } else {
+                    reuse.see(seen.id);
+                    meter.take(Observation::Response(seen));
+                }
+            }
+            let answer = meter.estimate(Ambiguous::Bounds).remove(0);
+            for (effect, [numbers, medians]) in [1.0, reuse.per_exchange().unwrap()].into_iter().zip(&mut held) {
+                let distribution = answer.distribution.clone().with_shared_ids(effect);
+                let (number, p50) = (distribution.exchanges().unwrap(), distribution.quantile(0.5).unwrap());
+                *numbers += u64::from((number.low..=number.high).contains(&((IDS * USES) as f64)));
+                *medians += u64::from((p50.low..=p50.high).contains(&median));
+            }
+        }
+        let [[without, _], with] = held;
+        assert!(with.into_iter().all(|held| held >= LEAST), "{}: {held:?} of {SEEDS}", method.name());
+        assert!(without < LEAST, "{}: {held:?} of {SEEDS}", method.name());
+    }
 }

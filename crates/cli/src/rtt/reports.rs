@@ -16,7 +16,8 @@ use dwell_report::rtt::{ResultLine, RttReport, SCHEMA};
 use dwell_sketch::Structure;
 use dwell_sketch::dart;
 use dwell_sketch::distribution::Ambiguous;
-use dwell_sketch::rtt::{Method, RttMeter, RuleState};
+use dwell_sketch::reuse::Reuse;
+use dwell_sketch::rtt::{Answer, Method, RttMeter, RuleState};
 use dwell_types::{Match, Nanos, Timestamp};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -114,15 +115,14 @@ impl Reports {
         self.disorder.see(at);
     }
 
-    /// Warns if the sampled exchanges share ids: `responses_per_id` is the number of responses per id.
-    pub(super) fn warn_of_reuse(&mut self, responses_per_id: Option<f64>) {
+    /// Warns if the sampled exchanges share ids.
+    pub(super) fn warn_of_reuse(&mut self, reuse: &Reuse) {
         const MANY: f64 = 2.0;
-        if let Some(responses) = responses_per_id.filter(|&responses| responses >= MANY) {
-            let narrow = responses.sqrt();
+        if let Some(exchanges) = reuse.per_exchange().filter(|&exchanges| exchanges >= MANY) {
+            let wider = exchanges.sqrt();
             self.warn(format!(
-                "ids are reused, some {responses:.0} times each: all exchanges of an id are sampled or none, so \
-                 intervals are up to {narrow:.1} times too narrow, that of the count most: use each id once, or more \
-                 --memory"
+                "ids are reused, some {exchanges:.0} times each: all exchanges of an id are sampled or none, which \
+                 makes intervals {wider:.1} times wider: use each id once, or more --memory"
             ));
         }
     }
@@ -213,7 +213,12 @@ impl Reports {
 
     fn report(&mut self, meter: &mut RttMeter, observed: &Observed<'_>) -> RttReport {
         meter.advance(self.disorder.present());
-        let answers = meter.estimate(self.ambiguous);
+        let exchanges_per_id = observed.exchanges_per_id();
+        let answers: Vec<Answer> = meter
+            .estimate(self.ambiguous)
+            .into_iter()
+            .map(|answer| Answer { distribution: answer.distribution.with_shared_ids(exchanges_per_id), ..answer })
+            .collect();
         let mut parameters = self.parameters.clone();
         let mut is_exact = true;
         // By kind of structure, then by rule.

@@ -192,7 +192,7 @@ fn samples_are_written_as_they_are_found() {
     );
 }
 
-/// With sampling, all exchanges of a reused id are sampled or none, which makes intervals too narrow: this is reported.
+/// With sampling, all exchanges of a reused id are sampled or none, which makes intervals wider: this is reported.
 #[test]
 fn ids_that_are_used_again_are_told() {
     let lines = |ids: u64| -> String {

@@ -117,6 +117,8 @@ pub(super) struct Curve {
     width: f64,
     /// The largest measurable delay.
     pub(super) possible: Option<i64>,
+    /// The factor by which variances exceed those of exchanges that are sampled independently.
+    pub(super) design_effect: f64,
     pub(super) limit: Option<Limit>,
 }
 
@@ -168,7 +170,7 @@ impl Limit {
     }
 
     /// Variance of the weight of a range of bins.
-    pub(super) fn variance_between(&self, bins: &Bins, shares: Shares, range: Range<usize>) -> f64 {
+    fn variance_between(&self, bins: &Bins, shares: Shares, range: Range<usize>) -> f64 {
         let [before, up_to] = [range.start, range.end].map(|number| self.sums_of(bins, shares, number));
         self.survival.variance(&std::array::from_fn(|band| (up_to[band] - before[band], up_to[band] - before[band])))
     }
@@ -194,6 +196,7 @@ impl Curve {
             delay: 0.0,
             width: 0.0,
             possible: None,
+            design_effect: 1.0,
             limit: survival.map(|survival| Limit::new(survival.clone(), bins, shares)),
         });
         for block in bins.blocks(STRIDE) {
@@ -244,14 +247,29 @@ impl Curve {
     /// Variance of Σ weight · *z*(bin).
     pub(super) fn variance(&self, z: impl Fn(&Bin) -> f64) -> f64 {
         let Some(limit) = &self.limit else {
-            return self.weighed().map(|bin| bin.excess * z(&bin).powi(2)).sum();
+            return self.design_effect * self.weighed().map(|bin| bin.excess * z(&bin).powi(2)).sum::<f64>();
         };
         let mut bands = [(0.0, 0.0); BANDS];
         for bin in self.weighed() {
             let (z, sums) = (z(&bin), &mut bands[usize::from(bin.band)]);
             *sums = (sums.0 + bin.measure() * z, sums.1 + bin.measure() * z * z);
         }
-        limit.survival.variance(&bands)
+        self.design_effect * limit.survival.variance(&bands)
+    }
+
+    /// Variance of the weight of a range of bins.
+    pub(super) fn variance_between(&self, range: Range<usize>) -> f64 {
+        self.design_effect
+            * match &self.limit {
+                None => self.sums_of(range.end).less(self.sums_of(range.start)).excess,
+                Some(limit) => limit.variance_between(&self.bins, self.shares, range),
+            }
+    }
+
+    /// The 97.5th percentile of Student's distribution with these degrees of freedom, where samples are independent:
+    /// otherwise there are fewer.
+    fn student(&self, freedom: f64) -> f64 {
+        student95(freedom / self.design_effect)
     }
 
     /// The first bin at which the cumulative weight is enough, or else the last one.
@@ -300,7 +318,7 @@ impl Curve {
         let fourth = up * up * below.fourth + down * down * above.fourth;
         let freedom = if fourth > 0.0 { 8.0 * plain * plain / fourth } else { f64::INFINITY };
         let step = if self.borrows() { self.beyond(rank).max(1.0) } else { self.beyond(rank) };
-        (student95(freedom) * variance.max(0.0).sqrt() + 0.5 * step) / weight
+        (self.student(freedom) * (self.design_effect * variance).max(0.0).sqrt() + 0.5 * step) / weight
     }
 
     /// How many exchanges each sample behind the bin at `rank` stands for besides itself: the largest Σ*w*² / Σ*w* − 1
@@ -362,7 +380,7 @@ impl Curve {
     /// The share of exchanges beyond the bin at `rank` that may have been missed altogether: if three samples' worth
     /// were there, none of them would be seen in one run of twenty ("rule of three"). Zero without sampling.
     fn unseen(&self, rank: usize) -> f64 {
-        3.0 * self.beyond(rank) / self.total.weight
+        3.0 * self.design_effect * self.beyond(rank) / self.total.weight
     }
 
     /// The same for exchanges up to the bin at `rank`, where each sample stands for its weight, but at least for the
@@ -373,7 +391,7 @@ impl Curve {
         }
         let Sums { weight, excess, .. } = self.sums_of(rank + 1);
         let each = (excess / weight).max(self.total.weight / samples as f64 - 1.0);
-        3.0 * if self.borrows() { each.max(1.0) } else { each } / self.total.weight
+        3.0 * self.design_effect * if self.borrows() { each.max(1.0) } else { each } / self.total.weight
     }
 
     /// The delay at which the cumulative weight is `wanted`, in the class of the bin at `rank`.
@@ -417,7 +435,7 @@ impl Curve {
         let fourth: f64 = self.weighed().map(|bin| Sums::of(&bin).fourth * deviations(4)(&bin)).sum();
         let plain: f64 = self.weighed().map(|bin| bin.excess * deviations(2)(&bin)).sum();
         let freedom = if fourth > 0.0 { 3.0 * plain * plain / fourth } else { f64::INFINITY };
-        let error = student95(freedom) * self.variance(deviations(1)).max(0.0).sqrt() / self.total.weight;
+        let error = self.student(freedom) * self.variance(deviations(1)).max(0.0).sqrt() / self.total.weight;
         let ends = [-error, error].map(|error| if mean > 0.0 { mean * (error / mean).exp() } else { mean + error });
         let Some(possible) = self.possible else { return ends };
         let longest = self.longest().max(1) as f64;

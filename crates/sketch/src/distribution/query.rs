@@ -1,6 +1,6 @@
 //! Estimates from the delays of a series.
 
-use super::curve::{Curve, Sums};
+use super::curve::Curve;
 use super::view::{Bin, Bins, Shares};
 use crate::estimate::{Estimate, Z95};
 use crate::meter::Rounding;
@@ -58,6 +58,15 @@ impl Distribution {
         self
     }
 
+    /// The same where exchanges are sampled by id, and so many share each id (Σ *n*² / Σ *n*, where an id has *n*):
+    /// variances grow by as much, Kish's design effect (1965) of clusters whose members are alike.
+    pub fn with_shared_ids(mut self, exchanges_per_id: f64) -> Self {
+        for curve in [Some(&mut self.value), self.low.as_mut(), self.high.as_mut()].into_iter().flatten() {
+            curve.design_effect = exchanges_per_id.max(1.0);
+        }
+        self
+    }
+
     /// Number of samples behind the estimates.
     pub fn samples(&self) -> u64 {
         self.samples
@@ -82,9 +91,8 @@ impl Distribution {
             return None;
         }
         // All views have the same total; that since the last request has the least variance.
-        let Sums { weight: value, excess, .. } = self.low().total;
-        let variance = if self.low().limit.is_none() { excess } else { self.low().variance(|_| 1.0) };
-        let error = Z95 * variance.max(0.0).sqrt();
+        let (curve, value) = (self.low(), self.low().total.weight);
+        let error = Z95 * curve.variance_between(0..curve.bins.len()).max(0.0).sqrt();
         Some(Estimate::around(value, (value - error).max(self.samples as f64), value + error))
     }
 
@@ -175,14 +183,10 @@ impl Distribution {
             .map(|cuts| {
                 let [[first, start, behind_first], [last, end, behind_last]] = [cuts[0], cuts[1]];
                 let end = end.max(start);
-                let Sums { weight: value, excess, .. } = between(start, end);
+                let value = between(start, end).weight;
                 let less = between(start, behind_first).weight + between(last.min(end), end).weight;
                 let more = between(first, start).weight + between(end, behind_last.max(end)).weight;
-                let variance = match &curve.limit {
-                    None => excess,
-                    Some(limit) => limit.variance_between(&curve.bins, curve.shares, start..end),
-                };
-                let error = Z95 * variance.max(0.0).sqrt();
+                let error = Z95 * curve.variance_between(start..end).max(0.0).sqrt();
                 Estimate { value, low: (value - error).max(0.0), high: value + error }.wider(less, more)
             })
             .collect()
