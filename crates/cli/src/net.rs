@@ -3,7 +3,8 @@
 use crate::Failure;
 use crate::output::{self, Output};
 use crate::words::{self, Plain};
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
+use dwell_logs::Lines;
 use dwell_network::Topology;
 use dwell_network::paths::{Mode, Paths};
 use dwell_network::plan::{self, Limits, Plan, State, Strategy};
@@ -304,18 +305,22 @@ fn text(path: &Path, expected: &str) -> Result<String> {
 
 /// The cost of every router, from a CSV with the columns `router` and `cost`; 1 for routers that are not listed.
 fn costs(path: &Path, topology: &Topology) -> Result<Vec<f64>> {
-    let name = path.display();
-    let mut reader = csv::Reader::from_path(path).with_context(|| name.to_string())?;
+    let mut lines = Lines::open(path, None)?;
+    let ([router, cost], []) = lines.columns(["router", "cost"], [])?;
     let mut costs: HashMap<String, f64> = HashMap::new();
-    for (line, record) in (2..).zip(reader.records()) {
-        let record = record.with_context(|| name.to_string())?;
-        let (router, cost) = (record.get(0).unwrap_or_default(), record.get(1).unwrap_or_default());
-        anyhow::ensure!(topology.find(router).is_some(), "{name}: line {line}: the map has no router '{router}'");
+    while lines.advance()? {
+        let (router, cost) = (lines.field(router), lines.field(cost));
+        if topology.find(router).is_none() {
+            bail!(lines.error(format!("the map has no router '{router}'")));
+        }
         let number: Option<f64> = cost.parse().ok().filter(|&cost: &f64| cost > 0.0 && cost.is_finite());
         let Some(cost) = number else {
-            anyhow::bail!("{name}: line {line}: expected a cost above 0, found '{cost}'");
+            bail!(lines.error(format!("expected a cost above 0, found '{cost}'")));
         };
         costs.insert(router.to_owned(), cost);
+    }
+    if let Some(cut) = lines.warning() {
+        bail!(cut);
     }
     Ok((0..topology.routers() as u32).map(|router| costs.get(topology.name(router)).copied().unwrap_or(1.0)).collect())
 }

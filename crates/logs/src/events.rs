@@ -88,7 +88,7 @@ impl EventLog {
         seed: u64,
         stop: &Stop,
     ) -> Result<Self, LogError> {
-        let mut lines = Lines::open(path, stop)?;
+        let mut lines = Lines::open(path, Some(stop))?;
         let ([at, kind, id], [group]) = lines.columns(["at_ns", "kind", "id"], ["group"])?;
         let columns = Columns { at, kind, id, group };
         let groups = columns.group.map(|_| Groups::new(most_groups, name_bytes));

@@ -61,13 +61,13 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Opens a file, compressed or not; `-` is standard input.
-    pub fn open(path: &Path, stop: &Stop) -> Result<Self, LogError> {
+    /// Opens a file, compressed or not; `-` is standard input. A [`Stop`] ends it early.
+    pub fn open(path: &Path, stop: Option<&Stop>) -> Result<Self, LogError> {
         if path.is_dir() {
             return Err(LogError::Directory(path.to_owned()));
         }
         let unread = |error| LogError::Unread(path.to_owned(), error);
-        let source = Decompressed::open(path, Some(stop)).map_err(unread)?;
+        let source = Decompressed::open(path, stop).map_err(unread)?;
         Ok(Self {
             source: BufReader::new(source),
             path: path.to_owned(),

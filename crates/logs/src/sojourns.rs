@@ -39,7 +39,7 @@ impl Oddities {
 impl SojournLog {
     /// Opens a log; `-` is standard input.
     pub fn open(path: &Path, seed: u64, stop: &Stop) -> Result<Self, LogError> {
-        let mut lines = Lines::open(path, stop)?;
+        let mut lines = Lines::open(path, Some(stop))?;
         let (columns, []) = lines.columns(["arrived_ns", "departed_ns", "flow", "bytes"], [])?;
         Ok(Self {
             lines,

@@ -211,8 +211,9 @@ impl Decompressor {
                 return Err(Unread::Corrupt(self.compression, reason.clone()));
             }
             if self.position == self.length && !self.file_ended {
-                self.position = 0;
-                self.length = read_file(&mut self.buffer).map_err(Unread::Io)?;
+                // Only then, so that nothing is decompressed again after an error.
+                let length = read_file(&mut self.buffer).map_err(Unread::Io)?;
+                (self.position, self.length) = (0, length);
                 self.file_ended = self.length == 0;
             }
             let input = &self.buffer[self.position..self.length];

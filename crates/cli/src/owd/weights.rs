@@ -32,13 +32,13 @@ impl Weights {
     }
 
     fn read(&mut self, path: &Path, arguments: &PointArguments, stop: &Stop) -> Result<()> {
-        let mut lines = Lines::open(path, stop)?;
+        let mut lines = Lines::open(path, Some(stop))?;
         let ([flow, weight], []) = lines.columns(["flow", "weight"], [])?;
         while lines.advance()? {
             let added = self.add(lines.field(flow), lines.field(weight), arguments);
             added.map_err(|error| lines.error(error.to_string()))?;
         }
-        Ok(())
+        lines.warning().map_or(Ok(()), |cut| Err(anyhow!(cut)))
     }
 
     fn add(&mut self, flow: &str, weight: &str, arguments: &PointArguments) -> Result<()> {

@@ -122,6 +122,8 @@ fn wrong_maps_and_wishes_are_refused_in_one_line() {
     let binary = write("binary", &[0xff, 0xfe, 0]);
     let empty = write("empty", b"");
     let costs = write("costs", b"router,cost\nb1,none\n");
+    let headless = write("headless", b"b1,9\nb2,9\n");
+    let unknown = write("unknown", b"cost,router\n9,b1\n9,b99\n");
     let absent = folder.path().join("absent");
     let cases = [
         (vec!["net", "plan", &negative], 1, "line 2"),
@@ -129,6 +131,8 @@ fn wrong_maps_and_wishes_are_refused_in_one_line() {
         (vec!["net", "plan", &empty], 1, "no links"),
         (vec!["net", "plan", absent.to_str().unwrap()], 1, "absent"),
         (vec!["net", "plan", &map, "--costs", &costs], 1, "line 2"),
+        (vec!["net", "plan", &map, "--costs", &headless], 1, "expected the columns router,cost, found 'b1,9'"),
+        (vec!["net", "plan", &map, "--costs", &unknown], 1, "line 3: the map has no router 'b99'"),
         (vec!["net", "paths", &map, "--instrumented", "b9"], 2, "b9"),
         (vec!["net", "plan", &map, "--budget", "-3"], 2, "cost above 0"),
         (vec!["net", "plan", &map, "-o", &map], 2, "is an input"),

@@ -94,6 +94,29 @@ fn a_log_of_arrivals_is_fed() {
     }
 }
 
+/// A log of many blocks is read to its end; of a truncated one what was read is used, with a warning.
+#[test]
+fn a_long_log_of_arrivals_is_fed_whole() {
+    const PACKETS: usize = 50_000;
+    let folder = tempfile::tempdir().unwrap();
+    let row = |packet: usize| format!("{},f{},1000\n", 1_000 * packet, packet % 100);
+    let text = format!("at_ns,flow,bytes\n{}", (0..PACKETS).map(row).collect::<String>());
+    let packed = zstd::encode_all(text.as_bytes(), 3).unwrap();
+    let fed = |bytes: &[u8]| {
+        fs::write(folder.path().join("at"), bytes).unwrap();
+        dwell_in(folder.path(), &["simulate", "--queue", "log", "--arrivals", "at", "--rate", "16e9", "--truth", "out"])
+    };
+    for bytes in [text.as_bytes(), &packed] {
+        let run = fed(bytes);
+        let words = format!("dwell: {PACKETS} packets arrived, {PACKETS} departed, 0 dropped\n");
+        assert_eq!((run.code, run.err), (0, words));
+    }
+    let run = fed(&packed[..packed.len() / 2]);
+    let lines = fs::read_to_string(folder.path().join("out")).unwrap().lines().count() - 1;
+    assert!((PACKETS / 4..PACKETS / 4 * 3).contains(&lines), "{lines}");
+    assert!(run.code == 0 && run.err.contains("the zstd data is truncated after line"), "{} {}", run.code, run.err);
+}
+
 /// Names of flows are kept unchanged.
 #[test]
 fn the_truth_of_a_log_is_a_log() {
@@ -206,7 +229,7 @@ fn captures_that_cannot_be_fed_are_told() {
     odd.extend([0xff; 300]);
     fs::write(place.join("odd.pcap"), odd).unwrap();
     let fed = run(&["--arrivals", "odd.pcap"]);
-    assert!(fed.code == 1 && fed.err.contains("the rest of the file was left out"), "{} {}", fed.code, fed.err);
+    assert!(fed.code == 1 && fed.err.contains("the rest of the file was not read"), "{} {}", fed.code, fed.err);
     assert!(String::from_utf8_lossy(&fed.out).lines().count() > 400);
     // Two sections of a pcapng file with different link types cannot be written to one pcap file.
     let block = |kind: u32, body: &[u32]| {

@@ -1,15 +1,14 @@
 //! Packets that arrive at a simulated queue: generated, from a log, or from a capture.
 
+use crate::damage::not_read;
 use crate::words;
 use anyhow::{Error, Result, anyhow, bail};
-use dwell_capture::file::Stop;
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_logs::Lines;
 use dwell_observe::crossing::{Crossings, Settings as Names};
 use dwell_simulate::queue::{Arrival, Arrivals, Frames};
 use dwell_types::{FlowId, LinkType, Timestamp, hash};
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// Packets in order of arrival, with their frames and the names of their flows.
@@ -29,26 +28,30 @@ pub(super) trait Read {
 pub(super) struct Ahead<S> {
     source: S,
     first: Option<Arrival>,
+    has_ended: bool,
     failed: Option<Error>,
 }
 
 impl<S: Read> Ahead<S> {
     fn of(mut source: S) -> Result<Self> {
         let first = source.read()?;
-        Ok(Self { source, first, failed: None })
+        Ok(Self { source, first, has_ended: false, failed: None })
     }
 
     fn next(&mut self) -> Option<Arrival> {
         if self.first.is_some() {
             return self.first.take();
         }
-        if self.failed.is_some() {
+        // What follows an error or the end is not a line any more.
+        if self.has_ended {
             return None;
         }
-        self.source.read().unwrap_or_else(|error| {
+        let next = self.source.read().unwrap_or_else(|error| {
             self.failed = Some(error);
             None
-        })
+        });
+        self.has_ended = next.is_none();
+        next
     }
 
     /// Returns the error that ended the input, if any.
@@ -106,7 +109,10 @@ impl Feed {
     pub(super) fn end(&mut self) -> Result<(Vec<String>, bool)> {
         match self {
             Self::Drawn(..) => Ok((Vec::new(), false)),
-            Self::Log(log) => log.check().map(|()| (Vec::new(), false)),
+            Self::Log(log) => {
+                log.check()?;
+                Ok((Vec::from_iter(log.source.lines.warning()), false))
+            }
             Self::Capture(replay) => {
                 replay.check().map(|()| (replay.source.warnings(), replay.source.damage.is_some()))
             }
@@ -167,8 +173,7 @@ pub(super) struct Log {
 
 impl Log {
     pub(super) fn open(path: &Path, speed_up: f64) -> Result<Ahead<Self>> {
-        let (never, _open) = io::pipe()?;
-        let mut lines = Lines::open(path, &Stop::when_readable(never))?;
+        let mut lines = Lines::open(path, None)?;
         let (columns, []) = lines.columns(["at_ns", "flow", "bytes"], [])?;
         let pace = Pace::new(Timestamp::from_nanos(0), speed_up);
         Ahead::of(Self { lines, columns, pace, names: BTreeMap::new() })
@@ -273,7 +278,7 @@ impl Read for Replay {
                 Ok(None) => return Ok(None),
                 // Frames read before the damage are valid.
                 Err(error) if self.pace.count > 0 => {
-                    self.damage = Some(format!("{error}; the rest of the file was left out"));
+                    self.damage = Some(not_read(error));
                     return Ok(None);
                 }
                 Err(error) => return Err(error.into()),
