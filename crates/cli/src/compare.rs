@@ -8,7 +8,7 @@ use crate::disorder::Disorder;
 use crate::frames::undecoded;
 use crate::output::{self, Output};
 use crate::progress::Reading;
-use crate::rtt::{EXPIRY, FLOW_EXPIRY, matching, usual_matches};
+use crate::rtt::{matching, usual_matches};
 use crate::signals::Signals;
 use crate::units::{Memories, is_given};
 use crate::words;
@@ -20,7 +20,7 @@ use dwell_observe::parse::Key;
 use dwell_report::json;
 use dwell_report::plot::{self, Image, Sweep, SweepPanel};
 use dwell_sketch::estimate::Estimate;
-use dwell_sketch::rtt::Method;
+use dwell_sketch::rtt::{self, Method};
 use dwell_types::{IdForm, Match, Nanos, Prefix};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -242,8 +242,8 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
         methods,
         memories,
         seeds: arguments.seeds.into(),
-        expiry: EXPIRY,
-        flow_expiry: FLOW_EXPIRY,
+        expiry: rtt::Settings::EXPIRY,
+        flow_expiry: rtt::Settings::FLOW_EXPIRY,
         longest: arguments.longest,
         rate: arguments.rate,
     })

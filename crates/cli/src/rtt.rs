@@ -14,13 +14,14 @@ use dwell_sketch::reuse::Reuse;
 use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
 use dwell_sketch::top_flows::{self, TopFlows};
 use dwell_types::{Frame, LinkType, Match, Observation, Sink};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 // Command-line arguments.
 mod arguments;
 use arguments::Format;
-pub(crate) use arguments::{Arguments, EXPIRY, FLOW_EXPIRY, matching, usual_matches};
+pub(crate) use arguments::{Arguments, matching, usual_matches};
 // Assigns samples to packets and flows.
 mod followed;
 use followed::{FlowPacket, Followed};
@@ -52,8 +53,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     let mut observer = observer(arguments);
     let settings = settings(arguments, arguments.matches(), arguments.group.is_some());
     let (flows, taken) = flows(arguments, &settings).unzip();
-    let flows_have = taken.map(|bytes| Part { bytes, one_in: 4 });
-    let mut meter = meter(arguments, settings, observer.state_bytes(), flows_have)?;
+    let mut meter = meter(arguments, settings, observer.state_bytes(), taken)?;
     let mut outputs = Outputs::open(arguments)?;
     let mut followed = (outputs.want_samples() || flows.is_some()).then(|| Followed::new(flows));
     let mut reports = Reports::new(arguments, paths.iter().map(|p| p.display().to_string()).collect());
@@ -135,9 +135,9 @@ fn give(
 fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Result<ExitCode, Failure> {
     let names = names(arguments);
     let most_groups = usize::from(arguments.max_groups);
-    let mut events = EventLog::open(path, most_groups, names, arguments.seed, signals.stop())?;
+    let mut events = EventLog::open(path, most_groups, names.map(|part| part.bytes), arguments.seed, signals.stop())?;
     let settings = settings(arguments, vec![Match::Events], events.has_groups());
-    let names = names.filter(|_| events.has_groups()).map(|bytes| Part { bytes, one_in: 16 });
+    let names = names.filter(|_| events.has_groups());
     let mut reuse = Reuse::new();
     let tables = events.state_bytes() + size_of_val(&reuse) - names.map_or(0, |names| names.bytes);
     let mut meter = meter(arguments, settings, tables, names)?;
@@ -213,25 +213,31 @@ fn settings(arguments: &Arguments, matches: Vec<Match>, has_groups: bool) -> Set
 }
 
 /// The largest flows get a quarter of the memory, or their minimum if that is more.
-fn flows(arguments: &Arguments, settings: &Settings) -> Option<(TopFlows, usize)> {
+fn flows(arguments: &Arguments, settings: &Settings) -> Option<(TopFlows, Part)> {
     let flows = top_flows::Settings { lines: settings.lines(), top: arguments.top, memory: None, seed: arguments.seed };
-    let bytes = (arguments.memory / 4).max(flows.least_bytes());
-    let memory = (arguments.method != Method::Exact).then_some(bytes);
-    arguments.flows.then(|| (TopFlows::new(&top_flows::Settings { memory, ..flows }), bytes))
+    let part = Part::of(arguments.memory, 4, flows.least_bytes()..=usize::MAX);
+    let memory = (arguments.method != Method::Exact).then_some(part.bytes);
+    arguments.flows.then(|| (TopFlows::new(&top_flows::Settings { memory, ..flows }), part))
 }
 
 /// Group names of a log get a sixteenth of the memory, within limits per name. `None` if memory is unbounded.
-fn names(arguments: &Arguments) -> Option<usize> {
+fn names(arguments: &Arguments) -> Option<Part> {
     let most = usize::from(arguments.max_groups);
-    (arguments.method != Method::Exact).then(|| (arguments.memory / 16).clamp(32 * most, 1_024 * most))
+    (arguments.method != Method::Exact).then(|| Part::of(arguments.memory, 16, 32 * most..=1_024 * most))
 }
 
-/// A consumer that gets a fixed share of the memory, or its minimum if that is more.
+/// A consumer that gets a fixed share of the memory, within limits.
 #[derive(Clone, Copy)]
 struct Part {
     bytes: usize,
     /// The share is one byte in this many.
     one_in: usize,
+}
+
+impl Part {
+    fn of(memory: usize, one_in: usize, limits: RangeInclusive<usize>) -> Self {
+        Self { bytes: (memory / one_in).clamp(*limits.start(), *limits.end()), one_in }
+    }
 }
 
 /// A meter with the memory that is left by the tables of the observer or log, and by `part`.

@@ -3,15 +3,20 @@
 /// The standard normal quantile at .975: a 95% interval reaches this many standard errors to either side.
 pub const Z95: f64 = 1.959_963_984_540_054;
 
-/// The same quantile of Student's distribution with `freedom` degrees of freedom, at least 1: to 1% from 3 on
-/// (Abramowitz and Stegun 1964, 26.7.5).
+/// The same quantile of Student's distribution with `freedom` degrees of freedom, at least 1.
 pub(crate) fn student95(freedom: f64) -> f64 {
-    const Z2: f64 = Z95 * Z95;
+    student(Z95, freedom)
+}
+
+/// The quantile of Student's distribution with `freedom` degrees of freedom, at least 1, for the standard normal
+/// quantile `z`: to 1% from 3 on at 95% (Abramowitz and Stegun 1964, 26.7.5).
+pub(crate) fn student(z: f64, freedom: f64) -> f64 {
+    let square = z * z;
     let inverse = 1.0 / freedom.max(1.0);
-    let first = (Z2 + 1.0) / 4.0;
-    let second = ((5.0 * Z2 + 16.0) * Z2 + 3.0) / 96.0;
-    let third = (((3.0 * Z2 + 19.0) * Z2 + 17.0) * Z2 - 15.0) / 384.0;
-    Z95 * (1.0 + inverse * (first + inverse * (second + inverse * third)))
+    let first = (square + 1.0) / 4.0;
+    let second = ((5.0 * square + 16.0) * square + 3.0) / 96.0;
+    let third = (((3.0 * square + 19.0) * square + 17.0) * square - 15.0) / 384.0;
+    z * (1.0 + inverse * (first + inverse * (second + inverse * third)))
 }
 
 /// The share of successes in this many independent trials, with Wilson's interval (1927), which has a width even if no
@@ -56,6 +61,23 @@ impl<T: Copy + PartialOrd> Estimate<T> {
 }
 
 impl Estimate<f64> {
+    /// A value with an interval that reaches this far to either side.
+    pub fn within(value: f64, error: f64) -> Self {
+        Self { value, low: value - error, high: value + error }
+    }
+
+    /// The standard deviation with this variance, if the variance has this standard error (d√*v* = d*v* / 2√*v*).
+    pub(crate) fn root(variance: f64, standard_error: f64) -> Self {
+        let value = variance.max(0.0).sqrt();
+        let error = if value > 0.0 { Z95 * standard_error / (2.0 * value) } else { 0.0 };
+        Self::within(value, error).not_negative()
+    }
+
+    /// The same for a value that cannot be negative.
+    pub(crate) fn not_negative(self) -> Self {
+        Self { low: self.low.max(0.0), ..self }
+    }
+
     /// The same count, with an interval that is wider by this much at each end.
     pub(crate) fn wider(self, less: f64, more: f64) -> Self {
         Self { low: (self.low - less).max(0.0), high: self.high + more, ..self }

@@ -1,6 +1,6 @@
 //! Mean and standard deviation of one-way delays from a sample of the packets.
 
-use crate::estimate::Estimate;
+use crate::estimate::{Estimate, student};
 
 /// The confidence level of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,13 +51,16 @@ impl Moments {
     /// it has no width if the sample contains all packets.
     pub fn mean(&self, level: Level) -> Estimate<f64> {
         let unseen = 1.0 - self.packets as f64 / self.population.max(self.packets) as f64;
-        around(self.mean_ns, student(level.normal(), self.freedom as f64) * self.standard_error() * unseen.sqrt())
+        Estimate::within(
+            self.mean_ns,
+            student(level.normal(), self.freedom as f64) * self.standard_error() * unseen.sqrt(),
+        )
     }
 
     /// Mean delay with the paper's interval: ± *σ* √(2 ln(2/δ)/*S*) [kompella12 eq. 1]. Not a strict bound, since
     /// delays have none, but it contains the true value in 99.5% of runs where it promises 98%.
     pub fn mean_by_hoeffding(&self, level: Level) -> Estimate<f64> {
-        around(self.mean_ns, level.hoeffding() * self.standard_error())
+        Estimate::within(self.mean_ns, level.hoeffding() * self.standard_error())
     }
 
     /// Standard deviation of the delays in nanoseconds, with an interval that is normal on its logarithm.
@@ -69,20 +72,6 @@ impl Moments {
     fn standard_error(&self) -> f64 {
         self.std_ns / (self.packets as f64).sqrt()
     }
-}
-
-fn around(value: f64, reach: f64) -> Estimate<f64> {
-    Estimate { value, low: value - reach, high: value + reach }
-}
-
-/// Student's quantile from the normal one: the first terms of its expansion in 1/ν, accurate to 1% from ν = 4 on
-/// (Abramowitz and Stegun 26.7.5).
-fn student(z: f64, freedom: f64) -> f64 {
-    let square = z * z;
-    let first = z * (square + 1.0) / 4.0;
-    let second = z * ((5.0 * square + 16.0) * square + 3.0) / 96.0;
-    let third = z * (((3.0 * square + 19.0) * square + 17.0) * square - 15.0) / 384.0;
-    z + (first + (second + third / freedom) / freedom) / freedom
 }
 
 impl Moments {

@@ -1,13 +1,12 @@
 //! A comparison as tables: one block per match and leg, one line per memory and method.
 
 use crate::words;
-use dwell_evaluate::compare::{Errors, LegResult, Line, MatchResult, MethodFacts, Results};
+use dwell_evaluate::compare::{Errors, LARGEST, LegResult, Line, MatchResult, MethodFacts, Results};
 use dwell_types::Nanos;
 use std::io::{self, Write};
 
-/// The quantiles whose errors have an interval each, and the largest error of many quantiles.
+/// The quantiles whose errors have an interval each.
 const QUANTILES: [&str; 3] = ["p50", "p95", "p99"];
-const LARGEST: &str = "max_p05_p95";
 
 pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
     writeln!(to, "{}: {}", results.sources.join(", "), words::of(results.seeds, "seed"))?;

@@ -1,10 +1,9 @@
-use super::table::seeds;
 use crate::output::Output;
+use crate::words;
 use anyhow::Result;
-use dwell_evaluate::{Definition, Size};
-
 use dwell_evaluate::figure::{Height, Panel};
 use dwell_evaluate::record::Results;
+use dwell_evaluate::{Definition, Size};
 use dwell_report::plot::{self, Image, Sweep, SweepPanel};
 use std::path::{Path, PathBuf};
 
@@ -20,7 +19,7 @@ pub(super) fn write(definition: &Definition, results: &Results, folder: &Path, h
     let panel = |Panel { name, curves }| SweepPanel { name, curves };
     let sweep = Sweep {
         title: results.title.clone(),
-        subtitle: format!("{}, {}; {}.{bars}", drawn.y, seeds(results.seeds), results.source),
+        subtitle: format!("{}, {}; {}.{bars}", drawn.y, words::of(results.seeds, "seed"), results.source),
         x: drawn.x,
         places: drawn.places,
         y: axis(figure.y, figure.log),

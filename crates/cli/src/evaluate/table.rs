@@ -1,5 +1,6 @@
 //! Tables of results: one block per workload, one line per case.
 
+use crate::words;
 use dwell_evaluate::metrics::Summary;
 use dwell_evaluate::record::Results;
 use dwell_evaluate::{Scale, label};
@@ -26,7 +27,7 @@ type WriteCases<W> = fn(&[CaseSummaries<'_>], &mut W) -> io::Result<()>;
 /// Writes the results of one experiment.
 pub(super) fn write<W: Write>(results: &Results, to: &mut W) -> io::Result<()> {
     writeln!(to, "{}: {}", results.name, results.title)?;
-    writeln!(to, "{}; {} size, {}", results.source, results.size, seeds(results.seeds))?;
+    writeln!(to, "{}; {} size, {}", results.source, results.size, words::of(results.seeds, "seed"))?;
     let cases = cases(&results.summaries);
     if results.summaries.iter().any(|summary| summary.scale == Scale::Relative) {
         return relative::write(&cases, to);
@@ -77,11 +78,6 @@ fn by_workload<'a>(cases: &'a [CaseSummaries<'a>]) -> impl Iterator<Item = (&'a 
 /// The mean of a quantity.
 fn mean(case: &CaseSummaries<'_>, quantity: &str) -> Option<f64> {
     case.iter().find(|summary| summary.quantity == quantity).and_then(|summary| summary.mean)
-}
-
-/// `1 seed`, `20 seeds`.
-pub(super) fn seeds(number: u64) -> String {
-    format!("{number} seed{}", if number == 1 { "" } else { "s" })
 }
 
 /// Stands for a missing value.

@@ -179,10 +179,11 @@ pub(crate) struct Arguments {
     /// limit. lda: a small sketch per interval at each point, as if exchanged between them.
     #[arg(long, value_enum, default_value_t = Method::Auto, help_heading = "Method and memory")]
     pub(super) method: Method,
-    /// Bytes per sketch of --method lda. Default: 9000, or a quarter of the memory if less.
+    /// Bytes per sketch of --method lda. Default: 9000, or a sixth of the memory if less (with
+    /// --flows a twentieth).
     #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, help_heading = "Method and memory")]
     pub(super) sketch_bytes: Option<usize>,
-    /// Bytes per sketch of flows of --method lda --flows. Default: 256 KiB, or a quarter of the memory if less.
+    /// Bytes per sketch of flows of --method lda --flows. Default: 256 KiB, or 3/40 of the memory if less.
     #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, help_heading = "Method and memory")]
     pub(super) flow_bytes: Option<usize>,
     #[command(flatten)]

@@ -9,7 +9,7 @@ use dwell_observe::group::Grouping;
 use dwell_observe::parse::Key;
 use dwell_report::plot::Image;
 use dwell_sketch::distribution::Ambiguous;
-use dwell_sketch::rtt::Method;
+use dwell_sketch::rtt::{Method, Settings};
 use dwell_types::{Match, Nanos, Prefix};
 use std::path::PathBuf;
 
@@ -156,20 +156,15 @@ fn probability(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| "expected a number above 0 and at most 1".to_owned())
 }
 
-/// Default expiry of requests: after the last retransmission of a SYN, 1 + 2 + … + 64 s.
-pub(crate) const EXPIRY: Nanos = Nanos::from_secs(128);
-/// Default expiry of flows, which last longer.
-pub(crate) const FLOW_EXPIRY: Nanos = Nanos::from_secs(86_400);
-
 impl Arguments {
     /// The expiry of requests other than flows.
     pub(super) fn expiry(&self) -> Nanos {
-        self.expiry.unwrap_or(EXPIRY)
+        self.expiry.unwrap_or(Settings::EXPIRY)
     }
 
     /// The expiry of flows.
     pub(super) fn flow_expiry(&self) -> Nanos {
-        self.expiry.unwrap_or(FLOW_EXPIRY)
+        self.expiry.unwrap_or(Settings::FLOW_EXPIRY)
     }
 
     /// The matches to measure.

@@ -21,6 +21,8 @@ pub mod owd;
 mod results;
 pub use results::{Errors, LegResult, Line, MatchResult, MethodFacts, Quantiles, Recommended, Results, SCHEMA};
 
+pub use crate::delay::LARGEST;
+
 /// A method is recommended if its largest error is below this: 5%, in octaves.
 pub const GOOD_OCTAVES: f64 = 0.070_389_327_891_398;
 
@@ -147,7 +149,7 @@ impl Panel {
             for &method in settings.methods.iter().filter(|method| method.measures(matching)) {
                 let needed = match meter(method, memory, 1) {
                     Ok(_) => None,
-                    Err(SettingsError::Memory { needed, .. }) => Some(least(needed + taken, |m| meter(method, m, 1))?),
+                    Err(SettingsError::Memory { needed, .. }) => Some(needed + taken),
                     Err(error) => return Err(error),
                 };
                 panel.candidates.push(Candidate { method, memory, needed });
@@ -213,18 +215,6 @@ impl Panel {
 /// Derives the seed of a method's hashes.
 fn method_seed(seed: u64) -> u64 {
     hash::word(u64::from_le_bytes(*b"compare\0"), seed)
-}
-
-/// The least memory, starting from `least`, with which this works; an error's `needed` may be too small.
-fn least(mut least: usize, works: impl Fn(usize) -> Result<RttMeter, SettingsError>) -> Result<usize, SettingsError> {
-    const STEP: usize = 64;
-    loop {
-        match works(least) {
-            Ok(_) => return Ok(least),
-            Err(SettingsError::Memory { .. }) => least = least.saturating_add(STEP.max(least / 64)),
-            Err(error) => return Err(error),
-        }
-    }
 }
 
 impl Candidate {

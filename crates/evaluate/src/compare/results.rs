@@ -1,4 +1,5 @@
 use super::GOOD_OCTAVES;
+use crate::delay::LARGEST;
 use crate::metrics::Summary;
 use dwell_sketch::rtt::Method;
 use dwell_types::Nanos;
@@ -114,7 +115,7 @@ pub struct Line {
     pub state_bytes: Option<f64>,
     /// Number of delays that its estimates are based on; mean over the seeds.
     pub samples: Option<f64>,
-    /// By quantity: `p50`, `p95`, `p99`, `max_p05_p95`; empty if it did not fit.
+    /// By quantity: `p50`, `p95`, `p99`, [`LARGEST`]; empty if it did not fit.
     pub errors: BTreeMap<String, Errors>,
 }
 
@@ -198,7 +199,7 @@ fn judge(legs: &[LegResult], number: usize) -> Option<(u64, Recommended)> {
     let mut worst: Option<Recommended> = None;
     for leg in legs {
         let line = leg.results.get(number)?;
-        let errors = line.errors.get("max_p05_p95")?;
+        let errors = line.errors.get(LARGEST)?;
         missing += errors.missing;
         let error = match errors.median_octaves {
             Some(error) => error,
@@ -294,7 +295,7 @@ mod tests {
                 needed_bytes: None,
                 state_bytes: None,
                 samples: None,
-                errors: error.map(|_| ("max_p05_p95".to_owned(), errors)).into_iter().collect(),
+                errors: error.map(|_| (LARGEST.to_owned(), errors)).into_iter().collect(),
             }
         };
         let truth_ns = Quantiles { p50: None, p95: None, p99: None };

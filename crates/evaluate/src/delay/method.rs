@@ -175,7 +175,7 @@ impl Configured for Configuration {
 }
 
 impl Configuration {
-    /// Builds a meter for simulated exchanges. This is the only place where methods are built.
+    /// Builds a meter for simulated exchanges.
     pub(super) fn meter(&self, seed: u64, groups: u16) -> Result<RttMeter, String> {
         /// Memory beyond a given number of slots: enough for every delay of the largest stream.
         const AMPLE: usize = 64 << 20;
@@ -186,7 +186,7 @@ impl Configuration {
             Size::Memory(bytes) => (None, bytes),
         };
         // The default of `dwell rtt`.
-        let expiry = self.expiry.unwrap_or(Nanos::from_secs(128));
+        let expiry = self.expiry.unwrap_or(Settings::EXPIRY);
         RttMeter::new(&Settings {
             groups,
             slots,

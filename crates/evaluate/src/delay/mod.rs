@@ -5,7 +5,7 @@ use crate::case::Shown;
 // The streams of a definition.
 mod workload;
 pub(crate) use workload::{DelaysEntry, WorkloadEntry};
-// The methods of a definition; the only place where meters are built.
+// The methods of a definition.
 mod method;
 pub(crate) use method::MethodEntry;
 // Runs one stream through many meters.
@@ -36,11 +36,14 @@ pub(crate) const QUANTILES: [(&str, f64); 20] = [
     ("p99", 0.99),
 ];
 
+/// The name of the largest error from p5 to p95.
+pub const LARGEST: &str = "max_p05_p95";
+
 /// p50, p95, p99, and the largest error from p5 to p95 in steps of 5 as in the fridge paper [zheng22 §5].
 pub(crate) const SHOWN: Shown = Shown {
     quantities: &["p50", "p95", "p99"],
     largest: Some((
-        "max_p05_p95",
+        LARGEST,
         &[
             "p05", "p10", "p15", "p20", "p25", "p30", "p35", "p40", "p45", "p50", "p55", "p60", "p65", "p70", "p75",
             "p80", "p85", "p90", "p95",

@@ -187,7 +187,7 @@ impl Distribution {
                 let less = between(start, behind_first).weight + between(last.min(end), end).weight;
                 let more = between(first, start).weight + between(end, behind_last.max(end)).weight;
                 let error = Z95 * curve.variance_between(start..end).max(0.0).sqrt();
-                Estimate { value, low: (value - error).max(0.0), high: value + error }.wider(less, more)
+                Estimate::within(value, error).wider(less, more)
             })
             .collect()
     }

@@ -52,8 +52,7 @@ impl Total {
     }
 
     fn estimate(self) -> Estimate<f64> {
-        let error = Z95 * self.excess.sqrt();
-        Estimate { value: self.weight, low: (self.weight - error).max(0.0), high: self.weight + error }
+        Estimate::within(self.weight, Z95 * self.excess.sqrt()).not_negative()
     }
 }
 
@@ -185,7 +184,7 @@ impl Tally {
     pub fn mean(&self) -> Option<Estimate<f64>> {
         let Moments { weight, mean, mean_excess, .. } = self.delays;
         let error = Z95 * mean_excess.sqrt() / weight;
-        (self.samples > 0).then_some(Estimate { value: mean, low: mean - error, high: mean + error })
+        (self.samples > 0).then_some(Estimate::within(mean, error))
     }
 
     /// Standard deviation of the delays of all packets in nanoseconds; `None` without samples.
@@ -193,14 +192,7 @@ impl Tally {
         if self.samples == 0 {
             return None;
         }
-        let value = self.delays.variance().max(0.0).sqrt();
-        // d√v = dv / 2√v.
-        let error = if value > 0.0 {
-            Z95 * self.delays.variance_excess.sqrt() / self.delays.weight / (2.0 * value)
-        } else {
-            0.0
-        };
-        Some(Estimate { value, low: (value - error).max(0.0), high: value + error })
+        Some(Estimate::root(self.delays.variance(), self.delays.variance_excess.sqrt() / self.delays.weight))
     }
 
     /// The mean absolute difference between consecutive delays in the order of sending, in nanoseconds (RFC 3393, with

@@ -44,6 +44,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The usual expiry of requests: longer than the retransmissions of a SYN take, 1 + 2 + … + 64 s.
+    pub const EXPIRY: Nanos = Nanos::from_secs(128);
+    /// The usual expiry of flows, which last longer.
+    pub const FLOW_EXPIRY: Nanos = Nanos::from_secs(86_400);
+
     /// One group, all parameters found while running, no intervals, and one expiry for all rules.
     pub fn new(method: Method, matches: Vec<Match>, memory: usize, expiry: Nanos) -> Self {
         Self {

@@ -440,8 +440,6 @@ impl Combined {
         if self.weight == 0.0 {
             return None;
         }
-        let value = self.variance().sqrt();
-        let error = if value > 0.0 { Z95 * self.variance_error.sqrt() / self.weight / (2.0 * value) } else { 0.0 };
-        Some(Estimate { value, low: (value - error).max(0.0), high: value + error })
+        Some(Estimate::root(self.variance(), self.variance_error.sqrt() / self.weight))
     }
 }

@@ -125,7 +125,7 @@ impl Sums {
             // As if one more interval had been seen, with the variance pooled over all flows.
             let variance = self.spread / self.packets + between / self.intervals();
             let reach = Z95 * (self.error / self.packets).hypot((missing * variance / self.intervals()).sqrt());
-            Estimate { value: self.mean, low: self.mean - reach, high: self.mean + reach }
+            Estimate::within(self.mean, reach)
         });
         let lost = (self.sent > 0).then_some(Estimate { value: lost, low: 0.0, high: lost });
         FlowMean { mean, packets: self.packets, joined: self.sent, lost }
