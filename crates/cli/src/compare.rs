@@ -7,7 +7,7 @@ use crate::damage::Damage;
 use crate::disorder::Disorder;
 use crate::frames::undecoded;
 use crate::output::{self, Output};
-use crate::progress::Reading;
+use crate::progress::Bar;
 use crate::rtt::{matching, usual_matches};
 use crate::signals::Signals;
 use crate::units::{Memories, is_given};
@@ -102,7 +102,7 @@ pub(crate) struct Arguments {
 
 /// What else can be compared.
 #[derive(Subcommand)]
-#[allow(clippy::large_enum_variant, reason = "there is one")]
+#[allow(clippy::large_enum_variant, reason = "a run has one value of it")]
 enum Question {
     Owd(owd::Arguments),
 }
@@ -148,7 +148,7 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
     let plain: Vec<Match> = matches.iter().copied().filter(|&matching| wants_plain(matching)).collect();
     let mut plain = (!plain.is_empty()).then(|| observer(arguments, plain, IdForm::Plain));
     let mut observer = observer(arguments, matches, IdForm::Hashed);
-    let mut progress = Reading::of_bytes(source.bytes_total());
+    let mut progress = Bar::of_bytes(source.bytes_total());
     let (mut frames, mut damage, mut disorder) = (0, Damage::default(), Disorder::NONE);
     loop {
         match source.next_frame() {

@@ -48,7 +48,7 @@ struct Arguments {
 }
 
 #[derive(Subcommand)]
-#[allow(clippy::large_enum_variant, reason = "there is one")]
+#[allow(clippy::large_enum_variant, reason = "a run has one value of it")]
 enum Command {
     Rtt(rtt::Arguments),
     Owd(owd::Arguments),

@@ -50,10 +50,9 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     arguments.check()?;
     let pair = arguments.pair();
     let beginning = pair.look(signals)?;
-    let ways = &beginning.ways;
-    let mut points = pair.open(ways, arguments.group, signals)?;
+    let mut points = pair.open(&beginning.directions, arguments.group, signals)?;
     let mut comparison: Box<dyn Comparison> = match arguments.method {
-        Method::Auto | Method::Exact => Box::new(Packets::new(arguments, ways)?),
+        Method::Auto | Method::Exact => Box::new(Packets::new(arguments, &beginning.directions)?),
         Method::Lda => Box::new(Sketches::new(arguments, &beginning, signals)?),
     };
     let mut outputs = Outputs::open(&arguments.output, arguments.point.interval.is_some())?;

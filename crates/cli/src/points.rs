@@ -9,8 +9,8 @@ use dwell_capture::file::Stop;
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_logs::CrossingLog;
 use dwell_observe::Frames;
-use dwell_observe::crossing::{Crossings, Flow, Passing, Settings};
-use dwell_types::{Address, Crossing, FlowKey, Nanos, Prefix, Timestamp};
+use dwell_observe::crossing::{Crossings, Directions, Flow, Passing, Settings};
+use dwell_types::{Crossing, FlowKey, Nanos, Timestamp};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
@@ -48,67 +48,6 @@ pub(crate) struct Point {
     pub(crate) damage: Option<String>,
 }
 
-/// The direction of each packet.
-#[derive(Clone, Default)]
-pub(crate) enum Ways {
-    /// All packets go from the sender to the receiver.
-    #[default]
-    There,
-    /// Packets from these sources go forward; the others go back, or are not measured.
-    Asked { from: Vec<Prefix>, has_back: bool },
-    /// Found from the captures: addresses in ascending order, and whether packets from them go back.
-    Found(Vec<(Address, bool)>),
-}
-
-/// If there are more addresses than this, messages state only their number.
-const MOST_NAMED: usize = 8;
-
-impl Ways {
-    /// Packets from these sources go forward, or all packets if `from` is empty.
-    pub(crate) fn asked(from: &[Prefix], has_back: bool) -> Self {
-        if from.is_empty() { Self::There } else { Self::Asked { from: from.to_vec(), has_back } }
-    }
-
-    /// Whether a packet goes back; `None` if its direction is not measured, or if neither its source nor its
-    /// destination is known.
-    pub(crate) fn is_reverse(&self, source: Address, destination: Address) -> Option<bool> {
-        match self {
-            Self::There => Some(false),
-            Self::Asked { from, .. } if from.iter().any(|prefix| prefix.contains(source)) => Some(false),
-            Self::Asked { has_back, .. } => has_back.then_some(true),
-            Self::Found(sides) => {
-                let side = |address| {
-                    let at = sides.binary_search_by_key(&address, |&(address, _)| address).ok()?;
-                    Some(sides[at].1)
-                };
-                side(source).or_else(|| side(destination).map(|is_back| !is_back))
-            }
-        }
-    }
-
-    /// Whether both directions are measured.
-    pub(crate) const fn has_back(&self) -> bool {
-        matches!(self, Self::Asked { has_back: true, .. } | Self::Found(_))
-    }
-
-    /// The sources of the forward direction as text; `None` if all packets go forward.
-    pub(crate) fn from(&self) -> Option<String> {
-        let from: Vec<Prefix> = match self {
-            Self::There => return None,
-            Self::Asked { from, .. } => from.clone(),
-            Self::Found(sides) => {
-                let there = sides.iter().filter(|&&(_, is_back)| !is_back);
-                let there: Vec<_> = there.map(|&(address, _)| Prefix::new(address, 128)).collect();
-                if there.len() > MOST_NAMED {
-                    return Some(format!("{} addresses", there.len()));
-                }
-                there
-            }
-        };
-        Some(from.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
-    }
-}
-
 /// A packet, and whether it goes from the sender to the receiver or back.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen {
@@ -116,9 +55,9 @@ pub(crate) struct Seen {
     pub(crate) is_reverse: bool,
 }
 
-#[allow(clippy::large_enum_variant, reason = "there are two")]
+#[allow(clippy::large_enum_variant, reason = "a run has two values of it")]
 enum Source {
-    Capture { files: CaptureFiles, crossings: Crossings, ways: Ways },
+    Capture { files: CaptureFiles, crossings: Crossings, directions: Directions },
     Log(CrossingLog),
 }
 
@@ -175,14 +114,20 @@ fn instead(
 
 impl Point {
     /// Opens a point and reads its first packets.
-    pub(crate) fn open(path: &Path, reading: &Reading, ways: &Ways, shift: Nanos, stop: &Stop) -> Result<Self> {
+    pub(crate) fn open(
+        path: &Path,
+        reading: &Reading,
+        directions: &Directions,
+        shift: Nanos,
+        stop: &Stop,
+    ) -> Result<Self> {
         let source = if reading.is_log {
             Source::Log(CrossingLog::open(path, reading.names.seed, stop)?)
         } else {
             Source::Capture {
                 files: CaptureFiles::open([path])?.until(stop),
                 crossings: Crossings::new(reading.names.clone()),
-                ways: ways.clone(),
+                directions: directions.clone(),
             }
         };
         let mut point = Self {
@@ -261,14 +206,14 @@ impl Point {
 
     /// Reads one more packet, if there is one.
     fn read(&mut self) -> Result<bool> {
-        let (files, crossings, ways) = match &mut self.source {
+        let (files, crossings, directions) = match &mut self.source {
             Source::Log(log) => {
                 let Some(crossing) = log.next_crossing()? else { return Ok(false) };
                 let whose = Whose::Named(log.flow_name().map(|name| name.into_owned().into()));
                 self.ahead.push_back(Ahead::new(crossing, self.shift, false, whose));
                 return Ok(true);
             }
-            Source::Capture { files, crossings, ways } => (files, crossings, ways),
+            Source::Capture { files, crossings, directions } => (files, crossings, directions),
         };
         loop {
             let frame = match files.next_frame() {
@@ -283,11 +228,11 @@ impl Point {
             };
             let Some(Passing { crossing, flow }) = crossings.observe(&frame) else { continue };
             let FlowKey { source, destination, .. } = flow.key;
-            let Some(is_reverse) = ways.is_reverse(source, destination) else {
+            let Some(is_reverse) = directions.is_reverse(source, destination) else {
                 self.elsewhere += 1;
                 // Link-local packets can occur at either point, so their direction is not expected to be found.
                 let is_neighbour = source.is_unspecified() || source.is_link_local();
-                self.untold += u64::from(matches!(ways, Ways::Found(_)) && !is_neighbour);
+                self.untold += u64::from(matches!(directions, Directions::Found(_)) && !is_neighbour);
                 continue;
             };
             self.ahead.push_back(Ahead::new(crossing, self.shift, is_reverse, Whose::Flow(flow)));

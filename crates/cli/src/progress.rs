@@ -3,14 +3,14 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 
-/// Progress of reading packet by packet.
-pub(crate) struct Reading {
+/// A bar over the bytes that are read, packet by packet.
+pub(crate) struct Bar {
     bar: ProgressBar,
     /// Packets since the bar was last updated.
     steps: u16,
 }
 
-impl Reading {
+impl Bar {
     /// A bar over this many bytes; hidden if their number is unknown.
     pub(crate) fn of_bytes(bytes: Option<u64>) -> Self {
         let bar = |bytes| bar(bytes, "{wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}");

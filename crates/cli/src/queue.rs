@@ -1,7 +1,7 @@
 //! `dwell queue`: which flows built a queue, from captures on both sides of it or from a log of sojourns.
 
 use crate::Failure;
-use crate::progress::Reading;
+use crate::progress::Bar;
 use crate::signals::Signals;
 use anyhow::Result;
 use dwell_capture::file::Stop;
@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     let (settings, mut meter) = meter(arguments)?;
     let mut source = Source::open(arguments, signals.stop())?;
     let mut outputs = Outputs::open(arguments)?;
-    let mut progress = Reading::of_bytes(source.progress().0);
+    let mut progress = Bar::of_bytes(source.progress().0);
 
     while let Some(departure) = source.next()? {
         let queued = meter.update(&departure, || source.flow_name());
@@ -93,7 +93,7 @@ fn taps_bytes(arguments: &Arguments, memory: usize) -> usize {
 }
 
 /// The source of departing packets and their arrivals.
-#[allow(clippy::large_enum_variant, reason = "there is one")]
+#[allow(clippy::large_enum_variant, reason = "a run has one value of it")]
 enum Source {
     Sides(Sides),
     Log(SojournLog),
@@ -266,7 +266,7 @@ fn parameters(
         if arguments.nat {
             parameters.insert("nat", Parameter::Text("yes".to_owned()));
         }
-        parameters.extend(sides.ways.from().map(|from| ("from", Parameter::Text(from))));
+        parameters.extend(sides.directions.from().map(|from| ("from", Parameter::Text(from))));
     }
     if let Some(group) = arguments.group {
         parameters.insert("group", Parameter::Text(group.to_string()));

@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::damage::Damage;
 use crate::frames;
-use crate::progress::Reading;
+use crate::progress::Bar;
 use crate::signals::Signals;
 use crate::words;
 use dwell_capture::{CaptureFiles, FrameSource};
@@ -57,7 +57,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     let mut outputs = Outputs::open(arguments)?;
     let mut followed = (outputs.want_samples() || flows.is_some()).then(|| Followed::new(flows));
     let mut reports = Reports::new(arguments, paths.iter().map(|p| p.display().to_string()).collect());
-    let mut progress = Reading::of_bytes(source.bytes_total());
+    let mut progress = Bar::of_bytes(source.bytes_total());
     let (mut frames, mut damage) = (0, Damage::default());
     let most_frames = arguments.count.unwrap_or(u64::MAX);
 

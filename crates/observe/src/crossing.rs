@@ -29,6 +29,10 @@
 //! end between the points. Segments that offloading merges or splits on one side have other ids there: switch it off
 //! where captures are taken (`ethtool -K … tso off gso off gro off`).
 
+// Which way packets go between two points.
+mod directions;
+pub use directions::{Directions, PairDelays};
+
 use crate::group::{Cut, Group, Grouping};
 use crate::observer::Frames;
 use crate::packet::{Packet, Tcp, Transport, port};

@@ -4,12 +4,13 @@ use dwell_sketch::estimate::Estimate;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
-/// A span of time, in nanoseconds since the epoch, both ends included.
+/// A span of time, in nanoseconds since the epoch: from the first to the last timestamp, or an interval without its
+/// end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Span {
-    /// First timestamp.
+    /// Its begin.
     pub start: i64,
-    /// Last timestamp.
+    /// Its end.
     pub end: i64,
 }
 

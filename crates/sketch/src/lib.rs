@@ -60,13 +60,13 @@ pub mod queue;
 pub mod codec;
 // Building blocks that several methods share.
 mod batch;
-mod bytes;
 mod counters;
 mod flow_sample;
 mod lapse;
 mod open;
 mod repeats;
 mod smallest;
+mod swar;
 mod table;
 mod targets;
 mod waiting;

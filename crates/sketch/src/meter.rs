@@ -87,11 +87,11 @@ pub trait Meter: Debug {
 /// Half a tick of a meter's stored times: delays may be longer or shorter by this much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounding {
-    /// For short delays.
+    /// Half a tick of short delays.
     pub short: Nanos,
-    /// For delays of at least this ...
+    /// From this delay on, [`Rounding::long`] applies.
     pub long_from: Nanos,
-    /// ... this much.
+    /// Half a tick of long delays.
     pub long: Nanos,
 }
 

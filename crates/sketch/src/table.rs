@@ -5,7 +5,7 @@
 //! there are no tombstones. Growing and dropping many entries are one operation, [`Table::rebuild`], which needs no
 //! additional memory.
 
-use crate::bytes::{HIGH, LOW, first};
+use crate::swar::{HIGH, LOW, first};
 use dwell_types::hash;
 
 /// An entry of a table: a key and its data.

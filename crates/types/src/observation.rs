@@ -125,6 +125,8 @@ pub enum Repeat {
     Ignored,
 }
 
+const _: () = assert!(Match::Events as usize + 1 == Match::ALL.len());
+
 impl Match {
     /// Every rule, in the order of reports; `Match::ALL[m as usize] == m`.
     pub const ALL: [Self; 9] = [
@@ -213,6 +215,8 @@ pub enum Leg {
     /// `--inside`: both ends are outside.
     Outside,
 }
+
+const _: () = assert!(Leg::Outside as usize + 1 == Leg::ALL.len());
 
 impl Leg {
     /// Every leg; `Leg::ALL[l as usize] == l`.

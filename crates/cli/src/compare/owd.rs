@@ -103,7 +103,7 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     let settings = settings(arguments)?;
     let mut comparison = OwdComparison::new(&settings).map_err(Failure::Usage)?;
     let beginning = pair.look(signals)?;
-    let mut points = pair.open(&beginning.ways, None, signals)?;
+    let mut points = pair.open(&beginning.directions, None, signals)?;
     let mut to = Output::open(arguments.output.as_deref())?;
     let plot = Output::picture(arguments.plot.as_ref())?;
     points.follow(|passing| {

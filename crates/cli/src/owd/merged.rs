@@ -4,10 +4,11 @@ use super::PointArguments;
 use crate::Failure;
 use crate::beginning::{self, Beginning};
 use crate::output;
-use crate::points::{Point, Seen, Ways};
-use crate::progress::Reading;
+use crate::points::{Point, Seen};
+use crate::progress::Bar;
 use crate::signals::Signals;
 use anyhow::Result;
+use dwell_observe::crossing::Directions;
 use dwell_observe::group::Grouping;
 use dwell_sketch::owd::Side;
 use dwell_types::Nanos;
@@ -37,14 +38,14 @@ impl Pair<'_> {
     /// Detects the directions from the beginnings of both captures.
     pub(crate) fn look(&self, signals: &Signals) -> Result<Beginning> {
         let [sender, receiver] = &self.paths;
-        let asked = Ways::asked(&self.point.from, self.reverse);
+        let asked = Directions::asked(&self.point.from, self.reverse);
         beginning::look(std::slice::from_ref(sender), receiver, &self.point.reading(None), asked, signals.stop())
     }
 
     /// Opens both points, for packets in these directions.
-    pub(crate) fn open(&self, ways: &Ways, group: Option<Grouping>, signals: &Signals) -> Result<Merged> {
+    pub(crate) fn open(&self, directions: &Directions, group: Option<Grouping>, signals: &Signals) -> Result<Merged> {
         let reading = self.point.reading(group);
-        let open = |path, shift| Point::open(path, &reading, ways, shift, signals.stop());
+        let open = |path, shift| Point::open(path, &reading, directions, shift, signals.stop());
         Ok(Merged {
             sender: open(&self.paths[0], Nanos::ZERO)?,
             receiver: open(&self.paths[1], Nanos::new(-self.clock_offset.get()))?,
@@ -72,7 +73,7 @@ impl Merged {
     pub(crate) fn follow(&mut self, mut each: impl FnMut(Next<'_>) -> Result<()>) -> Result<[u64; 2]> {
         let (sender, receiver) = (&mut self.sender, &mut self.receiver);
         let total = sender.progress().0.zip(receiver.progress().0).map(|(a, b)| a + b);
-        let mut progress = Reading::of_bytes(total);
+        let mut progress = Bar::of_bytes(total);
         let mut packets = [0; 2];
         for (side, point) in [(Side::Sender, &*sender), (Side::Receiver, &*receiver)] {
             if point.is_stopped() && point.at().is_none() {

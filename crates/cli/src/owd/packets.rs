@@ -3,8 +3,9 @@
 use super::arguments::{Arguments, Method};
 use super::{Answer, Comparison, describe};
 use crate::Failure;
-use crate::points::{Point, Seen, Ways};
+use crate::points::{Point, Seen};
 use dwell_logs::{REST, told_apart};
+use dwell_observe::crossing::Directions;
 use dwell_report::facts::Parameter;
 use dwell_report::owd::{ClockOffset, Flow, Interval, Line};
 use dwell_sketch::owd::{OwdMeter, Settings, SettingsError, Side, Totals};
@@ -18,7 +19,7 @@ pub(super) struct Packets<'a> {
     reverse: Option<OwdMeter>,
     /// Names of the numbered flows, in the order of their numbers.
     flows: Vec<Box<str>>,
-    ways: Ways,
+    directions: Directions,
 }
 
 /// One meter for each direction, and the maximum number of flows reported individually.
@@ -30,9 +31,9 @@ struct Meters {
 
 impl Meters {
     /// Meters in this many bytes, or in as many as it takes.
-    fn new(arguments: &Arguments, ways: &Ways, memory: Option<usize>) -> Result<Self, SettingsError> {
-        let directions = if ways.has_back() { 2 } else { 1 };
-        let memory = memory.map(|memory| memory / directions);
+    fn new(arguments: &Arguments, directions: &Directions, memory: Option<usize>) -> Result<Self, SettingsError> {
+        let number = if directions.has_back() { 2 } else { 1 };
+        let memory = memory.map(|memory| memory / number);
         let flows = match memory {
             _ if !arguments.wants_flows() => 0,
             Some(memory) => (memory / 4 / (OwdMeter::FLOW_BYTES + FlowKey::NAME_BYTES)).clamp(1, MOST_FLOWS),
@@ -47,11 +48,11 @@ impl Meters {
                 flows,
                 seed: arguments.point.seed,
             };
-            let whole = |needed: usize| needed.saturating_add(names).saturating_mul(directions);
+            let whole = |needed: usize| needed.saturating_add(names).saturating_mul(number);
             OwdMeter::new(&settings).map_err(|error| SettingsError { needed: whole(error.needed) })
         };
         let forward = meter(Some(arguments.point.interval()), flows)?;
-        let reverse = if ways.has_back() { Some(meter(None, 0)?) } else { None };
+        let reverse = if directions.has_back() { Some(meter(None, 0)?) } else { None };
         Ok(Self { forward, reverse, flows })
     }
 }
@@ -79,12 +80,12 @@ impl Duplicates {
 const MOST_FLOWS: usize = 1 << 16;
 
 impl<'a> Packets<'a> {
-    pub(super) fn new(arguments: &'a Arguments, ways: &Ways) -> Result<Self, Failure> {
+    pub(super) fn new(arguments: &'a Arguments, directions: &Directions) -> Result<Self, Failure> {
         let memory = (arguments.method == Method::Auto).then_some(arguments.memory);
-        let Meters { forward, reverse, flows } = Meters::new(arguments, ways, memory).map_err(|error| {
+        let Meters { forward, reverse, flows } = Meters::new(arguments, directions, memory).map_err(|error| {
             let mut needed = error.needed;
             // With more memory there are more flows, which need more memory.
-            while let Err(error) = Meters::new(arguments, ways, Some(needed))
+            while let Err(error) = Meters::new(arguments, directions, Some(needed))
                 && error.needed > needed
             {
                 needed = error.needed;
@@ -93,7 +94,7 @@ impl<'a> Packets<'a> {
             Failure::Usage(format!("--memory of {} bytes is too small: {enough}KiB would do", arguments.memory))
         })?;
         let flows = Vec::with_capacity(memory.map_or(0, |_| flows));
-        Ok(Self { forward, reverse, flows, ways: ways.clone(), arguments })
+        Ok(Self { forward, reverse, flows, directions: directions.clone(), arguments })
     }
 
     fn flows(&self) -> Vec<Flow> {
@@ -116,7 +117,7 @@ impl<'a> Packets<'a> {
         if self.arguments.clock_offset != Nanos::ZERO {
             parameters.insert("clock_offset_ns", Parameter::Span(self.arguments.clock_offset.get()));
         }
-        parameters.extend(self.ways.from().map(|from| ("from", Parameter::Text(from))));
+        parameters.extend(self.directions.from().map(|from| ("from", Parameter::Text(from))));
         if let Some(group) = self.arguments.group {
             parameters.insert("group", Parameter::Text(group.to_string()));
         }
@@ -169,8 +170,8 @@ impl Comparison for Packets<'_> {
         });
         let unsent = |unsent: f64| unsent.round() as u64;
         // The sender of one direction is the receiver of the other.
-        let ways = [Some(&totals), reverse_totals.as_ref()].map(|totals| totals.map(Duplicates::new));
-        let [there, back] = ways.map(Option::unwrap_or_default);
+        let both = [Some(&totals), reverse_totals.as_ref()].map(|totals| totals.map(Duplicates::new));
+        let [there, back] = both.map(Option::unwrap_or_default);
         let points = [[there.sent, back.received], [there.received, back.sent]];
         let duplicates = points.map(|point| Some(unsent(point.iter().map(|(number, _)| number).sum())));
         let are_duplicates_many = points.map(|point| point.iter().any(|(_, are_many)| *are_many));

@@ -5,11 +5,12 @@ use super::sketches::{MOST_LISTED, cutter, params};
 use super::weights::Weights;
 use crate::Failure;
 use crate::output::{self, Output};
-use crate::points::{Point, Ways};
-use crate::progress::Reading;
+use crate::points::Point;
+use crate::progress::Bar;
 use crate::signals::Signals;
 use crate::words;
 use anyhow::Result;
+use dwell_observe::crossing::Directions;
 use dwell_sketch::summary::{FlowList, Message, Summary};
 use dwell_types::{Address, FlowKey, Nanos};
 use std::collections::HashMap;
@@ -18,9 +19,9 @@ use std::process::ExitCode;
 
 /// The source of the first packet between each pair of addresses, the lower one first.
 #[derive(Default)]
-struct Directions(HashMap<[Address; 2], Address>);
+struct FirstSources(HashMap<[Address; 2], Address>);
 
-impl Directions {
+impl FirstSources {
     /// Maximum number of pairs remembered.
     const MOST: usize = 1 << 16;
 
@@ -55,16 +56,16 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     let params = params(arguments.sketch_bytes, flow_bytes, &weights, &arguments.expected, &arguments.point)?;
     let mut flows = FlowList::new(if arguments.flows { MOST_LISTED } else { 0 });
     let mut cutter = cutter(&params, &arguments.point, arguments.shift)?;
-    let ways = Ways::asked(&arguments.point.from, false);
-    let mut directions = arguments.point.from.is_empty().then(Directions::default);
+    let directions = Directions::asked(&arguments.point.from, false);
+    let mut sources = arguments.point.from.is_empty().then(FirstSources::default);
     let reading = arguments.point.reading(None);
-    let mut point = Point::open(&arguments.capture, &reading, &ways, Nanos::ZERO, signals.stop())?;
+    let mut point = Point::open(&arguments.capture, &reading, &directions, Nanos::ZERO, signals.stop())?;
     let mut to = Output::file(&arguments.output)?;
-    let mut progress = Reading::of_bytes(point.progress().0);
+    let mut progress = Bar::of_bytes(point.progress().0);
     let mut packets = 0u64;
     while let Some(seen) = point.peek() {
-        let opposite = |(directions, key): (&mut Directions, FlowKey)| Some((directions.opposite(&key)?, key.source));
-        if let Some((one, other)) = directions.as_mut().zip(point.key()).and_then(opposite) {
+        let opposite = |(sources, key): (&mut FirstSources, FlowKey)| Some((sources.opposite(&key)?, key.source));
+        if let Some((one, other)) = sources.as_mut().zip(point.key()).and_then(opposite) {
             let name = arguments.capture.display();
             return Err(Failure::Usage(format!(
                 "{name}: holds packets from {one} to {other} and back, and sketches cannot tell directions apart: \

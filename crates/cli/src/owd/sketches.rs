@@ -6,8 +6,9 @@ use super::weights::Weights;
 use super::{Answer, Comparison, describe};
 use crate::Failure;
 use crate::beginning::Beginning;
-use crate::points::{Point, Seen, Ways};
+use crate::points::{Point, Seen};
 use crate::signals::Signals;
+use dwell_observe::crossing::Directions;
 use dwell_report::facts::Parameter;
 use dwell_report::owd::{Flow, Interval, Line};
 use dwell_sketch::lda;
@@ -98,10 +99,10 @@ pub(super) struct Sketches<'a> {
 
 impl<'a> Sketches<'a> {
     pub(super) fn new(arguments: &'a Arguments, beginning: &Beginning, signals: &Signals) -> Result<Self, Failure> {
-        let Beginning { ways, delay } = beginning;
-        if let Ways::Found(_) = ways {
+        let Beginning { directions, delay } = beginning;
+        if let Directions::Found(_) = directions {
             let words = "the captures hold both directions, which sketches cannot tell apart: name the sender's side";
-            let from = ways.from().unwrap_or_default();
+            let from = directions.from().unwrap_or_default();
             return Err(Failure::Usage(format!("{words} with --from, probably {from}")));
         }
         let memory = arguments.memory;

@@ -3,9 +3,10 @@
 use super::arguments::Arguments;
 use crate::beginning;
 use crate::frames::frames;
-use crate::points::{Point, Ways, changed_between};
+use crate::points::{Point, changed_between};
 use anyhow::Result;
 use dwell_capture::file::Stop;
+use dwell_observe::crossing::Directions;
 use dwell_report::facts::Frames;
 use dwell_sketch::queue::{TapCounts, Taps};
 use dwell_types::{Departure, Nanos, Timestamp};
@@ -15,7 +16,7 @@ pub(super) struct Sides {
     ingress: Vec<Point>,
     egress: Point,
     taps: Taps,
-    pub(super) ways: Ways,
+    pub(super) directions: Directions,
     /// Whether the current packet of the egress has already been returned.
     is_given: bool,
     /// Packets in the reverse direction.
@@ -29,14 +30,14 @@ impl Sides {
         let (egress, ingress) = arguments.captures.split_last().unzip();
         let (ingress, egress) = (ingress.unwrap_or_default(), egress.cloned().unwrap_or_default());
         let reading = arguments.reading();
-        let asked = Ways::asked(&arguments.from, false);
-        let ways = beginning::look(ingress, &egress, &reading, asked, stop)?.ways;
-        let open = |path| Point::open(path, &reading, &ways, Nanos::ZERO, stop);
+        let asked = Directions::asked(&arguments.from, false);
+        let directions = beginning::look(ingress, &egress, &reading, asked, stop)?.directions;
+        let open = |path| Point::open(path, &reading, &directions, Nanos::ZERO, stop);
         Ok(Self {
             ingress: ingress.iter().map(|path| open(path)).collect::<Result<_>>()?,
             egress: open(&egress)?,
             taps: Taps::new(bytes, arguments.ways.into(), arguments.longest),
-            ways,
+            directions,
             is_given: false,
             back: 0,
             gaps: Gaps::default(),

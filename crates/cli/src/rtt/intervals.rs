@@ -28,9 +28,9 @@ impl Intervals {
     /// intervals are skipped.
     #[inline]
     pub(super) fn is_over(&mut self, at: Timestamp) -> bool {
-        /// A time more than this before the interval is not a late packet but a clock set back,
+        /// A time is far before an interval if it precedes it by more than a second (and more than its length).
         const FAR: i64 = 1_000_000_000;
-        /// if this many of them come in a row.
+        /// This many such times in a row are not late packets, but a clock that was set back.
         const MANY: u32 = 4;
         let Some(length) = self.length else { return false };
         let at = at.as_nanos();

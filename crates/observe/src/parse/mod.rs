@@ -14,6 +14,7 @@
 //! outer one, and the packet is plain UDP. If the capture is cut before that can be decided, the frame is rejected as
 //! truncated: the flow of a packet must not depend on the snap length. Tunnels directly above IP (GRE, IP in IP) have
 //! no ports to fall back to; they are rejected for the reason found inside.
+//!
 //! **Lengths.** The IP length determines the payload: link padding is not part of it, and what the snap length cut off
 //! still counts in [`Tcp::payload_length`](crate::packet::Tcp::payload_length). An IP length of zero (segmentation
 //! offload, BIG TCP, jumbograms) means the rest of the frame on the wire. Slices hold captured bytes only.

@@ -1,4 +1,4 @@
-use super::bins::CODE_BITS;
+use super::code::CODE_BITS;
 use crate::survival::{BAND_BITS, BANDS};
 use dwell_types::hash;
 use std::ops::Range;

@@ -11,9 +11,9 @@
 //!   f32 f32    Σ weight, Σ (weight² − weight)
 //! ```
 
-use super::bins::PARTS;
-use super::bins::{self, COARSEST, FINEST};
 use super::cell::Cell;
+use super::code::PARTS;
+use super::code::{self, COARSEST, FINEST};
 use super::store::{DelayStore, Part, SINCE_FIRST, SINCE_LAST, Series};
 use crate::codec::{CodecError, Kind, Reader, Writer};
 use std::num::NonZeroU32;
@@ -93,7 +93,7 @@ impl DelayStore {
                 return Err(CodecError::Value("part"));
             };
             has_bins[cell.series()][cell.part()] = true;
-            let (low, high) = bins::range(cell.code(), *bits);
+            let (low, high) = code::range(cell.code(), *bits);
             if high < min || max < low {
                 return Err(CodecError::Value("bin beside its extremes"));
             }

@@ -1,7 +1,7 @@
 //! One curve of a distribution: running sums over bins, and the estimates with intervals.
 
-use super::bins::PARTS;
 use super::class::Class;
+use super::code::PARTS;
 use super::view::{Bin, Bins, Shares};
 use crate::estimate::{Estimate, student95};
 use crate::survival::{BANDS, Survival};

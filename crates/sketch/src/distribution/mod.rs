@@ -27,9 +27,9 @@
 //! **Source**: the bins are those of `HdrHistogram` with adaptive resolution, as in `UDDSketch` (Epicoco et al. 2020,
 //! uniform collapse); intervals: Woodruff 1952, Särndal et al. 1992 §5.11.
 
-mod bins;
 mod cell;
 mod class;
+mod code;
 mod codec;
 mod curve;
 mod ones;

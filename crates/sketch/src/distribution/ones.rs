@@ -1,7 +1,7 @@
 //! Samples of weight 1, in a store with room for many.
 
-use super::bins::{self, FINEST};
 use super::cell::{Cell, Dither, Keyed, add_all, clear, merge, range_of};
+use super::code::{self, FINEST};
 use std::ops::Range;
 use std::slice;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(super) fn plain(delay: i64) -> Option<u32> {
 /// The key of a [`plain`] delay at this resolution: the smallest of its class.
 #[inline]
 fn plain_key(series: usize, bits: i8, delay: u32) -> u64 {
-    let code = if bits == FINEST { bins::fine(delay.into()) } else { bins::code(delay.into(), bits) };
+    let code = if bits == FINEST { code::fine(delay.into()) } else { code::of(delay.into(), bits) };
     Cell::key(series, code, 0, 0)
 }
 

@@ -1,5 +1,5 @@
-use super::bins::{self, COARSEST, FINEST, PARTS};
 use super::cell::{BIN_BITS, Cell, Dither, clear, merge, range_of};
+use super::code::{self, COARSEST, FINEST, PARTS};
 use super::ones::{Ones, plain};
 use super::query::Distribution;
 use super::view::{Bins, Shares, Sorted, View};
@@ -92,10 +92,10 @@ impl Series {
     /// The key of the bin for a delay in this part; `number` is that of the series.
     #[inline]
     fn key(&self, number: usize, part: usize, band: u8, delay: i64) -> u64 {
-        if self.bits == FINEST && bins::FINE.contains(&delay) {
-            return Cell::key(number, bins::fine(delay), part, band);
+        if self.bits == FINEST && code::FINE.contains(&delay) {
+            return Cell::key(number, code::fine(delay), part, band);
         }
-        Cell::key(number, bins::code(delay, self.bits), part, band_at(band, self.bits))
+        Cell::key(number, code::of(delay, self.bits), part, band_at(band, self.bits))
     }
 }
 
@@ -382,8 +382,8 @@ impl DelayStore {
         let bins = Arc::make_mut(&mut self.bins);
         let range = range_of(bins, series);
         for cell in &mut bins[range.clone()] {
-            let (low, _) = bins::range(cell.code(), from);
-            cell.key = Cell::key(series, bins::code(low, to), cell.part(), band_at(cell.band(), to));
+            let (low, _) = code::range(cell.code(), from);
+            cell.key = Cell::key(series, code::of(low, to), cell.part(), band_at(cell.band(), to));
         }
         // Each of the merged classes had its own parts and bands.
         for class in bins[range].chunk_by_mut(|a, b| a.code() == b.code()) {
@@ -403,7 +403,7 @@ impl DelayStore {
             for cell in &mut bins[range] {
                 let band = match cell.part() {
                     SINCE_FIRST => bands.of(cell.band()),
-                    _ => bands.of_delay(cell.band(), Nanos::new(bins::range(cell.code(), bits).0)),
+                    _ => bands.of_delay(cell.band(), Nanos::new(code::range(cell.code(), bits).0)),
                 };
                 let band = band_at(band, bits);
                 cell.key = Cell::key(series, cell.code(), cell.part(), band);
@@ -433,7 +433,7 @@ impl DelayStore {
         }
         let ones = other.ones.iter().flat_map(|ones| ones.all(|series| other.series[series].bits)).map(Cell::one);
         for cell in other.bins.iter().chain(&other.recent).copied().chain(ones) {
-            let (low, _) = bins::range(cell.code(), other.series[cell.series()].bits);
+            let (low, _) = code::range(cell.code(), other.series[cell.series()].bits);
             let series = cell.series();
             let key = self.series[series].key(series, cell.part(), cell.band(), low);
             self.push(Cell { key, ..cell });

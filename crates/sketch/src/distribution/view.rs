@@ -1,7 +1,7 @@
 //! The bins of one series from the point of view of its curves.
 
-use super::bins::{self, PARTS};
 use super::cell::Cell;
+use super::code::{self, PARTS};
 use super::ones::Merged;
 use crate::survival::BANDS;
 use either::Either;
@@ -86,7 +86,7 @@ pub(super) struct View {
 impl View {
     #[inline]
     fn bin(&self, cell: Cell) -> Bin {
-        let (low, high) = bins::range(cell.code(), self.bits);
+        let (low, high) = code::range(cell.code(), self.bits);
         let band = cell.band();
         Bin {
             low: low.max(self.min),

@@ -11,6 +11,7 @@ use dwell_types::{ExchangeId, Timestamp};
 #[derive(Clone, Debug)]
 pub struct Roomy {
     plain: Option<Plain>,
+    /// Until plain entries are packed it holds no requests, but knows of all samples.
     packed: Horizon,
     /// Of the packed table.
     bytes: usize,
@@ -61,11 +62,6 @@ impl Roomy {
         if plain.exact.bytes() > plain.most_bytes {
             self.pack(now);
         }
-    }
-
-    /// The packed table: until plain entries are packed it holds no requests, but knows of all samples.
-    pub fn horizon(&self) -> &Horizon {
-        &self.packed
     }
 
     /// The table of plain entries, until they are packed.

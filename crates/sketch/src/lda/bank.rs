@@ -4,9 +4,9 @@ use std::ops::Range;
 /// The state of one bank.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sampled {
-    /// The bank samples hashes from this one
+    /// The lowest hash that the bank samples.
     pub(super) begin: u64,
-    /// to this one, inclusive; no other bank samples them.
+    /// The highest one. No other bank samples those in between.
     pub(super) last: u64,
     /// Rows per step of the hash's upper half, in units of 2⁻⁶⁴; less than one.
     pub(super) rows_per_upper: u64,

@@ -95,7 +95,7 @@ pub struct QueueMeter {
 
 /// The departures, remembered exactly or in snapshots.
 #[derive(Clone, Debug)]
-#[allow(clippy::large_enum_variant, reason = "there is one")]
+#[allow(clippy::large_enum_variant, reason = "a run has one value of it")]
 enum Departures {
     Exact(Exact),
     Snapshots(Conquest),

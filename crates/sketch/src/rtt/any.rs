@@ -66,6 +66,18 @@ impl AnyMeter {
             fingerprint_bits: settings.fingerprint_bits.unwrap_or(32),
             overwrite,
         };
+        // Of filters: they find no longer delays, and their meter expects no later responses.
+        let (longest, rate) = (settings.longest_of(exchanges.expiry), settings.rate);
+        let within = Exchanges { expiry: longest, ..exchanges };
+        if let Some(rate) = rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
+            return Err(SettingsError::parameter(TimeBloomError::Rate(rate)));
+        }
+        let too_few = || SettingsError::Memory { given: bytes, needed: settings.method.least_table() };
+        let ring = |params: Option<timebloom::Params>| other(TimeBloom::new(params.ok_or_else(too_few)?, within));
+        let ale = |widths| {
+            let params = ale::Params::budget(bytes, widths, longest, rate).ok_or_else(too_few)?;
+            other(Ale::new(params, within))
+        };
         match settings.method {
             Method::Exact => Ok(Self::Exact(Box::new(Exact::new(exchanges)))),
             Method::Auto if bytes >= Roomy::LEAST_BYTES => {
@@ -75,19 +87,14 @@ impl AnyMeter {
             Method::Fridge | Method::Km => other(Fridge::new(settings.fridge(matching, slots), exchanges)),
             Method::HashSample => other(HashSample::new(bytes, has_tokens, Lifetime::Learnt(LIFETIME), exchanges)),
             Method::Simple => other(Simple::new(array(1, Overwrite::Always), exchanges)),
-            Method::Stages => {
-                let longest = settings.longest_of(exchanges.expiry);
-                other(Simple::new(array(4, Overwrite::WhenOlder(longest)), exchanges))
-            }
+            Method::Stages => other(Simple::new(array(4, Overwrite::WhenOlder(longest)), exchanges)),
             Method::Mis => other(Mis::adaptive(slots, settings.fingerprint_bits.unwrap_or(32), exchanges)),
-            Method::TimeBloom | Method::BloomTime | Method::AleU | Method::AleE | Method::Ddbf => {
-                filters(settings, bytes, exchanges)
-            }
-            Method::Dart => {
-                let needed = dart::Params::LEAST_BYTES;
-                let params = dart::Params::budget(bytes).ok_or(SettingsError::Memory { given: bytes, needed })?;
-                other(Dart::new(params, exchanges))
-            }
+            Method::TimeBloom => ring(timebloom::Params::budget(bytes, longest, rate)),
+            Method::BloomTime => ring(bloomtime::budget(bytes, longest, rate)),
+            Method::AleU => ale(Widths::Uniform),
+            Method::AleE => ale(Widths::Exponential),
+            Method::Ddbf => other(Ddbf::new(ddbf::Params::budget(bytes).ok_or_else(too_few)?, within)),
+            Method::Dart => other(Dart::new(dart::Params::budget(bytes).ok_or_else(too_few)?, exchanges)),
         }
     }
 
@@ -117,25 +124,6 @@ impl AnyMeter {
         if let Self::Roomy(roomy) = self {
             roomy.lend(bytes, now);
         }
-    }
-}
-
-/// A filter-based meter in this many bytes, for a known longest delay.
-fn filters(settings: &Settings, bytes: usize, exchanges: Exchanges) -> Result<AnyMeter, SettingsError> {
-    let longest = settings.longest_of(exchanges.expiry);
-    let (rate, exchanges) = (settings.rate, Exchanges { expiry: longest, ..exchanges });
-    if let Some(rate) = rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
-        return Err(SettingsError::parameter(TimeBloomError::Rate(rate)));
-    }
-    let too_few = || SettingsError::Memory { given: bytes, needed: settings.method.least_table() };
-    let ale = |widths| ale::Params::budget(bytes, widths, longest, rate).ok_or_else(too_few);
-    let ring = |params: Option<_>| other(TimeBloom::new(params.ok_or_else(too_few)?, exchanges));
-    match settings.method {
-        Method::AleU => other(Ale::new(ale(Widths::Uniform)?, exchanges)),
-        Method::AleE => other(Ale::new(ale(Widths::Exponential)?, exchanges)),
-        Method::Ddbf => other(Ddbf::new(ddbf::Params::budget(bytes).ok_or_else(too_few)?, exchanges)),
-        Method::BloomTime => ring(bloomtime::budget(bytes, longest, rate)),
-        _ => ring(timebloom::Params::budget(bytes, longest, rate)),
     }
 }
 

@@ -44,6 +44,8 @@ pub enum Method {
     Dart,
 }
 
+const _: () = assert!(Method::Dart as usize + 1 == Method::ALL.len());
+
 impl Method {
     /// Every method, the default first.
     pub const ALL: [Self; 14] = [

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Packets in order of arrival, with their frames and the names of their flows.
-#[allow(clippy::large_enum_variant, reason = "there is one")]
+#[allow(clippy::large_enum_variant, reason = "a run has one value of it")]
 pub(super) enum Feed {
     Drawn(Arrivals, Frames),
     Log(Ahead<Log>),

@@ -21,7 +21,7 @@ const LARGEST: u64 = 1 << 48;
 
 /// The code of a delay. Codes have the same order as delays.
 #[inline]
-pub(super) fn code(delay: i64, resolution: i8) -> u64 {
+pub(super) fn of(delay: i64, resolution: i8) -> u64 {
     let bits = resolution.max(0) as u32;
     let magnitude = delay.unsigned_abs().min(LARGEST);
     let exponent = (64 - magnitude.leading_zeros()).saturating_sub(bits + 1);
@@ -77,7 +77,7 @@ mod tests {
         #[test]
         fn a_class_holds_its_delay_within_the_stated_width(delay in any::<i64>(), shift in 0u32..64, bits in COARSEST..=FINEST) {
             let delay = (delay >> shift).max(-i64::MAX);
-            let code = code(delay, bits);
+            let code = of(delay, bits);
             prop_assert!(code > 0 && code < 1 << CODE_BITS);
             let (low, high) = range(code, bits);
             prop_assert!(low <= delay && delay <= high, "{} ≤ {} ≤ {}", low, delay, high);
@@ -89,31 +89,31 @@ mod tests {
         #[test]
         fn codes_order_as_delays_do(a in any::<i64>(), b in any::<i64>(), shift in 0u32..63, bits in COARSEST..=FINEST) {
             let (a, b) = ((a >> shift).max(-i64::MAX), (b >> shift).max(-i64::MAX));
-            prop_assert!((a <= b) <= (code(a, bits) <= code(b, bits)));
+            prop_assert!((a <= b) <= (of(a, bits) <= of(b, bits)));
         }
 
         /// Classes nest: reducing the resolution by a bit merges whole classes.
         #[test]
         fn coarser_classes_hold_finer_ones(delay in any::<i64>(), shift in 0u32..64, bits in COARSEST + 1..=FINEST) {
             let delay = (delay >> shift).max(-i64::MAX);
-            let (low, high) = range(code(delay, bits), bits);
-            prop_assert_eq!(code(low, bits - 1), code(delay, bits - 1));
-            prop_assert_eq!(code(high, bits - 1), code(delay, bits - 1));
+            let (low, high) = range(of(delay, bits), bits);
+            prop_assert_eq!(of(low, bits - 1), of(delay, bits - 1));
+            prop_assert_eq!(of(high, bits - 1), of(delay, bits - 1));
         }
     }
 
     #[test]
     fn the_coarsest_class_is_all() {
         let codes: std::collections::BTreeSet<u64> =
-            (0..63).flat_map(|e| [1i64 << e, -(1i64 << e)]).chain([0]).map(|d| code(d, COARSEST)).collect();
+            (0..63).flat_map(|e| [1i64 << e, -(1i64 << e)]).chain([0]).map(|d| of(d, COARSEST)).collect();
         assert_eq!(codes.len(), 1, "{codes:?}");
     }
 
     #[test]
     fn the_finest_classes_are_single_nanoseconds() {
         for delay in [-5, 0, 1, 999, 123_456_789, FINE.end - 1] {
-            assert_eq!(range(code(delay, FINEST), FINEST), (delay, delay));
-            assert!(!FINE.contains(&delay) || fine(delay) == code(delay, FINEST));
+            assert_eq!(range(of(delay, FINEST), FINEST), (delay, delay));
+            assert!(!FINE.contains(&delay) || fine(delay) == of(delay, FINEST));
         }
     }
 }

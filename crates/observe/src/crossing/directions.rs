@@ -1,0 +1,233 @@
+//! The direction of packets between two points, and how to find it from the packets themselves.
+
+use dwell_types::{Address, Nanos, Prefix};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+/// Which packets go from the first point, the sender, to the second, the receiver, and which go back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Directions {
+    /// All packets go from the sender to the receiver.
+    #[default]
+    Forward,
+    /// Packets from these sources go forward; the others go back, or are not measured.
+    Asked {
+        /// The sources of the forward direction.
+        from: Vec<Prefix>,
+        /// Whether the other direction is measured.
+        has_back: bool,
+    },
+    /// Found from the captures: addresses in ascending order, and whether packets from them go back.
+    Found(Vec<(Address, bool)>),
+}
+
+/// If there are more addresses than this, messages state only their number.
+const MOST_NAMED: usize = 8;
+
+impl Directions {
+    /// Packets from these sources go forward, or all packets if `from` is empty.
+    pub fn asked(from: &[Prefix], has_back: bool) -> Self {
+        if from.is_empty() { Self::Forward } else { Self::Asked { from: from.to_vec(), has_back } }
+    }
+
+    /// Whether a packet goes back; `None` if its direction is not measured, or if neither its source nor its
+    /// destination is known.
+    pub fn is_reverse(&self, source: Address, destination: Address) -> Option<bool> {
+        match self {
+            Self::Forward => Some(false),
+            Self::Asked { from, .. } if from.iter().any(|prefix| prefix.contains(source)) => Some(false),
+            Self::Asked { has_back, .. } => has_back.then_some(true),
+            Self::Found(sides) => {
+                let side = |address| {
+                    let at = sides.binary_search_by_key(&address, |&(address, _)| address).ok()?;
+                    Some(sides[at].1)
+                };
+                side(source).or_else(|| side(destination).map(|is_back| !is_back))
+            }
+        }
+    }
+
+    /// Whether both directions are measured.
+    pub const fn has_back(&self) -> bool {
+        matches!(self, Self::Asked { has_back: true, .. } | Self::Found(_))
+    }
+
+    /// The sources of the forward direction as text; `None` if all packets go forward.
+    pub fn from(&self) -> Option<String> {
+        let from: Vec<Prefix> = match self {
+            Self::Forward => return None,
+            Self::Asked { from, .. } => from.clone(),
+            Self::Found(sides) => {
+                let forward = sides.iter().filter(|&&(_, is_back)| !is_back);
+                let forward: Vec<_> = forward.map(|&(address, _)| Prefix::new(address, 128)).collect();
+                if forward.len() > MOST_NAMED {
+                    return Some(format!("{} addresses", forward.len()));
+                }
+                forward
+            }
+        };
+        Some(from.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
+    }
+}
+
+/// Delays from the first point to the second between pairs of addresses, without clock correction: those of packets
+/// that go back are negative, if clocks agree.
+#[derive(Clone, Debug, Default)]
+pub struct PairDelays(
+    /// By source and destination.
+    BTreeMap<(Address, Address), Delays>,
+);
+
+/// The delays between a pair of addresses, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Delays {
+    sum: i128,
+    count: i128,
+    least: i128,
+    most: i128,
+}
+
+impl Delays {
+    const NONE: Self = Self { sum: 0, count: 0, least: i128::MAX, most: i128::MIN };
+
+    fn add(&mut self, delay: i128) {
+        self.sum += delay;
+        self.count += 1;
+        self.least = self.least.min(delay);
+        self.most = self.most.max(delay);
+    }
+
+    fn mean(&self) -> i128 {
+        self.sum / self.count.max(1)
+    }
+}
+
+impl PairDelays {
+    /// Adds the delay of a packet from a source to a destination.
+    pub fn add(&mut self, ends: (Address, Address), delay: Nanos) {
+        self.0.entry(ends).or_insert(Delays::NONE).add(delay.get().into());
+    }
+
+    /// The mean delay of the packets that go forward; zero if there are none.
+    pub fn forward_mean(&self, directions: &Directions) -> Nanos {
+        let pairs = self.0.iter();
+        let forward =
+            pairs.filter(|((source, destination), _)| directions.is_reverse(*source, *destination) == Some(false));
+        let (sum, count) = forward.fold((0, 0), |(sum, count), (_, delays)| (sum + delays.sum, count + delays.count));
+        Nanos::new(i64::try_from(sum / count.max(1)).unwrap_or(0))
+    }
+
+    /// The addresses on either side, if packets of both directions are found: pairs of addresses of which one direction
+    /// is seen at the sender first, and the other at the receiver.
+    ///
+    /// The two directions of a pair are compared with each other, so a clock offset does not matter: the forward one
+    /// has the larger apparent delay from the sender to the receiver. The pairs classified in this way bound the
+    /// offset, by which pairs with only one direction are classified. A source is on the side indicated by most of its
+    /// packets.
+    pub fn directions(&self) -> Directions {
+        let pairs =
+            || self.0.iter().filter(|((source, destination), _)| source != destination && !source.is_unspecified());
+        let mut votes = BTreeMap::<_, i128>::new();
+        let mut unanswered = Vec::new();
+        for (&(source, destination), delays) in pairs() {
+            match self.0.get(&(destination, source)) {
+                Some(back) => {
+                    *votes.entry(source).or_default() += delays.mean().cmp(&back.mean()) as i128 * delays.count
+                }
+                None => unanswered.push((source, delays)),
+            }
+        }
+        let told = pairs().filter_map(|((source, _), delays)| Some((delays, votes.get(source)?.cmp(&0))));
+        let Some(offset) = border(told) else { return Directions::default() };
+        for (source, delays) in unanswered {
+            *votes.entry(source).or_default() += delays.mean().cmp(&offset) as i128 * delays.count;
+        }
+        votes.retain(|_, votes| *votes != 0);
+        Directions::Found(votes.into_iter().map(|(source, votes)| (source, votes < 0)).collect())
+    }
+}
+
+/// The clock offset: the threshold between the delays of forward packets (greater) and those of reverse packets (less)
+/// that contradicts the fewest pairs. Extreme delays bound it best, means if clock errors exceed the delays.
+fn border<'a>(told: impl Iterator<Item = (&'a Delays, Ordering)>) -> Option<i128> {
+    let ends = told.flat_map(|(delays, way)| match way {
+        Ordering::Greater => vec![(delays.least, -1), (delays.mean(), -1)],
+        Ordering::Less => vec![(delays.most, 1), (delays.mean(), 1)],
+        Ordering::Equal => Vec::new(),
+    });
+    let mut ends: Vec<_> = ends.collect();
+    ends.sort_unstable();
+    let (mut agree, mut best) = (0, None);
+    for pair in ends.windows(2) {
+        agree += pair[0].1;
+        if pair[0].0 < pair[1].0 && best.is_none_or(|(most, _)| agree > most) {
+            best = Some((agree, (pair[0].0 + pair[1].0) / 2));
+        }
+    }
+    best.map(|(_, middle)| middle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AHEAD: i64 = 1_000_000_000;
+
+    fn address(last: u32) -> Address {
+        Address::v4(0x0a00_0000 | last)
+    }
+
+    /// The sources found on either side, given pairs of addresses with packets of two delays each.
+    fn found(pairs: &[(u32, u32, usize, [i64; 2])]) -> [Vec<u32>; 2] {
+        let mut all = PairDelays::default();
+        for &(source, destination, count, delays) in pairs {
+            let ends = (address(source), address(destination));
+            (0..count).for_each(|_| delays.iter().for_each(|delay| all.add(ends, Nanos::new(AHEAD + delay))));
+        }
+        let directions = all.directions();
+        let way = |&number: &u32| directions.is_reverse(address(number), Address::default());
+        [false, true].map(|is_reverse| (1..100).filter(|number| way(number) == Some(is_reverse)).collect())
+    }
+
+    /// Sources that get no answer, on both sides, with a short queue while others have a long one, must be classified.
+    #[test]
+    fn one_way_talkers_are_told() {
+        let pairs = [
+            (1, 51, 90, [200_000, 80_000_000]),
+            (51, 1, 40, [-9_000_000, -100_000]),
+            (2, 52, 10, [150_000, 900_000]),
+            (52, 2, 10, [-90_000, -90_000]),
+            (3, 53, 500, [110_000, 120_000]),
+            (54, 4, 500, [-110_000, -110_000]),
+            // Another pair of the same source gives a tighter bound on the offset.
+            (2, 55, 1, [20_000; 2]),
+            (4, 56, 5, [21_000; 2]),
+        ];
+        assert_eq!(found(&pairs), [vec![1, 2, 3, 4], vec![51, 52, 54]]);
+        // One mismatched packet must not affect the rest.
+        let strange = [(5, 57, 1, [-300_000_000; 2]), (57, 5, 1, [-400_000_000; 2])];
+        assert_eq!(found(&[&pairs[..], &strange].concat()), [vec![1, 2, 3, 4, 5], vec![51, 52, 54, 57]]);
+    }
+
+    /// Clock errors larger than the delays: the means must decide.
+    #[test]
+    fn clocks_may_jitter() {
+        let pairs =
+            [(1, 51, 90, [-500, 700]), (51, 1, 40, [-650, 550]), (3, 53, 500, [-450, 750]), (54, 4, 500, [-750, 500])];
+        assert_eq!(found(&pairs), [vec![1, 3], vec![51, 54]]);
+    }
+
+    #[test]
+    fn a_source_goes_the_way_of_most_of_its_packets() {
+        let pairs = [(1, 51, 90, [1_000; 2]), (51, 1, 40, [-1_000; 2]), (51, 2, 10, [5_000; 2]), (3, 3, 9, [7_000; 2])];
+        assert_eq!(found(&pairs), [vec![1], vec![51]]);
+    }
+
+    /// Without a pair with both directions, the clock offset is unknown, and all packets must count as forward.
+    #[test]
+    fn without_answers_all_packets_go_there() {
+        let all: Vec<u32> = (1..100).collect();
+        assert_eq!(found(&[(1, 51, 9, [1_000; 2]), (52, 2, 9, [-1_000; 2])]), [all.clone(), vec![]]);
+        assert_eq!(found(&[(1, 51, 9, [1_000; 2]), (51, 1, 9, [1_000; 2])]), [all, vec![]]);
+    }
+}
