@@ -2,7 +2,7 @@
 
 use crate::experiment::Experiment;
 use crate::figure::Figure;
-use crate::kinds::{Build, KINDS};
+use crate::kinds::{Build, Kind};
 use crate::value::Invalid;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -32,6 +32,8 @@ pub struct Definition {
     pub figure: Option<Figure>,
     /// The text of the file, for the record.
     pub text: String,
+    /// What its streams and methods are.
+    pub kind: Kind,
     full: Arc<dyn Experiment>,
     small: Arc<dyn Experiment>,
 }
@@ -163,17 +165,18 @@ impl Definition {
         let value = |Invalid { key, problem }: Invalid| DefinitionError::Value { path: path.to_owned(), key, problem };
         let mut table = DeTable::parse(text).map_err(form)?;
         let mut kinds = Vec::new();
-        for (name, read) in KINDS {
-            if let Some(tables) = table.get_mut().remove(name) {
-                kinds.push((name, read(tables).map_err(form)?));
+        for kind in Kind::ALL {
+            if let Some(tables) = table.get_mut().remove(kind.name()) {
+                kinds.push((kind, kind.read(tables).map_err(form)?));
             }
         }
         let (kind, build) = only(kinds).map_err(value)?;
         let file = File::deserialize(table.into_deserializer()).map_err(form)?;
-        Self::check(file, text, |share| build(share).map_err(|error| error.within(kind))).map_err(value)
+        Self::check(kind, file, text, |share| build(share).map_err(|error| error.within(kind.name()))).map_err(value)
     }
 
     fn check(
+        kind: Kind,
         file: File,
         text: &str,
         build: impl Fn(f64) -> Result<Arc<dyn Experiment>, Invalid>,
@@ -197,6 +200,7 @@ impl Definition {
             figure.check(&full.cases()).map_err(|error| error.within("figure"))?;
         }
         Ok(Self {
+            kind,
             full,
             small: build(share)?,
             name: file.name,
@@ -239,15 +243,15 @@ impl Tolerance {
 }
 
 /// The only kind in a definition; none or several are an error.
-fn only(kinds: Vec<(&'static str, Build)>) -> Result<(&'static str, Build), Invalid> {
+fn only(kinds: Vec<(Kind, Build)>) -> Result<(Kind, Build), Invalid> {
     let mut kinds = kinds.into_iter();
     match (kinds.next(), kinds.next()) {
         (Some(kind), None) => Ok(kind),
-        (Some((name, _)), Some((other, _))) => {
-            Err(Invalid::new(other, format!("beside {name}: expected one kind of experiment")))
+        (Some((kind, _)), Some((other, _))) => {
+            Err(Invalid::new(other.name(), format!("beside {}: expected one kind of experiment", kind.name())))
         }
         (None, _) => {
-            let names = KINDS.map(|(name, _)| name).join(", ");
+            let names = Kind::ALL.map(Kind::name).join(", ");
             let problem = format!("missing: expected [[KIND.workloads]] and [[KIND.methods]] of one of {names}");
             Err(Invalid::new("KIND", problem))
         }

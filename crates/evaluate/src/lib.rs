@@ -58,6 +58,7 @@ mod queue;
 mod network;
 // The list of kinds, by the names of their tables.
 mod kinds;
+pub use kinds::Kind;
 // Runs every case and seed, on all cores.
 pub mod run;
 // Summaries over the runs of a case.

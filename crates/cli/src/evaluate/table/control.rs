@@ -1,8 +1,7 @@
 use super::{CaseSummaries, by_workload, mean, name, width};
 use std::io::{self, Write};
 
-/// A quantity found only in experiments on actions at a queue, by which these are recognised.
-pub(super) const MARK: &str = "peak_bytes";
+const PEAK: &str = "peak_bytes";
 
 /// Writes the cases of an experiment on actions at a queue.
 pub(super) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Result<()> {
@@ -19,8 +18,8 @@ pub(super) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Re
             writeln!(to, "  {:>8} {:>8}  {:>8}", "dropped", "marked", "delay")?;
         }
         let mean = |quantity: &str| mean(case, quantity).unwrap_or(0.0);
-        let error = case.iter().find(|s| s.quantity == MARK).and_then(|s| s.standard_error).unwrap_or(0.0);
-        let peak = format!("{:.2} ± {:.2} MB", mean(MARK) / 1e6, error / 1e6);
+        let error = case.iter().find(|s| s.quantity == PEAK).and_then(|s| s.standard_error).unwrap_or(0.0);
+        let peak = format!("{:.2} ± {:.2} MB", mean(PEAK) / 1e6, error / 1e6);
         write!(to, "  {:width$}  {peak:>15}", name(case))?;
         for kind in ["small", "large"] {
             let [dropped, marked] = ["dropped", "marked"].map(|what| 100.0 * mean(&format!("{kind}_{what}")));

@@ -1,9 +1,6 @@
 use super::{CaseSummaries, by_workload, dash, mean, name, width};
 use std::io::{self, Write};
 
-/// A quantity found only in experiments on flows, by which these are recognised.
-pub(super) const MARK: &str = "error_1000_up";
-
 /// Quantities and their column headings: those of all cases, then those only of flows with classes.
 const SIZES: [(&str, &str); 6] = [
     ("10_99", "10-99"),

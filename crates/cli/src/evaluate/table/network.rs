@@ -1,12 +1,11 @@
 use super::{CaseSummaries, by_workload, dash, mean, name, width};
 use std::io::{self, Write};
 
-/// A quantity found only in experiments on networks, by which these are recognised.
-pub(super) const MARK: &str = "false_alarm";
+const FALSE_ALARM: &str = "false_alarm";
 
 /// The quantities shown, with their column headings.
 const COLUMNS: [(&str, &str); 4] =
-    [("first", "named"), ("first_of_path", "of its path"), ("alarm", "in alarm"), (MARK, "false alarm")];
+    [("first", "named"), ("first_of_path", "of its path"), ("alarm", "in alarm"), (FALSE_ALARM, "false alarm")];
 
 /// Writes the cases of an experiment on faulty links.
 pub(super) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Result<()> {

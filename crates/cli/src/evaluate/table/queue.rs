@@ -1,9 +1,6 @@
 use super::{CaseSummaries, by_workload, dash, mean, name, width};
 use std::io::{self, Write};
 
-/// A quantity found only in experiments on queues, by which these are recognised.
-pub(super) const MARK: &str = "precision";
-
 /// Writes the cases of an experiment on queues.
 pub(super) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Result<()> {
     let width = width(cases);

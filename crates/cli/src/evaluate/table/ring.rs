@@ -1,9 +1,6 @@
 use super::{CaseSummaries, by_workload, dash, mean, name, width};
 use std::io::{self, Write};
 
-/// A quantity found only in experiments on rings, by which these are recognised.
-pub(super) const MARK: &str = "wrong_share";
-
 /// Writes the cases of an experiment on rings of Bloom filters.
 pub(super) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Result<()> {
     let width = width(cases);
