@@ -7,14 +7,21 @@
 //! x = "entry_probability"     # on the x axis: a parameter, "workload" or "quantity"
 //! label = "probability"       # its label, instead of the parameter's name
 //! y = "rms_error"             # on the y axis: a number of the summaries
+//! y_label = "error at p50"    # what the subtitle calls it
+//! factor = 100                # by which it is multiplied, for percent
 //! log = true                  # on a log scale; errors are logarithms anyway
+//! workloads = ["busy"]        # without it, all
 //! quantities = ["p50", "p95"] # a panel for each, unless on the x axis; "queue_*" for all with that prefix
 //! only = { slots = 512 }      # omits cases with another value of a parameter
 //! best = ["longest_ms"]       # of cases that differ only in these, the best: what tuning can reach
 //! ```
 //!
 //! There is a panel for every workload and quantity, and a curve for every method with its other parameters. With
-//! workloads on the x axis, those whose names agree up to the last comma share a panel.
+//! workloads on the x axis, those whose names agree up to the last comma share a panel. A method that finds a parameter
+//! of `best` by itself has a curve of its own.
+//!
+//! Summaries suffice for intervals of means and shares. For root mean squares they do not, unless errors are normal,
+//! and a few large ones often make up most of the square: those are drawn without.
 
 use crate::case::{Case, Scale, label};
 use crate::metrics::Summary;
@@ -31,10 +38,13 @@ pub struct Figure {
     label: Option<String>,
     /// The number on the y axis.
     pub y: Height,
+    y_label: Option<String>,
+    factor: Option<f64>,
     /// Whether the y axis is logarithmic. Errors always are logarithms.
     #[serde(default)]
     pub log: bool,
     quantities: Vec<String>,
+    workloads: Option<Vec<String>>,
     #[serde(default)]
     only: BTreeMap<String, f64>,
     #[serde(default)]
@@ -46,6 +56,8 @@ const WORKLOAD: &str = "workload";
 const QUANTITY: &str = "quantity";
 /// A parameter that methods find by themselves if it is not given.
 const FOUND: &str = "entry_probability";
+/// Quantities that are shares, so that their intervals end at zero and one.
+const SHARES: [&str; 4] = ["precision", "recall", "false_share", "wrong_share"];
 
 /// A number of a [`Summary`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -82,7 +94,7 @@ pub struct Drawn {
     /// The label of the x axis.
     pub x: String,
     /// The label of the y axis.
-    pub y: &'static str,
+    pub y: String,
     /// The positions on the x axis, from left to right.
     pub places: Vec<String>,
     /// One or more panels.
@@ -110,7 +122,10 @@ impl Figure {
                 Some(beginning) => summary.quantity.starts_with(beginning),
                 None => *name == summary.quantity,
             };
-            self.quantities.iter().any(is_meant) && self.only.iter().all(is_asked)
+            let is_of = |workloads: &Vec<String>| workloads.contains(&summary.workload);
+            self.quantities.iter().any(is_meant)
+                && self.only.iter().all(is_asked)
+                && self.workloads.as_ref().is_none_or(is_of)
         };
         let drawn: Vec<&Summary> = summaries.iter().filter(is_drawn).collect();
         let varying = varying(&drawn, &self.x);
@@ -133,6 +148,7 @@ impl Figure {
         }
         for summary in &drawn {
             let (Some(value), name) = (self.y.of(summary), panel_of(summary)) else { continue };
+            let value = self.factor.map_or(value, |factor| times(value, factor));
             let curve = self.curve(summary, &varying);
             let panel = panels.iter_mut().find(|panel| panel.name == name);
             let found = panel.and_then(|panel| panel.curves.iter_mut().find(|(name, _)| *name == curve));
@@ -152,7 +168,8 @@ impl Figure {
             (None, WORKLOAD | QUANTITY) => String::new(),
             (None, parameter) => parameter.replace('_', " "),
         };
-        let y = self.y.name(drawn.first().map_or(Scale::Value, |summary| summary.scale));
+        let name = || self.y.name(drawn.first().map_or(Scale::Value, |summary| summary.scale)).to_owned();
+        let y = self.y_label.clone().unwrap_or_else(name);
         Drawn { x, y, places: shortened(places), panels }
     }
 
@@ -198,31 +215,37 @@ impl Figure {
             *name != self.x && !self.best.contains(name) && named.is_some_and(|named| named.contains(name))
         });
         // A parameter that varies and is absent was found while running.
-        let is_found = |name: &String| {
-            (*name == self.x || name == FOUND) && !self.best.contains(name) && !summary.parameters.contains_key(name)
-        };
+        let is_found = |name: &String| (*name == self.x || name == FOUND) && !summary.parameters.contains_key(name);
         let is_auto = named.is_some_and(|named| named.iter().any(is_found));
         let words = [summary.method.as_str(), if is_auto { "auto" } else { "" }, &label(&parameters)];
-        words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+        let mut curve = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+        let is_tuned =
+            |name: &&String| summary.parameters.contains_key(*name) && named.is_some_and(|named| named.contains(name));
+        for name in self.best.iter().filter(is_tuned) {
+            curve += &format!(", best {name}");
+        }
+        curve
     }
 }
 
 impl Height {
-    /// The number with its 95% interval, which is that of a mean over the runs or of a root mean square of normal
-    /// errors.
+    /// The number with its 95% interval, where it is a mean over the runs or a share of them.
     fn of(self, summary: &Summary) -> Option<Estimate<f64>> {
         let runs = summary.runs.saturating_sub(summary.missing).max(1) as f64;
         let around = |value: f64, error: f64| Estimate { value, low: value - Z95 * error, high: value + Z95 * error };
         match self {
             Self::MedianError => summary.median_error.map(Estimate::exact),
             Self::TenRmsError => summary.ten_rms_error.map(Estimate::exact),
-            Self::RmsError => summary.rms_error.map(|rms| around(rms, rms / (2.0 * runs).sqrt())),
+            Self::RmsError => summary.rms_error.map(Estimate::exact),
             Self::MeanRelativeError => summary.mean_relative_error.map(|mean| {
                 let squares = summary.rms_relative_error.map_or(0.0, |rms| rms * rms - mean * mean);
                 around(mean, (squares.max(0.0) / runs).sqrt())
             }),
-            Self::Mean | Self::Share => summary.mean.map(|mean| around(mean, summary.standard_error.unwrap_or(0.0))),
-            Self::Covered => summary.covered.map(|share| around(share, (share * (1.0 - share) / runs).sqrt())),
+            Self::Mean | Self::Share => {
+                let mean = summary.mean.map(|mean| around(mean, summary.standard_error.unwrap_or(0.0)));
+                if SHARES.contains(&summary.quantity.as_str()) { mean.map(within) } else { mean }
+            }
+            Self::Covered => summary.covered.map(|share| within(around(share, (share * (1.0 - share) / runs).sqrt()))),
         }
     }
 
@@ -243,6 +266,15 @@ impl Height {
             Self::Covered => "share of intervals that hold the truth",
         }
     }
+}
+
+fn times(Estimate { value, low, high }: Estimate<f64>, factor: f64) -> Estimate<f64> {
+    Estimate { value: value * factor, low: low * factor, high: high * factor }
+}
+
+/// A share's interval without what lies below zero or above one.
+fn within(share: Estimate<f64>) -> Estimate<f64> {
+    Estimate { low: share.low.max(0.0), high: share.high.min(1.0), ..share }
 }
 
 /// By method, the parameters that differ between its cases.
@@ -334,8 +366,7 @@ mod tests {
         assert_eq!((drawn.panels.len(), drawn.panels[0].name.as_str()), (1, ""));
         assert_eq!(values(&drawn, 0, "fridge"), [Some(0.1), Some(0.2)]);
         assert_eq!(values(&drawn, 0, "fridge auto"), [Some(0.3), Some(0.3)]);
-        let Some(value) = drawn.panels[0].curves[0].1[0] else { panic!() };
-        assert!((value.high - 0.1 * (1.0 + Z95 / 10.0)).abs() < 1e-12 && value.low < 0.1, "{value:?}");
+        assert_eq!(drawn.panels[0].curves[0].1[0], Some(Estimate::exact(0.1)));
     }
 
     #[test]
@@ -343,9 +374,38 @@ mod tests {
         let case = |slots: f64, p: f64, rms| summary("w", "fridge", &[("p", p), ("slots", slots)], "p50", rms);
         let summaries = [case(1.0, 0.5, 0.9), case(1.0, 0.25, 0.4), case(2.0, 0.5, 0.2), case(2.0, 0.25, 0.3)];
         let drawn = figure("x = 'slots'\ny = 'rms_error'\nquantities = ['p50']\nbest = ['p']").draw(&summaries);
-        assert_eq!(values(&drawn, 0, "fridge"), [Some(0.4), Some(0.2)]);
+        assert_eq!(values(&drawn, 0, "fridge, best p"), [Some(0.4), Some(0.2)]);
         let all = figure("x = 'slots'\ny = 'rms_error'\nquantities = ['p50']").draw(&summaries);
         assert_eq!(values(&all, 0, "fridge p=2^-2"), [Some(0.4), Some(0.3)]);
+    }
+
+    #[test]
+    fn what_finds_a_parameter_itself_is_not_among_the_tuned() {
+        let case = |parameters: &[(&str, f64)], rms| summary("w", "fridge", parameters, "p50", rms);
+        let summaries = [
+            case(&[("entry_probability", 0.5), ("slots", 1.0)], 0.9),
+            case(&[("entry_probability", 0.25), ("slots", 1.0)], 0.4),
+            case(&[("slots", 1.0)], 0.1),
+        ];
+        let text = "x = 'slots'\ny = 'rms_error'\nquantities = ['p50']\nbest = ['entry_probability']";
+        let drawn = figure(text).draw(&summaries);
+        assert_eq!(values(&drawn, 0, "fridge, best entry_probability"), [Some(0.4)]);
+        assert_eq!(values(&drawn, 0, "fridge auto"), [Some(0.1)]);
+    }
+
+    #[test]
+    fn shares_end_at_one() {
+        let share = |workload: &str, value| Summary {
+            standard_error: Some(0.25),
+            ..summary(workload, "paper", &[], "recall", value)
+        };
+        let summaries = [share("calm", 0.75), share("busy", 0.5)];
+        let text = "x = 'quantity'\ny = 'mean'\nquantities = ['recall']\nworkloads = ['calm']";
+        let drawn = figure(text).draw(&summaries);
+        let expected = Estimate { value: 0.75, low: 0.75 - 0.25 * Z95, high: 1.0 };
+        assert_eq!(drawn.panels.iter().map(|panel| panel.curves[0].1[0]).collect::<Vec<_>>(), [Some(expected)]);
+        let drawn = figure(&[text, "\nfactor = 100\ny_label = 'recall, %'"].concat()).draw(&summaries);
+        assert_eq!((values(&drawn, 0, "paper"), drawn.y.as_str()), (vec![Some(75.0)], "recall, %"));
     }
 
     #[test]
