@@ -18,8 +18,9 @@ pub(super) fn write(definition: &Definition, results: &Results, folder: &Path, h
     let bars = if values.any(|value| value.low < value.high) { " Bars: 95% intervals of the mean." } else { "" };
     let panel = |Panel { name, curves }| SweepPanel { name, curves };
     let sweep = Sweep {
-        title: results.title.clone(),
-        subtitle: format!("{}, {}; {}.{bars}", drawn.y, words::of(results.seeds, "seed"), results.source),
+        // As the definition says now: a record keeps the words of its run.
+        title: definition.title.clone(),
+        subtitle: format!("{}, {}; {}.{bars}", drawn.y, words::of(results.seeds, "seed"), definition.source),
         x: drawn.x,
         places: drawn.places,
         y: axis(figure.y, figure.log),

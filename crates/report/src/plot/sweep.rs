@@ -25,7 +25,7 @@ const HEADING: f64 = 17.0;
 /// A viewer's font is wider than ours by at most this factor.
 const WIDEST: f64 = 1.3;
 /// Smaller errors are drawn at this value: they need not be distinguished.
-const LEAST: f64 = 1e-3;
+const LEAST: f64 = 1e-4;
 
 pub(super) fn picture(sweep: &Sweep) -> Picture {
     let mut picture = Picture::default();
