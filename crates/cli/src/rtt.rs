@@ -201,7 +201,7 @@ fn settings(arguments: &Arguments, matches: Vec<Match>, has_groups: bool) -> Set
         expiry: arguments.expiry(),
         flow_expiry: arguments.flow_expiry(),
         slots: arguments.slots,
-        entry_probability: arguments.entry_probability,
+        entry_probabilities: arguments.entry_probability.clone(),
         fingerprint_bits: arguments.fingerprint_bits,
         stages: arguments.stages,
         longest: arguments.longest,

@@ -84,9 +84,10 @@ pub(crate) struct Arguments {
     /// Slots per fridge or array, instead of as many as fit the memory.
     #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(2..=u32::MAX.into()), help_heading = "Method and memory")]
     pub(super) slots: Option<u32>,
-    /// Probability that a request enters each fridge, instead of one found at run time.
-    #[arg(long, value_name = "P", value_parser = probability, help_heading = "Method and memory")]
-    pub(super) entry_probability: Option<f64>,
+    /// Probability that a request enters a fridge, instead of one found at run time. With --method mis one for each of up
+    /// to four fridges, separated by commas; they share the slots equally.
+    #[arg(long, value_name = "P", value_parser = probability, value_delimiter = ',', help_heading = "Method and memory")]
+    pub(super) entry_probability: Vec<f64>,
     /// Bits of an id stored per entry; more bits, fewer false matches. Default: 32 in an array; 16 in a fridge, or the
     /// bits of a slot number if more.
     #[arg(long, value_name = "BITS", value_parser = crate::units::between::<u32>(1..=32), help_heading = "Method and memory")]
@@ -186,7 +187,7 @@ impl Arguments {
         let of_methods: [(&str, bool, Has); 6] = [
             ("--slots", self.slots.is_some(), Method::has_slots),
             ("--fingerprint-bits", self.fingerprint_bits.is_some(), Method::has_slots),
-            ("--entry-probability", self.entry_probability.is_some(), Method::has_entry_probability),
+            ("--entry-probability", !self.entry_probability.is_empty(), |method| method.most_entry_probabilities() > 0),
             ("--stages", self.stages.is_some(), Method::has_stages),
             ("--longest", self.longest.is_some(), Method::has_longest),
             ("--rate", self.rate.is_some(), Method::has_rate),

@@ -17,6 +17,8 @@ pub(crate) struct MethodEntry {
     entry_probability: Option<Vec<Number>>,
     /// Requests during an entry's lifetime: slots over entry probability.
     lifetime_requests: Option<Vec<Number>>,
+    /// The same for several fridges with equal shares of the slots, each combination as a list.
+    lifetimes: Option<Vec<Vec<Number>>>,
     fingerprint_bits: Option<u32>,
     expiry_ms: Option<f64>,
     /// Number of stages of an array.
@@ -32,13 +34,23 @@ pub(crate) struct MethodEntry {
 pub(crate) struct Configuration {
     pub(super) method: Method,
     size: Size,
-    /// `None`: found while running.
-    entry_probability: Option<f64>,
+    entering: Entering,
     fingerprint_bits: Option<u32>,
     expiry: Option<Nanos>,
     stages: Option<u32>,
     longest: Option<Nanos>,
     rate: Option<f64>,
+}
+
+/// Which requests enter the fridges.
+#[derive(Clone, Debug, PartialEq)]
+enum Entering {
+    /// As found while running.
+    Found,
+    /// Each with this probability.
+    With(f64),
+    /// So that this many requests pass while an entry of each fridge stays.
+    Lifetimes(Vec<f64>),
 }
 
 /// The limit of a configuration's memory.
@@ -74,12 +86,12 @@ impl Entry for MethodEntry {
         }
         let mut configurations = Vec::new();
         for size in self.sizes(method)? {
-            for entry_probability in self.entry_probabilities(size)? {
+            for entering in self.entering(size)? {
                 let fingerprint_bits = self.fingerprint_bits;
                 let rate = self.rate;
                 let stages = self.stages;
                 let configuration =
-                    Configuration { method, size, entry_probability, fingerprint_bits, expiry, stages, longest, rate };
+                    Configuration { method, size, entering, fingerprint_bits, expiry, stages, longest, rate };
                 configuration.meter(0, 1).map_err(|problem| {
                     let parameters = configuration.parameters();
                     Invalid::new("method", format!("{} {parameters:?}: {problem}", self.method))
@@ -104,6 +116,27 @@ impl MethodEntry {
             (Some(slots), None) => wholes("slots", slots, u32::MAX.into(), |n| Size::Slots(n as u32)),
             (None, Some(bytes)) => wholes("memory_bytes", bytes, 1 << 40, |n| Size::Memory(n as usize)),
         }
+    }
+
+    fn entering(&self, size: Size) -> Result<Vec<Entering>, Invalid> {
+        let Some(lifetimes) = &self.lifetimes else {
+            let found = |p: Option<f64>| p.map_or(Entering::Found, Entering::With);
+            return Ok(self.entry_probabilities(size)?.into_iter().map(found).collect());
+        };
+        let wrong = |problem: String| Invalid::new("lifetimes", problem);
+        if self.entry_probability.is_some() || self.lifetime_requests.is_some() {
+            return Err(wrong("either this or entry_probability or lifetime_requests".to_owned()));
+        }
+        if lifetimes.is_empty() || lifetimes.iter().any(Vec::is_empty) {
+            return Err(wrong("empty: expected at least one list of at least one".to_owned()));
+        }
+        let Size::Slots(_) = size else { return Err(wrong("expected only beside slots".to_owned())) };
+        let lifetime = |number: &Number| match *number {
+            Number::Value(lifetime) if lifetime > 0.0 => Ok(lifetime),
+            other => Err(wrong(format!("{other}: expected above 0"))),
+        };
+        let several = |several: &Vec<Number>| several.iter().map(lifetime).collect::<Result<_, _>>();
+        lifetimes.iter().map(|lifetimes| several(lifetimes).map(Entering::Lifetimes)).collect()
     }
 
     fn entry_probabilities(&self, size: Size) -> Result<Vec<Option<f64>>, Invalid> {
@@ -164,7 +197,15 @@ impl Configured for Configuration {
             Size::Slots(slots) => add("slots", slots.into()),
             Size::Memory(bytes) => add("memory_bytes", bytes as f64),
         };
-        self.entry_probability.map(|p| add("entry_probability", p));
+        match &self.entering {
+            Entering::Found => (),
+            Entering::With(p) => _ = add("entry_probability", *p),
+            Entering::Lifetimes(lifetimes) => {
+                for (number, &lifetime) in (1..).zip(lifetimes) {
+                    add(&format!("lifetime_{number}"), lifetime);
+                }
+            }
+        }
         self.fingerprint_bits.map(|bits| add("fingerprint_bits", bits.into()));
         self.expiry.map(|expiry| add("expiry_ms", expiry.get() as f64 / 1e6));
         self.stages.map(|stages| add("stages", stages.into()));
@@ -187,10 +228,18 @@ impl Configuration {
         };
         // The default of `dwell rtt`.
         let expiry = self.expiry.unwrap_or(Settings::EXPIRY);
+        let entry_probabilities = match &self.entering {
+            Entering::Found => Vec::new(),
+            Entering::With(p) => vec![*p],
+            Entering::Lifetimes(lifetimes) => {
+                let each = f64::from(slots.unwrap_or(0)) / lifetimes.len() as f64;
+                lifetimes.iter().map(|lifetime| (each / lifetime).min(1.0)).collect()
+            }
+        };
         RttMeter::new(&Settings {
             groups,
             slots,
-            entry_probability: self.entry_probability,
+            entry_probabilities,
             fingerprint_bits: self.fingerprint_bits,
             stages: self.stages,
             longest: self.longest,

@@ -7,7 +7,7 @@ use crate::exact::Exact;
 use crate::fridge::Fridge;
 use crate::hash_sample::{HashSample, Lifetime};
 use crate::horizon::{Borrower, Horizon, Roomy};
-use crate::mis::Mis;
+use crate::mis::{Ladder, Mis, Rung};
 use crate::simple::{self, Overwrite, Simple};
 use crate::timebloom::{self, TimeBloom, TimeBloomError};
 use crate::{Exchanges, Meter};
@@ -60,11 +60,10 @@ impl AnyMeter {
     ) -> Result<Self, SettingsError> {
         let slots = settings.slots_in(bytes, matching);
         let has_tokens = matching.has_tokens();
-        let array = |usual_stages, overwrite| simple::Params {
-            slots,
-            stages: settings.stages.unwrap_or(usual_stages),
-            fingerprint_bits: settings.fingerprint_bits.unwrap_or(32),
-            overwrite,
+        let fingerprint_bits = settings.fingerprint_bits.unwrap_or(32);
+        let array = |usual_stages, overwrite| {
+            let stages = settings.stages.unwrap_or(usual_stages);
+            simple::Params { slots, stages, fingerprint_bits, overwrite }
         };
         // Of filters: they find no longer delays, and their meter expects no later responses.
         let (longest, rate) = (settings.longest_of(exchanges.expiry), settings.rate);
@@ -88,7 +87,16 @@ impl AnyMeter {
             Method::HashSample => other(HashSample::new(bytes, has_tokens, Lifetime::Learnt(LIFETIME), exchanges)),
             Method::Simple => other(Simple::new(array(1, Overwrite::Always), exchanges)),
             Method::Stages => other(Simple::new(array(4, Overwrite::WhenOlder(longest)), exchanges)),
-            Method::Mis => other(Mis::adaptive(slots, settings.fingerprint_bits.unwrap_or(32), exchanges)),
+            Method::Mis if settings.entry_probabilities.is_empty() => {
+                other(Mis::adaptive(slots, fingerprint_bits, exchanges))
+            }
+            Method::Mis => {
+                let probabilities = &settings.entry_probabilities;
+                let slots = slots / probabilities.len() as u32;
+                let rungs = probabilities.iter().map(|&probability| Rung { slots, probability }).collect();
+                let ladder = Ladder::new(rungs).map_err(SettingsError::parameter)?;
+                other(Mis::new(ladder, fingerprint_bits, exchanges))
+            }
             Method::TimeBloom => ring(timebloom::Params::budget(bytes, longest, rate)),
             Method::BloomTime => ring(bloomtime::budget(bytes, longest, rate)),
             Method::AleU => ale(Widths::Uniform),

@@ -6,7 +6,7 @@ use crate::exact::Exact;
 use crate::fridge::Fridge;
 use crate::hash_sample::HashSample;
 use crate::horizon::Horizon;
-use crate::mis::Mis;
+use crate::mis::{Ladder, Mis};
 use crate::simple::Simple;
 use crate::timebloom::{self, TimeBloom};
 use dwell_types::{IdForm, Match};
@@ -70,9 +70,13 @@ impl Method {
         matches!(self, Self::Fridge | Self::Km | Self::Simple | Self::Stages | Self::Mis)
     }
 
-    /// Whether [`super::Settings::entry_probability`] can be set.
-    pub const fn has_entry_probability(self) -> bool {
-        matches!(self, Self::Fridge | Self::Km)
+    /// How many [`super::Settings::entry_probabilities`] can be set.
+    pub const fn most_entry_probabilities(self) -> usize {
+        match self {
+            Self::Fridge | Self::Km => 1,
+            Self::Mis => Ladder::MOST_RUNGS,
+            _ => 0,
+        }
     }
 
     /// Whether what it loses or confuses depends on the delay, which its intervals do not show.

@@ -103,6 +103,10 @@ impl RttMeter {
         if let Some(&other) = matches.iter().find(|&&matching| !settings.method.measures(matching)) {
             return Err(SettingsError::Match(settings.method, other));
         }
+        let (given, most) = (settings.entry_probabilities.len(), settings.method.most_entry_probabilities());
+        if given > most {
+            return Err(SettingsError::EntryProbabilities { method: settings.method, given, most });
+        }
         let series: usize = matches.iter().map(|&m| m.legs(settings.has_inside).len() * usize::from(groups)).sum();
         if series > DelayStore::MOST_SERIES {
             return Err(SettingsError::Series(series));

@@ -25,8 +25,10 @@ pub struct Settings {
     pub flow_expiry: Nanos,
     /// Slots of each fridge, instead of as many as fit the memory.
     pub slots: Option<u32>,
-    /// Entry probability of each fridge, instead of one that it finds while running.
-    pub entry_probability: Option<f64>,
+    /// Entry probabilities of a rule's fridges, instead of those that they find while running: one for
+    /// [`Method::Fridge`] and [`Method::Km`]; for [`Method::Mis`] those of as many fridges, with equal shares of the
+    /// slots.
+    pub entry_probabilities: Vec<f64>,
     /// Fingerprint bits; `None` for 32, or for a fridge's default (see [`Params`]).
     pub fingerprint_bits: Option<u32>,
     /// Stages of an array, 1 to 6, instead of one in which newcomers overwrite, or four in which entries stay.
@@ -60,7 +62,7 @@ impl Settings {
             expiry,
             flow_expiry: expiry,
             slots: None,
-            entry_probability: None,
+            entry_probabilities: Vec::new(),
             fingerprint_bits: None,
             stages: None,
             longest: None,
@@ -127,7 +129,7 @@ impl Settings {
         Params {
             fingerprint_bits: self.fingerprint_bits,
             has_tokens: matching.has_tokens(),
-            entry_probability: self.entry_probability,
+            entry_probability: self.entry_probabilities.first().copied(),
             product_limit: self.method == Method::Km,
             ..Params::new(slots)
         }
@@ -168,6 +170,15 @@ pub enum SettingsError {
         /// The least that works.
         needed: usize,
     },
+    /// More entry probabilities than the method can have fridges.
+    EntryProbabilities {
+        /// The method.
+        method: Method,
+        /// How many were given.
+        given: usize,
+        /// How many there can be.
+        most: usize,
+    },
     /// A parameter of the method is out of range.
     Parameter(String),
 }
@@ -193,6 +204,9 @@ impl fmt::Display for SettingsError {
             }
             Self::Memory { given, needed } => {
                 write!(f, "{given} bytes of memory are too few: these matches and groups need at least {needed}")
+            }
+            Self::EntryProbabilities { method, given, most } => {
+                write!(f, "{given} entry probabilities: {} has at most {most}", method.name())
             }
             Self::Parameter(error) => f.write_str(error),
         }
