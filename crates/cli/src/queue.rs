@@ -43,7 +43,8 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     outputs.take(meter.take_episodes())?;
     let mut report = answer(arguments, &settings, &source, &meter);
     report.warnings.extend(if meter.is_exact() { None } else { too_long(arguments, &settings.params) });
-    report.warnings.extend(if meter.is_exact() { None } else { little_known(&report.packets) });
+    report.warnings.extend(overlong(arguments, &meter));
+    report.warnings.extend(if meter.is_exact() { None } else { little_known(&report.packets, meter.overlong()) });
     report.warnings.extend(source.is_stopped().then(|| signals.warning()));
     outputs.finish(report)?;
     Ok(signals.end(source.is_stopped(), source.is_damaged()))
@@ -183,19 +184,21 @@ impl Source {
 fn answer(arguments: &Arguments, settings: &Settings, source: &Source, meter: &QueueMeter) -> QueueReport {
     let unit = settings.params.unit;
     let counts = meter.counts();
+    let overlong = if let Source::Sides(sides) = source { sides.overlong() } else { 0 };
     let packets = Packets {
         departed: counts.packets,
         matched: counts.packets - counts.unknown,
         unknown: counts.unknown,
         incomplete: counts.incomplete,
         late: counts.late,
+        overlong: meter.overlong() + overlong,
         ..source.packets()
     };
     let (frames, between) = match source {
         Source::Sides(sides) => (sides.frames(), sides.state_bytes()),
         Source::Log(_) => (None, 0),
     };
-    let is_complete = packets.arrivals.is_none_or(|arrivals| arrivals.evicted == 0);
+    let is_complete = packets.overlong == 0 && packets.arrivals.is_none_or(|arrivals| arrivals.evicted == 0);
     QueueReport {
         schema: SCHEMA,
         sources: arguments.inputs().map(|path| path.display().to_string()).collect(),
@@ -222,10 +225,22 @@ fn answer(arguments: &Arguments, settings: &Settings, source: &Source, meter: &Q
     }
 }
 
-/// A warning if queues often reach back beyond the remembered departures.
-fn little_known(packets: &Packets) -> Option<String> {
+/// A warning if packets of a log waited for longer than departures are remembered.
+fn overlong(arguments: &Arguments, meter: &QueueMeter) -> Option<String> {
+    let (packets, longest) = (meter.overlong(), arguments.longest);
+    // Snapshots may reach farther back than --longest.
+    let is_short = packets > 0 && (meter.is_exact() || meter.counts().incomplete >= packets);
+    let most = meter.longest_delay().filter(|_| is_short)?;
+    Some(format!(
+        "{packets} packets waited for more than --longest, {longest}, and up to {most}: the queue that they found is only \
+         partly known, and its size too small; use a longer --longest"
+    ))
+}
+
+/// A warning if queues often reach back beyond the remembered departures, apart from `overlong` packets.
+fn little_known(packets: &Packets, overlong: u64) -> Option<String> {
     let &Packets { matched, incomplete, .. } = packets;
-    (incomplete > matched / 4).then(|| {
+    (incomplete.saturating_sub(overlong) > matched / 4).then(|| {
         format!(
             "the queue of {incomplete} of {matched} packets is only partly known, and its size too small: use more \
              memory (--memory, --sketch-bytes) or longer windows (--window)"

@@ -15,6 +15,7 @@ pub mod size;
 mod footing;
 mod grid;
 mod text;
+pub use text::moment;
 // Building blocks of the machine-readable formats.
 mod csv;
 pub mod json;

@@ -142,6 +142,19 @@ pub(crate) fn utc(at_ns: i64) -> (String, String) {
     (format!("{year:04}-{month:02}-{day:02}"), time)
 }
 
+/// `2026-11-12 09:14:03.120 UTC` of a time in nanoseconds since the epoch: as many decimals as it needs, in threes.
+pub fn moment(at_ns: i64) -> String {
+    let (day, time) = utc(at_ns);
+    let nanos = at_ns.rem_euclid(1_000_000_000);
+    let fraction = match nanos {
+        0 => String::new(),
+        ns if ns % 1_000_000 == 0 => format!(".{:03}", ns / 1_000_000),
+        ns if ns % 1_000 == 0 => format!(".{:06}", ns / 1_000),
+        ns => format!(".{ns:09}"),
+    };
+    format!("{day} {time}{fraction} UTC")
+}
+
 /// `2026-11-12 09:14:03 – 09:24:01 UTC (598 s)`, both in nanoseconds since the epoch.
 pub(crate) fn span(start_ns: i64, end_ns: i64) -> String {
     let ((first_day, first_time), (last_day, last_time)) = (utc(start_ns), utc(end_ns));
@@ -198,6 +211,18 @@ pub(crate) fn without_zeros(number: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn moments_have_the_decimals_they_need() {
+        for (at_ns, expected) in [
+            (0, "1970-01-01 00:00:00 UTC"),
+            (1_120_000_000, "1970-01-01 00:00:01.120 UTC"),
+            (610_000, "1970-01-01 00:00:00.000610 UTC"),
+            (-1, "1969-12-31 23:59:59.999999999 UTC"),
+        ] {
+            assert_eq!(moment(at_ns), expected);
+        }
+    }
 
     #[test]
     fn names_hold_no_control_characters() {

@@ -176,6 +176,12 @@ impl Arguments {
             return usage("only one of the captures can be standard input");
         }
         output::check_different(&self.captures, "different captures")?;
+        if self.threshold > self.longest {
+            let (threshold, longest) = (self.threshold, self.longest);
+            return usage(&format!(
+                "--threshold {threshold}: expected at most the longest delay, {longest} (--longest)"
+            ));
+        }
         if self.compare_exact && self.method != Method::Conquest {
             return usage("--compare-exact applies only to --method conquest");
         }

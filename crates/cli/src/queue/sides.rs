@@ -8,6 +8,7 @@ use anyhow::Result;
 use dwell_capture::file::Stop;
 use dwell_observe::crossing::Directions;
 use dwell_report::facts::Frames;
+use dwell_report::moment;
 use dwell_sketch::queue::{TapCounts, Taps};
 use dwell_types::{Departure, Nanos, Timestamp};
 
@@ -16,6 +17,8 @@ pub(super) struct Sides {
     ingress: Vec<Point>,
     egress: Point,
     taps: Taps,
+    /// The longest wait that the taps allow.
+    longest: Nanos,
     pub(super) directions: Directions,
     /// Whether the current packet of the egress has already been returned.
     is_given: bool,
@@ -37,6 +40,7 @@ impl Sides {
             ingress: ingress.iter().map(|path| open(path)).collect::<Result<_>>()?,
             egress: open(&egress)?,
             taps: Taps::new(bytes, arguments.ways.into(), arguments.longest),
+            longest: arguments.longest,
             directions,
             is_given: false,
             back: 0,
@@ -65,8 +69,9 @@ impl Sides {
             }
             self.is_given = true;
             let crossing = seen.crossing;
+            let overdue = self.taps.overdue();
             let arrived = self.taps.take(&crossing);
-            self.gaps.depart(crossing.at, arrived.is_some());
+            self.gaps.depart(crossing.at, arrived.is_some() || self.taps.overdue() > overdue);
             return Ok(Some(Departure { arrived, departed: crossing.at, flow: crossing.flow, bytes: crossing.bytes }));
         }
     }
@@ -95,6 +100,12 @@ impl Sides {
 
     pub(super) fn counts(&self) -> TapCounts {
         self.taps.counts()
+    }
+
+    /// Packets seen to depart after the longest wait.
+    pub(super) fn overlong(&self) -> u64 {
+        let counts = self.counts();
+        if is_late(&counts, self.longest) { counts.overdue } else { 0 }
     }
 
     pub(super) fn elsewhere(&self) -> u64 {
@@ -135,11 +146,12 @@ impl Sides {
     /// Warnings about the captures.
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings: Vec<String> = self.points().flat_map(Point::warnings).collect();
-        let counts = self.counts();
-        let mut doubts: Vec<String> = doubt(&counts).into_iter().chain(self.gaps.warnings()).collect();
+        let (counts, longest) = (self.counts(), self.longest);
+        let unexplained = unexplained(&counts, longest);
+        let mut doubts: Vec<String> = doubt(&counts, longest).into_iter().chain(too_short(&counts, longest)).collect();
+        doubts.extend(self.gaps.warnings(unexplained));
         if doubts.is_empty() {
-            let missing = counts.expired + counts.waiting;
-            doubts.extend(changed_between(counts.departed, missing, counts.unknown - counts.backwards));
+            doubts.extend(changed_between(counts.departed, counts.expired + counts.waiting, unexplained));
         }
         warnings.extend(doubts);
         warnings
@@ -150,9 +162,9 @@ impl Sides {
 const SINGLE: u64 = 1_000;
 
 /// Warns if the counts show that something is wrong with the captures.
-fn doubt(counts: &TapCounts) -> Option<String> {
+fn doubt(counts: &TapCounts, longest: Nanos) -> Option<String> {
     let &TapCounts { matched, backwards, ahead: (least, most), evicted, .. } = counts;
-    if counts.departed > 0 && matched + backwards == 0 {
+    if counts.departed > 0 && matched + backwards == 0 && !is_late(counts, longest) {
         return Some(
             "no packet was seen on both sides: are these captures of the same traffic at the same time, with the same \
              addresses (--nat), and clocks that agree (--longest)?"
@@ -174,6 +186,45 @@ fn doubt(counts: &TapCounts) -> Option<String> {
     }
     (evicted > 0)
         .then(|| format!("{evicted} packets in the queue did not fit the memory (--memory): their delays are unknown"))
+}
+
+/// Whether packets waited for longer than the longest wait. Where all that seem to did so for more than ten times as
+/// long, they are others that equal the lost ones: waits of a queue are of any length up to the longest.
+fn is_late(counts: &TapCounts, longest: Nanos) -> bool {
+    counts.overdue > 0 && counts.overdue_waits.0.get() / 10 <= longest.get()
+}
+
+/// Whether packets waited for the longest wait or more, or nearly so.
+fn is_reached(counts: &TapCounts, longest: Nanos) -> bool {
+    is_late(counts, longest) || counts.longest_wait.get() > longest.get() / 10 * 9
+}
+
+/// Departures without an arrival for which the table between the captures gives no reason.
+fn unexplained(counts: &TapCounts, longest: Nanos) -> u64 {
+    let forgotten = if is_reached(counts, longest) { counts.forgotten } else { 0 };
+    counts.unknown.saturating_sub(counts.backwards + counts.overdue + counts.evicted + forgotten)
+}
+
+/// Warns if packets wait for longer than `longest`.
+fn too_short(counts: &TapCounts, longest: Nanos) -> Option<String> {
+    /// So few that were given up are drops.
+    const FEW: u64 = 20;
+    let &TapCounts { departed, unknown, overdue, overdue_waits, forgotten, longest_wait, .. } = counts;
+    if is_late(counts, longest) {
+        let most = overdue_waits.1;
+        let about = if forgotten > 0 { "at least " } else { "" };
+        return Some(format!(
+            "{about}{overdue} packets departed after more than --longest, {longest}, and up to {most}: they count as \
+             not seen on the other side; use a longer --longest"
+        ));
+    }
+    let late = forgotten.min(unknown);
+    (is_reached(counts, longest) && late > FEW.max(departed / 50)).then(|| {
+        format!(
+            "packets waited for up to {longest_wait}, nearly as long as --longest, {longest}, and up to {late} may \
+             have departed later: use a longer --longest, and more memory (--memory)"
+        )
+    })
 }
 
 /// Detects gaps: runs of packets seen on one side only.
@@ -215,7 +266,8 @@ impl Run {
 
     fn words(&self) -> Option<String> {
         let (first, last) = self.ends.filter(|_| self.packets >= Self::LEAST)?;
-        Some(format!("{} packets in {}, from {} ns on", self.packets, last - first, first.as_nanos()))
+        let since = moment(first.as_nanos());
+        Some(format!("{} packets in {}, from {since} on", self.packets, last - first))
     }
 
     fn span(&self) -> Nanos {
@@ -228,9 +280,10 @@ impl Gaps {
         self.stuck.add(at);
     }
 
-    /// Nothing before the first packet seen on both sides counts as a gap.
-    fn depart(&mut self, at: Timestamp, is_matched: bool) {
-        if is_matched {
+    /// Processes a departure; `is_known` if its packet was seen arriving, however long before. Nothing before the first
+    /// such packet counts as a gap.
+    fn depart(&mut self, at: Timestamp, is_known: bool) {
+        if is_known {
             self.unknown.end(&mut self.longest_unknown);
             if !self.has_begun {
                 *self = Self { has_begun: true, ..Self::default() };
@@ -249,9 +302,12 @@ impl Gaps {
         stuck.span().get() / LEAST_INTERVALS >= self.departed.span().get() / intervals
     }
 
-    fn warnings(&self) -> Vec<String> {
+    /// Warns of the longest runs, the one of departures unless most of it is explained otherwise: `unexplained` of all
+    /// departures are not.
+    fn warnings(&self, unexplained: u64) -> Vec<String> {
         let mut warnings = Vec::new();
-        if let Some(words) = self.longest_unknown.words() {
+        let is_unexplained = unexplained > self.longest_unknown.packets / 2;
+        if let Some(words) = self.longest_unknown.words().filter(|_| is_unexplained) {
             warnings.push(format!(
                 "a capture where packets arrive has a gap, or packets arrived elsewhere: {words}, departed without \
                  being seen to arrive"
@@ -282,6 +338,7 @@ mod tests {
             ahead: (Nanos::new(2_000), Nanos::new(20_000_000)),
             ..TapCounts::default()
         };
+        let doubt = |counts: &TapCounts| doubt(counts, Nanos::from_secs(1));
         let words = |matched, backwards| doubt(&counts(matched, backwards)).unwrap_or_default();
         assert!(words(0, 0).contains("no packet was seen on both sides"));
         assert!(words(10, 90).contains("90 packets departed before they arrived, by 2.00 µs to 20.0 ms, and 10 after"));
@@ -289,6 +346,37 @@ mod tests {
         assert_eq!((words(100, 0), words(1_000, 1)), (String::new(), String::new()));
         assert!(doubt(&TapCounts { evicted: 3, ..counts(97, 0) }).is_some_and(|words| words.contains("--memory")));
         assert_eq!(doubt(&TapCounts::default()), None);
+    }
+
+    #[test]
+    fn waits_beyond_the_longest_are_told_and_explain_the_rest() {
+        let longest = Nanos::from_secs(1);
+        let counts = |overdue, forgotten, evicted, wait: i64| TapCounts {
+            departed: 1_000,
+            matched: 500,
+            unknown: 500,
+            expired: overdue + forgotten,
+            overdue,
+            forgotten,
+            evicted,
+            overdue_waits: (Nanos::new(wait), Nanos::new(wait)),
+            longest_wait: Nanos::new(wait.min(longest.get())),
+            ..TapCounts::default()
+        };
+        let words = |counts| too_short(&counts, longest).unwrap_or_default();
+        let seen = counts(500, 0, 0, 3_000_000_000);
+        assert!(words(seen).contains("500 packets departed after more than --longest, 1.00 s"), "{}", words(seen));
+        let guessed = counts(0, 500, 0, 990_000_000);
+        assert!(words(guessed).contains("up to 500 may have departed later"), "{}", words(guessed));
+        // Drops in a queue whose waits are shorter.
+        let dropped = counts(0, 500, 0, 500_000_000);
+        assert_eq!(words(dropped), "");
+        let unexplained = [seen, guessed, dropped, counts(0, 0, 480, 0)].map(|counts| unexplained(&counts, longest));
+        assert_eq!(unexplained, [0, 0, 500, 20]);
+        // Equal packets an hour apart, in captures of different times.
+        let equal = TapCounts { matched: 0, longest_wait: Nanos::ZERO, ..counts(1, 0, 0, 3_600_000_000_000) };
+        assert_eq!(words(equal), "");
+        assert!(doubt(&equal, longest).is_some_and(|words| words.contains("no packet was seen on both sides")));
     }
 
     /// Warnings for packets that arrive 1 µs apart and depart 10 µs later, except for those that one side misses.
@@ -303,7 +391,7 @@ mod tests {
                 gaps.depart(at(packet * 1_000), !misses_arrivals.contains(&before));
             }
         }
-        gaps.warnings()
+        gaps.warnings(u64::MAX)
     }
 
     #[test]
@@ -314,7 +402,8 @@ mod tests {
         assert!(gaps(600..650, 700..780).is_empty());
         let arrivals = gaps(600..900, 0..0);
         assert!(
-            arrivals.len() == 1 && arrivals[0].contains("300 packets in 299 µs, from 610000 ns on"),
+            arrivals.len() == 1
+                && arrivals[0].contains("300 packets in 299 µs, from 1970-01-01 00:00:00.000610 UTC on"),
             "{arrivals:?}"
         );
         // Bursts of a hundred packets that arrive at once and depart one per microsecond.
@@ -323,7 +412,7 @@ mod tests {
             (0..100).for_each(|_| burst.arrive(at(packet * 100_000 + 1)));
             (0..100).for_each(|n| burst.depart(at(packet * 100_000 + n * 1_000), true));
         }
-        assert!(burst.warnings().is_empty() && burst.longest_stuck.packets == 100, "{:?}", burst.warnings());
+        assert!(burst.warnings(u64::MAX).is_empty() && burst.longest_stuck.packets == 100);
         let departures = gaps(0..0, 600..900);
         assert!(departures.len() == 1 && departures[0].contains("where packets depart has a gap"), "{departures:?}");
     }

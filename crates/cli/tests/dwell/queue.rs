@@ -342,6 +342,15 @@ fn captures_that_cannot_be_are_told() {
     let more = twice[1] - matched;
     assert!(more <= repeated, "{more} of {repeated}");
     assert_eq!(twice, [2 * seen, matched + more, seen + repeated - backwards, backwards]);
+    // Nothing departs, or nothing goes the measured way.
+    let cut = folder.path().join("empty.pcap");
+    let header = [0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0];
+    fs::write(&cut, header).unwrap();
+    let cut = cut.to_str().unwrap();
+    for (from, words) in [(FROM, "No packet departed; 4,166 arrived."), ("192.0.2.1", "No packets of the measured")] {
+        let nothing = String::from_utf8(dwell(&["queue", &near, cut, "--from", from]).out).unwrap();
+        assert!(nothing.contains(words), "{nothing}");
+    }
     let calm = dwell(&["queue", &near, &server, "--threshold", "10s", "--longest", "20s"]).ok();
     let text = String::from_utf8(calm.out).unwrap();
     assert!(text.contains("No episode: no delay reached 10.0 s (--threshold). The longest was 369 ms."), "{text}");

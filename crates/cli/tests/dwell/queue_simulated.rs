@@ -40,6 +40,41 @@ fn captures_and_log_tell_the_same() {
     }
 }
 
+/// Packets that wait for longer than `--longest` are neither lost nor new: the only warning names that flag, and the
+/// answer is not called exact. Likewise the only warning is about the memory if that is too small.
+#[test]
+fn one_cause_is_told_once() {
+    let folder = simulated(&["--queue", "bursts", "--packets", "40000"]);
+    let run = |more: &[&str]| {
+        dwell_in(folder.path(), &[&["queue", "--threshold", "800us", "--format", "json"], more].concat())
+    };
+    let log = fs::read_to_string(folder.path().join("log.csv")).unwrap();
+    let waits = log.lines().skip(1).map(|line| {
+        let mut times = line.split(',').map(|field| field.parse::<i64>().unwrap_or_default());
+        -times.next().unwrap() + times.next().unwrap()
+    });
+    let longer = waits.filter(|&wait| wait > 1_000_000).count();
+    assert!(longer > 1_000, "{longer}");
+    for (source, words) in [
+        (&["in.pcap", "out.pcap"][..], "packets departed after more than --longest, 1.00 ms, and up to "),
+        (&["--sojourns", "log.csv"], "packets waited for more than --longest, 1.00 ms, and up to "),
+    ] {
+        let short = run(&[source, &["--longest", "1ms"]].concat());
+        let is_told = short.err.contains(&format!("warning: {longer} {words}")) && short.err.lines().count() == 1;
+        assert!(is_told, "{}", short.err);
+        let report = short.json();
+        assert_eq!((&report["packets"]["overlong"], &report["method"]["exact"]), (&longer.into(), &false.into()));
+        let long = run(&[source, &["--longest", "100ms"]].concat()).ok().json();
+        assert_eq!((&long["packets"]["overlong"], &long["method"]["exact"]), (&0.into(), &true.into()));
+    }
+    let small = run(&["in.pcap", "out.pcap", "--memory", "64KiB"]);
+    assert!(small.json()["packets"]["unknown"].as_u64() > Some(1_000), "{}", small.json()["packets"]);
+    assert!(small.err.contains("did not fit the memory") && small.err.lines().count() == 1, "{}", small.err);
+    let wrong = run(&["in.pcap", "out.pcap", "--longest", "500us"]);
+    let words = "--threshold 800 µs: expected at most the longest delay, 500 µs (--longest)";
+    assert!(wrong.code == 2 && wrong.err.contains(words), "{} {}", wrong.code, wrong.err);
+}
+
 /// The same seed gives the same stream, and a limited buffer drops packets.
 #[test]
 fn queues_repeat() {

@@ -65,6 +65,9 @@ pub struct Packets {
     pub backwards: u64,
     /// Packets that found a queue that is only partly known.
     pub incomplete: u64,
+    /// Packets that departed after more than `--longest`: with captures among the `unknown`, from a log among the
+    /// `incomplete`.
+    pub overlong: u64,
     /// Packets with an earlier departure time than the packet before them: counted as if at the same time.
     pub late: u64,
     /// Packets of a direction that is not measured.

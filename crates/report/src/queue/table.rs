@@ -1,6 +1,6 @@
 //! The human-readable table: episodes and their culprits; below, what the numbers are based on.
 
-use super::{Culprit, Depth, Episode, QueueReport};
+use super::{Culprit, Depth, Episode, Packets, QueueReport};
 use crate::footing::{self, WIDTH, item};
 use crate::grid::Grid;
 use crate::text;
@@ -22,7 +22,7 @@ pub fn write(report: &QueueReport, threshold: Nanos, to: &mut impl Write) -> io:
     }
     writeln!(to)?;
     match (report.packets.departed, report.longest_delay_ns) {
-        (0, _) => writeln!(to, "No packets were seen.")?,
+        (0, _) => writeln!(to, "{}", nothing(&report.packets))?,
         (_, None) => writeln!(to, "No packet was seen on both sides of the queue.")?,
         (_, Some(longest)) if report.episodes.is_empty() => writeln!(
             to,
@@ -33,6 +33,16 @@ pub fn write(report: &QueueReport, threshold: Nanos, to: &mut impl Write) -> io:
     }
     writeln!(to)?;
     footing(report, to)
+}
+
+/// What was seen if no packet departed.
+fn nothing(packets: &Packets) -> String {
+    let arrived = packets.arrivals.map_or(0, |arrivals| arrivals.seen);
+    match (arrived, packets.elsewhere) {
+        (0, 0) => "No packets were seen.".to_owned(),
+        (0, _) => "No packets of the measured direction were seen.".to_owned(),
+        _ => format!("No packet departed; {} arrived.", text::count(arrived)),
+    }
 }
 
 /// The captures where packets arrive, joined, then the one where they depart.
@@ -88,7 +98,7 @@ fn row(grid: &mut Grid, episode: &Episode) {
 /// `  82% of the bytes, up to 95% of the queue: 10.0.0.1:443 → 10.0.0.2:51000 tcp`.
 fn words(culprit: &Culprit) -> String {
     let [share, peak] = [culprit.share, culprit.peak_share].map(text::percent);
-    let about = if culprit.low < culprit.high { "at least " } else { "" };
+    let about = if culprit.low < culprit.high && !share.starts_with('<') { "at least " } else { "" };
     format!("  {about}{share} of the bytes, up to {peak} of the queue: {}", culprit.flow)
 }
 
@@ -103,7 +113,7 @@ fn footing(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
         let parts = [
             ("matched", arrivals.matched),
             ("departed before arriving", arrivals.backwards),
-            ("never departed", arrivals.expired),
+            ("not departed within --longest", arrivals.expired),
             ("evicted for lack of memory", arrivals.evicted),
             ("equal to a waiting one", arrivals.repeated),
             ("still waiting", arrivals.waiting),
@@ -144,7 +154,11 @@ fn footing(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
         footing::frames(frames, to)?;
     }
     footing::memory(&report.memory, to)?;
-    let exact = if report.method.exact { "exact: every departure was recorded" } else { "estimated by snapshots" };
+    let exact = match report.method.exact {
+        true => "exact: every departure was recorded",
+        false if report.method.parameters.contains_key("snapshots") => "estimated by snapshots",
+        false => "not exact: see the warnings",
+    };
     footing::method(&report.method, exact, to)?;
     footing::warnings(&report.warnings, to)
 }

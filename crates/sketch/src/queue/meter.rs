@@ -87,6 +87,9 @@ pub struct QueueMeter {
     episodes: Episodes,
     timeline: Option<Timeline>,
     comparison: Option<Box<Comparison>>,
+    longest: Nanos,
+    /// Packets that waited for longer than `longest`.
+    overlong: u64,
     longest_delay: Option<Nanos>,
     deepest: u64,
     /// The maximum so far.
@@ -143,6 +146,8 @@ impl QueueMeter {
             episodes: Episodes::new(episodes),
             timeline: settings.has_timeline.then(Timeline::new),
             comparison: settings.has_comparison.then(|| Box::new(Comparison::new(params, longest))),
+            longest,
+            overlong: 0,
             longest_delay: None,
             deepest: 0,
             state_bytes: 0,
@@ -162,6 +167,7 @@ impl QueueMeter {
         self.episodes.update(departure, queued.as_ref(), name);
         if let (Some(queued), Some(delay)) = (&queued, departure.delay()) {
             self.longest_delay = self.longest_delay.max(Some(delay));
+            self.overlong += u64::from(delay > self.longest);
             self.deepest = self.deepest.max(queued.queue_size);
             if let Some(timeline) = &mut self.timeline {
                 timeline.update(departure.departed, delay, queued.queue_size, queued.flow_size);
@@ -214,6 +220,12 @@ impl QueueMeter {
     /// When snapshots took over from exact departures; `None` if they did not, or were used from the start.
     pub const fn since(&self) -> Option<Timestamp> {
         self.since
+    }
+
+    /// Packets that waited for longer than the longest wait: the exact reference no longer knows all that was in the
+    /// queue with them.
+    pub const fn overlong(&self) -> u64 {
+        self.overlong
     }
 
     /// The longest delay; `None` if no delay is known.

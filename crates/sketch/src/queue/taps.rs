@@ -48,8 +48,16 @@ pub struct TapCounts {
     pub ahead: (Nanos, Nanos),
     /// Packets evicted by others before they departed.
     pub evicted: u64,
-    /// Packets that did not depart within the longest delay: dropped, or departed elsewhere.
+    /// Packets that did not depart within the longest delay: dropped, departed elsewhere, or later.
     pub expired: u64,
+    /// Those of them that were seen departing later; they are also counted in `unknown`.
+    pub overdue: u64,
+    /// Those of them whose slot was taken by another packet: whether they departed later is not known.
+    pub forgotten: u64,
+    /// How long those in `overdue` waited, minimum and maximum; zero if there are none.
+    pub overdue_waits: (Nanos, Nanos),
+    /// The longest wait of those in `matched`.
+    pub longest_wait: Nanos,
     /// Packets that arrived while an equal one was waiting: only the first one is kept.
     pub repeated: u64,
     /// Packets that have not departed yet.
@@ -111,11 +119,11 @@ impl Taps {
                     self.counts.repeated += 1;
                     return;
                 }
-                (true, _) => self.give_up(at),
+                (true, _) => self.forget(at),
             }
         }
         let (_, at) = self.place(crossing.packet);
-        self.give_up(at);
+        self.forget(at);
         self.slots[at] = Slot::new(crossing.packet, crossing.at, false);
     }
 
@@ -138,12 +146,12 @@ impl Taps {
             Some(at) if !self.is_overdue(self.slots[at]) => {
                 if !self.slots[at].has_departed() {
                     self.counts.matched += 1;
-                    return Some(Timestamp::from_nanos(std::mem::replace(&mut self.slots[at], Slot::EMPTY).at));
+                    return Some(self.meet_waiting(at, crossing.at));
                 }
             }
             overdue => {
                 if let Some(at) = overdue {
-                    self.give_up(at);
+                    self.meet_overdue(at, crossing.at);
                 }
                 self.remember_departed(crossing);
             }
@@ -152,21 +160,47 @@ impl Taps {
         None
     }
 
+    /// Empties the slot of a packet that departs, and returns when it arrived.
+    fn meet_waiting(&mut self, at: usize, departed: Timestamp) -> Timestamp {
+        let arrived = Timestamp::from_nanos(std::mem::replace(&mut self.slots[at], Slot::EMPTY).at);
+        self.counts.longest_wait = self.counts.longest_wait.max(departed - arrived);
+        arrived
+    }
+
+    /// Counts a packet that departs after the longest delay, if it was seen arriving.
+    fn meet_overdue(&mut self, at: usize, departed: Timestamp) {
+        let slot = std::mem::replace(&mut self.slots[at], Slot::EMPTY);
+        if slot.has_departed() {
+            return;
+        }
+        let wait = departed - Timestamp::from_nanos(slot.at);
+        let counts = &mut self.counts;
+        counts.overdue_waits = match counts.overdue {
+            0 => (wait, wait),
+            _ => (counts.overdue_waits.0.min(wait), counts.overdue_waits.1.max(wait)),
+        };
+        counts.expired += 1;
+        counts.overdue += 1;
+    }
+
     /// Remembers a departure without an arrival, unless that would evict a waiting packet, to recognise an arrival that
     /// comes later.
     fn remember_departed(&mut self, crossing: &Crossing) {
         let (used, at) = self.place(crossing.packet);
         if used != Use::Waiting {
-            self.give_up(at);
+            self.forget(at);
             self.slots[at] = Slot::new(crossing.packet, crossing.at, true);
         }
     }
 
     /// Empties a slot, and counts the packet in it as evicted or expired.
-    fn give_up(&mut self, at: usize) {
+    fn forget(&mut self, at: usize) {
         match self.used(self.slots[at]) {
             Use::Waiting => self.counts.evicted += 1,
-            Use::Overdue if !self.slots[at].has_departed() => self.counts.expired += 1,
+            Use::Overdue if !self.slots[at].has_departed() => {
+                self.counts.expired += 1;
+                self.counts.forgotten += 1;
+            }
             _ => {}
         }
         self.slots[at] = Slot::EMPTY;
@@ -204,6 +238,11 @@ impl Taps {
         (choice(at).0, at)
     }
 
+    /// Packets seen departing after the longest delay, as in [`TapCounts`].
+    pub const fn overdue(&self) -> u64 {
+        self.counts.overdue
+    }
+
     /// The fates of the packets so far.
     pub fn counts(&self) -> TapCounts {
         let mut counts = self.counts;
@@ -238,7 +277,8 @@ mod tests {
         let arrived = counts.matched + counts.backwards + counts.evicted + counts.expired + counts.repeated;
         assert_eq!(counts.arrived, arrived + counts.waiting, "{counts:?}");
         assert_eq!(counts.departed, counts.matched + counts.unknown, "{counts:?}");
-        assert!(counts.backwards <= counts.unknown, "{counts:?}");
+        assert!(counts.backwards + counts.overdue <= counts.unknown, "{counts:?}");
+        assert!(counts.overdue + counts.forgotten <= counts.expired, "{counts:?}");
     }
 
     /// The share of packets that are matched in 65,536 slots, with this many in flight.
@@ -297,6 +337,21 @@ mod tests {
         let counts = taps.counts();
         assert_conserved(&counts);
         assert_eq!((counts.evicted, counts.expired, counts.waiting, counts.matched), (1, 1, 1, 2));
+        assert_eq!((counts.overdue, counts.longest_wait), (1, Nanos::new(10)));
+    }
+
+    /// Packets that depart after the longest delay count as such as long as no other packet takes their slot.
+    #[test]
+    fn late_departures_are_told_from_lost_packets() {
+        let mut taps = Taps::new(2 * Taps::SLOT_BYTES, 2, Nanos::new(100));
+        (0..2).for_each(|packet| taps.insert(&crossing(packet, 0)));
+        assert_eq!(taps.take(&crossing(0, 150)), None);
+        taps.insert(&crossing(2, 160));
+        assert_eq!(taps.take(&crossing(1, 170)), None, "packet 2 has taken its slot");
+        let counts = taps.counts();
+        assert_conserved(&counts);
+        assert_eq!((counts.expired, counts.overdue, counts.forgotten, counts.waiting), (2, 1, 1, 1));
+        assert_eq!((counts.unknown, counts.overdue_waits), (2, (Nanos::new(150), Nanos::new(150))));
     }
 
     /// Packets seen only departing never evict one that waits.
