@@ -126,10 +126,8 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
         Format::Json => json::write(&report, &mut to)?,
         Format::Csv => report::csv::write_paths(&report, &mut to)?,
     }
-    if let Some((mut file, image)) = picture {
-        let drawn = picture::draw(&map, &segments, |_| None)?;
-        plot::write_map(&drawn, image, &mut file)?;
-        file.finish()?;
+    if let Some((file, image)) = picture {
+        picture::write(&picture::draw(&map, &segments, |_| None)?, image, file)?;
     }
     to.finish()?;
     Ok(ExitCode::SUCCESS)

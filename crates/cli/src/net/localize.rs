@@ -9,11 +9,11 @@ use crate::words::{self, Plain};
 use anyhow::{Result, anyhow};
 use dwell_network::localize::file::{self, Names, Row};
 use dwell_network::localize::{Kind, Localization, LossVerdict, Reading, Readings, Routes, Settings, Verdict};
+use dwell_report::json;
 use dwell_report::net::{
     self as report, ChangeLine, DelayShift, Intervals, LOCALIZE_SCHEMA, LocalizeReport, LossShift, PathLine, Probe,
     SegmentLine, SuspectLine,
 };
-use dwell_report::{json, plot};
 use dwell_sketch::estimate::{Estimate, Z95};
 use dwell_types::Nanos;
 use std::path::{Path, PathBuf};
@@ -67,8 +67,7 @@ pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
     }
     if let Some((mut file, image)) = picture {
         let drawn = super::picture::draw(&map, &segments, |routers| answer.shade(routers))?;
-        plot::write_map(&drawn, image, &mut file)?;
-        file.finish()?;
+        super::picture::write(&drawn, image, file)?;
     }
     to.finish()?;
     Ok(ExitCode::SUCCESS)

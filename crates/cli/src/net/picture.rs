@@ -1,10 +1,12 @@
 //! Plots of a network map.
 
 use super::Map;
+use crate::output::Output;
+use crate::words;
 use anyhow::{Context, Result};
 use dwell_network::layout;
 use dwell_network::segments::Segments;
-use dwell_report::plot::{MapLink, MapPicture, MapRouter};
+use dwell_report::plot::{self, Image, MapLink, MapPicture, MapRouter};
 use std::collections::HashMap;
 
 /// How a segment is drawn on the map.
@@ -54,4 +56,18 @@ pub(super) fn draw(map: &Map, segments: &Segments, shade: impl Fn(&[u32]) -> Opt
         routers: routers.collect(),
         links: ends.map(|(from, to)| link((from.index() as u32, to.index() as u32))).collect(),
     })
+}
+
+/// Writes a plot, and warns of names that it cannot show.
+pub(super) fn write(picture: &MapPicture, image: Image, mut to: Output) -> Result<()> {
+    let strange = picture.routers.iter().filter(|router| !plot::is_in_png(&router.name)).count();
+    if image == Image::Png && strange > 0 {
+        words::warn(&[format!(
+            "--plot: names with letters that the font of PNG plots lacks, and that are drawn as ?: {strange}; a .svg file \
+             shows them"
+        )]);
+    }
+    plot::write_map(picture, image, &mut to)?;
+    to.finish()?;
+    Ok(())
 }

@@ -322,3 +322,22 @@ fn labels_of_hops_have_no_more_digits_than_they_need() {
         assert!(picture.lines().any(|line| line.trim() == label), "no {label}");
     }
 }
+
+/// A PNG has no letters for some names, and a warning says so; an SVG has them all.
+#[test]
+fn names_that_a_picture_cannot_show_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let map = folder.path().join("map.toml");
+    std::fs::write(&map, "[[link]]\nfrom = \"東京\"\nto = \"Wien\"\n[[link]]\nfrom = \"Wien\"\nto = \"Köln\"\n")
+        .unwrap();
+    let drawn = |name: &str| {
+        let plot = folder.path().join(name);
+        let run = dwell(&["net", "paths", map.to_str().unwrap(), "--plot", plot.to_str().unwrap()]);
+        assert_eq!(run.code, 0);
+        run.err
+    };
+    let told = drawn("map.png");
+    assert!(told.contains("drawn as ?: 1; a .svg file shows them") && told.lines().count() == 1, "{told}");
+    assert_eq!(drawn("map.svg"), "");
+    assert!(std::fs::read_to_string(folder.path().join("map.svg")).unwrap().contains("東京"));
+}

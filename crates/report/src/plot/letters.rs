@@ -26,6 +26,11 @@ impl Letters {
         Ok(Self { font, scale, size })
     }
 
+    /// Whether the font has this letter; `?` is drawn instead of one that it lacks.
+    pub(super) fn has(&self, letter: char) -> bool {
+        self.font.glyph_id(letter).0 != 0
+    }
+
     /// The width of a text in pixels.
     pub(super) fn width(&self, text: &str) -> f64 {
         let font = self.font.as_scaled(self.scale);
@@ -47,12 +52,13 @@ impl Letters {
         }
     }
 
-    /// The position of each letter.
+    /// The letters that are drawn, each with its position.
     fn places<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (f32, char)> + 'a {
         let font = self.font.as_scaled(self.scale);
         let mut next = 0.0;
         let mut previous = None;
-        text.chars().map(move |letter| {
+        let drawn = text.chars().map(|letter| if self.has(letter) { letter } else { '?' });
+        drawn.map(move |letter| {
             let glyph = font.glyph_id(letter);
             let x = next + previous.map_or(0.0, |p| font.kern(p, glyph));
             next = x + font.h_advance(glyph);
@@ -72,6 +78,7 @@ mod tests {
         let (narrow, wide) = (letters.width("iii"), letters.width("MMM"));
         assert!(narrow > 5.0 && wide > 2.0 * narrow && wide < 40.0, "{narrow} {wide}");
         assert_eq!(letters.width(""), 0.0);
+        assert_eq!(letters.width("名前"), letters.width("??"));
     }
 
     #[test]
@@ -80,7 +87,7 @@ mod tests {
             let letters = Letters::new(weight, 10.0).unwrap();
             for letter in "0123456789.,:;%()[]–-…≈µ/_ abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".chars()
             {
-                assert_ne!(letters.font.glyph_id(letter).0, 0, "{letter:?}");
+                assert!(letters.has(letter), "{letter:?}");
             }
         }
     }

@@ -1,6 +1,7 @@
 //! A map of a network: routers, links, and the delays of links.
 
 use super::picture::{Align, Colour, GRID, INK, Look, Marker, Picture, Place, Polygon, QUIET, WHITE};
+use super::render::text_width;
 use super::{HEIGHT, MapLink, MapPicture, WIDTH, cut};
 use dwell_types::Nanos;
 
@@ -42,14 +43,14 @@ pub(super) fn picture(map: &MapPicture) -> Picture {
         }
     }
     let names = names(map, &places);
-    for &([left, top, right, bottom], _) in &names {
+    for &Name { frame: [left, top, right, bottom], .. } in &names {
         picture.area(vec![(left, top), (right, top), (right, bottom), (left, bottom)], WHITE, 0.7);
     }
     for (router, &place) in map.routers.iter().zip(&places) {
         picture.mark(place, if router.instrumented { INSTRUMENTED } else { OTHER });
     }
-    for ([left, top, _, bottom], name) in names {
-        picture.text((left, (top + bottom) / 2.0), name, NAME_SIZE, INK, Align::Left);
+    for Name { text, at, align, .. } in names {
+        picture.text(at, text, NAME_SIZE, INK, align);
     }
     legend(map, bounds, &mut picture);
     picture
@@ -92,14 +93,49 @@ fn shade(delay: f64, bounds: Option<(f64, f64)>) -> usize {
 /// The rectangle that a name covers: left, top, right, bottom.
 type Frame = [f64; 4];
 
+/// A name and where it is drawn: anchored at its router, since the fonts of an SVG's viewers differ in width.
+struct Name {
+    text: String,
+    at: Place,
+    align: Align,
+    frame: Frame,
+}
+
+impl Name {
+    /// All positions of a name around its router.
+    fn around(text: &str, (x, y): Place) -> [Self; 8] {
+        let wide = text_width(text, NAME_SIZE);
+        let places = [
+            (Align::Left, x + 7.0, y),
+            (Align::Right, x - 7.0, y),
+            (Align::Centre, x, y - 11.0),
+            (Align::Centre, x, y + 11.0),
+            (Align::Left, x + 6.0, y - 8.0),
+            (Align::Left, x + 6.0, y + 8.0),
+            (Align::Right, x - 6.0, y - 8.0),
+            (Align::Right, x - 6.0, y + 8.0),
+        ];
+        places.map(|(align, x, y)| {
+            let left = match align {
+                Align::Left => x,
+                Align::Centre => x - wide / 2.0,
+                Align::Right => x - wide,
+            };
+            let frame = [left, y - NAME_SIZE / 2.0, left + wide, y + NAME_SIZE / 2.0];
+            Self { text: text.to_owned(), at: (x, y), align, frame }
+        })
+    }
+}
+
 fn overlap(a: Frame, b: Frame) -> f64 {
     let along = |low: usize| (a[low + 2].min(b[low + 2]) - a[low].max(b[low])).max(0.0);
     along(0) * along(1)
 }
 
-/// The area of a frame that lies outside the picture.
+/// The area of a frame that lies outside the picture, or near its edge, since other fonts may be wider.
 fn outside([left, top, right, bottom]: Frame) -> f64 {
-    let inside = overlap([left, top, right, bottom], [0.0, 0.0, WIDTH, HEIGHT]);
+    const EDGE: f64 = 6.0;
+    let inside = overlap([left, top, right, bottom], [EDGE, EDGE, WIDTH - EDGE, HEIGHT - EDGE]);
     (right - left) * (bottom - top) - inside
 }
 
@@ -115,49 +151,52 @@ fn along(map: &MapPicture, places: &[Place]) -> Vec<Place> {
     map.links.iter().flat_map(points).collect()
 }
 
-/// Names next to their routers, each with its frame: placed where it covers as little as possible.
-fn names(map: &MapPicture, places: &[Place]) -> Vec<(Frame, String)> {
+/// Names next to their routers, placed where they cover as little as possible, those at alarms first, then those of
+/// instrumented routers. A name that would cover another one is left out, and so is one that covers or touches another
+/// router, unless it is at an alarm.
+fn names(map: &MapPicture, places: &[Place]) -> Vec<Name> {
     /// Area that each link point counts for: a name should rather cover a link than a router.
     const POINT: f64 = 3.0;
-    let in_alarm =
-        |router: usize| map.links.iter().any(|link| link.alarm && (link.from == router || link.to == router));
+    /// Distance from one name to the next in a line.
+    const BETWEEN: f64 = 4.0;
+    /// Distance from the middle of a router within which a name seems to be its own.
+    const NEAR: f64 = 6.0;
+    let mut in_alarm = vec![false; places.len()];
+    for link in map.links.iter().filter(|link| link.alarm) {
+        (in_alarm[link.from], in_alarm[link.to]) = (true, true);
+    }
+    let is_instrumented = |router: usize| map.routers[router].instrumented;
     let mut order: Vec<usize> = (0..places.len()).collect();
     if places.len() > NAMED {
-        order.retain(|&router| map.routers[router].instrumented || in_alarm(router));
+        order.retain(|&router| is_instrumented(router) || in_alarm[router]);
     }
-    order.sort_by_key(|&router| !in_alarm(router));
+    order.sort_by_key(|&router| (!in_alarm[router], !is_instrumented(router)));
     let points = along(map, places);
-    let marks: Vec<Frame> = places.iter().map(|&(x, y)| [x - 4.0, y - 4.0, x + 4.0, y + 4.0]).collect();
-    let mut named: Vec<(Frame, String)> = Vec::new();
-    for &router in order.iter().take(NAMED) {
-        let name = short(&map.routers[router].name);
-        let wide = 0.56 * NAME_SIZE * name.chars().count() as f64;
-        let covered = |&frame: &Frame| -> f64 {
-            let taken = marks.iter().chain(named.iter().map(|(frame, _)| frame));
-            let [left, top, right, bottom] = frame;
+    let marks: Vec<Frame> = places.iter().map(|&(x, y)| [x - NEAR, y - NEAR, x + NEAR, y + NEAR]).collect();
+    let mut named: Vec<Name> = Vec::new();
+    for router in order {
+        let others = |frame: Frame| -> f64 {
+            let others = marks.iter().enumerate().filter(|&(other, _)| other != router);
+            others.map(|(_, &mark)| overlap(frame, mark)).sum()
+        };
+        let covered = |name: &Name| -> f64 {
+            let [left, top, right, bottom] = name.frame;
             let is_in = |&&(x, y): &&Place| (left..right).contains(&x) && (top..bottom).contains(&y);
             let links = points.iter().filter(is_in).count() as f64;
-            2.0 * outside(frame) + POINT * links + taken.map(|&other| overlap(frame, other)).sum::<f64>()
+            2.0 * outside(name.frame) + POINT * links + others(name.frame)
         };
-        let frames = around(places[router], wide).map(|(x, y)| [x, y - NAME_SIZE / 2.0, x + wide, y + NAME_SIZE / 2.0]);
-        let best = frames.into_iter().min_by(|a, b| covered(a).total_cmp(&covered(b)));
-        named.extend(best.map(|frame| (frame, name)));
+        let mut possible = Vec::from(Name::around(&short(&map.routers[router].name), places[router]));
+        possible.retain(|name| {
+            let [left, top, right, bottom] = name.frame;
+            let room = [left - BETWEEN, top, right + BETWEEN, bottom];
+            let is_free = named.iter().all(|other| overlap(room, other.frame) == 0.0);
+            is_free && (in_alarm[router] || others(name.frame) == 0.0)
+        });
+        let mut possible: Vec<(f64, Name)> = possible.into_iter().map(|name| (covered(&name), name)).collect();
+        possible.sort_by(|a, b| a.0.total_cmp(&b.0));
+        named.extend(possible.into_iter().next().map(|(_, name)| name));
     }
     named
-}
-
-/// Possible positions of a name of this width around a router.
-fn around((x, y): Place, wide: f64) -> [Place; 8] {
-    [
-        (x + 7.0, y),
-        (x - 7.0 - wide, y),
-        (x - wide / 2.0, y - 11.0),
-        (x - wide / 2.0, y + 11.0),
-        (x + 6.0, y - 8.0),
-        (x + 6.0, y + 8.0),
-        (x - 6.0 - wide, y - 8.0),
-        (x - 6.0 - wide, y + 8.0),
-    ]
 }
 
 fn short(name: &str) -> String {
@@ -250,13 +289,51 @@ mod tests {
 
     #[test]
     fn names_stay_in_the_picture_and_are_not_too_many() {
-        let few = picture(&line(3));
-        for shape in &few.shapes {
-            if let Shape::Text { at: (x, _), text, .. } = shape {
-                assert!(*x >= 0.0 && x + 0.56 * NAME_SIZE * text.chars().count() as f64 <= WIDTH, "{text} at {x}");
-            }
+        let few = line(3);
+        for Name { frame, text, .. } in names(&few, &fit(&few)) {
+            assert_eq!(outside(frame), 0.0, "{text} at {frame:?}");
         }
-        assert_eq!(texts(&few).iter().filter(|text| text.starts_with("a router")).count(), 3);
+        assert_eq!(texts(&picture(&few)).iter().filter(|text| text.starts_with("a router")).count(), 3);
         assert_eq!(texts(&picture(&line(200))).iter().filter(|text| text.starts_with("a router")).count(), 1);
+    }
+
+    /// Routers in a grid so dense that not all names have room: those that are drawn cover neither each other nor
+    /// another router, and the routers at the alarm and instrumented ones come first.
+    #[test]
+    fn names_do_not_cover_each_other() {
+        const WIDE: usize = 14;
+        let router = |at: usize| MapRouter {
+            name: format!("Wwwwwwww{at}"),
+            place: ((at % WIDE) as f64, (at / WIDE) as f64),
+            instrumented: at >= WIDE,
+        };
+        let map = MapPicture {
+            routers: (0..WIDE * 20).map(router).collect(),
+            links: vec![MapLink { from: 3, to: 4, delay_ns: None, alarm: true }],
+            ..line(2)
+        };
+        let places = fit(&map);
+        let named = names(&map, &places);
+        assert!((20..places.len()).contains(&named.len()), "{}", named.len());
+        assert_eq!([&named[0].text, &named[1].text], ["Wwwwwwww3", "Wwwwwwww4"]);
+        for (number, name) in named.iter().enumerate() {
+            assert!(named[..number].iter().all(|other| overlap(name.frame, other.frame) == 0.0), "{}", name.text);
+            let own: usize = name.text.trim_start_matches(char::is_alphabetic).parse().unwrap();
+            let covered = places.iter().enumerate().filter(|&(router, &(x, y))| {
+                router != own && overlap(name.frame, [x - 4.0, y - 4.0, x + 4.0, y + 4.0]) > 0.0
+            });
+            assert!(number < 2 || covered.count() == 0, "{}", name.text);
+        }
+    }
+
+    /// Names of narrow and of wide letters end beside their router, on its left as on its right.
+    #[test]
+    fn names_are_beside_their_routers() {
+        for text in ["iiiiiiiiiiii", "WWWWWWWWWWWW", "名前"] {
+            let [right, left, above, ..] = Name::around(text, (400.0, 300.0));
+            assert_eq!((right.frame[0], left.frame[2]), (407.0, 393.0), "{text}");
+            assert!((above.frame[0] + above.frame[2] - 800.0).abs() < 1e-9);
+            assert!((left.frame[2] - left.frame[0] - text_width(text, NAME_SIZE)).abs() < 1e-9);
+        }
     }
 }

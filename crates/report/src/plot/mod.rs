@@ -116,6 +116,11 @@ pub struct MapLink {
     pub alarm: bool,
 }
 
+/// Whether the font of PNG plots has every letter of a text; it draws `?` instead of others.
+pub fn is_in_png(text: &str) -> bool {
+    render::is_shown(text)
+}
+
 /// Draws a map: instrumented routers marked, links coloured by delay.
 pub fn write_map(map: &MapPicture, image: Image, to: &mut impl Write) -> io::Result<()> {
     render::write(&map::picture(map), image, to)

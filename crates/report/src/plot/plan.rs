@@ -1,12 +1,16 @@
 //! Probing cost as more routers are instrumented.
 
 use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, Picture, Place, QUIET};
+use super::render::text_width;
 use super::scale::{LinearScale, Tick};
 use super::steps::{BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
 use super::{HEIGHT, WIDTH, cut};
 use crate::net::{Granularity, PlanReport, Point};
 use crate::text;
 
+const LABEL_SIZE: f64 = 12.0;
+/// Distance between a label and the panel.
+const LABEL_GAP: f64 = 9.0;
 /// Share of the height taken by the probe hops.
 const HOPS_SHARE: f64 = 0.6;
 
@@ -35,10 +39,8 @@ pub(super) fn picture(reports: &[PlanReport]) -> Picture {
     let middle = top + tall * HOPS_SHARE;
     let (low, high) = (hops().fold(f64::INFINITY, f64::min).log10().floor(), hops().fold(1.0, f64::max).log10().ceil());
     let height = |hops: f64| middle - (hops.max(1.0).log10() - low) / (high - low).max(1.0) * (middle - top);
-    let decades = (low as i32..=high as i32).map(|decade| Tick {
-        place: height(10f64.powi(decade)),
-        label: Some(text::count(10u64.pow(decade.max(0) as u32))),
-    });
+    let decades = (low as i32..=high as i32)
+        .map(|decade| Tick { place: height(10f64.powi(decade)), label: Some(label(10f64.powi(decade), high)) });
     panel("probe hops", &decades.collect::<Vec<_>>(), &across, (top, middle), &mut picture);
     let below = (middle + BETWEEN, BOTTOM);
     let longest =
@@ -59,6 +61,17 @@ pub(super) fn picture(reports: &[PlanReport]) -> Picture {
     picture
 }
 
+/// The label of a decade of an axis that ends at 10 to the power `high`: `1,000`, or `1k` where there is too little room
+/// for that.
+fn label(decade: f64, high: f64) -> String {
+    let fits = text_width(&text::count(10f64.powf(high) as u64), LABEL_SIZE) < LEFT - LABEL_GAP;
+    match (fits, decade) {
+        (false, 1e3) => "1k".to_owned(),
+        (false, _) => text::short(decade),
+        (true, _) => text::count(decade as u64),
+    }
+}
+
 fn panel(name: &str, ticks: &[Tick], across: &LinearScale, (top, bottom): Place, picture: &mut Picture) {
     picture.heading((LEFT, top - 12.0), name, 13.0);
     for tick in across.ticks(|_| String::new()) {
@@ -66,7 +79,8 @@ fn panel(name: &str, ticks: &[Tick], across: &LinearScale, (top, bottom): Place,
     }
     for tick in ticks {
         picture.line((LEFT, tick.place), (RIGHT, tick.place), GRID, 1.0);
-        picture.text((LEFT - 9.0, tick.place), tick.label.clone().unwrap_or_default(), 12.0, INK, Align::Right);
+        let label = tick.label.clone().unwrap_or_default();
+        picture.text((LEFT - LABEL_GAP, tick.place), label, LABEL_SIZE, INK, Align::Right);
     }
     picture.line((LEFT, bottom), (RIGHT, bottom), QUIET, 1.25);
 }
@@ -106,5 +120,23 @@ fn legend(reports: &[PlanReport], picture: &mut Picture) {
         picture.curve(vec![(x, TOP + 18.0), (x + 34.0, TOP + 18.0)], look, 2.0);
         picture.text((x + 42.0, TOP + 18.0), report.strategy, 13.0, INK, Align::Left);
         x += 130.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_fit_beside_the_panel() {
+        for high in 0..=18 {
+            for decade in 0..=high {
+                let label = label(10f64.powi(decade), f64::from(high));
+                let width = text_width(&label, LABEL_SIZE);
+                assert!(width < LEFT - LABEL_GAP, "{label} is {width} wide");
+            }
+        }
+        assert_eq!([label(1e3, 7.0), label(1e7, 7.0)], ["1,000", "10,000,000"]);
+        assert_eq!([1.0, 1e3, 1e5, 1e8].map(|decade| label(decade, 8.0)), ["1", "1k", "100k", "100M"]);
     }
 }

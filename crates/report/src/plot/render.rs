@@ -161,10 +161,19 @@ fn bitmap_text(to: &mut BitMapBackend<'_>, text: &Text<'_>) -> Result<(), String
     failed.map_or(Ok(()), Err)
 }
 
-/// The width of a text in points, as the PNG draws it.
+/// The width of a text in points, as the PNG draws it; letters that its font lacks are as wide as high, as most fonts of
+/// an SVG's viewer have them.
 pub(super) fn text_width(text: &str, size: f64) -> f64 {
     let guess = text.chars().count() as f64 * size * 0.55;
-    Letters::new(Weight::Regular, size).map_or(guess, |letters| letters.width(text))
+    Letters::new(Weight::Regular, size).map_or(guess, |letters| {
+        let (known, lacking): (String, String) = text.chars().partition(|&letter| letters.has(letter));
+        letters.width(&known) + lacking.chars().count() as f64 * size
+    })
+}
+
+/// Whether a PNG shows every letter of a text.
+pub(super) fn is_shown(text: &str) -> bool {
+    Letters::new(Weight::Regular, 1.0).is_ok_and(|letters| text::plain(text).chars().all(|letter| letters.has(letter)))
 }
 
 fn words(error: impl std::fmt::Display) -> String {
