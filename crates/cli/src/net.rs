@@ -156,8 +156,11 @@ impl Map {
         let (mode, mode_name) =
             if arguments.single_path { (Mode::Single, "single") } else { (Mode::EqualCost, "equal-cost") };
         let all_paths = |topology: &Topology| {
-            let advice = if arguments.single_path { "" } else { ": use one path per pair (--single-path)" };
-            Paths::all(topology, mode, Paths::MOST).map_err(|error| anyhow!("{source}: {error}{advice}"))
+            Paths::all(topology, mode, Paths::MOST).map_err(|error| {
+                let is_single_less = mode == Mode::EqualCost && Paths::fit_single(topology, Paths::MOST);
+                let advice = if is_single_less { ": use one path per pair (--single-path)" } else { "" };
+                anyhow!("{source}: {error}{advice}")
+            })
         };
         let before = match arguments.failed[..] {
             [] => None,

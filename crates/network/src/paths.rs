@@ -48,6 +48,9 @@ impl Paths {
 
     /// The paths between all routers, in the order of their sources, then destinations.
     pub fn all(topology: &Topology, mode: Mode, most: usize) -> Result<Self, TooMany> {
+        if fewest_routers(topology) > most {
+            return Err(TooMany { most });
+        }
         let mut paths = Self { bounds: vec![0], ..Self::default() };
         for source in topology.graph().node_indices() {
             let tree = Tree::of(topology, source, mode);
@@ -60,6 +63,24 @@ impl Paths {
             }
         }
         Ok(paths)
+    }
+
+    /// Whether one path per pair stays within the limit on routers on all paths. Takes time as [`Paths::all`] does, but
+    /// no memory.
+    pub fn fit_single(topology: &Topology, most: usize) -> bool {
+        if fewest_routers(topology) > most {
+            return false;
+        }
+        let mut routers = 0;
+        for source in topology.graph().node_indices() {
+            let tree = Tree::of(topology, source, Mode::Single);
+            let hops = tree.reached.iter().flatten().map(|&(_, hops)| hops as usize).filter(|&hops| hops > 0);
+            routers += hops.map(|hops| hops + 1).sum::<usize>();
+            if routers > most {
+                return false;
+            }
+        }
+        true
     }
 
     /// Adds every path to a destination. Iterative, since paths may be longer than the call stack is deep.
@@ -114,6 +135,14 @@ impl Paths {
     pub fn routers(&self, path: usize) -> &[u32] {
         &self.routers[self.bounds[path]..self.bounds[path + 1]]
     }
+}
+
+/// A lower bound on the routers on all paths: two on a link, at least three between other routers that reach each other.
+fn fewest_routers(topology: &Topology) -> usize {
+    let pairs = |routers: usize| routers.saturating_mul(routers - 1);
+    let islands = petgraph::algo::kosaraju_scc(topology.graph());
+    let pairs = islands.iter().map(|island| pairs(island.len())).fold(0, usize::saturating_add);
+    pairs.saturating_mul(3).saturating_sub(topology.links())
 }
 
 /// The shortest paths from one router.
@@ -240,5 +269,25 @@ mod tests {
         let topology = Topology::read(&links).unwrap();
         assert_eq!(Paths::all(&topology, Mode::EqualCost, 10_000).unwrap_err(), TooMany { most: 10_000 });
         assert!(Paths::all(&topology, Mode::Single, 1_000_000).is_ok());
+        assert!(Paths::fit_single(&topology, 1_000_000));
+    }
+
+    /// The bound is found before any path, is never above what paths need, and one path per pair is counted as made.
+    #[test]
+    fn too_many_pairs_are_refused_at_once() {
+        let ring = |routers: usize| {
+            let links = (0..routers).map(|at| format!("r{at} r{} 1\n", (at + 1) % routers));
+            Topology::read(&links.collect::<String>()).unwrap()
+        };
+        let large = ring(20_000);
+        assert_eq!(Paths::all(&large, Mode::EqualCost, Paths::MOST).unwrap_err(), TooMany { most: Paths::MOST });
+        assert!(!Paths::fit_single(&large, Paths::MOST));
+        let mesh = both(&[("a", "b", "1"), ("b", "c", "1"), ("a", "c", "1"), ("c", "d", "1")]);
+        for topology in [ring(7), Topology::read(&mesh).unwrap(), Topology::read("a b 1\nb c 1\nx y 1\n").unwrap()] {
+            let paths = Paths::all(&topology, Mode::Single, Paths::MOST).unwrap();
+            let routers = paths.routers.len();
+            assert!(fewest_routers(&topology) <= routers, "{} of {routers}", fewest_routers(&topology));
+            assert!(Paths::fit_single(&topology, routers) && !Paths::fit_single(&topology, routers - 1));
+        }
     }
 }

@@ -121,6 +121,9 @@ fn wrong_maps_and_wishes_are_refused_in_one_line() {
     let negative = write("negative", b"a b 1\nb a -1\n");
     let binary = write("binary", &[0xff, 0xfe, 0]);
     let empty = write("empty", b"");
+    let loops = write("loops", b"a a 1\nb b 1\n");
+    let large: String = (0..20_000).map(|at| format!("r{at} r{} 1\n", (at + 1) % 20_000)).collect();
+    let large = write("large", large.as_bytes());
     let costs = write("costs", b"router,cost\nb1,none\n");
     let headless = write("headless", b"b1,9\nb2,9\n");
     let unknown = write("unknown", b"cost,router\n9,b1\n9,b99\n");
@@ -129,6 +132,9 @@ fn wrong_maps_and_wishes_are_refused_in_one_line() {
         (vec!["net", "plan", &negative], 1, "line 2"),
         (vec!["net", "plan", &binary], 1, "not a text file"),
         (vec!["net", "plan", &empty], 1, "no links"),
+        (vec!["net", "plan", &loops], 1, "loops: no links other than from a router to itself"),
+        // One path per pair would not help.
+        (vec!["net", "plan", &large], 1, "large: all paths together have more than 268435456 routers\n"),
         (vec!["net", "plan", absent.to_str().unwrap()], 1, "absent"),
         (vec!["net", "plan", &map, "--costs", &costs], 1, "line 2"),
         (vec!["net", "plan", &map, "--costs", &headless], 1, "expected the columns router,cost, found 'b1,9'"),

@@ -162,26 +162,14 @@ impl Topology {
         }?;
         let topology = builder.topology;
         if topology.graph.edge_count() == 0 {
-            return Err(at(0, "no links: expected Rocketfuel weights, cch, GraphML or TOML"));
+            let what = match topology.remarks {
+                Remarks { loops: 0, outside: 0, .. } => "no links: expected Rocketfuel weights, cch, GraphML or TOML",
+                Remarks { outside: 0, .. } => "no links other than from a router to itself",
+                _ => "no links between routers of the map",
+            };
+            return Err(at(0, what));
         }
         Ok(topology)
-    }
-
-    /// Sets the propagation delays of links from a Rocketfuel `latencies.intra`.
-    pub fn set_latencies(&mut self, text: &str) -> Result<(), TopologyError> {
-        let Self { graph, names, .. } = self;
-        rocketfuel::each_line(text, |line, [from, to, latency]| {
-            let end = |name: &str| names.get(name).ok_or_else(|| at(line, format!("unknown router '{name}'")));
-            let (from, to) = (*end(from)?, *end(to)?);
-            let latency: f64 =
-                latency.parse().ok().filter(|ms| (0.0..1e9).contains(ms)).ok_or_else(|| {
-                    at(line, format!("a latency of '{latency}': expected milliseconds, zero or more"))
-                })?;
-            if let Some(link) = graph.find_edge(from, to) {
-                graph[link].delay_ms = Some(latency);
-            }
-            Ok(())
-        })
     }
 
     /// The number of links without one in the opposite direction.
@@ -317,7 +305,8 @@ mod tests {
     #[test]
     fn nonsense_is_refused_with_its_line() {
         let error = |text: &str| Topology::read(text).unwrap_err().to_string();
-        assert!(error("").starts_with("no links"));
+        assert!(error("").starts_with("no links: expected"));
+        assert_eq!(error("a a 1\nb b 1\n"), "no links other than from a router to itself");
         assert_eq!(error("a b 1\na c\n"), "line 2: expected from, to and a weight, found 'a c'");
         assert!(error("a b 1\n\nb a -3\n").starts_with("line 3: a weight of '-3'"));
         assert!(error("<graphml><graph><edge source=\"1\" target=\"2\"/></graph></graphml>").contains("'1'"));
@@ -363,15 +352,5 @@ mod tests {
             map.graph()[map.graph().find_edge(from, to).unwrap()].weight
         };
         assert_eq!((weight("c", "b"), weight("a", "b")), (Weight(2 * MILLION), Weight(3 * MILLION)));
-    }
-
-    #[test]
-    fn latencies_go_to_their_links() {
-        let mut map = Topology::read("a b 3\nb a 1\n").unwrap();
-        map.set_latencies("a b 4\nb a 0.5\n").unwrap();
-        let delays: Vec<_> = map.graph().edge_weights().map(|link| link.delay_ms).collect();
-        assert_eq!(delays, [Some(4.0), Some(0.5)]);
-        assert!(map.set_latencies("a z 4\n").unwrap_err().to_string().contains("'z'"));
-        assert!(map.set_latencies("a b -4\n").is_err());
     }
 }
