@@ -8,12 +8,12 @@ use crate::output::{self, Output};
 use crate::words::{self, Plain};
 use anyhow::{Result, anyhow};
 use dwell_network::localize::file::{self, Names, Row};
-use dwell_network::localize::{Kind, Localization, LossVerdict, Reading, Readings, Routes, Settings, Verdict};
-use dwell_report::json;
+use dwell_network::localize::{Apart, Kind, Localization, LossVerdict, Reading, Readings, Routes, Settings, Verdict};
 use dwell_report::net::{
     self as report, ChangeLine, DelayShift, Intervals, LOCALIZE_SCHEMA, LocalizeReport, LossShift, PathLine, Probe,
     SegmentLine, SuspectLine,
 };
+use dwell_report::{json, moment};
 use dwell_sketch::estimate::{Estimate, Z95};
 use dwell_types::Nanos;
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
         Format::Json => json::write(&report, &mut to)?,
         Format::Csv => report::csv::write_localize(&report, &mut to)?,
     }
-    if let Some((mut file, image)) = picture {
+    if let Some((file, image)) = picture {
         let drawn = super::picture::draw(&map, &segments, |routers| answer.shade(routers))?;
         super::picture::write(&drawn, image, file)?;
     }
@@ -117,18 +117,31 @@ fn read(
 ) -> Result<Readings, Failure> {
     let names = Names::new(&map.topology, routes);
     let mut read: Vec<(u32, Reading)> = Vec::new();
+    // The file and line of each.
+    let mut places: Vec<(&Path, usize)> = Vec::new();
     for (named, path) in files {
         let asked = named.map(|names| segment(map, routes, names)).transpose()?;
         let wrong = |error: file::FileError| anyhow!("{}: {error}", path.display());
         for row in file::read(&text(path, "measurements in CSV or JSON")?).map_err(wrong)? {
             read.push((of(&row, asked, &names).map_err(wrong)?, row.reading));
+            places.push((path, row.line));
         }
     }
     let step_ns = arguments.interval.map_or(1, Nanos::get);
     let readings = Readings::new(routes.segments(), &read, step_ns).map_err(|twice| {
         let Probe { from, to, .. } = probe(&map.topology, routes.routers(twice.segment));
-        anyhow!("'{from}' to '{to}' has two measurements of the interval at {}", twice.start_ns)
+        let [(first, line), (second, other)] = twice.readings.map(|reading| places[reading]);
+        let at = moment(twice.start_ns);
+        let first = if first == second { String::new() } else { format!("{}: ", first.display()) };
+        anyhow!(
+            "{}: line {other}: '{from}' to '{to}' has two measurements of the interval at {at}, the other is in {first}line \
+             {line}",
+            second.display()
+        )
     })?;
+    if let Some(apart) = readings.apart().filter(|_| arguments.interval.is_none()) {
+        return Err(misaligned(&apart).into());
+    }
     let (intervals, baseline) = (readings.starts().len(), arguments.baseline);
     if intervals <= baseline {
         return Err(
@@ -136,6 +149,28 @@ fn read(
         );
     }
     Ok(readings)
+}
+
+/// The error for segments that were measured at different times.
+fn misaligned(apart: &Apart) -> anyhow::Error {
+    let &Apart { starts_ns: [first, second], step_ns } = apart;
+    let step = Nanos::new(step_ns);
+    anyhow!(
+        "segments were measured at different times: intervals of {step} begin at {} and {} later; align them with \
+         --interval {}",
+        moment(first),
+        Nanos::new(second.saturating_sub(first)),
+        flag(step)
+    )
+}
+
+/// A time as `--interval` takes it.
+fn flag(time: Nanos) -> String {
+    match time.get() {
+        ns if ns % 1_000_000_000 == 0 => format!("{}s", ns / 1_000_000_000),
+        ns if ns % 1_000_000 == 0 => format!("{}ms", ns / 1_000_000),
+        ns => format!("{ns}ns"),
+    }
 }
 
 /// The segment of a row: that of its file if given, otherwise the one named in the row.

@@ -246,12 +246,42 @@ fn wrong_measurements_are_refused_in_one_line() {
     let word = write("word.csv", &format!("{head}a1,a2,,1,2,0,2,long,1\n"));
     let damaged = write("damaged.json", "{\"schema\": \"dwell.owd/1\",\n\"intervals\": [}");
     let twice = write("twice.csv", &format!("{head}a1,a2,,1,2,0,2,5,1\na1,a2,,1,2,0,2,5,1\n"));
+    let elsewhere = write("elsewhere.csv", &format!("{head}a1,a2,,2,2,0,2,5,1\na1,a2,,1,2,0,2,5,1\n"));
+    let once = write("once.csv", &format!("{head}a1,a2,,1000000000,2,0,2,5,1\n"));
+    let again = format!("{head}a2,a1,,3100000000,2,0,2,5,1\na1,a2,,1500000000,2,0,2,5,1\n").replace('\n', "\r\n");
+    let again = write("again.csv", &again);
+    // One router's clock is 137 ns fast.
+    let shifted = std::fs::read_to_string(&measured).unwrap();
+    let shifted = shifted.lines().map(|line| match line.strip_prefix("a1,a2,,") {
+        Some(rest) => {
+            let (start, rest) = rest.split_once(',').unwrap();
+            format!("a1,a2,,{},{rest}\n", start.parse::<i64>().unwrap() + 137)
+        }
+        None => format!("{line}\n"),
+    });
+    let shifted = write("shifted.csv", &shifted.collect::<String>());
     let [crossed, bent, unknown] = ["a1,b2", "a1,b1,b2", "a1,x"].map(|segment| format!("{segment}={measured}"));
     let cases = [
         (vec!["--measurements", &stranger], 1, "line 3: 'a1' to 'b2' is not a segment"),
         (vec!["--measurements", &word], 1, "line 2"),
         (vec!["--measurements", &damaged], 1, "line 2"),
-        (vec!["--measurements", &twice], 1, "two measurements"),
+        (
+            vec!["--measurements", &twice],
+            1,
+            "twice.csv: line 3: 'a1' to 'a2' has two measurements of the interval at 1970-01-01 00:00:00.000000001 UTC, \
+             the other is in line 2",
+        ),
+        (
+            vec!["--measurements", &once, "--measurements", &again, "--interval", "1s"],
+            1,
+            "again.csv: line 3: 'a1' to 'a2' has two measurements of the interval at 1970-01-01 00:00:01.500 UTC, the other is in ",
+        ),
+        (vec!["--measurements", &elsewhere, "--measurements", &twice], 1, "elsewhere.csv: line 3\n"),
+        (
+            vec!["--measurements", &shifted],
+            1,
+            "begin at 2026-11-22 09:00:00 UTC and 137 ns later; align them with --interval 1s",
+        ),
         (vec!["--measurements", &measured, "--baseline", "24"], 1, "--baseline"),
         (vec!["--measurements", "absent.csv"], 1, "absent.csv"),
         (vec!["--measurements", &measured, "--baseline", "2"], 2, "from 3"),
@@ -327,6 +357,30 @@ fn labels_of_hops_have_no_more_digits_than_they_need() {
     for label in ["0.2", "0.4", "0.6", "0.8"] {
         assert!(picture.lines().any(|line| line.trim() == label), "no {label}");
     }
+}
+
+/// With `--interval`, segments measured a little apart are judged as if measured together.
+#[test]
+fn intervals_are_aligned_on_demand() {
+    let folder = tempfile::tempdir().unwrap();
+    let measured = std::fs::read_to_string(testdata("net/ladder-slow.csv")).unwrap();
+    let mut lines = csv::Reader::from_reader(measured.as_bytes());
+    let mut shifted = csv::Writer::from_path(folder.path().join("shifted.csv")).unwrap();
+    shifted.write_record(lines.headers().unwrap()).unwrap();
+    for line in lines.records().map(Result::unwrap) {
+        let ahead = if line[0].starts_with('a') { 137 } else { 0 };
+        let start = (line[3].parse::<i64>().unwrap() + ahead).to_string();
+        shifted
+            .write_record(line.iter().enumerate().map(|(column, field)| if column == 3 { &start } else { field }))
+            .unwrap();
+    }
+    shifted.flush().unwrap();
+    let shifted = folder.path().join("shifted.csv");
+    let shifted = shifted.to_str().unwrap();
+    let refused = localize(&["--measurements", shifted]);
+    assert!(refused.code == 1 && refused.err.contains("align them with --interval 1s"), "{}", refused.err);
+    let aligned = localize(&["--measurements", shifted, "--interval", "1s"]).ok();
+    assert_eq!(aligned.out, localize(&["--measurements", &testdata("net/ladder-slow.csv")]).ok().out);
 }
 
 /// A PNG has no letters for some names, and a warning says so; an SVG has them all.

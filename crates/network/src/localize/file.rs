@@ -190,11 +190,15 @@ impl Columns {
 
 fn read_csv(text: &str) -> Result<Vec<Row>, FileError> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
-    let columns = Columns::of(reader.headers().map_err(|error| csv_error(&error))?)?;
+    let mut lines = LineCount { text: text.as_bytes(), at: 0, line: 1 };
+    let columns = match reader.headers() {
+        Ok(head) => Columns::of(head)?,
+        Err(error) => return Err(csv_error(&error, &mut lines)),
+    };
     let mut rows = Vec::new();
     let mut record = csv::StringRecord::new();
-    while reader.read_record(&mut record).map_err(|error| csv_error(&error))? {
-        let line = record.position().map_or(0, csv::Position::line) as usize;
+    while reader.read_record(&mut record).map_err(|error| csv_error(&error, &mut lines))? {
+        let line = lines.of(record.position());
         let field = |column: usize| record.get(column).unwrap_or_default();
         let optional = |column: Option<usize>| column.map(field).unwrap_or_default().to_owned();
         // Of the output of dwell owd, use only the intervals.
@@ -212,8 +216,30 @@ fn read_csv(text: &str) -> Result<Vec<Row>, FileError> {
     Ok(rows)
 }
 
-fn csv_error(error: &csv::Error) -> FileError {
-    let line = error.position().map_or(1, csv::Position::line) as usize;
+/// Counts lines as records are read; the reader itself takes the second character of a line ending for part of the
+/// next record.
+struct LineCount<'a> {
+    text: &'a [u8],
+    /// The byte up to which lines are counted.
+    at: usize,
+    /// The line of this byte.
+    line: usize,
+}
+
+impl LineCount<'_> {
+    /// The line in which a record begins. Records come in order.
+    fn of(&mut self, position: Option<&csv::Position>) -> usize {
+        let start = position.map_or(self.at, |position| position.byte() as usize).clamp(self.at, self.text.len());
+        let blank = self.text[start..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        let passed = &self.text[self.at..start + blank];
+        self.line += passed.iter().filter(|&&byte| byte == b'\n').count();
+        self.at = start + blank;
+        self.line
+    }
+}
+
+fn csv_error(error: &csv::Error, lines: &mut LineCount<'_>) -> FileError {
+    let line = lines.of(error.position());
     let what = match error.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
             format!("expected {expected_len} fields, found {len}")
@@ -339,6 +365,16 @@ mod tests {
             error(&format!("{HEAD}a,b,,1,2,3,4,5,6\na,b,,x,2,3,4,5,6\n")),
             "line 3: expected a whole number as start_ns, found 'x'"
         );
+        // Whatever ends a line, and lines without a record.
+        for ends in ["\n", "\r\n", "\n\n", "\r\n\r\n"] {
+            let text =
+                format!("{HEAD}a,b,,1,2,3,4,5,6\n\"a\n\",b,,1,2,3,4,5,6\na,b,,x,2,3,4,5,6\n").replace('\n', ends);
+            let line = 1 + text[..text.find('x').unwrap()].matches('\n').count();
+            assert!(error(&text).starts_with(&format!("line {line}: expected a whole")), "{ends:?}: {}", error(&text));
+            let short = format!("{HEAD}a,b,,1,2,3,4,5,6\na,b,1\n").replace('\n', ends);
+            let line = 1 + short[..short.find("a,b,1").unwrap()].matches('\n').count();
+            assert_eq!(error(&short), format!("line {line}: expected 9 fields, found 3"), "{ends:?}");
+        }
         for (mean, std) in [("inf", "1"), ("1", "-1"), ("nan", "1"), ("1", "nan"), ("1e19", "1")] {
             assert!(error(&format!("{HEAD}a,b,,1,2,3,4,{mean},{std}\n")).starts_with("line 2: a delay of"));
         }

@@ -43,7 +43,7 @@ mod series;
 pub use series::{Baseline, LEAST_BASELINE, Shift, Value, Verdict, WINDOWS};
 // Measurements by segment and interval.
 mod readings;
-pub use readings::{Delay, Reading, Readings, Twice};
+pub use readings::{Apart, Delay, Reading, Readings, Twice};
 // Readings from CSV and JSON files.
 pub mod file;
 // Change detection for losses.

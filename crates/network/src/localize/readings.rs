@@ -50,8 +50,20 @@ impl Reading {
 pub struct Twice {
     /// Number of the segment.
     pub segment: u32,
-    /// Start of the interval in nanoseconds.
+    /// When the second one starts, in nanoseconds since the epoch.
     pub start_ns: i64,
+    /// Positions of both among the readings given, in their order.
+    pub readings: [usize; 2],
+}
+
+/// Two moments at which intervals begin that lie closer together than intervals do, since segments were not measured
+/// at the same times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Apart {
+    /// The moments, in nanoseconds since the epoch.
+    pub starts_ns: [i64; 2],
+    /// The least time between successive intervals of one segment, in nanoseconds.
+    pub step_ns: i64,
 }
 
 /// All readings of a network.
@@ -65,22 +77,38 @@ pub struct Readings {
 
 impl Readings {
     /// Collects readings, each given with the number of its segment, of this many segments, in any order. Readings that
-    /// start in the same multiple of `step_ns` (at least 1) belong to one interval.
+    /// start within `step_ns` (at least 1) belong to one interval, which begins with the first of them.
     pub fn new(segments: usize, read: &[(u32, Reading)], step_ns: i64) -> Result<Self, Twice> {
-        let start_of = |reading: &Reading| reading.start_ns.div_euclid(step_ns).saturating_mul(step_ns);
-        let mut starts: Vec<i64> = read.iter().map(|(_, reading)| start_of(reading)).collect();
-        starts.sort_unstable();
-        starts.dedup();
-        let mut of = vec![vec![None; starts.len()]; segments];
-        for &(segment, reading) in read {
-            let start_ns = start_of(&reading);
-            let Ok(at) = starts.binary_search(&start_ns) else { continue };
+        let cut_ns = cut(read.iter().map(|(_, reading)| reading.start_ns.rem_euclid(step_ns)).collect(), step_ns);
+        let interval = |reading: &Reading| reading.start_ns.saturating_sub(cut_ns).div_euclid(step_ns);
+        let mut begun: Vec<(i64, i64)> =
+            read.iter().map(|(_, reading)| (interval(reading), reading.start_ns)).collect();
+        begun.sort_unstable();
+        begun.dedup_by_key(|&mut (interval, _)| interval);
+        let mut of = vec![vec![None; begun.len()]; segments];
+        for (number, &(segment, reading)) in read.iter().enumerate() {
+            let Ok(at) = begun.binary_search_by_key(&interval(&reading), |&(interval, _)| interval) else { continue };
             let place: &mut Option<Reading> = &mut of[segment as usize][at];
-            if place.replace(Reading { start_ns, ..reading }).is_some() {
-                return Err(Twice { segment, start_ns });
+            if place.replace(Reading { start_ns: begun[at].1, ..reading }).is_some() {
+                let is_same = |other: &(u32, Reading)| other.0 == segment && interval(&other.1) == interval(&reading);
+                let first = read.iter().position(is_same).unwrap_or(number);
+                return Err(Twice { segment, start_ns: reading.start_ns, readings: [first, number] });
             }
         }
-        Ok(Self { starts, of })
+        Ok(Self { starts: begun.into_iter().map(|(_, start_ns)| start_ns).collect(), of })
+    }
+
+    /// The first intervals that begin closer together than successive intervals of any one segment; `None` if there
+    /// are none.
+    pub fn apart(&self) -> Option<Apart> {
+        let step = |segment: &Vec<Option<Reading>>| {
+            let mut starts = segment.iter().flatten().map(|reading| reading.start_ns);
+            let mut before = starts.next()?;
+            starts.map(|start| start.saturating_sub(std::mem::replace(&mut before, start))).min()
+        };
+        let step_ns = self.of.iter().filter_map(step).min()?;
+        let close = self.starts.windows(2).find(|pair| pair[1].saturating_sub(pair[0]) < step_ns)?;
+        Some(Apart { starts_ns: [close[0], close[1]], step_ns })
     }
 
     /// The start of each interval in nanoseconds since the epoch, sorted.
@@ -104,6 +132,18 @@ impl Readings {
     }
 }
 
+/// Where to cut time into steps such that readings lie far from the cuts: in the middle of the largest gap between
+/// these remainders of their starts. So clocks that differ a little never part what was measured together.
+fn cut(mut remainders: Vec<i64>, step_ns: i64) -> i64 {
+    remainders.sort_unstable();
+    let (Some(&first), Some(&last)) = (remainders.first(), remainders.last()) else { return 0 };
+    let around = (first.saturating_sub(last).saturating_add(step_ns), last);
+    let gaps = remainders.windows(2).map(|pair| (pair[1] - pair[0], pair[0]));
+    let (gap, begins) = gaps.chain([around]).max().unwrap_or(around);
+    // The cut comes after the remainder that the gap begins with.
+    begins.saturating_add(gap / 2 + gap % 2).rem_euclid(step_ns)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,7 +160,35 @@ mod tests {
         assert_eq!([0, 1, 2].map(|segment| readings.known(segment)), [1, 2, 0]);
         let readings =
             Readings::new(3, &[(0, reading(1_009)), (1, reading(1_244)), (1, reading(2_001))], 1_000).unwrap();
-        assert_eq!(readings.starts(), [1_000, 2_000]);
-        assert_eq!(Readings::new(3, &[(1, reading(5)), (1, reading(8))], 10), Err(Twice { segment: 1, start_ns: 0 }));
+        assert_eq!(readings.starts(), [1_009, 2_001]);
+        // A clock that is 137 ns ahead of or behind another one.
+        for apart in [-137, 137] {
+            let read: Vec<_> =
+                (0..5).flat_map(|at| [(0, reading(at * 1_000)), (1, reading(at * 1_000 + apart))]).collect();
+            let readings = Readings::new(2, &read, 1_000).unwrap();
+            assert_eq!([0, 1].map(|segment| readings.known(segment)), [5, 5], "{apart}");
+            assert_eq!(readings.starts().len(), 5, "{:?}", readings.starts());
+        }
+        let twice = Readings::new(3, &[(0, reading(3)), (1, reading(5)), (1, reading(8))], 10);
+        assert_eq!(twice, Err(Twice { segment: 1, start_ns: 8, readings: [1, 2] }));
+    }
+
+    /// Intervals of one segment begin as many nanoseconds after those of another, up to a whole interval of 1,000.
+    #[test]
+    fn segments_measured_at_other_times_are_noticed() {
+        let readings = |ahead: i64| {
+            let read = (0..6)
+                .map(|number| (number % 2, reading(i64::from(number / 2 * 1_000) + i64::from(number % 2) * ahead)));
+            Readings::new(3, &read.collect::<Vec<_>>(), 1).unwrap()
+        };
+        for ahead in [0, 1_000, -2_000, 9_000] {
+            assert_eq!(readings(ahead).apart(), None, "{ahead}");
+        }
+        assert_eq!(readings(137).apart(), Some(Apart { starts_ns: [0, 137], step_ns: 1_000 }));
+        assert_eq!(readings(-1).apart(), Some(Apart { starts_ns: [-1, 0], step_ns: 1_000 }));
+        // Intervals that one segment missed, and others of a single interval each, tell nothing.
+        let sparse = [(0, reading(0)), (0, reading(5_000)), (1, reading(0)), (1, reading(1_000)), (2, reading(3_000))];
+        assert_eq!(Readings::new(3, &sparse, 1).unwrap().apart(), None);
+        assert_eq!(Readings::new(3, &[(0, reading(0)), (1, reading(5))], 1).unwrap().apart(), None);
     }
 }

@@ -82,7 +82,7 @@ pub struct DelayShift {
     pub intervals: usize,
     /// Mean delay of the baseline.
     pub usual_ns: f64,
-    /// Standard deviation of the baseline's interval means.
+    /// Standard deviation of the baseline's interval means, at least the standard error that their packets imply.
     pub spread_ns: f64,
     /// Mean delay of the window.
     pub found_ns: f64,

@@ -208,8 +208,9 @@ fn path(line: &PathLine, to: &mut impl Write) -> io::Result<()> {
     writeln!(to, "{}{alarm}", route(&line.path))?;
     if let Some(d) = line.delay {
         let (usual, since) = (nanos(d.usual_ns), text::utc(d.since_ns).1);
-        let (excess, chance) = (nanos(d.excess_ns), chance(d.p_value));
-        writeln!(to, "  {now}, usually {usual}: {excess} more since {since}, p-value {chance}")?;
+        let (excess, chance) = (nanos(d.excess_ns.abs()), chance(d.p_value));
+        let than = if d.excess_ns < 0.0 { "less" } else { "more" };
+        writeln!(to, "  {now}, usually {usual}: {excess} {than} since {since}, p-value {chance}")?;
     }
     for missing in &line.missing {
         writeln!(to, "  {} has too few measurements", route(missing))?;
