@@ -17,7 +17,7 @@ where
 /// A whole number within these bounds.
 pub(crate) fn between<T: TryFrom<u64>>(bounds: RangeInclusive<u64>) -> impl Fn(&str) -> Result<T, String> + Clone {
     move |text| {
-        let number = text.parse().ok().filter(|number| bounds.contains(number));
+        let number = integer(text).filter(|number| bounds.contains(number));
         let number = number.and_then(|number| T::try_from(number).ok());
         number.ok_or_else(|| format!("expected a whole number from {} to {}", bounds.start(), bounds.end()))
     }
@@ -35,7 +35,18 @@ pub(crate) fn whole_u32(text: &str) -> Result<u32, String> {
 
 /// A whole number above 0.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
-    text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "expected a whole number above 0".to_owned())
+    integer(text).filter(|&number| number > 0).ok_or_else(|| "expected a whole number above 0".to_owned())
+}
+
+/// A whole number, `1000000` or `1e6`, as numbers with fractions may be written, too.
+fn integer(text: &str) -> Option<u64> {
+    /// Up to here floating-point numbers are exact.
+    const MOST: f64 = (1u64 << 53) as f64;
+    let with_exponent = || {
+        let number: f64 = text.parse().ok().filter(|_| text.contains(['e', 'E']))?;
+        (number.fract() == 0.0 && (0.0..=MOST).contains(&number)).then_some(number as u64)
+    };
+    text.parse().ok().or_else(with_exponent)
 }
 
 /// A number above 0; `expected` completes the error message.
@@ -159,6 +170,14 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a share above 0 and up to 1, such as 1% or 0.01".to_owned())
 }
 
+/// A share above 0 that may be larger than everything: `30%`, `0.3`, `1.2`.
+pub(crate) fn load(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+    let load = number.trim().parse::<f64>().ok().map(|number| number / scale);
+    load.filter(|&load| load > 0.0 && load.is_finite())
+        .ok_or_else(|| "expected a share above 0, such as 30% or 0.3".to_owned())
+}
+
 /// Shares below 100%, a range or a single one: `0.1%..5%`.
 pub(crate) fn shares(text: &str) -> Result<RangeInclusive<f64>, String> {
     let (low, high) = text.split_once("..").unwrap_or((text, text));
@@ -220,6 +239,28 @@ mod tests {
         }
         for text in ["", "--3s", "-", "1y", "0y"] {
             assert!(offset(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers() {
+        for (text, expected) in [("1000000", 1_000_000), ("1e6", 1_000_000), ("2.5E3", 2_500), ("7", 7)] {
+            assert_eq!(count(text), Ok(expected), "{text}");
+        }
+        for text in ["", "0", "-1", "1.5", "1e-3", "1.25e1", "1e300", "2.0", "NaN", "inf", "e"] {
+            assert!(count(text).is_err(), "{text}");
+        }
+        assert_eq!((between::<u16>(1..=65_535)("6e4"), whole_u32("0e0")), (Ok(60_000), Ok(0)));
+        assert!(between::<u16>(1..=65_535)("7e4").is_err() && whole::<u64>("18446744073709551615").is_ok());
+    }
+
+    #[test]
+    fn loads_may_be_more_than_everything() {
+        for (text, expected) in [("30%", 0.3), ("0.3", 0.3), ("1.5", 1.5), ("200%", 2.0)] {
+            assert_eq!(load(text), Ok(expected), "{text}");
+        }
+        for text in ["", "0", "-1%", "few", "inf", "NaN"] {
+            assert!(load(text).is_err(), "{text}");
         }
     }
 

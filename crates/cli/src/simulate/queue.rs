@@ -50,7 +50,7 @@ pub(super) struct QueueArguments {
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, requires = "queue", help_heading = "Queue")]
     buffer: Option<usize>,
     /// Share of the line rate taken by background traffic, instead of that of the traffic.
-    #[arg(long, value_name = "N", value_parser = units::above_zero("a share above 0, such as 0.3"), requires = "queue", help_heading = "Queue")]
+    #[arg(long, value_name = "SHARE", value_parser = units::load, requires = "queue", help_heading = "Queue")]
     load: Option<f64>,
 }
 
