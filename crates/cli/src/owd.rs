@@ -36,7 +36,7 @@ mod outputs;
 use outputs::Outputs;
 // Warnings about an answer.
 mod doubts;
-use doubts::{Doubt, UNTRANSLATED, disagreement, doubts, duplicated, not_joined, too_early, without_delay};
+use doubts::{Doubt, UNTRANSLATED, disagreement, doubts, duplicated, is_joined, not_joined, too_early, without_delay};
 
 pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     match &arguments.step {
@@ -147,16 +147,18 @@ fn warnings(
         let is_half_named = doubt == Doubt::NothingInCommon && point.nat && !point.from.is_empty();
         Some(if is_half_named { UNTRANSLATED.to_owned() } else { doubt.to_string() })
     };
-    let mut warnings = Vec::from_iter(match arguments.method {
-        Method::Auto | Method::Exact => doubts().or_else(|| {
+    let mut warnings = match arguments.method {
+        Method::Auto | Method::Exact => Vec::from_iter(doubts().or_else(|| {
             let (total, unsent) = (&answer.total, answer.unsent[1]?);
             changed_between(total.sent, total.lost, unsent.saturating_sub(answer.surplus))
-        }),
+        })),
         Method::Lda => {
             let span = span([points.sender.span, points.receiver.span]);
-            not_joined(&answer.total, span, Some(point.interval())).or_else(doubts)
+            let mut warnings = Vec::from_iter(not_joined(&answer.total, span, Some(point.interval())));
+            warnings.extend(doubts().filter(|_| is_joined(&answer.total)));
+            warnings
         }
-    });
+    };
     let elsewhere = points.sender.elsewhere + points.receiver.elsewhere;
     if packets == [0; 2] && elsewhere > 0 {
         warnings.push(format!("no packet comes from a --from prefix; {elsewhere} have other sources"));

@@ -11,9 +11,14 @@ use dwell_types::Nanos;
 use std::fmt;
 use std::path::PathBuf;
 
+/// Whether sketches of any interval could be joined, so that there is an answer to doubt.
+pub(super) fn is_joined(total: &Line) -> bool {
+    total.uncovered < total.sent
+}
+
 /// Warns of sketches that could not be joined; `interval` is their length, if known.
 pub(super) fn not_joined(total: &Line, span: Option<Span>, interval: Option<Nanos>) -> Option<String> {
-    if total.sent > 0 && total.uncovered == total.sent {
+    if total.sent > 0 && !is_joined(total) {
         let lasts = span.map_or(Nanos::ZERO, |span| Nanos::new(span.end.saturating_sub(span.start)));
         let short = interval.filter(|interval| lasts.get() / 2 < interval.get());
         return Some(match short {

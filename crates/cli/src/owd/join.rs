@@ -2,7 +2,7 @@
 
 use super::Outputs;
 use super::arguments::JoinArguments;
-use super::doubts::{doubts, foreign, not_joined, said, surplus, unlisted};
+use super::doubts::{doubts, foreign, is_joined, not_joined, said, surplus, unlisted};
 use super::sketches::{describe_sketch, flows};
 use crate::Failure;
 use crate::output;
@@ -44,14 +44,14 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     }
     let mut flows = flows(&means, &list);
     flows.truncate(arguments.top);
-    if join.duplicates() > 0 {
-        warnings.push(format!("{} duplicate messages were ignored", join.duplicates()));
-    }
-
     let line = Line::from(&total);
     let span = start.zip(end).map(|(start, end)| Span { start, end });
-    let doubts = || not_joined(&line, span, None).or_else(|| doubts(&line, false, None).map(said));
-    warnings.extend(foreign.or_else(doubts));
+    if let Some(foreign) = foreign {
+        warnings.push(foreign);
+    } else {
+        warnings.extend(not_joined(&line, span, None));
+        warnings.extend(doubts(&line, false, None).filter(|_| is_joined(&line)).map(said));
+    }
     warnings.extend(surplus(&total));
     if has_flows {
         warnings.extend(unlisted(&total, &list));
@@ -105,5 +105,10 @@ fn read(path: &Path, warnings: &mut Vec<String>) -> Result<(Vec<Summary>, FlowLi
         warnings.push(format!("{name}: {} damaged and ignored, the first: {error}", words::are(damaged, "message")));
     }
     summaries.sort_by_key(|summary| summary.number);
+    let all = summaries.len();
+    summaries.dedup_by_key(|summary| summary.number);
+    if summaries.len() < all {
+        warnings.push(format!("{name}: {} duplicate messages were ignored", all - summaries.len()));
+    }
     Ok((summaries, flows))
 }

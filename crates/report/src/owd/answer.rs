@@ -72,12 +72,13 @@ impl Line {
     /// From counters at both points. If more packets arrived than were sent, no loss is known. A packet that one of the
     /// points counts in the neighbouring interval appears lost in one interval and surplus in the other. Totals are
     /// therefore computed from sums of the counters, not from the losses of intervals, so that such packets cancel out.
-    fn counted(sent: u64, received: u64, surplus: Estimate<f64>) -> Self {
+    fn counted(sent: u64, received: u64, surplus: Estimate<f64>, elsewhere: f64) -> Self {
         let lost = sent.saturating_sub(received);
         let share = |lost: f64| (lost / sent as f64).min(1.0);
-        // Each packet that arrived and was not sent may hide a lost one.
+        // Each packet that arrived and was not sent may hide a lost one, and each that arrived elsewhere looks like one.
         let most = sent as f64 - received as f64 + surplus.high;
-        let rate = Estimate { value: share(lost as f64), low: share(lost as f64), high: share(most.max(lost as f64)) };
+        let [least, most] = [(lost as f64 - elsewhere).max(0.0), most.max(lost as f64)];
+        let rate = Estimate { value: share(lost as f64), low: share(least), high: share(most) };
         Self { sent, received, lost, loss_rate: (sent > 0).then_some(rate), ..Self::default() }
     }
 }
@@ -102,7 +103,7 @@ impl From<&Combined> for Line {
             unusable,
             // What is said of all packets adds up.
             received: received.min(usable),
-            ..Self::counted(usable, received, combined.surplus())
+            ..Self::counted(usable, received, combined.surplus(), combined.elsewhere())
         }
     }
 }
@@ -117,7 +118,7 @@ impl From<&Joined> for Interval {
                     effective_samples: answer.delays.map_or(0, |delays| delays.packets),
                     delay_ns: Delays { mean, std, ..Delays::default() },
                     unusable: mean.is_none().then(|| "too few cells hold the same packets at both points".to_owned()),
-                    ..Line::counted(answer.sent, answer.received, answer.surplus())
+                    ..Line::counted(answer.sent, answer.received, answer.surplus(), answer.elsewhere)
                 }
             }
             Err(why) => {
@@ -180,11 +181,13 @@ mod tests {
     /// the losses of the intervals would give 2; the sums of the counters give 1.
     #[test]
     fn a_total_is_of_sums_not_of_losses() {
-        let counted = |sent, received, surplus| Line::counted(sent, received, Estimate::exact(surplus));
+        let counted = |sent, received, surplus| Line::counted(sent, received, Estimate::exact(surplus), 0.0);
         let intervals = [counted(50, 48, 0.0), counted(50, 51, 1.0)];
         assert_eq!(intervals.map(|line| line.lost), [2, 0]);
         assert_eq!(counted(100, 99, 0.0).lost, 1);
         assert_eq!(counted(100, 99, 4.0).loss_rate, Some(Estimate { value: 0.01, low: 0.01, high: 0.05 }));
+        let elsewhere = |packets| Line::counted(100, 97, Estimate::exact(0.0), packets).loss_rate.unwrap().low;
+        assert_eq!([1.0, 5.0].map(elsewhere), [0.02, 0.0]);
     }
 
     #[test]

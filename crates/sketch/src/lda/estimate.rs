@@ -24,6 +24,9 @@ pub struct OneWay {
     /// Whether the receiver counted more packets in some cell than the sender: some were duplicated, or were sent in
     /// another interval. Losses alone do not do that.
     pub has_surplus: bool,
+    /// Upper bound on the packets that were sent in this interval and arrived in another: they are not lost. Zero unless
+    /// packets are known to be reordered around the borders of intervals ([`crate::summary::Join`]).
+    pub elsewhere: f64,
     /// Banks with usable cells that were not used: their counts do not add up, as with many duplicate ids, or their
     /// sums have too few bits for these delays.
     pub unused_banks: u64,
@@ -108,6 +111,7 @@ impl Lda {
             apart,
             apart_variance,
             has_surplus: banks().any(|(bank, cells)| has_surplus(bank, cells, count_bits)),
+            elsewhere: 0.0,
             unused_banks: 0,
             delays: None,
             third_ns3: 0.0,
