@@ -36,7 +36,7 @@ pub struct OneWay {
     /// Third central moment of the delays, in cubic nanoseconds; zero where it is unknown.
     pub third_ns3: f64,
     /// Σ (difference of neighbouring rows)² and the number of packets, over pairs of usable rows.
-    neighbours: (f64, u64),
+    pub(crate) neighbours: (f64, u64),
 }
 
 impl OneWay {

@@ -101,6 +101,18 @@ impl<'a> Comparison<'a> {
         f64::from(self.sender.cells[cell].packets().wrapping_sub(self.receiver.cells[cell].packets()) as i32)
     }
 
+    /// For each row, its rate, and the sampled packets in the flow's cells: those that the receiver lacks, negative if it
+    /// has more, and those that were sent; both in packets of the flow's class.
+    pub(crate) fn by_row(&self, flow: FlowId, class: u8) -> impl Iterator<Item = (f64, f64, f64)> {
+        let weight = f64::from(self.sender.weight(class));
+        self.sender.params().rates.iter().enumerate().map(move |(row, &rate)| {
+            let cells = self.sender.cells_of(flow, row);
+            let (lost, sent) =
+                cells.fold((0.0, 0.0), |(lost, sent), cell| (lost + self.lost(cell), sent + self.sent(cell)));
+            (rate, lost / weight, sent / weight)
+        })
+    }
+
     /// A flow's count by the row with the lowest upper bound, since other flows can only raise counts [sanjuas11 §4.3]:
     /// the sum over the flow's cells divided by the row's rate and `weight`, and its upper bound.
     pub(super) fn least(&self, flow: FlowId, weight: f64, count: impl Fn(usize) -> f64) -> Figure {
@@ -117,7 +129,7 @@ impl<'a> Comparison<'a> {
 }
 
 /// An upper 97.5% bound for the number of packets, if `sampled` were sampled at this rate; exact at rate 1.
-pub(super) fn upper(sampled: f64, rate: f64) -> f64 {
+pub(crate) fn upper(sampled: f64, rate: f64) -> f64 {
     // Bound for a Poisson mean by the square-root transform; for zero the bound is 3.7 [−ln .025].
     let missing = (1.0 - rate) * (Z95 * (sampled + 1.0).sqrt() + 0.5 * Z95 * Z95 - 0.2);
     (sampled + missing) / rate

@@ -34,6 +34,9 @@ pub struct JoinedFlows {
     pub listed: FlowCounts,
     /// Approximately how much later the receiver saw the packets, by the clocks as they are.
     pub later: Nanos,
+    /// The standard deviation of the delay as a share of the interval's length, if packets are known to be reordered
+    /// around borders; zero otherwise.
+    pub spread: f64,
 }
 
 /// Why an interval is unusable.
@@ -192,22 +195,23 @@ impl Join {
             (Err(error), _) | (_, Err(error)) => (0, Err(error)),
         };
         let (answer, flows) = match answer {
-            Ok((answer, flows)) => (Ok(self.with_elsewhere(answer, end - start)), flows),
+            Ok((answer, flows)) => {
+                let (spread, received) = (self.spread(&answer, end - start), answer.received as f64);
+                let answer = OneWay { elsewhere: passing(received * spread), ..answer };
+                (Ok(answer), flows.map(|flows| JoinedFlows { spread, ..flows }))
+            }
             Err(error) => (Err(Unusable::Foreign(error)), None),
         };
         self.done.push(Joined { start, end, sent, answer, flows });
     }
 
-    /// The answer of an interval of this length. What is surplus in one interval may be missing in another: once there
-    /// was any, the losses of all intervals are bounded by what may have arrived in others.
-    fn with_elsewhere(&mut self, mut answer: OneWay, length: Nanos) -> OneWay {
+    /// The standard deviation of the delay as a share of the interval's length; zero as long as no packet is known to
+    /// have arrived in another interval. What is surplus in one interval may be missing in another: once there was any,
+    /// the losses of all intervals are bounded by what may have arrived in others.
+    fn spread(&mut self, answer: &OneWay, length: Nanos) -> f64 {
         self.has_surplus |= answer.has_surplus;
-        if !self.has_surplus {
-            return answer;
-        }
         let std = answer.delays.map_or(f64::INFINITY, |delays| delays.std_ns);
-        answer.elsewhere = passing(answer.received as f64 / length.get().max(1) as f64 * std);
-        answer
+        if self.has_surplus { std / length.get().max(1) as f64 } else { 0.0 }
     }
 
     fn drop_sent(&mut self, most: usize, why: Unusable) {
@@ -285,7 +289,7 @@ fn compare(sender: Sketch, receiver: Sketch, later: Nanos) -> Result<(OneWay, Op
     match (sender.lds, receiver.lds) {
         (None, None) => Ok((answer, None)),
         (Some(ours), Some(receiver)) => {
-            Ok((answer, Some(JoinedFlows { sender: ours, receiver, listed: sender.listed, later })))
+            Ok((answer, Some(JoinedFlows { sender: ours, receiver, listed: sender.listed, later, spread: 0.0 })))
         }
         _ => Err(PairError::Flows),
     }
@@ -321,7 +325,7 @@ fn sum(summaries: impl Iterator<Item = Summary>) -> Option<(Result<Sketch, PairE
 /// At a border with delay *D*ʹ, E\[(*D* − *D*ʹ)⁺\] of the packets that arrive per unit of time do. For two borders and
 /// independent normal delays that is 1.1 standard deviations on average, and at most 2.9 in 97.5% of the cases; where
 /// delays are skewed to the right it is less. In addition their number varies as Poisson's.
-fn passing(spread: f64) -> f64 {
+pub(super) fn passing(spread: f64) -> f64 {
     let most = 3.0 * spread;
     most + Z95 * most.sqrt()
 }

@@ -1,13 +1,18 @@
 //! Delay and loss of listed flows over all intervals.
 
+use super::join::passing;
 use super::{FlowList, FlowRecord, JoinedFlows};
 use crate::estimate::{Estimate, Z95};
-use crate::lds::{Comparison, Figure, Listed, Rule};
+use crate::lds::{Comparison, Figure, Listed, Rule, upper};
 
 /// Sums up the delays of listed flows over intervals.
 #[derive(Clone, Debug, Default)]
 pub struct FlowMeans {
     flows: Vec<Sums>,
+    /// The sampling rates of the rows.
+    rates: Vec<f64>,
+    /// By flow and row: sampled packets that the receiver lacks in the flow's cells, over all joined intervals.
+    lacking: Vec<f64>,
 }
 
 /// Results for one flow over all intervals.
@@ -41,6 +46,9 @@ struct Sums {
     /// In all joined intervals.
     sent: u64,
     lost: f64,
+    /// Packets of its cells that pass in a standard deviation of the delay, maximum over the intervals; zero if none are
+    /// known to be reordered.
+    passing: f64,
 }
 
 impl FlowMeans {
@@ -55,6 +63,8 @@ impl FlowMeans {
         };
         let (numbers, listed): (Vec<usize>, Vec<Listed>) = list.records().iter().enumerate().filter_map(listed).unzip();
         self.flows.resize(list.records().len().max(self.flows.len()), Sums::default());
+        self.rates.clone_from(&flows.sender.params().rates);
+        self.lacking.resize(self.flows.len() * self.rates.len(), 0.0);
         let delays = comparison.joint_delays(&listed);
         for (place, (number, listed)) in numbers.into_iter().zip(&listed).enumerate() {
             // Losses by the least disturbed row: decoding all flows fails where a flow has several cells.
@@ -64,6 +74,11 @@ impl FlowMeans {
             let sums = &mut self.flows[number];
             sums.sent += sent;
             sums.lost += lost;
+            let lacking = self.lacking.iter_mut().skip(number * self.rates.len());
+            for (sum, (rate, lost, sent)) in lacking.zip(comparison.by_row(listed.flow, listed.class)) {
+                *sum += lost;
+                sums.passing = sums.passing.max(flows.spread * sent / rate);
+            }
             // If all cells of a flow are spoilt, its joint delay derives from other flows only.
             let delay = delays.as_ref().map(|delays| delays[place]).filter(|_| least.mean_delay_ns.is_some());
             if let Some((mean, error)) = delay.and_then(known) {
@@ -77,9 +92,22 @@ impl FlowMeans {
         let between = self.between();
         let answer = |(number, record): (usize, &FlowRecord)| {
             let sums = self.flows.get(number).copied().unwrap_or_default();
-            sums.answer(record.packets, between)
+            sums.answer(record.packets, between, self.lost(number, &sums))
         };
         list.records().iter().enumerate().map(answer).collect()
+    }
+
+    /// The losses of a flow: an upper bound, since other flows in its cells can only raise it. Where packets are
+    /// reordered around borders that holds for no single interval, whose cells may lack packets of the next; over all
+    /// intervals only those that pass the first and the last border do not cancel.
+    fn lost(&self, number: usize, sums: &Sums) -> Estimate<f64> {
+        if sums.passing == 0.0 {
+            return Estimate { value: sums.lost, low: 0.0, high: sums.lost };
+        }
+        let rows = self.lacking.iter().skip(number * self.rates.len()).zip(&self.rates);
+        let bounds = rows.map(|(&lacking, &rate)| (upper(lacking.max(0.0), rate), lacking.max(0.0) / rate));
+        let (high, value) = bounds.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((sums.lost, sums.lost));
+        Estimate { value, low: 0.0, high: high + passing(sums.passing) }
     }
 
     /// The variance of flows' means between intervals, pooled over all flows; if no flow has two intervals, that
@@ -118,7 +146,7 @@ impl Sums {
         self.packets.powi(2) / self.squares
     }
 
-    fn answer(&self, sent: u64, between: f64) -> FlowMean {
+    fn answer(&self, sent: u64, between: f64, bounds: Estimate<f64>) -> FlowMean {
         let lost = self.lost.min(self.sent as f64);
         let mean = (self.packets > 0.0).then(|| {
             let missing = (1.0 - self.packets / (sent as f64 - lost).max(self.packets)).max(0.0);
@@ -127,7 +155,7 @@ impl Sums {
             let reach = Z95 * (self.error / self.packets).hypot((missing * variance / self.intervals()).sqrt());
             Estimate::within(self.mean, reach)
         });
-        let lost = (self.sent > 0).then_some(Estimate { value: lost, low: 0.0, high: lost });
+        let lost = (self.sent > 0).then_some(bounds);
         FlowMean { mean, packets: self.packets, joined: self.sent, lost }
     }
 }
