@@ -233,6 +233,11 @@ impl Prefix {
         Self { address: address.truncated(length), length }
     }
 
+    /// The number of bits that all its addresses share.
+    pub const fn length(self) -> u8 {
+        self.length
+    }
+
     /// Whether the address is in this set.
     #[inline]
     pub fn contains(self, address: Address) -> bool {
