@@ -42,6 +42,19 @@ pub(super) fn not_joined(total: &Line, span: Option<Span>, interval: Option<Nano
     })
 }
 
+/// Says that the intervals of two points have different lengths, if these are the usual ones: borders of equal intervals
+/// vary by a quarter.
+pub(super) fn unequal(lengths: [Nanos; 2]) -> Option<String> {
+    let [shorter, longer] = [lengths[0].min(lengths[1]), lengths[0].max(lengths[1])];
+    (longer.get() / 5 * 4 > shorter.get()).then(|| {
+        let [sent, received] = lengths;
+        format!(
+            "the sender's intervals last {sent}, the receiver's {received}, and not all can be joined: --interval must be the \
+             same at both points"
+        )
+    })
+}
+
 /// What a result shows to be wrong with the captures or clocks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doubt {

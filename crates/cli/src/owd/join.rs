@@ -2,7 +2,7 @@
 
 use super::Outputs;
 use super::arguments::JoinArguments;
-use super::doubts::{doubts, foreign, is_joined, not_joined, said, surplus, unlisted};
+use super::doubts::{doubts, foreign, is_joined, not_joined, said, surplus, unequal, unlisted};
 use super::sketches::{describe_sketch, flows};
 use crate::Failure;
 use crate::output;
@@ -12,6 +12,7 @@ use dwell_report::facts::{Memory, Method as MethodFacts, Span};
 use dwell_report::owd::{Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
 use dwell_sketch::lds::Lds;
 use dwell_sketch::summary::{Combined, FlowList, FlowMeans, Join, Message, Messages, Summary};
+use dwell_types::Nanos;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -25,6 +26,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     let (received, _) = read(&arguments.receiver, &mut warnings)?;
     let first = &sent[0].sketch;
     let foreign = foreign(first, &received[0].sketch);
+    let lengths = [&sent, &received].map(|summaries| usual_length(summaries));
     let has_flows = first.lds.is_some();
     let parameters = describe_sketch(first.lda.params(), first.lds.as_ref().map(Lds::params));
     let points = Points { sender: facts(&sent, None), receiver: facts(&received, None) };
@@ -49,7 +51,8 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     if let Some(foreign) = foreign {
         warnings.push(foreign);
     } else {
-        warnings.extend(not_joined(&line, span, None));
+        let unjoined = not_joined(&line, span, None);
+        warnings.extend(unjoined.map(|words| unequal(lengths).unwrap_or(words)));
         warnings.extend(doubts(&line, false, None).filter(|_| is_joined(&line)).map(said));
     }
     warnings.extend(surplus(&total));
@@ -75,6 +78,13 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
         intervals: Vec::new(),
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The median length of the intervals of a point.
+fn usual_length(summaries: &[Summary]) -> Nanos {
+    let mut lengths: Vec<Nanos> = summaries.iter().map(|summary| summary.end - summary.start).collect();
+    lengths.sort_unstable();
+    lengths[lengths.len() / 2]
 }
 
 fn facts(summaries: &[Summary], unsent: Option<u64>) -> PointFacts {

@@ -615,6 +615,23 @@ fn sketches_say_what_they_could_not_join() {
     assert_eq!(err, "");
     let (err, _) = owd(&["--interval", "20s"]);
     assert!(err.contains("last 10.0 s, less than two intervals of 20.0 s: set a shorter --interval"), "{err}");
+    // Sketches of different intervals, and ones that a file repeats.
+    for (log, interval) in [("a.csv", "1s"), ("b.csv", "330ms"), ("b.csv", "1s")] {
+        let name = format!("{log}.{interval}");
+        dwell_in(folder.path(), &["owd", "sketch", "--crossings", log, "--interval", interval, "-o", &name]).ok();
+    }
+    let join = |receiver: &str| dwell_in(folder.path(), &["owd", "join", "a.csv.1s", receiver, "--format", "json"]);
+    let unequal = join("b.csv.330ms").err;
+    assert!(unequal.contains("--interval must be the same at both points"), "{unequal}");
+    let once = fs::read(folder.path().join("b.csv.1s")).unwrap();
+    fs::write(folder.path().join("twice"), [&once[..], &once].concat()).unwrap();
+    let (once, twice) = (join("b.csv.1s"), join("twice"));
+    assert!(
+        !once.err.contains("--interval must") && twice.err.contains("duplicate messages were ignored"),
+        "{}",
+        twice.err
+    );
+    assert_eq!(once.json()["points"], twice.json()["points"]);
     fs::write(folder.path().join("b.csv"), "at_ns,packet\n5000000000,other\n6000000000,another\n").unwrap();
     let (err, _) = owd(&["--interval", "1s"]);
     assert!(err.contains("no interval could be joined"), "{err}");
