@@ -63,6 +63,18 @@ fn summaries(crossings: impl Iterator<Item = (u64, i64)>, shift: i64, seed: u64)
     cutter.take()
 }
 
+/// The flows of the packets, as the sender lists them.
+fn listed(packets: &[Packet]) -> FlowList {
+    let mut list = FlowList::new(8);
+    for packet in packets {
+        let flow = flow(packet.id);
+        let crossing =
+            Crossing { packet: PacketId(packet.id), flow, at: Timestamp::from_nanos(packet.sent), bytes: 100 };
+        list.update(&crossing, 0, || flow.0.to_string());
+    }
+    list
+}
+
 fn sent(packets: &[Packet]) -> Vec<Summary> {
     summaries(packets.iter().map(|p| (p.id, p.sent)), 0, 1)
 }
@@ -356,16 +368,7 @@ fn flows_of_all_intervals() {
     for packet in &mut packets {
         packet.delay = Some(20 * MILLI + MILLI / 20 * flow(packet.id).0 as i64);
     }
-    let mut list = FlowList::new(8);
-    for packet in &packets {
-        let crossing = Crossing {
-            packet: PacketId(packet.id),
-            flow: flow(packet.id),
-            at: Timestamp::from_nanos(packet.sent),
-            bytes: 100,
-        };
-        list.update(&crossing, 0, || flow(packet.id).0.to_string());
-    }
+    let list = listed(&packets);
     let (joined, _) = join(sent(&packets), received(&packets, 25 * MILLI));
     let mut means = FlowMeans::default();
     joined.iter().filter_map(|j| j.flows.as_ref()).for_each(|flows| means.add(flows, &list));
@@ -392,16 +395,7 @@ fn losses_hold_what_passes_borders() {
     for seed in 0..SEEDS {
         let packets = stream(seed, 0.01, 12e6);
         let (joined, _) = join(sent(&packets), received(&packets, 26 * MILLI));
-        let mut list = FlowList::new(8);
-        for packet in &packets {
-            let crossing = Crossing {
-                packet: PacketId(packet.id),
-                flow: flow(packet.id),
-                at: Timestamp::from_nanos(packet.sent),
-                bytes: 100,
-            };
-            list.update(&crossing, 0, String::new);
-        }
+        let list = listed(&packets);
         let (mut combined, mut means, mut lost, mut of_flows) = (Combined::default(), FlowMeans::default(), 0, [0; 8]);
         for interval in &joined {
             combined.add(interval);
