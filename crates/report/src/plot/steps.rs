@@ -46,17 +46,28 @@ pub(super) fn draw<T: Copy + PartialEq>(
     }
 }
 
-/// Runs of consecutive intervals in which the value is known.
+/// Runs of consecutive intervals in which the value is known: not across a pause that would hold a whole interval.
 fn runs<T: Copy>(course: &Course<T>) -> Vec<Vec<(Span, Estimate<T>)>> {
-    let mut runs = vec![Vec::new()];
+    let usual = usual_length(course);
+    let mut runs: Vec<Vec<(Span, Estimate<T>)>> = Vec::new();
+    let mut last: Option<Span> = None;
     for &(span, value) in course {
+        let is_next = last.is_some_and(|last| span.start.saturating_sub(last.end) < usual);
+        last = value.map(|_| span);
         match (value, runs.last_mut()) {
-            (Some(value), Some(run)) => run.push((span, value)),
-            _ => runs.push(Vec::new()),
+            (Some(value), Some(run)) if is_next => run.push((span, value)),
+            (Some(value), _) => runs.push(vec![(span, value)]),
+            (None, _) => {}
         }
     }
-    runs.retain(|r| !r.is_empty());
     runs
+}
+
+/// The median time from the start of an interval to that of the next.
+fn usual_length<T>(course: &Course<T>) -> i64 {
+    let mut lengths: Vec<i64> = course.windows(2).map(|pair| pair[1].0.start.saturating_sub(pair[0].0.start)).collect();
+    lengths.sort_unstable();
+    lengths.get(lengths.len() / 2).copied().unwrap_or(i64::MAX)
 }
 
 /// The grid of a panel with a time axis, and the labels of its y-axis.
@@ -110,5 +121,24 @@ pub(super) fn names(mut placed: Vec<(f64, &str, Colour)>, (top, bottom): Place, 
     for (y, name, colour) in placed {
         let width = text_width(name, 12.5);
         picture.text((RIGHT + 8.0 + width / 2.0, y), name, 12.5, colour, Align::Centre);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Intervals of 10, of which the packets of the third end early; nothing was measured in the fifth, and three are
+    /// missing behind the sixth.
+    #[test]
+    fn runs_end_where_nothing_is_known() {
+        let span = |start: i64, end: i64| Span { start, end };
+        let spans = [span(0, 9), span(10, 20), span(21, 23), span(30, 39), span(40, 49), span(50, 59), span(90, 99)];
+        let course: Vec<_> =
+            spans.iter().map(|&span| (span, (span.start != 40).then_some(Estimate::exact(span.start)))).collect();
+        let found: Vec<Vec<i64>> = runs(&course).iter().map(|run| run.iter().map(|(_, e)| e.value).collect()).collect();
+        assert_eq!(found, [vec![0, 10, 21, 30], vec![50], vec![90]]);
+        assert_eq!(runs(&course[..1]).len(), 1);
+        assert!(runs::<i64>(&[]).is_empty());
     }
 }
