@@ -132,6 +132,10 @@ fn what_cannot_be_run_is_refused() {
     let elsewhere = tempfile::tempdir().unwrap();
     assert_refused(&dwell_in(elsewhere.path(), &["evaluate", "--list"]), 1, &["experiments/definitions"]);
 
+    fs::write(place.join("file"), "text").unwrap();
+    let refused = dwell_in(place, &["evaluate", "small", "--record", "file"]);
+    assert_refused(&refused, 1, &["file: expected a directory", "not a file"]);
+
     let broken = [
         (SMALL.replace("slots", "slogs"), &["unknown field `slogs`", "slots"][..]),
         (SMALL.replace("seeds = 11", "seeds = -1"), &["line 5", "seeds = -1"]),
@@ -200,6 +204,13 @@ fn an_interrupted_run_goes_on() {
     fs::write(begun.join("cases.csv"), cases.replacen(line, &forged, 1)).unwrap();
     evaluate(cut.path(), &[]);
     assert!(fs::read_to_string(begun.join("cases.csv")).unwrap().contains(&forged));
+
+    // Runs of more seeds are not discarded.
+    let all = |folder: &Path| [bytes(folder).concat(), fs::read(folder.join("facts.json")).unwrap()];
+    let before = all(&begun);
+    let refused = dwell_in(cut.path(), &["evaluate", "small", "--seeds", "4"]);
+    assert_refused(&refused, 1, &["-small: the record has 11 seeds: expected --seeds 11 or more, or another --record"]);
+    assert!(all(&begun) == before);
 
     // Results of different definitions or programs are not mixed.
     let definition = cut.path().join("experiments/definitions/small.toml");

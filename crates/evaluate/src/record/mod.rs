@@ -106,6 +106,15 @@ pub enum RecordError {
         /// What differs.
         difference: &'static str,
     },
+    /// The folder holds runs of more seeds, which would be discarded.
+    More {
+        /// The folder.
+        folder: PathBuf,
+        /// The number of its seeds.
+        seeds: u64,
+    },
+    /// There is something else than a folder.
+    NoFolder(PathBuf),
 }
 
 impl fmt::Display for RecordError {
@@ -115,6 +124,14 @@ impl fmt::Display for RecordError {
             Self::Content(path, problem) => write!(f, "{}: {problem}", path.display()),
             Self::Other { folder, difference } => {
                 write!(f, "{}: holds results of another {difference}; remove it or name another", folder.display())
+            }
+            Self::More { folder, seeds } => write!(
+                f,
+                "{}: the record has {seeds} seeds: expected --seeds {seeds} or more, or another --record",
+                folder.display()
+            ),
+            Self::NoFolder(path) => {
+                write!(f, "{}: expected a directory, new or with a record to continue, not a file", path.display())
             }
         }
     }
@@ -143,6 +160,9 @@ impl Record {
         let cases = definition.experiment(size).cases();
         let mut facts = facts;
         let file = |name: &str| folder.join(name);
+        if folder.exists() && !folder.is_dir() {
+            return Err(RecordError::NoFolder(folder.to_owned()));
+        }
         fs::create_dir_all(folder).map_err(|error| RecordError::File(folder.to_owned(), error))?;
         let mut runs = Vec::new();
         if file("facts.json").exists() {
@@ -160,6 +180,10 @@ impl Record {
             }
             facts.duration_seconds += before.duration_seconds;
             runs = cases::read(&file("cases.csv"), &cases)?;
+            let most = runs.iter().map(|run| run.seed).max().unwrap_or(0);
+            if most > facts.seeds {
+                return Err(RecordError::More { folder: folder.to_owned(), seeds: most });
+            }
         }
         write(&file("definition.toml"), definition.text.as_bytes())?;
         // This removes incomplete runs from the file.
