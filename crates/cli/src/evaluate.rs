@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     /// Number of seeds, instead of the definition's.
     #[arg(long, value_name = "N", value_parser = crate::units::between::<u64>(1..=Definition::MOST_SEEDS))]
     seeds: Option<u64>,
-    /// Number of threads, instead of one per core.
+    /// Number of threads, at most one per core, which is the default.
     #[arg(long, value_name = "N", value_parser = crate::units::between::<u16>(1..=u16::MAX.into()))]
     threads: Option<u16>,
     /// Directory of the record, instead of experiments/record/DATE-NAME; an unfinished record is continued.

@@ -44,7 +44,7 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Runs everything; `threads` is by default the number of cores.
+/// Runs everything on at most this many threads, by default one per core; more than cores or tasks are not started.
 pub fn all(experiment: &dyn Experiment, seeds: u64, threads: Option<usize>) -> Result<Vec<Run>, RunError> {
     rest(experiment, seeds, threads, Vec::new(), |_| Ok(()))
 }
@@ -60,7 +60,9 @@ pub fn rest(
 ) -> Result<Vec<Run>, RunError> {
     let cases = experiment.cases();
     let tasks = tasks(&cases, seeds, &finished);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = useful(threads, cores, tasks.len());
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| RunError::Threads(error.to_string()))?;
     let run_task = |(seed, indices): &(u64, Vec<usize>)| {
         let together: Vec<&Case> = indices.iter().map(|&index| &cases[index]).collect();
@@ -78,6 +80,11 @@ pub fn rest(
     Ok(runs)
 }
 
+/// How many threads are of use of those that are asked for: all are always busy.
+fn useful(asked: Option<usize>, cores: usize, tasks: usize) -> usize {
+    asked.unwrap_or(cores).min(cores).min(tasks).max(1)
+}
+
 /// The remaining tasks: a seed, and the cases of one stream that have no run with it.
 fn tasks(cases: &[Case], seeds: u64, finished: &[Run]) -> Vec<(u64, Vec<usize>)> {
     let finished: BTreeSet<(usize, u64)> = finished.iter().map(|run| (run.case, run.seed)).collect();
@@ -88,4 +95,18 @@ fn tasks(cases: &[Case], seeds: u64, finished: &[Run]) -> Vec<(u64, Vec<usize>)>
         }
     }
     tasks.into_iter().map(|((_, seed), indices)| (seed, indices)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_threads_than_cores_and_tasks() {
+        let cases =
+            [(None, 8, 99, 8), (Some(3), 8, 99, 3), (Some(4000), 8, 99, 8), (Some(4000), 8, 2, 2), (None, 8, 0, 1)];
+        for (asked, cores, tasks, expected) in cases {
+            assert_eq!(useful(asked, cores, tasks), expected, "{asked:?} {cores} {tasks}");
+        }
+    }
 }
